@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import pickle
 from collections.abc import Iterator
 from contextlib import nullcontext
 
@@ -20,7 +19,6 @@ from powermeans import DPMeans, KMeans, SweepState
 from powermeans.estimators.dp_means import OpenAndDrop, _FarPoints
 from powermeans.loop.updates import Sweep
 from powermeans.rows import open_rows
-from powermeans.seeds.choose import choose_seeds
 
 
 def blobs(n_blobs: int, seed: int, n_features: int = 2) -> np.ndarray:
@@ -215,47 +213,6 @@ def test_a_fit_cut_short_keeps_the_centers_by_which_it_derived_the_penalty() -> 
     assert {model.penalty_ for model in underived} == {DPMeans.penalty_for(points, 12)}
 
 
-def test_seeds_of_the_search_may_take_the_time_that_is_left(monkeypatch) -> None:
-    limits: list[float] = []
-
-    def choose_seeds_within(*args, seconds: float, **options):
-        limits.append(seconds)
-        return choose_seeds(*args, seconds=seconds, **options)
-
-    monkeypatch.setattr("powermeans.estimators.dp_means.choose_seeds", choose_seeds_within)
-    DPMeans(500.0, max_seconds=1000.0, random_state=0).fit(blobs(4, seed=0))
-    assert limits
-    assert 0 < limits[-1] <= limits[0] < 1000
-    DPMeans(500.0, random_state=0).fit(blobs(4, seed=0))
-    assert limits[-1] == np.inf
-
-
-@pytest.mark.parametrize("n_features", [2, 30])
-@pytest.mark.parametrize("penalty", [0.3, 3.0, 30.0])
-def test_the_objective_falls_on_a_cloud_with_no_clusters(penalty: float, n_features: int) -> None:
-    points = np.random.default_rng(0).normal(size=(300, n_features))
-    model = DPMeans(penalty, refine=0).fit(points)
-    path = [*model.history_.objective, model.objective_]
-    assert np.all(np.diff(path) <= 1e-12 * path[0])
-    one_cluster = np.square(points - points.mean(axis=0)).sum() + penalty
-    assert path[0] < one_cluster or model.n_clusters_ == 1
-    np.testing.assert_array_equal(model.predict(points), model.labels_)
-
-
-def test_the_optimum_of_separated_points_is_found() -> None:
-    points = np.array([[0.0], [0.3], [5.0], [5.2], [5.4], [20.0], [33.0]])
-    for penalty in (0.5, 2.0, 40.0):
-        model = DPMeans(penalty).fit(points)
-        assert model.objective_ == pytest.approx(least_objective(points, np.ones(7), penalty))
-
-
-def test_with_a_huge_penalty_there_is_one_cluster_at_the_mean() -> None:
-    points = blobs(3, seed=0)
-    model = DPMeans(1e9).fit(points)
-    assert model.n_clusters_ == 1
-    np.testing.assert_allclose(model.cluster_centers_, points.mean(axis=0)[None, :])
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_with_a_tiny_penalty_each_distinct_point_is_a_cluster(dtype) -> None:
     rng = np.random.default_rng(0)
@@ -271,16 +228,6 @@ def test_with_a_tiny_penalty_each_distinct_point_is_a_cluster(dtype) -> None:
 def test_points_that_are_all_equal_are_one_cluster() -> None:
     model = DPMeans(1e-300).fit(np.full((9, 2), 0.1))
     assert model.n_clusters_ == 1
-
-
-@pytest.mark.parametrize("n_blobs", [2, 3, 5, 8])
-@pytest.mark.parametrize("seed", range(4))
-def test_blobs_far_apart_are_found_by_the_penalty_and_by_their_number(n_blobs, seed) -> None:
-    points = blobs(n_blobs, seed)
-    for model in (DPMeans(50.0), DPMeans(n_clusters_wanted=n_blobs)):
-        labels = model.fit_predict(points)
-        assert model.n_clusters_ == n_blobs
-        assert len(set(zip(labels, np.repeat(np.arange(n_blobs), 30), strict=True))) == n_blobs
 
 
 def test_the_center_at_the_mean_is_dropped_when_all_its_points_have_left() -> None:
@@ -355,15 +302,6 @@ def test_the_unit_of_length_does_not_matter(scale: float) -> None:
     np.testing.assert_allclose(scaled.cluster_centers_, scale * model.cluster_centers_)
 
 
-def test_the_penalty_is_where_farthest_first_takes_the_point_of_that_number() -> None:
-    points = blobs(3, seed=2)
-    taken = [points.mean(axis=0)]
-    for n_clusters in range(1, 12):
-        sq_dist = squared_distances(points, np.array(taken)).min(axis=1)
-        assert DPMeans.penalty_for(points, n_clusters) == pytest.approx(sq_dist.max())
-        taken.append(points[sq_dist.argmax()])
-
-
 def test_the_penalty_by_hand() -> None:
     # From the mean 4, the farthest is 10, then 0.
     points = np.array([[0.0], [1.0], [5.0], [10.0]])
@@ -391,29 +329,6 @@ def test_more_clusters_than_distinct_points_cannot_be_had() -> None:
         assert model.inertia_ == pytest.approx(0)
 
 
-@pytest.mark.parametrize("n_clusters", [0, 2.5, "three"])
-def test_a_number_of_clusters_that_is_none_is_refused(n_clusters) -> None:
-    with pytest.raises(ValueError, match="'n_clusters' parameter of penalty_for"):
-        DPMeans.penalty_for(blobs(2, seed=0), n_clusters)
-
-
-def test_a_fit_that_is_cut_short_says_so() -> None:
-    points = np.random.default_rng(0).normal(size=(300, 2))
-    with pytest.warns(ConvergenceWarning, match="not converged after max_iter=1 sweeps"):
-        DPMeans(1.0, max_iter=1, refine=0).fit(points)
-
-
-def test_an_estimator_travels_and_can_be_made_from_centers() -> None:
-    points = blobs(3, seed=0)
-    model = DPMeans(50.0).fit(points)
-    thawed = pickle.loads(pickle.dumps(model))
-    made = DPMeans.from_centers(model.cluster_centers_, penalty=50.0)
-    for other in (thawed, made):
-        np.testing.assert_array_equal(other.predict(points), model.labels_)
-    assert model.transform(points).shape == (len(points), 3)
-    assert list(model.get_feature_names_out()) == ["dpmeans0", "dpmeans1", "dpmeans2"]
-
-
 @pytest.mark.parametrize("unit", [1 / 60, 1e-12, 0.25])
 def test_weights_that_add_to_one_leave_the_automatic_penalty_its_number(unit: float) -> None:
     points = blobs(3, seed=0)
@@ -431,11 +346,6 @@ def test_weights_that_add_to_one_leave_the_automatic_penalty_its_number(unit: fl
         np.repeat(points, 2, axis=0), sample_weight=np.repeat(unit * weights / 2, 2)
     )
     assert split.penalty_ == pytest.approx(light.penalty_)
-
-
-def test_points_that_are_all_equal_have_no_penalty() -> None:
-    with pytest.raises(ValueError, match="no more than 0 distinct"):
-        DPMeans.penalty_for(np.ones((4, 2)), 1)
 
 
 def test_centers_from_elsewhere_have_a_number() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import numpy as np
@@ -12,7 +11,7 @@ from kinds_of_rows import KINDS
 from powermeans.estimators.gradient_kmeans import GradientSteps, SteppedSums
 from powermeans.loop.stopping import CentersSettled
 from powermeans.loop.updates import Sweep
-from powermeans.rules import Hard, Unguarded
+from powermeans.rules import Hard
 
 NEVER = CentersSettled(0.0)
 POINTS = np.array([[0.0, 0.0], [2.0, 0.0], [1.0, 3.0], [10.0, 0.0]])
@@ -40,27 +39,6 @@ def after_one(steps, points, centers):
     rule = next(iter(steps))
     sums = rows.sweep(centers, rule if isinstance(rule, Hard) else Hard())
     return steps.after(Sweep(rows, centers, -math.inf), sums).centers(centers)
-
-
-def test_the_automatic_rate_takes_the_heaviest_center_to_its_mean():
-    moved = after_one(GradientSteps("auto", NEVER), POINTS, CENTERS)
-    np.testing.assert_allclose(moved, [[1.0, 1.0], [9 + 1 / 3, 2 - 2 / 3]])
-
-
-def test_steps_are_counted_from_one_each_time():
-    asked = []
-    steps = GradientSteps(lambda t: asked.append(t) or 0.01, NEVER)
-    for _ in range(2):
-        rows = KINDS["native"](POINTS, None)
-        for _ in itertools.islice(steps, 3):
-            steps.after(Sweep(rows, CENTERS, -math.inf), rows.sweep(CENTERS, Hard()))
-    assert asked == [1, 2, 3, 1, 2, 3]
-
-
-def test_only_automatic_steps_promise_to_descend():
-    assert next(iter(GradientSteps("auto", NEVER))) == -math.inf
-    assert next(iter(GradientSteps(0.1, NEVER))) == Unguarded()
-    assert not Unguarded().descends
 
 
 @pytest.mark.parametrize("rate", [1e150, 1e300, 1.7e308])

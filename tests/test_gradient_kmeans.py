@@ -20,15 +20,13 @@ def start(points):
     return points[:4].copy()
 
 
-@pytest.mark.parametrize(
-    "rate", [0.003, lambda t: 0.01 / t, [0.004] * 5], ids=["fixed", "falling", "listed"]
-)
+@pytest.mark.parametrize("rate", [0.003, lambda t: 0.01 / t], ids=["fixed", "falling"])
 def test_each_sweep_is_equation_3(rate):
     points = blobs()
     centers = start(points)
     for t in range(1, 6):
         labels = ((points[:, None] - centers) ** 2).sum(axis=2).argmin(axis=1)
-        step = rate(t) if callable(rate) else np.ravel(rate)[0]
+        step = rate(t) if callable(rate) else rate
         pulls = [(points[labels == j] - centers[j]).sum(axis=0) for j in range(4)]
         centers = centers + step * np.array(pulls)
     model = GradientKMeans(4, init=start(points), learning_rate=rate, max_iter=5, tol=0.0)
@@ -59,15 +57,6 @@ def test_automatic_steps_descend_to_where_lloyds_algorithm_ends(make, dtype):
     lloyd = KMeans(4, init=model.cluster_centers_, tol=0.0).fit(points)
     assert model.inertia_ == pytest.approx(lloyd.inertia_, rel=1e-5)
     assert model.cluster_centers_.dtype == dtype
-
-
-def test_weights_are_copies():
-    points = blobs()
-    weights = np.random.default_rng(1).integers(0, 4, len(points))
-    params = {"init": start(points), "learning_rate": 0.002, "tol": 1e-8}
-    weighted = GradientKMeans(4, **params).fit(points, sample_weight=weights)
-    copied = GradientKMeans(4, **params).fit(np.repeat(points, weights, axis=0))
-    np.testing.assert_allclose(weighted.cluster_centers_, copied.cluster_centers_, atol=1e-10)
 
 
 def test_with_rates_up_to_two_over_the_weight_the_inertia_does_not_rise():
@@ -114,9 +103,3 @@ def test_a_step_beyond_what_the_points_dtype_holds_is_an_error(points, rate, mes
     model = GradientKMeans(len(init), init=init, learning_rate=rate, max_iter=1)
     with pytest.raises(ValueError, match=message):
         model.fit(points)
-
-
-@pytest.mark.filterwarnings("ignore:Number of distinct clusters")
-def test_a_center_without_points_stays():
-    model = GradientKMeans(2, init=[[0.5], [99.0]]).fit([[0.0], [1.0]])
-    np.testing.assert_array_equal(model.cluster_centers_, [[0.5], [99.0]])

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.datasets import make_circles, make_moons
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import pairwise_kernels, rbf_kernel
@@ -16,9 +15,6 @@ from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from powermeans import IndefiniteKernelWarning, KernelPowerKMeans, PowerKMeans
-from powermeans.estimators import kernel_features
-from powermeans.estimators.kernel_features import _leading
-from powermeans.estimators.power_kmeans import searched
 
 
 def blobs(seed: int = 0, n: int = 120, n_features: int = 2, n_blobs: int = 4) -> np.ndarray:
@@ -117,15 +113,6 @@ def test_distances_are_those_of_the_kernel(kernel, gamma, n_landmarks) -> None:
     assert model.score(points) == pytest.approx(-model.inertia_, rel=1e-9)
 
 
-def test_coordinates_have_the_kernel_as_their_inner_products() -> None:
-    points = blobs()
-    model = KernelPowerKMeans(2, gamma=0.7).fit(points)
-    coordinates = model.embed(points)
-    np.testing.assert_allclose(
-        coordinates @ coordinates.T, rbf_kernel(points, gamma=0.7), atol=1e-9
-    )
-
-
 def test_a_precomputed_kernel_is_the_kernel() -> None:
     points, new = blobs(), blobs(seed=5, n=40)
     named = KernelPowerKMeans(4, gamma=0.3, random_state=0).fit(points)
@@ -171,22 +158,6 @@ def test_neither_the_default_gamma_nor_clusters_know_a_unit_or_place() -> None:
 
 
 # What it is for.
-
-
-def test_two_moons_are_two_clusters() -> None:
-    points, moons = make_moons(200, noise=0.05, random_state=0)
-    model = KernelPowerKMeans(2, kernel="rbf", gamma=8.0, effort="thorough", random_state=0)
-    assert adjusted_rand_score(moons, model.fit_predict(points)) == 1.0
-    plain = PowerKMeans(2, random_state=0).fit(points)
-    assert adjusted_rand_score(moons, plain.labels_) < 0.5
-
-
-def test_a_ring_in_a_ring_is_a_cluster() -> None:
-    points, rings = make_circles(200, noise=0.03, factor=0.3, random_state=0)
-    model = KernelPowerKMeans(2, kernel="rbf", gamma=3.0, random_state=0)
-    assert adjusted_rand_score(rings, model.fit_predict(points)) == 1.0
-    plain = PowerKMeans(2, random_state=0).fit(points)
-    assert adjusted_rand_score(rings, plain.labels_) < 0.1
 
 
 # Landmarks.
@@ -308,13 +279,6 @@ def test_an_indefinite_kernel_gives_finite_distances(n_landmarks) -> None:
     assert none.n_components_ == 1
 
 
-@pytest.mark.parametrize("n_features", [1, 50])
-def test_rounding_is_no_sign_of_an_indefinite_kernel(n_features: int) -> None:
-    points = blobs(n=300, n_features=n_features)
-    for kernel in ("linear", "rbf", "poly", "laplacian"):
-        KernelPowerKMeans(2, kernel=kernel, refine=0).fit(points)
-
-
 @pytest.mark.parametrize(
     ("gram", "message"),
     [
@@ -326,11 +290,6 @@ def test_rounding_is_no_sign_of_an_indefinite_kernel(n_features: int) -> None:
 def test_a_matrix_that_is_no_kernel_is_refused(gram, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         KernelPowerKMeans(1, kernel="precomputed").fit(gram)
-
-
-def test_a_sparse_precomputed_kernel_is_refused() -> None:
-    with pytest.raises(TypeError, match="dense data is required"):
-        KernelPowerKMeans(1, kernel="precomputed").fit(sparse.eye_array(4).tocsr())
 
 
 def test_a_kernel_that_overflows_is_refused() -> None:
@@ -347,15 +306,6 @@ def test_coordinates_beyond_float32_are_said_to_be_of_the_kernel():
 
 
 # The rest of an estimator.
-
-
-def test_parameters_reach_the_power_k_means_inside() -> None:
-    seen = []
-    model = KernelPowerKMeans(2, refine=0, max_iter=3, callback=seen.append)
-    with pytest.warns(ConvergenceWarning):
-        model.fit(blobs())
-    assert len(seen) <= 6
-    assert model.n_iter_ == len(seen) == len(model.embedded_.history_)
 
 
 class Interrupt(Exception):
@@ -425,17 +375,6 @@ def test_what_is_outside_of_the_span_is_known_of_a_precomputed_kernel() -> None:
     assert -model.score(gram) < 0.99 * model.inertia_
 
 
-def test_a_fit_that_failed_is_none() -> None:
-    def fail(x, z):
-        raise ZeroDivisionError
-
-    model = KernelPowerKMeans(2, kernel=fail)
-    with pytest.raises(ZeroDivisionError):
-        model.fit(blobs())
-    with pytest.raises(NotFittedError):
-        model.predict(blobs())
-
-
 def test_after_a_fit_that_failed_the_one_before_goes_on() -> None:
 
     points = blobs()
@@ -455,13 +394,6 @@ def test_a_broken_degree_is_for_products_that_are_not_negative() -> None:
     with pytest.raises(ValueError, match=r"no powers of degree=2\.5, so pass a whole degree"):
         KernelPowerKMeans(2, kernel="poly", degree=2.5).fit(points - points.mean(axis=0))
     KernelPowerKMeans(2, kernel="poly", degree=2.5, random_state=0).fit(np.abs(points))
-
-
-def test_the_entry_that_is_not_finite_is_named() -> None:
-    gram = rbf_kernel(blobs(n=20))
-    gram[3, 7] = np.nan
-    with pytest.raises(ValueError, match=r"contains NaN.*row 3, column 7"):
-        KernelPowerKMeans(2, kernel="precomputed").fit(gram)
 
 
 # The search.
@@ -514,41 +446,3 @@ def test_weights_are_copies_in_any_order_in_a_search() -> None:
     assert type(model.embedded_) is PowerKMeans
     assert model.fit(copies).inertia_ == pytest.approx(weighted, rel=1e-6)
     assert model.fit(copies[order]).inertia_ == pytest.approx(weighted, rel=1e-6)
-
-
-@pytest.mark.parametrize("n_others", [0, 100])
-def test_kernel_features_take_weights_as_copies(n_others: int) -> None:
-    rng = np.random.default_rng(0)
-    points, others = rng.normal(size=(60, 9)) + 1.0, rng.normal(0, 5, size=(n_others, 9))
-    counts = rng.integers(1, 4, size=60)
-    weights = np.append(counts, np.zeros(n_others))
-    weighted = list(_leading(np.vstack([points, others]), weights, 2))
-    copied = list(_leading(np.repeat(points, counts, axis=0), None, 2))
-    assert len(weighted) == len(copied) == 4
-    for some, same in zip(weighted, copied, strict=True):
-        expected = np.repeat(some[:60], counts, axis=0)
-        # The sign of an axis is arbitrary.
-        np.testing.assert_allclose(np.abs(same), np.abs(expected), atol=1e-9)
-
-
-@pytest.mark.parametrize("seed", [0, 3, 5])
-def test_weights_are_copies_where_all_points_are_far_apart(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    points, counts = rng.normal(size=(200, 3)), rng.integers(0, 4, size=200)
-    model = KernelPowerKMeans(6, gamma=3.0, random_state=0)
-    weighted = model.fit(points, sample_weight=counts).inertia_
-    copied = model.fit(np.repeat(points, counts, axis=0)).inertia_
-    assert weighted == pytest.approx(copied, rel=1e-9)
-
-
-def test_starts_from_another_search_get_the_time_that_is_left(monkeypatch) -> None:
-    left = []
-
-    def search_and_note(*args, seconds_left, **kwargs):
-        left.append(seconds_left)
-        return searched(*args, seconds_left=seconds_left, **kwargs)
-
-    monkeypatch.setattr(kernel_features, "searched", search_and_note)
-    points = np.random.default_rng(0).normal(size=(50, 2))
-    KernelPowerKMeans(3, max_seconds=60.0, random_state=0).fit(points)
-    assert 0 < left[-1] < left[0] < 60.0

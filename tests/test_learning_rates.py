@@ -1,4 +1,4 @@
-"""Learning rates come from numbers, functions and lists, and bad ones are refused."""
+"""Learning rates come from numbers and functions, and bad ones are refused."""
 
 from __future__ import annotations
 
@@ -21,17 +21,6 @@ def test_a_function_is_asked_for_its_steps_from_one():
     np.testing.assert_array_equal(rates_of(lambda t: 1 / t, 4, 2), [1 / 4, 1 / 5])
 
 
-@pytest.mark.parametrize("kind", [list, tuple, np.array])
-def test_an_iterable_gives_its_rates_in_order(kind):
-    rates = kind([0.5, 0.4, 0.3, 0.2])
-    np.testing.assert_array_equal(rates_of(rates, 1, 2), [0.5, 0.4])
-    np.testing.assert_array_equal(rates_of(rates, 3, 2), [0.3, 0.2])
-
-
-def test_no_steps_have_no_rates():
-    assert len(rates_of([], 1, 0)) == 0
-
-
 @pytest.mark.parametrize("bad", [-0.1, 1.5, math.nan, math.inf])
 def test_a_bad_rate_is_named_with_its_step(bad):
     with pytest.raises(ValueError, match=rf"learning_rate is {bad} at step 12.*in \[0, 1\]"):
@@ -43,16 +32,6 @@ def test_without_a_limit_rates_must_still_be_finite(bad):
     np.testing.assert_array_equal(rates_of(1e9, 1, 1, highest=math.inf), [1e9])
     with pytest.raises(ValueError, match="finite and not negative"):
         rates_of(bad, 1, 1, highest=math.inf)
-
-
-def test_a_schedule_that_ends_says_where():
-    with pytest.raises(ValueError, match="ends before step 4"):
-        rates_of([0.1, 0.1, 0.1], 2, 3)
-
-
-def test_a_schedule_that_cannot_be_read_again_is_refused():
-    with pytest.raises(ValueError, match="only once"):
-        rates_of((0.1 for _ in range(9)), 1, 3)
 
 
 def test_a_word_is_no_rate():

@@ -11,7 +11,6 @@ from powermeans.estimators.mixture.learning import (
     log_densities,
     mean_log_likelihood,
 )
-from powermeans.loop.history import SweepRecord
 from powermeans.loop.updates import SeparateCoincident, Sweep, Update
 from powermeans.rows.native import NativeRows
 from powermeans.rows.reference import ReferenceRows
@@ -138,35 +137,3 @@ def test_the_variance_of_small_clusters_far_apart_is_found(dtype, distance):
 def test_equal_points_have_some_positive_variance(points):
     model = learned_from(learner(None), NativeRows(points, None), points[:3].copy())
     assert 0 < model.variance < 1e-3
-
-
-def test_gaussians_without_points_keep_some_share():
-    model = learned_from(
-        learner(None), ReferenceRows(POINTS), np.array([[0.0] * 3, [3.0] * 3, [1e9] * 3])
-    )
-    assert 0 < model.shares[2] < 1e-10
-    assert sum(model.shares) == pytest.approx(1)
-
-
-def records(shift: float) -> list[SweepRecord]:
-    return [SweepRecord(np.nan, 1.0, 1.0, shift, 0.0)]
-
-
-@pytest.mark.parametrize(
-    ("likelihoods", "shift", "settled"),
-    [
-        ([], 0.0, False),
-        ([-3.0], 0.0, False),
-        ([-3.0, -2.0], 1.0, False),
-        ([-3.0, -2.95], 1.0, True),
-        ([-3.0, -3.1], 1.0, True),
-        ([-np.inf, -np.inf], 1.0, False),
-        ([-np.inf, -np.inf], 0.0, True),
-        ([-3.0, -2.0], 0.0, True),
-    ],
-)
-@pytest.mark.filterwarnings("error")
-def test_a_run_is_over_when_the_likelihood_no_longer_rises(likelihoods, shift, settled):
-    learn = learner(None, tolerance=0.1)
-    learn.log_likelihoods.extend(likelihoods)
-    assert (learn.reason(records(shift)) is not None) == settled

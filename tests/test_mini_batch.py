@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-import pickle
 
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.cluster import MiniBatchKMeans
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from threadpoolctl import threadpool_limits
 
-import powermeans.estimators.streams.mini_batch as mini_batch
 from powermeans import MiniBatchPowerKMeans, PowerKMeans
 from powermeans.estimators.streams.running_sums import FADING
 
@@ -80,11 +77,6 @@ def test_by_the_middle_of_a_fit_all_batches_are_hard():
     assert (power[6:] == -math.inf).all()
 
 
-def test_hard_batches_are_asked_for_by_their_power():
-    model = MiniBatchPowerKMeans(12, power=-math.inf, random_state=0).fit(blobs())
-    assert (model.history_.power == -math.inf).all()
-
-
 def test_a_chunk_is_one_step_of_the_recursion():
     """Hard sums of a chunk are added to what is left of those before."""
     points = blobs(3000, n_clusters=3)
@@ -142,38 +134,6 @@ def test_a_stream_of_the_batches_of_a_fit_is_the_fit(monkeypatch):
     assert stream.n_steps_ == fitted.n_steps_
 
 
-def test_a_large_first_chunk_is_sampled(monkeypatch):
-    sizes = []
-    fit = PowerKMeans.fit
-
-    def noted(self, X, y=None, sample_weight=None):
-        sizes.append(len(X))
-        return fit(self, X, y, sample_weight)
-
-    monkeypatch.setattr(PowerKMeans, "fit", noted)
-    stream = MiniBatchPowerKMeans(12, random_state=0).partial_fit(blobs())
-    assert sizes == [3072]
-    assert stream.score(blobs()) > 1.02 * PowerKMeans(12, random_state=0).fit(blobs()).score(
-        blobs()
-    )
-
-
-def test_batches_grow_and_stay_within_the_cache(monkeypatch):
-    sizes = []
-    part = MiniBatchPowerKMeans._part
-
-    def noted(self, data, indices):
-        sizes.append(len(indices))
-        return part(self, data, indices)
-
-    monkeypatch.setattr(MiniBatchPowerKMeans, "_part", noted)
-    monkeypatch.setattr(mini_batch, "_MOST_ELEMENTS", 4 * 1500)
-    MiniBatchPowerKMeans(12, random_state=0).fit(blobs(40_000))
-    assert sizes[:3] == [3072, 1024, 1024]
-    assert max(sizes[1:]) == sizes[-2] == 1500
-    assert sum(sizes) == 40_000
-
-
 def test_more_passes_visit_all_points_again():
     points = blobs()
     once = MiniBatchPowerKMeans(12, random_state=0).fit(points)
@@ -222,15 +182,6 @@ def test_lost_centers_are_found_again_where_clusters_come_and_go():
     np.testing.assert_allclose(np.sort(stream.cluster_centers_[:, 0]), [-10, 0, 50], atol=0.1)
 
 
-def test_a_first_sample_of_few_places_is_made_up_for_later():
-    """Centers without a point go to places that come later."""
-    stream = MiniBatchPowerKMeans(4, init_size=20, random_state=0)
-    stream.partial_fit(np.zeros((20, 1)))
-    for _ in range(30):
-        stream.partial_fit(np.repeat([[0.0], [1.0], [5.0], [9.0]], 10, axis=0))
-    np.testing.assert_allclose(np.sort(stream.cluster_centers_[:, 0]), [0, 1, 5, 9], atol=1e-9)
-
-
 def test_after_a_fit_a_stream_goes_on():
     points = blobs()
     model = MiniBatchPowerKMeans(12, random_state=0).fit(points)
@@ -240,28 +191,6 @@ def test_after_a_fit_a_stream_goes_on():
     assert 0 < moved.max() < 0.1
     assert model.n_steps_ == n_steps + 1
     assert model.power_ == -math.inf
-
-
-@pytest.mark.parametrize("n_batches", [1, 3])
-def test_an_interrupt_keeps_the_centers_of_the_last_batch(n_batches, monkeypatch):
-    points = blobs()
-    model = MiniBatchPowerKMeans(12, random_state=0)
-    swept, calls = MiniBatchPowerKMeans._swept, []
-
-    def interrupted(self, *arguments):
-        if len(calls) == n_batches:
-            raise KeyboardInterrupt
-        calls.append(swept(self, *arguments))
-        return calls[-1]
-
-    with monkeypatch.context() as patched:
-        patched.setattr(MiniBatchPowerKMeans, "_swept", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            model.fit(points)
-    np.testing.assert_array_equal(model.cluster_centers_, calls[-1][0].learned.centers)
-    np.testing.assert_array_equal(model.labels_, model.predict(points))
-    assert len(model.history_) == model.n_steps_ == n_batches
-    model.partial_fit(points)
 
 
 @pytest.mark.parametrize("n_batches", [1, 3, 20])
@@ -288,27 +217,6 @@ def test_an_interrupt_after_a_batch_leaves_one_state(n_batches, monkeypatch):
     assert model.n_steps_ == n_batches + 1
 
 
-def test_an_interrupt_before_the_first_batch_leaves_nothing(monkeypatch):
-    def interrupted(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(MiniBatchPowerKMeans, "_swept", interrupted)
-    model = MiniBatchPowerKMeans(12, random_state=0)
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(blobs())
-    with pytest.raises(NotFittedError):
-        model.predict(blobs())
-    assert not hasattr(model, "_in_fit")
-
-
-def test_fewer_weighted_points_than_clusters_do_as_in_power_k_means():
-    points, weights = blobs(50), np.zeros(50)
-    weights[[3, 8]] = 1.0
-    model = MiniBatchPowerKMeans(3, init_size=5, random_state=0)
-    model.fit(points, sample_weight=weights)
-    assert model.score(points[[3, 8]]) == pytest.approx(0, abs=1e-12)
-
-
 @pytest.mark.parametrize("power", ["auto", -1.0, -math.inf])
 @pytest.mark.parametrize("n_places", [1, 2])
 def test_places_of_the_first_sample_that_were_too_few_are_made_up_for(power, n_places):
@@ -319,35 +227,3 @@ def test_places_of_the_first_sample_that_were_too_few_are_made_up_for(power, n_p
     for _ in range(30):
         stream.partial_fit(np.repeat(places[::-1], 20, axis=0))
     assert stream.score(places) > -1e-2
-
-
-@pytest.mark.parametrize("n_threads", [2, 3])
-def test_threads_change_nothing(n_threads):
-    points = blobs()
-    one = MiniBatchPowerKMeans(12, random_state=0, n_threads=1).fit(points)
-    several = MiniBatchPowerKMeans(12, random_state=0, n_threads=n_threads).fit(points)
-    np.testing.assert_array_equal(several.cluster_centers_, one.cluster_centers_)
-
-
-def test_a_model_survives_pickling():
-    points = blobs()
-    model = MiniBatchPowerKMeans(12, random_state=0).fit(points)
-    thawed = pickle.loads(pickle.dumps(model)).partial_fit(points[:500])
-    model.partial_fit(points[:500])
-    np.testing.assert_array_equal(thawed.cluster_centers_, model.cluster_centers_)
-    assert len(pickle.dumps(model)) < points.nbytes  # no points are kept
-
-
-def test_fewer_places_than_clusters_are_told_of():
-    points = np.repeat([[0.0], [1.0], [2.0]], 2000, axis=0)
-    with pytest.warns(ConvergenceWarning, match=r"clusters \(3\) found smaller"):
-        model = MiniBatchPowerKMeans(5, random_state=0).fit(points)
-    assert model.inertia_ == pytest.approx(0, abs=1e-12)
-
-
-def test_it_tells_of_its_batches(capsys):
-    MiniBatchPowerKMeans(12, verbose=1, random_state=0).fit(blobs())
-    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Iteration")]
-    assert len(lines) > 10
-    for number, line in enumerate(lines):
-        assert line.startswith(f"Iteration {number}, inertia")

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.exceptions import ConvergenceWarning
 
 from powermeans import KMeans, OnlineKMeans
 
@@ -55,15 +52,15 @@ def test_a_second_epoch_goes_on_with_the_counts_of_the_first():
 
 @pytest.mark.parametrize(
     "rates",
-    [0.05, lambda t: 0.5 / t, [0.9 / np.sqrt(t) for t in range(1, 601)]],
-    ids=["constant", "function", "list"],
+    [0.05, lambda t: 0.5 / t],
+    ids=["constant", "function"],
 )
 def test_a_learning_rate_makes_it_the_online_gradient(rates):
     points = blobs()
     centers = points[:4].copy()
     for t, point in enumerate(points, start=1):
         j = int(((centers - point) ** 2).sum(axis=1).argmin())
-        rate = rates(t) if callable(rates) else rates if np.ndim(rates) == 0 else rates[t - 1]
+        rate = rates(t) if callable(rates) else rates
         centers[j] += rate * (point - centers[j])
     model = plain(init=points[:4], learning_rate=rates).fit(points)
     np.testing.assert_allclose(model.cluster_centers_, centers, atol=1e-12)
@@ -99,19 +96,6 @@ def test_batch_sweeps_follow_and_end_where_lloyds_do():
     np.testing.assert_array_equal(both.labels_, both.predict(points))
 
 
-def test_the_first_online_epoch_gains_more_than_a_batch_sweep():
-    """Figure 1 of the paper, from random starts."""
-    after_one = {"online": [], "batch": []}
-    for seed in range(20):
-        points = blobs(seed=seed)
-        start = points[:4]
-        online = OnlineKMeans(4, init=start, batch=False, random_state=seed).fit(points)
-        after_one["online"].append(-online.score(points))
-        one_sweep = KMeans(4, init=start, max_iter=1).fit(points)
-        after_one["batch"].append(-one_sweep.score(points))
-    assert np.mean(after_one["online"]) < np.mean(after_one["batch"])
-
-
 def test_without_a_fixed_order_rows_may_be_shuffled_and_weights_be_copies():
     points = blobs(n_points=150)
     weights = np.random.default_rng(0).integers(0, 4, len(points))
@@ -132,14 +116,6 @@ def test_epochs_take_the_points_in_other_orders():
     assert len(set(model.history_.inertia[1:])) == 2
     other = OnlineKMeans(4, random_state=1, **params).fit(points)
     assert not np.array_equal(other.cluster_centers_, model.cluster_centers_)
-
-
-def test_sorted_points_teach_badly_unless_they_are_shuffled():
-    points = np.sort(np.random.default_rng(0).normal(size=2000))[:, None]
-    params = {"init": [[-0.1], [0.0], [0.1]], "batch": False, "random_state": 0}
-    as_they_are = OnlineKMeans(3, shuffle=False, **params).fit(points)
-    shuffled = OnlineKMeans(3, **params).fit(points)
-    assert shuffled.inertia_ < 0.9 * as_they_are.inertia_
 
 
 def test_a_constant_rate_follows_points_that_move():
@@ -208,23 +184,3 @@ def test_a_fit_forgets_the_stream_before_it():
     np.testing.assert_array_equal(after.counts_, alone.counts_)
     after.fit(points[:, :1])
     assert after.partial_fit(points[:, :1]).cluster_centers_.shape == (4, 1)
-
-
-def test_a_stream_survives_pickling():
-    points = blobs()
-    stream = OnlineKMeans(4, random_state=0, learning_rate=0.1).partial_fit(points[:300])
-    thawed = pickle.loads(pickle.dumps(stream)).partial_fit(points[300:])
-    stream.partial_fit(points[300:])
-    np.testing.assert_array_equal(thawed.cluster_centers_, stream.cluster_centers_)
-
-
-def test_more_clusters_than_places_are_told_of():
-    with pytest.warns(ConvergenceWarning, match="distinct clusters"):
-        model = OnlineKMeans(4, random_state=0).fit(np.repeat([[0.0], [1.0]], 10, axis=0))
-    assert np.isfinite(model.cluster_centers_).all()
-
-
-def test_it_tells_of_epochs_and_sweeps(capsys):
-    points = blobs()
-    OnlineKMeans(4, init=points[:4], verbose=1).fit(points)
-    assert "Iteration 0, inertia" in capsys.readouterr().out

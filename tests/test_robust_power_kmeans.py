@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from powermeans import Fixed, PowerKMeans, RobustPowerKMeans
-from powermeans.estimators import robust_power_kmeans
-from powermeans.estimators.power_kmeans import searched
+from powermeans import PowerKMeans, RobustPowerKMeans
 from powermeans.metrics import adjusted_rand_index
 
 
@@ -121,16 +119,6 @@ def test_weights_are_copies():
     assert counts[weighted.outliers_].sum() <= 0.1 * counts.sum()
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_very_far_outliers_do_no_harm(dtype):
-    points, labels = problem("clumps", n_features=5, seed=6)
-    points[labels < 0] *= 1e3
-    model = RobustPowerKMeans(3, random_state=0).fit(points.astype(dtype))
-    assert agreement(model, labels) == 1.0
-    assert model.cluster_centers_.dtype == dtype
-    np.testing.assert_array_equal(model.outliers_, labels < 0)
-
-
 def test_neither_threads_nor_zeros_in_the_points_matter():
     points, _ = problem(seed=7)
     points[np.abs(points) < 1] = 0
@@ -139,36 +127,6 @@ def test_neither_threads_nor_zeros_in_the_points_matter():
     np.testing.assert_array_equal(one.cluster_centers_, two.cluster_centers_)
     np.testing.assert_array_equal(one.outliers_, csr.outliers_)
     assert one.inertia_ == pytest.approx(csr.inertia_, rel=1e-9)
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"schedule": Fixed(-1.0), "polish": False},
-        {"power": -3.0, "growth": 1.05, "polish": False},
-        {"power": -math.inf, "refine": 0},
-        {"init": "random", "n_init": 3, "refine": 0},
-        {"effort": "thorough", "max_iter": 20},
-    ],
-    ids=str,
-)
-@pytest.mark.filterwarnings("ignore:.*cut short:sklearn.exceptions.ConvergenceWarning")
-def test_every_kind_of_annealing_works_on_trimmed_points(options):
-    points, labels = problem("heavy tails", seed=8)
-    model = RobustPowerKMeans(3, random_state=0, **options).fit(points)
-    assert agreement(model, labels) >= 0.95
-
-
-@pytest.mark.filterwarnings("ignore:.*cut short:sklearn.exceptions.ConvergenceWarning")
-def test_a_soft_objective_may_rise_and_is_no_defect():
-    rose = 0
-    for seed in (2, 6, 7):
-        points = np.random.default_rng(seed).standard_t(2, size=(30, 2))
-        fixed = {"schedule": Fixed(-1.0), "polish": False, "tol": 0.0, "max_iter": 20}
-        model = RobustPowerKMeans(3, trim=0.3, init=points[:3] + 0.01, **fixed).fit(points)
-        objectives = model.history_.objective
-        rose += np.count_nonzero(np.diff(objectives) > 1e-3 * objectives[0])
-    assert rose > 0
 
 
 def test_lloyds_inertia_never_rises():
@@ -259,16 +217,3 @@ def test_a_search_starts_with_weights_as_copies_in_any_order():
     weighted = model.fit(points, sample_weight=counts).inertia_
     assert model.fit(copies).inertia_ == pytest.approx(weighted, rel=1e-6)
     assert model.fit(rng.permutation(copies)).inertia_ == pytest.approx(weighted, rel=1e-6)
-
-
-def test_starts_from_another_search_get_the_time_that_is_left(monkeypatch):
-    left = []
-
-    def search_and_note(*args, seconds_left, **kwargs):
-        left.append(seconds_left)
-        return searched(*args, seconds_left=seconds_left, **kwargs)
-
-    monkeypatch.setattr(robust_power_kmeans, "searched", search_and_note)
-    points = np.random.default_rng(0).normal(size=(50, 2))
-    RobustPowerKMeans(3, max_seconds=60.0, random_state=0).fit(points)
-    assert 0 < left[-1] < left[0] < 60.0

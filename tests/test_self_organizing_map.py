@@ -94,34 +94,6 @@ def test_with_no_radius_left_an_epoch_is_a_sweep_of_lloyd() -> None:
         np.testing.assert_array_equal(model.cluster_centers_, lloyd.cluster_centers_)
 
 
-def test_a_huge_radius_leaves_the_mean() -> None:
-    model = SelfOrganizingMap((2, 2), radius=1e9, final_radius=1e9, n_epochs=1).fit(cloud())
-    np.testing.assert_allclose(
-        model.cluster_centers_, np.tile(cloud().mean(axis=0), (4, 1)), atol=1e-9
-    )
-
-
-def test_the_start_lies_in_the_plane_of_the_two_first_components() -> None:
-    points = cloud(n=400)
-    model = SelfOrganizingMap((3, 5))
-    data = model._open(points, None)
-    start = model._initial_centers(data, np.random.RandomState(0)).reshape(3, 5, 3)
-    np.testing.assert_allclose(start[1, 2], points.mean(axis=0))
-    values, vectors = np.linalg.eigh(np.cov(points.T, ddof=0))
-    along, across = start[1, 4] - start[1, 0], start[2, 2] - start[0, 2]
-    assert abs(along @ vectors[:, 2]) == pytest.approx(2 * math.sqrt(values[2]))
-    assert abs(across @ vectors[:, 1]) == pytest.approx(2 * math.sqrt(values[1]))
-    assert along @ vectors[:, :2] == pytest.approx(0, abs=1e-9)
-
-
-def test_a_map_of_a_line_is_in_order() -> None:
-    points = np.random.default_rng(0).uniform(size=(500, 1))
-    model = SelfOrganizingMap((1, 9)).fit(points)
-    steps = np.diff(model.cluster_centers_.ravel())
-    assert (steps > 0).all() or (steps < 0).all()
-    assert model.topographic_error_ == 0
-
-
 def test_a_map_of_a_square_keeps_neighbours_together_and_random_labels_do_not() -> None:
     points = np.random.default_rng(0).uniform(size=(2000, 2))
     ordered = SelfOrganizingMap((6, 6)).fit(points)

@@ -8,7 +8,7 @@ import pickle
 import numpy as np
 import pytest
 
-from powermeans import Drift, MiniBatchPowerKMeans, OnlineKMeans, open_data
+from powermeans import MiniBatchPowerKMeans, OnlineKMeans, open_data
 
 KINDS = [OnlineKMeans, MiniBatchPowerKMeans]
 CENTERS = [[0.0], [9.0]]
@@ -126,18 +126,6 @@ def test_over_parts_it_goes_from_before_the_first_to_after_the_last(kind):
     assert stream.drift_.mean_sq_dist == pytest.approx(mean)
     assert stream.drift_.running_mean_sq_dist == pytest.approx(drifts[-1].running_mean_sq_dist)
     assert stream.drift_.total_weight == 1000
-
-
-def test_it_is_one_value():
-    drift = Drift(np.array([1.0, 2.5]), 1.5, 4.0, 3.0, 10.0)
-    assert repr(drift) == (
-        "<centers moved by 1.5, at most by 2.5 (center 1); mean squared distance 4, so far 3>"
-    )
-    assert drift == Drift(np.array([1.0, 2.5]), 1.5, 4.0, 3.0, 10.0)
-    assert drift != Drift(np.array([1.0, 2.4]), 1.5, 4.0, 3.0, 10.0)
-    assert drift != "a drift"
-    with pytest.raises(AttributeError):
-        drift.rms_shift = 0.0
 
 
 def _values(drift):

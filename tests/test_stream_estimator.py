@@ -198,29 +198,6 @@ class TestStreams:
             model.partial_fit(points[200:])
         np.testing.assert_array_equal(stream.cluster_centers_, spared.cluster_centers_)
 
-    @pytest.mark.parametrize("n_before", [50, 200])
-    def test_an_interrupt_while_labels_are_looked_up_leaves_all_as_it_was(
-        self, kind, n_before, monkeypatch
-    ):
-        points = blobs()
-        stream = kind(3, init_size=100, random_state=0).partial_fit(points[:n_before])
-        before = dict(vars(stream))
-        rows = type(stream._opened(_admitted(points)).rows)
-        assign = rows.assign
-
-        def interrupted(self, centers):
-            if self.n_points == 200 - n_before % 200:
-                raise KeyboardInterrupt
-            return assign(self, centers)
-
-        chunk = points[200:] if n_before == 200 else points[50:200]
-        with monkeypatch.context() as patched:
-            patched.setattr(rows, "assign", interrupted)
-            with pytest.raises(KeyboardInterrupt):
-                stream.partial_fit(chunk)
-        assert vars(stream).keys() == before.keys()
-        assert all(vars(stream)[name] is value for name, value in before.items())
-
     @pytest.mark.parametrize("order", [(64, 32, 64, 32), (32, 32, 64, 32)], ids=str)
     @pytest.mark.parametrize("init_size", [3, 150])
     @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array], ids=["dense", "CSR"])
@@ -276,15 +253,6 @@ class TestStreams:
             weighted, sample_weight=np.repeat([1.0, 2.0, 1.0], [2, 75, 50])
         )
         np.testing.assert_array_equal(stream.cluster_centers_, alone.cluster_centers_)
-
-    def test_it_tells_of_its_chunks(self, kind, capsys):
-        points, stream = blobs(), kind(3, init_size=100, random_state=0, verbose=1)
-        stream.partial_fit(points[:2])
-        assert capsys.readouterr().out == "Chunk of 2 points, held back.\n"
-        stream.partial_fit(points[2:])
-        assert "Chunk of 398 points, inertia" in capsys.readouterr().out
-        stream.partial_fit(points[:7])
-        assert capsys.readouterr().out == f"Chunk of 7 points, inertia {stream.inertia_}.\n"
 
     def test_what_tells_of_a_fit_stays_in_a_stream(self, kind):
         model = kind(3, random_state=0).fit(blobs())

@@ -121,15 +121,6 @@ class TestPartialFit:
             stream.partial_fit(open_data(file, scale="standard"))
         stream.partial_fit(file)
 
-    def test_other_columns_are_refused(self, kind, tmp_path):
-        path = tmp_path / "narrow.npy"
-        np.save(path, blobs()[:, :2])
-        stream = model_of(kind).partial_fit(blobs())
-        before = pickle.dumps(stream._stream)
-        with pytest.raises(ValueError, match="X has 2 columns"):
-            stream.partial_fit(path)
-        assert pickle.dumps(stream._stream) == before
-
     def test_what_came_before_an_error_has_taught(self, kind, tmp_path):
         points = blobs()
         points[731, 1] = np.nan
@@ -141,10 +132,6 @@ class TestPartialFit:
         for chunk in np.split(points[:600], 3):
             by_hand.partial_fit(chunk)
         assert_same_stream(stream, by_hand)
-
-    def test_weights_beside_a_path_are_refused(self, kind, file):
-        with pytest.raises(ValueError, match="open_data"):
-            model_of(kind).partial_fit(file, sample_weight=np.ones(1000))
 
     def test_a_generator_is_to_be_passed_chunk_by_chunk(self, kind):
         with pytest.raises(ValueError, match="for chunk in X"):
@@ -193,11 +180,6 @@ class TestFit:
             assert_same_stream(other, first)
             assert other.inertia_ == first.inertia_
             assert other.drift_ == first.drift_
-
-    @pytest.mark.parametrize("n_threads", [2, 3])
-    def test_threads_change_nothing(self, kind, n_threads, file):
-        one, several = (model_of(kind, n_threads=n).fit(file) for n in (1, n_threads))
-        assert_same_stream(several, one)
 
     def test_a_weight_is_copies(self, kind):
         points, weights = blobs(300), np.random.default_rng(1).integers(0, 4, 300)
@@ -264,22 +246,6 @@ class TestFit:
         np.testing.assert_array_equal(model.cluster_centers_, model._stream.centers)
         assert model.drift_.total_weight > 0
         model.set_params(verbose=0).partial_fit(file)
-
-    def test_tensors_are_refused_as_before(self, kind):
-        torch = pytest.importorskip("torch")
-        with pytest.raises(ValueError, match="with the compiled core"):
-            model_of(kind).fit(torch.tensor(blobs()))
-
-
-def test_a_small_file_is_the_first_sample_as_a_whole():
-    weights = np.random.default_rng(0).uniform(size=300)
-    model = MiniBatchPowerKMeans(4, random_state=0)
-    model.fit(open_data(blobs(300), weights=weights, rows_per_part=70))
-    assert model.n_steps_ == model.n_iter_ == 1
-    assert model.drift_.total_weight == pytest.approx(weights.sum())
-    again = PowerKMeans(4, init=model.cluster_centers_, power=-np.inf, refine=0)
-    again.fit(blobs(300), sample_weight=weights)
-    assert model.inertia_ < (1 + 1e-4) * again.inertia_
 
 
 @pytest.mark.parametrize(("max_iter", "n_expected"), [(1, 4), (3, 6)])

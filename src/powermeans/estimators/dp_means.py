@@ -81,22 +81,16 @@ class DPMeans(CenterEstimator):
     ----------
     cluster_centers_ : ndarray of shape (n_clusters_, n_features)
         The centers, in the dtype of the points.
-    labels_ : ndarray of shape (n_samples,)
-        Label of the nearest center of each point.
     n_clusters_ : int
         Number of clusters found.
     penalty_ : float
         Price of a center.
-    inertia_ : float
-        Weighted sum of squared distances to the nearest center.
     objective_ : float
         ``inertia_ + penalty_ * n_clusters_``.
-    n_iter_ : int
-        Number of sweeps.
     history_ : recarray
         One record for each sweep, one descent after another; `objective` includes the price of the
         centers, but not while the search derives it.
-    n_features_in_, feature_names_in_
+    labels_, inertia_, n_iter_, n_features_in_, feature_names_in_
         As in `PowerKMeans`.
 
     See Also

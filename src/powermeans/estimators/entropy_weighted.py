@@ -87,16 +87,12 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
         Whether to divide differences by the standard deviation of their feature; the centers keep
         the units of X. With False, as in the paper, whose data are scaled, a feature of small
         variance wins even if it is noise.
-    init : {"k-means++", "random"}, array-like or callable, default="k-means++"
-        Initial centers, as in `KMeans`.
     effort : {"fast", "balanced", "thorough"} or None, default="balanced"
         How much to search: "fast" starts from 8 single features, "balanced" from 32, and
         "thorough" goes on with more of them and with random weights. With None, or if `init` is an
         array, there is no search.
     power : float or "auto", default="auto"
         Power of the first sweep, negative; "auto" is as in `PowerKMeans`.
-    growth : float, default=1.1
-        Factor from one power to the next.
     n_init : int, default=1
         Number of runs; the one with the lowest objective is kept.
     max_iter : int, default=300
@@ -104,13 +100,11 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
     tol : float, default=1e-6
         Lloyd ends when the sum of the squared center shifts is at most `tol` times the smallest
         variance of a feature.
-    random_state, n_threads, verbose, copy_x
+    init, growth, random_state, n_threads, verbose, copy_x
         As in `PowerKMeans`.
 
     Attributes
     ----------
-    cluster_centers_ : ndarray of shape (n_clusters, n_features)
-        The centers, in the dtype of the points.
     feature_weights_ : ndarray of shape (n_features,)
         The feature weights v; zero for features that are constant, unless all are. After
         `from_centers` they are equal.
@@ -129,7 +123,7 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
         Number of sweeps of the best run, without those of the searches for centers.
     history_ : recarray
         One record for each of these sweeps, one descent after another.
-    n_features_in_, feature_names_in_
+    cluster_centers_, n_features_in_, feature_names_in_
         As in `PowerKMeans`.
 
     See Also

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from powermeans.estimators.base import CenterEstimator, Run, report_end
 from powermeans.estimators.learning_rates import LearningRate, rates_of
@@ -138,33 +138,23 @@ class GradientKMeans(CenterEstimator):
     ----------
     n_clusters : int, default=8
         Number of centers.
-    init : {"k-means++", "random"}, array-like or callable, default="k-means++"
-        Initial centers, as in `KMeans`.
-    learning_rate : "auto", float, callable or iterable of float, default="auto"
+    learning_rate : "auto", float or callable, default="auto"
         "auto" is one over the weight of the heaviest cluster: no center moves past its mean.
-        Otherwise the rate of sweep t = 1, 2, ...: a number, a function of t, or an iterable (not an
-        iterator) of the rates. Diverging steps raise a ValueError.
+        Otherwise a number or a function of the sweep t = 1, 2, ..., such as ``lambda t: 0.03 / t``,
+        which the authors found best for their data. Diverging steps raise a ValueError.
     max_iter : int, default=300
         Largest number of sweeps.
     tol : float, default=1e-4
         The fit ends when the sum of the squared center shifts is at most `tol` times the mean
         variance of the features. Small rates make small shifts: lower `tol` with them.
-    random_state, n_threads, verbose, copy_x
+    init, random_state, n_threads, verbose, copy_x
         As in `PowerKMeans`.
 
     Attributes
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         The centers, in the dtype of the points. A center without points does not move.
-    labels_ : ndarray of shape (n_samples,)
-        Label of the nearest center of each point.
-    inertia_ : float
-        Weighted sum of squared distances to the nearest center, twice the quantisation error.
-    n_iter_ : int
-        Number of sweeps.
-    history_ : recarray
-        One record for each of these sweeps.
-    n_features_in_, feature_names_in_
+    labels_, inertia_, n_iter_, history_, n_features_in_, feature_names_in_
         As in `PowerKMeans`.
 
     See Also
@@ -193,7 +183,6 @@ class GradientKMeans(CenterEstimator):
             StrOptions({"auto"}),
             Interval(Real, 0, None, closed="left"),
             callable,
-            HasMethods(["__iter__"]),
         ],
     }
 
@@ -204,7 +193,7 @@ class GradientKMeans(CenterEstimator):
         n_clusters: int = 8,
         *,
         init: str | ArrayLike | Callable[..., ArrayLike] = "k-means++",
-        learning_rate: Literal["auto"] | float | Callable[[int], float] | Iterable[float] = "auto",
+        learning_rate: Literal["auto"] | LearningRate = "auto",
         max_iter: int = 300,
         tol: float = 1e-4,
         random_state: int | np.random.RandomState | None = None,

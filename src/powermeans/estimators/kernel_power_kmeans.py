@@ -102,8 +102,6 @@ class KernelPowerKMeans(
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_samples,)
-        Label of the nearest center of each point, the same as `predict` gives for these points.
     inertia_ : float
         Weighted sum of squared distances to the nearest center, in the feature space.
     dual_coef_ : ndarray of shape (n_clusters, n_landmarks)
@@ -123,9 +121,7 @@ class KernelPowerKMeans(
         The `gamma` of the kernel; None if it has none or leaves it to scikit-learn.
     embedded_ : PowerKMeans
         The model fitted to the coordinates, with its `history_`, `spent_` and `power_`.
-    n_iter_ : int
-        Number of sweeps of the best run.
-    n_features_in_, feature_names_in_
+    labels_, n_iter_, n_features_in_, feature_names_in_
         As in `PowerKMeans`.
 
     See Also
@@ -264,34 +260,15 @@ class KernelPowerKMeans(
         self._fit_embedded(data, rng)
 
     def predict(self, X: MatrixLike) -> Labels:
-        """Return the label of the nearest center for each point, the first of several.
+        """Return the label of the nearest center for each point, (n_samples,), as int32.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The points; or, if the kernel is precomputed, that of these points with those of `fit`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            int32 labels.
+        If the kernel is precomputed, X is that of these points with those of `fit`, here and below.
         """
         coordinates = self.embed(X)
         return self.embedded_.predict(coordinates)
 
     def transform(self, X: MatrixLike) -> Points:
-        """Return the distance from each point to each center in the feature space.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            As in `predict`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_clusters)
-            Distances, not squared.
-        """
+        """Return the distance of each point from each center in the feature space, not squared."""
         coordinates, outside = self._embed(self._fitted(X).points)
         within = self.embedded_.transform(coordinates)
         distances: Points = np.hypot(within, np.sqrt(outside).astype(within.dtype)[:, None])
@@ -300,32 +277,15 @@ class KernelPowerKMeans(
     def embed(self, X: MatrixLike) -> Points:
         """Return coordinates of the features of each point in the span of those of the landmarks.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            As in `predict`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_components)
-            Coordinates whose inner products are the kernel, exactly for landmarks.
+        They have the shape (n_samples, n_components), and their inner products are the kernel,
+        exactly for landmarks.
         """
         return self._coordinates(self._fitted(X).points)[0]
 
     def memberships(self, X: MatrixLike, power: float | None = None) -> FloatArray:
         """Return how much each point belongs to each center, as `PowerKMeans.memberships` does.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            As in `predict`.
-        power : float, optional
-            Negative; by default the power at which annealing ended.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_clusters)
-            Each row adds up to one.
+        By default the power is that at which annealing ended.
         """
         sq_dist = np.square(self.transform(X), dtype=np.float64)
         return memberships(sq_dist, self.embedded_.power_ if power is None else power)
@@ -333,22 +293,7 @@ class KernelPowerKMeans(
     def score(
         self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None
     ) -> float:
-        """Return minus the weighted sum of squared distances to the nearest centers.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            As in `predict`.
-        y : None
-            Ignored.
-        sample_weight : array-like of shape (n_samples,), optional
-            As in `fit`.
-
-        Returns
-        -------
-        float
-            Higher is better; zero is the highest possible score.
-        """
+        """Return minus the weighted sum of squared distances to the nearest centers."""
         data = self._fitted(X, sample_weight)
         coordinates, outside = self._embed(data.points)
         within = self.embedded_.score(coordinates, sample_weight=data.weights)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from numbers import Real
 
 import numpy as np
 
 from powermeans.types import FloatArray
 
-LearningRate = float | Callable[[int], float] | Iterable[float]
-"""A number, a function of the step t = 1, 2, ..., or an iterable of the rates (no iterator)."""
+LearningRate = float | Callable[[int], float]
+"""A number, or a function of the step t = 1, 2, ..."""
 
 
 def rates_of(
@@ -26,51 +25,24 @@ def rates_of(
     """
     steps = range(first, first + n_steps)
     if isinstance(learning_rate, (str, bool)):
-        raise ValueError(f'learning_rate={learning_rate!r} is unknown: pass "auto" or numbers')
+        raise ValueError(f'learning_rate={learning_rate!r} is unknown: pass "auto" or a number')
     if callable(learning_rate):
-        rates = _numbers(map(learning_rate, steps), first)
-    elif isinstance(learning_rate, Iterable):
-        rates = _numbers(_some(learning_rate, first, n_steps), first)
+        rates = np.array([_number(learning_rate(step), step) for step in steps])
     else:
         rates = np.full(n_steps, float(learning_rate))
-    if len(rates) < n_steps:
-        raise ValueError(
-            f"learning_rate={learning_rate!r} ends before step {first + len(rates)}: "
-            "pass more rates, or a function of the step"
-        )
-    is_good = np.isfinite(rates) & (rates >= 0) & (rates <= highest)
-    _refuse(~is_good, rates, steps, highest)
-    return rates
-
-
-def _some(learning_rate: Iterable[float], first: int, n_steps: int) -> Iterator[float]:
-    rates = iter(learning_rate)
-    if rates is learning_rate:
-        raise ValueError(
-            f"learning_rate={learning_rate!r} can be iterated only once: "
-            "pass a list of rates, or a function of the step"
-        )
-    return itertools.islice(rates, first - 1, first - 1 + n_steps)
-
-
-def _numbers(rates: Iterator[object], first: int) -> FloatArray:
-    return np.fromiter(itertools.starmap(_number, enumerate(rates, first)), dtype=np.float64)
-
-
-def _number(step: int, rate: object) -> float:
-    if isinstance(rate, np.ndarray) and rate.ndim == 0:
-        rate = rate.item()
-    if isinstance(rate, float):
-        return rate
-    if isinstance(rate, bool) or not isinstance(rate, Real):
-        raise ValueError(f"learning_rate is {rate!r} at step {step}: pass rates that are numbers")
-    return float(rate)
-
-
-def _refuse(is_bad: np.ndarray, rates: FloatArray, steps: range, highest: float) -> None:
+    is_bad = ~(np.isfinite(rates) & (rates >= 0) & (rates <= highest))
     if is_bad.any():
         index = int(np.argmax(is_bad))
         limit = "finite and not negative" if highest == math.inf else f"in [0, {highest:g}]"
         raise ValueError(
             f"learning_rate is {rates[index]} at step {steps[index]}: pass rates that are {limit}"
         )
+    return rates
+
+
+def _number(rate: object, step: int) -> float:
+    if isinstance(rate, np.ndarray) and rate.ndim == 0:
+        rate = rate.item()
+    if isinstance(rate, bool) or not isinstance(rate, Real):
+        raise ValueError(f"learning_rate is {rate!r} at step {step}: pass rates that are numbers")
+    return float(rate)

@@ -39,11 +39,9 @@ class RobustPowerKMeans(PowerKMeans):
 
     It lowers the inertia of the best ``1 - trim`` of the weight (trimmed k-means, Cuesta-Albertos,
     Gordaliza & Matrán 1997) with the annealing and the search of `PowerKMeans`, which starts from
-    centers of all points too. Before each sweep,
-    it leaves out the points farthest from their nearest center, up to the share `trim` of the total
-    weight. Once the weights are hard, no sweep raises this inertia. Seeds and automatic settings
-    also come from the points that are kept. `score` leaves out the same share of the weight of the
-    points that it gets.
+    centers of all points too. Before each sweep, it leaves out the points farthest from their
+    nearest center, up to the share `trim` of the total weight. Once the weights are hard, no sweep
+    raises this inertia. `score` leaves out the same share of the weight of the points that it gets.
 
     Use it when some points belong to no cluster, with `trim` at least their share. Without outliers
     the result is close to that of `PowerKMeans` if each cluster has more than `trim` of the weight:
@@ -56,17 +54,15 @@ class RobustPowerKMeans(PowerKMeans):
         Number of centers.
     trim : float, default=0.1
         Share of the total weight to leave out, at least zero and less than one.
-    init, power, growth, schedule, polish, effort, refine, max_seconds, n_init, max_iter, tol
-        As in `PowerKMeans`.
     divergence : str or Bregman, default="squared_euclidean"
         As in `PowerKMeans`, except "manhattan" and a learned Mahalanobis distance.
+    init, power, growth, schedule, polish, effort, refine, max_seconds, n_init, max_iter, tol
+        As in `PowerKMeans`.
     missing, random_state, n_threads, callback, verbose, copy_x
         As in `PowerKMeans`.
 
     Attributes
     ----------
-    cluster_centers_ : ndarray of shape (n_clusters, n_features)
-        The centers, in the dtype of the points.
     labels_ : ndarray of shape (n_samples,)
         Label of the nearest center of every point, also of those left out.
     outliers_ : ndarray of shape (n_samples,)
@@ -78,8 +74,10 @@ class RobustPowerKMeans(PowerKMeans):
     inertia_ : float
         Weighted sum of the squared distances of the kept points to the nearest center. The
         farthest of them, at `radius_`, may count in part.
-    n_iter_, history_, power_, critical_power_, n_relocated_, n_separated_, spent_
-        As in `PowerKMeans`; objective and inertia in the history are those of the kept points.
+    history_ : recarray
+        As in `PowerKMeans`; objective and inertia are those of the kept points.
+    cluster_centers_, n_iter_, power_, critical_power_, n_relocated_, n_separated_, spent_
+        As in `PowerKMeans`.
     n_features_in_, feature_names_in_
         As in `PowerKMeans`.
 

@@ -73,12 +73,8 @@ class SelfOrganizingMap(CenterEstimator):
     ----------
     cluster_centers_ : ndarray of shape (rows * columns, n_features)
         The centers, or codebook, in the order of the rows of the grid and the dtype of the points.
-    labels_ : ndarray of shape (n_samples,)
-        The node whose center is nearest to each point.
     grid_positions_ : ndarray of shape (rows * columns, 2)
         Positions of the nodes in the plane.
-    inertia_ : float
-        Weighted sum of squared distances to the nearest center.
     quantization_error_ : float
         Weighted mean distance to the nearest center, not squared.
     topographic_error_ : float
@@ -88,7 +84,7 @@ class SelfOrganizingMap(CenterEstimator):
         Number of epochs.
     history_ : recarray
         One record for each epoch.
-    n_features_in_, feature_names_in_
+    labels_, inertia_, n_features_in_, feature_names_in_
         As in `PowerKMeans`.
 
     See Also

@@ -43,15 +43,7 @@ class SoftMeans(CenterEstimator):
     def memberships(self, X: MatrixLike) -> FloatArray:
         """Return how much each point belongs to each center.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The points.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_clusters)
-            Each row adds up to one.
+        The result has the shape (n_samples, n_clusters), and each row adds up to one.
         """
         rule = self._rule_of_memberships()
         return self._shares(X, rule.memberships, rule.power - 1)
@@ -91,8 +83,8 @@ class KHarmonicMeans(SoftMeans):
     every point is a local minimum for a center that comes near it.
 
     Use it for comparisons, or when you want soft clusters of this kind. `PowerKMeans` starts like
-    it, hardens, and finds lower sums of squares. There is no search: that of `PowerKMeans` lowers
-    the inertia of hard clusters, which is another objective.
+    it, hardens, and finds lower sums of squares. There is no search, which would lower the inertia
+    of hard clusters: another objective.
 
     Parameters
     ----------
@@ -107,37 +99,16 @@ class KHarmonicMeans(SoftMeans):
         memberships with a varying weighing are hybrid 1 of Hamerly and Elkan (2002), and soft
         memberships with an even one their hybrid 2. Sweeps of these two lower no objective. Hard
         and even is Lloyd's algorithm.
-    init : {"k-means++", "random"}, array-like or callable, default="k-means++"
-        Initial centers, as in `KMeans`.
-    n_init : int, default=1
-        Number of runs; the one with the lowest inertia is kept.
-    max_iter : int, default=300
-        Largest number of sweeps of a run.
-    tol : float, default=1e-6
-        A run ends when the sum of the squared center shifts is at most `tol` times the mean
-        variance of the features.
-    missing : {"error", "observed"}, default="error"
-        Meaning of NaN: an error, or a missing entry, as in `KMeans`.
-    random_state, n_threads, verbose, copy_x
+    init, n_init, max_iter, tol, missing, random_state, n_threads, verbose, copy_x
         As in `PowerKMeans`.
 
     Attributes
     ----------
-    cluster_centers_ : ndarray of shape (n_clusters, n_features)
-        The centers, in the dtype of the points.
-    labels_ : ndarray of shape (n_samples,)
-        Label of the nearest center of each point.
-    inertia_ : float
-        Weighted sum of squared distances to the nearest center.
     objective_ : float
         Weighted sum of the harmonic means before the last sweep; of the least squared distances
         unless memberships are soft and weights vary. It is infinite if ``d ** p`` leaves the range
         of float64; the centers are right even then.
-    n_iter_ : int
-        Number of sweeps of the best run.
-    history_ : recarray
-        One record for each of these sweeps.
-    n_features_in_, feature_names_in_
+    cluster_centers_, labels_, inertia_, n_iter_, history_, n_features_in_, feature_names_in_
         As in `PowerKMeans`.
 
     See Also
@@ -258,35 +229,14 @@ class FuzzyCMeans(SoftMeans):
         Number of centers.
     fuzzifier : float, default=2
         Exponent m of the memberships, above 1 and at most 51.
-    init : {"k-means++", "random"}, array-like or callable, default="k-means++"
-        Initial centers, as in `KMeans`.
-    n_init : int, default=1
-        Number of runs; the one with the lowest inertia is kept.
-    max_iter : int, default=300
-        Largest number of sweeps of a run.
-    tol : float, default=1e-6
-        A run ends when the sum of the squared center shifts is at most `tol` times the mean
-        variance of the features.
-    missing : {"error", "observed"}, default="error"
-        Meaning of NaN: an error, or a missing entry, as in `KMeans`.
-    random_state, n_threads, verbose, copy_x
+    init, n_init, max_iter, tol, missing, random_state, n_threads, verbose, copy_x
         As in `PowerKMeans`.
 
     Attributes
     ----------
-    cluster_centers_ : ndarray of shape (n_clusters, n_features)
-        The centers, in the dtype of the points.
-    labels_ : ndarray of shape (n_samples,)
-        Label of the center to which each point belongs most, which is the nearest one.
-    inertia_ : float
-        Weighted sum of squared distances to the nearest center.
     objective_ : float
         ``sum(u_ij ** m * y_ij)`` before the last sweep.
-    n_iter_ : int
-        Number of sweeps of the best run.
-    history_ : recarray
-        One record for each of these sweeps.
-    n_features_in_, feature_names_in_
+    cluster_centers_, labels_, inertia_, n_iter_, history_, n_features_in_, feature_names_in_
         As in `PowerKMeans`.
 
     See Also
@@ -343,18 +293,7 @@ class FuzzyCMeans(SoftMeans):
         self.copy_x = copy_x
 
     def memberships(self, X: MatrixLike) -> FloatArray:
-        """Return the memberships u_ij.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The points.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_clusters)
-            Each row adds up to one.
-        """
+        """Return the memberships u_ij, (n_samples, n_clusters); each row adds up to one."""
         return self._shares(X, self._fuzzy_memberships, self._rule().power)
 
     def _rule(self) -> Rule:

@@ -108,8 +108,8 @@ _ATTRIBUTES: dict[type[BaseEstimator], str] = {
     SelfOrganizingMap: f"""{_OF_CENTERS} grid_positions_: finite[k,2]! quantization_error_: number
         topographic_error_: number""",
     EntropyWeightedPowerKMeans: f"""{_OF_CENTERS} penalty_: number feature_weights_: weight[d]!
-        feature_scales_: weight[d] objective_: number""",
-    SphericalMixture: f"""{_OF_CENTERS} n_iter_: count! variance_: weight! variances_: weight[k]
+        feature_scales_: weight[d]! objective_: number""",
+    SphericalMixture: f"""{_OF_CENTERS} n_iter_: count! variance_: weight! variances_: weight[k]!
         shares_: weight[k]! log_likelihood_: number log_likelihoods_: number[steps]""",
     KernelPowerKMeans: f"""{_OF_ALL} gamma_: finite?! landmark_indices_: count[m]! is_exact_: flag!
         landmarks_: finite[m,d] embedding_: finite[m,q]! _largest: finite! n_components_: length[q]!

@@ -81,11 +81,9 @@ class MomentEstimates(NamedTuple):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from powermeans import MomentEstimates, PowerKMeans
-    >>> found = MomentEstimates(np.array([[0.0, 0.0], [4.0, 0.0]]), np.array([0.6, 0.4]), 1.0)
-    >>> PowerKMeans.from_centers(found.means).predict([[3.5, 1.0]])
-    array([1], dtype=int32)
+    >>> from powermeans import MomentEstimates
+    >>> MomentEstimates(means=[[0.0], [4.0]], shares=[0.6, 0.4], variance=1.0).shares
+    [0.6, 0.4]
     """
 
     means: Points

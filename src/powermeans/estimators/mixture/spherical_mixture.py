@@ -112,14 +112,12 @@ class SphericalMixture(CenterEstimator):
         Mean log-likelihood of the points, the same as `score` gives for these points.
     log_likelihoods_ : ndarray of shape (n_sweeps,)
         The same before each sweep of the best run, without those that anneal.
-    inertia_ : float
-        Weighted sum of squared distances to the nearest center.
     n_iter_ : int
         Number of sweeps of the best run, without those of the search for centers.
     history_ : recarray
         One record for each of these sweeps; the objective is the free energy, in the unit of
         squared distances.
-    n_features_in_, feature_names_in_
+    inertia_, n_features_in_, feature_names_in_
         As in `PowerKMeans`.
 
     See Also
@@ -226,18 +224,7 @@ class SphericalMixture(CenterEstimator):
     # The density.
 
     def predict(self, X: MatrixLike) -> Labels:  # type: ignore[override]
-        """Return the Gaussian that each point belongs to most, the first of several.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The points.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            int32 labels.
-        """
+        """Return the Gaussian that each point belongs to most, (n_samples,), as int32 labels."""
         model = self._model()
         if isinstance(model, Gaussian) and model.shares is None:
             return super().predict(X)
@@ -247,30 +234,12 @@ class SphericalMixture(CenterEstimator):
     def memberships(self, X: MatrixLike) -> FloatArray:
         """Return the responsibilities: how much each point belongs to each Gaussian.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The points.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_clusters)
-            Each row adds up to one.
+        They have the shape (n_samples, n_clusters), and each row adds up to one.
         """
         return self._of_distances(X, self._model().memberships)
 
     def score_samples(self, X: MatrixLike) -> FloatArray:
-        """Return the logarithm of the density at each point.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The points.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
+        """Return the logarithm of the density at each point, (n_samples,)."""
         model = self._model()
         energies = self._of_distances(X, model.objective)
         return np.asarray(log_densities_of(energies, model, self.n_features_in_))
@@ -278,40 +247,15 @@ class SphericalMixture(CenterEstimator):
     def score(
         self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None
     ) -> float:
-        """Return the weighted mean of the logarithm of the density over the points.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The points.
-        y : None
-            Ignored.
-        sample_weight : array-like of shape (n_samples,), optional
-            As in `fit`.
-
-        Returns
-        -------
-        float
-            Higher is better.
-        """
+        """Return the weighted mean of the logarithm of the density over the points."""
         densities = self.score_samples(X)
         weights = check_sample_weight(sample_weight, len(densities))
         return float(np.average(densities, weights=weights))
 
     def bic(self, X: MatrixLike, sample_weight: ArrayLike | None = None) -> float:
-        """Return the Bayesian information criterion ``-2 log L + p log n`` with p free parameters.
+        """Return the Bayesian information criterion ``-2 log L + p log n``.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The points.
-        sample_weight : array-like of shape (n_samples,), optional
-            As in `fit`; n is their sum.
-
-        Returns
-        -------
-        float
-            Lower is better.
+        There are p free parameters, and n is the sum of the weights. Lower is better.
         """
         score, n = self.score(X, sample_weight=sample_weight), _total_weight(X, sample_weight)
         return -2 * n * score + self._n_parameters() * math.log(n)

@@ -31,8 +31,6 @@ class MiniBatchKMeans(MiniBatchPowerKMeans):
     ----------
     n_clusters : int, default=8
         Number of centers.
-    init : {"k-means++", "random"}, array-like or callable, default="k-means++"
-        Where the search in the first sample starts, as in `MiniBatchPowerKMeans`.
     max_iter : int, default=100
         Largest number of passes of `fit` over the points.
     batch_size : int, default=1024
@@ -41,8 +39,6 @@ class MiniBatchKMeans(MiniBatchPowerKMeans):
         Whether to print a line for each batch.
     compute_labels : bool, default=True
         Whether `fit` sets `labels_`.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the sample, the initial centers and the batches.
     tol : float, default=0.0
         `fit` ends when a batch moves the centers by no more than this: the sum of the squared
         shifts, in units of the mean variance of the features. With 0 it does not end for this
@@ -50,27 +46,21 @@ class MiniBatchKMeans(MiniBatchPowerKMeans):
     max_no_improvement : int or None, default=10
         `fit` ends after this number of batches in a row that do not lower the smoothed inertia.
         None never ends for this reason.
-    init_size : int or None, default=None
-        Number of points in the first sample, as in `MiniBatchPowerKMeans`.
     n_init : int or "auto", default="auto"
         Number of searches in the first sample; "auto" is one.
     reassignment_ratio : float, default=0.01
         A center moves to another point when its weight is at most this share of the heaviest
         center's.
+    init, random_state, init_size
+        As in `MiniBatchPowerKMeans`.
 
     Attributes
     ----------
-    cluster_centers_ : ndarray of shape (n_clusters, n_features)
-        The centers.
-    labels_ : ndarray of shape (n_samples,)
-        Label of the nearest center of each point.
-    inertia_ : float
-        Weighted sum of squared distances to the nearest center.
     n_iter_ : int
         Number of passes begun.
     n_steps_ : int
         Number of batches so far, including the first sample.
-    n_features_in_, feature_names_in_
+    cluster_centers_, labels_, inertia_, n_features_in_, feature_names_in_
         As in `KMeans`.
 
     See Also

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from powermeans.estimators.base import Run, Start
 from powermeans.estimators.learning_rates import LearningRate, rates_of
@@ -74,12 +74,9 @@ class OnlineKMeans(StreamEstimator[_Counted]):
     ----------
     n_clusters : int, default=8
         Number of centers.
-    init : {"k-means++", "random"}, array-like or callable, default="k-means++"
-        Initial centers, as in `KMeans`. The authors take the first points, ``X[:k]``.
-    learning_rate : "auto", float, callable or iterable of float, default="auto"
-        "auto" is 1 / n_j. Otherwise the rate of step t = 1, 2, ..., in [0, 1], counted over all
-        epochs and chunks: a number, a function of t, or an iterable (not an iterator) of the rates.
-        A constant rate follows points that change with time.
+    learning_rate : "auto", float or callable, default="auto"
+        "auto" is 1 / n_j. Otherwise a number in [0, 1], which follows points that change with time,
+        or a function of the step t = 1, 2, ..., which is counted over all epochs and chunks.
     n_epochs : int, default=1
         Number of online passes of `fit`.
     batch : bool, default=True
@@ -97,7 +94,7 @@ class OnlineKMeans(StreamEstimator[_Counted]):
     tol : float, default=1e-4
         Lloyd's sweeps end when the sum of the squared center shifts is at most `tol` times the mean
         variance of the features, or when no center moves.
-    random_state, n_threads, verbose, copy_x
+    init, random_state, n_threads, verbose, copy_x
         As in `PowerKMeans`. Online passes use one thread.
 
     Attributes
@@ -170,7 +167,6 @@ class OnlineKMeans(StreamEstimator[_Counted]):
             StrOptions({"auto"}),
             Interval(Real, 0, 1, closed="both"),
             callable,
-            HasMethods(["__iter__"]),
         ],
         "n_epochs": [Interval(Integral, 1, None, closed="left")],
         "batch": ["boolean"],
@@ -185,7 +181,7 @@ class OnlineKMeans(StreamEstimator[_Counted]):
         n_clusters: int = 8,
         *,
         init: str | ArrayLike | Callable[..., ArrayLike] = "k-means++",
-        learning_rate: Literal["auto"] | float | Callable[[int], float] | Iterable[float] = "auto",
+        learning_rate: Literal["auto"] | LearningRate = "auto",
         n_epochs: int = 1,
         batch: bool = True,
         shuffle: bool = True,
