@@ -22,7 +22,6 @@ from powermeans.sources.files import FileSource, is_passed_over
 from powermeans.sources.kinds import Kind, are_paths, is_dask
 from powermeans.sources.partition import Admission, Part, Partition, cut
 from powermeans.sources.scaling import Scale, Scaling, learned_scaling
-from powermeans.tables.number_forms import Dates
 
 _BYTES_OF_A_PART = 2**24
 # At most this many copies of a part exist at a time: one in work, one being read, the blocks that
@@ -196,14 +195,7 @@ def open_data(
     rows_per_part: int | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_seconds: float = 60.0,
-    delimiter: str | None = None,
-    header: bool | None = None,
-    array: str | None = None,
-    decimal: str | None = None,
-    thousands: str | None = None,
-    dates: Dates | None = None,
-    encoding: str | None = None,
-    missing_values: Sequence[str] | None = None,
+    **options: Any,
 ) -> Any:
     """Open rows that need not fit into memory, for `fit`, `predict`, `score` and `choose_k`.
 
@@ -250,10 +242,10 @@ def open_data(
     checkpoint_seconds : float, default=60.0
         Time between two writes to the checkpoint. A killed fit loses the work of this time and of
         the current sweep.
-    delimiter, header, decimal, thousands, dates, encoding, missing_values
-        The form of text and its codes for missing values, as in `powermeans.tables.read_table`.
-    array : str, optional
-        The array of an NPZ, HDF5 or Zarr file to read, if it has several.
+    **options
+        How to read files, as in `powermeans.tables.read_table`: for text `delimiter`, `header`,
+        `decimal`, `thousands`, `dates` and `encoding`; for NPZ, HDF5 and Zarr the `array`, if there
+        are several; for all `missing_values`.
 
     Returns
     -------
@@ -284,24 +276,14 @@ def open_data(
         raise ValueError("source is open already: pass it on as it is")
     _check_options(scale, dtype, rows_per_part)
     wanted: Any = None if dtype is None else np.dtype(dtype)
-    reading = {
-        "delimiter": delimiter,
-        "header": header,
-        "array": array,
-        "decimal": decimal,
-        "thousands": thousands,
-        "dates": dates,
-        "encoding": encoding,
-        "missing_values": missing_values,
-    }
     where = None if checkpoint is None else Checkpoint(os.fspath(checkpoint), checkpoint_seconds)
     if is_dask(source):
-        _refuse_for_dask(rows_per_part, memory_limit, reading)
+        _refuse_for_dask(rows_per_part, memory_limit, options)
         from powermeans.sources.dask import open_dask
 
         named: Any = columns
         return open_dask(source, named, weights, dtype=wanted, scale=scale, checkpoint=where)
-    opened = _source_of(source, columns, weights, wanted, reading)
+    opened = _source_of(source, columns, weights, wanted, options)
     n_bytes = opened.n_features * opened.dtype.itemsize + 8 * (weights is not None)
     return PartedData(opened, _rows_of_a_part(rows_per_part, memory_limit, n_bytes), scale, where)
 
@@ -326,7 +308,7 @@ def _is_for_points(dtype: Any) -> bool:
         return False
 
 
-def _refuse_for_dask(rows_per_part: object, memory_limit: object, reading: dict[str, Any]) -> None:
+def _refuse_for_dask(rows_per_part: object, memory_limit: object, options: dict[str, Any]) -> None:
     if rows_per_part is not None:
         raise ValueError(
             f"rows_per_part={rows_per_part!r} is for rows that are read part by part, and the "
@@ -338,7 +320,7 @@ def _refuse_for_dask(rows_per_part: object, memory_limit: object, reading: dict[
             f"memory_limit={memory_limit!r} is for rows that are read part by part, and workers "
             "hold those of a Dask collection: leave it out, and set memory_limit of the workers"
         )
-    for name, value in reading.items():
+    for name, value in options.items():
         if value is not None:
             raise ValueError(
                 f"{name}={value!r} is for files, and source is a Dask collection: leave it out"
@@ -350,14 +332,14 @@ def _source_of(
     columns: Sequence[str | int] | None,
     weights: Any,
     dtype: Any,
-    reading: dict[str, Any],
+    options: dict[str, Any],
 ) -> Source:
     if are_paths(source):
         if weights is not None and not isinstance(weights, str):
             raise ValueError("weights of files are one of their columns: pass its name")
         paths = [source] if isinstance(source, (str, os.PathLike)) else list(source)
-        return FileSource(paths, columns=columns, weights=weights, dtype=dtype, options=reading)
-    for name, value in {"columns": columns, **reading}.items():
+        return FileSource(paths, columns=columns, weights=weights, dtype=dtype, options=options)
+    for name, value in {"columns": columns, **options}.items():
         if value is not None:
             raise ValueError(f"{name} is for files, and source is none: leave it out")
     if sparse.issparse(source) or hasattr(source, "__array__"):
