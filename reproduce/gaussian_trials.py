@@ -12,9 +12,10 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from powermeans import KMeans
-from powermeans.datasets import DataSet, make_gaussian_clusters
+from powermeans.datasets import DataSet
 from powermeans.metrics import quality_ratio, variation_of_information
 from powermeans.types import FloatArray, Labels, Points
+from reproduce.drawn_data import make_gaussian_clusters
 from reproduce.item import Row, Value
 from reproduce.matched_starts import Method, Seeding, agreement, draw_seeds
 

@@ -11,7 +11,6 @@ from typing import Any, Literal
 import numpy as np
 
 from powermeans import PowerKMeans, kmeans_plusplus
-from powermeans.datasets import make_exponential_family
 from powermeans.divergences import Binomial, Bregman, Gamma, Poisson, Separable
 from powermeans.metrics import (
     adjusted_rand_index,
@@ -21,6 +20,7 @@ from powermeans.metrics import (
 from powermeans.plots.canvas import BLUE, GREEN, INK, ORANGE, VERMILION, tidy
 from powermeans.types import FloatArray
 from reproduce.checks import above, across
+from reproduce.drawn_data import make_exponential_family
 from reproduce.item import Cell, Claim, Findings, Row, Table, Verdict, mean_and_error
 from reproduce.quiet_fits import fitted
 from reproduce.selecting import column, where

@@ -11,11 +11,11 @@ import numpy as np
 from sklearn.datasets import make_circles, make_moons
 
 from powermeans import KernelPowerKMeans, KMeans, PowerKMeans, SpectralClustering
-from powermeans.datasets import make_gaussian_clusters, make_grid_gaussians
 from powermeans.metrics import adjusted_rand_index
 from powermeans.plots.canvas import color_of, marker_of, tidy
 from powermeans.types import FloatArray, IndexArray
 from reproduce.checks import above, across, below, exact, together
+from reproduce.drawn_data import make_gaussian_clusters, make_grid_gaussians
 from reproduce.item import Cell, Claim, Findings, Row, Table, mean_and_error
 from reproduce.selecting import column, kinds, where
 

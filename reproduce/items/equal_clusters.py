@@ -10,8 +10,9 @@ from typing import Any, Literal
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from powermeans.datasets import DataSet, make_exponential_family
+from powermeans.datasets import DataSet
 from reproduce.checks import above, across, below
+from reproduce.drawn_data import make_exponential_family
 from reproduce.item import Cell, Claim, Findings, Row, Table, Value
 from reproduce.marks import add_legend, draw_lines
 from reproduce.matched_starts import (

@@ -14,10 +14,10 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.apart import shortcuts_taken
 from powermeans import PowerKMeans
-from powermeans.datasets import make_gaussian_clusters
 from powermeans.plots.canvas import BLUE, INK, VERMILION, tidy
 from powermeans.types import FloatArray
 from reproduce.checks import above, across, exact
+from reproduce.drawn_data import make_gaussian_clusters
 from reproduce.item import Cell, Claim, Findings, Row, Table, Verdict, mean_and_error
 from reproduce.matched_starts import LLOYD, Method, draw_seeds, lloyd, power_from, published
 from reproduce.selecting import column, kinds, where

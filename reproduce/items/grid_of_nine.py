@@ -17,11 +17,12 @@ from sklearn.preprocessing import scale
 from sklearn.utils import check_random_state
 
 from powermeans import KMeans, PowerKMeans, SphericalMixture, kmeans_plusplus, moment_estimates
-from powermeans.datasets import load_data_set, make_grid_gaussians
+from powermeans.datasets import load_data_set
 from powermeans.metrics import centroid_index, quality_ratio
 from powermeans.plots.canvas import BLUE, GREEN, GREY, INK, ORANGE, SKY, VERMILION, tidy
 from powermeans.types import FloatArray
 from reproduce.checks import above, below, exact, paired_gain, share_and_error, together
+from reproduce.drawn_data import make_grid_gaussians
 from reproduce.item import Aside, Cell, Claim, Findings, Row, Table, mean_and_error
 from reproduce.quiet_fits import centers_of, fitted
 from reproduce.selecting import column, kinds, where

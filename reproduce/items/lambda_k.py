@@ -12,10 +12,11 @@ from sklearn.datasets import load_wine
 from sklearn.preprocessing import scale
 
 from powermeans import DPMeans, PowerKMeans
-from powermeans.datasets import load_data_set, make_gaussian_clusters, make_grid_gaussians
+from powermeans.datasets import load_data_set
 from powermeans.plots.canvas import BLUE, INK, VERMILION, tidy
 from powermeans.types import FloatArray
 from reproduce.checks import exact
+from reproduce.drawn_data import make_gaussian_clusters, make_grid_gaussians
 from reproduce.item import Cell, Claim, Findings, Row, Table
 from reproduce.selecting import column, kinds, where
 

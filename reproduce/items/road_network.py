@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from powermeans import PowerKMeans
-from powermeans.datasets import load_data_set, make_polylines
+from powermeans.datasets import load_data_set
 from reproduce.checks import across
+from reproduce.drawn_data import make_polylines
 from reproduce.item import Cell, Claim, Findings, Row, Table, Value
 from reproduce.marks import add_legend, draw_costs
 from reproduce.matched_starts import (

@@ -14,11 +14,12 @@ from scipy.spatial.distance import pdist
 from sklearn.datasets import load_digits, load_wine
 
 from powermeans import KMeans, kmeans_plusplus
-from powermeans.datasets import load_data_set, make_gaussian_clusters
+from powermeans.datasets import load_data_set
 from powermeans.metrics import number_of_partitions
 from powermeans.plots.canvas import BLUE, INK, VERMILION, tidy
 from powermeans.types import FloatArray, IndexArray
 from reproduce.checks import above, across, below, exact, paired_gain, together
+from reproduce.drawn_data import make_gaussian_clusters
 from reproduce.item import Aside, Cell, Claim, Comparison, Findings, Row, Table, mean_and_error
 from reproduce.published import published_rows
 from reproduce.quiet_fits import fitted

@@ -1,4 +1,4 @@
-"""Data to try clustering on: simulated, or real and read from a folder.
+"""Real data to try clustering on, read from a folder of the user.
 
 This room imports only `types`, `errors` and `system`.
 """
@@ -7,12 +7,6 @@ from __future__ import annotations
 
 from powermeans.datasets.data_set import DataSet
 from powermeans.datasets.fetching import about, fetch
-from powermeans.datasets.generated import (
-    make_exponential_family,
-    make_gaussian_clusters,
-    make_grid_gaussians,
-    make_polylines,
-)
 from powermeans.datasets.real import (
     load_data_set,
     names,
@@ -23,9 +17,5 @@ __all__ = [
     "about",
     "fetch",
     "load_data_set",
-    "make_exponential_family",
-    "make_gaussian_clusters",
-    "make_grid_gaussians",
-    "make_polylines",
     "names",
 ]

@@ -28,14 +28,13 @@ class DataSet:
     See Also
     --------
     powermeans.datasets.load_data_set : Reads one.
-    powermeans.datasets.make_gaussian_clusters : Draws one.
 
     Examples
     --------
-    >>> from powermeans.datasets import make_grid_gaussians
-    >>> nine = make_grid_gaussians(random_state=0)
-    >>> nine.points.shape, nine.labels.max(), nine.centers.shape
-    ((900, 2), np.int32(8), (9, 2))
+    >>> from powermeans.datasets import load_data_set
+    >>> iris = load_data_set("iris")
+    >>> iris.points.shape, int(iris.labels.max()), sorted(iris.extras)
+    ((150, 4), 2, ['feature_names', 'target_names'])
     """
 
     points: Points
