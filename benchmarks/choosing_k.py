@@ -2,15 +2,14 @@
 
 Generated families in 2 to 500 features and sets that people know. The constants of the decision
 were settled on sets of even index and on sets of index 3000 and more; the odd ones below judge it.
-A criterion that says nothing, as the gap does where it rises to the end, is not right.
+On the smaller known sets, rules of the literature are asked as well. A criterion that says nothing
+is not right.
 """
 
 from __future__ import annotations
 
 import argparse
-import datetime
 import math
-import time
 from collections.abc import Callable, Iterable
 from statistics import mean
 from typing import TypedDict
@@ -19,6 +18,7 @@ import numpy as np
 
 from benchmarks import machine
 from benchmarks.pages import Page, Rows, as_markdown, as_text
+from benchmarks.rules_for_k import gap, knee, prediction_strength
 from benchmarks.sets_of_known_k import (
     NAMED,
     TELLABLE,
@@ -27,19 +27,16 @@ from benchmarks.sets_of_known_k import (
     labelled,
     named,
 )
-from powermeans import ChoiceOfK, PowerKMeans, choose_k
-from powermeans.choosing_k.choose import RANKING, vote
-from powermeans.choosing_k.evaluate import CRITERIA
+from powermeans import ChoiceOfK, choose_k
 from powermeans.metrics import adjusted_rand_index
 
 NAME = "choosing_k"
 PAGE = Page("choosing_k", "python -m benchmarks.choosing_k --page")
-# "gap" takes too long for sets of many features.
-ASKED = tuple(name for name in CRITERIA if name != "gap")
 # Centers whose clusters agree as much with the true ones, by the adjusted Rand index, found them.
 _AS_FOUND = 0.8
-# The rule before: the largest k within so much of the most stable.
-_AS_STABLE_BEFORE = 0.02
+# The gap and the prediction strength cluster many other sets, so only smaller sets ask them.
+_MOST_VALUES = 10_000
+RULES = ("knee", "gap", "prediction strength")
 
 
 class Cell(TypedDict):
@@ -58,11 +55,13 @@ class Cell(TypedDict):
 
 
 def measured(known: KnownSet, group: str) -> Cell:
-    choice = choose_k(known.points, known.k_range, criteria=ASKED, random_state=0)
-    said = dict(choice.by_criterion)
-    said["the decision"] = choice.recommended
-    said["vote"] = vote({name: k for name in ASKED if (k := choice.by_criterion[name]) is not None})
-    said["before: stability"] = _before(choice)
+    choice = choose_k(known.points, known.k_range, random_state=0)
+    said = choice.by_criterion | {"the decision": choice.recommended}
+    said["knee"] = _knee_of_log(known, choice)
+    if group == "known" and known.points.size <= _MOST_VALUES:
+        sizes, rng = [1, *known.k_range], np.random.default_rng(0)
+        said["gap"] = gap(known.points, sizes, rng)
+        said["prediction strength"] = prediction_strength(known.points, sizes, rng)
     n_points, n_features = known.points.shape
     return {
         "name": known.name,
@@ -78,6 +77,15 @@ def measured(known: KnownSet, group: str) -> Cell:
     }
 
 
+def _knee_of_log(known: KnownSet, choice: ChoiceOfK) -> int | None:
+    """Return the knee of log W(k): that of W(k) is at small k wherever W(k) falls by much."""
+    of_one = np.square(known.points - known.points.mean(axis=0)).sum()
+    sizes = np.array([1, *choice.table["k"]])
+    inertias = np.array([of_one, *choice.table["inertia"]])
+    bend = knee(sizes, np.log(np.maximum(inertias, np.finfo(np.float64).tiny)))
+    return None if bend is None else int(sizes[bend])
+
+
 def _found(known: KnownSet, choice: ChoiceOfK) -> float | None:
     """Compare the clusters found with the true k with the true ones, without noise."""
     if known.labels is None or known.n_clusters not in choice.centers:
@@ -85,13 +93,6 @@ def _found(known: KnownSet, choice: ChoiceOfK) -> float | None:
     labels = choice.model(known.n_clusters).predict(known.points)
     is_clustered = known.labels >= 0
     return adjusted_rand_index(labels[is_clustered], known.labels[is_clustered])
-
-
-def _before(choice: ChoiceOfK) -> int:
-    """Return what was recommended before: the largest k that is as good as most stable."""
-    stability = choice.table["stability"]
-    as_stable = np.flatnonzero(stability >= np.nanmax(stability) - _AS_STABLE_BEFORE)
-    return int(choice.table["k"][as_stable[-1]])
 
 
 def is_right(cell: Cell, name: str) -> bool:
@@ -138,24 +139,24 @@ def right_rates(cells: list[Cell]) -> Rows:
 
 
 def family_rates(cells: list[Cell]) -> Rows:
-    """Percent right of the decision and before, by family, on the sets to judge by."""
+    """Percent right of the decision, by family, on the sets to judge by."""
     judged = [c for c in cells if c["group"] == "judge" and (counts(c) or c["k"] == 1)]
-    rows = [["family", "sets", "right %", "of these clear %", "before %"]]
+    rows = [["family", "sets", "right %", "of these clear %"]]
     for family in dict.fromkeys(cell["family"] for cell in judged):
         some = [cell for cell in judged if cell["family"] == family]
         right = [cell for cell in some if is_right(cell, "the decision")]
         clear = f"{100 * mean(cell['is_clear'] for cell in right):.0f}" if right else "–"
-        of_all = (f"{100 * rate(some, name):.0f}" for name in ("the decision", "before: stability"))
-        rows.append([family, str(len(some)), next(of_all), clear, next(of_all)])
+        of_all = f"{100 * rate(some, 'the decision'):.0f}"
+        rows.append([family, str(len(some)), of_all, clear])
     return rows
 
 
 def known_rows(cells: list[Cell]) -> Rows:
-    rows = [["set", "n × d", "known k", "recommended", "clear", "vote", "before"]]
+    rows = [["set", "n × d", "known k", "recommended", "clear", *RULES]]
     for cell in cells:
         if cell["group"] == "known":
             said = cell["said"]
-            others = (str(said["vote"]), str(said["before: stability"]))
+            others = ("" if name not in said else str(said[name] or "–") for name in RULES)
             clear = "yes" if cell["is_clear"] else "no"
             size = f"{cell['n']} × {cell['d']}"
             recommended = str(said["the decision"])
@@ -163,50 +164,8 @@ def known_rows(cells: list[Cell]) -> Rows:
     return rows
 
 
-def times() -> dict[str, object]:
-    """How long it takes, and when and where: `--keep-times` may keep it for another machine."""
-    rows = seconds()
-    today = datetime.date.today().isoformat()
-    return {"date": today, "processor": machine.processor(), "rows": rows}
-
-
-def seconds() -> list[dict[str, object]]:
-    """How long it takes, beside as many fits that share nothing."""
-    rng = np.random.default_rng(0)
-    small, large = (
-        5.0 * rng.standard_normal((8, d))[rng.integers(8, size=n)] + rng.standard_normal((n, d))
-        for n, d in ((1_500, 10), (100_000, 20))
-    )
-    sizes = range(2, 21)
-
-    def timed(run: Callable[[], object], n_times: int) -> float:
-        taken = []
-        for _ in range(n_times):
-            began = time.perf_counter()
-            run()
-            taken.append(time.perf_counter() - began)
-        return min(taken)
-
-    def fits() -> object:
-        return [PowerKMeans(k, random_state=0).fit(small) for k in sizes]
-
-    ways: dict[str, tuple[Callable[[], object], int]] = {
-        "1500 × 10: 19 fits of PowerKMeans": (fits, 3),
-        **{
-            f"1500 × 10: choose_k, {name} alone": (
-                lambda name=name: choose_k(small, sizes, criteria=name, random_state=0),
-                3,
-            )
-            for name in ("bic", "separation", "silhouette", "stability", "gap")
-        },
-        "1500 × 10: choose_k, default": (lambda: choose_k(small, sizes, random_state=0), 3),
-        "100 000 × 20: choose_k, default": (lambda: choose_k(large, sizes, random_state=0), 1),
-    }
-    return [{"what": name, "seconds": timed(*way)} for name, way in ways.items()]
-
-
 def as_page(stored: dict) -> str:
-    cells, times = stored["figures"]["cells"], stored["figures"]["times"]
+    cells = stored["figures"]["cells"]
     n_generated = sum(cell["group"] != "known" for cell in cells)
     measured_on = (
         f"Measured on {stored['date']} by `{stored['command']}` on {stored['processor']}, "
@@ -221,15 +180,11 @@ def as_page(stored: dict) -> str:
         "- *One cluster* is uniform, normal, heavy-tailed or lognormal. The right answer is no "
         "clear k, and none but the decision can give it."
     )
-    time_rows = [
-        ["", "seconds"],
-        *([row["what"], f"{row['seconds']:.2f}"] for row in times["rows"]),
-    ]
     return (
         f"{measured_on}\n\n{as_markdown(right_rates(cells))}\n\n"
         f"The sets to judge by that count, by family:\n\n{as_markdown(family_rates(cells))}\n\n"
-        f"Sets that are known:\n\n{as_markdown(known_rows(cells))}\n\n"
-        f"Time, measured on {times['date']} on {times['processor']}:\n\n{as_markdown(time_rows)}"
+        "Sets that are known. A dash is a rule that says nothing; an empty cell, one that was not "
+        f"asked:\n\n{as_markdown(known_rows(cells))}"
     )
 
 
@@ -237,7 +192,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sets", type=int, default=100, help="the number of generated sets")
     parser.add_argument("--page", action="store_true", help="write what is stored into the docs")
-    parser.add_argument("--keep-times", action="store_true", help="keep the stored times")
     arguments = parser.parse_args()
     if arguments.page:
         PAGE.write(as_page(machine.read(NAME, "choosing_k")))
@@ -250,9 +204,7 @@ def main() -> None:
     cells += [measured(known, "known") for known in labelled()]
     for rows in (right_rates(cells), family_rates(cells), known_rows(cells)):
         print(as_text(rows), end="\n\n", flush=True)
-    print(f"ranking in use: {', '.join(RANKING)}")
-    kept = machine.read(NAME, NAME)["figures"]["times"] if arguments.keep_times else None
-    print(machine.store(NAME, {"cells": cells, "times": kept or times()}))
+    print(machine.store(NAME, {"cells": cells}))
 
 
 if __name__ == "__main__":

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from benchmarks import (
     bystanders,
-    choosing_k,
     families,
     family,
     machine,
@@ -615,9 +614,3 @@ def test_each_part_of_the_family_says_when_and_on_which_processor_it_was_measure
     text = family.as_page({"processors used": 2, "versions": versions, "figures": features})
     assert "Measured on 1901-01-01, on Abacus." in text
     assert "| with learned feature weights | 1.000, 1.000 |" in text
-
-
-def test_times_of_choosing_k_keep_their_own_date_and_processor() -> None:
-    stored = machine.read("choosing_k", "choosing_k")
-    stored["figures"]["times"] |= {"date": "2001-02-03", "processor": "Z80"}
-    assert "Time, measured on 2001-02-03 on Z80:" in choosing_k.as_page(stored)

@@ -1018,7 +1018,7 @@ FILLING = [
     ("fit much.npy -k 3 -q", "--report", "report.html"),
     ("predict model.pm much.npy", "-o", "labels.npy"),
     ("report model.pm much.npy", "-o", "report.html"),
-    ("choose-k much.npy --to 3 --criteria knee,dp_means -q", "--plot", "k.png"),
+    ("choose-k much.npy --to 3 --criteria bic,dp_means -q", "--plot", "k.png"),
     ("palette picture.png -k 300 --palette colours.txt", "-o", "picture.bmp"),
     ("palette picture.png -k 700 -o small.png", "--palette", "colours.txt"),
 ]
@@ -1231,7 +1231,7 @@ def test_ctrl_c_ends_choose_k_with_what_was_found(run, much, monkeypatch) -> Non
             signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(FitProgress, "__call__", show)
-    ended = run("choose-k", much, "--to", 60, "--json", "--criteria", "knee,calinski_harabasz")
+    ended = run("choose-k", much, "--to", 60, "--json", "--criteria", "bic,calinski_harabasz")
     assert ended.code == 130
     assert ended.err.splitlines()[-1].startswith("powermeans: interrupted: ")
     if ended.out:

@@ -347,7 +347,6 @@ def test_k_is_chosen_in_parts(run) -> None:
         ("fit rows.parquet -k 9000 --memory-limit 1MB", failures.USAGE, "more than the 3000 rows"),
         ("fit folder nowhere -k 2", failures.DATA, "nowhere does not exist"),
         ("fit folder -k 2 -o folder/part-1.parquet -q", failures.USAGE, "would be overwritten"),
-        ("choose-k folder --criteria gap -q", failures.USAGE, "which draws in a box"),
         ("predict m.pm folder --json", failures.USAGE, "may not fit into one JSON object"),
     ],
 )

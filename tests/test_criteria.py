@@ -7,12 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
-from sklearn.metrics import (
-    adjusted_rand_score,
-    calinski_harabasz_score,
-    davies_bouldin_score,
-    silhouette_score,
-)
+from sklearn.metrics import calinski_harabasz_score, silhouette_score
 
 from powermeans import criteria
 
@@ -51,37 +46,6 @@ def test_calinski_harabasz_is_that_of_scikit_learn(clustered) -> None:
     assert ours == pytest.approx(calinski_harabasz_score(points, labels))
 
 
-def test_davies_bouldin_is_that_of_scikit_learn(clustered) -> None:
-    points, labels, centers = clustered
-    distances = np.linalg.norm(points - centers[labels], axis=1)
-    widths = [distances[labels == j].mean() for j in range(len(centers))]
-    ours = criteria.davies_bouldin(widths, centers)
-    assert ours == pytest.approx(davies_bouldin_score(points, labels))
-
-
-def test_davies_bouldin_takes_coincident_centers_for_infinitely_alike() -> None:
-    assert criteria.davies_bouldin([1.0, 1.0], [[0.0], [0.0]]) == math.inf
-    assert criteria.davies_bouldin([0.0, 0.0], [[0.0], [0.0]]) == 0.0
-
-
-def test_rand_index_is_that_of_scikit_learn() -> None:
-    rng = np.random.default_rng(0)
-    u, v = rng.integers(4, size=50), rng.integers(3, size=50)
-    v[:30] = u[:30] % 3
-    counts = rng.integers(1, 5, size=50)
-    theirs = adjusted_rand_score(np.repeat(u, counts), np.repeat(v, counts))
-    assert criteria.weighted_rand_index(u, v, counts.astype(float)) == pytest.approx(theirs)
-    assert criteria.weighted_rand_index(u, u, counts.astype(float)) == 1.0
-
-
-def test_simplified_silhouette_gives_a_point_alone_in_its_cluster_nothing() -> None:
-    labels = np.array([0, 0, 1], dtype=np.int32)
-    own, other = np.array([1.0, 1.0, 0.0]), np.array([2.0, 4.0, 9.0])
-    assert criteria.simplified_silhouette(own, other, labels, np.ones(3)) == pytest.approx(
-        (0.5 + 0.75 + 0) / 3
-    )
-
-
 def test_bic_is_the_likelihood_of_every_point_less_what_parameters_cost() -> None:
     rng = np.random.default_rng(1)
     points, labels = rng.normal(size=(30, 2)), np.arange(30) % 3
@@ -92,65 +56,6 @@ def test_bic_is_the_likelihood_of_every_point_less_what_parameters_cost() -> Non
     n_parameters = 2 + 6 + 1
     expected = log_density.sum() - n_parameters / 2 * np.log(30)
     assert criteria.bic(sq_dist.sum(), [10, 10, 10], 2) == pytest.approx(expected)
-
-
-@pytest.mark.parametrize(
-    ("inertias", "expected"),
-    [
-        ([9.0, 1.0, 0.9, 0.8, 0.7], 1),
-        ([9.0, 5.0, 1.0, 0.9, 0.8], 2),
-        ([5.0, 4.0, 3.0, 2.0, 1.0], None),
-        ([1.0, 1.0, 1.0], None),
-        ([2.0, 1.0], None),
-        # Scaled to one, the first of two bends is 0.33 below the line, and the second 0.37.
-        ([100, 55, 54, 53, 52, 1, 0.9, 0.8, 0.7], 5),
-        # At 1 and 2 the curve is 1/3 below the line: the first of equals.
-        ([3.0, 1.0, 0.0, 0.0], 1),
-        # A curve above the line has no knee.
-        ([9.0, 8.0, 6.0, 1.0], None),
-    ],
-)
-def test_knee_is_the_largest_bend(inertias: list[float], expected: int | None) -> None:
-    assert criteria.knee(range(1, len(inertias) + 1), inertias) == expected
-
-
-@pytest.mark.parametrize(
-    ("sizes", "inertias", "says"),
-    [
-        ([1, 2, 3, 4], [5.0, math.nan, 2.0, 1.0], "inertias=.* has an entry that is not finite"),
-        ([1, 2, 3], [3.0, 2.0, -math.inf], "inertias=.* has an entry that is not finite"),
-        ([4, 3, 2, 1], [1.0, 1.0, 2.0, 9.0], "sizes=.* do not rise"),
-        ([2, 2, 3], [3.0, 2.0, 1.0], "sizes=.* do not rise"),
-        ([1, 2, 3], [3.0, 1.0], r"inertias has the shape \(2,\), but sizes has \(3,\)"),
-    ],
-)
-def test_a_curve_that_is_none_has_no_knee(sizes: list, inertias: list, says: str) -> None:
-    with pytest.raises(ValueError, match=says):
-        criteria.knee(sizes, inertias)
-
-
-def test_a_line_without_a_bend_has_no_differences() -> None:
-    assert criteria.knee_differences([2, 3, 4], [3.0, 2.0, 1.0]).tolist() == [0, 0, 0]
-
-
-def test_gap_rule_says_nothing_where_the_gap_rises_to_the_end() -> None:
-    assert criteria.first_within_one_error(np.array([0.1, 0.5, 0.9]), np.full(3, 0.1)) is None
-
-
-def test_jump_is_largest_at_the_number_of_normal_clusters() -> None:
-    """D_k^(-d/2) of k <= G clusters of unit variance is about k / G times nothing, then k / G."""
-    # Four clusters in 2 features: distortions 50, 20, 8, then 1, and 4 / k beyond.
-    inertias = [math.inf, 50.0, 20.0, 8.0, 1.0, 0.8, 4 / 6]
-    assert int(np.argmax(criteria.jumps(inertias, 2))) + 1 == 4
-
-
-def test_jumps_of_many_features_do_not_overflow() -> None:
-    values = criteria.jumps([1e200, 1e100, 1.0], 5000)
-    assert values.tolist() == [0.0, 1.0]
-
-
-def test_jump_to_no_inertia_is_the_largest() -> None:
-    assert criteria.jumps([4.0, 1.0, 0.0, 0.0], 2).tolist() == [0.0, 1.0, 0.0]
 
 
 @given(st.lists(st.floats(0, 1e6), min_size=3, max_size=12))
@@ -188,7 +93,6 @@ def test_as_many_centers_as_points_are_undefined(formula: str) -> None:
 
 def test_one_cluster_has_no_silhouette_and_no_neighbour() -> None:
     assert math.isnan(criteria.silhouette(np.ones((2, 2)), np.zeros(2, np.int32), np.ones(2)))
-    assert math.isnan(criteria.davies_bouldin([1.0], [[0.0]]))
     assert math.isnan(criteria.calinski_harabasz(2.0, 2.0, 9, 1))
 
 
@@ -210,6 +114,19 @@ def test_places_are_from_the_mean_of_the_other_points_of_the_cluster() -> None:
             expected = 2 * (points[p] - middle) @ way / (way @ way)
             assert places[p, j] == pytest.approx(expected)
     assert np.isnan(places[np.arange(12), labels]).all()
+
+
+def test_places_of_incomplete_points_are_those_in_their_observed_features() -> None:
+    rng = np.random.default_rng(0)
+    points, centers = rng.normal(size=(12, 3)), rng.normal(size=(2, 3))
+    labels, is_observed = np.arange(12) % 2, np.ones((12, 3))
+    is_observed[::3, 1] = 0.0
+    sq_dist = (is_observed[:, None] * (points[:, None] - centers) ** 2).sum(axis=2)
+    found = criteria.places_between(sq_dist, labels, [6, 6], centers, is_observed)
+    for features, some in (([0, 2], slice(0, 12, 3)), ([0, 1, 2], slice(1, 12, 3))):
+        of_some = cdist(points[some][:, features], centers[:, features], "sqeuclidean")
+        expected = criteria.places_between(of_some, labels[some], [6, 6], centers[:, features])
+        np.testing.assert_allclose(found[some], expected)
 
 
 def test_halves_of_a_uniform_distribution_are_the_root_of_twelve_apart() -> None:

@@ -46,7 +46,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "plots": MATHEMATICS | {"callbacks", "system"},
     "estimators": FITS | {"callbacks"},
     "saving": FITS | {"estimators"},
-    "choosing_k": FITS | {"estimators", "plots"},
+    "choosing_k": FITS | {"estimators"},
     "reporting": FITS | {"callbacks", "plots"},
 }
 EVERYTHING = {"command_line", "__main__", "__init__"}
@@ -69,7 +69,6 @@ IMPORTERS = {
     "tqdm": {"callbacks"},
     "triton": {"rows"},
     "typer": {"command_line"},
-    "umap": {"plots"},
 }
 
 SOURCES = structure.read_sources(PACKAGE)

@@ -6,7 +6,7 @@ import math
 import subprocess
 import sys
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,14 +16,11 @@ from matplotlib.axes import Axes
 from scipy import sparse
 from sklearn.cluster import KMeans as SklearnKMeans
 from sklearn.metrics import silhouette_score
-from threadpoolctl import threadpool_limits
 
 import powermeans
 from powermeans import Fixed, PathRecorder, PowerKMeans, plots
 from powermeans.plots.canvas import MARKERS, OKABE_ITO, color_of, marker_of
 from powermeans.plots.plane import Plane
-from powermeans.plots.surface import surface_heights
-from powermeans.power_mean import objective
 
 RNG = np.random.default_rng(0)
 PLACES = np.array([[0.0, 0.0], [8.0, 0.0], [0.0, 8.0]])
@@ -40,30 +37,22 @@ def recorded() -> PathRecorder:
 
 
 PATH = recorded()
+CHOICE = powermeans.choose_k(CLOUDS, [2, 3, 4], random_state=0)
 
 DRAWN: dict[str, Callable[..., Any]] = {
     "annealing_path": lambda **ax: plots.annealing_path(PATH, CLOUDS, **ax),
     "center_bars": lambda **ax: plots.center_bars(MODEL, CLOUDS, **ax),
-    "center_heatmap": lambda **ax: plots.center_heatmap(MODEL, CLOUDS, **ax),
+    "choice_of_k": lambda **ax: plots.choice_of_k(CHOICE, **ax),
     "clusters": lambda **ax: plots.clusters(MODEL, CLOUDS, **ax),
-    "compare_convergence": lambda **ax: plots.compare_convergence({"a": MODEL}, **ax),
     "convergence": lambda **ax: plots.convergence(MODEL, **ax),
-    "knee": lambda **ax: plots.knee([1, 2, 3], [9.0, 2.0, 1.0], **ax),
-    "neighbourhood_graph": lambda **ax: plots.neighbourhood_graph(MODEL, CLOUDS, **ax),
-    "objective_surface": lambda **ax: plots.objective_surface(
-        CLOUDS, -1.0, centers=PLACES, n_grid=5, **ax
-    ),
     "profiles": lambda **ax: plots.profiles(MODEL, CLOUDS, **ax),
-    "shadows": lambda **ax: plots.shadows(MODEL, CLOUDS, **ax),
     "silhouettes": lambda **ax: plots.silhouettes(MODEL, CLOUDS, **ax),
-    "sizes": lambda **ax: plots.sizes(MODEL, CLOUDS, **ax),
-    "stripes": lambda **ax: plots.stripes(MODEL, CLOUDS, **ax),
     "uncertainty": lambda **ax: plots.uncertainty(MODEL, CLOUDS, **ax),
 }
 
 
-def test_every_plot_is_tested() -> None:
-    assert set(DRAWN) == set(plots.__all__)
+def test_every_plot_is_tested_and_nothing_else_is_shown() -> None:
+    assert list(DRAWN) == plots.__all__ == dir(plots)
 
 
 @pytest.mark.parametrize("name", DRAWN)
@@ -93,7 +82,7 @@ def test_importing_the_package_does_not_import_matplotlib() -> None:
 def test_without_matplotlib_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r'pip install "powermeans\[plot\]"'):
-        plots.sizes(MODEL, CLOUDS)
+        plots.clusters(MODEL, CLOUDS)
 
 
 def test_colours_and_shapes_together_tell_56_clusters_apart() -> None:
@@ -167,7 +156,7 @@ def test_sparse_points_lie_where_dense_ones_do() -> None:
     np.testing.assert_allclose(thin.points, dense.points, atol=1e-9)
 
 
-@pytest.mark.parametrize("draw", [plots.clusters, plots.uncertainty, plots.center_heatmap])
+@pytest.mark.parametrize("draw", [plots.clusters, plots.uncertainty, plots.center_bars])
 @pytest.mark.parametrize(
     "kind", [np.asarray, sparse.csr_matrix, lambda X: pd.DataFrame(X, columns=list("abcdef"))]
 )
@@ -207,26 +196,9 @@ def test_estimators_of_scikit_learn_and_those_without_centers_are_drawn() -> Non
     kernel = powermeans.KernelPowerKMeans(3, random_state=0).fit(CLOUDS)
     assert plots.clusters(kernel, CLOUDS).has_data()
     spectral = powermeans.SpectralClustering(3, random_state=0).fit(CLOUDS)
-    assert plots.sizes(spectral, CLOUDS).has_data()
+    assert plots.silhouettes(spectral, CLOUDS).has_data()
     with pytest.raises(ValueError, match="pass the X of its fit"):
-        plots.sizes(spectral, CLOUDS[:5])
-
-
-def test_neighbours_stay_neighbours_in_a_layout_by_tsne() -> None:
-    with threadpool_limits(1):  # several wait for each other where other programs are busy
-        axes = plots.clusters(WIDE_MODEL, WIDE, method="tsne")
-    own = [drawn.mean(axis=0) for drawn in points_drawn(axes)]
-    for label, drawn in enumerate(points_drawn(axes)):
-        distances = np.linalg.norm(drawn[:, None] - np.array(own), axis=2)
-        assert (distances.argmin(axis=1) == label).mean() > 0.9
-
-
-def test_an_unknown_method_and_a_missing_library_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ValueError, match="method='mds' is not known"):
-        plots.clusters(MODEL, CLOUDS, method="mds")  # type: ignore[arg-type]
-    monkeypatch.setitem(sys.modules, "umap", None)
-    with pytest.raises(ImportError, match="pip install umap-learn"):
-        plots.clusters(MODEL, CLOUDS, method="umap")
+        plots.silhouettes(spectral, CLOUDS[:5])
 
 
 def test_a_model_without_memberships_and_distances_has_no_uncertainty() -> None:
@@ -270,7 +242,7 @@ def test_lloyd_alone_has_no_axis_for_the_power() -> None:
 
 def test_compared_lines_are_the_excess_over_the_least_and_never_rise() -> None:
     lloyd = PowerKMeans(3, init=CLOUDS[:3], schedule=Fixed(-math.inf), refine=0).fit(CLOUDS)
-    axes = plots.compare_convergence({"Lloyd": lloyd, "power": MODEL}, by="seconds")
+    axes = plots.convergence({"Lloyd": lloyd, "power": MODEL}, by="seconds")
     least = min(lloyd.inertia_, MODEL.inertia_)
     first = axes.lines[0].get_ydata()[0]
     assert first == pytest.approx(lloyd.history_.inertia[0] / least - 1)
@@ -280,13 +252,15 @@ def test_compared_lines_are_the_excess_over_the_least_and_never_rise() -> None:
 
 
 def test_what_has_no_history_is_refused() -> None:
-    with pytest.raises(ValueError, match="tells nothing of its sweeps"):
+    with pytest.raises(ValueError, match="has no history of its sweeps"):
         plots.convergence(PowerKMeans.from_centers(PLACES))
-    with pytest.raises(ValueError, match="models is empty"):
-        plots.compare_convergence({})
+    with pytest.raises(ValueError, match="model is empty"):
+        plots.convergence({})
+    with pytest.raises(ValueError, match="by='minutes' is not known"):
+        plots.convergence(MODEL, by="minutes")  # type: ignore[arg-type]
 
 
-# The path and the surface.
+# The path.
 
 
 def test_the_way_of_each_center_ends_where_the_fit_did() -> None:
@@ -306,118 +280,21 @@ def test_a_path_may_be_plain_arrays_but_not_empty_and_not_of_several_sizes() -> 
         plots.annealing_path([PLACES, PLACES[:2]], CLOUDS)
 
 
-@pytest.mark.parametrize("power", [-math.inf, -10.0, -1.0, -0.2])
-def test_the_surface_is_the_objective_at_each_pair_of_values(power: float) -> None:
-    values = np.array([-1.0, 2.5, 9.0])
-    heights = surface_heights(CLOUDS, power, PLACES, (0, 2), 1, values)
-    for row, first in enumerate(values):
-        for column, second in enumerate(values):
-            centers = PLACES.copy()
-            centers[0, 1], centers[2, 1] = first, second
-            assert heights[row, column] == pytest.approx(objective(CLOUDS, centers, power))
-
-
-def test_fewer_valleys_remain_as_the_power_rises() -> None:
-    """What Figure 1 shows: local minima of the cross-section in one feature."""
-    points = np.repeat([0.0, 4.0, 10.0], [33, 33, 34])[:, None] + RNG.normal(
-        scale=0.4, size=(100, 1)
-    )
-    values = np.linspace(-1, 11, 60)
-
-    def valleys(power: float) -> int:
-        z = surface_heights(points, power, np.array([[0.0], [4.0], [10.0]]), (0, 1), 0, values)
-        inner = z[1:-1, 1:-1]
-        shifted = [
-            z[1 + down : 59 + down, 1 + right : 59 + right]
-            for down in (-1, 0, 1)
-            for right in (-1, 0, 1)
-            if (down, right) != (0, 0)
-        ]
-        return int(np.sum(np.all([inner < other for other in shifted], axis=0)))
-
-    assert valleys(-math.inf) > valleys(-1.0) >= valleys(-0.2)
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"centers": [[0.0]]}, "both need two dimensions"),
-        ({"vary": (0, 3)}, "two of the 3 centers"),
-        ({"vary": (1, 1)}, "two of the 3 centers"),
-        ({"feature": 2}, "must be from 0 to 1"),
-        ({"n_grid": 1}, "at least 2"),
-    ],
-)
-def test_a_surface_that_cannot_be_says_why(wrong: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        plots.objective_surface(CLOUDS, -1.0, **{"centers": PLACES, **wrong})
-
-
 # Shapes and values.
-
-
-def test_sizes_count_points_or_weights() -> None:
-    heights = [bar.get_height() for bar in plots.sizes(MODEL, CLOUDS).patches]
-    assert heights == [10, 20, 30]
-    weighted = plots.sizes(MODEL, CLOUDS, sample_weight=np.full(60, 0.5))
-    assert [bar.get_height() for bar in weighted.patches] == [5, 10, 15]
 
 
 def test_silhouettes_are_those_of_scikit_learn_and_a_sample_says_so() -> None:
     mean = silhouette_score(CLOUDS, MODEL.labels_)
     axes = plots.silhouettes(MODEL, CLOUDS)
     assert axes.lines[0].get_xdata()[0] == pytest.approx(mean)
+    shares = [text.get_text() for text in axes.get_yticklabels()]
+    assert shares == ["0: 17 %", "1: 33 %", "2: 50 %"]
     assert (
         "Silhouettes of 50 of 60 points"
         in plots.silhouettes(MODEL, CLOUDS, max_points=50).get_title()
     )
     with pytest.raises(ValueError, match="at least 2"):
         plots.silhouettes(PowerKMeans(1).fit(CLOUDS), CLOUDS)
-
-
-# The points at 1 and 3 lie between the first two centers, those at 7 and 9 between the others.
-LINE = np.array([[0.0], [1.0], [3.0], [7.0], [9.0], [12.0], [13.0]])
-OF_LINE = powermeans.KMeans.from_centers([[0.0], [4.0], [12.0]])
-
-
-def test_shadows_are_twice_the_share_of_the_nearer_of_two_distances() -> None:
-    bars = plots.shadows(OF_LINE, LINE).collections
-    drawn = [np.unique(bar.get_paths()[0].vertices[:, 0]) for bar in bars]
-    # Twice d1 / (d1 + d2).
-    by_hand = [[0, 2 * 1 / 4], [2 * 1 / 4, 2 * 3 / 8], [0, 2 * 3 / 8, 2 * 1 / 10]]
-    for found, values in zip(drawn, by_hand, strict=True):
-        assert np.allclose(found, np.unique([0, *values]))
-
-
-def test_a_point_on_two_equal_centers_has_the_shadow_one() -> None:
-    twins = powermeans.KMeans.from_centers([[0.0], [0.0]])
-    assert plots.shadows(twins, [[0.0], [0.0]]).get_title().endswith("1.00 in the mean")
-
-
-def test_an_edge_is_as_wide_as_the_shadows_between_its_centers() -> None:
-    edges = plots.neighbourhood_graph(OF_LINE, LINE).lines
-    ends = [tuple(np.sort(edge.get_xdata())) for edge in edges]
-    widths = np.array([edge.get_linewidth() for edge in edges])
-    # 0, 1/2 and 1/2 between 0 and 4, of 4 points; 3/4, 3/4, 0 and 1/5 between 4 and 12, of 5.
-    assert ends == [(0.0, 4.0), (4.0, 12.0)]
-    assert np.allclose(widths / widths.max(), [(1.0 / 4) / (1.7 / 5), 1.0])
-
-
-def test_stripes_stand_at_the_distances_to_both_centers() -> None:
-    nearest, second = plots.stripes(OF_LINE, LINE).collections
-    heights = [[path.vertices[0, 1] for path in half.get_paths()] for half in (nearest, second)]
-    places = [
-        [path.vertices[:, 0].mean() for path in half.get_paths()] for half in (nearest, second)
-    ]
-    assert heights == [[0, 1, 1, 3, 3, 0, 1], [4, 3, 3, 5, 5, 8, 9]]
-    assert np.round(places[0]).tolist() == [0, 0, 1, 1, 2, 2, 2]
-    assert np.round(places[1]).tolist() == [1, 1, 0, 2, 1, 1, 1]
-
-
-@pytest.mark.parametrize("draw", [plots.shadows, plots.stripes, plots.neighbourhood_graph])
-def test_one_cluster_has_no_neighbours(draw: Any) -> None:
-    with pytest.raises(ValueError, match="one cluster: neighbours need at least 2"):
-        draw(powermeans.KMeans.from_centers([[0.0]]), LINE)
 
 
 def test_bars_are_the_centers_and_marks_the_means_of_all_points() -> None:
@@ -433,15 +310,7 @@ def test_bars_are_the_centers_and_marks_the_means_of_all_points() -> None:
     assert [text.get_text() for text in ax.get_xticklabels()] == ["0\n67 %", "1\n33 %"]
 
 
-def test_the_heat_map_counts_standard_deviations_from_the_mean() -> None:
-    axes = plots.center_heatmap(WIDE_MODEL, WIDE)
-    expected = (WIDE_MODEL.cluster_centers_ - WIDE.mean(axis=0)) / WIDE.std(axis=0)
-    np.testing.assert_allclose(axes.images[0].get_array(), expected)
-
-
 def test_of_many_features_those_are_shown_that_differ_most() -> None:
-    axes = plots.center_heatmap(WIDE_MODEL, WIDE, max_features=2)
-    assert [text.get_text() for text in axes.get_xticklabels()] == ["column 0", "column 1"]
     axes = plots.profiles(WIDE_MODEL, WIDE, max_features=2)
     assert [text.get_text() for text in axes.get_xticklabels()] == ["column 0", "column 1"]
 
@@ -457,14 +326,14 @@ def test_profiles_go_through_the_means_of_the_clusters() -> None:
 def test_a_column_that_never_changes_is_at_zero() -> None:
     points = np.hstack([CLOUDS, np.full((60, 1), 5.0)])
     model = PowerKMeans(3, random_state=0, refine=0).fit(points)
-    heights = plots.center_heatmap(model, points).images[0].get_array()
-    np.testing.assert_allclose(heights[:, 2], 0.0, atol=1e-9)
+    for line in plots.profiles(model, points).lines[:3]:
+        assert line.get_ydata()[2] == pytest.approx(0.0, abs=1e-9)
 
 
 def test_names_of_columns_are_taken_literally() -> None:
     table = pd.DataFrame(CLOUDS, columns=["$x^{", "y_{$"])
     model = PowerKMeans(3, random_state=0, refine=0).fit(table)
-    for draw in (plots.profiles, plots.center_heatmap, plots.clusters):
+    for draw in (plots.profiles, plots.center_bars, plots.clusters):
         pyplot.close("all")
         draw(model, table).figure.canvas.draw()  # mathematics that cannot be parsed would raise
 
@@ -472,42 +341,19 @@ def test_names_of_columns_are_taken_literally() -> None:
 # Choosing k.
 
 
-def test_the_knee_is_farthest_below_the_chord() -> None:
-    # From (1, 100) to (5, 0) the chord falls by 25; at k = 2 the curve is 55 below it, the most.
-    axes = plots.knee([1, 2, 3, 4, 5], [100.0, 20.0, 15.0, 10.0, 0.0])
-    assert axes.get_title() == "The knee is at k = 2"
-
-
-def test_a_curve_that_does_not_bend_is_drawn_without_a_knee() -> None:
-    axes = plots.knee([1, 2, 3, 4], [9.0, 8.0, 6.0, 1.0])
-    assert axes.get_title() == "There is no knee"
-    assert len(axes.lines) == 2  # the curve and the line between its ends
-
-
-def test_a_choice_of_k_is_drawn_with_its_recommendation() -> None:
-    class Choice:
-        table: ClassVar[dict[str, Any]] = {
-            "k": np.array([1, 2, 3]),
-            "inertia": np.array([9.0, 1.0, 0.5]),
-        }
-        recommended = 3
-
-    axes = plots.knee(Choice())
-    assert axes.get_title() == "The knee is at k = 2; recommended is 3 (square)"
-    assert axes.lines[-1].get_xdata().tolist() == [3]
-
-
-@pytest.mark.parametrize(
-    ("ks", "inertias"), [([1], [1.0]), ([2, 1], [1.0, 2.0]), ([1, 2], [1.0]), ([1, 2], None)]
-)
-def test_a_curve_needs_rising_numbers_and_as_many_inertias(ks: Any, inertias: Any) -> None:
-    with pytest.raises(ValueError, match="pass"):
-        plots.knee(ks, inertias)
+def test_a_choice_is_drawn_with_what_each_criterion_says() -> None:
+    ax = plots.choice_of_k(CHOICE)
+    np.testing.assert_array_equal(ax.lines[0].get_ydata(), CHOICE.table["inertia"])
+    assert ax.get_title() == "k = 3"
+    assert [text.get_text()[:2] for text in ax.get_legend().get_texts()] == ["3:"]
+    assert plots.choice_of_k(CHOICE, "silhouette").get_ylabel() == "silhouette"
+    with pytest.raises(ValueError, match="column='age' is not in the table: pass one of"):
+        plots.choice_of_k(CHOICE, "age")
 
 
 def test_swapped_arguments_are_named() -> None:
     X = np.array([[0.0, 0.0], [1.0, 1.0], [5.0, 5.0]])
     model = PowerKMeans(2, random_state=0).fit(X)
-    for draw in (plots.clusters, plots.sizes, plots.silhouettes, plots.profiles):
+    for draw in (plots.clusters, plots.silhouettes, plots.profiles):
         with pytest.raises(TypeError, match="and X is one: the model comes first"):
             draw(X, model)

@@ -68,14 +68,14 @@ class Choice:
     table: ClassVar[dict[str, Any]] = {
         "k": np.array([2, 3, 4]),
         "inertia": np.array([9.0, 2.0, 1.5]),
-        "gap": np.array([0.1, 0.5, np.nan]),
-        "gap_error": np.zeros(3),
+        "separation": np.array([0.1, 0.5, np.nan]),
+        "separation_error": np.zeros(3),
     }
     recommended = 3
     agreement = 0.75
-    decided_by = "gap"
+    decided_by = "separation"
     is_clear = True
-    by_criterion: ClassVar[dict[str, int | None]] = {"gap": 3}
+    by_criterion: ClassVar[dict[str, int | None]] = {"separation": 3}
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +133,7 @@ def test_there_is_a_section_for_all_that_was_given(page: Page) -> None:
     assert tuple(page.words) == expected
     assert "90" in page.words["run"]
     assert "Recommended is k = 3; 75% of the criteria say so" in page.words["sure"]
-    assert "gap_error" not in page.words["sure"]
+    assert "separation_error" not in page.words["sure"]
     assert 'read_table("shops.csv", columns=["<b>x</b>", ' in page.words["run"]
 
 

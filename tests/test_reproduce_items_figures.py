@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from powermeans import Fixed, PowerKMeans
 from powermeans.metrics import adjusted_rand_index
+from powermeans.power_mean import objective
 from powermeans.rules import Hard
 from reproduce import catalog
 from reproduce.checks import (
@@ -53,6 +54,7 @@ from reproduce.matched_starts import (
     sweeps_to_settle,
 )
 from reproduce.selecting import where
+from reproduce.surface import surface_heights
 
 # Of what a cell has more, the longer it takes.
 SIZES = (
@@ -249,6 +251,16 @@ def test_a_sweep_of_the_cross_section_is_one_of_power_k_means() -> None:
                 callback=lambda state, path=path: path.append(state.centers) or True,
             ).fit(points)  # fmt: skip
             np.testing.assert_allclose(moved, path[0][:2, 0], rtol=1e-9)
+
+
+@pytest.mark.parametrize("power", [-math.inf, -10.0, -1.0])
+def test_the_surface_is_the_objective_at_each_pair_of_values(power: float) -> None:
+    line, values = np.array([0.0, 1.0, 4.0, 9.0]), np.array([-1.0, 2.5, 9.0])
+    heights = surface_heights(line, power, np.array([5.0]), values)
+    for row, first in enumerate(values):
+        for column, second in enumerate(values):
+            expected = objective(line[:, None], np.array([[first], [second], [5.0]]), power)
+            assert heights[row, column] == pytest.approx(expected)
 
 
 def test_the_smoothest_cross_section_has_fewer_valleys_than_k_means() -> None:

@@ -323,7 +323,7 @@ def test_choose_k_gives_centers_with_all_columns(widths: set[int]) -> None:
     choice = choose_k(
         X,
         range(2, 5),
-        criteria=["bic", "silhouette", "separation", "stability"],
+        criteria=["bic", "silhouette", "separation"],
         random_state=0,
         callback=lambda state: seen.add(state.centers.shape[1]),
     )

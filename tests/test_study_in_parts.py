@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import pytest
 
 from powermeans import choose_k, open_data
 from powermeans.choosing_k.centers_by_k import EFFORTS_FOR_EACH_K
-from powermeans.choosing_k.choose import _Scaled
-from powermeans.choosing_k.evaluate import CRITERIA, Settings, Study
-from powermeans.choosing_k.in_parts import PartedStudy
-from powermeans.estimators.opening import OpeningSpec, admit_array
+from powermeans.choosing_k.counted import CountedPoints
+from powermeans.choosing_k.evaluate import CRITERIA, Study
+from powermeans.estimators.opening import OpeningSpec
 from powermeans.loop.search import Solution
 from powermeans.types import FloatArray
 
 SIZES = [1, 2, 3, 4, 5, 6]
-BY_SUMS = [name for name in CRITERIA if name not in ("gap", "stability")]
 
 
 def blobs(n_points: int = 900, seed: int = 0) -> FloatArray:
@@ -27,27 +24,27 @@ def blobs(n_points: int = 900, seed: int = 0) -> FloatArray:
     return means[rng.integers(4, size=n_points)] + rng.normal(size=(n_points, 2))
 
 
-def settings() -> Settings:
-    return Settings(EFFORTS_FOR_EACH_K["fast"], 10_000, 2, 2, dict.fromkeys(CRITERIA, 0))
-
-
 def studies(
-    points: FloatArray, weights: FloatArray | None, has_missing: bool = False
+    points: FloatArray, weights: FloatArray | None, *, has_missing: bool = False
 ) -> tuple[Study, Study]:
     """Of the same centers, in memory and in parts."""
     spec = OpeningSpec(name="studies", has_missing=has_missing, n_threads=1, n_needed=SIZES[-1])
-    whole = _Scaled.of(admit_array(points, weights, spec), spec)
-    opened = open_data(points, weights=weights, rows_per_part=128)
-    parted = _Scaled.of_parts(opened, None, spec)
+    whole = CountedPoints.of(points, weights, spec)
+    parted = CountedPoints.of(open_data(points, weights=weights, rows_per_part=128), None, spec)
     places = np.random.default_rng(1).choice(len(points), SIZES[-1], replace=False)
     centers = np.where(np.isnan(points[places]), 1.0, points[places])
 
-    def found(rows: Any) -> dict[int, Solution]:
-        return {k: Solution(centers[:k], rows.spread(centers[:k])) for k in SIZES}
+    def study_of(counted: CountedPoints) -> Study:
+        found = {k: Solution(centers[:k], counted.rows.spread(centers[:k])) for k in SIZES}
+        search = EFFORTS_FOR_EACH_K["fast"]
+        return Study(
+            counted.rows, counted.n_weighing, found, search, 10_000, 0, has_missing=has_missing
+        )
 
-    one, other = (scaled.study(found(scaled.rows), settings()) for scaled in (whole, parted))
-    assert isinstance(other, PartedStudy)
-    np.testing.assert_allclose(parted.inertias(other), whole.inertias(one), rtol=1e-9)
+    one, other = study_of(whole), study_of(parted)
+    np.testing.assert_allclose(
+        parted.inertias(other.inertias), whole.inertias(one.inertias), rtol=1e-9
+    )
     return one, other
 
 
@@ -58,7 +55,7 @@ def weights_of(kind: str, n_points: int) -> FloatArray | None:
 
 
 @pytest.mark.parametrize("kind", ["none", "counts", "shares"])
-@pytest.mark.parametrize("name", BY_SUMS)
+@pytest.mark.parametrize("name", CRITERIA)
 def test_criteria_are_those_in_memory_at_the_same_centers(name: str, kind: str) -> None:
     points = blobs()
     one, other = studies(points, weights_of(kind, len(points)))
@@ -72,22 +69,9 @@ def test_criteria_are_those_in_memory_where_entries_are_missing() -> None:
     points = blobs()
     points[::7, 0] = np.nan
     one, other = studies(points, None, has_missing=True)
-    for name in ("simplified_silhouette", "davies_bouldin", "calinski_harabasz"):
+    for name in ("separation", "calinski_harabasz"):
         expected, found = CRITERIA[name](one), CRITERIA[name](other)
         np.testing.assert_allclose(found.values, expected.values, rtol=1e-9)
-
-
-def test_a_point_alone_in_its_cluster_has_no_width_in_any_part() -> None:
-    """By hand: 0 and 1 about 0.5 with the next center at 10, and 10 alone."""
-    points = np.array([[0.0], [1.0], [10.0]])
-    spec = OpeningSpec(name="studies", n_threads=1, n_needed=2)
-    rows = _Scaled.of_parts(open_data(points, rows_per_part=1), None, spec).rows
-    centers = np.array([[0.5], [10.0]])
-    found = {2: Solution(centers, rows.spread(centers))}
-    study: Any = PartedStudy.of(rows, found, settings(), False)
-    means, width = study.widths[0]
-    np.testing.assert_allclose(means, [0.5, 0.0])
-    assert width == pytest.approx(((10 - 0.5) / 10 + (9 - 0.5) / 9) / 3)
 
 
 def test_k_is_found_in_a_file_as_in_memory(tmp_path) -> None:
@@ -97,7 +81,7 @@ def test_k_is_found_in_a_file_as_in_memory(tmp_path) -> None:
     choice = choose_k(opened, range(2, 8), random_state=0, n_threads=1)
     assert choice.recommended == 4
     assert 0 < choice.silhouette_sample <= 2000
-    assert set(choice.by_criterion) == set(CRITERIA) - {"gap"}
+    assert list(choice.by_criterion) == list(CRITERIA)
     in_memory = choose_k(points, range(2, 8), criteria="bic", random_state=0, n_threads=1)
     of_four = choice.table["inertia"][2], in_memory.table["inertia"][2]
     assert math.isclose(*of_four, rel_tol=1e-6)
@@ -106,12 +90,8 @@ def test_k_is_found_in_a_file_as_in_memory(tmp_path) -> None:
     assert choice.model(4).predict(points[:3]).shape == (3,)
 
 
-def test_what_sums_do_not_tell_is_refused_and_left_out_of_all(tmp_path) -> None:
+def test_weights_checkpoints_and_squares_that_do_not_fit_are_refused(tmp_path) -> None:
     data = open_data(blobs(), rows_per_part=300)
-    with pytest.raises(ValueError, match="names 'gap', which draws in a box"):
-        choose_k(data, [2, 3], criteria=["gap", "bic"])
-    choice = choose_k(data, [2, 3, 4, 5], criteria="all", effort="fast", random_state=0)
-    assert "gap" not in choice.by_criterion
     with pytest.raises(ValueError, match=r'open_data\(\.\.\., weights="column"\)'):
         choose_k(data, [2, 3], sample_weight=np.ones(900))
     with pytest.raises(ValueError, match="writes no checkpoint"):

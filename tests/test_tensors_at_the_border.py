@@ -83,18 +83,16 @@ def test_plots_bring_to_the_host_what_they_show(of_fit: str, shown: str) -> None
     for plot in (plots.clusters, plots.uncertainty, plots.silhouettes):
         plot(model, given)
         plot(model, given, max_points=40)
-    for plot in (plots.profiles, plots.center_heatmap):
+    for plot in (plots.profiles, plots.center_bars):
         plot(model, given)
-    plots.sizes(model, given, sample_weight=torch.ones(len(POINTS)))
 
 
 @pytest.mark.usefixtures("refusing")
-def test_plots_of_paths_and_surfaces_take_tensors() -> None:
+def test_plots_of_paths_take_tensors() -> None:
     X, path = torch.as_tensor(POINTS), PathRecorder()
     model = PowerKMeans(3, refine=0, random_state=0, callback=path).fit(X)
     plots.annealing_path(path, X)
     plots.annealing_path([model.cluster_centers_, model.cluster_centers_], X)
-    plots.objective_surface(X, -1.0, centers=model.cluster_centers_, n_grid=4)
 
 
 @pytest.mark.usefixtures("refusing")

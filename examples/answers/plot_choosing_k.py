@@ -16,7 +16,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import make_blobs
 
-from powermeans import choose_k
+from powermeans import choose_k, plots
 
 apart, _ = make_blobs(600, n_features=4, centers=6, cluster_std=1.0, random_state=0)
 cloud = np.random.default_rng(0).uniform(size=(600, 4))
@@ -40,7 +40,7 @@ for name, choice in choices.items():
 
 figure, panels = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
 for ax, (name, choice) in zip(panels, choices.items(), strict=True):
-    choice.plot(ax=ax)
+    plots.choice_of_k(choice, ax=ax)
     ax.set_title(f"{name}: {choice.verdict()}", fontsize=11)
 plt.show()
 
@@ -50,6 +50,6 @@ plt.show()
 
 figure, panels = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained", sharey=True)
 for ax, (name, choice) in zip(panels, choices.items(), strict=True):
-    choice.plot("silhouette", ax=ax).get_legend().remove()
+    plots.choice_of_k(choice, "silhouette", ax=ax).get_legend().remove()
     ax.set_title(name, fontsize=11)
 plt.show()

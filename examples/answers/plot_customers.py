@@ -53,6 +53,5 @@ plt.show()
 # %%
 # The sizes of the groups, and their medians in the units of the shop.
 
-plots.sizes(model, scaled)
-plt.show()
+print(np.bincount(model.labels_))
 print(customers.groupby(model.labels_).median().round(2))

@@ -3,7 +3,7 @@ Every plot
 ==========
 
 Each function of `powermeans.plots` draws one picture here. A plot returns its Axes, and draws on
-those you pass: ``plots.sizes(model, X, ax=ax)``. Clusters differ in shape, and in colours that
+those you pass: ``plots.clusters(model, X, ax=ax)``. Clusters differ in shape, and in colours that
 colour-blind people can tell apart (Okabe & Ito).
 
 The data are 178 wines of three growers, with thirteen measurements each, scaled to the same
@@ -12,13 +12,11 @@ variance.
 
 from __future__ import annotations
 
-import math
-
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_wine
 
-from powermeans import KMeans, PathRecorder, PowerKMeans, plots
+from powermeans import KMeans, PathRecorder, PowerKMeans, choose_k, plots
 
 measured = load_wine(as_frame=True).data
 wines = (measured - measured.mean()) / measured.std()
@@ -38,45 +36,10 @@ plots.uncertainty(model, wines)
 plt.show()
 
 # %%
-# What makes the clusters different: their centers, and their profiles with the middle half of the
-# points.
-
-plots.center_heatmap(model, wines)
-plt.show()
-
-# %%
+# What makes the clusters different: their profiles, with the middle half of the points, in standard
+# deviations from the mean.
 
 plots.profiles(model, wines)
-plt.show()
-
-# %%
-# How large the clusters are, and how far apart.
-
-plots.sizes(model, wines)
-plt.show()
-
-# %%
-
-plots.silhouettes(model, wines)
-plt.show()
-
-# %%
-# Shadows need no distances between points: 0 is on a center, 1 halfway to the second nearest.
-
-plots.shadows(model, wines)
-plt.show()
-
-# %%
-# Which clusters touch: an edge is as wide as the shadows of the points between two centers.
-
-plots.neighbourhood_graph(model, wines)
-plt.show()
-
-# %%
-# The distances behind it. Left: the points of a cluster. Right: those for which its center is the
-# second nearest.
-
-plots.stripes(model, wines)
 plt.show()
 
 # %%
@@ -86,11 +49,16 @@ plots.center_bars(model, wines)
 plt.show()
 
 # %%
-# Which k? The knee of the inertia. `powermeans.choose_k` asks more criteria, and this plot takes
-# its result too.
+# How large the clusters are, and how far apart.
 
-ks = np.arange(1, 11)
-plots.knee(ks, [PowerKMeans(k, random_state=0).fit(wines).inertia_ for k in ks])
+plots.silhouettes(model, wines)
+plt.show()
+
+# %%
+# Which k? The inertia, and the numbers that the criteria of `powermeans.choose_k` say.
+
+choice = choose_k(wines, range(2, 11), random_state=0)
+plots.choice_of_k(choice)
 plt.show()
 
 # %%
@@ -119,17 +87,5 @@ plt.show()
 
 lloyd = KMeans(16, init=seeds, n_init=1).fit(clouds)
 search = PowerKMeans(16, random_state=0).fit(clouds)
-plots.compare_convergence({"Lloyd": lloyd, "one slow descent": annealed, "with a search": search})
-plt.show()
-
-# %%
-# The objective as two of three centers vary and the third stays where it belongs: Figure 1 of Xu &
-# Lange (2019). At minus infinity it is that of k-means, with more valleys than at -0.2.
-
-line = np.concatenate([rng.normal(mean, 0.6, size=(33, 1)) for mean in (0.0, 5.0, 9.0)])
-found = np.sort(KMeans(3, random_state=0).fit(line).cluster_centers_, axis=0)
-figure = plt.figure(figsize=(10, 8.5), layout="constrained")
-for place, power in enumerate((-math.inf, -10, -1, -0.2), start=1):
-    ax = figure.add_subplot(2, 2, place, projection="3d")
-    plots.objective_surface(line, power, centers=found, ax=ax)
+plots.convergence({"Lloyd": lloyd, "one slow descent": annealed, "with a search": search})
 plt.show()

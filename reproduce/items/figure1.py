@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powermeans import Fixed, Geometric
-from powermeans.plots import objective_surface
 from powermeans.power_mean import memberships, objective, power_mean_weights
 from reproduce.drawn_data import make_exponential_family
 from reproduce.item import Cell, Claim, Findings, Row, Table, Value, mean_and_error
 from reproduce.selecting import column, where
+from reproduce.surface import draw_surface
 
 TITLE = "Figure 1: cross-sections of the objective for four powers"
 SOURCE = "The paper, Figure 1 and section 2.1; the presentation, “Objective surfaces”"
@@ -62,7 +62,7 @@ def draw(rows: Sequence[Row], folder: Path) -> Sequence[Path]:
         figure = Figure(figsize=size, layout="constrained")
         panels = figure.subplots(2, 2, subplot_kw={"projection": projection})
         for axes, power in zip(panels.flat, POWERS.values(), strict=True):
-            objective_surface(points, power, centers=centers, n_grid=80, ax=axes)
+            draw_surface(axes, points[:, 0], power, centers[2:, 0])
             if projection is None:
                 mark_true_places(axes, centers)
         paths.append(folder / f"figure1{ending}.png")

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from scipy.spatial.distance import pdist
 
+from benchmarks.rules_for_k import knee
 from powermeans import choose_k
-from powermeans.criteria import knee
 from powermeans.plots.canvas import BLUE, INK, VERMILION, logarithmic, tidy
 from powermeans.types import FloatArray
 from reproduce.checks import above, share_and_error
@@ -53,7 +53,7 @@ def curves(true_k: int, d: int, separation: str, draws: int) -> list[Row]:
     for draw in range(draws):
         points = clusters(true_k, d, SEPARATIONS[separation], draw)
         choice = choose_k(
-            points, range(1, 2 * true_k + 4), criteria="knee", effort="fast", random_state=draw
+            points, range(1, 2 * true_k + 4), criteria="dp_means", effort="fast", random_state=draw
         )
         sizes, inertias = choice.table["k"], choice.table["inertia"]
         bend = int(sizes[knee(sizes, inertias) or 0])
@@ -86,7 +86,7 @@ def findings(rows: Sequence[Row]) -> Findings:
             f"{N_EACH} points of each cluster, standard normal; the distance of the nearest two "
             f"centers is {', '.join(f'{v:g} ({name})' for name, v in SEPARATIONS.items())}. "
             "The knee of W is where the curve lies farthest below the straight line from its first "
-            "to its last point, both axes scaled to one. choose_k takes the same rule on log W.",
+            "to its last point, both axes scaled to one.",
             "The drop of one k is set against the next: at the true number the last one that "
             "parts two clusters is over the first that cuts one.",
         ],
@@ -128,7 +128,7 @@ def by_logarithm(rows: Sequence[Row]) -> list[float]:
 RULES: dict[str, Callable[[Sequence[Row]], list[float]]] = {
     "the largest ratio of two drops": by_drops,
     "of W": _knees,
-    "of log W, as choose_k": by_logarithm,
+    "of log W": by_logarithm,
 }
 
 

@@ -107,7 +107,6 @@ def adjusted_rand_index(labels_true: ArrayLike, labels_pred: ArrayLike) -> float
     See Also
     --------
     variation_of_information : A metric, in nats.
-    powermeans.criteria.weighted_rand_index : Weighs each point by its number of copies.
 
     Examples
     --------

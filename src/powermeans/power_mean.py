@@ -326,7 +326,6 @@ def objective(
     See Also
     --------
     power_mean : What is added up.
-    powermeans.plots.objective_surface : Draws it.
 
     Examples
     --------

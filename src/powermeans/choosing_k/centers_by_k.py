@@ -47,46 +47,15 @@ class EffortForEachK:
     n_improved: int  # starts of each k, the best first, that are improved by swaps
     n_breathing: int  # the same by breathing, which takes longer, where rows know no swaps
     n_crossings: int  # of these, in a row in vain, that end breeding
-    n_rounds: int  # passes from the largest k down and up again
     search: Effort  # of each improvement
 
 
 # A search as thorough as that of a single fit would take ten times as long for each k.
 EFFORTS_FOR_EACH_K = {
-    "fast": EffortForEachK(
-        n_seedings=0,
-        n_improved=1,
-        n_breathing=0,
-        n_crossings=0,
-        n_rounds=1,
-        search=EFFORTS["fast"][0],
-    ),
-    "balanced": EffortForEachK(
-        n_seedings=1,
-        n_improved=2,
-        n_breathing=1,
-        n_crossings=1,
-        n_rounds=1,
-        search=EFFORTS["balanced"][0],
-    ),
-    "thorough": EffortForEachK(
-        n_seedings=8,
-        n_improved=6,
-        n_breathing=6,
-        n_crossings=8,
-        n_rounds=1,
-        search=EFFORTS["balanced"][0],
-    ),
+    "fast": EffortForEachK(0, 1, 0, 0, EFFORTS["fast"][0]),
+    "balanced": EffortForEachK(1, 2, 1, 1, EFFORTS["balanced"][0]),
+    "thorough": EffortForEachK(8, 6, 6, 8, EFFORTS["balanced"][0]),
 }
-# Clusters of resamples are compared by their points, which the last swaps hardly change.
-WITHOUT_IMPROVEMENT = EffortForEachK(
-    n_seedings=0,
-    n_improved=0,
-    n_breathing=0,
-    n_crossings=0,
-    n_rounds=1,
-    search=EFFORTS["fast"][0],
-)
 
 
 def centers_by_k(
@@ -104,9 +73,8 @@ def centers_by_k(
     found: dict[int, Solution] = {}
     for found in path.upward(sizes):
         yield found
-    for _ in range(effort.n_rounds):
-        found = path.never_rising(path.regrown(path.downward(found)))
-        yield found
+    found = path.never_rising(path.regrown(path.downward(found)))
+    yield found
     yield path.never_rising({size: path.settled(found[size]) for size in sizes})
 
 

@@ -21,25 +21,24 @@ class ChoiceOfK:
     ----------
     table : dict from str to ndarray of shape (n_sizes,)
         Columns: `k`, `inertia`, and the values of each criterion, NaN where it is undefined;
-        `gap_error`, `stability_error` and `separation_error` have standard errors. Pass it to
-        ``pandas.DataFrame`` as it is.
+        `separation_error` has standard errors. Pass it to ``pandas.DataFrame`` as it is.
     recommended : int
         The recommended k; only the best guess if it is not clear.
     decided_by : str
-        The criterion that recommends it, or "vote".
+        The criterion that recommends it.
     by_criterion : dict from str to int or None
         The k that each criterion recommends; None if it recommends none.
     agreement : float
         Share of the criteria that recommend this k, among those that recommend any.
     is_clear : bool
-        Whether the data support the recommended k: all its clusters are apart, or two thirds of at
-        least three criteria recommend it, and it is not the largest k tried.
+        Whether the data support the recommended k: all its clusters are apart, and it is not the
+        largest k tried.
     doubt : str
         Why it is not clear; empty if it is.
     silhouette_sample : int
         The number of points in the sample for the silhouette; 0 if it was not computed.
     centers : dict from int to ndarray of shape (k, n_features)
-        The centers of each k; empty with ``keep_centers=False``.
+        The centers of each k.
     was_stopped : bool
         Whether the callback or `max_seconds` ended the search. The table then has the k that were
         tried until then, and `doubt` says what is missing.
@@ -49,7 +48,7 @@ class ChoiceOfK:
     See Also
     --------
     choose_k : Returns one.
-    powermeans.plots.knee : Draws the inertia by k, and where it bends.
+    powermeans.plots.choice_of_k : Draws the inertia by k, and what each criterion says.
 
     Examples
     --------
@@ -96,32 +95,8 @@ class ChoiceOfK:
         """
         wanted = self.recommended if k is None else k
         if wanted not in self.centers:
-            kept = f"for k in {list(self.centers)}" if self.centers else "with keep_centers=True"
-            raise ValueError(f"k={wanted} has no centers here: they are kept {kept}")
+            raise ValueError(f"k={wanted} was not tried: pass one of {list(self.centers)}")
         return PowerKMeans.from_centers(self.centers[wanted], missing=self.missing)
-
-    def plot(self, column: str = "inertia", *, ax: Any = None) -> Any:
-        """Draw a column of the table by k, and mark the k that each criterion says.
-
-        Parameters
-        ----------
-        column : str, default="inertia"
-            A name in `table`.
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; by default a new figure. This needs matplotlib:
-            ``pip install "powermeans[plot]"``.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-        """
-        if column not in self.table or column == "k":
-            names = [name for name in self.table if name != "k"]
-            raise ValueError(f"column={column!r} is not in the table: pass one of {names}")
-        # Imported when used, since it takes long and few results are drawn.
-        from powermeans.plots.choice import draw_choice
-
-        return draw_choice(self, column, ax)
 
     def _cells(self) -> list[list[str]]:
         """Return the table as text, with a star after the value at the k that a criterion says."""

@@ -48,7 +48,7 @@ def choose(
 ) -> None:
     """Try each k, and print the recommendation of the criteria."""
     check_outputs(reads=files.paths, picture=plot)
-    asked = criteria if criteria in ("all", "default") else _known_criteria(criteria)
+    asked = criteria if criteria == "all" else _known_criteria(criteria)
     why = why_in_parts(files, limits)
     with waiting_for(f"reading {files.name}", is_quiet=is_quiet or why is not None):
         data = data_to_fit(files, limits, why, scale, sizes[-1], "--to")
@@ -181,10 +181,11 @@ def _rows(choice: Any, sizes: list[int]) -> Iterator[list[str]]:
 
 
 def _draw(choice: Any, path: str) -> None:
+    from powermeans.plots import choice_of_k
     from powermeans.plots.canvas import axes_for_a_file
 
     try:
-        ax = choice.plot(ax=axes_for_a_file(figsize=(7, 4.5)))
+        ax = choice_of_k(choice, ax=axes_for_a_file(figsize=(7, 4.5)))
     except ImportError:
         raise failures.needing("matplotlib", "--plot", "plot") from None
     with failures.writing(path), atomic_write(path) as file:

@@ -479,9 +479,7 @@ def choose_k(
     files: Any,
     least: Annotated[int, typer.Option("--from", min=1, help="Smallest k.")] = 2,
     most: Annotated[int, typer.Option("--to", min=1, help="Largest k.")] = 20,
-    criteria: Annotated[
-        str, typer.Option(help='Names with commas, "default", or "all", which takes longer.')
-    ] = "default",
+    criteria: Annotated[str, typer.Option(help='Names with commas, or "all".')] = "all",
     scale: Scaling = Scale.auto,
     effort: Search = Effort.balanced,
     max_seconds: Seconds = None,

@@ -7,28 +7,24 @@ imported when the first plot is drawn; install it with ``pip install "powermeans
 
 from __future__ import annotations
 
-from powermeans.plots.center_values import center_bars, center_heatmap, profiles
-from powermeans.plots.choice import knee
-from powermeans.plots.neighbours import neighbourhood_graph, shadows, stripes
+from powermeans.plots.center_values import center_bars, profiles
+from powermeans.plots.choice import choice_of_k
 from powermeans.plots.scatter import clusters, uncertainty
-from powermeans.plots.shape import silhouettes, sizes
-from powermeans.plots.surface import objective_surface
-from powermeans.plots.sweeps import annealing_path, compare_convergence, convergence
+from powermeans.plots.silhouette import silhouettes
+from powermeans.plots.sweeps import annealing_path, convergence
 
 __all__ = [
     "annealing_path",
     "center_bars",
-    "center_heatmap",
+    "choice_of_k",
     "clusters",
-    "compare_convergence",
     "convergence",
-    "knee",
-    "neighbourhood_graph",
-    "objective_surface",
     "profiles",
-    "shadows",
     "silhouettes",
-    "sizes",
-    "stripes",
     "uncertainty",
 ]
+
+
+def __dir__() -> list[str]:
+    """Return the names of the plots, without those of the files in which they are."""
+    return list(__all__)

@@ -33,12 +33,7 @@ def marker_of(label: int) -> str:
     return MARKERS[label % len(MARKERS)]
 
 
-def axes_or_new(
-    ax: Axes | None,
-    *,
-    figsize: tuple[float, float] = (6.4, 4.8),
-    projection: str | None = None,
-) -> Axes:
+def axes_or_new(ax: Axes | None, *, figsize: tuple[float, float] = (6.4, 4.8)) -> Axes:
     """Return the axes that were given, or those of a new figure."""
     if ax is not None:
         return ax
@@ -48,8 +43,7 @@ def axes_or_new(
         raise ImportError(
             'plots need matplotlib, which is not installed: pip install "powermeans[plot]"'
         ) from missing
-    figure = pyplot.figure(figsize=figsize, layout="constrained")
-    return figure.add_subplot(projection=projection)
+    return pyplot.figure(figsize=figsize, layout="constrained").subplots()
 
 
 def axes_for_a_file(figsize: tuple[float, float]) -> Axes:
@@ -80,15 +74,6 @@ def logarithmic(ax: Axes) -> None:
         ax.set_yticks(shown, [f"{tick:.9g}" for tick in shown])
         ax.minorticks_off()
     ax.set_ylim(low, high)
-
-
-def colors_of(heights: FloatArray, colormap: str) -> FloatArray:
-    """Return the colour of each height, from the lowest to the highest, as RGBA."""
-    from matplotlib import colormaps
-
-    low, high = heights.min(), heights.max()
-    shares = (heights - low) / ((high - low) or 1.0)
-    return np.asarray(colormaps[colormap](shares), dtype=np.float64)
 
 
 def label_centers(ax: Axes, places: FloatArray) -> None:

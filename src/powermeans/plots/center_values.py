@@ -22,68 +22,7 @@ from powermeans.plots.canvas import (
 from powermeans.plots.fitted import PointsLike, dense, most_distinguishing
 from powermeans.types import FloatArray, IndexArray, SparsePoints
 
-# In more cells than this numbers would be too small to read.
-_MOST_CELLS_WITH_NUMBERS = 160
 _MOST_CLUSTERS_WITH_BANDS = 6
-
-
-def center_heatmap(
-    model: Any, X: PointsLike, *, max_features: int = 30, ax: Axes | None = None
-) -> Axes:
-    """Draw the centers by feature, in standard deviations of the points from their mean.
-
-    Blue is below the mean of all points, red above. If there are many features, those are shown in
-    which the centers differ most, by their standard deviation in this unit.
-
-    Parameters
-    ----------
-    model : estimator
-        Fitted, with `cluster_centers_`.
-    X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        The points.
-    max_features : int, default=30
-        The largest number of features to show.
-    ax : Axes, optional
-        Where to draw; by default a new figure.
-
-    Returns
-    -------
-    Axes
-
-    See Also
-    --------
-    profiles : Draws the spread of the points too.
-
-    Examples
-    --------
-    >>> from powermeans import PowerKMeans, plots
-    >>> X = [[0.0, 5.0], [1.0, 5.0], [9.0, 6.0], [10.0, 6.0]]
-    >>> ax = plots.center_heatmap(PowerKMeans(2, random_state=0).fit(X), X)
-    >>> [text.get_text() for text in ax.get_xticklabels()]
-    ['column 0', 'column 1']
-    """
-    _check_max_features(max_features)
-    centers = fitted.centers_of(model)
-    mean, spread = _mean_and_spread(fitted.points_of(model, X, fitted.labels_of(model, X)))
-    heights = (centers - mean) / spread
-    features = most_distinguishing(heights, max_features)
-    heights, names = heights[:, features], _short(fitted.names_of(model, X), features)
-    n_clusters, n_shown = heights.shape
-    ax = axes_or_new(
-        ax, figsize=(min(14.0, 3 + 0.55 * n_shown), min(11.0, 3.0 + 0.34 * n_clusters))
-    )
-    reach = max(1e-12, float(np.abs(heights).max()))
-    drawn = ax.imshow(heights, cmap="RdBu_r", vmin=-reach, vmax=reach, aspect="auto")
-    ax.figure.colorbar(drawn, ax=ax, label="standard deviations")
-    if heights.size <= _MOST_CELLS_WITH_NUMBERS:
-        _write_numbers(ax, heights, reach)
-    name_columns(ax, names)
-    step = -(-n_clusters // 40)
-    ax.set_yticks(range(0, n_clusters, step))
-    ax.set(ylabel="cluster", title="Centers by feature")
-    ax.spines[:].set_visible(False)
-    ax.tick_params(length=0)
-    return ax
 
 
 def profiles(model: Any, X: PointsLike, *, max_features: int = 12, ax: Axes | None = None) -> Axes:
@@ -109,7 +48,7 @@ def profiles(model: Any, X: PointsLike, *, max_features: int = 12, ax: Axes | No
 
     See Also
     --------
-    center_heatmap : Draws only the centers, as colours.
+    center_bars : Draws the centers in the unit of the columns.
 
     Examples
     --------
@@ -119,7 +58,6 @@ def profiles(model: Any, X: PointsLike, *, max_features: int = 12, ax: Axes | No
     >>> ax.get_legend_handles_labels()[1]
     ['0', '1']
     """
-    _check_max_features(max_features)
     labels = fitted.labels_of(model, X)
     points, found = fitted.points_of(model, X, labels), np.unique(labels)
     mean, spread = _mean_and_spread(points)
@@ -149,8 +87,7 @@ def center_bars(
     """Draw the centers as bars, one block for each cluster, beside the means of all points.
 
     A dark mark shows the mean of all points in each column. All columns share one scale, so draw
-    columns in one unit, such as answers from 1 to 5 or shares; `center_heatmap` and `profiles` are
-    for others.
+    columns in one unit, such as answers from 1 to 5 or shares; `profiles` is for others.
 
     Parameters
     ----------
@@ -169,7 +106,7 @@ def center_bars(
 
     See Also
     --------
-    center_heatmap : Draws centers in standard deviations, as colours.
+    profiles : Draws the clusters in standard deviations, with the spread of their points.
 
     Examples
     --------
@@ -179,7 +116,6 @@ def center_bars(
     >>> [text.get_text() for text in ax.get_yticklabels()]
     ['column 0', 'column 1']
     """
-    _check_max_features(max_features)
     centers, labels = fitted.centers_of(model), fitted.labels_of(model, X)
     mean, _ = _mean_and_spread(fitted.points_of(model, X, labels))
     features = most_distinguishing(centers, max_features)
@@ -209,11 +145,6 @@ def center_bars(
     return ax
 
 
-def _check_max_features(max_features: int) -> None:
-    if max_features < 1:
-        raise ValueError(f"max_features={max_features!r} must be at least 1: pass for example 12")
-
-
 def _mean_and_spread(points: FloatArray | SparsePoints) -> tuple[FloatArray, FloatArray]:
     """Return the mean and standard deviation of each column, with one for constant columns."""
     mean = np.ravel(points.mean(axis=0))
@@ -230,10 +161,3 @@ def _short(names: list[str], features: IndexArray) -> list[str]:
     """Cut names so that they fit below an axis, and escape their dollar signs."""
     shown = (names[feature].replace("$", r"\$") for feature in features)
     return [name if len(name) <= 24 else f"{name[:23]}…" for name in shown]
-
-
-def _write_numbers(ax: Axes, heights: FloatArray, reach: float) -> None:
-    for (row, column), height in np.ndenumerate(heights):
-        color = "white" if abs(height) > 0.6 * reach else INK
-        text = f"{round(height, 1) + 0.0:.1f}".replace("-", "−")
-        ax.text(column, row, text, ha="center", va="center", fontsize=7, color=color)

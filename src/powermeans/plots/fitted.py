@@ -100,6 +100,8 @@ def dense(points: FloatArray | SparsePoints) -> FloatArray:
 
 def most_distinguishing(heights: FloatArray, most: int) -> IndexArray:
     """Return the columns in which the rows differ most, in the order of the columns."""
+    if most < 1:
+        raise ValueError(f"max_features={most!r} must be at least 1: pass for example 12")
     return np.sort(np.argsort(-heights.std(axis=0), kind="stable")[:most])
 
 

@@ -19,7 +19,7 @@ from powermeans.plots.canvas import (
     tidy,
 )
 from powermeans.plots.fitted import PointsLike
-from powermeans.plots.plane import Method, Plane, embed
+from powermeans.plots.plane import Plane
 from powermeans.power_mean import memberships
 from powermeans.system.host_memory import on_host
 from powermeans.types import FloatArray, IndexArray, Labels
@@ -33,7 +33,6 @@ def clusters(
     model: Any,
     X: PointsLike,
     *,
-    method: Method = "pca",
     boundaries: bool = True,
     max_points: int = 20_000,
     ax: Axes | None = None,
@@ -44,8 +43,6 @@ def clusters(
     are then those in the plane of these axes through the mean of the points, so a point off the
     plane may seem to be on the wrong side. If the divergence takes only some numbers, such as
     positive ones, boundaries reach only as far as the points, and more than two features have none.
-    t-SNE and UMAP keep neighbours together; they have no boundaries, and distances between clusters
-    mean little in them.
 
     Parameters
     ----------
@@ -53,10 +50,8 @@ def clusters(
         Fitted; of this package, or with `predict` and `cluster_centers_` such as scikit-learn's.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
         The points.
-    method : {"pca", "tsne", "umap"}, default="pca"
-        How to project more than two features to the plane; "umap" needs umap-learn.
     boundaries : bool, default=True
-        Whether to draw them, if the model predicts and the method has any.
+        Whether to draw them, if the model predicts.
     max_points : int, default=20_000
         If there are more points, a sample of this size is shown, and the title says so.
     ax : Axes, optional
@@ -82,15 +77,16 @@ def clusters(
     labels = fitted.labels_of(model, X)
     n_clusters = fitted.n_clusters_of(model, labels)
     shown = fitted.sample_of(len(labels), max_points)
-    flat, centers, plane = _project(model, X, labels, shown, method)
+    plane, centers = _project(model, X, labels, shown)
     ax = axes_or_new(ax)
-    _draw_clusters(ax, flat, labels[shown], n_clusters)
-    if boundaries and plane is not None and _has_boundaries(model, plane):
+    _draw_clusters(ax, plane.points, labels[shown], n_clusters)
+    if boundaries and hasattr(model, "predict"):
         _draw_boundaries(ax, model, plane, n_clusters)
     if centers is not None:
         label_centers(ax, centers)
-    _name_axes(ax, plane, method)
-    ax.set_title(f"{n_clusters} clusters, {_count_of(len(shown), len(labels))}")
+    _name_axes(ax, plane)
+    some_of = "" if len(shown) == len(labels) else f"{len(shown):,} of "
+    ax.set_title(f"{n_clusters} clusters, {some_of}{len(labels):,} points")
     return ax
 
 
@@ -142,16 +138,17 @@ def uncertainty(
     labels = fitted.labels_of(model, X)
     shown = fitted.sample_of(len(labels), max_points)
     unsure = 1 - _memberships(model, fitted.rows_of(X, shown), power).max(axis=1)
-    flat, centers, plane = _project(model, X, labels, shown, "pca")
+    plane, centers = _project(model, X, labels, shown)
     ax = axes_or_new(ax)
     order = np.argsort(unsure, kind="stable")  # draw unsure points on top
     drawn = ax.scatter(
-        *flat[order].T, c=unsure[order], cmap="cividis", s=_size_of(len(shown)), linewidths=0
-    )
+        *plane.points[order].T, c=unsure[order], cmap="cividis", s=_size_of(len(shown)),
+        linewidths=0,
+    )  # fmt: skip
     ax.figure.colorbar(drawn, ax=ax, label="1 − largest membership")
     if centers is not None:
         label_centers(ax, centers)
-    _name_axes(ax, plane, "pca")
+    _name_axes(ax, plane)
     ax.set_title("How sure points are of their clusters")
     return ax
 
@@ -170,21 +167,23 @@ def _draw_clusters(ax: Axes, flat: FloatArray, labels: Labels, n_clusters: int) 
 
 
 def _project(
-    model: Any, X: PointsLike, labels: Labels, shown: IndexArray, method: Method
-) -> tuple[FloatArray, FloatArray | None, Plane | None]:
-    """Return points and centers in the plane, and the plane unless the layout has none."""
+    model: Any, X: PointsLike, labels: Labels, shown: IndexArray
+) -> tuple[Plane, FloatArray | None]:
+    """Return the plane of the points, and the centers in it if they are points."""
     points = fitted.points_of(model, fitted.rows_of(X, shown), labels[shown])
-    centers = fitted.centers_of(model) if fitted.has_centers(model) else None
-    if method != "pca":
-        return *embed(points, centers, method), None
     plane = Plane.of(points, fitted.names_of(model, X))
-    return plane.points, None if centers is None else plane.project(centers), plane
+    if not fitted.has_centers(model):
+        return plane, None
+    return plane, plane.project(fitted.centers_of(model))
 
 
 def _draw_boundaries(ax: Axes, model: Any, plane: Plane, n_clusters: int) -> None:
     """Tint the cell of each cluster, and draw a line where the prediction changes."""
     (left, right), (low, high) = limits = ax.get_xlim(), ax.get_ylim()
-    if not _takes_any_point(model):  # it takes any point between those of the data
+    # Some divergences do not take any point, but any between those of the data.
+    if hasattr(model, "_is_plain") and not model._is_plain():
+        if len(plane.origin) > 2:
+            return
         (left, low), (right, high) = plane.points.min(axis=0), plane.points.max(axis=0)
     xs, ys = np.linspace(left, right, _GRID), np.linspace(low, high, _GRID)
     places = np.stack(np.meshgrid(xs, ys), axis=-1).reshape(-1, 2)
@@ -195,15 +194,6 @@ def _draw_boundaries(ax: Axes, model: Any, plane: Plane, n_clusters: int) -> Non
         if not inside.all():
             ax.contour(xs, ys, inside, levels=[0.5], colors=[INK], linewidths=0.6, alpha=0.6)
     ax.set(xlim=limits[0], ylim=limits[1])
-
-
-def _has_boundaries(model: Any, plane: Plane) -> bool:
-    return hasattr(model, "predict") and (_takes_any_point(model) or len(plane.origin) <= 2)
-
-
-def _takes_any_point(model: Any) -> bool:
-    """Tell whether the model takes any point, as some divergences do not."""
-    return not hasattr(model, "_is_plain") or bool(model._is_plain())
 
 
 def _predict(model: Any, points: FloatArray) -> Labels:
@@ -223,11 +213,8 @@ def _memberships(model: Any, X: PointsLike, power: float | None) -> FloatArray:
     return memberships(np.square(fitted.distances_of(model, X)), wanted)
 
 
-def _name_axes(ax: Axes, plane: Plane | None, method: str) -> None:
+def _name_axes(ax: Axes, plane: Plane) -> None:
     tidy(ax)
-    if plane is None:
-        ax.set(xticks=[], yticks=[], xlabel=f"laid out by {method}")
-        return
     ax.set(xlabel=plane.names[0], ylabel=plane.names[1])
     if not plane.names[1]:
         ax.set_yticks([])
@@ -237,8 +224,3 @@ def _name_axes(ax: Axes, plane: Plane | None, method: str) -> None:
 def _size_of(n_points: int) -> float:
     """Return the area of a marker, smaller for more points."""
     return float(np.clip(40_000 / n_points, 3, 28))
-
-
-def _count_of(n_shown: int, n_points: int) -> str:
-    all_points = f"{n_points:,} points"
-    return all_points if n_shown == n_points else f"{n_shown:,} of {all_points}"

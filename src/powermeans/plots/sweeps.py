@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from powermeans.callbacks.path_recorder import PathRecorder
 from powermeans.plots import fitted
@@ -29,7 +28,6 @@ from powermeans.plots.plane import Plane
 from powermeans.system.host_memory import on_host
 from powermeans.types import FloatArray
 
-_LINES = ("-", "--", "-.", ":")
 _MOST_SWEEPS_WITH_MARKERS = 80
 
 
@@ -85,22 +83,29 @@ def annealing_path(
     for label, places in enumerate(paths):
         _draw_path(ax, places, label)
     ax.set(xlabel=plane.names[0], ylabel=plane.names[1])
-    ax.set_title(f"The ways of {len(paths)} centers in {len(steps)} steps")
+    ax.set_title(f"The paths of {len(paths)} centers in {len(steps)} steps")
     tidy(ax)
     return ax
 
 
-def convergence(model: Any, *, ax: Axes | None = None) -> Axes:
-    """Draw objective and inertia by sweep, with the power on a second axis.
+def convergence(
+    model: Any, *, by: Literal["sweep", "seconds"] = "sweep", ax: Axes | None = None
+) -> Axes:
+    """Draw objective and inertia by sweep, with the power on a second axis, or compare fits.
 
     The objective of a sweep is that of its power. It lies above the inertia until the power is
     minus infinity; in those sweeps, shaded, both are the same. A search descends many times, and
     each descent begins with a soft power.
 
+    Of several fits, each line shows how far the lowest inertia so far was above the lowest of all
+    fits. It ends where it reaches that, since a logarithmic axis has no zero.
+
     Parameters
     ----------
-    model : estimator or recarray
-        Fitted, with a `history_`; or the history itself.
+    model : estimator, recarray, or mapping of str to these
+        Fitted, with a `history_`; or the history itself; or fits of the same points by name.
+    by : {"sweep", "seconds"}, default="sweep"
+        The unit of the x axis. Seconds are those of the sweeps, without seeding.
     ax : Axes, optional
         Where to draw; by default a new figure.
 
@@ -111,85 +116,52 @@ def convergence(model: Any, *, ax: Axes | None = None) -> Axes:
 
     See Also
     --------
-    compare_convergence : Compares the inertia of several fits.
-
-    Examples
-    --------
-    >>> from powermeans import PowerKMeans, plots
-    >>> X = [[0.0], [1.0], [9.0], [10.0]]
-    >>> ax = plots.convergence(PowerKMeans(2, refine=0, random_state=0).fit(X))
-    >>> [line.get_label() for line in ax.lines]
-    ['objective', 'inertia']
-    """
-    history = _history_of(model)
-    sweeps = np.arange(1, len(history) + 1)
-    ax = axes_or_new(ax)
-    _shade_hard_sweeps(ax, np.asarray(history.power))
-    markers = ("s", "o") if len(sweeps) <= _MOST_SWEEPS_WITH_MARKERS else ("", "")
-    for name, color, marker in zip(
-        ("objective", "inertia"), (VERMILION, BLUE), markers, strict=True
-    ):
-        ax.plot(sweeps, history[name], color=color, marker=marker, markersize=3.5, label=name)
-    ax.set(xlabel="sweep", ylabel="objective, inertia", title=_title(history))
-    if min(np.min(history.inertia), np.min(history.objective)) > 0:
-        logarithmic(ax)
-    _draw_power(ax, sweeps, np.asarray(history.power))
-    return ax
-
-
-def compare_convergence(
-    models: Mapping[str, Any],
-    *,
-    by: Literal["sweep", "seconds"] = "sweep",
-    ax: Axes | None = None,
-) -> Axes:
-    """Draw how far the inertia of several fits was above the lowest, by sweep or by time.
-
-    Each line shows the lowest inertia of the fit so far. It ends where it reaches the lowest of all
-    fits, since a logarithmic axis has no zero.
-
-    Parameters
-    ----------
-    models : mapping of str to estimator or recarray
-        Fits of the same points, with a `history_`, by name.
-    by : {"sweep", "seconds"}, default="sweep"
-        The unit of the x axis. Seconds are those of the sweeps, without seeding.
-    ax : Axes, optional
-        Where to draw; by default a new figure.
-
-    Returns
-    -------
-    Axes
-
-    See Also
-    --------
-    convergence : Draws one fit, with its power.
+    annealing_path : Draws the centers of the same sweeps.
 
     Examples
     --------
     >>> import math
     >>> from powermeans import Fixed, PowerKMeans, plots
     >>> X = [[0.0], [1.0], [9.0], [10.0]]
-    >>> lloyd = PowerKMeans(2, schedule=Fixed(-math.inf), refine=0, random_state=0).fit(X)
     >>> annealed = PowerKMeans(2, refine=0, random_state=0).fit(X)
-    >>> ax = plots.compare_convergence({"Lloyd": lloyd, "power k-means": annealed})
-    >>> len(ax.lines)
+    >>> [line.get_label() for line in plots.convergence(annealed).lines]
+    ['objective', 'inertia']
+    >>> lloyd = PowerKMeans(2, schedule=Fixed(-math.inf), refine=0, random_state=0).fit(X)
+    >>> len(plots.convergence({"Lloyd": lloyd, "power k-means": annealed}).lines)
     2
     """
-    if not models:
-        raise ValueError("models is empty: pass at least one fitted estimator by its name")
     if by not in ("sweep", "seconds"):
         raise ValueError(f'by={by!r} is not known: pass "sweep" or "seconds"')
+    if isinstance(model, Mapping):
+        return _compare(model, by, ax)
+    history = _history_of(model)
+    powers, steps = np.asarray(history.power), _steps_of(history, by)
+    n_hard = np.count_nonzero(powers == -math.inf)
+    title = f"{len(history)} sweeps, {n_hard} of them Lloyd's (shaded)"
+    ax = axes_or_new(ax)
+    _shade_hard_sweeps(ax, powers, steps)
+    size = 3.5 if len(steps) <= _MOST_SWEEPS_WITH_MARKERS else 0.0
+    for name, color, marker in (("objective", VERMILION, "s"), ("inertia", BLUE, "o")):
+        ax.plot(steps, history[name], color=color, marker=marker, markersize=size, label=name)
+    ax.set(xlabel=by, ylabel="objective, inertia", title=title)
+    if min(np.min(history.inertia), np.min(history.objective)) > 0:
+        logarithmic(ax)
+    _draw_power(ax, steps, powers)
+    return ax
+
+
+def _compare(models: Mapping[str, Any], by: str, ax: Axes | None) -> Axes:
+    """Draw how far the inertia of several fits was above the lowest of all."""
+    if not models:
+        raise ValueError("model is empty: pass at least one fitted estimator by its name")
     ax = axes_or_new(ax)
     so_far = {name: _inertia_so_far(model) for name, model in models.items()}
     least = min(fall[-1] for fall in so_far.values())
     for number, (name, fall) in enumerate(so_far.items()):
-        seconds = np.cumsum(_history_of(models[name]).seconds)
-        steps = seconds if by == "seconds" else np.arange(1, len(fall) + 1)
         excess = fall / least - 1 if least > 0 else fall
         ax.plot(
-            steps[: len(fall)], np.where(excess > 0, excess, np.nan), label=name,
-            color=color_of(number), linestyle=_LINES[number % len(_LINES)],
+            _steps_of(_history_of(models[name]), by), np.where(excess > 0, excess, np.nan),
+            label=name, color=color_of(number), linestyle=("-", "--", "-.", ":")[number % 4],
             marker=marker_of(number), markersize=4, markevery=max(1, len(fall) // 12),
         )  # fmt: skip
     ax.set(xlabel=by, yscale="log", ylabel="inertia above the least of all, relative")
@@ -226,7 +198,7 @@ def _history_of(model: Any) -> Any:
     history = getattr(model, "history_", model)
     if not hasattr(history, "inertia") or np.size(history) == 0:
         raise ValueError(
-            f"{type(model).__name__} tells nothing of its sweeps: pass a fitted estimator with a "
+            f"{type(model).__name__} has no history of its sweeps: pass a fitted estimator with a "
             "history_, for example PowerKMeans"
         )
     return history
@@ -239,21 +211,29 @@ def _inertia_so_far(model: Any) -> FloatArray:
     return fall
 
 
-def _shade_hard_sweeps(ax: Axes, powers: FloatArray) -> None:
+def _steps_of(history: Any, by: str) -> FloatArray:
+    """Return the number of each sweep, or the seconds until its end."""
+    steps: FloatArray = np.cumsum(history.seconds if by == "seconds" else np.ones(len(history)))
+    return steps
+
+
+def _shade_hard_sweeps(ax: Axes, powers: FloatArray, steps: FloatArray) -> None:
     is_hard = np.concatenate([[False], powers == -math.inf, [False]])
-    edges = np.flatnonzero(np.diff(is_hard.astype(int)))
-    for first, last in edges.reshape(-1, 2):
-        ax.axvspan(first + 0.5, last + 0.5, color=GREY, alpha=0.18, linewidth=0)
+    changes = np.flatnonzero(np.diff(is_hard.astype(int)))
+    halves = np.diff(steps, prepend=0) / 2
+    edges = np.append(steps - halves, steps[-1] + halves[-1])
+    for first, last in changes.reshape(-1, 2):
+        ax.axvspan(edges[first], edges[last], color=GREY, alpha=0.18, linewidth=0)
 
 
-def _draw_power(ax: Axes, sweeps: ArrayLike, powers: FloatArray) -> None:
+def _draw_power(ax: Axes, steps: FloatArray, powers: FloatArray) -> None:
     """Draw minus the power on a logarithmic axis at the right, and the legend of both axes."""
     tidy(ax, grid="y")
     handles, labels = ax.get_legend_handles_labels()
     soft = np.where(np.isfinite(powers), -powers, np.nan)
     if np.isfinite(soft).any():
         second = ax.twinx()
-        (line,) = second.plot(sweeps, soft, color=INK, linestyle=":", linewidth=1.4)
+        (line,) = second.plot(steps, soft, color=INK, linestyle=":", linewidth=1.4)
         second.set_ylabel("−power")
         logarithmic(second)
         second.spines["top"].set_visible(False)
@@ -261,8 +241,3 @@ def _draw_power(ax: Axes, sweeps: ArrayLike, powers: FloatArray) -> None:
     ax.legend(
         handles, labels, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=3
     )
-
-
-def _title(history: Any) -> str:
-    n_hard = int(np.count_nonzero(np.asarray(history.power) == -math.inf))
-    return f"{len(history)} sweeps, {n_hard} of them Lloyd's (shaded)"

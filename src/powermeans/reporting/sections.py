@@ -313,17 +313,6 @@ def _choice(choice: Any) -> str:
             f"There is no clear k: {html.escape(choice.doubt)}. A guess is {choice.recommended}"
         )
     text = f"{verdict}; {choice.agreement:.0%} of the criteria say so."
-    stability = choice.table.get("stability", [])
-    of_it = [
-        float(value)
-        for k, value in zip(choice.table["k"], stability, strict=False)
-        if k == choice.recommended and math.isfinite(value)
-    ]
-    if of_it:
-        text += (
-            " Fits to samples of the rows agree with one another by an adjusted Rand index of "
-            f"{of_it[0]:.2f} there, where 1 is complete and 0 chance."
-        )
     return f'<p>{text}</p><div class="charts of-k">{charts}</div>'
 
 

@@ -1,0 +1,87 @@
+"""Rules for the number of clusters from the literature, to compare `choose_k` with."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike, NDArray
+
+from powermeans import ChoiceOfK, choose_k
+
+Array = NDArray[np.float64]
+
+_ROUNDING = 1e-9
+# Tibshirani & Walther take clusters whose pairs of points are predicted as often as this.
+_PREDICTED = 0.8
+
+
+def knee(sizes: ArrayLike, inertias: ArrayLike) -> int | None:
+    """Return the index at which W(k) bends most, or None if it lies nowhere below its chord.
+
+    It is the largest maximum of the difference curve of Kneedle (Satopää, Albrecht, Irwin &
+    Raghavan 2011): how far W(k) lies below the line between its ends, both axes scaled to [0, 1].
+    """
+    x, y = np.asarray(sizes, dtype=np.float64), np.asarray(inertias, dtype=np.float64)
+    if len(x) < 3 or y[0] == y[-1]:
+        return None
+    below = 1 - (y - y[-1]) / (y[0] - y[-1]) - (x - x[0]) / (x[-1] - x[0])
+    largest = below.max()
+    return int(np.argmax(below >= largest - _ROUNDING)) if largest > _ROUNDING else None
+
+
+def gap(points: Array, sizes: Sequence[int], rng: Generator, n_references: int = 10) -> int | None:
+    """Return the first k whose gap the next one does not exceed by more than its error.
+
+    Tibshirani, Walther & Hastie (2001), with reference sets from a box along the principal axes. It
+    returns None if the gap rises to the end of the range.
+    """
+    centered = points - points.mean(axis=0)
+    along = centered @ np.linalg.svd(centered, full_matrices=False)[2].T
+    box = along.min(axis=0), along.max(axis=0)
+    references = np.log(
+        [_inertias(rng.uniform(*box, along.shape), sizes) for _ in range(n_references)]
+    )
+    gaps = references.mean(axis=0) - np.log(_inertias(points, sizes))
+    errors = references.std(axis=0) * math.sqrt(1 + 1 / n_references)
+    is_first = gaps[:-1] >= gaps[1:] - errors[1:]
+    return sizes[int(np.argmax(is_first))] if is_first.any() else None
+
+
+def prediction_strength(
+    points: Array, sizes: Sequence[int], rng: Generator, n_splits: int = 5
+) -> int:
+    """Return the largest k whose clusters one half of the points predicts in the other half.
+
+    Tibshirani & Walther (2005): the strength is the share of the pairs of points of a cluster that
+    the centers of the other half leave together, in the worst cluster.
+    """
+    strengths = np.ones((n_splits, len(sizes)))
+    for of_split in strengths:
+        order = rng.permutation(len(points))
+        halves = points[order[::2]], points[order[1::2]]
+        one, other = (_choice(half, sizes) for half in halves)
+        for place, k in enumerate(sizes):
+            own, predicted = (choice.model(k).predict(halves[1]) for choice in (other, one))
+            of_split[place] = _strength(own, predicted, k)
+    errors = strengths.std(axis=0, ddof=1) / math.sqrt(n_splits)
+    are_predicted = np.flatnonzero(strengths.mean(axis=0) + errors >= _PREDICTED)
+    return sizes[int(are_predicted[-1])] if len(are_predicted) else 1
+
+
+def _strength(own: NDArray[np.int32], predicted: NDArray[np.int32], k: int) -> float:
+    """Return the least share of the pairs of a cluster that are together in the other labels."""
+    table = np.bincount(own * k + predicted, minlength=k * k).reshape(k, k).astype(np.float64)
+    pairs = table.sum(axis=1) * (table.sum(axis=1) - 1)
+    together = (table * (table - 1)).sum(axis=1)
+    return float(np.min(np.divide(together, pairs, out=np.ones(k), where=pairs > 0)))
+
+
+def _inertias(points: Array, sizes: Sequence[int]) -> Array:
+    return _choice(points, sizes).table["inertia"]
+
+
+def _choice(points: Array, sizes: Sequence[int]) -> ChoiceOfK:
+    return choose_k(points, sizes, criteria="dp_means", effort="fast", random_state=0)
