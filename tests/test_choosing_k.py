@@ -304,15 +304,6 @@ def test_a_valley_of_few_points_is_believed_where_dp_means_says_the_same_k(
     assert (said_of(16), said_of(200)) == (None, 2)
 
 
-def test_the_separation_of_a_sample_is_near_that_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    points = blobs(3, n_points=3000)
-    whole = choose_k(points, [2, 3, 4], criteria="separation", random_state=0)
-    monkeypatch.setattr(powermeans.choosing_k.evaluate, "_MOST_SEPARATED", 1000)
-    part = choose_k(points, [2, 3, 4], criteria="separation", random_state=0)
-    assert part.table["separation"][1] != whole.table["separation"][1]
-    assert part.table["separation"][1] == pytest.approx(whole.table["separation"][1], rel=0.1)
-
-
 # Who decides.
 
 
@@ -342,14 +333,6 @@ def test_criteria_stand_in_the_order_in_which_they_were_measured_to_be_right() -
     assert others == sorted(others, key=rates.__getitem__, reverse=True)
 
 
-def test_the_examples_of_the_page_are_as_it_says() -> None:
-    points, _ = make_blobs(n_samples=600, centers=6, cluster_std=0.6, random_state=7)
-    choice = choose_k(points, range(2, 16), random_state=0)
-    assert (choice.recommended, choice.is_clear, choice.agreement) == (6, True, 1.0)
-    cloud = np.random.default_rng(0).uniform(size=(600, 4))
-    assert not choose_k(cloud, range(2, 16), random_state=0).is_clear
-
-
 def test_one_point_is_one_cluster() -> None:
     assert choose_k([[3.0, 4.0]], [1], random_state=0).recommended == 1
     with pytest.raises(ValueError, match="silhouette recommends no k in"):
@@ -368,12 +351,6 @@ def test_the_result_reads_as_a_table(of_blobs: ChoiceOfK) -> None:
     assert [row.count("*") for row in rows] == [0, 0, 5, 0, 0, 0, 0]
     assert "nan" not in str(of_blobs)
     assert of_blobs._repr_html_().count("<tr>") == 8
-
-
-def test_the_table_is_a_data_frame_as_it_is(of_blobs: ChoiceOfK) -> None:
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame(of_blobs.table).set_index("k")
-    assert frame["bic"].idxmax() == 4
 
 
 def test_the_result_survives_pickling_and_cannot_be_changed(of_blobs: ChoiceOfK) -> None:
@@ -455,12 +432,6 @@ def test_a_stop_among_criteria_leaves_out_those_to_come() -> None:
     assert (choice.recommended, choice.agreement) == (3, 1.0)
 
 
-def test_a_stop_at_once_still_has_centers() -> None:
-    choice = choose_k(blobs(4), range(2, 9), criteria="bic", callback=lambda state: True)
-    assert choice.was_stopped
-    assert list(choice.table["k"]) == [2]
-
-
 def test_time_that_is_up_ends_the_search_after_the_sweep_and_says_what_is_missing(monkeypatch):
     now, n_late = [0.0], []
     monkeypatch.setattr(powermeans.choosing_k.choose.time, "monotonic", lambda: now[0])
@@ -524,15 +495,15 @@ def test_time_enough_changes_nothing() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"k_range": []}, r"k_range=\[\] is empty: pass rising integers"),
+        ({"k_range": []}, r"k_range=\[\] has no rising integers from 1 on: pass for example"),
         ({"max_seconds": 0}, "'max_seconds' parameter of choose_k"),
-        ({"k_range": 8}, "k_range=8 is no range: pass rising integers"),
-        ({"k_range": [3, 2]}, "k_range has 2 after 3: pass rising"),
-        ({"k_range": [2, 2]}, "k_range has 2 after 2: pass rising"),
-        ({"k_range": [0, 2]}, "k_range has 0: pass rising integers from 1 on"),
-        ({"k_range": [2.5]}, r"k_range has 2\.5"),
-        ({"k_range": [True, 2]}, "k_range has True"),
-        ({"k_range": "23"}, "k_range has '2'"),
+        ({"k_range": 8}, "k_range=8 has no"),
+        ({"k_range": [3, 2]}, r"k_range=\[3, 2\] has no"),
+        ({"k_range": [2, 2]}, r"k_range=\[2, 2\] has no"),
+        ({"k_range": [0, 2]}, r"k_range=\[0, 2\] has no"),
+        ({"k_range": [2.5]}, r"k_range=\[2\.5\] has no"),
+        ({"k_range": [True, 2]}, r"k_range=\[True, 2\] has no"),
+        ({"k_range": "23"}, "k_range='23' has no"),
         ({"k_range": [2, 500]}, "n_samples=400 should be >= n_clusters=500"),
         ({"criteria": "aic"}, "criteria='aic' names 'aic': pass"),
         ({"criteria": []}, r"criteria=\[\] names 'nothing'"),

@@ -132,7 +132,7 @@ def choose_k(
     """
     _check_parameters(locals())
     end = math.inf if max_seconds is None else time.monotonic() + max_seconds
-    sizes, has_missing = checked_sizes(k_range), missing == "observed"
+    sizes, has_missing = _checked_sizes(k_range), missing == "observed"
     names = _checked_criteria(criteria, has_missing=has_missing)
     spec = OpeningSpec(
         name="choose_k",
@@ -219,21 +219,14 @@ def _check_parameters(arguments: dict[str, Any]) -> None:
     validate_parameter_constraints(constraints, given, caller_name="choose_k")
 
 
-def checked_sizes(k_range: Iterable[int]) -> list[int]:
+def _checked_sizes(k_range: Iterable[int]) -> list[int]:
     """Return the values of k as integers, or raise unless they rise from one on."""
-    way_out = "pass rising integers from 1 on, for example range(2, 21)"
-    try:
-        sizes: list[Any] = list(k_range)
-    except TypeError:
-        raise ValueError(f"k_range={k_range!r} is no range: {way_out}") from None
-    if not sizes:
-        raise ValueError(f"k_range={k_range!r} is empty: {way_out}")
-    for k in sizes:
-        if isinstance(k, (bool, np.bool_)) or not isinstance(k, Integral) or k < 1:
-            raise ValueError(f"k_range has {k!r}: {way_out}")
-    for before, after in itertools.pairwise(sizes):
-        if after <= before:
-            raise ValueError(f"k_range has {after} after {before}: {way_out}")
+    sizes: list[Any] = list(k_range) if isinstance(k_range, Iterable) else []
+    is_integer = [isinstance(k, Integral) and not isinstance(k, (bool, np.bool_)) for k in sizes]
+    if not sizes or not all(is_integer) or any(b <= a for a, b in itertools.pairwise([0, *sizes])):
+        raise ValueError(
+            f"k_range={k_range!r} has no rising integers from 1 on: pass for example range(2, 21)"
+        )
     return [int(k) for k in sizes]
 
 

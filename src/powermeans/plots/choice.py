@@ -10,7 +10,6 @@ import numpy as np
 from powermeans.plots.canvas import BLUE, GREY, OKABE_ITO, VERMILION, Axes, axes_or_new, tidy
 
 _MARKERS = "sD^vP*X<>"
-_LEGEND_WIDTH = 32
 
 
 def choice_of_k(choice: Any, column: str = "inertia", *, ax: Axes | None = None) -> Axes:
@@ -53,7 +52,7 @@ def choice_of_k(choice: Any, column: str = "inertia", *, ax: Axes | None = None)
     others = (color for color in OKABE_ITO[1:] if color != VERMILION)
     for marker, (k, criteria) in zip(_MARKERS, _criteria_by_k(choice).items(), strict=False):
         color = VERMILION if k == choice.recommended else next(others, GREY)
-        label = textwrap.fill(f"{k}: {', '.join(criteria)}", _LEGEND_WIDTH)
+        label = textwrap.fill(f"{k}: {', '.join(criteria)}", width=32)
         ax.scatter([k], values[sizes == k], s=60, marker=marker, color=color, zorder=2, label=label)
     ax.xaxis.get_major_locator().set_params(integer=True)
     ax.set(xlabel="number of clusters k", ylabel=column.replace("_", " "))
