@@ -219,7 +219,7 @@ def _check_parameters(arguments: dict[str, Any]) -> None:
     validate_parameter_constraints(constraints, given, caller_name="choose_k")
 
 
-def _checked_sizes(k_range: Iterable[int]) -> list[int]:
+def _checked_sizes(k_range: Any) -> list[int]:
     """Return the values of k as integers, or raise unless they rise from one on."""
     sizes: list[Any] = list(k_range) if isinstance(k_range, Iterable) else []
     is_integer = [isinstance(k, Integral) and not isinstance(k, (bool, np.bool_)) for k in sizes]
