@@ -14,9 +14,9 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 NATIVE := $(wildcard native/*.cpp native/*.hpp native/kernels/*.cpp native/kernels/*.hpp)
 NATIVE_TESTS := $(wildcard native/tests/*.cpp native/tests/*.hpp)
 NATIVE_TEST_NAMES := $(basename $(notdir $(wildcard native/tests/test_*.cpp)))
-CPP := $(NATIVE) $(NATIVE_TESTS) $(wildcard benchmarks/*.cpp)
+CPP := $(NATIVE) $(NATIVE_TESTS)
 
-.PHONY: help demo picture test test-gpu bench-gpu kill-test attack lint types structure format sanitize platforms bench peers latency many-cores bench-quality bench-speed bench-scale reproduce reproduce-quick docs links clean
+.PHONY: help demo picture test test-gpu bench-gpu kill-test attack lint types structure format sanitize platforms peers latency bench-quality bench-speed bench-scale reproduce reproduce-quick docs links clean
 .DELETE_ON_ERROR:
 
 help:
@@ -27,13 +27,12 @@ help:
 	@echo "make structure print the rooms of the package, its imports, lines and functions"
 	@echo "make sanitize  native tests under the address, undefined-behaviour and thread sanitizers"
 	@echo "make platforms native tests for other compilers and machines, and whether the bits are equal"
-	@echo "make bench     measure the sweeps      make picture  draw the README's pictures again"
+	@echo "make picture   draw the README's pictures again"
 	@echo "make format    rewrite in house style  make clean  remove all that was built, .venv too,"
 	@echo "                                         but not build/reproduce, where hours are kept"
 	@echo "make bench-speed    measure the speed beside other packages (FORMER=commit: and beside that)"
 	@echo "make bench-quality  measure the quality beside other packages (make peers installs them)"
 	@echo "make latency        send Ctrl-C to fits at random moments, and measure how soon they end"
-	@echo "make many-cores     model what a fit gains from more processors"
 	@echo "make bench-scale    measure rows on disk and on Dask, and write docs/scale.md (an hour, 12 GB)"
 	@echo "make test-gpu       install PyTorch, and test the rows of tensors on a GPU or without one"
 	@echo "make bench-gpu      measure sweeps, seeding and fits on a GPU beside flash-kmeans"
@@ -88,22 +87,12 @@ types: $(STAMPS)/installed $(STAMPS)/lint
 structure:
 	@$(PYTHON) tests/structure.py
 
-bench: $(STAMPS)/installed
-	$(BIN)/python -m benchmarks.sweeps $(BENCH_ARGS)
-
 latency: $(STAMPS)/installed $(STAMPS)/cli
 	$(BIN)/python -m benchmarks.latency $(BENCH_ARGS)
 
-many-cores: $(STAMPS)/installed
-	$(BIN)/python -m benchmarks.many_cores $(BENCH_ARGS)
-
 peers: $(PEERS)/stamps/powermeans
 
-build/ceilings: benchmarks/ceilings.cpp
-	@mkdir -p $(@D)
-	$(CXX) -std=gnu++17 -O3 -march=native -Wall -Wextra -Wno-psabi -pthread $< -o $@
-
-bench-speed: peers build/ceilings
+bench-speed: peers
 	$(PEERS)/bin/python -m benchmarks.speed $(if $(FORMER),--former $(FORMER)) $(BENCH_ARGS)
 
 bench-quality: peers
@@ -111,8 +100,6 @@ bench-quality: peers
 
 bench-scale: peers
 	$(PEERS)/bin/python -m benchmarks.scale $(BENCH_ARGS)
-	$(PEERS)/bin/python -m benchmarks.clusters overhead
-	$(PEERS)/bin/python -m benchmarks.clusters peers
 	$(PEERS)/bin/python -m benchmarks.scale --page
 
 reproduce: $(STAMPS)/installed $(STAMPS)/plot

@@ -25,7 +25,7 @@ import threadpoolctl
 from numpy.typing import NDArray
 
 import powermeans
-from benchmarks.peers import digest
+from benchmarks.machine import digest
 from benchmarks.turns import repeated
 from powermeans import KMeans, PowerKMeans, _native, kmeans_plusplus
 from powermeans.rows import open_rows
@@ -104,17 +104,6 @@ class Answers:
         with shortcuts_taken(shortcuts):
             return repeated(lambda: rows.sweep(centers, rule_of(power)))
 
-    def shares(self, power: float, n_sweeps: int) -> list[float]:
-        """The share of the distances that each sweep of a fit computed."""
-        rows = open_rows(self._points, n_threads=self.n_threads)
-        centers = self._seeds.astype(np.float64)
-        shares = []
-        for _ in range(n_sweeps):
-            sums = rows.sweep(centers, rule_of(power))
-            shares.append(1 - sums.n_skipped / (len(self._points) * len(centers)))
-            centers = sums.centers(centers)
-        return shares
-
     def seed(self, random_state: int) -> dict[str, float]:
         k = len(self._seeds)
         began = time.perf_counter()
@@ -138,6 +127,21 @@ class Answers:
         elapsed = time.perf_counter() - began
         return {"seconds": elapsed, "inertia": float(model.inertia_)}
 
+    def memory(self, estimator: str, shape: tuple[int, int, int], dtype: str) -> float:
+        """Return the megabytes by which the peak of a fit is above its input; needs Linux."""
+        n_points, n_features, k = shape
+        fits: dict[str, Callable[[NDArray], object]] = {
+            "KMeans": KMeans(k, max_iter=5, random_state=0).fit,
+            "PowerKMeans": PowerKMeans(k, effort="fast", random_state=0).fit,
+        }
+        # So that modules loaded on the way do not count.
+        fits[estimator](mixture(max(500, 2 * k), n_features, k, dtype))
+        points = mixture(n_points, n_features, k, dtype)
+        Path("/proc/self/clear_refs").write_text("5")  # the peak starts again from here
+        before = kilobytes("VmRSS")
+        fits[estimator](points)
+        return (kilobytes("VmHWM") - before) * 1024 / 1e6
+
     def tiny_fit(self) -> float:
         model = KMeans(len(self._seeds), init=self._seeds, n_init=1)
         return repeated(lambda: model.fit(self._points))
@@ -147,6 +151,25 @@ class Answers:
         if self.n_threads not in self._rows:
             self._rows[self.n_threads] = open_rows(self._points, n_threads=self.n_threads)
         return self._rows[self.n_threads]
+
+
+def mixture(n_points: int, n_features: int, n_centers: int, dtype: str) -> NDArray:
+    """Return points of an overlapping mixture, filled in place."""
+    rng = np.random.default_rng(0)
+    means = rng.standard_normal((n_centers, n_features)) * (2 * (2 / n_features) ** 0.5)
+    points = np.empty((n_points, n_features), dtype)
+    step = max(1, 2**17 // n_features)  # small, so that what it frees hides nothing later
+    for start in range(0, n_points, step):
+        block = points[start : start + step]
+        block[:] = means[rng.integers(0, n_centers, len(block))]
+        block += rng.standard_normal(block.shape)
+    return points
+
+
+def kilobytes(field: str) -> int:
+    """Return an entry of the memory of this process, on Linux."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(f"{field}:"))
 
 
 def rule_of(power: float) -> Rule:

@@ -1,11 +1,11 @@
-"""From inertias and seconds to what they say: excess, wins, promises kept, false figures.
+"""From inertias and seconds to what they say: excess, wins, and what is doubtful.
 
 The excess of a fit is how far its inertia lies above the lowest that is known of the problem,
 relative to that: the lower of the value known before and of all that any method found in the run.
 A method's figure for a problem is the mean over the seeds.
 
 A record of the benchmark holds "problems" by name, and "cells" by problem, method and seed; a cell
-holds "inertia", "claimed" (None where the method claims nothing) and "seconds", or an "error".
+has "inertia", "seconds", and "claimed" where the method claims another inertia; or an "error".
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
+from benchmarks.machine import QUIET
+
 OURS = ("fast", "balanced", "thorough")
 RIVALS = ("sklearn-10", "bkmeans", "hgmeans")
 # Two inertias that differ by less than this share are a draw.
@@ -28,9 +30,6 @@ DRAW = 1e-4
 HIGH_EXCESS = 0.02
 # Published lowest values are rounded; less than this below them is no news.
 NEWS = 1e-7
-FALSE_CLAIM = 1e-5
-# Other processes that keep more than this many processors busy spoil the times.
-QUIET = 0.1
 
 _CHUNK_ELEMENTS = 2**20
 
@@ -157,14 +156,14 @@ def flaws(record: Record) -> list[str]:
     said = [*false_claims(record), *failures(record), *worse_for_more(record)]
     if noisy := disturbed(record):
         said.append(
-            f"other processes were busy beside {len(noisy)} of {len(record.problems)} problems, so "
-            f"that times may be too long: {', '.join(noisy)}"
+            f"other processes were busy during {len(noisy)} of {len(record.problems)} problems, so "
+            "that times may be too long"
         )
     return said
 
 
 def disturbed(record: Record) -> list[str]:
-    """Problems beside which other processes were busy."""
+    """Return the problems during which other processes were busy."""
     return [
         name
         for name, problem in record.problems.items()
@@ -173,19 +172,14 @@ def disturbed(record: Record) -> list[str]:
 
 
 def false_claims(record: Record) -> list[str]:
-    said = []
-    for problem, methods in record.cells.items():
-        for method in methods:
-            for cell in record.good(problem, method):
-                if cell["claimed"] is None:
-                    continue
-                error = cell["claimed"] / cell["inertia"] - 1
-                if abs(error) > FALSE_CLAIM:
-                    said.append(
-                        f"{method} on {problem} claims an inertia of {cell['claimed']:.10g}; "
-                        f"that of its centers is {cell['inertia']:.10g}"
-                    )
-    return said
+    return [
+        f"{method} on {problem} claims an inertia of {cell['claimed']:.10g}; that of its centers "
+        f"is {cell['inertia']:.10g}"
+        for problem, methods in record.cells.items()
+        for method in methods
+        for cell in record.good(problem, method)
+        if "claimed" in cell
+    ]
 
 
 def failures(record: Record) -> list[str]:
@@ -213,91 +207,3 @@ def worse_for_more(record: Record) -> list[str]:
                     f"lowest, and not {100 * low:.3f} %"
                 )
     return said
-
-
-def promises(record: Record) -> list[dict]:
-    """What our efforts should do, as measured; only those whose methods ran are judged.
-
-    Methods are compared on the problems that both solved, and times on those problems.
-    """
-    judged = [*balanced_promises(record), *fast_promises(record), *thorough_promises(record)]
-    return [
-        {"promise": promise, "measured": value, "kept": kept} for promise, value, kept in judged
-    ]
-
-
-Judged = tuple[str, str, bool]
-
-
-def balanced_promises(record: Record) -> list[Judged]:
-    if not (excess := record.excess.get("balanced")):
-        return []
-    average, worst = 100 * mean(excess.values()), 100 * max(excess.values())
-    judged = [
-        ("balanced: mean excess at most 0.3 %", f"{average:.3f} %", average <= 0.3),
-        ("balanced: no problem above 2 %", f"worst {worst:.2f} %", worst <= 2),
-    ]
-    if common := record.common(["balanced", "sklearn-10"]):
-        wins, losses = contest(record, "balanced", "sklearn-10")
-        ours, theirs = (record.seconds(name, common) for name in ("balanced", "sklearn-10"))
-        judged += [
-            (
-                "balanced: below sklearn-10 on nine in ten problems where they differ",
-                f"{wins} below, {losses} above",
-                wins >= 9 * losses,
-            ),
-            time_promise("balanced: in less total time than sklearn-10", ours, theirs, theirs),
-        ]
-    if common := record.common(["balanced", "bkmeans"]):
-        ours, theirs = (mean_excess(record, name, common) for name in ("balanced", "bkmeans"))
-        judged.append(excess_promise("balanced: mean excess not above bkmeans'", ours, theirs))
-        ours, theirs = (record.seconds(name, common) for name in ("balanced", "bkmeans"))
-        judged.append(
-            time_promise(
-                "balanced: in at most half of bkmeans' total time", ours, theirs, theirs / 2
-            )
-        )
-    return judged
-
-
-def fast_promises(record: Record) -> list[Judged]:
-    if not (common := record.common(["fast", "sklearn-1"])):
-        return []
-    seconds = [record.seconds(name, common) for name in ("fast", "sklearn-1")]
-    excess = [mean_excess(record, name, common) for name in ("fast", "sklearn-1")]
-    return [
-        time_promise("fast: not slower than sklearn-1 in total", *seconds, seconds[1]),
-        excess_promise("fast: at most half of sklearn-1's mean excess", *excess, excess[1] / 2),
-    ]
-
-
-def thorough_promises(record: Record) -> list[Judged]:
-    if not (excess := record.excess.get("thorough")):
-        return []
-    average = 100 * mean(excess.values())
-    judged = [("thorough: mean excess at most 0.02 %", f"{average:.4f} %", average <= 0.02)]
-    if common := record.common(["thorough", "hgmeans"]):
-        ours, theirs = (mean_excess(record, name, common) for name in ("thorough", "hgmeans"))
-        wins, losses = contest(record, "thorough", "hgmeans")
-        judged += [
-            excess_promise("thorough: below hgmeans' mean excess at equal time", ours, theirs),
-            (
-                "thorough: below hgmeans on three in four problems where they differ",
-                f"{wins} below, {losses} above",
-                wins >= 3 * losses,
-            ),
-        ]
-    return judged
-
-
-def mean_excess(record: Record, method: str, problems: list[str]) -> float:
-    return mean(record.excess[method][problem] for problem in problems)
-
-
-def excess_promise(text: str, ours: float, theirs: float, bar: float | None = None) -> Judged:
-    measured = f"{100 * ours:.4f} % against {100 * theirs:.4f} %"
-    return text, measured, ours <= (theirs if bar is None else bar)
-
-
-def time_promise(text: str, ours: float, theirs: float, bar: float) -> Judged:
-    return text, f"{ours:.2f} s against {theirs:.2f} s", ours <= bar

@@ -19,10 +19,11 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.machine import read, store
+from benchmarks import machine
 from benchmarks.pages import Page, as_markdown, as_text
 
-PAGE = Page("many_cores", "python -m benchmarks.latency --page")
+NAME = "latency"
+PAGE = Page("speed", "python -m benchmarks.latency --page")
 LONGEST_WAIT = 1.5
 SHORTEST_LIMIT, LONGEST_LIMIT = 0.02, 2.0
 # A wait may be this long, beside a sweep of the shape, labels of its centers too, and this share of
@@ -219,16 +220,14 @@ def tables(figures: dict) -> list[list[list[str]]]:
     ]
 
 
-def page() -> None:
-    stored = read("latency", "latency")
+def as_page(stored: dict) -> str:
     figures = stored["figures"]
     begun, ended = (round(load[0], 1) for load in figures["load"])
     heading = (
-        f"Measured on {stored['date']} by `{stored['command']}` on {stored['processor']}, "
-        f"{figures['threads']} threads; {begun} processes were running as it began and {ended} as "
-        "it ended."
+        f"{machine.measured(stored)}, {figures['threads']} threads; {begun} processes were running "
+        f"as it began and {ended} as it ended."
     )
-    PAGE.write("\n\n".join([heading, *map(as_markdown, tables(figures))]))
+    return "\n\n".join([heading, *map(as_markdown, tables(figures))])
 
 
 def main() -> None:
@@ -237,15 +236,16 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=100, help="moments for each kind of work")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--only", nargs="+", choices=works, help="print these, and store nothing")
-    parser.add_argument("--page", action="store_true", help="write docs/many_cores.md and end")
+    parser.add_argument("--page", action="store_true", help="write what is stored into the docs")
     arguments = parser.parse_args()
     if arguments.page:
-        return page()
+        PAGE.write(as_page(machine.read(NAME, NAME)))
+        return
     figures = measured(arguments.times, arguments.threads, arguments.only or works)
     for table in tables(figures):
         print(as_text(table))
     if arguments.only is None:
-        print(f"stored in {store('latency', figures)}")
+        print(f"stored in {machine.store(NAME, figures)}")
     waits = [wait for kind in ("interrupts", "limits") for wait in figures[kind].values()]
     n_beyond = sum(wait > 0 for one in waits for wait in beyond(one))
     sys.exit(f"{n_beyond} waits are beyond the bar" if n_beyond else 0)

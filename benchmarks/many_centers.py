@@ -314,7 +314,7 @@ def _medians(cells: list[dict]) -> list[str]:
     ]
 
 
-def block(stored: dict) -> str:
+def as_page(stored: dict) -> str:
     parts = [
         f"Measured on {stored['date']}, {stored['processor']}, {N_THREADS} threads. Other programs "
         "ran on the machine, so the seconds are those of the processors."
@@ -339,10 +339,9 @@ def main() -> None:
     parser.add_argument("--page", action="store_true", help="write the stored figures to the page")
     arguments = parser.parse_args()
     if arguments.page:
-        PAGE.write(block(machine.read(NAME, NAME)))
+        PAGE.write(as_page(machine.read(NAME, NAME)))
         return
-    stored = machine.stored_at(NAME)
-    kept = machine.read(NAME, NAME)["figures"] if stored.is_file() else {}
+    kept = machine.stored_figures(NAME)
     for name in arguments.sets:
         stored = kept[name]["cells"] if name in kept else []
         kept[name] = figures(name, stored, arguments)

@@ -166,9 +166,7 @@ def main() -> None:
             for name in FITS[fit]:
                 cells.append(json.loads(in_a_process("--one", folder, name, fit)))
                 print(as_text([table(cells)[-1]]), flush=True)
-            figures = (
-                machine.read(NAME, NAME)["figures"] if machine.stored_at(NAME).is_file() else {}
-            )
+            figures = machine.stored_figures(NAME)
             found = {"command": machine.command(), "rows": arguments.rows, "cells": cells}
             print(machine.store(NAME, figures | {fit: found}), flush=True)
 

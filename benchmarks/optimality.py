@@ -1,19 +1,17 @@
-"""Measure how far fits are from the optimum at most, and write the page's figure and table.
+"""How far fits are from the optimum at most: the tables and the picture of the page.
 
-Run ``POWERMEANS_DATA=... python -m benchmarks.optimality`` for all of it.
+Parts: `problems`, small sets; `large`, many points; `grid`, time and memory by size. Set
+POWERMEANS_DATA to the folder of the sets.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import multiprocessing
-import platform
 import time
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -21,22 +19,20 @@ import numpy as np
 from sklearn.cluster import BisectingKMeans, KMeans, MiniBatchKMeans
 from sklearn.mixture import GaussianMixture
 
-from benchmarks.pages import as_markdown
+from benchmarks import machine
+from benchmarks.pages import DOCS, Page, as_markdown
 from powermeans import FuzzyCMeans, KHarmonicMeans, PowerKMeans
 from powermeans import KMeans as OurKMeans
 from powermeans.datasets import load_data_set
 from powermeans.metrics import quality_ratio
 
-ROOT = Path(__file__).parents[1]
-RESULTS = ROOT / "benchmarks" / "results" / "optimality.json"
-PAGE = ROOT / "docs" / "how_far_from_the_optimum.md"
-FIGURE = ROOT / "docs" / "_static" / "optimality.svg"
+NAME = "optimality"
+FIGURE = DOCS / "_static" / "optimality.svg"
 SETS = ("ruspini", "mssc_german", "iris", "wine", "glass", "r15")
 NUMBERS = (2, 3, 4, 5, 6, 8, 10)
 # Points, features and clusters of Gaussian clusters a little apart, and the confidence asked for.
 LARGE = ((10_000, 10, 5, None), (100_000, 10, 5, None), (1_000_000, 10, 5, 0.99))
 GRID_OF_POINTS, GRID_OF_CLUSTERS = (200, 600, 2_000, 20_000, 200_000), (3, 10, 50, 200)
-GRID_SECONDS = 10.0
 SHOWN = (("ruspini", 4), ("iris", 3), ("iris", 8), ("wine", 3), ("glass", 6), ("glass", 10))
 
 
@@ -149,106 +145,84 @@ def large(max_seconds: float) -> list[dict[str, Any]]:
     return found
 
 
-def grid() -> list[dict[str, Any]]:
+def grid(max_seconds: float) -> list[dict[str, Any]]:
     """Judge fits of several numbers of points and clusters, for a few seconds each."""
     found = []
     for n_points in GRID_OF_POINTS:
         for n_clusters in GRID_OF_CLUSTERS:
             if n_points >= 3 * n_clusters:
                 points = gaussian_clusters(n_points, 10, n_clusters)
-                found.append(judged_in_process(points, n_clusters, None, GRID_SECONDS))
+                found.append(judged_in_process(points, n_clusters, None, max_seconds))
                 print(found[-1], flush=True)
     return found
 
 
-def measure(max_seconds: float) -> None:
-    """Judge all problems and write the results."""
-    problems = []
+def small(max_seconds: float) -> list[dict[str, Any]]:
+    """Judge fits of the small sets."""
+    found = []
     for name in SETS:
         for n_clusters in NUMBERS:
-            problems.append(judged(name, n_clusters, max_seconds))
-            print(
-                {key: value for key, value in problems[-1].items() if key != "ratios"}, flush=True
-            )
-    results = {
-        "date": datetime.now(UTC).date().isoformat(),
-        "machine": f"{platform.machine()}, {platform.system()}",
-        "version": version("powermeans"),
-        "command": f"python -m benchmarks.optimality --seconds {max_seconds:g}",
-        "problems": problems,
-        "large": large(max_seconds),
-        "grid": grid(),
-    }
-    RESULTS.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+            found.append(judged(name, n_clusters, max_seconds))
+            print({key: value for key, value in found[-1].items() if key != "ratios"}, flush=True)
+    return found
 
 
-def write_page(results: dict[str, Any]) -> None:
-    """Write the tables between the marks of the page."""
-    text = PAGE.read_text(encoding="utf-8")
-    for name, table in (
-        ("table", table_of_problems(results)),
-        ("table of many points", table_of_large(results["large"])),
-        ("table of time and memory", table_of_grid(results["grid"])),
-    ):
-        head, begin, rest = text.partition(f"<!-- {name} -->\n")
-        _, end, tail = rest.partition(f"<!-- end of {name} -->")
-        if not begin or not end:
-            raise SystemExit(f"{PAGE} has no place for the {name}")
-        text = head + begin + "\n".join(table) + "\n" + end + tail
-    PAGE.write_text(text, encoding="utf-8")
+PARTS: dict[str, Callable[[float], list[dict[str, Any]]]] = {
+    "problems": small,
+    "large": large,
+    "grid": grid,
+}
 
 
-def table_of_large(found: list[dict[str, Any]]) -> list[str]:
-    head = ["data", "points", "k", "result", "subsets searched", "seconds"]
-    rows = [
-        [
-            one["name"],
-            f"{one['n_points']:,} × {one['n_features']}".replace(",", " "),
-            str(one["n_clusters"]),
-            one["verdict"],
-            f"{one['n_searched']} of {one['n_subsets']}",
-            f"{one['seconds']:.0f}",
-        ]
-        for one in found
-    ]
-    return as_markdown([head, *rows], are_numbers=False).split("\n")
+def table_of_large(found: list[dict[str, Any]]) -> str:
+    rows = [["data", "points", "k", "result", "subsets searched", "seconds"]]
+    for one in found:
+        shape = f"{one['n_points']:,} × {one['n_features']}".replace(",", " ")
+        searched = f"{one['n_searched']} of {one['n_subsets']}"
+        k, seconds = str(one["n_clusters"]), f"{one['seconds']:.0f}"
+        rows.append([one["name"], shape, k, one["verdict"], searched, seconds])
+    return as_markdown(rows, are_numbers=False)
 
 
-def table_of_grid(found: list[dict[str, Any]]) -> list[str]:
-    head = ["points", *(f"k = {n_clusters}" for n_clusters in GRID_OF_CLUSTERS)]
-    cells = {(one["n_points"], one["n_clusters"]): one for one in found}
-    rows = []
-    for n_points in GRID_OF_POINTS:
-        ones = [cells.get((n_points, n_clusters)) for n_clusters in GRID_OF_CLUSTERS]
-        texts = [
-            ""
-            if one is None
-            else f"{_percent(one['gap'])}, {one['seconds']:.1f} s, {one['megabytes']:.0f} MB"
-            for one in ones
-        ]
-        rows.append([f"{n_points:,}".replace(",", " "), *texts])
-    return as_markdown([head, *rows]).split("\n")
-
-
-def table_of_problems(results: dict[str, Any]) -> list[str]:
-    """Return the lines of the table of small problems, and what it says."""
-    lines = ["| data | points | k | proved to be within | seconds |", "|---|---|---|---|---|"]
-    gaps = [one["inertia"] / one["bound"] - 1 for one in results["problems"]]
-    for one, gap in zip(results["problems"], gaps, strict=True):
-        shape = f"{one['n_points']} × {one['n_features']}"
-        lines.append(
-            f"| {one['name']} | {shape} | {one['n_clusters']} | {_percent(gap)} "
-            f"| {one['cpu_seconds']:.1f} |"
+def table_of_grid(found: list[dict[str, Any]]) -> str:
+    cells = {
+        (one["n_points"], one["n_clusters"]): (
+            f"{_percent(one['gap'])}, {one['seconds']:.1f} s, {one['megabytes']:.0f} MB"
         )
-    n_all = len(gaps)
-    lines += [
-        "",
-        f"Of these {n_all} default fits, {sum(gap <= 1e-3 for gap in gaps)} are proved optimal to "
-        f"0.1 %, and {sum(gap <= 1e-2 for gap in gaps)} to 1 %. Seconds are of one processor, "
-        f"measured on {results['date']} ({results['machine']}, version {results['version']}) by "
-        f"`{results['command']}`.",
-    ]
-    return lines
+        for one in found
+    }
+    rows = [["points", *(f"k = {k}" for k in GRID_OF_CLUSTERS)]]
+    for n in GRID_OF_POINTS:
+        texts = (cells.get((n, k), "") for k in GRID_OF_CLUSTERS)
+        rows.append([f"{n:,}".replace(",", " "), *texts])
+    return as_markdown(rows)
+
+
+def table_of_problems(found: list[dict[str, Any]]) -> str:
+    """Return the table of small problems, and what it says."""
+    rows = [["data", "points", "k", "proved to be within", "seconds"]]
+    gaps = [one["inertia"] / one["bound"] - 1 for one in found]
+    for one, gap in zip(found, gaps, strict=True):
+        shape = f"{one['n_points']} × {one['n_features']}"
+        k, seconds = str(one["n_clusters"]), f"{one['cpu_seconds']:.1f}"
+        rows.append([one["name"], shape, k, _percent(gap), seconds])
+    return (
+        f"{as_markdown(rows)}\n\nOf these {len(gaps)} default fits, "
+        f"{sum(gap <= 1e-3 for gap in gaps)} are proved optimal to 0.1 %, and "
+        f"{sum(gap <= 1e-2 for gap in gaps)} to 1 %. Seconds are of one processor."
+    )
+
+
+TABLES = {"problems": table_of_problems, "large": table_of_large, "grid": table_of_grid}
+PAGES = {
+    part: Page("how_far_from_the_optimum", f"python -m benchmarks.optimality --page ({part})")
+    for part in TABLES
+}
+
+
+def as_page(part: str, stored: dict[str, Any]) -> str:
+    found = stored["figures"][part]
+    return f"{machine.measured(found)}.\n\n{TABLES[part](found['cells'])}"
 
 
 def _percent(gap: float) -> str:
@@ -261,11 +235,11 @@ def _percent(gap: float) -> str:
     return f"{rounded:.0f} %" if rounded >= 100 else f"{rounded:.2g} %"
 
 
-def draw(results: dict[str, Any]) -> None:
+def draw(problems: list[dict[str, Any]]) -> None:
     """Draw the inertia of each method over the bound, for the problems shown."""
     from matplotlib.figure import Figure
 
-    shown = [one for one in results["problems"] if one["ratios"]]
+    shown = [one for one in problems if one["ratios"]]
     figure = Figure(figsize=(8, 4.5), layout="constrained")
     axes = figure.add_subplot()
     for place, method in enumerate(shown[0]["ratios"]):
@@ -282,20 +256,19 @@ def draw(results: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    """Measure unless told to use what is there, then write."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=60.0, help="for each problem")
-    parser.add_argument("--only-write", action="store_true", help="from the results that are there")
-    parser.add_argument("--only-grid", action="store_true", help="measure time and memory again")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--seconds", type=float, default=20.0, help="for each fit")
+    parser.add_argument("--page", action="store_true", help="write what is stored into the docs")
     options = parser.parse_args()
-    if options.only_grid:
-        results = json.loads(RESULTS.read_text(encoding="utf-8")) | {"grid": grid()}
-        RESULTS.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-    elif not options.only_write:
-        measure(options.seconds)
-    results = json.loads(RESULTS.read_text(encoding="utf-8"))
-    write_page(results)
-    draw(results)
+    if options.page:
+        stored = machine.read(NAME, NAME)
+        for part, page in PAGES.items():
+            page.write(as_page(part, stored))
+        draw(stored["figures"]["problems"]["cells"])
+        return
+    for part in options.parts:
+        print(machine.store_part(NAME, part, PARTS[part](options.seconds)), flush=True)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +24,13 @@ def as_markdown(rows: Rows, *, are_numbers: bool = True) -> str:
     rule = "---:" if are_numbers else "---"
     lines = [head, ["---"] + [rule] * (len(head) - 1), *body]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def legend(methods: Mapping[str, Mapping[str, str]]) -> str:
+    """A line for each method: what it is, and with which version it was measured."""
+    return "\n".join(
+        f"- *{name}*: {method['label']} ({method['made with']})" for name, method in methods.items()
+    )
 
 
 @dataclass(frozen=True)

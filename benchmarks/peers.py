@@ -8,8 +8,6 @@ when their methods are asked for.
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import importlib
 import importlib.util
 import math
 import multiprocessing
@@ -19,20 +17,19 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from multiprocessing.connection import Connection
-from pathlib import Path
-from types import ModuleType
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.families import Points
+from benchmarks.machine import digest
+from benchmarks.turns import seconds
 
 # A hundred restarts are made only where points x features x centers is at most this.
 MOST_WORK_FOR_100 = 5e6
-# hgmeans is to take this much of the time that it may, and so many times that to find out how.
-ENOUGH, TOO_MUCH = 0.8, 1.2
-TIME_FOR_TRIALS = 6
+# hgmeans takes at least this much of the time of another method.
+ENOUGH = 0.8
 # So often it is asked anew when it crashes, hangs or answers for other points.
 ATTEMPTS = 3
 MOST_ITERATIONS = 1_000_000
@@ -45,7 +42,6 @@ class Fit:
     centers: NDArray
     claimed: float | None
     seconds: float
-    cpu_seconds: float
 
 
 class Method(Protocol):
@@ -62,18 +58,6 @@ class Method(Protocol):
         self, points: Points, n_clusters: int, seed: int, seconds_of: Mapping[str, float]
     ) -> Fit:
         """One fit; `seconds_of` is what methods before it took for the same seed."""
-
-
-class Stopwatch:
-    """Seconds, and processor seconds of this process, between entering and leaving."""
-
-    def __enter__(self) -> Stopwatch:
-        self._began = time.perf_counter(), time.process_time()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.seconds = time.perf_counter() - self._began[0]
-        self.cpu_seconds = time.process_time() - self._began[1]
 
 
 @dataclass(frozen=True)
@@ -93,10 +77,8 @@ class Estimator:
         self, points: Points, n_clusters: int, seed: int, seconds_of: Mapping[str, float]
     ) -> Fit:
         model = self.make(n_clusters, seed)
-        with Stopwatch() as watch:
-            model.fit(points)
-        centers = np.asarray(model.cluster_centers_)
-        return Fit(centers, float(model.inertia_), watch.seconds, watch.cpu_seconds)
+        elapsed = seconds(lambda: model.fit(points))
+        return Fit(np.asarray(model.cluster_centers_), float(model.inertia_), elapsed)
 
 
 @dataclass(frozen=True)
@@ -119,12 +101,11 @@ class Faiss:
         single = points.astype(np.float32)
         # Its seed 0 would stand for another one than 0.
         model = faiss.Kmeans(points.shape[1], n_clusters, seed=seed + 1, **self.options)
-        with Stopwatch() as watch:
-            model.train(single)
-        return Fit(np.array(model.centroids), None, watch.seconds, watch.cpu_seconds)
+        elapsed = seconds(lambda: model.train(single))
+        return Fit(np.array(model.centroids), None, elapsed)
 
 
-Answer = tuple[NDArray, float, float]
+Answer = tuple[NDArray, float]
 
 
 class Lost(RuntimeError):
@@ -141,7 +122,7 @@ class HgMeansProcess:
     def ask(
         self, points: Points, n_clusters: int, n_iterations: int, patience: float | None
     ) -> Answer:
-        """Labels, seconds and processor seconds of one run."""
+        """Return labels and seconds of one run."""
         if self._process is None:
             self._start()
         self._pipe.send((points, n_clusters, n_iterations))
@@ -149,14 +130,14 @@ class HgMeansProcess:
             self.end()
             raise Lost(f"no answer within {patience:.0f} s")
         try:
-            labels, seconds, cpu_seconds = self._pipe.recv()
+            labels, elapsed = self._pipe.recv()
         except (EOFError, ConnectionError):
             self.end()
             raise Lost("its process died") from None
         if len(labels) != len(points):
             self.end()
             raise Lost(f"{len(labels)} labels for {len(points)} points")
-        return labels, seconds, cpu_seconds
+        return labels, elapsed
 
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")
@@ -182,30 +163,29 @@ def answer_for_hgmeans(pipe: Connection) -> None:
         while True:
             points, n_clusters, n_iterations = pipe.recv()
             no_labels = np.zeros(len(points), dtype=int)
-            with Stopwatch() as watch:
-                answer = hgmeans.PyHGMeans().run(
-                    points, no_labels, 10, n_iterations, 1, [n_clusters], ""
-                )
+            began = time.perf_counter()
+            answer = hgmeans.PyHGMeans().run(
+                points, no_labels, 10, n_iterations, 1, [n_clusters], ""
+            )
+            elapsed = time.perf_counter() - began
             labels = np.asarray(answer, dtype=int).reshape(-1)
-            pipe.send((labels, watch.seconds, watch.cpu_seconds))
+            pipe.send((labels, elapsed))
 
 
 @dataclass
 class HgMeans:
-    """hgmeans with as many iterations as fit into the time that another method took.
+    """hgmeans, with twice as many iterations each time until it took as long as another method.
 
     It has no seed and gives the same answer to the same rows, so each seed shuffles the rows. Its
-    answer is labels; the centers are the means of the points that share one. With `n_iterations`
-    it makes so many of them, in whatever time.
+    answer is labels; the centers are the means of the points that share one.
     """
 
     name: str
     label: str
     made_with: str
     as_long_as: str = "thorough"
-    n_iterations: int | None = None
     _process: HgMeansProcess = field(default_factory=HgMeansProcess)
-    _last: tuple[Points, int, float] | None = None
+    _points: Points | None = None
 
     def suits(self, points: Points, n_clusters: int) -> bool:
         return True
@@ -213,57 +193,26 @@ class HgMeans:
     def fit(
         self, points: Points, n_clusters: int, seed: int, seconds_of: Mapping[str, float]
     ) -> Fit:
-        if self._last is None or self._last[0] is not points:
+        if self._points is not points:
             self._process.end()  # asked about many sets in turn, it loses track of them
+            self._points = points
+        if self.as_long_as not in seconds_of:
+            raise Lost(f"it may run as long as {self.as_long_as}, whose time is unknown")
         shuffled = np.random.default_rng(seed).permutation(points)
-        if self.n_iterations is not None:
-            answer = self._ask(shuffled, n_clusters, self.n_iterations, None)
-        elif self.as_long_as in seconds_of:
-            answer = self._run_for(points, shuffled, n_clusters, seconds_of[self.as_long_as])
-        else:
-            raise Lost(f"it may run as long as {self.as_long_as}, of which there is no time")
-        labels, seconds, cpu_seconds = answer
-        return Fit(means_by_label(shuffled, labels), None, seconds, cpu_seconds)
+        budget = seconds_of[self.as_long_as]
+        labels, elapsed = self._ask(shuffled, n_clusters, 1, budget)
+        n_iterations = 1
+        while elapsed < ENOUGH * budget and n_iterations < MOST_ITERATIONS:
+            n_iterations *= 2
+            labels, elapsed = self._ask(shuffled, n_clusters, n_iterations, budget)
+        return Fit(means_by_label(shuffled, labels), None, elapsed)
 
-    def _run_for(self, points: Points, shuffled: Points, n_clusters: int, budget: float) -> Answer:
-        """The run that comes nearest to that time, of some that are longer and longer.
-
-        At certain numbers of iterations the time jumps, so what is too long is halved.
-        """
+    def _ask(self, points: Points, n_clusters: int, n_iterations: int, budget: float) -> Answer:
         patience = max(60.0, 20 * budget)
-        runs: list[tuple[int, Answer]] = []
-        n, before, above = self._first_guess(points, n_clusters, budget), (0, 0.0), math.inf
-        while before[0] < n < above and sum(run[1] for _, run in runs) < TIME_FOR_TRIALS * budget:
-            runs.append((n, self._ask(shuffled, n_clusters, n, patience)))
-            seconds = runs[-1][1][1]
-            if ENOUGH * budget <= seconds <= TOO_MUCH * budget or n >= MOST_ITERATIONS:
-                break
-            if seconds > budget:
-                above = n
-            else:
-                slope = max(seconds - before[1], 0.01 * seconds) / (n - before[0])
-                before = n, seconds
-            if above < math.inf:
-                n = int(before[0] + above) // 2
-            else:
-                n = min(8 * n, n + math.ceil((budget - seconds) / slope))
-        n, answer = min(runs, key=lambda run: abs(math.log(run[1][1] / budget)))
-        self._last = points, n_clusters, n / answer[1]
-        return answer
-
-    def _ask(
-        self, points: Points, n_clusters: int, n_iterations: int, patience: float | None
-    ) -> Answer:
         for _ in range(ATTEMPTS - 1):
             with contextlib.suppress(Lost):
                 return self._process.ask(points, n_clusters, n_iterations, patience)
         return self._process.ask(points, n_clusters, n_iterations, patience)
-
-    def _first_guess(self, points: Points, n_clusters: int, budget: float) -> int:
-        """By the pace of the last seed on the same problem, if there was one."""
-        if self._last is None or self._last[0] is not points or self._last[1] != n_clusters:
-            return 1
-        return max(1, round(budget * self._last[2]))
 
 
 def means_by_label(points: Points, labels: NDArray) -> Points:
@@ -374,8 +323,7 @@ def hgmeans_methods(n_threads: int) -> Iterator[Method]:
         raise ModuleNotFoundError(name="hgmeans")
     made_with = f"hgmeans {version('hgmeans')}"
     timed_by = f"{made_with}, timed by powermeans {digest('powermeans')}"
-    yield HgMeans("hgmeans", "hgmeans, for as long as thorough took", timed_by)
-    yield HgMeans("hgmeans-5000", "hgmeans, its 5000 iterations", made_with, n_iterations=5000)
+    yield HgMeans("hgmeans", "hgmeans, for at least as long as thorough took", timed_by)
 
 
 BUILDERS: list[tuple[Callable[[int], Iterator[Method]], tuple[str, ...]]] = [
@@ -385,11 +333,10 @@ BUILDERS: list[tuple[Callable[[int], Iterator[Method]], tuple[str, ...]]] = [
     (sklearnex_methods, ("sklearnex-1", "sklearnex-10")),
     (fastkmeanspp_methods, ("fastkmeanspp",)),
     (faiss_methods, ("faiss", "faiss-plusplus")),
-    (hgmeans_methods, ("hgmeans", "hgmeans-5000")),
+    (hgmeans_methods, ("hgmeans",)),
 ]
-# Measured only if asked for by name; what is left out of a quick run besides.
-ON_REQUEST = {"hgmeans-5000"}
-SLOW = {"sklearn-100"}
+# Measured only if asked for by name.
+ON_REQUEST = {"hgmeans", "sklearn-100"}
 
 
 def method_names() -> list[str]:
@@ -411,11 +358,3 @@ def build_methods(names: list[str], n_threads: int) -> list[Method]:
                 f"leave out {', '.join(sorted(wanted))} by --methods"
             ) from error
     return built
-
-
-def digest(package: str) -> str:
-    """A few letters that change with the code of an installed package."""
-    module: ModuleType = importlib.import_module(package)
-    folder = Path(str(module.__file__)).parent
-    files = sorted(file for file in folder.rglob("*") if file.suffix in {".py", ".so", ".pyd"})
-    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:8]

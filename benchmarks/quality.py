@@ -24,40 +24,23 @@ import numpy as np
 import threadpoolctl
 
 from benchmarks import machine
-from benchmarks.bystanders import Bystanders
-from benchmarks.excess import (
-    Record,
-    below_best_known,
-    disturbed,
-    flaws,
-    inertia,
-    promises,
-    summary,
-)
+from benchmarks.excess import Record, disturbed, inertia, summary
 from benchmarks.families import Points
 from benchmarks.families import draw as draw_points
 from benchmarks.peers import (
     ON_REQUEST,
-    SLOW,
     Fit,
     HgMeans,
     Method,
     build_methods,
     method_names,
 )
-from benchmarks.plot_quality import draw
 from benchmarks.problems import DATA_VARIABLE, QUICK, Problem, all_problems
-from benchmarks.quality_report import (
-    PAGE,
-    PAGE_OF_HALF,
-    PICTURE,
-    as_page,
-    as_page_of_half,
-    as_report,
-)
+from benchmarks.quality_report import PAGE, as_page, as_report
 
 # What is tuned on the even half is judged on the odd one.
 HALVES = ("even", "odd")
+FALSE_CLAIM = 1e-5
 SHOWN = ("fast", "balanced", "thorough", "sklearn-1", "sklearn-10", "bkmeans", "hgmeans")
 
 
@@ -73,15 +56,9 @@ def new_figures(settings: dict) -> dict:
 
 
 def write(name: str, figures: dict) -> Path:
-    """Store cells and what follows from them."""
+    """Store the cells and their summary."""
     record = Record(figures["problems"], figures["cells"])
-    derived = {
-        "summary": summary(record),
-        "promises": promises(record),
-        "below best known": below_best_known(record),
-        "flaws": flaws(record),
-    }
-    return machine.store(name, {**figures, **derived})
+    return machine.store(name, {**figures, "summary": summary(record)})
 
 
 def resumed(name: str, settings: dict, methods: Sequence[Method]) -> dict:
@@ -126,7 +103,7 @@ def measure(
         for method in in_turn(methods, problem, seed)
         if str(seed) not in cells.get(method.name, {}) and method.suits(points, problem.n_clusters)
     ]
-    bystanders = Bystanders()
+    bystanders = machine.Bystanders()
     for seed, method in missing:
         times = {
             name: column[str(seed)]["seconds"]
@@ -173,12 +150,10 @@ def measure_one(
     for warning in caught:
         name = warning.category.__name__
         warned[name] = warned.get(name, 0) + 1
-    return {
-        "inertia": inertia(points, fit.centers),
-        "claimed": fit.claimed,
-        "seconds": fit.seconds,
-        "cpu seconds": fit.cpu_seconds,
-    }
+    found = {"inertia": inertia(points, fit.centers), "seconds": fit.seconds}
+    if fit.claimed is not None and abs(fit.claimed / found["inertia"] - 1) > FALSE_CLAIM:
+        found["claimed"] = fit.claimed
+    return found
 
 
 def check_centers(fit: Fit, points: Points, n_clusters: int) -> None:
@@ -232,8 +207,7 @@ def choose(arguments: argparse.Namespace) -> list[Problem]:
 def choose_methods(arguments: argparse.Namespace) -> list[str]:
     offered = method_names()
     if arguments.methods is None:
-        left_out = ON_REQUEST | SLOW if arguments.quick else ON_REQUEST
-        return [name for name in offered if name not in left_out]
+        return [name for name in offered if name not in ON_REQUEST]
     chosen = arguments.methods.split(",")
     if unknown := sorted(set(chosen) - set(offered)):
         raise SystemExit(f"--methods: {', '.join(unknown)} not among {', '.join(offered)}")
@@ -294,15 +268,9 @@ def main() -> None:
     stored = machine.read(arguments.name, "quality")
     record = Record(stored["figures"]["problems"], stored["figures"]["cells"])
     print("\n" + as_report(record))
-    if arguments.half and arguments.page:
-        PAGE_OF_HALF.write(as_page_of_half(stored))
-        return
-    picture = PICTURE if arguments.page else machine.stored_at(arguments.name).with_suffix(".png")
-    draw(record, picture)
     if arguments.page:
         PAGE.write(as_page(stored))
-    written = PAGE.path if arguments.page else machine.stored_at(arguments.name)
-    print(f"\n{written} and {picture}")
+    print(f"\n{PAGE.path if arguments.page else machine.stored_at(arguments.name)}")
 
 
 if __name__ == "__main__":

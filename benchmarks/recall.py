@@ -79,13 +79,15 @@ def figures(name: str, stored: list[dict], arguments: argparse.Namespace) -> dic
     for method in arguments.methods:
         seeds = range(arguments.seeds)
         found = [measured(method, points, search, k, seed, methods=METHODS) for seed in seeds]
+        for cell in found:
+            cell["path"] = []  # the page shows only where it ends
         print(as_text(rows_of({"cells": found})), flush=True)
         cells += found
     cells.sort(key=lambda cell: (list(METHODS).index(cell["method"]), cell["seed"]))
     return {"set": Set(*points.shape, k)._asdict(), "cells": cells}
 
 
-def block(stored: dict) -> str:
+def as_page(stored: dict) -> str:
     parts = [f"Measured on {stored['date']}. Medians over seeds; in brackets, how many."]
     for name, found in stored["figures"].items():
         size = found["set"]
@@ -111,9 +113,9 @@ def main() -> None:
     parser.add_argument("--page", action="store_true", help="write the stored figures to the page")
     arguments = parser.parse_args()
     if arguments.page:
-        PAGE.write(block(machine.read(NAME, NAME)))
+        PAGE.write(as_page(machine.read(NAME, NAME)))
         return
-    kept = machine.read(NAME, NAME)["figures"] if machine.stored_at(NAME).is_file() else {}
+    kept = machine.stored_figures(NAME)
     for name in arguments.sets:
         kept[name] = figures(name, kept[name]["cells"] if name in kept else [], arguments)
         machine.store(NAME, kept)

@@ -1,26 +1,26 @@
-"""Rows on disk and on a cluster: memory under a limit, throughput, and what a sweep costs.
+"""Rows on disk and on Dask: memory within a limit, throughput, and a comparison with dask-ml.
 
-    python -m benchmarks.scale [--quick] [--page]
-
-Memory: fits of a file of 4 times the memory limit, in a process whose address space is limited,
-with the bits of a fit without a limit. Throughput: seconds of a sweep from a file beside one in
-memory and beside reading alone. Costs: the constants of `benchmarks.cost_model`, and its sweeps
-beside measured ones, in this process and on 1 and 2 worker processes of Dask.
+Parts: `memory`, fits of a file of 4 times the memory limit, in a process whose address space is
+limited, with the bits of a fit without a limit; `throughput`, seconds of a sweep from a file, of
+one in memory and of reading alone; `dask`, a sweep by two worker processes and in memory; `peers`,
+fits on Dask compared with dask-ml, which needs some 12 GB. Parts that are not asked for stay as
+they were stored.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
-import statistics
+import resource
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -28,76 +28,121 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from benchmarks import machine, scale_constants, scale_report
-from benchmarks.limited import MODELS, Task, whole, write_parquet
-from benchmarks.sweeps import seconds
-from powermeans import open_data
+from benchmarks import machine
+from benchmarks.pages import Page, Rows, as_markdown
+from benchmarks.turns import in_turns, seconds
+from powermeans import KMeans, ParallelSeeds, PowerKMeans, open_data
 from powermeans.parts.executors import MemoryExecutor, PartOpener, ReadingExecutor
 from powermeans.parts.parted_rows import PartedRows
-from powermeans.rules import Hard
+from powermeans.rows.native import NativeRows
+from powermeans.rules import Hard, Power, Rule
 
-N_FEATURES, N_MEANS, ROWS_OF_A_GROUP = 32, 50, 2**16
+NAME = "scale"
+PAGE = Page("scale", "python -m benchmarks.scale --page")
+N_FEATURES, N_MEANS, ROWS_OF_A_BLOCK = 32, 50, 2**16
 TIMES_THE_LIMIT = 4
+N_THREADS = 2
+SPREAD_ON_DASK = 4.0
 OUTCOMES = ("inertia", "centers", "sweeps")
-SUFFIXES = (".npy", ".parquet")
 # glibc reserves 64 MiB of address space for each thread, and Arrow a gigabyte, used or not.
 ENVIRONMENT = {"MALLOC_ARENA_MAX": "1", "ARROW_DEFAULT_MEMORY_POOL": "system"}
+# Memory is the same in every sweep, so a few are enough.
+N_SWEEPS = 10
+MODELS: dict[str, Callable[[int], Any]] = {
+    "KMeans": lambda k: KMeans(k, n_init=1, max_iter=N_SWEEPS, random_state=0),
+    "PowerKMeans": lambda k: PowerKMeans(k, refine=0, max_iter=N_SWEEPS, random_state=0),
+}
 
 
 @dataclass(frozen=True)
 class Size:
-    """How large and how often."""
+    """How large the data are, and how often they are measured."""
 
     megabytes: int
     clusters_of_fits: int
     clusters: tuple[int, ...]
     rounds: int
-    times: int
+    megabytes_of_a_part: int
+    points_of_peers: int
+    seeds: int
 
 
-SIZES = {"quick": Size(256, 10, (10,), 3, 1), "full": Size(2150, 50, (10, 50, 200), 7, 10)}
+SIZES = {
+    "quick": Size(256, 10, (10,), 3, 4, 20_000, 1),
+    "full": Size(2150, 50, (10, 50, 200), 7, 100, 10_000_000, 2),
+}
 
 
-# The files.
+# The data.
 
 
-def blocks(n_bytes: int) -> Iterator[NDArray[np.float32]]:
-    """Points around means that lie close enough to need some sweeps."""
-    rng = np.random.default_rng(0)
-    means = rng.standard_normal((N_MEANS, N_FEATURES)).astype(np.float32)
-    for _ in range(-(-n_bytes // (4 * N_FEATURES * ROWS_OF_A_GROUP))):
-        points = rng.standard_normal((ROWS_OF_A_GROUP, N_FEATURES), dtype=np.float32)
-        points += means[rng.integers(N_MEANS, size=ROWS_OF_A_GROUP)]
-        yield points
+def block_of(
+    number: int, n_rows: int, n_features: int = N_FEATURES, spread: float = 1.0
+) -> NDArray[np.float32]:
+    """Return points around means that all blocks share, whose standard deviation is `spread`."""
+    means = spread * np.random.default_rng(0).standard_normal((N_MEANS, n_features))
+    rng = np.random.default_rng([1, number])
+    points = rng.standard_normal((n_rows, n_features), dtype=np.float32)
+    points += means[rng.integers(N_MEANS, size=n_rows)].astype(np.float32)
+    return points
 
 
-def write_npy(path: Path, of: Iterator[NDArray[np.float32]], n_bytes: int) -> None:
-    n_rows = -(-n_bytes // (4 * N_FEATURES * ROWS_OF_A_GROUP)) * ROWS_OF_A_GROUP
+def write_npy(path: Path, blocks: Iterator[NDArray[np.float32]], n_rows: int) -> None:
     shape = {"shape": (n_rows, N_FEATURES), "fortran_order": False, "descr": "<f4"}
     with open(path, "wb") as file:
         npy.write_array_header_1_0(file, shape)
-        for block in of:
+        for block in blocks:
             block.tofile(file)
 
 
+def write_parquet(path: Path, blocks: Iterator[NDArray[np.float32]]) -> None:
+    """Write columns c0, c1, ..., and a group of rows for each block."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    schema = pa.schema([(f"c{f}", pa.float32()) for f in range(N_FEATURES)])
+    with parquet.ParquetWriter(path, schema, use_dictionary=False) as writer:
+        for block in blocks:
+            columns = [np.ascontiguousarray(column) for column in block.T]
+            writer.write_table(pa.table(columns, schema))
+
+
 @contextmanager
-def files(megabytes: int) -> Iterator[list[Path]]:
-    """The same points as NPY and as Parquet."""
-    n_bytes = megabytes * 10**6
+def files(n_blocks: int, rows: int = ROWS_OF_A_BLOCK) -> Iterator[list[Path]]:
+    """Write the same points as NPY and as Parquet."""
     with tempfile.TemporaryDirectory() as folder:
-        paths = [Path(folder, f"points{suffix}") for suffix in SUFFIXES]
-        write_npy(paths[0], blocks(n_bytes), n_bytes)
-        write_parquet(paths[1], blocks(n_bytes))
+        paths = [Path(folder, "points.npy"), Path(folder, "points.parquet")]
+        write_npy(paths[0], (block_of(i, rows) for i in range(n_blocks)), n_blocks * rows)
+        write_parquet(paths[1], (block_of(i, rows) for i in range(n_blocks)))
         yield paths
 
 
-# Memory.
+def whole(path: Path) -> NDArray[np.float32]:
+    """Return all of a file at once."""
+    if path.suffix == ".npy":
+        return np.load(path)
+    return np.concatenate([points for points, _ in open_data(path).partition().read()])
 
 
-def limited(task: Task) -> dict[str, Any]:
-    """What a fit in a process of its own says."""
+# Memory. Fits run in processes that may map so much more than the program itself.
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is fitted, and within which limit in bytes."""
+
+    file: str
+    model: str
+    clusters: int
+    limit: int | None = None
+    rows_per_part: int | None = None
+    in_memory: bool = False
+
+
+def in_a_process(task: Task) -> dict[str, Any]:
+    """Return what a fit in a process of its own says."""
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.limited", json.dumps(asdict(task))],
+        [sys.executable, "-m", "benchmarks.scale", "--task", json.dumps(asdict(task))],
         capture_output=True,
         text=True,
         cwd=Path(__file__).parent.parent,
@@ -109,128 +154,321 @@ def limited(task: Task) -> dict[str, Any]:
     return dict(json.loads(done.stdout))
 
 
-def memory(paths: list[Path], n_clusters: int) -> dict[str, Any]:
-    """Fits within the limit, one without, and what happens to who reads all at once."""
-    limit = paths[0].stat().st_size // TIMES_THE_LIMIT
-    found = []
-    for model in MODELS:
-        within = [limited(Task(str(path), model, n_clusters, limit)) for path in paths]
-        rows_per_part = within[0].get("rows per part")
-        free = Task(str(paths[0]), model, n_clusters, None, rows_per_part, in_memory=True)
-        unlimited = limited(free)
-        for run in within:
-            same = all(run.get(name) == unlimited[name] for name in OUTCOMES)
-            found.append({**run, "file": Path(run["file"]).suffix, "same bits": same})
-            print(scale_report.memory_line(found[-1]), flush=True)
-    at_once = limited(Task(str(paths[0]), "KMeans", n_clusters, limit, in_memory=True))
+def fitted_here(task: Task) -> dict[str, Any]:
+    """Fit, and return what was found and how much memory it took."""
+    with files(1, 2000) as small:  # loads what the fit will load
+        MODELS[task.model](3).fit(open_data(small[task.file.endswith("t")], rows_per_part=500))
+    Path("/proc/self/clear_refs").write_text("5")  # the peak starts again from here
+    before, mapped = bytes_of("VmRSS"), bytes_of("VmSize")
+    if task.limit is not None:
+        resource.setrlimit(resource.RLIMIT_AS, (mapped + task.limit,) * 2)
+    try:
+        source = whole(Path(task.file)) if task.in_memory else task.file
+        data = open_data(source, memory_limit=task.limit, rows_per_part=task.rows_per_part)
+        model = MODELS[task.model](task.clusters).fit(data)
+    except MemoryError as error:
+        return {**asdict(task), "refused": f"MemoryError: {error}"}
     return {
-        "bytes of the file": {path.suffix: path.stat().st_size for path in paths},
-        "limit": limit,
-        "clusters": n_clusters,
-        "environment": ENVIRONMENT,
-        "fits": found,
-        "all at once": at_once.get("refused", "was not refused"),
+        **asdict(task),
+        "rows per part": data.rows_per_part,
+        "sweeps": int(model.n_iter_),
+        "inertia": float(model.inertia_).hex(),
+        "centers": hashlib.sha256(model.cluster_centers_.tobytes()).hexdigest(),
+        "held before": before,
+        "peak": bytes_of("VmHWM"),
     }
+
+
+def bytes_of(field: str) -> int:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(field))
+
+
+def memory(size: Size) -> dict[str, Any]:
+    """Fit within the limit and without one, and try to read all at once within it."""
+    found, n_bytes = [], 4 * N_FEATURES * ROWS_OF_A_BLOCK
+    with files(-(-size.megabytes * 10**6 // n_bytes)) as paths:
+        limit, k = paths[0].stat().st_size // TIMES_THE_LIMIT, size.clusters_of_fits
+        for model in MODELS:
+            within = [in_a_process(Task(str(path), model, k, limit)) for path in paths]
+            rows = within[0].get("rows per part")
+            free = in_a_process(Task(str(paths[0]), model, k, None, rows, in_memory=True))
+            for run in within:
+                same = all(run.get(name) == free[name] for name in OUTCOMES)
+                found.append({**run, "file": Path(run["file"]).suffix, "same bits": same})
+        at_once = in_a_process(Task(str(paths[0]), "KMeans", k, limit, in_memory=True))
+        return {
+            "bytes of the file": paths[0].stat().st_size,
+            "limit": limit,
+            "clusters": k,
+            "fits": found,
+            "all at once": at_once.get("refused", "was not refused"),
+        }
 
 
 # Throughput.
 
 
 def forget(path: Path) -> None:
-    """Let the next reading be from the disk."""
+    """Make the next reading one from the disk."""
     with open(path, "rb") as file:
         os.fsync(file.fileno())
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
-def throughput(paths: list[Path], size: Size, n_threads: int) -> list[dict[str, Any]]:
+def throughput(size: Size) -> list[dict[str, Any]]:
     found = []
-    for path in paths:
-        data = open_data(path)
-        partition = data.partition()
-        from_file = PartedRows(ReadingExecutor(partition, PartOpener(), n_threads=n_threads))
-        assert from_file.n_points  # the first pass checks every row
-        points = whole(path)
-        parts = open_data(points, rows_per_part=data.rows_per_part).partition().read()
-        kept = PartedRows(MemoryExecutor(parts, PartOpener(), n_threads=n_threads))
-        for n_clusters in size.clusters:
-            for is_cold in (False, True):
-                taken = in_turns(path, partition, from_file, kept, n_clusters, size.rounds, is_cold)
-                medians = {name: statistics.median(times) for name, times in taken.items()}
-                slower = max(medians["reading"], medians["in memory"])
-                found.append(
-                    {
-                        "file": path.suffix,
-                        "from": "disk" if is_cold else "cache",
-                        "clusters": n_clusters,
-                        "threads": n_threads,
-                        "seconds": medians,
-                        "of the smaller speed": slower / medians["from the file"],
-                    }
-                )
-                print(found[-1], flush=True)
+    with files(-(-size.megabytes * 10**6 // (4 * N_FEATURES * ROWS_OF_A_BLOCK))) as paths:
+        for path in paths:
+            for n_clusters in size.clusters:
+                for is_cold in (False, True):
+                    found.append(throughput_of(path, n_clusters, size.rounds, is_cold))
+                    print(found[-1], flush=True)
     return found
 
 
-def in_turns(
-    path: Path,
-    partition: Any,
-    from_file: PartedRows,
-    kept: PartedRows,
-    n_clusters: int,
-    rounds: int,
-    is_cold: bool,
-) -> dict[str, list[float]]:
-    """Seconds of each, by turns. Centers are others each time: rows remember what they saw."""
+def throughput_of(path: Path, n_clusters: int, rounds: int, is_cold: bool) -> dict[str, Any]:
+    """Measure reading, sweeping in memory and sweeping from the file, in turns."""
+    data = open_data(path)
+    partition = data.partition()
+    from_file = PartedRows(ReadingExecutor(partition, PartOpener(), n_threads=N_THREADS))
+    assert from_file.n_points  # the first pass checks every row
+    parts = open_data(whole(path), rows_per_part=data.rows_per_part).partition().read()
+    in_memory = PartedRows(MemoryExecutor(parts, PartOpener(), n_threads=N_THREADS))
     rng = np.random.default_rng(0)
-    taken: dict[str, list[float]] = {"reading": [], "in memory": [], "from the file": []}
-    for _ in range(rounds):
-        centers = rng.standard_normal((n_clusters, N_FEATURES))
-        actions: dict[str, Callable[[], object]] = {
-            "reading": lambda: sum(len(points) for points, _ in partition.read()),
-            "in memory": lambda centers=centers: kept.sweep(centers, Hard()),
-            "from the file": lambda centers=centers: from_file.sweep(centers, Hard()),
+    works: dict[str, Callable[[], object]] = {
+        "reading": lambda: sum(len(points) for points, _ in partition.read()),
+        # Other centers each time, because rows remember the last ones.
+        "in memory": lambda: in_memory.sweep(rng.standard_normal((n_clusters, N_FEATURES)), Hard()),
+        "from the file": lambda: from_file.sweep(
+            rng.standard_normal((n_clusters, N_FEATURES)), Hard()
+        ),
+    }
+
+    def timed(work: Callable[[], object]) -> float:
+        if is_cold:
+            forget(path)
+        return seconds(work)
+
+    contestants = {name: lambda work=work: timed(work) for name, work in works.items()}
+    return {
+        "file": path.suffix,
+        "from": "disk" if is_cold else "cache",
+        "clusters": n_clusters,
+        "seconds": in_turns(contestants, rounds)["seconds"],
+    }
+
+
+# Dask.
+
+
+@contextmanager
+def workers() -> Iterator[Any]:
+    """Start two worker processes of one thread each."""
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit=0
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+def blocks_of(n_parts: int, rows: int, n_features: int) -> Any:
+    import dask.array as da
+
+    def make(block_id: Any = None) -> NDArray:
+        return block_of(block_id[0], rows, n_features, SPREAD_ON_DASK)
+
+    chunks = ((rows,) * n_parts, (n_features,))
+    return da.map_blocks(make, chunks=chunks, dtype=np.float32, meta=np.empty((0, 0), np.float32))
+
+
+def dask(size: Size, n_parts: int = 8, n_features: int = 16, k: int = 50) -> dict[str, Any]:
+    """Measure a sweep at each place where the same parts can be, in turns."""
+    from powermeans.parts.dask import DaskExecutor, DaskPoints
+
+    rows = int(size.megabytes_of_a_part * 1e6 / 4 / n_features)
+    parts = [block_of(number, rows, n_features, SPREAD_ON_DASK) for number in range(n_parts)]
+    executor = MemoryExecutor([(part, None) for part in parts], PartOpener(), n_threads=N_THREADS)
+    with workers():
+        places = {
+            "one array": NativeRows(np.concatenate(parts), n_threads=N_THREADS),
+            "kept parts": PartedRows(executor),
+            "dask": PartedRows(
+                DaskExecutor(DaskPoints(blocks_of(n_parts, rows, n_features)), PartOpener())
+            ),
         }
-        for name, action in actions.items():
-            if is_cold:
-                forget(path)
-            taken[name].append(seconds(action))
-    return taken
+        by_rule = {
+            name: seconds_at(places, parts[0][:k].astype(np.float64), rule, size.rounds)
+            for name, rule in {"hard": Hard(), "power": Power(-3.0)}.items()
+        }
+    shape = {"parts": n_parts, "megabytes": size.megabytes_of_a_part, "features": n_features}
+    return {**shape, "centers": k, "seconds of a sweep": by_rule}
 
 
-PARTS = ("memory", "throughput", "costs")
+def seconds_at(places: dict[str, Any], centers: NDArray, rule: Rule, rounds: int) -> dict:
+    rng = np.random.default_rng(0)
+    contestants = {
+        # Other centers each time, because rows remember the last ones.
+        name: lambda rows=rows: seconds(
+            lambda: rows.sweep(centers * (1 + 1e-3 * rng.uniform()), rule)
+        )
+        for name, rows in places.items()
+    }
+    return in_turns(contestants, rounds)["seconds"]
 
 
-def measured(size: Size, parts: list[str], n_threads: int) -> dict[str, Any]:
-    figures: dict[str, Any] = {"megabytes": size.megabytes, "features": N_FEATURES}
-    if set(parts) & {"memory", "throughput"}:
-        with files(size.megabytes) as paths:
-            if "memory" in parts:
-                figures["memory"] = memory(paths, size.clusters_of_fits)
-            if "throughput" in parts:
-                figures["throughput"] = throughput(paths, size, n_threads)
-    if "costs" in parts:
-        figures["costs"] = scale_constants.measured(size.times, size.rounds)
-    return figures
+def dask_ml_model(k: int, seed: int) -> Any:
+    from dask_ml.cluster import KMeans as DaskMLKMeans
+
+    return DaskMLKMeans(n_clusters=k, random_state=seed)
+
+
+CONTESTANTS: dict[str, Callable[[int, int], Any]] = {
+    "dask-ml KMeans": dask_ml_model,
+    "powermeans KMeans": lambda k, seed: KMeans(k, init=ParallelSeeds(), random_state=seed),
+    "powermeans PowerKMeans(refine=0)": lambda k, seed: PowerKMeans(k, refine=0, random_state=seed),
+}
+
+
+def peers(size: Size, n_parts: int = 8, n_features: int = 16, k: int = 50) -> dict[str, Any]:
+    """Measure seconds and the true inertia of each fit."""
+    from distributed import wait
+
+    runs = []
+    with workers():
+        points = blocks_of(n_parts, size.points_of_peers // n_parts, n_features).persist()
+        wait(points)
+        for seed in range(size.seeds):
+            for name, make in CONTESTANTS.items():
+                model = make(k, seed)
+                taken = seconds(lambda model=model: model.fit(points))
+                inertia = true_inertia(points, np.asarray(model.cluster_centers_, np.float64))
+                run = {"name": name, "seed": seed, "seconds": taken, "inertia": inertia}
+                runs.append({**run, "own inertia": float(model.inertia_)})
+                print(runs[-1], flush=True)
+    made_with = {name: version(name) for name in ("dask", "distributed", "dask-ml")}
+    shape = {"points": size.points_of_peers, "features": n_features, "centers": k}
+    return {**shape, "parts": n_parts, "made with": made_with, "runs": runs}
+
+
+def true_inertia(points: Any, centers: NDArray) -> float:
+    """Return the inertia by differences in double precision, with nothing of either package."""
+
+    def of_block(block: NDArray) -> NDArray:
+        nearest = np.full(len(block), np.inf)
+        for center in centers:
+            np.minimum(nearest, np.square(block - center).sum(axis=1), out=nearest)
+        return nearest.sum(keepdims=True)[:, None]
+
+    chunks = ((1,) * points.numblocks[0], (1,))
+    return float(points.map_blocks(of_block, chunks=chunks, dtype=np.float64).sum().compute())
+
+
+PARTS: dict[str, Callable[[Size], Any]] = {
+    "memory": memory,
+    "throughput": throughput,
+    "dask": dask,
+    "peers": peers,
+}
+
+
+# The page.
+
+
+def page_of_memory(found: Mapping[str, Any]) -> list[str]:
+    rows = [["fit", "limit, MB", "rise, MB", "peak with the program, MB", "sweeps", "same bits"]]
+    for run in found["fits"]:
+        name = f"{run['model']}, `{run['file']}`"
+        if "refused" in run:
+            rows.append([name, f"{run['limit'] / 1e6:.0f}", "refused", "", "", ""])
+            continue
+        cells = [run["limit"], run["peak"] - run["held before"], run["peak"]]
+        shown = (f"{n_bytes / 1e6:.0f}" for n_bytes in cells)
+        rows.append([name, *shown, str(run["sweeps"]), "yes" if run["same bits"] else "no"])
+    return [
+        f"A file of {found['bytes of the file'] / 1e6:.0f} MB, $k = {found['clusters']}$, and a "
+        f"process that may map {found['limit'] / 1e6:.0f} MB more than the program itself. To read "
+        f"all of the file at once there: {found['all at once'].partition(':')[0]}.",
+        as_markdown(rows),
+    ]
+
+
+def page_of_throughput(found: list[Mapping[str, Any]]) -> list[str]:
+    rows: Rows = [["file", "k", "reading, s", "in memory, s", "from the file, s"]]
+    for run in found:
+        name = f"`{run['file']}` from the {run['from']}"
+        rows.append([name, str(run["clusters"]), *(f"{s:.2f}" for s in run["seconds"].values())])
+    return [
+        "One hard sweep. To read from the cache of the system is work for a processor, and the "
+        "kernels use them all: a sweep from there takes nearly the sum of both.",
+        as_markdown(rows),
+    ]
+
+
+def page_of_dask(found: Mapping[str, Any]) -> list[str]:
+    rows: Rows = [["sweep", "one array, s", "parts in memory, s", "Dask, s"]]
+    for rule, taken in found["seconds of a sweep"].items():
+        shown = (f"{taken[where]:.2f}" for where in ("one array", "kept parts", "dask"))
+        rows.append([rule, *shown])
+    return [
+        f"{found['parts']} partitions of {found['megabytes']:.0f} MB, {found['features']} "
+        f"features, $k = {found['centers']}$; two worker processes of one thread, compared with "
+        "two threads of one process.",
+        as_markdown(rows),
+    ]
+
+
+def page_of_peers(found: Mapping[str, Any]) -> list[str]:
+    rows: Rows = [["fit", "seed", "seconds", "inertia", "what it says itself"]]
+    for run in found["runs"]:
+        sums = (f"{run[what] / 1e6:.1f} M" for what in ("inertia", "own inertia"))
+        rows.append([run["name"], str(run["seed"]), f"{run['seconds']:.0f}", *sums])
+    made_with = ", ".join(f"{name} {of}" for name, of in found["made with"].items())
+    return [
+        f"{found['points']:,} points of {found['features']} features around means, in "
+        f"{found['parts']} partitions on two worker processes, $k = {found['centers']}$; "
+        f"{made_with}. Inertias are computed again, in double precision, from differences of "
+        "points and centers; the last column is what the estimator says itself.",
+        as_markdown(rows),
+    ]
+
+
+SECTIONS: dict[str, tuple[str, Callable[[Any], list[str]]]] = {
+    "memory": ("Memory of fits of a file", page_of_memory),
+    "throughput": ("Sweeps from a file", page_of_throughput),
+    "dask": ("Dask compared with memory", page_of_dask),
+    "peers": ("Compared with dask-ml", page_of_peers),
+}
+
+
+def as_page(stored: Mapping[str, Any]) -> str:
+    blocks = []
+    for name, (title, page_of) in SECTIONS.items():
+        if part := stored["figures"].get(name):
+            blocks += [f"### {title}", f"{machine.measured(part)}.", *page_of(part["cells"])]
+    return "\n\n".join(blocks)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="256 MB instead of 2.15 GB")
+    parser.add_argument("--quick", action="store_true", help="small sizes: does it run?")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--page", action="store_true", help="write docs/scale.md of what is stored")
+    parser.add_argument("--page", action="store_true", help="write what is stored into the docs")
+    parser.add_argument("--task", help=argparse.SUPPRESS)
     asked = parser.parse_args()
-    if asked.page:
-        clusters = (
-            machine.read(f"clusters_{what}", f"clusters {what}") for what in ("overhead", "peers")
-        )
-        scale_report.PAGE.write(scale_report.as_page(machine.read("scale", "scale"), *clusters))
+    if asked.task:
+        print(json.dumps(fitted_here(Task(**json.loads(asked.task)))))
         return
-    start = time.perf_counter()
-    figures = measured(SIZES["quick" if asked.quick else "full"], asked.parts, asked.threads)
-    figures["seconds in all"] = time.perf_counter() - start
-    print(f"stored in {machine.store('scale', figures)}")
+    if asked.page:
+        PAGE.write(as_page(machine.read(NAME, NAME)))
+        return
+    for part in asked.parts:
+        cells = PARTS[part](SIZES["quick" if asked.quick else "full"])
+        print(machine.store_part(NAME + "-quick" * asked.quick, part, cells), flush=True)
 
 
 if __name__ == "__main__":

@@ -20,11 +20,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.machine import RESULTS, read, store
+from benchmarks import machine
 from benchmarks.pages import Page, Rows, as_markdown
 from powermeans import PowerKMeans
 from powermeans.datasets import load_data_set
 
+NAME = "size_limits"
 PAGE = Page("size_limits", "python -m benchmarks.size_limits --page")
 PARTS = ["constrained", "many"]
 N_POINTS, N_FEATURES, N_CENTERS = 23_000, 50, 10
@@ -151,18 +152,18 @@ def as_rows(figures: dict[str, dict[str, float]]) -> Rows:
     return [head, *cells]
 
 
-def as_page() -> str:
+def as_page(stored: dict) -> str:
     """What the docs say of the stored runs."""
-    blocks = []
-    constrained, many = (read(f"size_limits_{part}", "size_limits") for part in PARTS)
-    blocks.append(f"Measured on {constrained['date']}, {constrained['processor']}.")
-    for name, figures in constrained["figures"].items():
+    constrained, many = (stored["figures"][part] for part in PARTS)
+    blocks = [f"{machine.measured(constrained)}."]
+    for name, figures in constrained["cells"].items():
         title = f"{name}, {N_POINTS:,} × {N_FEATURES}, {SIZE_MIN:,} to {SIZE_MAX:,} rows each"
         blocks += [f"**{title[0].upper()}{title[1:]}**", as_markdown(as_rows(figures))]
-    shape = f"{many['figures']['points']:,} × 32, {many['figures']['centers']:,} clusters"
+    shape = f"{many['cells']['points']:,} × 32, {many['cells']['centers']:,} clusters"
     blocks += [
-        f"**{shape}, with sizes of lognormal shares before limits**, measured on {many['date']}",
-        as_markdown(as_rows(many["figures"]["fits"])),
+        f"**{shape}, with sizes of lognormal shares before limits**",
+        f"{machine.measured(many)}.",
+        as_markdown(as_rows(many["cells"]["fits"])),
     ]
     return "\n\n".join(blocks)
 
@@ -178,21 +179,19 @@ def main() -> None:
     parser.add_argument("--centers", type=int, default=1000)
     options = parser.parse_args()
     if options.page:
-        PAGE.write(as_page())
-        return
-    if options.part is None:
-        parser.error(f"name a part, of {' and '.join(PARTS)}, or --page")
-    name = f"size_limits_{options.part}"
-    stored = RESULTS / f"{name}.json"
-    known = json.loads(stored.read_text())["figures"] if stored.is_file() else {}
-    if options.part == "constrained":
+        PAGE.write(as_page(machine.read(NAME, NAME)))
+    elif options.part == "constrained":
+        known = machine.stored_figures(NAME).get("constrained", {"cells": {}})["cells"]
         found = beside_constrained(options.n_init, options.data or list(DATA), options.efforts)
         for data, figures in found.items():
             known.setdefault(data, {}).update(figures)
-    else:
+        print(machine.store_part(NAME, "constrained", known))
+    elif options.part == "many":
         fits = with_many_centers(options.points, options.centers, options.efforts)
-        known = {"points": options.points, "centers": options.centers, "fits": fits}
-    print(store(name, known))
+        found = {"points": options.points, "centers": options.centers, "fits": fits}
+        print(machine.store_part(NAME, "many", found))
+    else:
+        parser.error(f"name a part, of {' and '.join(PARTS)}, or --page")
 
 
 if __name__ == "__main__":

@@ -8,15 +8,26 @@ from collections.abc import Callable, Container, Mapping
 
 import numpy as np
 
-from benchmarks.sweeps import seconds
-
-# Threads of another pool may spin a while after their work.
+# Threads of another pool may spin for a while after their work.
 PAUSE_SECONDS = 0.1
 SHORTEST_TIMING_SECONDS = 0.02
-# Not measured further is who takes so many times as long as the fastest.
+# A contestant that takes so many times as long as the fastest is not measured further.
 HOPELESS = 5
 
 Contestants = Mapping[str, Callable[[], float]]
+
+
+def seconds(action: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    action()
+    return time.perf_counter() - start
+
+
+def repeated(action: Callable[[], object]) -> float:
+    """Return the seconds of one of several in a row, as many as the clock can measure."""
+    once = seconds(action)
+    n = int(np.clip(SHORTEST_TIMING_SECONDS / once, 1, 1000))
+    return once if n == 1 else seconds(lambda: [action() for _ in range(n)]) / n
 
 
 def in_turns(
@@ -26,7 +37,7 @@ def in_turns(
     trials: Contestants | None = None,
     may_be_left_out: Container[str] = (),
 ) -> dict[str, dict]:
-    """Median and all values of what each returned, or the reason why there are none.
+    """Return the median of what each contestant returned, or the reason why there is none.
 
     Each is tried once, by `trials` if those are shorter, before its values count.
     """
@@ -42,30 +53,23 @@ def in_turns(
             time.sleep(PAUSE_SECONDS)
             column.append(contestants[name]())
     medians = {name: statistics.median(column) for name, column in values.items()}
-    return {"seconds": medians, "rounds": values, "left out": reasons}
+    return {"seconds": medians, "left out": reasons}
 
 
 def attempt(action: Callable[[], float]) -> float | str:
-    """What it returns, or how it failed: packages refuse some sizes."""
+    """Return what the action returns, or how it failed: packages refuse some sizes."""
     try:
         return action()
     except Exception as error:
         return f"{type(error).__name__}: {str(error).splitlines()[-1][:200]}"
 
 
-def repeated(action: Callable[[], object]) -> float:
-    """Seconds of one of so many in a row that the clock can tell."""
-    once = seconds(action)
-    n = int(np.clip(SHORTEST_TIMING_SECONDS / once, 1, 1000))
-    return once if n == 1 else seconds(lambda: [action() for _ in range(n)]) / n
-
-
 def several_in_turns(
     contestants: Mapping[str, Callable[..., dict]], most: Mapping[str, tuple[int, float]]
 ) -> dict[str, list[dict]]:
-    """What each returned for the first random states.
+    """Return what each contestant returned for the first random states.
 
-    Of each at most so many, and none after it took so many seconds.
+    `most` limits how many, and the seconds after which there is no further one.
     """
     runs: dict[str, list[dict]] = {name: [] for name in contestants}
     for random_state in range(max(n for n, _ in most.values())):

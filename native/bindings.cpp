@@ -694,14 +694,7 @@ NB_MODULE(_native, module) {
     nb::class_<Team>(module, "Team")
         .def(nb::init<int>(), "n_threads"_a)
         .def_prop_ro("n_threads", &Team::n_threads)
-        .def_prop_ro("stripes_by_worker", &Team::stripes_by_worker)
-        .def("record_times", &Team::record_times)
-        .def("recorded", [](Team& team) {
-            nb::list runs;
-            for (const RunTimes& run : team.recorded())
-                runs.append(nb::make_tuple(run.n_workers, run.n_parts, run.computing, run.merging));
-            return runs;
-        });
+        .def_prop_ro("stripes_by_worker", &Team::stripes_by_worker);
     nb::class_<Moments>(module, "Moments");
     bind_points<float>(module, "DenseFloat", "CsrFloat");
     bind_points<double>(module, "DenseDouble", "CsrDouble");

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <ctime>
 #include <utility>
 
 #include "interrupts.hpp"
@@ -12,17 +11,6 @@ namespace {
 
 // A caller that waits looks this often whether it is to end.
 constexpr std::chrono::milliseconds between_looks{20};
-
-// Returns seconds of this thread on a processor, or where these are not to be had, seconds.
-double processor_seconds() {
-#if defined(CLOCK_THREAD_CPUTIME_ID)
-    timespec now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return double(now.tv_sec) + 1e-9 * double(now.tv_nsec);
-#else
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-#endif
-}
 
 // Ends the stripe of a worker after another's has failed, whose error the caller gets.
 struct OtherFailed {};
@@ -78,10 +66,6 @@ void ThreadPool::post(int64_t n_stripes, int n_workers, const StripeWork& comput
         compute_ = &compute;
         merge_ = &merge;
         stripes_by_worker_.assign(std::size_t(n_workers_), 0);
-        if (is_recording_) {
-            const std::vector<double> nothing(std::size_t(n_stripes), 0.0);
-            recorded_.push_back({n_workers_, merge.n_parts, nothing, nothing});
-        }
         ++n_jobs_posted_;
     }
     if (n_workers_ > 1) job_posted_.notify_all();
@@ -134,21 +118,13 @@ void ThreadPool::work(int worker) {
     try {
         for (int64_t stripe = worker; stripe < n_stripes_;) {
             check_interrupt();
-            timed(&RunTimes::computing, stripe, [&] { (*compute_)(worker, stripe); });
-            timed(&RunTimes::merging, stripe, [&] { merge(worker, stripe); });
+            (*compute_)(worker, stripe);
+            merge(worker, stripe);
             if (!claim(worker, stripe)) return;
         }
     } catch (...) {
         record_failure();
     }
-}
-
-template <class Work>
-void ThreadPool::timed(std::vector<double> RunTimes::* kind, int64_t stripe, const Work& work) {
-    if (!is_recording_) return work();
-    const double began = processor_seconds();
-    work();
-    (recorded_.back().*kind)[std::size_t(stripe)] = processor_seconds() - began;
 }
 
 // Stripes in the making follow each other, one on each worker, so that each has a signal of its own.
@@ -196,17 +172,6 @@ void ThreadPool::end_with_others() const {
 std::vector<int64_t> ThreadPool::stripes_by_worker() {
     std::lock_guard lock(mutex_);
     return stripes_by_worker_;
-}
-
-void ThreadPool::record_times() {
-    std::lock_guard lock(mutex_);
-    is_recording_ = true;
-    recorded_.clear();
-}
-
-std::vector<RunTimes> ThreadPool::recorded() {
-    std::lock_guard lock(mutex_);
-    return std::exchange(recorded_, {});
 }
 
 Team::Team(int n_threads) : n_threads_(std::max(1, n_threads)) {}

@@ -26,13 +26,6 @@ struct Merge {
     std::function<void(int worker, int64_t stripe, int64_t part)> add = nullptr;
 };
 
-// Seconds that processors spent on each stripe of a run, without waiting.
-struct RunTimes {
-    int n_workers;
-    int64_t n_parts;
-    std::vector<double> computing, merging;
-};
-
 // The threads, and what they wait for.
 class ThreadPool {
   public:
@@ -41,8 +34,6 @@ class ThreadPool {
 
     void run(int64_t n_stripes, int n_workers, const StripeWork& compute, const Merge& merge);
     std::vector<int64_t> stripes_by_worker();
-    void record_times();
-    std::vector<RunTimes> recorded();
     Arena& arena(int worker) { return arenas_[std::size_t(worker)]; }
 
   private:
@@ -50,8 +41,6 @@ class ThreadPool {
     void wait_for_workers();
     void serve(int worker);
     void work(int worker);
-    template <class Work>
-    void timed(std::vector<double> RunTimes::* kind, int64_t stripe, const Work& work);
     void merge(int worker, int64_t stripe);
     bool claim(int worker, int64_t& stripe);
     void record_failure();
@@ -77,8 +66,6 @@ class ThreadPool {
     std::exception_ptr failure_;
     std::atomic<bool> has_failed_{false};
     std::vector<int64_t> stripes_by_worker_;
-    bool is_recording_ = false;
-    std::vector<RunTimes> recorded_;
     std::vector<Arena> arenas_;
 };
 
@@ -100,10 +87,6 @@ class Team {
 
     // How many stripes each thread computed in the last run.
     std::vector<int64_t> stripes_by_worker() { return pool_.here(n_threads_).stripes_by_worker(); }
-
-    // From now on notes what stripes cost, for benchmarks; `recorded` returns the runs since the last call.
-    void record_times() { pool_.here(n_threads_).record_times(); }
-    std::vector<RunTimes> recorded() { return pool_.here(n_threads_).recorded(); }
 
   private:
     int n_threads_;

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from benchmarks.peers import digest
+from benchmarks.machine import digest
 from reproduce import catalog
 from reproduce.cell_store import CellStore, FinishedCell
 from reproduce.code_version import code_version

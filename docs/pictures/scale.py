@@ -7,7 +7,9 @@ from drawing import panels
 
 from powermeans.plots.canvas import BLUE, GREY, ORANGE
 
-stored = json.loads(Path("../../benchmarks/results/clusters_peers.json").read_text())["figures"]
+stored = json.loads(Path("../../benchmarks/results/scale.json").read_text())["figures"]["peers"][
+    "cells"
+]
 (ax,) = panels(f"{stored['points']:,} points on Dask, {stored['centers']} centers", height=3.2)
 styles = {
     "dask-ml KMeans": (GREY, "D"),

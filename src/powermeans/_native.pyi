@@ -15,11 +15,6 @@ class Team:
     def n_threads(self) -> int: ...
     @property
     def stripes_by_worker(self) -> list[int]: ...
-    def record_times(self) -> None:
-        """From now on note the processor's seconds of each stripe, for benchmarks."""
-
-    def recorded(self) -> list[tuple[int, int, list[float], list[float]]]:
-        """Return workers, parts of a merge, seconds of computing and merging, of each run."""
 
 class Moments:
     """What is to be known of dense points before they are swept over."""
