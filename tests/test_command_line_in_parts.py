@@ -26,7 +26,7 @@ from powermeans.loop.history import SweepState
 from powermeans.parts.checkpoint import Journal
 from powermeans.reporting.summaries import summarize
 from powermeans.rows.native import NativeRows
-from powermeans.saving.model_files import load, save
+from powermeans.saving import load, save
 
 NAMES = ["a", "b", "c"]
 N_ROWS = 3000

@@ -51,7 +51,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 }
 EVERYTHING = {"command_line", "__main__", "__init__"}
 ROOMS = MAY_IMPORT.keys() | EVERYTHING
-LOOSE = SHARED | MATHEMATICS | {"__init__", "__main__"}
+LOOSE = SHARED | MATHEMATICS | {"__init__", "__main__", "saving"}
 
 # The only file of `rows` that the loop knows.
 PROTOCOL = "powermeans.rows.protocol"

@@ -64,8 +64,8 @@ if TYPE_CHECKING:
     from powermeans.loop.history import SweepState as SweepState
     from powermeans.reporting.report import report as report
     from powermeans.reporting.versions import show_versions as show_versions
-    from powermeans.saving.model_files import load as load
-    from powermeans.saving.model_files import save as save
+    from powermeans.saving import load as load
+    from powermeans.saving import save as save
     from powermeans.schedules import AuthorsSchedule as AuthorsSchedule
     from powermeans.schedules import Fixed as Fixed
     from powermeans.schedules import Geometric as Geometric
@@ -118,13 +118,13 @@ _MODULE_OF = {
     "critical_power": "powermeans.estimators.functions",
     "k_means": "powermeans.estimators.functions",
     "kmeans_plusplus": "powermeans.estimators.functions",
-    "load": "powermeans.saving.model_files",
+    "load": "powermeans.saving",
     "moment_estimates": "powermeans.estimators.mixture.moments",
     "open_data": "powermeans.sources",
     "optimality_gap": "powermeans.estimators.optimality",
     "progress": "powermeans.callbacks.progress_bar",
     "report": "powermeans.reporting.report",
-    "save": "powermeans.saving.model_files",
+    "save": "powermeans.saving",
     "show_versions": "powermeans.reporting.versions",
 }
 __all__ = sorted([*_MODULE_OF, "datasets", "plots"])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -24,6 +24,9 @@ _SAFE_SHARE = 1e-10
 @dataclass(frozen=True, slots=True)
 class Sums:
     """Add up a sweep over points x_i of sample weight c_i, at distances y_ij, with weights w_ij."""
+
+    _state: ClassVar[str] = """points: finite[k,d] weights: weight[k] objective: number
+        inertia: number n_skipped: number"""
 
     points: FloatArray  # sum_i c_i w_ij x_i, (n_centers, n_features)
     weights: FloatArray  # sum_i c_i w_ij, (n_centers,)

@@ -58,7 +58,7 @@ from powermeans.estimators.power_kmeans import PowerKMeans
 from powermeans.reporting.report import report
 from powermeans.reporting.summaries import ClusterSummary
 from powermeans.reporting.warnings_on_data import count_copies
-from powermeans.saving.model_files import save_with
+from powermeans.saving import save
 from powermeans.sources import PartedData, Scaling
 from powermeans.types import Labels
 
@@ -436,7 +436,7 @@ def _write_model_and_report(
 ) -> None:
     if wanted.model is not None:
         with failures.writing(wanted.model):
-            save_with(fitted.whole, wanted.model, files.to_remember(data.decimal))
+            save(fitted.whole, wanted.model, reading=files.to_remember(data.decimal))
         done.append(wanted.model)
     if wanted.report is not None:
         with (

@@ -37,7 +37,7 @@ from powermeans.command_line.screen import Screen, counted, number, seconds, wai
 from powermeans.errors import ModelFileError, printable
 from powermeans.estimators.streams.base import is_waiting
 from powermeans.reporting.report import report
-from powermeans.saving.model_files import load, reading_of
+from powermeans.saving import load, reading_of
 from powermeans.sources import PartedData
 from powermeans.tables import Missing, Table, nearest
 from powermeans.types import Labels

@@ -127,6 +127,10 @@ class CenterEstimator(
 ):
     """Base of estimators that describe data by centers. A subclass chooses the stages of a fit."""
 
+    # The attributes that a saved model has; `powermeans.saving` says how to read it.
+    _state: ClassVar[str] = """cluster_centers_: finite[k,d]! labels_: count[n] inertia_: number
+        n_iter_: count n_relocated_: count history_: records scaling_: Scaling? """
+
     n_clusters: int
     init: Any
     random_state: Any

@@ -117,6 +117,10 @@ class DPMeans(CenterEstimator):
     49.0
     """
 
+    _state: ClassVar[str] = (
+        CenterEstimator._state + "penalty_: number n_clusters_: length[k] objective_: number"
+    )
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "penalty": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "n_clusters_wanted": [Interval(Integral, 1, None, closed="left")],

@@ -162,6 +162,11 @@ class KernelPowerKMeans(
     True
     """
 
+    _state: ClassVar[str] = """gamma_: finite?! landmark_indices_: count[m]! is_exact_: flag!
+        landmarks_: finite[m,d] embedding_: finite[m,q]! _largest: finite! n_components_: length[q]!
+        embedded_: PowerKMeans! labels_: count[n]! n_iter_: count! dual_coef_: finite[k,m]!
+        inertia_: number!"""
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **{name: PowerKMeans._parameter_constraints[name] for name in _PASSED_ON},
         "kernel": [StrOptions({*PAIRWISE_KERNEL_FUNCTIONS, "precomputed"}), callable],

@@ -102,6 +102,8 @@ class RobustPowerKMeans(PowerKMeans):
     array([False, False, False, False, False, False,  True])
     """
 
+    _state: ClassVar[str] = PowerKMeans._state + "outliers_: flag[n] radius_: number"
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PowerKMeans._parameter_constraints,
         "trim": [Interval(Real, 0, 1, closed="left")],

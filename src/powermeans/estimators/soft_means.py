@@ -136,6 +136,8 @@ class KHarmonicMeans(SoftMeans):
     array([[0.5, 0.5]])
     """
 
+    _state: ClassVar[str] = CenterEstimator._state + "objective_: number"
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **SoftMeans._parameter_constraints,
         "p": [Interval(Real, -2 * Power.highest, _HIGHEST_P, closed="both")],
@@ -259,6 +261,8 @@ class FuzzyCMeans(SoftMeans):
     >>> model.memberships([[5.0]]).round(2)
     array([[0.5, 0.5]])
     """
+
+    _state: ClassVar[str] = CenterEstimator._state + "objective_: number"
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **SoftMeans._parameter_constraints,

@@ -100,6 +100,9 @@ class SpectralClustering(ClusterMixin, Documented):
     2
     """
 
+    _state: ClassVar[str] = """affinity_matrix_: finite[n,n]! n_pieces_: count!
+        embedding_: finite[n,q]! labels_: count[n]!"""
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "affinity": [StrOptions({"rbf", "nearest_neighbors", "precomputed"})],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -204,6 +204,9 @@ class Spent:
     A search accepts a chain of falling inertias for each start, for each solution annealed again
     and for breeding.
     """
+
+    _state: ClassVar[str] = """n_sweeps: count n_breaths: count n_crossings: count
+        accepted_inertias: any seconds: number skipped: number n_moves: count n_swaps: count"""
 
     n_sweeps: int  # soft and hard
     n_breaths: int

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy import sparse
@@ -44,6 +44,8 @@ class Scaling:
     >>> scaling.inverse_transform(np.array([[1.0, 5.0]]))
     array([[3., 5.]])
     """
+
+    _state: ClassVar[str] = "offsets: finite[d] units: finite[d]"
 
     offsets: FloatArray
     units: FloatArray

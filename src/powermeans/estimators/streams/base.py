@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import abc
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
@@ -70,6 +71,9 @@ class Step(Generic[Learned]):
 class Waiting(Generic[Learned]):
     """The first chunks of a stream, held back until there are enough points to begin."""
 
+    _state: ClassVar[str] = """chunks: Admitted[1] n_points: count
+        learned: _Counted|_Remembered? n_seen: count"""
+
     chunks: tuple[Admitted, ...] = ()  # without the points that have no weight
     n_points: int = 0
     learned: Learned | None = None  # provisionally, from the first `n_seen` points
@@ -78,6 +82,22 @@ class Waiting(Generic[Learned]):
     def as_one_chunk(self) -> Waiting[Learned]:
         """Join the chunks; the stream goes on with the same bits."""
         return replace(self, chunks=(Admitted.joined(self.chunks),)) if self.chunks else self
+
+    def checked(self, attributes: Mapping[str, Any]) -> Waiting[Learned]:
+        """Return the same with its one chunk admitted as inputs are; raise if it contradicts."""
+        (chunk,), learned = self.chunks, self.learned
+        kind = "_Counted" if "counts_" in attributes else "_Remembered"
+        is_consistent = (
+            chunk.points.shape[0] == self.n_points >= self.n_seen
+            and (learned is None) == ("cluster_centers_" not in attributes)
+            and type(learned).__name__ in ("NoneType", kind)
+            and chunk.points.dtype in (np.float32, np.float64)
+        )
+        if not is_consistent:
+            raise ValueError("its stream contradicts itself")
+        is_sparse = sparse.issparse(chunk.points)
+        points = chunk.points if is_sparse else np.ascontiguousarray(chunk.points)
+        return replace(self, chunks=(admit(points, chunk.weights),))
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +111,8 @@ class _Advance(Generic[Learned]):
 
 class StreamEstimator(CenterEstimator, Generic[Learned]):
     """Base of estimators with `partial_fit`. A subclass defines how to begin and to go on."""
+
+    _state: ClassVar[str] = CenterEstimator._state + "n_steps_: count drift_: Drift "
 
     _why_whole = "A center keeps one running weight, and would need another in each column"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
+from typing import ClassVar
 
 import numpy as np
 
@@ -53,6 +54,9 @@ class Drift:
     >>> stream.drift_.center_shifts
     array([0., 0.])
     """
+
+    _state: ClassVar[str] = """center_shifts: weight[k] rms_shift: weight mean_sq_dist: number
+        running_mean_sq_dist: weight total_weight: weight"""
 
     center_shifts: FloatArray
     rms_shift: float

@@ -48,6 +48,9 @@ _LONGEST_SOFT_SHARE = 0.5
 class _Remembered:
     """The centers, their sums, the weight of all points, and the power of the next batch."""
 
+    _state: ClassVar[str] = """centers: finite[k,d] sums: Sums weight: weight power: number
+        n_steps: count"""
+
     centers: FloatArray
     sums: Sums
     weight: float
@@ -178,6 +181,8 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
     >>> stream.n_steps_
     100
     """
+
+    _state: ClassVar[str] = StreamEstimator._state + "power_: number _stream: _Remembered|Waiting"
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **StreamEstimator._parameter_constraints,

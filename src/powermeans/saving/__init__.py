@@ -1,4 +1,0 @@
-"""Model files: values to JSON and arrays, and back, without code.
-
-It imports estimators and what is below them.
-"""
