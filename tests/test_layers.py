@@ -64,7 +64,7 @@ IMPORTERS = {
     "matplotlib": {"plots"},
     "pandas": set(),
     "pyarrow": {"command_line"},
-    "rich": {"callbacks", "command_line"},
+    "rich": {"command_line"},
     "torch": {"rows"},
     "tqdm": {"callbacks"},
     "triton": {"rows"},

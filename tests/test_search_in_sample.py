@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from powermeans import KMeans, PowerKMeans, SweepState
+from powermeans import KMeans, PowerKMeans
 from powermeans.estimators import power_kmeans
 from powermeans.loop import search
 from powermeans.loop.search import EFFORTS, n_sampled
@@ -175,12 +175,3 @@ def test_a_callback_that_stops_it_leaves_the_best_for_all_points(effort: str) ->
         sq_dist = ((points[:, None] - model.cluster_centers_) ** 2).sum(axis=2)
         assert model.inertia_ == pytest.approx(sq_dist.min(axis=1).sum())
         assert model.n_iter_ <= last
-
-
-@pytest.mark.usefixtures("sampling")
-def test_a_search_in_a_sample_is_about_half_of_the_work() -> None:
-    states: list[SweepState] = []
-    PowerKMeans(15, random_state=0, callback=states.append).fit(mixture())
-    shares = [state.share_done for state in states]
-    assert shares[0] == 0
-    assert 0.3 < shares[-1] <= 0.5

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from powermeans import plots as plots
     from powermeans.bounds.gap import OptimalityGap as OptimalityGap
     from powermeans.callbacks.path_recorder import PathRecorder as PathRecorder
-    from powermeans.callbacks.progress_bar import progress as progress
+    from powermeans.callbacks.progress import progress as progress
     from powermeans.choosing_k.choose import choose_k as choose_k
     from powermeans.choosing_k.result import ChoiceOfK as ChoiceOfK
     from powermeans.errors import IndefiniteKernelWarning as IndefiniteKernelWarning
@@ -122,7 +122,7 @@ _MODULE_OF = {
     "moment_estimates": "powermeans.estimators.mixture.moments",
     "open_data": "powermeans.sources",
     "optimality_gap": "powermeans.estimators.optimality",
-    "progress": "powermeans.callbacks.progress_bar",
+    "progress": "powermeans.callbacks.progress",
     "report": "powermeans.reporting.report",
     "save": "powermeans.saving",
     "show_versions": "powermeans.reporting.versions",

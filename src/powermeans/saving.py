@@ -74,7 +74,7 @@ _VALUES = (schedules.Geometric, schedules.Fixed, schedules.AuthorsSchedule, *div
 _VALUES += (Spent, Scaling, Sums, Drift, Admitted, Waiting)
 _VALUES += (online_kmeans._Counted, mini_batch._Remembered)
 _CLASSES = {kind.__name__: kind for kind in (*ESTIMATORS, StandardScaler, MinMaxScaler, *_VALUES)}
-_LEFT_OUT = {"callback", "placement_", "_few_axes", "_metadata_request"}
+_LEFT_OUT = {"callback", "placement_", "_few_axes", "_metadata_request", "_skl_callbacks"}
 _DTYPES = {"|b1", "|i1", "<i2", "<i4", "<i8", "|u1", "<u2", "<u4", "<u8", "<f2", "<f4", "<f8"}
 # JSON takes up to twelve times its bytes as Python objects, and lists and objects more.
 _LONGEST_HEADER, _MOST_BRACKETS, _LONGEST_ARRAY_HEADER = 2**23, 100_000, 1000
@@ -103,6 +103,10 @@ def save(
         Where to write. The file takes this name once it is complete.
     reading : dict, optional
         Options by which the points were read from a file, for the command ``powermeans predict``.
+
+    See Also
+    --------
+    load : Reads the file.
 
     Examples
     --------
@@ -149,7 +153,21 @@ def load(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     estimator
-        Fitted, with its parameters and attributes. `save` shows an example.
+        Fitted, with its parameters and attributes.
+
+    See Also
+    --------
+    save : Writes such files.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import powermeans
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = os.path.join(folder, "model.npz")
+    ...     powermeans.save(powermeans.KMeans.from_centers([[0.0], [9.0]]), file)
+    ...     powermeans.load(file).predict([[1.0], [8.0]])
+    array([0, 1], dtype=int32)
     """
     with open(path, "rb") as file:
         try:

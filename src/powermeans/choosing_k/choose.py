@@ -195,7 +195,7 @@ class _Listener:
     def on_phase(self, words: str) -> None:
         """Tell what begins."""
         if (told := getattr(self._callback, "phase_begins", None)) is not None:
-            told(words, None)
+            told(words)
 
     def __enter__(self) -> _Listener:
         return self

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from powermeans.callbacks.progress_bar import Together
+from powermeans.callbacks.progress import Together
 from powermeans.command_line import failures
 from powermeans.command_line.data_files import (
     DataFiles,

@@ -19,7 +19,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from powermeans.bounds.gap import OptimalityGap
 from powermeans.callbacks.path_recorder import PathRecorder
-from powermeans.callbacks.progress_bar import FitProgress, Together, progress
+from powermeans.callbacks.progress import FitProgress, Together
 from powermeans.command_line import failures
 from powermeans.command_line.choosing import choice_for, rows_for_k, why_this_k
 from powermeans.command_line.clusters import (
@@ -52,7 +52,14 @@ from powermeans.command_line.parts import (
     watching,
     why_in_parts,
 )
-from powermeans.command_line.screen import Screen, counted, number, seconds, waiting_for
+from powermeans.command_line.screen import (
+    Screen,
+    counted,
+    number,
+    seconds,
+    shown_progress,
+    waiting_for,
+)
 from powermeans.errors import EntryError, printable
 from powermeans.estimators.power_kmeans import PowerKMeans
 from powermeans.reporting.report import report
@@ -132,7 +139,7 @@ def fit(files: DataFiles, wanted: Wanted, limits: Limits, screen: Screen) -> Non
         wanted = _with_k(data, wanted)
         _check_names(wanted)
     if why is None:
-        tell = None if wanted.is_quiet else progress(details=wanted.is_verbose)
+        tell = None if wanted.is_quiet else shown_progress(details=wanted.is_verbose)
         fitted, n_rows = _fitted(data, files, wanted, tell), None
     else:
         fitted, n_rows = _fitted_in_parts(data, files, wanted, limits)
@@ -295,12 +302,12 @@ def _with_proof(fitted: Fitted, data: FitData, wanted: Wanted) -> Fitted:
 
 
 def _proof(model: PowerKMeans, data: FitData, wanted: Wanted, max_seconds: float) -> OptimalityGap:
-    ends, searching = time.monotonic() + max_seconds, "searching for a proof"
-    with contextlib.nullcontext() if wanted.is_quiet else progress() as tell:
+    searching = "searching for a proof"
+    with contextlib.nullcontext() if wanted.is_quiet else shown_progress() as tell:
 
         def show(words: str) -> None:
             if tell is not None:
-                tell.phase_begins(words, lambda: (0.0, max(0.0, ends - time.monotonic())))
+                tell.phase_begins(words)
 
         show(searching)
         return model.optimality_gap(
@@ -313,7 +320,9 @@ def _proof(model: PowerKMeans, data: FitData, wanted: Wanted, max_seconds: float
         )
 
 
-def _fitted(data: FitData, files: DataFiles, wanted: Wanted, tell: FitProgress | None) -> Fitted:
+def _fitted(
+    data: FitData, files: DataFiles, wanted: Wanted, tell: FitProgress | Together | None
+) -> Fitted:
     """Fit; Ctrl-C ends the fit and keeps the centers it has reached."""
     model = PowerKMeans(**wanted.settings)
     recorder = PathRecorder(_MOST_STEPS) if wanted.report else None

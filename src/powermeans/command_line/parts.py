@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from powermeans.callbacks.progress_bar import FitProgress
+from powermeans.callbacks.progress import Together
 from powermeans.command_line import failures
 from powermeans.command_line.data_files import (
     DataFiles,
@@ -20,12 +20,12 @@ from powermeans.command_line.data_files import (
     read_scaled,
     why_scale,
 )
+from powermeans.command_line.screen import shown_progress
 from powermeans.parts.checkpoint import is_checkpoint
 from powermeans.sources import PartedData, open_data
 from powermeans.sources.block import Block
 from powermeans.sources.files import files_at
 from powermeans.system.free_memory import free_memory
-from powermeans.system.timer import PassTimer
 from powermeans.tables import Missing
 from powermeans.tables.formats import FileFormat, Hdf5File, ParquetFile, format_at, format_of
 
@@ -179,13 +179,12 @@ def note_parts(files: DataFiles, why: str) -> None:
         warnings.warn(f"{files.name} is read part by part, since {why}", stacklevel=2)
 
 
-class ProgressInParts(FitProgress):
-    """Show the progress of sweeps and of long passes; the first pass counts the rows if unknown."""
+class ProgressInParts(Together):
+    """Show sweeps, and how many rows of a pass are read; the first pass counts them if unknown."""
 
     def __init__(self, n_rows: int | None = None, *, details: bool = False) -> None:
-        super().__init__(details=details)
+        super().__init__(shown_progress(details=details))
         self.n_rows, self._n_before = n_rows, 0
-        self._timer = PassTimer("rows")
 
     def read(self, n_rows: int) -> None:
         """Show how many rows of a pass are read."""

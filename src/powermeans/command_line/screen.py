@@ -13,20 +13,15 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    Progress,
-    TaskProgressColumn,
-    TextColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table as Grid
 from rich.text import Text
 
-from powermeans.callbacks.progress_bar import FitProgress
+from powermeans.callbacks.progress import FitProgress, Lines
 from powermeans.errors import printable
 
 _WIDTH_OF_PIPES = 100
+_SECONDS_BETWEEN_LINES = 10.0  # in logs and pipes
 # Controls, marks of direction and halves of characters, which JSON keeps as they are.
 _NOT_PRINTABLE = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -76,30 +71,48 @@ class Screen:
             self._console.file.write(_NOT_PRINTABLE.sub(_escaped, text) + "\n")
 
 
+class Bar(FitProgress):
+    """A line of rich on a terminal: the phase, a bar for a pass of known length, and the time."""
+
+    def _open(self) -> None:
+        words = TextColumn("{task.description}", markup=False)
+        columns = (SpinnerColumn(), words, BarColumn(20), TimeElapsedColumn())
+        self._shown = Progress(*columns, console=Console(stderr=True), transient=True)
+        self._task = self._shown.add_task("", total=None)
+        self._shown.start()
+
+    def _show(self, *, is_new: bool) -> None:
+        text = f"{self._phase}, {self.figures()}" if self._last else self._phase
+        room = self._shown.console.width - 36  # beside the spinner, the bar and the time
+        self._shown.update(self._task, description=text[: max(20, room)])
+
+    def pass_goes_on(self, n_done: int, n_in_all: int | None = None) -> None:
+        """Show how far a pass is."""
+        if self._is_open:
+            self._shown.update(self._task, completed=n_done, total=n_in_all)
+
+    def _close(self) -> None:
+        self._shown.stop()
+
+
+def shown_progress(*, details: bool = False) -> FitProgress:
+    """Return what shows a fit: a bar on a terminal, and a line now and then elsewhere."""
+    if sys.stderr.isatty():
+        return Bar(details=details)
+    return Lines(details=details, stream=sys.stderr, seconds=_SECONDS_BETWEEN_LINES, first=1.0)
+
+
 @contextlib.contextmanager
 def waiting_for(
     what: str, *, is_quiet: bool, n_rows: int | None = None
 ) -> Iterator[Callable[[int], object]]:
-    """Show a task, and yield a function that takes the number of rows done.
-
-    On a terminal a bar shows the progress if the number of rows is known; elsewhere a line tells of
-    a task that takes longer than a second.
-    """
+    """Show a task, and yield a function that takes the number of rows done."""
     if is_quiet:
         yield lambda n_done: None
-    elif not sys.stderr.isatty():
-        with FitProgress("plain") as tell:
-            tell.phase_begins(what)
-            yield lambda n_done: tell.pass_goes_on(n_done, n_rows)
-    elif n_rows is None:
-        with Console(stderr=True).status(Text(what)):
-            yield lambda n_done: None
-    else:
-        share = (BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-        words = TextColumn("{task.description}", markup=False)
-        with Progress(words, *share, console=Console(stderr=True), transient=True) as shown:
-            task = shown.add_task(what, total=n_rows)
-            yield lambda n_done: shown.update(task, completed=n_done)
+        return
+    with shown_progress() as tell:
+        tell.phase_begins(what)
+        yield lambda n_done: tell.pass_goes_on(n_done, n_rows)
 
 
 def _escaped(found: re.Match[str]) -> str:

@@ -33,7 +33,8 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from powermeans.bounds.gap import OptimalityGap
-from powermeans.callbacks.progress_bar import FitProgress, Together
+from powermeans.callbacks.progress import Lines, Together, progress
+from powermeans.callbacks.scikit_learn import CallbackSupportMixin, FitTasks, with_callbacks
 from powermeans.errors import warn_caller
 from powermeans.estimators.opening import (
     Columns,
@@ -46,14 +47,12 @@ from powermeans.estimators.opening import (
     lazy_labels,
     open_points,
     opened,
-    who_is_told,
 )
 from powermeans.inputs.centers import check_centers, check_init
 from powermeans.inputs.narrow import as_floats, dtype_of_centers
 from powermeans.inputs.points import check_domain, divide_by_power_of_two, exponent_to_square
 from powermeans.loop.anneal import Callback, Stage, StageEnd, anneal, says_stop
-from powermeans.loop.history import History, SweepRecords, SweepState
-from powermeans.loop.time_left import UNKNOWN, PhaseTold, Range, SecondsLeft
+from powermeans.loop.history import History, PhaseTold, SweepRecords, SweepState
 from powermeans.rows import open_rows
 from powermeans.rows.on_device import like, shares_of, threads_at
 from powermeans.seeds.choose import choose_seeds, n_greedy_candidates, uniform_seeds
@@ -119,6 +118,7 @@ class Documented(BaseEstimator):
 
 
 class CenterEstimator(
+    CallbackSupportMixin,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
     ClusterMixin,
@@ -183,7 +183,7 @@ class CenterEstimator(
             why_not_on_device=f"{name} works only on arrays",
             init=self._parameter("init"),
             random_state=self._parameter("random_state"),
-            tell=who_is_told(self._listener(), self.verbose),
+            tell=getattr(self._listener(), "pass_goes_on", None),
         )
 
     def _parameter(self, name: str, otherwise: Any = None) -> Any:
@@ -251,6 +251,7 @@ class CenterEstimator(
 
     # Fitting.
 
+    @with_callbacks
     def fit(self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Find the centers.
 
@@ -282,10 +283,12 @@ class CenterEstimator(
         self._heard_by = listener = self._listener()
         self._end = time.monotonic() + (self._parameter("max_seconds") or math.inf)
         try:
-            spec, watch, rng = self._spec(), self._watcher(), check_random_state(self.random_state)
+            spec, rng = self._spec(), check_random_state(self.random_state)
+            tasks = FitTasks(self, X=X)
             self._begin_phase("checking the rows")
             with _limited_threads(X, spec), self._open(X, sample_weight) as data:
-                n_found = self._fit_opened(X, data, rng, watch)
+                n_found = self._fit_opened(X, data, rng, self._watcher(tasks))
+            tasks.ended()
         finally:
             for name in ("_candidates", "_end", "_heard_by"):
                 self.__dict__.pop(name, None)
@@ -366,10 +369,10 @@ class CenterEstimator(
             return self._heard_by
         callback = self._parameter("callback")
         if isinstance(callback, str):
-            callback = FitProgress()
+            callback = progress()
         if not (self.verbose and self._tells_phases()):
             return callback
-        lines = FitProgress("lines", details=self.verbose > 1)
+        lines = Lines(details=self.verbose > 1)
         return lines if callback is None else Together(callback, lines)
 
     def _tells_phases(self) -> bool:
@@ -384,16 +387,13 @@ class CenterEstimator(
         if (listener := self._listener()) is None:
             return None
         told: PhaseTold | None = getattr(listener, "phase_begins", None)
-        end = self.__dict__.get("_end", math.inf)
-        if told is None or end == math.inf:
-            return told
-        return lambda words, left: told(words, functools.partial(_until, end, left))
+        return told
 
     def _begin_phase(self, words: str) -> None:
         if (told := self._told_of_phases()) is not None:
-            told(words, None)
+            told(words)
 
-    def _watcher(self) -> Callback:
+    def _watcher(self, tasks: FitTasks) -> Callback:
         """Return what is called after each sweep of one fit; True stops the fit."""
         started, limit = time.monotonic(), self._parameter("max_seconds") or math.inf
         callback, prints_sweeps = self._listener(), self._prints_sweeps()
@@ -401,11 +401,8 @@ class CenterEstimator(
         def watch(state: SweepState) -> object:
             if prints_sweeps:
                 print(f"Iteration {state.sweep - 1}, inertia {state.inertia}.")
-            if limit < math.inf:
-                share = float(np.fmax(state.share_done, (time.monotonic() - started) / limit))
-                state = replace(state, share_done=share)
             answer = None if callback is None else callback(state)
-            return time.monotonic() - started >= limit or answer
+            return tasks.sweep_ended() or time.monotonic() - started >= limit or answer
 
         return watch
 
@@ -889,13 +886,6 @@ def _ending_the_recording(watch: Callback, data: Data) -> Callback:
         return answer
 
     return ended
-
-
-def _until(end: float, seconds_left: SecondsLeft | None) -> Range:
-    """Return the seconds that are left, and no more than there are until the end."""
-    at_most = max(0.0, end - time.monotonic())
-    least, most = UNKNOWN if seconds_left is None else seconds_left()
-    return float(np.fmin(least, at_most)) if least > 0 else 0.0, float(np.fmin(most, at_most))
 
 
 def report_end(run: Run, verbose: Any, advice: str = "raise max_iter or tol") -> None:

@@ -29,7 +29,7 @@ from powermeans.inputs.points import (
 from powermeans.inputs.scales import warn_of_unlike_scales
 from powermeans.loop.anneal import Callback
 from powermeans.parts.checkpoint import Recording
-from powermeans.parts.executors import Executor, MemoryExecutor, PartOpener, ReadingExecutor
+from powermeans.parts.executors import Executor, MemoryExecutor, PartOpener, ReadingExecutor, Tell
 from powermeans.parts.parted_rows import PartedRows
 from powermeans.rows import open_rows
 from powermeans.rows.native import NativeRows
@@ -39,7 +39,6 @@ from powermeans.sources import PartedData, Scaling, open_data
 from powermeans.sources.kinds import Kind, kind_of
 from powermeans.sources.partition import Admission, Partition
 from powermeans.system.host_memory import is_tensor
-from powermeans.system.timer import PassLines, Tell
 from powermeans.types import FloatArray, Points, SparsePoints
 
 MatrixLike = ArrayLike | SparsePoints | PartedData | Iterable[Any] | Callable[[], Iterable[Any]]
@@ -184,12 +183,6 @@ class OpeningSpec:
         """Return what is asked of blocks of points that were opened here; it can be pickled."""
         known = Columns(None if self.known is None else self.known.n_features, None, None)
         return replace(self.for_new(known), estimator=None, init=None, random_state=None)
-
-
-def who_is_told(callback: object, verbose: object) -> Tell | None:
-    """Return who hears how far passes over parts are: a callback that asks, or printed lines."""
-    tell: Tell | None = getattr(callback, "pass_goes_on", None)
-    return PassLines() if tell is None and verbose else tell
 
 
 # What there is to work on.

@@ -64,8 +64,6 @@ _GROWTH_IN_A_SEARCH = 20.0
 _MANY_CENTERS, _LEAST_WORK_NEARBY = 1000, 4e9
 # A sweep over the centers near each point goes on for smaller gains than one over all centers.
 _LEAST_GAIN_NEARBY = 1e-3
-# The share of a fit that a search in a sample takes, roughly; all points descend in the rest.
-_SHARE_OF_SAMPLE = 0.5
 # The relative fall of the cost that ends a descent within limits of size.
 _LEAST_FALL = {"fast": 1e-4, "balanced": 1e-5, "thorough": 1e-6}
 
@@ -180,14 +178,13 @@ class PowerKMeans(CenterEstimator):
         time, those of a Dask collection by the worker that holds them.
     callback : callable or "progress", optional
         Called after each sweep with a `powermeans.SweepState`; returning True ends the fit. A
-        search shows its descents one after another, some with more than `n_clusters` centers. A
-        method `phase_begins`, if there is one, is called at the beginning of each phase with its
-        name in plain words and a function that returns between how many seconds the rest takes,
-        NaN if unknown, or None; a method `fit_ended` once at the end, also after an error.
-        "progress" is `powermeans.progress()`.
+        search shows its descents one after another, some with more than `n_clusters` centers. If
+        it has a method `phase_begins`, that is called with the name of each phase, and a method
+        `fit_ended` once at the end, also after an error. "progress" is `powermeans.progress()`.
+        Scikit-learn's own callbacks are set by ``set_callbacks``, from its version 1.9 on.
     verbose : int, default=0
-        With 1 the fit prints a line for each phase and one every ten seconds, with 2 also powers,
-        inertias and a line for each sweep.
+        With 1 the fit prints at most one line a second, with the phase and the inertia; with 2 also
+        a line for each sweep.
     copy_x : bool, default=True
         Accepted for compatibility with scikit-learn; X is never changed.
 
@@ -633,7 +630,6 @@ class PowerKMeans(CenterEstimator):
             n_learned = _MOST_COVARIANCES if self._searches() else 1
             most_learned = n_learned if self.polish else 0
             return run_with_covariance(start, self._run_in_space, most_learned, self._seconds_left)
-        start.history.n_runs = 1 if self._starts_from_given_centers() else self._wanted_runs()
         ends = self._run_in_space(start)
         return self._run_within_limits(start, ends) if self._wishes_sizes() else ends
 
@@ -745,9 +741,6 @@ class PowerKMeans(CenterEstimator):
         # They would leave the wished sizes, and take longest where there are many centers.
         if has_many or self._wishes_sizes():
             return [StageEnd(best, -math.inf, "the search ended")]
-        if isinstance(last_stage.stop, CentersSettled):
-            planned = start.history.planned
-            planned.time_left.begin_last(last_stage.stop.tolerance, last_stage.max_iter)
         start.history.begin_phase("final sweeps")
         ends = start.anneal(best, [last_stage])
         start.history.keep(ends[-1].centers)
@@ -775,10 +768,6 @@ class PowerKMeans(CenterEstimator):
         self, start: Start, whole: Search, first_stages: list[Stage]
     ) -> list[FloatArray]:
         """Search in a sample, let all points choose among what it found, and return that."""
-        start.history.share_of_search = _SHARE_OF_SAMPLE
-        n_times = whole.rows.n_places / start.data.rows.n_places
-        n_compared = sum(effort.n_starts for effort in self._efforts())
-        start.history.planned.time_left.expect_all_rows(n_times, n_compared)
         search = self._search(start)
         left = search.explore(start.seeds, first_stages, *self._efforts())
         if search.was_stopped:  # with one solution, which comparing on all points could only delay

@@ -127,7 +127,6 @@ def _swept(
         n_relocated=sweep.n_relocated,
         n_separated=sweep.n_separated,
         skipped=sums.n_skipped / (rows.n_points * len(sweep.centers)),
-        share_done=history.share_done,
     )
 
 

@@ -4,91 +4,17 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from powermeans.loop.time_left import PhaseTold, Range, TimeLeft
 from powermeans.rows.protocol import Placement
 from powermeans.types import FloatArray
 
-# The costs of the parts of a search, in breaths by Lloyd's rule. A level is all breaths that move
-# the same number of centers. It costs more than one breath, since a breath that gains is repeated.
-_DESCENT = 1.5
-_LEVEL = 2.0
-_ANNEALED_LEVEL = 6.0
-_CROSSING = 2.0
-
-
-class PlannedWork:
-    """Estimate how much of a search is done: its starts, solutions annealed again, crossings.
-
-    >>> from powermeans.loop.history import PlannedWork
-    >>> work = PlannedWork()
-    >>> work.share_done()
-    nan
-    >>> work.begin_start(n_moved=1, starts=1)
-    >>> work.share_done()
-    0.0
-    >>> work.begin_start(n_moved=1)
-    >>> work.share_done()
-    0.5
-    """
-
-    def __init__(self) -> None:
-        self._n_levels = self._n_levels_left = 0
-        self._done = self._part = self._left = 0.0
-        self.time_left = TimeLeft()
-
-    def begin_start(
-        self, n_moved: int, starts: int = 0, annealed: int = 0, crossings: int = 0
-    ) -> None:
-        """Begin a start whose first breath moves `n_moved` centers, before the other parts."""
-        self._n_levels = n_levels(n_moved)
-        self._begin("start", self._of_start(), starts, annealed, crossings)
-
-    def begin_annealed(self, annealed: int = 0, crossings: int = 0) -> None:
-        """Begin to anneal a solution again, before the other parts."""
-        self._begin("annealed", self._of_annealed(), 0, annealed, crossings)
-
-    def begin_crossing(self, crossings: int = 0) -> None:
-        """Begin a crossing, before the others if none gains."""
-        self._begin("crossing", _CROSSING, 0, 0, crossings)
-
-    def breathe(self, n_moved: int) -> None:
-        """Begin the level of breaths that move `n_moved` centers."""
-        self._n_levels_left = n_levels(n_moved)
-        self.time_left.reach(1 - self._n_levels_left / max(1, self._n_levels))
-
-    def share_done(self) -> float:
-        """Return the share of the planned work that is done; NaN without a plan."""
-        planned = self._done + self._part + self._left
-        if not planned:
-            return math.nan
-        of_part = 1 - self._n_levels_left / max(1, self._n_levels)
-        return (self._done + of_part * self._part) / planned
-
-    def _begin(self, kind: str, part: float, starts: int, annealed: int, crossings: int) -> None:
-        ahead = {"start": starts, "annealed": annealed, "crossing": crossings}
-        self.time_left.begin(kind, ahead)
-        self._done, self._part = self._done + self._part, part
-        self._left = (
-            starts * self._of_start() + annealed * self._of_annealed() + crossings * _CROSSING
-        )
-        # At least one, so that the share of this part is zero until it breathes.
-        self._n_levels_left = max(1, self._n_levels)
-
-    def _of_start(self) -> float:
-        return _DESCENT + _LEVEL * self._n_levels
-
-    def _of_annealed(self) -> float:
-        return _ANNEALED_LEVEL * self._n_levels
-
-
-def n_levels(n_moved: int) -> int:
-    """Count the breaths of a search that never gains: each moves two thirds as many centers."""
-    return 0 if n_moved == 0 else 1 + n_levels(2 * n_moved // 3)
+PhaseTold = Callable[[str], object]
+"""Is called when a phase of a fit begins, with its name in plain words."""
 
 
 class SweepRecord(NamedTuple):
@@ -149,10 +75,6 @@ class SweepState:
         Coincident centers that were moved apart before this sweep.
     skipped : float
         The share of the distances between points and centers that the sweep did not compute.
-    share_done : float
-        About what share of the work of the fit is done, by the plan of a search or by
-        `max_seconds`; NaN without either. It falls when a search finds something better, since
-        that makes it longer.
 
     See Also
     --------
@@ -182,7 +104,6 @@ class SweepState:
     n_relocated: int = 0
     n_separated: int = 0
     skipped: float = 0.0
-    share_done: float = math.nan
 
     def record(self) -> SweepRecord:
         """Return the figures without the centers."""
@@ -224,9 +145,6 @@ class History:
     def __init__(self, run: int = 0, tell: PhaseTold | None = None) -> None:
         self.run = run  # of the `n_init` runs, from zero
         self._tell = tell
-        self.n_runs = math.nan  # unknown
-        self.planned = PlannedWork()
-        self.share_of_search = 1.0  # of all work
         self.records: list[SweepRecord] = []
         self.last: SweepState | None = None
         self.n_relocated = self.n_separated = self.n_breaths = self.n_crossings = 0
@@ -238,14 +156,13 @@ class History:
         self._started = time.perf_counter()
 
     def begin_phase(self, words: str) -> None:
-        """Tell who listens that a phase begins, and how long the rest takes."""
+        """Tell who listens that a phase begins."""
         if self._tell is not None:
-            self._tell(words, self.seconds_left)
+            self._tell(words)
 
     def append(self, state: SweepState) -> None:
         """Add one complete sweep."""
         self.records.append(state.record())
-        self.planned.time_left.sweep(state.seconds, state.center_shift)
         self.n_relocated += state.n_relocated
         self.n_separated += state.n_separated
         # Sweeps of a breath have more centers than others, so shares are weighted by them.
@@ -271,18 +188,6 @@ class History:
         if accepted or self.last is None:
             return min(accepted, default=math.inf)
         return self.last.inertia
-
-    @property
-    def share_done(self) -> float:
-        """A rough share of the work of the fit that is done; NaN if unknown."""
-        return (self.run + self.share_of_search * self.planned.share_done()) / self.n_runs
-
-    def seconds_left(self) -> Range:
-        """Return between how many seconds the rest of all runs takes; NaN if unknown."""
-        least, most = self.planned.time_left.seconds()
-        n_runs_left = self.n_runs - self.run - 1
-        so_far = time.perf_counter() - self._started
-        return least + n_runs_left * (so_far + least), most + n_runs_left * (so_far + most)
 
     def spent(self) -> Spent:
         """Return the work so far."""

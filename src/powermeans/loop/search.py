@@ -250,23 +250,11 @@ class Search:
         for number, effort in enumerate(efforts):
             if number > 0:
                 self._settle()
-            self._expect(efforts[number:])
             population = self._go_on(population, seeds, first_stages, effort)
             self._polish(effort.n_polishing)
             assert self.best is not None, "there was a start"
             left.append(different([self.best, *population]))
         return left
-
-    def _expect(self, efforts: Sequence[Effort]) -> None:
-        """Plan the parts of all efforts after the first of these, and the last sweeps."""
-        further = {
-            "start": sum(effort.n_starts for effort in efforts[1:]),
-            "annealed": 0 if self.swaps else sum(effort.n_annealed for effort in efforts[1:]),
-            "crossing": sum(effort.n_crossings for effort in efforts[1:]),
-            "polishing": len(efforts) if self.swaps else 0,
-        }
-        most_last = self.max_iter * min(1.0, math.sqrt(efforts[-1].least_gain / _COARSE_GAIN))
-        self.history.planned.time_left.expect(further, most_last)
 
     def _go_on(
         self,
@@ -285,7 +273,8 @@ class Search:
             if self._agree(population, effort):
                 break
             centers = seeds()
-            self._plan_start(len(centers), population, effort)
+            n_expected = max(effort.n_starts, number + 1)
+            self.history.begin_phase(f"improving, start {number + 1} of {n_expected}")
             start = self.descend(centers, first_stages if number == 0 else ())
             population.append(self.improve(start, effort))
         starts = population
@@ -307,7 +296,6 @@ class Search:
 
         After several efforts breathe too. More effort ends no higher.
         """
-        self.history.planned.time_left.begin_comparing()
         self.history.begin_phase("comparing solutions on all rows")
         try:
             for centers in found:
@@ -348,9 +336,7 @@ class Search:
 
     def _anneal_again(self, population: list[Solution], effort: Effort) -> None:
         n_annealed = min(effort.n_annealed, len(population))
-        n_crossings = effort.n_crossings if len(population) > 1 else 0
         for i in range(n_annealed):
-            self.history.planned.begin_annealed(n_annealed - i - 1, n_crossings)
             self.history.begin_phase(f"improving solution {i + 1} of {n_annealed} again")
             population[i] = self.breathe(population[i], annealed=True)
 
@@ -360,7 +346,6 @@ class Search:
             return self.breathe(solution, annealed=False)
         self.begin(solution)
         swapped = self._swapped(solution, effort.n_swaps, effort)
-        self.history.planned.breathe(0)
         if swapped is not solution:
             self._accept(swapped)
         return swapped
@@ -383,7 +368,6 @@ class Search:
         assert self.best is not None, "there was a start"
         if not self.swaps:
             return
-        self.history.planned.time_left.begin("polishing")
         self.history.begin_phase("moving single rows")
         moved = self.rows.move_points(self.best.centers, n_passes)
         self.history.n_moves += moved.n_moves
@@ -432,7 +416,6 @@ class Search:
         self.begin(solution)
         n_moved = self._most_moved(len(solution.centers))
         while n_moved > 0 and solution.inertia > self.perfect:
-            self.history.planned.breathe(n_moved)
             breathed = self._breath(solution, n_moved, annealed)
             if breathed is not solution:
                 self._accept(breathed)
@@ -456,7 +439,6 @@ class Search:
         n_in_vain = 0
         self.history.begin_phase("crossing solutions")
         while n_in_vain < n_fruitless and population[0].inertia > self.perfect:
-            self.history.planned.begin_crossing(n_fruitless - n_in_vain - 1)
             child = self._child(population, effort)
             n_in_vain = 0 if child.betters(population[0], by=effort.least_gain) else n_in_vain + 1
             if child.betters(population[0]):
@@ -464,18 +446,6 @@ class Search:
             if child.betters(population[-1]) and _is_new(child, population):
                 population[-1] = child
                 population.sort(key=attrgetter("inertia"))
-
-    def _plan_start(self, n_centers: int, population: Sequence[Solution], effort: Effort) -> None:
-        """Plan the next start and the work after it, which is little if all starts agree."""
-        n_left = max(0, effort.n_starts - len(population) - 1)
-        agree = len(population) > 1 and len(different(population)) == 1
-        n_annealed = min(effort.n_annealed, 1 if agree else effort.n_starts)
-        n_annealed = 0 if self.swaps else n_annealed
-        n_crossings = 0 if agree else effort.n_crossings
-        n_moved = self._most_moved(n_centers)
-        self.history.planned.begin_start(n_moved, n_left, n_annealed, n_crossings)
-        number = len(population) + 1
-        self.history.begin_phase(f"improving, start {number} of about {number + n_left}")
 
     def _most_moved(self, n_centers: int) -> int:
         return min(max(self.depth, n_centers // _CENTERS_FOR_EACH_MOVED), n_centers // 2)

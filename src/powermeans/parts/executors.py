@@ -19,7 +19,6 @@ from powermeans.rows.protocol import PartRows
 from powermeans.sources.partition import Part, Partition
 from powermeans.sums import added
 from powermeans.system.fingerprint import NoFingerprintError, fingerprint
-from powermeans.system.timer import Tell
 from powermeans.types import FloatArray, Points, SparsePoints
 
 Result = TypeVar("Result")
@@ -30,6 +29,10 @@ Call = Callable[[PartRows, int], Result]
 
 # For smaller parts, what is remembered would take more than a hundredth of their memory.
 _FEWEST_ROWS_REMEMBERED = 1024
+
+
+Tell = Callable[[int, int | None], object]
+"""Is called with the number of parts done in a pass, and the number of all if known."""
 
 
 @dataclass(frozen=True, slots=True)
