@@ -394,7 +394,7 @@ def test_the_callback_hears_in_words_how_many_numbers_of_clusters_were_tried() -
         def __call__(self, state: SweepState) -> None:
             told.append(str(state.sweep))
 
-        def phase_begins(self, words: str, seconds_left: object = None) -> None:
+        def phase_begins(self, words: str) -> None:
             told.append(words)
 
         def fit_ended(self) -> None:
@@ -472,7 +472,7 @@ def test_a_k_that_took_all_the_time_was_tried() -> None:
         def __call__(self, state: SweepState) -> bool:
             return told[-1].startswith("2 of")
 
-        def phase_begins(self, words: str, seconds_left: object = None) -> None:
+        def phase_begins(self, words: str) -> None:
             told.append(words)
 
     choice = choose_k(blobs(4), range(2, 9), callback=Listener(), random_state=0)
