@@ -40,7 +40,14 @@ def run_page(page: Path) -> int:
 def module_names() -> list[str]:
     """Each module of the package that is written in Python."""
     found = pkgutil.walk_packages(powermeans.__path__, prefix="powermeans.")
-    return ["powermeans", *(module.name for module in found if "._native" not in module.name)]
+    return [
+        "powermeans",
+        *(
+            module.name
+            for module in found
+            if not {"_native", "__main__"} & set(module.name.split("."))
+        ),
+    ]
 
 
 @pytest.fixture(autouse=True)

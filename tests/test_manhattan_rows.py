@@ -20,7 +20,7 @@ from powermeans.loop.stopping import CentersSettled
 from powermeans.loop.updates import RelocateEmpty, Sweep
 from powermeans.rows import manhattan as module
 from powermeans.rows.manhattan import ManhattanRows
-from powermeans.rules import EvenHarmonic, Gaussian, Hard, Harmonic, Power, Rule
+from powermeans.rules import Gaussian, Hard, Harmonic, Power, Rule
 from powermeans.schedules import Fixed, Geometric
 from powermeans.seeds.choose import choose_seeds, uniform_seeds
 
@@ -435,9 +435,3 @@ def test_centers_of_normal_points_come_together_above_the_critical_power(n_featu
 
     assert growth(1 - 0.7 * (1 - critical)) < 1
     assert growth(1 - 1.3 * (1 - critical)) > 1
-
-
-def test_rules_without_an_objective_of_their_own_are_swept_too() -> None:
-    points = blobs()
-    sums = ManhattanRows(points).sweep(points[:3], EvenHarmonic(3.0))
-    assert np.isfinite(sums.centers(fallback=points[:3])).all()

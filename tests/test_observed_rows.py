@@ -130,24 +130,6 @@ def test_fuzzy_clustering_is_that_by_the_formulas():
     np.testing.assert_allclose(model.memberships(points), shares, atol=1e-5)
 
 
-@pytest.mark.parametrize("hybrid", [("hard", "varying"), ("soft", "even")])
-def test_hybrids_take_means_over_what_was_observed(hybrid):
-    points = with_gaps(blobs(120, 4, seed=8)[0], 0.2)
-    start = np.nan_to_num(points[:3]) + 0.1
-    model = KHarmonicMeans(
-        3, membership=hybrid[0], weighing=hybrid[1], init=start, missing="observed", max_iter=1
-    )
-    with pytest.warns(ConvergenceWarning):
-        model.fit(points)
-    y = observed_distances(points, start)
-    shares = y**-2 / (y**-2).sum(axis=1, keepdims=True)
-    hard = np.eye(3)[y.argmin(axis=1)]
-    varying = (y**-2).sum(axis=1) / (y**-1).sum(axis=1) ** 2
-    weights = hard * varying[:, None] if hybrid[0] == "hard" else shares
-    means = (weights.T @ np.nan_to_num(points)) / (weights.T @ ~np.isnan(points))
-    np.testing.assert_allclose(model.cluster_centers_, means, rtol=1e-8)
-
-
 def test_the_objective_falls_and_nothing_is_imputed():
     points = with_gaps(blobs(200, 6, seed=2)[0], 0.4)
     before = points.copy()

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from powermeans.power_mean import (
-    KOLMOGOROV_MEANS,
     hessian_of_k_means,
     log_power_mean,
     memberships,
@@ -382,35 +381,6 @@ def test_hessian_is_the_published_quadratic_form(sq_dist, power, seed):
 def test_a_hessian_needs_positive_finite_distances(wrong):
     with pytest.raises(ValueError, match="a distance that is zero, negative or not finite"):
         power_mean_hessian(np.array([wrong, 1.0]), -1.0)
-
-
-@pytest.mark.parametrize(
-    ("name", "power"),
-    [("arithmetic", 1.0), ("geometric", 0.0), ("harmonic", -1.0), ("quadratic", 2.0)],
-)
-def test_kolmogorov_means_of_powers_are_the_power_means(name, power):
-    values = np.random.default_rng(6).uniform(0.5, 4, size=(3, 5))
-    mean = KOLMOGOROV_MEANS[name]
-    np.testing.assert_allclose(mean(values), power_mean(values, power), rtol=1e-14)
-    np.testing.assert_allclose(mean.gradient(values), power_mean_gradient(values, power), 1e-13)
-
-
-@pytest.mark.parametrize("name", sorted(KOLMOGOROV_MEANS))
-def test_a_kolmogorov_mean_lies_between_its_values_and_its_gradient_is_the_slope(name):
-    values, mean = np.array([0.7, 1.1, 2.9]), KOLMOGOROV_MEANS[name]
-    assert values.min() < mean(values) < values.max()
-    assert mean(np.full(4, 1.3)) == pytest.approx(1.3)
-    steps = 1e-6 * np.eye(3)
-    slopes = [(mean(values + step) - mean(values - step)) / 2e-6 for step in steps]
-    np.testing.assert_allclose(mean.gradient(values), slopes, rtol=1e-8)
-
-
-def test_the_exponential_mean_takes_values_whose_exponentials_vanish_or_overflow():
-    values, mean = np.array([[800.0, 802.0], [-802.0, -800.0]]), KOLMOGOROV_MEANS["exponential"]
-    from_least = math.log(2) - math.log1p(math.exp(-2))
-    np.testing.assert_allclose(mean(values), values[:, 0] + from_least, rtol=1e-15)
-    slopes = np.array([1.0, math.exp(-2)]) / (1 + math.exp(-2))
-    np.testing.assert_allclose(mean.gradient(values), [slopes, slopes], rtol=1e-14)
 
 
 def test_the_hessian_of_k_means_is_twice_the_weight_of_each_cluster():

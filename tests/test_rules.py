@@ -11,10 +11,8 @@ from hypothesis import strategies as st
 from kinds_of_rows import KINDS
 
 from powermeans.rules import (
-    EvenHarmonic,
     Gaussian,
     Hard,
-    HardHarmonic,
     Harmonic,
     Power,
     Rule,
@@ -28,8 +26,6 @@ RULES: list[Rule] = [
     Harmonic(),
     Harmonic(1.0),
     Harmonic(3.5),
-    HardHarmonic(3.0),
-    EvenHarmonic(3.0),
     Gaussian(0.7),
     Gaussian(0.7, (0.1, 0.2, 0.3, 0.4)),
 ]
@@ -73,20 +69,6 @@ def test_k_harmonic_means_is_the_power_minus_one():
     harmonic, power = Harmonic(2.0), Power(-1.0)
     np.testing.assert_allclose(harmonic.weigh(sq_dist)[0], power.weigh(sq_dist)[0], rtol=1e-12)
     np.testing.assert_allclose(harmonic.objective(sq_dist), power.objective(sq_dist), rtol=1e-12)
-
-
-def test_hybrids_take_one_function_from_each_parent():
-    sq_dist = some_distances()
-    np.testing.assert_array_equal(
-        HardHarmonic(3.0).memberships(sq_dist), Hard().memberships(sq_dist)
-    )
-    np.testing.assert_array_equal(
-        HardHarmonic(3.0).weighing(sq_dist), Harmonic(3.0).weighing(sq_dist)
-    )
-    np.testing.assert_array_equal(
-        EvenHarmonic(3.0).memberships(sq_dist), Harmonic(3.0).memberships(sq_dist)
-    )
-    np.testing.assert_array_equal(EvenHarmonic(3.0).weighing(sq_dist), np.ones(len(sq_dist)))
 
 
 def test_gaussian_is_the_posterior_and_ends_at_the_nearest_and_at_the_mean():
@@ -160,10 +142,9 @@ def test_a_power_or_a_rule_is_a_rule():
 
 
 @pytest.mark.parametrize("p", [0.0, -2.0, math.nan, math.inf, 0.01])
-@pytest.mark.parametrize("kind", [Harmonic, HardHarmonic, EvenHarmonic])
-def test_a_bad_p_is_refused(kind, p):
+def test_a_bad_p_is_refused(p):
     with pytest.raises(ValueError, match=r"p=.* must be finite and at least"):
-        kind(p)
+        Harmonic(p)
 
 
 @pytest.mark.parametrize("variance", [0.0, -1.0, math.nan, math.inf])

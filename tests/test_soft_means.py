@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
 from scipy import sparse
@@ -11,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from powermeans import FuzzyCMeans, KHarmonicMeans, PowerKMeans
 from powermeans.power_mean import power_mean
-from powermeans.rules import EvenHarmonic, Gaussian, Hard
+from powermeans.rules import Gaussian, Hard, Harmonic
 
 
 def blobs(seed: int = 0, n: int = 300, n_features: int = 2) -> np.ndarray:
@@ -70,49 +68,13 @@ def test_k_harmonic_means_is_zhangs_algorithm(p):
     np.testing.assert_allclose(model.cluster_centers_, centers, rtol=1e-6)
 
 
-@pytest.mark.parametrize("p", [1.5, 2.0, 3.5])
-@pytest.mark.parametrize(
-    ("membership", "weighing"), [("hard", "varying"), ("soft", "even"), ("hard", "even")]
-)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_hybrids_take_memberships_from_one_and_weights_from_the_other(
-    p, membership, weighing, dtype
-):
-    points = blobs().astype(dtype)
-    weights = np.arange(1.0, len(points) + 1)
-    centers = start = points[:4].astype(float) + 0.05
-    for sweep in range(8):
-        d = np.sqrt(squared_distances(points.astype(float), centers))
-        at = 2.0 if sweep == 0 and p < 2 and weighing == "varying" else p
-        soft = d ** (-at - 2) / (d ** (-at - 2)).sum(axis=1, keepdims=True)
-        hard = (d == d.min(axis=1, keepdims=True)).astype(float)
-        u = soft if membership == "soft" or at != p else hard
-        w = (d ** (-at - 2)).sum(axis=1) / (d**-at).sum(axis=1) ** 2
-        w = w if weighing == "varying" else np.ones(len(points))
-        of_each = u * (w * weights)[:, None]
-        centers = of_each.T @ points / of_each.sum(axis=0)[:, None]
-    settings = {"p": p, "membership": membership, "weighing": weighing}
-    model = KHarmonicMeans(4, **settings, init=start, max_iter=8, tol=0.0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        model.fit(points, sample_weight=weights)
-    np.testing.assert_allclose(
-        model.cluster_centers_, centers, rtol=1e-9 if dtype == np.float64 else 1e-4
-    )
-    shares = model.memberships(points)
-    np.testing.assert_allclose(shares.sum(axis=1), 1.0)
-    assert (shares.max(axis=1) == 1).all() == (membership == "hard")
-
-
 def test_a_schedule_may_hold_rules():
     points = blobs()
     start = points[:4] + 0.05
-    rules = [EvenHarmonic(3.5)] * 7
+    rules = [Harmonic(2.0)] * 7
     scheduled = PowerKMeans(4, init=start, schedule=rules, polish=False, tol=0.0).fit(points)
     with pytest.warns(ConvergenceWarning):
-        model = KHarmonicMeans(4, p=3.5, weighing="even", init=start, max_iter=7, tol=0.0).fit(
-            points
-        )
+        model = KHarmonicMeans(4, init=start, max_iter=7, tol=0.0).fit(points)
     np.testing.assert_array_equal(scheduled.cluster_centers_, model.cluster_centers_)
     mixed = PowerKMeans(4, init=start, schedule=[*rules, Gaussian(0.3), -9.0, Hard()])
     assert mixed.fit(points).inertia_ <= scheduled.inertia_

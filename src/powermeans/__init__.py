@@ -2,19 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import sys
-
-# Until its `main` listens, Ctrl-C ends the command at once: Python would show what it imported.
-# `sys.argv` begins with the script or the module, whose name is that far from the end of what was
-# typed, but not in worker processes.
-if (
-    "".join(sys.orig_argv[-len(sys.argv) :][:1]).replace("\\", "/").rpartition("/")[2]
-    in ("powermeans", "powermeans.exe")
-    and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-):
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
 import importlib
 import importlib.util
 from typing import TYPE_CHECKING, Any

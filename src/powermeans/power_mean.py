@@ -13,11 +13,8 @@ double where the distances come so.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import logsumexp, softmax
 
 from powermeans.divergences import squared_euclidean
 from powermeans.types import FloatArray, Points, SparsePoints
@@ -380,96 +377,6 @@ def hessian_of_k_means(
         weights = None if sample_weight is None else sample_weight[rows]
         counts += np.bincount(nearest, weights, minlength=len(centers))
     return 2 * counts
-
-
-@dataclass(frozen=True, slots=True)
-class KolmogorovMean:
-    """A quasi-arithmetic mean, M_g(y) = g^-1 of the mean of the g(y_j), along the last axis.
-
-    g is continuous and strictly monotone. `KOLMOGOROV_MEANS` has those with names; the power mean
-    of power s is that of g(y) = y^s, which `power_mean` computes without overflow.
-
-    Attributes
-    ----------
-    g, inverse, derivative : callable
-        Of arrays, entry by entry. The derivative is for `gradient` only.
-
-    See Also
-    --------
-    power_mean : The means of the powers.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from powermeans.power_mean import KOLMOGOROV_MEANS, KolmogorovMean
-    >>> KOLMOGOROV_MEANS["harmonic"](np.array([1.0, 3.0]))
-    np.float64(1.5)
-    >>> cubic = KolmogorovMean(lambda y: y**3, np.cbrt, lambda y: 3 * y**2)
-    >>> float(cubic(np.array([1.0, 3.0])).round(6))
-    2.410142
-    """
-
-    g: Callable[[FloatArray], FloatArray]
-    inverse: Callable[[FloatArray], FloatArray]
-    derivative: Callable[[FloatArray], FloatArray]
-
-    def __call__(self, values: FloatArray) -> FloatArray:
-        """Return the mean along the last axis.
-
-        Parameters
-        ----------
-        values : (..., k)
-
-        Returns
-        -------
-        (...)
-        """
-        mean: FloatArray = self.inverse(np.mean(self.g(_as_real(values)), axis=-1))
-        return mean
-
-    def gradient(self, values: FloatArray) -> FloatArray:
-        """Return the slopes g'(y_j) / (k g'(M)).
-
-        Parameters
-        ----------
-        values : (..., k)
-
-        Returns
-        -------
-        (..., k)
-        """
-        values = _as_real(values)
-        mean = self(values)[..., None]
-        slopes: FloatArray = self.derivative(values) / (values.shape[-1] * self.derivative(mean))
-        return slopes
-
-
-class _ExponentialMean(KolmogorovMean):
-    """Minus log-mean-exp, near the least value where values are far apart, even where g is zero."""
-
-    __slots__ = ()
-
-    def __call__(self, values: FloatArray) -> FloatArray:
-        """Return the mean along the last axis."""
-        values = _as_real(values)
-        mean: FloatArray = math.log(values.shape[-1]) - logsumexp(-values, axis=-1)
-        return mean
-
-    def gradient(self, values: FloatArray) -> FloatArray:
-        """Return the shares of exp(-y_j) in their sum."""
-        slopes: FloatArray = softmax(-_as_real(values), axis=-1)
-        return slopes
-
-
-KOLMOGOROV_MEANS: dict[str, KolmogorovMean] = {
-    "arithmetic": KolmogorovMean(np.positive, np.positive, np.ones_like),
-    "geometric": KolmogorovMean(np.log, np.exp, np.reciprocal),
-    "harmonic": KolmogorovMean(np.reciprocal, np.reciprocal, lambda y: -1 / np.square(y)),
-    "quadratic": KolmogorovMean(np.square, np.sqrt, lambda y: 2 * y),
-    "exponential": _ExponentialMean(
-        lambda y: np.exp(-y), lambda m: -np.log(m), lambda y: -np.exp(-y)
-    ),
-}
 
 
 def _reference_and_log_ratio(sq_dist: FloatArray, power: float) -> tuple[FloatArray, FloatArray]:

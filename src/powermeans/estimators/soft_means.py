@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 
 from powermeans.estimators.base import CenterEstimator, Run, Start
 from powermeans.estimators.opening import Data, MatrixLike, OpeningSpec
@@ -19,7 +19,7 @@ from powermeans.loop.anneal import Stage, StageEnd
 from powermeans.loop.spread import spread, spread_of_features
 from powermeans.loop.stopping import CentersSettled
 from powermeans.loop.updates import SeparateCoincident
-from powermeans.rules import EvenHarmonic, Hard, HardHarmonic, Harmonic, Power, Rule
+from powermeans.rules import Harmonic, Power, Rule
 from powermeans.types import FloatArray
 
 # At a higher p, most weights may be too small for float64.
@@ -45,11 +45,8 @@ class SoftMeans(CenterEstimator):
 
         The result has the shape (n_samples, n_clusters), and each row adds up to one.
         """
-        rule = self._rule_of_memberships()
+        rule = self._rule()
         return self._shares(X, rule.memberships, rule.power - 1)
-
-    def _rule_of_memberships(self) -> Rule:
-        return self._rule()
 
     def _spec(self) -> OpeningSpec:
         return replace(super()._spec(), why_not_in_parts=None, why_not_on_device=None)
@@ -92,22 +89,14 @@ class KHarmonicMeans(SoftMeans):
         Number of centers.
     p : float, default=2
         Power of the distances, at least 0.04 and at most 50.
-    membership : {"soft", "hard"}, default="soft"
-        Whether a point belongs to all centers, or to its nearest one as in k-means.
-    weighing : {"varying", "even"}, default="varying"
-        Whether points far from all centers count more, or all the same as in k-means. Hard
-        memberships with a varying weighing are hybrid 1 of Hamerly and Elkan (2002), and soft
-        memberships with an even one their hybrid 2. Sweeps of these two lower no objective. Hard
-        and even is Lloyd's algorithm.
     init, n_init, max_iter, tol, missing, random_state, n_threads, verbose, copy_x
         As in `PowerKMeans`.
 
     Attributes
     ----------
     objective_ : float
-        Weighted sum of the harmonic means before the last sweep; of the least squared distances
-        unless memberships are soft and weights vary. It is infinite if ``d ** p`` leaves the range
-        of float64; the centers are right even then.
+        Weighted sum of the harmonic means before the last sweep. It is infinite if ``d ** p``
+        leaves the range of float64; the centers are right even then.
     cluster_centers_, labels_, inertia_, n_iter_, history_, n_features_in_, feature_names_in_
         As in `PowerKMeans`.
 
@@ -121,8 +110,6 @@ class KHarmonicMeans(SoftMeans):
     B. Zhang, M. Hsu, U. Dayal: K-Harmonic Means, a data clustering algorithm. HP Labs, 1999.
     B. Zhang: Generalized K-Harmonic Means, dynamic weighting of data in unsupervised learning.
     SIAM International Conference on Data Mining, 2001.
-    G. Hamerly, C. Elkan: Alternatives to the k-means algorithm that find better clusterings. CIKM,
-    2002.
 
     Examples
     --------
@@ -141,8 +128,6 @@ class KHarmonicMeans(SoftMeans):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **SoftMeans._parameter_constraints,
         "p": [Interval(Real, -2 * Power.highest, _HIGHEST_P, closed="both")],
-        "membership": [StrOptions({"soft", "hard"})],
-        "weighing": [StrOptions({"varying", "even"})],
     }
 
     def __init__(
@@ -150,8 +135,6 @@ class KHarmonicMeans(SoftMeans):
         n_clusters: int = 8,
         *,
         p: float = 2.0,
-        membership: Literal["soft", "hard"] = "soft",
-        weighing: Literal["varying", "even"] = "varying",
         init: str | ArrayLike | Callable[..., ArrayLike] = "k-means++",
         n_init: int = 1,
         max_iter: int = 300,
@@ -164,8 +147,6 @@ class KHarmonicMeans(SoftMeans):
     ) -> None:
         self.n_clusters = n_clusters
         self.p = p
-        self.membership = membership
-        self.weighing = weighing
         self.init = init
         self.n_init = n_init
         self.max_iter = max_iter
@@ -177,28 +158,13 @@ class KHarmonicMeans(SoftMeans):
         self.copy_x = copy_x
 
     def _rule(self) -> Rule:
-        return self._rule_in(1.0)
-
-    def _rule_of_memberships(self) -> Rule:
-        return Hard() if self.membership == "hard" else self._rule()
-
-    def _rule_in(self, unit: float) -> Rule:
-        p = float(self.p)
-        match self.membership, self.weighing:
-            case "hard", "even":
-                return Hard()
-            case "hard", "varying":
-                return HardHarmonic(p, unit)
-            case "soft", "even":
-                return EvenHarmonic(p, unit)
-            case _:
-                return Harmonic(p, unit)
+        return Harmonic(float(self.p))
 
     def _schedule(self, data: Data) -> Iterable[Rule]:
         unit = spread(data.rows) ** 2
-        rule = self._rule_in(unit if unit > 0 else 1.0)
-        has_infinite_weights = self.p < 2 and self.weighing == "varying"
-        return _OffThePoints(rule) if has_infinite_weights else repeat(rule)
+        rule = Harmonic(float(self.p), unit if unit > 0 else 1.0)
+        # Below 2, a point at a center has an infinite weight.
+        return _OffThePoints(rule) if self.p < 2 else repeat(rule)
 
 
 @dataclass(frozen=True, slots=True)
