@@ -142,10 +142,6 @@ class Answers:
         fits[estimator](points)
         return (kilobytes("VmHWM") - before) * 1024 / 1e6
 
-    def tiny_fit(self) -> float:
-        model = KMeans(len(self._seeds), init=self._seeds, n_init=1)
-        return repeated(lambda: model.fit(self._points))
-
     def _opened(self) -> Any:
         """The points, opened once for each number of threads."""
         if self.n_threads not in self._rows:

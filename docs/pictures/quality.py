@@ -5,7 +5,7 @@ from pathlib import Path
 
 from drawing import panels
 
-from powermeans.plots.canvas import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
+from powermeans.plots.canvas import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY
 
 # What differs in effort alone is joined by a line.
 PACKAGES = [
@@ -13,18 +13,11 @@ PACKAGES = [
     (SKY, "v", ["lloyd", "annealed"]),
     (GREY, "P", ["paper"]),
     (ORANGE, "s", ["sklearn-1", "sklearn-10"]),
-    (VERMILION, "D", ["sklearnex-1", "sklearnex-10"]),
     (GREEN, "^", ["bkmeans"]),
-    ("#222222", "<", ["fastkmeanspp"]),
     (PURPLE, "h", ["faiss", "faiss-plusplus"]),
 ]
 # Offsets in points of labels that would cover others.
-OFFSETS = {
-    "fastkmeanspp": (6, -13),
-    "sklearn-1": (-48, -12),
-    "sklearnex-1": (-60, 3),
-    "lloyd": (-30, -3),
-}
+OFFSETS = {"sklearn-1": (-48, -12), "lloyd": (-30, -3)}
 
 stored = json.loads(Path("../../benchmarks/results/quality.json").read_text())["figures"]
 of = {line["method"]: (line["seconds"], line["mean excess %"]) for line in stored["summary"]}

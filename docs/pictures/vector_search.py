@@ -28,6 +28,7 @@ styles = {
 }
 figure, axes = plt.subplots(2, 2, figsize=(8.4, 6.4), layout="constrained")
 drawn = {}
+stored = {name: found for name, found in stored.items() if found["set"]["n_centers"] > 1000}
 for ax in axes.flat[len(stored) :]:
     ax.set_axis_off()
 for ax, found in zip(axes.flat, stored.values(), strict=False):
