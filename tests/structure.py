@@ -35,6 +35,7 @@ from typing import NamedTuple
 PACKAGE = Path(__file__).parents[1] / "src" / "powermeans"
 ROOT, FACE = "root", "public face"
 ROOMS_WITHIN = {"rows/torch"}
+ROOMS_OF_ONE_FILE = {"saving.py"}  # which stand above those that import the other loose modules
 LONGEST_BODY, SHORT_BODY, MOST_PARAMETERS = 40, 13, 6
 KINDS = ("code", "docstrings", "comments", "blank")
 TEXT = {".py", ".pyi", ".cpp", ".hpp", ".js", ".css", ".html", ".json", ".j2"}
@@ -111,6 +112,8 @@ def read_sources(package: Path) -> dict[str, Source]:
 def room_of(file: str) -> str:
     """Name the room of a file, whose path is relative to the package."""
     folder, _, name = file.rpartition("/")
+    if name in ROOMS_OF_ONE_FILE:
+        return name.removesuffix(".py")
     if not folder:
         return FACE if name in {"__init__.py", "__main__.py"} else ROOT
     within = "/".join(folder.split("/")[:2])
