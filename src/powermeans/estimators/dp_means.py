@@ -182,7 +182,7 @@ class DPMeans(CenterEstimator):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             The points.
         n_clusters : int
-            Wanted number of clusters, at most the number of distinct points.
+            About how many clusters, at most the number of distinct points.
         sample_weight : array-like of shape (n_samples,), optional
             Nonnegative. If the mean weight of distinct points is below one, the penalty is smaller
             by this factor.
@@ -216,7 +216,7 @@ class DPMeans(CenterEstimator):
     def _stages(self, data: Data) -> list[Stage]:
         far = _FarPoints.of(data.rows)
         is_auto = self.penalty == "auto"
-        farthest = self._penalty_wanted(far) if is_auto else float(self.penalty)
+        farthest = self._penalty_by_distance(far) if is_auto else float(self.penalty)
         self.penalty_ = farthest * far.unit if is_auto else farthest
         return [self._stage(data.rows, OpenAndDrop(far, self.penalty_, farthest))]
 
@@ -225,7 +225,7 @@ class DPMeans(CenterEstimator):
         settled = CentersSettled(self.tol * spread(rows) ** 2 / rows.n_columns)
         return Stage(Fixed(-math.inf), settled, self.max_iter, update)
 
-    def _penalty_wanted(self, far: _FarPoints) -> float:
+    def _penalty_by_distance(self, far: _FarPoints) -> float:
         """Return the penalty for unit weights; with too few points, one that separates them all."""
         penalties = far.penalties(self.n_clusters_wanted)
         if len(penalties) == self.n_clusters_wanted:

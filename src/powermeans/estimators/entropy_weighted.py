@@ -301,7 +301,7 @@ class Weighted:
 class WeightSearch:
     """A search for feature weights and centers, which keeps the best so far.
 
-    With the weights held, the objective is the inertia of scaled points, for which `PowerKMeans`
+    For given weights, the objective is the inertia of scaled points, for which `PowerKMeans`
     searches; sweeps that relearn the weights then lower it further. Where few of many features
     matter, equal weights lead to clusters of noise, and weights learned from these keep them: so
     there are starts with all the weight on one feature.

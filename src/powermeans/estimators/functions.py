@@ -40,11 +40,9 @@ def k_means(
     ----------
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
         The points.
-    n_clusters : int
-        Number of centers.
     sample_weight : array-like of shape (n_samples,), optional
         Nonnegative.
-    init, n_init, max_iter, verbose, tol, random_state, copy_x, algorithm
+    n_clusters, init, n_init, max_iter, verbose, tol, random_state, copy_x, algorithm
         As in `KMeans`.
     return_n_iter : bool, default=False
         Whether to return the number of sweeps too.
@@ -111,9 +109,9 @@ def kmeans_plusplus(
     random_state : int, RandomState instance or None, default=None
         An int makes the choice reproducible.
     n_local_trials : int, optional
-        Number of candidates for each center after the first; the one that leaves the least inertia
-        is kept. None is 2 + floor(ln n_clusters). One is plain k-means++. From 16384 different
-        points and 64 for each cluster on, eight or more are compared over a sample of the points.
+        Number of candidates for each center after the first, of which the one that leaves the
+        least inertia is chosen. None is 2 + floor(ln n_clusters). One is plain k-means++. Eight or
+        more candidates for very many points are compared over a sample.
     exponent : float, default=2.0
         A point is drawn with probability proportional to its weight times this power of its
         distance to the nearest center so far. One gives the seeds of the power k-means paper.

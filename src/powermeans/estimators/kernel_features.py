@@ -145,10 +145,10 @@ def embedding_of(gram: FloatArray) -> tuple[FloatArray, float]:
             "those of this kernel; choose other parameters or another kernel to avoid it",
             IndefiniteKernelWarning,
         )
-    kept = values > ROUNDING * largest
-    if not kept.any():
+    is_beyond_rounding = values > ROUNDING * largest
+    if not is_beyond_rounding.any():
         return np.zeros((len(gram), 1)), largest
-    return vectors[:, kept] / np.sqrt(values[kept]), largest
+    return vectors[:, is_beyond_rounding] / np.sqrt(values[is_beyond_rounding]), largest
 
 
 def blocks_of(
@@ -188,7 +188,7 @@ class LeadingPowerKMeans(PowerKMeans):
 
 
 def _leading(points: Points, weights: FloatArray | None, k: int) -> Iterator[FloatArray]:
-    """Yield few coordinates that may tell clusters apart which all of them hide."""
+    """Yield few coordinates, in which clusters may differ more than in all of them."""
     wide = points.astype(np.float64)
     yield wide[:, -k:]
     counts = np.ones(len(wide)) if weights is None else weights

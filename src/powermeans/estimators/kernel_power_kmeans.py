@@ -134,9 +134,7 @@ class KernelPowerKMeans(
     the distances, with an `IndefiniteKernelWarning`.
 
     `transform` and `score` include the part of phi(x) outside the span of the landmarks, as
-    `inertia_` does. With a precomputed kernel they do not, since K(x, x) of new points is unknown:
-    distances are those within the span, and unless `is_exact_`, minus the `score` of the points of
-    the fit is less than `inertia_`.
+    `inertia_` does. With a precomputed kernel they do not, since K(x, x) of new points is unknown.
 
     References
     ----------

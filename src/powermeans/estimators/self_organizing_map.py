@@ -191,8 +191,8 @@ class SelfOrganizingMap(CenterEstimator):
             return data.of_used_columns(check_init(self.init, grid.n_nodes, data.n_features))
         if self.init == "random":
             return uniform_seeds(data.rows, grid.n_nodes, rng)
-        held = in_memory(data)
-        found = principal_axes(held.points, held.weights, min(2, data.n_features))
+        given = in_memory(data)
+        found = principal_axes(given.points, given.weights, min(2, data.n_features))
         steps = grid.from_center()[:, : len(found.axes)]
         return np.asarray(found.mean + (steps * found.deviations) @ found.axes)
 

@@ -299,27 +299,27 @@ def _degrees(graph: Graph) -> FloatArray:
 
 
 def _eigenvectors(
-    graph: Graph, n_wanted: int, rng: np.random.RandomState
+    graph: Graph, n_vectors: int, rng: np.random.RandomState
 ) -> tuple[FloatArray, FloatArray]:
     """Return eigenvalues of a connected graph, and columns D^(-1/2) x of eigenvectors x."""
     n_nodes = graph.shape[0]
-    if n_nodes <= max(_MOST_NODES_SOLVED, _NODES_PER_VECTOR * n_wanted):
-        return _all_eigenvectors(graph, min(n_wanted, n_nodes))
+    if n_nodes <= max(_MOST_NODES_SOLVED, _NODES_PER_VECTOR * n_vectors):
+        return _all_eigenvectors(graph, min(n_vectors, n_nodes))
     # Imported late, since this takes longer than importing the rest of the package.
     from sklearn.manifold import spectral_embedding
 
-    vectors = spectral_embedding(graph, n_components=n_wanted, random_state=rng, drop_first=False)
+    vectors = spectral_embedding(graph, n_components=n_vectors, random_state=rng, drop_first=False)
     return _rayleigh_quotients(graph, vectors), vectors
 
 
-def _all_eigenvectors(graph: Graph, n_wanted: int) -> tuple[FloatArray, FloatArray]:
+def _all_eigenvectors(graph: Graph, n_vectors: int) -> tuple[FloatArray, FloatArray]:
     """Return the eigenvalues and eigenvectors of `spectral_embedding` for a small piece."""
     dense = np.asarray(_without_loops(graph.toarray() if sparse.issparse(graph) else graph))
     if len(dense) == 1:
         return np.zeros(1), np.ones((1, 1))
     roots = np.sqrt(_degrees(dense))
     laplacian = np.eye(len(dense)) - dense / roots[:, None] / roots
-    values, vectors = linalg.eigh(laplacian, subset_by_index=[0, n_wanted - 1])
+    values, vectors = linalg.eigh(laplacian, subset_by_index=[0, n_vectors - 1])
     return values, vectors / roots[:, None]
 
 

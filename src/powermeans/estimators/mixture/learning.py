@@ -316,10 +316,10 @@ class MixtureSearch:
 
     def _move(self, n_moved: int) -> None:
         """Move each of the Gaussians of least use to each of those with the largest error."""
-        n_in_vain = 0
-        while n_in_vain < n_moved**2:
-            worst, least = divmod(n_in_vain, n_moved)
-            n_in_vain = 0 if self._gains(self._moved(worst, least)) else n_in_vain + 1
+        n_without_gain = 0
+        while n_without_gain < n_moved**2:
+            worst, least = divmod(n_without_gain, n_moved)
+            n_without_gain = 0 if self._gains(self._moved(worst, least)) else n_without_gain + 1
 
     def _moved(self, worst: int, least: int) -> FloatArray:
         """Return the best centers, one of which splits the Gaussian of another."""

@@ -132,7 +132,9 @@ class MiniBatchKMeans(MiniBatchPowerKMeans):
         return _Settled(
             total_weight=data.rows.total_weight,
             least_shift=self.tol * data.rows.mean_variance() if self.tol > 0 else -math.inf,
-            most_in_vain=math.inf if self.max_no_improvement is None else self.max_no_improvement,
+            most_without_gain=math.inf
+            if self.max_no_improvement is None
+            else self.max_no_improvement,
         )
 
     def _finish(self, start: Start, ends: Sequence[StageEnd] = ()) -> Run:
@@ -146,10 +148,10 @@ class _Settled:
 
     total_weight: float
     least_shift: float
-    most_in_vain: float
+    most_without_gain: float
     smoothed: float = field(default=math.nan, init=False)
     lowest: float = field(default=math.inf, init=False)
-    n_in_vain: int = field(default=0, init=False)
+    n_without_gain: int = field(default=0, init=False)
 
     def __call__(self, step: Step[Any]) -> str | None:
         """Take in a batch and return why the fit ends, in scikit-learn's words."""
@@ -158,11 +160,11 @@ class _Settled:
         if math.isnan(self.smoothed):
             self.smoothed = mean
         self.smoothed += share * (mean - self.smoothed)
-        self.n_in_vain = 0 if self.smoothed < self.lowest else self.n_in_vain + 1
+        self.n_without_gain = 0 if self.smoothed < self.lowest else self.n_without_gain + 1
         self.lowest = min(self.lowest, self.smoothed)
         shift = float(np.sum(np.square(step.learned.centers - step.origin)))
         if shift <= self.least_shift:
             return "Converged (small centers change)"
-        if self.n_in_vain >= self.most_in_vain:
+        if self.n_without_gain >= self.most_without_gain:
             return "Converged (lack of improvement in inertia)"
         return None

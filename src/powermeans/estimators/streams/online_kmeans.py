@@ -132,9 +132,6 @@ class OnlineKMeans(StreamEstimator[_Counted]):
 
     Notes
     -----
-    Centers of a stream can coincide, for example when the first points have fewer places than
-    clusters. All but the one with the highest count then move to points of the next chunk.
-
     A weight of three moves the center as three copies would: for 1 / n_j in one step of
     3 / (n_j + 3), for a rate e in one step of 1 - (1 - e)^3. A weighted point counts as one step,
     which matters only if the rate depends on t.
