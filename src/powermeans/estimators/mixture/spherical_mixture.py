@@ -379,8 +379,8 @@ class SphericalMixture(CenterEstimator):
             warn_caller(
                 f"the Gaussians {list(learner.collapsed)} collapse to points that are nearly "
                 f"equal: their variance is set to {LEAST_SHARE_WITHIN} of the mean variance "
-                f"within Gaussians, or to that of rounding; pass fewer than n_clusters={self.n_clusters}, "
-                'or covariance_type="tied_spherical"',
+                "within Gaussians, or to that of rounding; pass fewer than "
+                f'n_clusters={self.n_clusters}, or covariance_type="tied_spherical"',
                 ConvergenceWarning,
             )
 
