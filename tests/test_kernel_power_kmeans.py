@@ -225,15 +225,6 @@ def test_weights_are_copies(n_landmarks) -> None:
     np.testing.assert_allclose(weighted.transform(points), copied.transform(points), atol=1e-6)
 
 
-def test_float32_points_give_float32_distances() -> None:
-    points = blobs().astype(np.float32)
-    model = KernelPowerKMeans(4, gamma=0.3, random_state=0).fit(points)
-    double = KernelPowerKMeans(4, gamma=0.3, random_state=0).fit(points.astype(float))
-    assert model.transform(points).dtype == model.embed(points).dtype == np.float32
-    assert model.inertia_ == pytest.approx(double.inertia_, rel=1e-4)
-    np.testing.assert_array_equal(model.predict(points), model.labels_)
-
-
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "poly", "cosine"])
 def test_sparse_points_have_the_clusters_of_dense_ones(kernel: str) -> None:
     rng = np.random.default_rng(0)
@@ -322,14 +313,6 @@ def test_an_interrupted_fit_keeps_what_it_has() -> None:
     with pytest.raises(Interrupt):
         model.fit(points)
     np.testing.assert_array_equal(model.predict(points), model.labels_)
-
-
-def test_memberships_are_those_of_the_distances() -> None:
-    points = blobs()
-    model = KernelPowerKMeans(3, n_landmarks=10, random_state=0).fit(points)
-    y = np.square(model.transform(points))
-    expected = y**-2.5 / (y**-2.5).sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(model.memberships(points, power=-1.5), expected, rtol=1e-9)
 
 
 def test_a_precomputed_kernel_is_cut_into_folds_by_rows_and_columns() -> None:

@@ -14,7 +14,7 @@ from scipy import sparse
 from powermeans.rows.by_definition import sweep_by_formula
 from powermeans.rows.native import NativeRows
 from powermeans.rows.reference import ReferenceRows
-from powermeans.rules import Online, Reached
+from powermeans.rules import Online
 
 # Points in parts, and tensors, have no order to come in.
 IN_ORDER = [kind for kind in KINDS if "parts" not in kind and "tensor" not in kind]
@@ -169,20 +169,6 @@ def test_rows_that_sweep_by_formula_refuse():
         sweep_by_formula(
             np.zeros((2, 1)), None, [(slice(0, 2), np.ones((2, 1)))], 1, Online(np.zeros(1))
         )
-
-
-def test_sums_of_online_sweeps_do_not_add():
-    one = Reached.at(np.zeros((1, 1)), np.ones(1), 0.0)
-    with pytest.raises(TypeError, match="do not add"):
-        one + one
-
-
-def test_memberships_are_hard():
-    sq_dist = np.array([[1.0, 4.0], [9.0, 4.0]])
-    rule = Online(np.zeros(2))
-    np.testing.assert_array_equal(rule.memberships(sq_dist), np.eye(2))
-    np.testing.assert_array_equal(rule.weighing(sq_dist), [1.0, 1.0])
-    np.testing.assert_array_equal(rule.objective(sq_dist), [1.0, 4.0])
 
 
 def test_ctrl_c_ends_a_long_sweep():

@@ -153,12 +153,6 @@ def test_rounding_in_float32_is_no_asymmetry(container) -> None:
         labels_of(affinities.astype(np.float64), 2, affinity="precomputed")
 
 
-def test_affinities_are_positive_and_points_need_not_be() -> None:
-    for affinity, is_positive in (("precomputed", True), ("rbf", False)):
-        tags = SpectralClustering(affinity=affinity).__sklearn_tags__()
-        assert tags.input_tags.positive_only == tags.input_tags.pairwise == is_positive
-
-
 @pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])
 def test_a_far_point_takes_no_digits_from_the_others(convert) -> None:
     points = np.random.default_rng(0).normal([[-3.0, 0.0]], 0.3, size=(100, 2)) + 0.01

@@ -205,21 +205,6 @@ class TestFit:
                 inertias.append(typical([model.inertia_ for model in fits]))
             assert inertias[0] < 1.01 * inertias[1]
 
-    def test_scaled_columns_of_a_file(self, kind, file):
-        model = model_of(kind).fit(open_data(file, scale="standard"))
-        assert model.scaling_ is not None
-        model.partial_fit(open_data(blobs(seed=1), scale=model.scaling_))
-        with pytest.raises(ValueError, match="fitted with scaled columns"):
-            model.partial_fit(blobs())
-
-    def test_what_the_rows_are_is_checked_in_the_first_pass(self, kind):
-        points = blobs()
-        points[731, 1] = np.nan
-        with pytest.raises(ValueError, match="contains NaN"):
-            model_of(kind).fit(open_data(points, rows_per_part=200))
-        with pytest.raises(ValueError, match="n_samples=3 should be >= n_clusters=4"):
-            model_of(kind).fit(open_data(blobs(3)))
-
     def test_a_checkpoint_of_its_own_is_refused(self, kind, file, tmp_path):
         data = open_data(file, checkpoint=tmp_path / "state")
         for learn in (model_of(kind).fit, model_of(kind).partial_fit):

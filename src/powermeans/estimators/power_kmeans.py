@@ -842,7 +842,7 @@ class PowerKMeans(CenterEstimator):
         return [replace(effort, n_starts=effort.starts_for(self.n_clusters)) for effort in efforts]
 
     def _starts_from_given_centers(self) -> bool:
-        return not isinstance(self.init, str) and not callable(self.init)
+        return not self._draws_centers()
 
     def _wanted_runs(self) -> int:
         return 1 if self.n_init == "auto" else self.n_init

@@ -269,7 +269,7 @@ class OnlineKMeans(StreamEstimator[_Counted]):
     # A stream.
 
     def _n_awaited(self) -> int:
-        if not isinstance(self.init, str) and not callable(self.init):
+        if not self._draws_centers():
             return 1
         return self._size_of_first(_POINTS_AWAITED_PER_CENTER * self.n_clusters)
 
