@@ -16,7 +16,7 @@ NATIVE_TESTS := $(wildcard native/tests/*.cpp native/tests/*.hpp)
 NATIVE_TEST_NAMES := $(basename $(notdir $(wildcard native/tests/test_*.cpp)))
 CPP := $(NATIVE) $(NATIVE_TESTS)
 
-.PHONY: help demo picture test test-gpu bench-gpu kill-test attack lint types structure format sanitize platforms peers latency bench-quality bench-speed bench-scale reproduce reproduce-quick docs links clean
+.PHONY: help demo picture test test-gpu kill-test attack lint types structure format sanitize platforms peers latency bench-quality bench-speed bench-scale reproduce reproduce-quick docs links clean
 .DELETE_ON_ERROR:
 
 help:
@@ -35,7 +35,7 @@ help:
 	@echo "make latency        send Ctrl-C to fits at random moments, and measure how soon they end"
 	@echo "make bench-scale    measure rows on disk and on Dask, and write docs/scale.md (an hour, 12 GB)"
 	@echo "make test-gpu       install PyTorch, and test the rows of tensors on a GPU or without one"
-	@echo "make bench-gpu      measure sweeps, seeding and fits on a GPU beside flash-kmeans"
+	@echo "make      measure sweeps, seeding and fits on a GPU beside flash-kmeans"
 	@echo "make kill-test      kill fits, clients and workers at random moments, and compare the bits"
 	@echo "make attack         use the package as an enemy would, for SECONDS=600 with SEED=today's date"
 	@echo "make reproduce-quick  a small part of every published table and figure, in minutes"
@@ -54,14 +54,10 @@ picture: $(STAMPS)/installed $(STAMPS)/plot
 test: $(STAMPS)/installed $(STAMPS)/test
 	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist worksteal $(PYTEST_ARGS)
 
-# PyTorch takes gigabytes, so that only these two install it; a build that is there already is kept.
+# PyTorch takes gigabytes, so that only this installs it; a build that is there already is kept.
 test-gpu: $(STAMPS)/installed $(STAMPS)/test $(STAMPS)/gpu
-	$(BIN)/python -m pytest tests/test_torch_rows.py tests/test_tensors_at_the_border.py tests/test_gpu_benchmark.py $(PYTEST_ARGS)
+	$(BIN)/python -m pytest tests/test_torch_rows.py tests/test_tensors_at_the_border.py $(PYTEST_ARGS)
 	$(BIN)/python -m pytest tests/test_rows_identities.py -k tensor $(PYTEST_ARGS)
-
-bench-gpu: $(STAMPS)/installed $(STAMPS)/gpu
-	$(PIP) install --quiet flash-kmeans==0.3.1
-	$(BIN)/python -m benchmarks.gpu $(BENCH_ARGS)
 
 # Every fit that is killed is made again with its checkpoint, which takes minutes.
 kill-test: $(STAMPS)/installed $(STAMPS)/test

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import copy
 import importlib.util
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -110,43 +108,23 @@ KINDS = {
 SINGLE_KINDS: dict[str, Kind] = {}
 
 
-def _of_tensor(
-    device: str, dtype: type, kernel: Any, *, is_streamed: bool = False
-) -> Callable[..., Rows]:
+def _of_tensor(dtype: type) -> Callable[..., Rows]:
     def opened(points: Points, weights: FloatArray | None) -> Rows:
         import torch
 
         from powermeans.rows.torch import TorchRows
 
         torch.set_num_threads(1)
-        if is_streamed:
-            here, rows_of_piece = torch.as_tensor(np.array(points, dtype=dtype), device="cpu"), 23
-            at = torch.device(device)
-            return TorchRows(here, weights, kernel=kernel, device=at, rows_of_piece=rows_of_piece)
+        device = "cuda" if torch.cuda.is_available() else "cpu"
         there = torch.as_tensor(np.asarray(points, dtype=dtype), device=device)
-        return TorchRows(there, weights, kernel=kernel)
+        return TorchRows(there, weights)
 
     return opened
-
-
-def _add_kinds_of_tensors() -> None:
-    import torch
-
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    KINDS["tensor"] = Kind(_of_tensor("cpu", np.float64, "plain"))
-    KINDS["streamed tensor"] = Kind(_of_tensor(device, np.float64, "plain", is_streamed=True))
-    if device == "cuda":
-        KINDS["tensor on a GPU"] = Kind(_of_tensor(device, np.float64, "auto"))
-    else:
-        os.environ["TRITON_INTERPRET"] = "1"  # is read when the kernels are imported
-    SINGLE_KINDS["tensor of float32"] = Kind(_of_tensor(device, np.float32, "plain"), _SINGLE)
-    if importlib.util.find_spec("triton") is not None:
-        of_triton = _of_tensor(device, np.float32, "triton")
-        SINGLE_KINDS["tensor with Triton"] = Kind(of_triton, _SINGLE, device == "cpu")
 
 
 _SINGLE = 1e-4
 
 # Where PyTorch is not installed, tests/test_torch_rows.py is skipped and says so.
 if importlib.util.find_spec("torch") is not None:
-    _add_kinds_of_tensors()
+    KINDS["tensor"] = Kind(_of_tensor(np.float64))
+    SINGLE_KINDS["tensor of float32"] = Kind(_of_tensor(np.float32), _SINGLE)

@@ -67,7 +67,6 @@ IMPORTERS = {
     "rich": {"command_line"},
     "torch": {"rows"},
     "tqdm": {"callbacks"},
-    "triton": {"rows"},
     "typer": {"command_line"},
 }
 

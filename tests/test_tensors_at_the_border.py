@@ -6,9 +6,7 @@ it stand in for such ones.
 
 from __future__ import annotations
 
-import threading
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,22 +17,19 @@ from powermeans import (
     DPMeans,
     KernelPowerKMeans,
     KMeans,
-    PathRecorder,
     PowerKMeans,
     SpectralClustering,
     metrics,
     plots,
 )
-from powermeans.loop.history import SweepRecords
 from powermeans.power_mean import memberships
 
 torch = pytest.importorskip(
     "torch", reason='PyTorch is not installed: pip install "powermeans[gpu]", or make test-gpu'
 )
 from powermeans.rows import on_device  # noqa: E402
-from powermeans.rows.torch import admission, placing  # noqa: E402
+from powermeans.rows.torch import admit_tensor  # noqa: E402
 from powermeans.rows.torch.formulas import shares  # noqa: E402
-from powermeans.rows.torch.placing import threads_of_torch  # noqa: E402
 
 
 def some_points(n_points: int = 300) -> np.ndarray:
@@ -85,14 +80,6 @@ def test_plots_bring_to_the_host_what_they_show(of_fit: str, shown: str) -> None
         plot(model, given, max_points=40)
     for plot in (plots.profiles, plots.center_bars):
         plot(model, given)
-
-
-@pytest.mark.usefixtures("refusing")
-def test_plots_of_paths_take_tensors() -> None:
-    X, path = torch.as_tensor(POINTS), PathRecorder()
-    model = PowerKMeans(3, refine=0, random_state=0, callback=path).fit(X)
-    plots.annealing_path(path, X)
-    plots.annealing_path([model.cluster_centers_, model.cluster_centers_], X)
 
 
 @pytest.mark.usefixtures("refusing")
@@ -207,21 +194,12 @@ def test_weights_and_centers_without_plain_numbers_are_refused(kind: str) -> Non
 # ---- mps, which has no float64 ------------------------------------------------------------------
 
 
-def test_the_first_device_is_the_one_without_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
-    points = SimpleNamespace(device=torch.device("mps:0"))
-    assert admission.device_for(points, "mps") == torch.device("mps:0")
-    assert placing.find_device("mps") != torch.device("mps:0")
-    with pytest.raises(ValueError, match="X is on mps:1 and device='mps'"):
-        admission.device_for(SimpleNamespace(device=torch.device("mps:1")), "mps")
-
-
 def test_weights_and_centers_get_float64_in_host_memory() -> None:
     points = torch.as_tensor(POINTS)
     weights = torch.ones(len(POINTS)).as_subclass(OnMps)
-    np.testing.assert_array_equal(admission.admit_weights(weights, points), np.ones(len(POINTS)))
     init = points[:3].as_subclass(OnMps)
-    np.testing.assert_array_equal(admission.admit_init(init, points), POINTS[:3])
+    admitted = admit_tensor(points, weights, init=init)
+    np.testing.assert_array_equal(admitted.weights, np.ones(len(POINTS)))
 
 
 def test_results_are_in_float32_where_the_device_has_nothing_wider() -> None:
@@ -243,22 +221,6 @@ def test_shares_are_the_memberships_of_the_formulas(power: float) -> None:
     np.testing.assert_allclose(found.numpy(), memberships(sq_dist, power), rtol=1e-10, atol=1e-300)
 
 
-def test_memberships_of_a_tensor_are_computed_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = clone(MODEL).fit(POINTS)
-    expected = model.memberships(POINTS, power=-2.0)
-
-    def refuse(*_: object) -> None:
-        raise AssertionError("they were computed in host memory")
-
-    monkeypatch.setattr(powermeans.estimators.power_kmeans, "memberships", refuse)
-    monkeypatch.setattr(placing, "_ENTRIES_ON_CPU", 128 * 4)  # 128 points in a block
-    found = model.memberships(torch.as_tensor(POINTS), power=-2.0)
-    assert isinstance(found, torch.Tensor)
-    np.testing.assert_allclose(found.numpy(), expected, atol=1e-5)
-    at_device = model.set_params(device="cpu").memberships(POINTS, power=-2.0)
-    np.testing.assert_array_equal(at_device, found.numpy())
-
-
 @pytest.mark.parametrize("kind", [powermeans.KHarmonicMeans, powermeans.FuzzyCMeans])
 def test_soft_means_of_a_tensor_have_the_memberships_of_an_array(kind) -> None:
     model = kind(3, random_state=0).fit(torch.as_tensor(POINTS))
@@ -269,91 +231,18 @@ def test_soft_means_of_a_tensor_have_the_memberships_of_an_array(kind) -> None:
 # ---- Threads ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("options", [{}, {"device": "cpu"}], ids=["tensor", "array"])
-def test_a_fit_on_the_cpu_takes_the_threads_that_are_asked_for(options) -> None:
+def test_a_fit_on_the_cpu_takes_the_threads_that_are_asked_for() -> None:
     before, seen = torch.get_num_threads(), []
 
     def look(state: object) -> None:
         seen.append(torch.get_num_threads())
 
-    X = POINTS if options else torch.as_tensor(POINTS)
+    X = torch.as_tensor(POINTS)
     for n_threads in (before + 1, before + 2):
         seen.clear()
-        clone(MODEL).set_params(n_threads=n_threads, callback=look, **options).fit(X)
+        clone(MODEL).set_params(n_threads=n_threads, callback=look).fit(X)
         assert set(seen) == {n_threads}
         assert torch.get_num_threads() == before
     seen.clear()
-    clone(MODEL).set_params(callback=look, **options).fit(X)
+    clone(MODEL).set_params(callback=look).fit(X)
     assert set(seen) == {before}
-
-
-def test_threads_are_given_back_after_an_error_and_by_fits_at_the_same_time() -> None:
-    before, is_in = torch.get_num_threads(), threading.Barrier(2, timeout=60)
-
-    def work() -> None:
-        with threads_of_torch(before + 3):
-            is_in.wait()
-            is_in.wait()
-
-    other = threading.Thread(target=work)
-
-    def fail_meanwhile() -> None:
-        with threads_of_torch(before + 2):
-            other.start()
-            is_in.wait()
-            raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        fail_meanwhile()
-    is_in.wait()
-    other.join()
-    found: list[int] = []
-    late = threading.Thread(target=lambda: found.append(torch.get_num_threads()))
-    late.start()
-    late.join()
-    assert [*found, torch.get_num_threads()] == [before, before]
-
-
-def test_threads_asked_for_within_one_another_are_those_of_before_afterwards() -> None:
-    before = torch.get_num_threads()
-    with threads_of_torch(before + 2):
-        with threads_of_torch(before + 1):
-            assert torch.get_num_threads() == before + 1
-        assert torch.get_num_threads() == before + 2
-    assert torch.get_num_threads() == before
-
-
-def test_a_thread_with_a_number_of_its_own_has_it_again() -> None:
-    before, has_number, may_ask = torch.get_num_threads(), threading.Event(), threading.Event()
-    found: list[int] = []
-
-    def work() -> None:
-        # To look is what makes a thread known to PyTorch, and what is set before is forgotten then.
-        torch.get_num_threads()
-        torch.set_num_threads(before + 5)
-        has_number.set()
-        may_ask.wait(timeout=60)
-        with threads_of_torch(before + 1):
-            pass
-        found.append(torch.get_num_threads())
-
-    other = threading.Thread(target=work)
-    other.start()
-    has_number.wait(timeout=60)
-    with threads_of_torch(before + 2):
-        may_ask.set()
-        other.join()
-    assert [*found, torch.get_num_threads()] == [before + 5, before]
-
-
-# ---- The history --------------------------------------------------------------------------------
-
-
-def test_the_records_of_sweeps_know_their_placement_wherever_they_go() -> None:
-    records = clone(MODEL).fit(torch.as_tensor(POINTS)).history_
-    assert isinstance(records, SweepRecords)
-    assert records.placement.device == "cpu"
-    assert records.placement.kernel == "plain"
-    assert records.placement.precision.startswith("float32")
-    assert records[1:3].placement == records.copy().placement == records.placement
-    assert clone(MODEL).fit(POINTS).history_.placement is None

@@ -48,7 +48,7 @@ from powermeans.estimators.streams.mini_batch import MiniBatchPowerKMeans
 from powermeans.estimators.streams.mini_batch_kmeans import MiniBatchKMeans
 from powermeans.estimators.streams.online_kmeans import OnlineKMeans
 from powermeans.inputs.points import Admitted, check_domain
-from powermeans.loop.history import Spent, SweepRecords
+from powermeans.loop.history import Spent
 from powermeans.sources import Scaling, is_dask
 from powermeans.sums import Sums
 from powermeans.system.atomic_write import atomic_write
@@ -74,7 +74,7 @@ _VALUES = (schedules.Geometric, schedules.Fixed, schedules.AuthorsSchedule, *div
 _VALUES += (Spent, Scaling, Sums, Drift, Admitted, Waiting)
 _VALUES += (online_kmeans._Counted, mini_batch._Remembered)
 _CLASSES = {kind.__name__: kind for kind in (*ESTIMATORS, StandardScaler, MinMaxScaler, *_VALUES)}
-_LEFT_OUT = {"callback", "placement_", "_few_axes", "_metadata_request", "_skl_callbacks"}
+_LEFT_OUT = {"callback", "_few_axes", "_metadata_request", "_skl_callbacks"}
 _DTYPES = {"|b1", "|i1", "<i2", "<i4", "<i8", "|u1", "<u2", "<u4", "<u8", "<f2", "<f4", "<f8"}
 # JSON takes up to twelve times its bytes as Python objects, and lists and objects more.
 _LONGEST_HEADER, _MOST_BRACKETS, _LONGEST_ARRAY_HEADER = 2**23, 100_000, 1000
@@ -202,12 +202,11 @@ def _csr(content: Any) -> Any:
     return matrix
 
 
-def _records(content: Any) -> SweepRecords:
+def _records(content: Any) -> np.recarray[Any, Any]:
     if not all(isinstance(column, np.ndarray) for column in content.values()):
         raise ValueError("its records are not of columns")
     dtype = [(name, column.dtype) for name, column in content.items()]
-    found: Any = np.rec.fromarrays(list(content.values()), dtype=dtype)
-    records: SweepRecords = found.view(SweepRecords)
+    records: np.recarray[Any, Any] = np.rec.fromarrays(list(content.values()), dtype=dtype)
     return records
 
 

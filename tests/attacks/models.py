@@ -7,7 +7,6 @@ in an archive that is whole again; and to the archive itself.
 from __future__ import annotations
 
 import contextlib
-import importlib
 import io
 import itertools
 import json
@@ -39,7 +38,7 @@ SUSPECT = (
     "ctypes.", "shutil.", "urllib.",
 )  # fmt: skip
 PACKAGE = str(Path(powermeans.__file__).parent)
-OWN_IMPORTS = ("powermeans", "torch")
+OWN_IMPORTS = ("powermeans",)
 UNSUSPECTED = ("os.fstat", "os.listdir")
 # Which tell the package how many processors and how much memory there are.
 OF_THE_MACHINE = ("/sys/fs/cgroup/", "/proc/meminfo", "/proc/self/cgroup")
@@ -302,7 +301,6 @@ class Guard:
         if not self.is_watching or not event.startswith(SUSPECT) or event in UNSUSPECTED:
             return
         what = str(details[0])
-        # A model may name a device, for which the package asks PyTorch.
         is_own_import = event == "import" and what.partition(".")[0] in OWN_IMPORTS
         is_own_code = event in ("open", "exec") and PACKAGE in what
         is_allowed = what.endswith(self.allowed) or what.startswith(OF_THE_MACHINE)
@@ -351,8 +349,6 @@ def or_words(method: Callable[..., object], *arguments: object) -> None:
 
 def prepare(folder: Path) -> Try:
     warnings.simplefilter("ignore")
-    with contextlib.suppress(ImportError):
-        importlib.import_module("powermeans.rows.torch")
     file, originals = folder / "damaged.pm", seeds(folder)
     for original in originals:  # what is imported on the way is imported now
         file.write_bytes(original)

@@ -9,7 +9,6 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from importlib.metadata import metadata
 from numbers import Integral, Real
@@ -52,9 +51,9 @@ from powermeans.inputs.centers import check_centers, check_init
 from powermeans.inputs.narrow import as_floats, dtype_of_centers
 from powermeans.inputs.points import check_domain, divide_by_power_of_two, exponent_to_square
 from powermeans.loop.anneal import Callback, Stage, StageEnd, anneal, says_stop
-from powermeans.loop.history import History, PhaseTold, SweepRecords, SweepState
+from powermeans.loop.history import History, PhaseTold, SweepState
 from powermeans.rows import open_rows
-from powermeans.rows.on_device import like, shares_of, threads_at
+from powermeans.rows.on_device import like, threads_at
 from powermeans.seeds.choose import choose_seeds, n_greedy_candidates, uniform_seeds
 from powermeans.seeds.markov_chain import MarkovChainSeeds
 from powermeans.seeds.parallel import Candidates, ParallelSeeds
@@ -143,7 +142,7 @@ class CenterEstimator(
     scaling_: Scaling | None
     n_iter_: int
     n_relocated_: int
-    history_: SweepRecords
+    history_: np.recarray[Any, Any]
 
     # Why no entries may be missing, in an estimator that cannot do without them.
     _why_whole: ClassVar[str | None] = None
@@ -173,14 +172,13 @@ class CenterEstimator(
             estimator=self,
             has_missing=self._parameter("missing") == "observed",
             n_threads=self._parameter("n_threads"),
-            device=self._parameter("device"),
             n_needed=self._parameter("n_clusters", 1),
             must_differ=True,
             warns_of_scales=True,
             leaves_out_columns=not self._asks_init_for_centers(),
             why_whole=self._why_whole,
             why_not_in_parts=f"{name} looks at all points at once",
-            why_not_on_device=f"{name} works only on arrays",
+            why_no_tensor=f"{name} works only on arrays",
             init=self._parameter("init"),
             random_state=self._parameter("random_state"),
             tell=getattr(self._listener(), "pass_goes_on", None),
@@ -268,7 +266,7 @@ class CenterEstimator(
             returns one) are read part by part and need not fit into memory; see
             `powermeans.open_data`. Then there is no `labels_`. A Dask array or DataFrame is
             processed where Dask has it, and `labels_` is a Dask array. A PyTorch tensor is
-            processed where it is, as `placement_` tells, and centers and labels are tensors there.
+            processed where it is, and centers and labels are tensors there.
         y : None
             Ignored; present for compatibility with scikit-learn.
         sample_weight : array-like of shape (n_samples,), optional
@@ -286,7 +284,7 @@ class CenterEstimator(
             spec, rng = self._spec(), check_random_state(self.random_state)
             tasks = FitTasks(self, X=X)
             self._begin_phase("checking the rows")
-            with _limited_threads(X, spec), self._open(X, sample_weight) as data:
+            with threads_at(X, spec.n_threads), self._open(X, sample_weight) as data:
                 n_found = self._fit_opened(X, data, rng, self._watcher(tasks))
             tasks.ended()
         finally:
@@ -422,10 +420,6 @@ class CenterEstimator(
     def _give_as(self, X: MatrixLike, data: Data) -> None:
         """Give centers all columns; turn them and labels into tensors if the points are one."""
         self.cluster_centers_ = data.of_all_columns(self.cluster_centers_)
-        self.__dict__.pop("placement_", None)
-        if (placement := getattr(data.rows, "placement", None)) is not None:
-            self.placement_ = placement
-            self.history_.placement = placement
         if is_tensor(X):
             self.cluster_centers_ = like(X, self.cluster_centers_)
             self.labels_ = like(X, self.labels_)
@@ -614,7 +608,7 @@ class CenterEstimator(
         """Return distances on the device, or on the host if a table is wanted."""
         data, is_squared = self._new_points(X), self._spec().divergence == "squared_euclidean"
         rows, centers = cast("Any", data.rows), self._centers(data.n_features)
-        there = rows.put_together(rows.distances_there(centers, is_squared=is_squared))
+        there = rows.distances_there(centers, is_squared=is_squared)
         wants_table = _get_output_config("transform", self)["dense"] != "default"
         return on_host(there) if wants_table else there
 
@@ -834,14 +828,16 @@ class CenterEstimator(
     ) -> FloatArray:
         """Return memberships, which do not depend on the unit of distance, from blocks of points.
 
-        A device computes them in proportion to distances to the power of the exponent.
+        Those of a tensor are in proportion to distances to the power of the exponent.
         """
         kind = kind_of(X)
         _refuse_parts(kind, "memberships", "call it with some of the rows at a time, as an array")
         check_is_fitted(self)
         spec = self._fitted_spec()
-        if kind is Kind.TENSOR or spec.device is not None:
-            return self._shares_at_device(X, spec, exponent)
+        if kind is Kind.TENSOR:
+            data = self._new_points(X)
+            rows, centers = cast("Any", data.rows), self._centers(data.n_features)
+            return cast("FloatArray", rows.shares_there(centers, exponent))
         sq_dist, _ = _sq_distances(X, self.cluster_centers_, spec)
         shares = np.empty(sq_dist.shape)
         n_block = max(1, _BLOCK_ELEMENTS // sq_dist.shape[1])
@@ -850,16 +846,6 @@ class CenterEstimator(
             shares[block] = memberships(sq_dist[block].astype(np.float64))
         return shares
 
-    def _shares_at_device(self, X: MatrixLike, spec: OpeningSpec, exponent: float) -> FloatArray:
-        points = admit_points(X, None, spec).points
-        rows: Any = spec.open_array(points, None, spec)
-        found = rows.distance_blocks(self._centers(points.shape[1]))
-        blocks = shares_of((block for _, block in found), exponent)
-        if is_tensor(X):
-            there: FloatArray = rows.put_together(blocks)
-            return there
-        return np.concatenate([on_host(block) for block in blocks]).astype(np.float64, copy=False)
-
 
 def noted(columns: Columns) -> dict[str, Any]:
     """Return the attributes of an estimator that describe columns read part by part."""
@@ -867,13 +853,6 @@ def noted(columns: Columns) -> dict[str, Any]:
     if columns.names is not None:
         found["feature_names_in_"] = np.asarray(columns.names, dtype=object)
     return found
-
-
-def _limited_threads(X: MatrixLike, spec: OpeningSpec) -> AbstractContextManager[None]:
-    """Limit the threads of PyTorch where it computes; the compiled core limits its own."""
-    if spec.device is None and kind_of(X) is not Kind.TENSOR:
-        return nullcontext()
-    return threads_at(X, spec.device, spec.n_threads)
 
 
 def _ending_the_recording(watch: Callback, data: Data) -> Callback:
@@ -932,10 +911,6 @@ def _sq_distances(X: MatrixLike, centers: Any, spec: OpeningSpec) -> tuple[Point
     """Return squared distances with points and centers divided by 2^exponent, and the exponent."""
     admitted = admit_points(X, None, spec)
     checked = check_centers(on_host(centers), admitted.points.shape[1])
-    if spec.device is not None:
-        at_device: Any = spec.open_array(admitted.points, None, spec)
-        in_view: tuple[Points, int] = at_device.sq_distances_in_view(checked)
-        return in_view
     if not spec.is_plain:
         # In float64, since they may leave the range of float32.
         wide = admitted.points.astype(np.float64, copy=False)

@@ -100,7 +100,7 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
     tol : float, default=1e-6
         Lloyd ends when the sum of the squared center shifts is at most `tol` times the smallest
         variance of a feature.
-    init, growth, random_state, n_threads, verbose, copy_x
+    init, growth, random_state, n_threads, verbose
         As in `PowerKMeans`.
 
     Attributes
@@ -188,7 +188,6 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
         random_state: int | np.random.RandomState | None = None,
         n_threads: int | None = None,
         verbose: int = 0,
-        copy_x: bool = True,
     ) -> None:
         self.n_clusters = n_clusters
         self.penalty = penalty
@@ -203,7 +202,6 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
         self.random_state = random_state
         self.n_threads = n_threads
         self.verbose = verbose
-        self.copy_x = copy_x
 
     def _spec(self) -> OpeningSpec:
         opening = functools.partial(_open_weighted, standardizes=self.standardize)

@@ -147,7 +147,7 @@ class GradientKMeans(CenterEstimator):
     tol : float, default=1e-4
         The fit ends when the sum of the squared center shifts is at most `tol` times the mean
         variance of the features. Small rates make small shifts: lower `tol` with them.
-    init, random_state, n_threads, verbose, copy_x
+    init, random_state, n_threads, verbose
         As in `PowerKMeans`.
 
     Attributes
@@ -199,7 +199,6 @@ class GradientKMeans(CenterEstimator):
         random_state: int | np.random.RandomState | None = None,
         n_threads: int | None = None,
         verbose: int = 0,
-        copy_x: bool = True,
     ) -> None:
         self.n_clusters = n_clusters
         self.init = init
@@ -209,7 +208,6 @@ class GradientKMeans(CenterEstimator):
         self.random_state = random_state
         self.n_threads = n_threads
         self.verbose = verbose
-        self.copy_x = copy_x
 
     def _stages(self, data: Data) -> list[Stage]:
         settled = CentersSettled(self.tol * data.rows.mean_variance())

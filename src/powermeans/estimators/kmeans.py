@@ -56,11 +56,6 @@ class KMeans(CenterEstimator):
     missing : {"error", "observed"}, default="error"
         Meaning of NaN: an error, or a missing entry. With "observed", distances and means use only
         the observed entries, as in `PowerKMeans`.
-    device : str, optional
-        PyTorch device to compute on: "cuda", "cuda:1", "mps" or "cpu". Needs PyTorch
-        (``pip install "powermeans[gpu]"``). By default a tensor is processed where it is, and
-        everything else by the compiled core. Rows in parts are copied to the device one part at a
-        time, those of a Dask collection by the worker that holds them.
 
     Attributes
     ----------
@@ -77,11 +72,6 @@ class KMeans(CenterEstimator):
     history_ : recarray
         One record for each of these sweeps: `power` (always -inf), `objective` and `inertia` at the
         centers before the sweep, `center_shift` and `seconds`. If PyTorch computed the sweeps,
-        ``history_.placement`` tells the device, kernel and precision.
-    placement_ : Placement
-        How PyTorch computed the sweeps; set only for a tensor or with `device`. It has `device`,
-        `kernel`, `precision`, and `streamed`, which tells whether each sweep copied the points to
-        the device again. Also available as ``history_.placement``.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -108,7 +98,6 @@ class KMeans(CenterEstimator):
         **CenterEstimator._parameter_constraints,
         "n_init": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "algorithm": [StrOptions({"lloyd", "elkan", "auto"})],
-        "device": [str, None],
     }
 
     def __init__(
@@ -124,7 +113,6 @@ class KMeans(CenterEstimator):
         copy_x: bool = True,
         algorithm: Literal["lloyd", "elkan", "auto"] = "lloyd",
         missing: Literal["error", "observed"] = "error",
-        device: str | None = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.init = init
@@ -136,11 +124,10 @@ class KMeans(CenterEstimator):
         self.copy_x = copy_x
         self.algorithm = algorithm
         self.missing = missing
-        self.device = device
 
     def _spec(self) -> OpeningSpec:
         return replace(
-            super()._spec(), takes_narrow=True, why_not_in_parts=None, why_not_on_device=None
+            super()._spec(), takes_narrow=True, why_not_in_parts=None, why_no_tensor=None
         )
 
     def _stages(self, data: Data) -> list[Stage]:

@@ -33,7 +33,6 @@ from powermeans.parts.executors import Executor, MemoryExecutor, PartOpener, Rea
 from powermeans.parts.parted_rows import PartedRows
 from powermeans.rows import open_rows
 from powermeans.rows.native import NativeRows
-from powermeans.rows.on_device import admit_tensor, check_tensor, open_on_device
 from powermeans.rows.protocol import Rows
 from powermeans.sources import PartedData, Scaling, open_data
 from powermeans.sources.kinds import Kind, kind_of
@@ -108,18 +107,18 @@ def open_array(
     points: Points | SparsePoints, weights: FloatArray | None, spec: OpeningSpec
 ) -> Rows:
     """Return the rows of an array or a tensor that has been admitted."""
-    if spec.device is None and kind_of(points) is Kind.ARRAY:
-        return open_rows(
-            points,
-            weights,
-            n_threads=spec.n_threads,
-            divergence=spec.divergence,
-            has_missing=spec.has_missing,
-            n_columns=spec.n_columns,
-        )
-    if (reason := spec.obstacle_to_device) is not None:
-        raise ValueError(f"device={spec.device!r} cannot be had, since {reason}: leave device out")
-    return open_on_device(points, weights, device=spec.device, divergence=spec.divergence)
+    if is_tensor(points):
+        from powermeans.rows.torch import open_tensor
+
+        return open_tensor(points, weights, divergence=spec.divergence)
+    return open_rows(
+        points,
+        weights,
+        n_threads=spec.n_threads,
+        divergence=spec.divergence,
+        has_missing=spec.has_missing,
+        n_columns=spec.n_columns,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +132,6 @@ class OpeningSpec:
     weighs_features: bool = False
     takes_narrow: bool = False  # points of whole bytes or half floats as they are, if plain
     n_threads: int | None = None
-    device: str | None = None
     n_needed: int = 1  # the least number of points
     must_differ: bool = False  # whether squared distances among points must not vanish
     warns_of_scales: bool = False  # whether columns in unlike units deserve a warning
@@ -141,7 +139,7 @@ class OpeningSpec:
     n_columns: int | None = None  # of the points, where some are left out
     why_whole: str | None = None  # why entries may not be missing
     why_not_in_parts: str | None = None
-    why_not_on_device: str | None = None
+    why_no_tensor: str | None = None
     known: Columns | None = None  # of the fit, for new points; None for a fit
     as_wide_as: Points | None = None  # centers to compare with, which may take float64
     input_name: str = "X"
@@ -159,19 +157,7 @@ class OpeningSpec:
     @property
     def keeps_narrow(self) -> bool:
         """Whether narrow points stay as they are."""
-        return self.takes_narrow and self.is_plain and self.device is None
-
-    @property
-    def obstacle_to_device(self) -> str | None:
-        """Why points cannot be worked on at a device; None where they can."""
-        if self.has_missing:
-            return 'missing="observed" has no rows for tensors'
-        return self.why_not_on_device
-
-    @property
-    def obstacle_to_parts(self) -> str | None:
-        """Why points cannot be worked on part by part; None where they can."""
-        return self.why_not_in_parts if self.device is None else self.obstacle_to_device
+        return self.takes_narrow and self.is_plain
 
     def for_new(self, known: Columns) -> OpeningSpec:
         """Return what is asked of new points, given the columns of those of the fit."""
@@ -388,7 +374,7 @@ def opened(X: Any, sample_weight: ArrayLike | None, spec: OpeningSpec) -> Any:
     if kind_of(X) is Kind.DASK:
         return _opened_dask(X, sample_weight, spec)
     source = X if isinstance(X, PartedData) else open_data(X)
-    if (reason := spec.obstacle_to_parts) is not None:
+    if (reason := spec.why_not_in_parts) is not None:
         raise NotInPartsError(
             f"{source.source.name} is read part by part, but {reason}",
             "read the rows into one array first, for example with powermeans.tables.read_table",
@@ -405,7 +391,7 @@ def opened(X: Any, sample_weight: ArrayLike | None, spec: OpeningSpec) -> Any:
 
 
 def _opened_dask(X: Any, sample_weight: ArrayLike | None, spec: OpeningSpec) -> Any:
-    if (reason := spec.obstacle_to_parts) is not None:
+    if (reason := spec.why_not_in_parts) is not None:
         raise ValueError(
             f"X is a Dask collection, whose partitions are worked on one by one, but {reason}: "
             "pass X.compute(), if it fits into memory"
@@ -452,7 +438,7 @@ def _partition(source: PartedData, spec: OpeningSpec) -> Partition:
 
 
 def _executor(source: PartedData, partition: Partition, spec: OpeningSpec) -> Executor:
-    opener = PartOpener(spec.divergence, spec.has_missing, spec.device)
+    opener = PartOpener(spec.divergence, spec.has_missing)
     how: dict[str, Any] = {"n_threads": spec.n_threads, "tell": spec.tell}
     if source.is_in_memory:
         return MemoryExecutor(partition.read(), opener, **how)
@@ -465,7 +451,7 @@ def _open_on_dask(source: Any, spec: OpeningSpec) -> OnDask:
     checkpoint = source.checkpoint if spec.known is None else None
     with ExitStack() as on_error:
         recording = on_error.enter_context(Recording(checkpoint, spec.random_state))
-        opener = PartOpener(spec.divergence, spec.has_missing, spec.device)
+        opener = PartOpener(spec.divergence, spec.has_missing)
         executor = DaskExecutor(source, opener, n_threads=spec.n_threads)
         executor.check(spec.n_needed)
         rows = PartedRows(recording.journaled(executor, executor.fingerprint))
@@ -475,7 +461,7 @@ def _open_on_dask(source: Any, spec: OpeningSpec) -> OnDask:
 
 
 def _open_in_memory(admitted: Admitted, spec: OpeningSpec) -> InMemory:
-    if spec.known is None and spec.leaves_out_columns and spec.device is None:
+    if spec.known is None and spec.leaves_out_columns:
         columns = UsedColumns.of(admitted.points, spec.divergence, spec.init)
         if columns is not None:
             return _open_used_columns(admitted, columns, spec)
@@ -555,17 +541,21 @@ def admit_array(
 
 
 def _admit_tensor(X: Any, sample_weight: ArrayLike | None, spec: OpeningSpec) -> Admitted:
-    if (reason := spec.obstacle_to_device) is not None:
+    reason = spec.why_no_tensor
+    if spec.has_missing:
+        reason = 'missing="observed" has no rows for tensors'
+    if reason is not None:
         raise ValueError(
             f"X is a tensor, but {reason}: pass X.cpu().numpy(), which runs on the CPU"
         )
-    check_tensor(X, spec.device)
+    from powermeans.rows.torch import admit_tensor, check_tensor
+
+    check_tensor(X)
     if spec.known is not None:
         spec.known.check_width(int(X.shape[1]), spec.name)
     admitted = admit_tensor(
         X,
         sample_weight,
-        device=spec.device,
         init=spec.init if spec.known is None else None,
         n_clusters=spec.n_needed,
         divergence=spec.divergence,

@@ -120,9 +120,8 @@ def _spec(centers_or_model: Any) -> OpeningSpec:
         )
     return replace(
         spec,
-        device=None,
         why_not_in_parts="optimality_gap divides the points into subsets as it needs them",
-        why_not_on_device="optimality_gap works only on arrays",
+        why_no_tensor="optimality_gap works only on arrays",
     )
 
 

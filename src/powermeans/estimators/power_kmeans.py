@@ -110,7 +110,7 @@ class PowerKMeans(CenterEstimator):
         than 1000 centers are not crossed. Points in memory of more than 2^20 values (2^18 if
         "fast") are searched in a sample, and then all descend from the best that was found; by a
         Bregman divergence, they are searched whole. That search breathes, which adds centers where
-        the error is and removes the least useful. So does that of points in parts, on a device or
+        the error is and removes the least useful. So does that of points in parts, in a tensor or
         with missing entries, with ``divergence="manhattan"`` or a divergence of your own, which
         know no swaps: `spent_` tells. With a thousand centers and more, "fast" compares each point
         only with the centers near its own, where a sweep over all centers takes long and the points
@@ -158,7 +158,7 @@ class PowerKMeans(CenterEstimator):
         to `cluster_centers_` within these limits, which are met exactly, or with unequal weights up
         to what moves of whole points reach; a warning tells what is missing. `predict` goes to the
         nearest center, whatever the sizes. Points in parts learn the same centers, and have the
-        sizes only nearly: see `sizes_`. Limits go with every divergence, but not with a device or a
+        sizes only nearly: see `sizes_`. Limits go with every divergence, but not with tensors or a
         learned covariance.
     balance : float, default=0.0
         A wish for even sizes, from 0 (none) to 1 (sizes differ by at most one point). In between, a
@@ -171,11 +171,6 @@ class PowerKMeans(CenterEstimator):
         POWERMEANS_NUM_THREADS and OMP_NUM_THREADS, and the number of processors, in this order. The
         result of the compiled core does not depend on it. PyTorch on the CPU uses the same number
         during a fit, or its own with None; there the last digits may depend on it.
-    device : str, optional
-        PyTorch device to compute on: "cuda", "cuda:1", "mps" or "cpu". Needs PyTorch
-        (``pip install "powermeans[gpu]"``). By default a tensor is processed where it is, and
-        everything else by the compiled core. Rows in parts are copied to the device one part at a
-        time, those of a Dask collection by the worker that holds them.
     callback : callable or "progress", optional
         Called after each sweep with a `powermeans.SweepState`; returning True ends the fit. A
         search shows its descents one after another, some with more than `n_clusters` centers. If
@@ -185,8 +180,6 @@ class PowerKMeans(CenterEstimator):
     verbose : int, default=0
         With 1 the fit prints at most one line a second, with the phase and the inertia; with 2 also
         a line for each sweep.
-    copy_x : bool, default=True
-        Accepted for compatibility with scikit-learn; X is never changed.
 
     Attributes
     ----------
@@ -205,7 +198,6 @@ class PowerKMeans(CenterEstimator):
         distances that were not computed. A search records all of its descents, one after another;
         in a sample, `objective` and `inertia` estimate those of all points.
         ``pandas.DataFrame(history_)`` makes a table of it. If PyTorch computed the sweeps,
-        ``history_.placement`` tells the device, kernel and precision.
     power_ : float
         Power at which annealing last ended; -inf if all sweeps were Lloyd's. After `from_centers`
         it is `power` if that is a number, else -inf.
@@ -235,10 +227,6 @@ class PowerKMeans(CenterEstimator):
     covariance_ : ndarray of shape (n_features, n_features)
         Covariance of the clusters, scaled to determinant one; set only with
         ``divergence="mahalanobis"``.
-    placement_ : Placement
-        How PyTorch computed the sweeps; set only for a tensor or with `device`. It has `device`,
-        `kernel`, `precision`, and `streamed`, which tells whether each sweep copied the points to
-        the device again. Also available as ``history_.placement``.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -326,7 +314,6 @@ class PowerKMeans(CenterEstimator):
         "size_max": [Interval(Real, 0, None, closed="neither"), None],
         "balance": [Interval(Real, 0, 1, closed="both")],
         "n_threads": [Integral, None],
-        "device": [str, None],
         "callback": [callable, StrOptions({"progress"}), None],
     }
 
@@ -358,10 +345,8 @@ class PowerKMeans(CenterEstimator):
         balance: float = 0.0,
         random_state: int | np.random.RandomState | None = None,
         n_threads: int | None = None,
-        device: str | None = None,
         callback: Callback | Literal["progress"] | None = None,
         verbose: int = 0,
-        copy_x: bool = True,
     ) -> None:
         self.n_clusters = n_clusters
         self.init = init
@@ -382,10 +367,8 @@ class PowerKMeans(CenterEstimator):
         self.balance = balance
         self.random_state = random_state
         self.n_threads = n_threads
-        self.device = device
         self.callback = callback
         self.verbose = verbose
-        self.copy_x = copy_x
 
     @classmethod
     def as_published(cls, n_clusters: int = 8, **params: Any) -> Self:
@@ -518,7 +501,7 @@ class PowerKMeans(CenterEstimator):
             warns_of_scales=not learns,
             leaves_out_columns=spec.leaves_out_columns and not learns,
             why_not_in_parts=reason,
-            why_not_on_device=reason,
+            why_no_tensor=reason or self._why_no_tensor(),
         )
 
     def _fitted_spec(self) -> OpeningSpec:
@@ -701,10 +684,11 @@ class PowerKMeans(CenterEstimator):
         elif self._learns_covariance():
             reason = "goes with no covariance that is learned"
             way_out = "divergence=powermeans.divergences.Mahalanobis(covariance)"
-        elif getattr(rows, "placement", None) is not None:
-            reason, way_out = "is not for tensors and devices", "a NumPy array without device"
         if reason:
             raise ArgumentError(reason, f"pass {way_out}", argument=name, value=getattr(self, name))
+
+    def _why_no_tensor(self) -> str | None:
+        return "sizes of clusters are limited only for arrays" if self._wishes_sizes() else None
 
     def _centers_are_means(self) -> bool:
         """Return whether moved points change the centers as they change sums."""

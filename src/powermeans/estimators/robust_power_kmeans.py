@@ -58,7 +58,7 @@ class RobustPowerKMeans(PowerKMeans):
         As in `PowerKMeans`, except "manhattan" and a learned Mahalanobis distance.
     init, power, growth, schedule, polish, effort, refine, max_seconds, n_init, max_iter, tol
         As in `PowerKMeans`.
-    missing, random_state, n_threads, callback, verbose, copy_x
+    missing, random_state, n_threads, callback, verbose
         As in `PowerKMeans`.
 
     Attributes
@@ -135,7 +135,6 @@ class RobustPowerKMeans(PowerKMeans):
         n_threads: int | None = None,
         callback: Callback | None = None,
         verbose: int = 0,
-        copy_x: bool = True,
     ) -> None:
         super().__init__(
             n_clusters,
@@ -156,9 +155,7 @@ class RobustPowerKMeans(PowerKMeans):
             n_threads=n_threads,
             callback=callback,
             verbose=verbose,
-            copy_x=copy_x,
         )
-        del self.device  # not a parameter here: points are ranked in host memory
         del self.size_min, self.size_max, self.balance
         self.trim = trim
 
@@ -169,7 +166,7 @@ class RobustPowerKMeans(PowerKMeans):
             super()._spec(),
             takes_narrow=False,
             why_not_in_parts=reason,
-            why_not_on_device=reason,
+            why_no_tensor=reason,
             open_array=trimmed,
         )
 

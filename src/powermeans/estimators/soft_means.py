@@ -49,7 +49,7 @@ class SoftMeans(CenterEstimator):
         return self._shares(X, rule.memberships, rule.power - 1)
 
     def _spec(self) -> OpeningSpec:
-        return replace(super()._spec(), why_not_in_parts=None, why_not_on_device=None)
+        return replace(super()._spec(), why_not_in_parts=None, why_no_tensor=None)
 
     def _stages(self, data: Data) -> list[Stage]:
         settled = CentersSettled(self.tol * data.rows.mean_variance())
@@ -89,7 +89,7 @@ class KHarmonicMeans(SoftMeans):
         Number of centers.
     p : float, default=2
         Power of the distances, at least 0.04 and at most 50.
-    init, n_init, max_iter, tol, missing, random_state, n_threads, verbose, copy_x
+    init, n_init, max_iter, tol, missing, random_state, n_threads, verbose
         As in `PowerKMeans`.
 
     Attributes
@@ -143,7 +143,6 @@ class KHarmonicMeans(SoftMeans):
         random_state: int | np.random.RandomState | None = None,
         n_threads: int | None = None,
         verbose: int = 0,
-        copy_x: bool = True,
     ) -> None:
         self.n_clusters = n_clusters
         self.p = p
@@ -155,7 +154,6 @@ class KHarmonicMeans(SoftMeans):
         self.random_state = random_state
         self.n_threads = n_threads
         self.verbose = verbose
-        self.copy_x = copy_x
 
     def _rule(self) -> Rule:
         return Harmonic(float(self.p))
@@ -197,7 +195,7 @@ class FuzzyCMeans(SoftMeans):
         Number of centers.
     fuzzifier : float, default=2
         Exponent m of the memberships, above 1 and at most 51.
-    init, n_init, max_iter, tol, missing, random_state, n_threads, verbose, copy_x
+    init, n_init, max_iter, tol, missing, random_state, n_threads, verbose
         As in `PowerKMeans`.
 
     Attributes
@@ -248,7 +246,6 @@ class FuzzyCMeans(SoftMeans):
         random_state: int | np.random.RandomState | None = None,
         n_threads: int | None = None,
         verbose: int = 0,
-        copy_x: bool = True,
     ) -> None:
         self.n_clusters = n_clusters
         self.fuzzifier = fuzzifier
@@ -260,7 +257,6 @@ class FuzzyCMeans(SoftMeans):
         self.random_state = random_state
         self.n_threads = n_threads
         self.verbose = verbose
-        self.copy_x = copy_x
 
     def memberships(self, X: MatrixLike) -> FloatArray:
         """Return the memberships u_ij, (n_samples, n_clusters); each row adds up to one."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from powermeans.system.host_memory import is_tensor
 from powermeans.types import Points, SparsePoints
 
 # By name, since only those who have bfloat16 have the package `ml_dtypes`, which defines it.
@@ -33,5 +34,7 @@ def widened(points: Points | SparsePoints) -> Any:
 
 
 def as_floats(points: Points | SparsePoints) -> Any:
-    """Return the points in the dtype of their centers, copied if they are narrow."""
+    """Return the points in the dtype of their centers, copied if narrow; a tensor as it is."""
+    if is_tensor(points):
+        return points
     return points.astype(dtype_of_centers(points.dtype), copy=False)

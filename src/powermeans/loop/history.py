@@ -10,7 +10,6 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from powermeans.rows.protocol import Placement
 from powermeans.types import FloatArray
 
 PhaseTold = Callable[[str], object]
@@ -26,26 +25,6 @@ class SweepRecord(NamedTuple):
     center_shift: float
     seconds: float
     skipped: float = 0.0
-
-
-class SweepRecords(np.recarray[Any, Any]):
-    """The records of a fit, one for each sweep, and where the sweeps were computed."""
-
-    # None is the compiled core. Not `device`: arrays have that attribute, for where they lie.
-    placement: Placement | None
-
-    def __array_finalize__(self, of: object) -> None:
-        super().__array_finalize__(of)
-        self.placement = getattr(of, "placement", None)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        rebuilding: Any = super().__reduce__()
-        *how, state = rebuilding
-        return *how, (state, self.placement)
-
-    def __setstate__(self, state: Any) -> None:
-        of_array, self.placement = state
-        super().__setstate__(of_array)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +181,7 @@ class History:
             n_swaps=self.n_swaps,
         )
 
-    def as_recarray(self) -> SweepRecords:
+    def as_recarray(self) -> np.recarray[Any, Any]:
         """Return one record for each sweep, in a form that `pandas.DataFrame` takes."""
         dtype = [(field, np.float64) for field in SweepRecord._fields]
-        return np.array(self.records, dtype=dtype).view(SweepRecords)
+        return np.array(self.records, dtype=dtype).view(np.recarray)

@@ -14,7 +14,6 @@ from scipy import sparse
 from powermeans.divergences import Divergence
 from powermeans.rows import open_batch
 from powermeans.rows.native import Known, Team, start_team
-from powermeans.rows.on_device import open_on_device
 from powermeans.rows.protocol import PartRows
 from powermeans.sources.partition import Part, Partition
 from powermeans.sums import added
@@ -41,7 +40,6 @@ class PartOpener:
 
     divergence: Divergence = "squared_euclidean"
     has_missing: bool = False
-    device: str | None = None
 
     def __post_init__(self) -> None:
         if self.divergence == "manhattan":
@@ -60,10 +58,6 @@ class PartOpener:
         known: Known | None = None,
     ) -> PartRows:
         """Return the rows of a part."""
-        if self.device is not None:
-            return open_on_device(
-                points, sample_weight, device=self.device, divergence=self.divergence
-            )
         return open_batch(
             points,
             sample_weight,
@@ -77,7 +71,7 @@ class PartOpener:
     def fingerprint(self) -> str:
         """Return a text that is the same for equal openers in every process."""
         try:
-            return fingerprint([self.divergence, self.has_missing, self.device])
+            return fingerprint([self.divergence, self.has_missing])
         except NoFingerprintError as error:
             raise ValueError(
                 f"divergence={self.divergence!r:.200} has {error.args[0]!r:.200}, which another "

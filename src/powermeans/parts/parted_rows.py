@@ -34,7 +34,7 @@ from powermeans.rows.base import BaseRows
 from powermeans.rows.bregman import in_units, step_between_scaled, unit_steps_at
 from powermeans.rows.by_definition import weighted
 from powermeans.rows.observed import filled
-from powermeans.rows.protocol import FarPoint, PartRows, Placement
+from powermeans.rows.protocol import FarPoint, PartRows
 from powermeans.rules import Hard, Online, Rule
 from powermeans.sources.partition import Part
 from powermeans.sums import ColumnMoments, Spread, Sums, added
@@ -81,14 +81,6 @@ class PartedRows(BaseRows):
     @property
     def dtype(self) -> np.dtype[np.floating[Any]]:
         return self._overview.first.dtype
-
-    @property
-    def placement(self) -> Placement | None:
-        """The placement of the first part."""
-        if (found := self._overview.first.placement) is None:
-            return None
-        first = Placement(*found)
-        return first._replace(streamed=bool(first.streamed or self.executor.reads_each_time))
 
     @property
     def total_weight(self) -> float:
@@ -380,7 +372,6 @@ class _Look:
     moments: ColumnMoments
     at_a_center: Sums
     n_stored: int
-    placement: tuple[Any, ...] | None
 
 
 def _look(rows: PartRows, number: int) -> _Look:
@@ -394,7 +385,6 @@ def _look(rows: PartRows, number: int) -> _Look:
         moments,
         rows.sweep(somewhere, Hard()),
         rows.n_stored,
-        rows.placement,
     )
 
 

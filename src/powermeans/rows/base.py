@@ -18,7 +18,6 @@ from powermeans.rows.protocol import (
     FarPoint,
     Moved,
     NearCenters,
-    Placement,
     PricedLabels,
     Rows,
 )
@@ -312,10 +311,6 @@ class MemoryRows(BaseRows):
 
     @property
     def known(self) -> object | None:
-        return None
-
-    @property
-    def placement(self) -> Placement | None:
         return None
 
     def mean_variance(self) -> float:

@@ -227,7 +227,7 @@ class Rows(Protocol):
     def moves_points(self) -> bool:
         """Whether there are moves of single points, and swaps with them.
 
-        There are none for points in parts, on a device or with missing entries, nor for
+        There are none for points in parts, in a tensor or with missing entries, nor for
         `divergence="manhattan"` and divergences of the user's own.
         """
         ...
@@ -287,11 +287,6 @@ class PartRows(Rows, Protocol):
     @property
     def known(self) -> object | None:
         """Facts to pass on when the same points are opened again."""
-        ...
-
-    @property
-    def placement(self) -> Placement | None:
-        """Where and how a device computes the sweeps; None for the compiled core."""
         ...
 
     def column_moments(self) -> ColumnMoments:
@@ -369,12 +364,3 @@ class NearCenters(NamedTuple):
     def none(cls, n: int, n_most: int) -> NearCenters:
         """Return lists that are to be filled."""
         return cls(np.full((n, n_most), -1, dtype=np.int32), np.full((n, n_most), np.inf))
-
-
-class Placement(NamedTuple):
-    """Where and how a device of PyTorch computes sweeps."""
-
-    device: str
-    kernel: str  # "triton", "plain", or which does what
-    precision: str  # of the points, and of the products
-    streamed: bool  # each sweep copies the points to the device again

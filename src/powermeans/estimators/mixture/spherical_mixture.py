@@ -92,7 +92,7 @@ class SphericalMixture(CenterEstimator):
         Largest number of sweeps of a run.
     tol : float, default=1e-6
         A run ends when a sweep gains no more than this in the mean log-likelihood of a point.
-    random_state, n_threads, verbose, copy_x
+    random_state, n_threads, verbose
         As in `PowerKMeans`.
 
     Attributes
@@ -209,7 +209,6 @@ class SphericalMixture(CenterEstimator):
         random_state: int | np.random.RandomState | None = None,
         n_threads: int | None = None,
         verbose: int = 0,
-        copy_x: bool = True,
     ) -> None:
         self.n_clusters = n_clusters
         self.covariance_type = covariance_type
@@ -224,7 +223,6 @@ class SphericalMixture(CenterEstimator):
         self.random_state = random_state
         self.n_threads = n_threads
         self.verbose = verbose
-        self.copy_x = copy_x
 
     # The density.
 

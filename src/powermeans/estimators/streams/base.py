@@ -334,7 +334,7 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
             super()._spec(),
             leaves_out_columns=False,  # later chunks may have entries in them
             why_not_in_parts=None,
-            why_not_on_device=f"{type(self).__name__} learns from batches with the compiled core",
+            why_no_tensor=f"{type(self).__name__} learns from batches with the compiled core",
         )
 
     def _fitted_spec(self) -> OpeningSpec:

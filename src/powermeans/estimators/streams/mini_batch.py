@@ -120,7 +120,7 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
         A center whose weight is at most this share of the heaviest center's moves to a point of the
         batch. Use a value such as 0.01, together with `memory`, for streams in which clusters come
         and go; a rare cluster may then lose its center.
-    random_state, n_threads, verbose, copy_x
+    random_state, n_threads, verbose
         As in `PowerKMeans`.
 
     Attributes
@@ -213,7 +213,6 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
         random_state: int | np.random.RandomState | None = None,
         n_threads: int | None = None,
         verbose: int = 0,
-        copy_x: bool = True,
     ) -> None:
         self.n_clusters = n_clusters
         self.init = init
@@ -228,7 +227,6 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
         self.random_state = random_state
         self.n_threads = n_threads
         self.verbose = verbose
-        self.copy_x = copy_x
 
     # All points, in batches.
 

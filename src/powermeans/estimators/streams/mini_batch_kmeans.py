@@ -97,7 +97,6 @@ class MiniBatchKMeans(MiniBatchPowerKMeans):
     effort: Literal["fast"] = "fast"
     memory = None
     n_threads = None
-    copy_x = True
 
     def __init__(
         self,

@@ -96,7 +96,7 @@ class OnlineKMeans(StreamEstimator[_Counted]):
     tol : float, default=1e-4
         Lloyd's sweeps end when the sum of the squared center shifts is at most `tol` times the mean
         variance of the features, or when no center moves.
-    init, random_state, n_threads, verbose, copy_x
+    init, random_state, n_threads, verbose
         As in `PowerKMeans`. Online passes use one thread.
 
     Attributes
@@ -192,7 +192,6 @@ class OnlineKMeans(StreamEstimator[_Counted]):
         random_state: int | np.random.RandomState | None = None,
         n_threads: int | None = None,
         verbose: int = 0,
-        copy_x: bool = True,
     ) -> None:
         self.n_clusters = n_clusters
         self.init = init
@@ -206,7 +205,6 @@ class OnlineKMeans(StreamEstimator[_Counted]):
         self.random_state = random_state
         self.n_threads = n_threads
         self.verbose = verbose
-        self.copy_x = copy_x
 
     # All points at once.
 

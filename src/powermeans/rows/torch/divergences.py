@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import torch
 
-from powermeans.divergences import cosine
+from powermeans.divergences import Divergence, cosine
 from powermeans.divergences.bregman import Bregman
 from powermeans.rows.affine import rounding_of_products
 from powermeans.rows.base import BaseRows
 from powermeans.rows.bregman import check_heights, unit_steps_at
 from powermeans.rows.cosine import LENGTH, UnitSums
-from powermeans.rows.torch.placing import blocks
+from powermeans.rows.torch.memory import blocks, lack_of_memory_is_told
 from powermeans.rows.torch.rows import TorchRows
 from powermeans.rules import Rule
 from powermeans.types import FloatArray, IndexArray
@@ -22,8 +21,18 @@ from powermeans.types import FloatArray, IndexArray
 _ENTRIES_ON_HOST = 2**22
 
 
+@lack_of_memory_is_told
+def open_tensor(
+    points: torch.Tensor, sample_weight: FloatArray | None, *, divergence: Divergence
+) -> TorchRows:
+    """Open a tensor that `admit_tensor` passes."""
+    if isinstance(divergence, Bregman):
+        return TorchBregmanRows(points, sample_weight, divergence=divergence)
+    return (TorchCosineRows if divergence == "cosine" else TorchRows)(points, sample_weight)
+
+
 class TorchBregmanRows(TorchRows):
-    """Measure by a Bregman divergence of the point from the center; options as for `TorchRows`.
+    """Measure by a Bregman divergence of the point from the center.
 
     NumPy computes the heights of the points once, so that every divergence of the package works;
     sweeps stay on the device.
@@ -35,10 +44,9 @@ class TorchBregmanRows(TorchRows):
         sample_weight: FloatArray | None = None,
         *,
         divergence: Bregman,
-        **options: Any,
     ) -> None:
         self._divergence = divergence
-        super().__init__(points, sample_weight, **options)
+        super().__init__(points, sample_weight)
 
     def rounding(self) -> float:
         return max(super().rounding(), rounding_of_products(self.dtype))
@@ -53,9 +61,9 @@ class TorchBregmanRows(TorchRows):
     def _weighted_mean(self) -> FloatArray:
         if self._weights is None:
             return self._column_mean
-        sums = torch.zeros(self.n_features, dtype=self._view.wide, device=self.device)
-        for rows, points in self._stored_blocks(self._n_at_once(1)):
-            sums += self.weights_there[rows] @ points.to(self._view.wide)
+        sums = torch.zeros(self.n_features, dtype=self._view.wide, device=self._points.device)
+        for rows in self._slices(1):
+            sums += self.weights_there[rows] @ self._points[rows].to(self._view.wide)
         return np.asarray(sums.cpu().numpy() / np.sum(self._weights), dtype=np.float64)
 
     def _chosen_scale(self, largest: float) -> float:
@@ -67,30 +75,29 @@ class TorchBregmanRows(TorchRows):
         return slopes / 2, lifts, False
 
     def _all_heights(self) -> torch.Tensor:
-        heights = torch.empty(self.n_points, dtype=self._view.wide, device=self.device)
-        for rows, points in self._stored_blocks(max(1, _ENTRIES_ON_HOST // self.n_features)):
-            found = self._divergence.heights(points.cpu().double().numpy(), self._tangent)
+        heights = torch.empty(self.n_points, dtype=self._view.wide, device=self._points.device)
+        for rows in blocks(self.n_points, max(1, _ENTRIES_ON_HOST // self.n_features)):
+            points = self._points[rows].cpu().double().numpy()
+            found = self._divergence.heights(points, self._tangent)
             check_heights(found, self._divergence, rows.start)
             heights[rows] = self._there(found, heights.dtype)
         return heights
 
     def _all_lengths(self) -> torch.Tensor:
-        lengths = torch.empty(self.n_points, dtype=self._view.dtype, device=self.device)
-        for rows, points in self._stored_blocks(self._n_at_once(1)):
-            lengths[rows] = torch.linalg.vector_norm(self._view.of(points), dim=1)
+        lengths = torch.empty(self.n_points, dtype=self._view.dtype, device=self._points.device)
+        for rows in self._slices(1):
+            lengths[rows] = torch.linalg.vector_norm(self._view.of(self._points[rows]), dim=1)
         return lengths
 
 
 class TorchCosineRows(TorchRows):
     """Measure by one minus the cosine of the angle, on a copy of the points.
 
-    No point is zero, which has no direction; options are as for `TorchRows`.
+    No point is zero, which has no direction.
     """
 
-    def __init__(
-        self, points: torch.Tensor, sample_weight: FloatArray | None = None, **options: Any
-    ) -> None:
-        super().__init__(_halved_directions(points), sample_weight, **options)
+    def __init__(self, points: torch.Tensor, sample_weight: FloatArray | None = None) -> None:
+        super().__init__(_halved_directions(points), sample_weight)
 
     def sweep(self, centers: FloatArray, rule: Rule) -> UnitSums:
         return UnitSums.of(super().sweep(centers, rule))
@@ -104,22 +111,11 @@ class TorchCosineRows(TorchRows):
 
     def critical_power(self) -> float:
         # The mean of the directions, unlike the center that the rows report, has not unit length.
-        return _Euclidean.beside(self).critical_power()
+        weights = None if self._weights is None else self._weights * self._weight_unit
+        return TorchRows(self._points, weights).critical_power()
 
     def _planes_in_view(self, centers: FloatArray) -> tuple[FloatArray, FloatArray, bool]:
         return super()._planes_in_view(np.asarray(cosine.directions(centers)) * LENGTH)
-
-
-class _Euclidean(TorchRows):
-    """Treat the directions as plain points."""
-
-    @classmethod
-    def beside(cls, rows: TorchRows) -> _Euclidean:
-        """Return rows of the same tensor."""
-        plain = cls.__new__(cls)
-        plain.__dict__.update(rows.__dict__)
-        plain.__dict__.pop("_mean", None)
-        return plain
 
 
 def _halved_directions(points: torch.Tensor) -> torch.Tensor:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from powermeans.rows.torch.placing import blocks
+from powermeans.rows.torch.memory import blocks
 from powermeans.rules import Gaussian, Hard, Harmonic, Power, Rule
 from powermeans.types import FloatArray
 
@@ -43,10 +43,6 @@ class View:
             viewed = viewed - self.origin
         return viewed * self.scale if self.scale != 1 else viewed
 
-    def of_centers(self, centers: FloatArray) -> FloatArray:
-        """Return centers in this view, in float64."""
-        return (centers - self.origin_in_float64()) * self.scale
-
     def origin_in_float64(self) -> FloatArray | float:
         """Return the origin in host memory."""
         return 0.0 if self.origin is None else self.origin.cpu().numpy().astype(np.float64)
@@ -54,8 +50,6 @@ class View:
     @property
     def exact(self) -> View:
         """The same view in the dtype of sums."""
-        if self.dtype == self.wide:
-            return self
         origin = None if self.origin is None else self.origin.to(self.wide)
         return replace(self, dtype=self.wide, origin=origin)
 
@@ -64,57 +58,19 @@ class View:
 class Planes:
     """Centers as planes over the points in a view."""
 
-    slopes: torch.Tensor  # (n_centers, n_features)
-    lifts: torch.Tensor  # (n_centers,)
+    slopes: torch.Tensor  # (n_centers, n_features), in the dtype of sums
+    lifts: torch.Tensor  # (n_centers,), in the dtype of sums
     is_euclidean: bool  # slopes are the places of the centers, and lifts their squared lengths
-    reach: float = 0.0  # the largest magnitude of a slope
-    in_wide: Planes | None = None  # the same in the dtype of sums, if that is another
-
-    @classmethod
-    def of(
-        cls, slopes: FloatArray, lifts: FloatArray, view: View, like: torch.Tensor, euclidean: bool
-    ) -> Planes:
-        """Move planes from float64 in host memory to the dtypes of a view and a tensor's device."""
-        reach = float(np.max(np.abs(slopes)))
-
-        def in_dtype(dtype: torch.dtype, in_wide: Planes | None = None) -> Planes:
-            there = {"dtype": dtype, "device": like.device}
-            of_slopes = torch.as_tensor(np.ascontiguousarray(slopes), **there)
-            of_lifts = torch.as_tensor(np.ascontiguousarray(lifts), **there)
-            return cls(of_slopes, of_lifts, euclidean, reach, in_wide)
-
-        exact = in_dtype(view.wide)
-        return exact if view.dtype == view.wide else in_dtype(view.dtype, exact)
-
-    @property
-    def exact(self) -> Planes:
-        """The same in the dtype of sums."""
-        return self if self.in_wide is None else self.in_wide
-
-    @property
-    def is_direct(self) -> bool:
-        """Distances are sums of squared differences, which never cancel."""
-        return self.is_euclidean and self.slopes.shape[1] <= MOST_FEATURES_DIRECT
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Block:
     """Some points on the device, with heights and weights."""
 
     points: torch.Tensor  # (n_points, n_features), as they are stored
     heights: torch.Tensor  # (n_points,)
     weights: torch.Tensor  # (n_points,), over the unit of weights, in the dtype of sums
-    rows: slice  # the place of these points among all
     lengths: torch.Tensor | None = None  # (n_points,), if heights are not their squares
-
-    def __getitem__(self, rows: slice | torch.Tensor) -> Part:
-        """Return some of these points."""
-        lengths = None if self.lengths is None else self.lengths[rows]
-        return Part(self.points[rows], self.heights[rows], self.weights[rows], self.rows, lengths)
-
-    def in_blocks(self, n_at_once: int) -> Any:
-        """Yield `n_at_once` points at a time, with their slice of this part."""
-        return ((rows, self[rows]) for rows in blocks(len(self.points), n_at_once))
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,38 +91,27 @@ class Added:
         )
 
 
-def distances(part: Part, planes: Planes, view: View) -> tuple[torch.Tensor, torch.Tensor]:
+def distances(block: Block, planes: Planes, view: View) -> tuple[torch.Tensor, torch.Tensor]:
     """Return all distances of these points, (n_points, n_centers), and the points in the view."""
-    points = view.of(part.points)
-    if planes.is_direct:
-        return _squared_differences(points, planes.slopes), points
+    points = view.of(block.points)
+    slopes, lifts = planes.slopes.to(view.dtype), planes.lifts.to(view.dtype)
+    if planes.is_euclidean and slopes.shape[1] <= MOST_FEATURES_DIRECT:
+        return _squared_differences(points, slopes), points
     with as_they_are(points):
-        found = torch.addmm(planes.lifts[None, :], points, planes.slopes.T, alpha=-2)
-    found.add_(part.heights.to(view.dtype)[:, None]).clamp_(min=0)
+        found = torch.addmm(lifts[None, :], points, slopes.T, alpha=-2)
+    found.add_(block.heights.to(view.dtype)[:, None]).clamp_(min=0)
     if planes.is_euclidean or view.dtype != view.wide:
-        _mend(found, part, planes, view)
+        _mend(found, block, planes, view)
     return found, points
 
 
-def to_own(part: Part, planes: Planes, view: View, labels: torch.Tensor) -> torch.Tensor:
+def to_own(block: Block, planes: Planes, view: View, labels: torch.Tensor) -> torch.Tensor:
     """Return the distance of each point to the center of its label, in the dtype of sums."""
-    exact, labels = planes.exact, labels.long()
-    points, slopes = view.exact.of(part.points), exact.slopes[labels]
+    points, slopes = view.exact.of(block.points), planes.slopes[labels]
     if planes.is_euclidean:
         return (points - slopes).square_().sum(1)
-    products = (points * slopes).sum(1)
-    own = part.heights.to(view.wide) + exact.lifts[labels] - 2 * products
+    own = block.heights.to(view.wide) + planes.lifts[labels] - 2 * (points * slopes).sum(1)
     return own.clamp_(min=0)
-
-
-def sizes_to_own(part: Part, planes: Planes, labels: torch.Tensor) -> torch.Tensor:
-    """Return the size of the terms whose difference is the distance to the center of the label."""
-    labels = labels.long()
-    if part.lengths is None:
-        return part.heights + planes.lifts[labels]
-    lengths = torch.linalg.vector_norm(planes.slopes, dim=1)
-    sizes = 2 * part.lengths * lengths[labels] + planes.lifts.abs()[labels]
-    return sizes + part.heights.to(sizes)
 
 
 def as_they_are(values: torch.Tensor) -> AbstractContextManager[Any]:
@@ -181,142 +126,91 @@ def nearest(found: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     return found.gather(1, labels[:, None])[:, 0], labels
 
 
-@dataclass(frozen=True, slots=True)
-class RowTerms:
-    """The terms of a point in its weights, beside its distance to each center.
-
-    With a power s: log w_ij = term_i + (s - 1) log(y_ij / reference_i); with Gaussians of variance
-    v: log w_ij = term_i + (reference_i - e_ij) / (2 v), e_ij = y_ij - 2 v log q_j.
-    """
-
-    terms: torch.Tensor
-    objectives: torch.Tensor
-
-
-def power_terms(
-    rule: Power | Harmonic,
-    least: torch.Tensor,
-    log_sums: torch.Tensor,
-    n_centers: int,
-    scale: float,
-) -> RowTerms:
-    """Return the terms from the least distance of each point and log S, in the dtype of sums."""
-    power = max(rule.power, _LEAST_POWER)
-    root = torch.exp((log_sums - math.log(n_centers)) / (2 * power))
-    means = least * root * root
-    terms = (1 / power - 1) * log_sums
-    if isinstance(rule, Power):
-        return RowTerms(terms, means)
-    lowest = torch.finfo(means.dtype).tiny
-    log_means = torch.log(means.clamp(min=lowest)) - 2 * math.log(scale)
-    log_units = log_means - math.log(rule.unit)
-    terms = terms + (-1 / power - 1) * math.log(n_centers) + (-power - 1) * log_units
-    # In the unit of squared distances, by which the rows divide all objectives.
-    objectives = torch.where(means > 0, torch.exp(log_means * (rule.p / 2)), 0.0) * scale**2
-    return RowTerms(terms, objectives)
-
-
-def gaussian_terms(
-    rule: Gaussian, least_energy: torch.Tensor, log_sums: torch.Tensor, scale: float
-) -> RowTerms:
-    """Return the terms from the least energies e_i and log sum_j exp((e_i - e_ij) / (2 v))."""
-    return RowTerms(-log_sums, least_energy - 2 * variance_in_unit(rule, scale) * log_sums)
-
-
-def variance_in_unit(rule: Gaussian, scale: float) -> float:
-    """Return the variance in the unit of the view."""
-    return max(rule.variance * scale**2, float(torch.finfo(torch.float32).tiny))
-
-
-def log_shares(rule: Gaussian, n_centers: int) -> FloatArray:
-    """Return the logarithms of the shares q_j."""
-    shares = rule.shares_of(n_centers)
-    return np.full(n_centers, -math.log(n_centers)) if shares is None else np.log(shares)
-
-
-def sweep(part: Part, planes: Planes, view: View, rule: Rule) -> Added:
+def sweep(block: Block, planes: Planes, view: View, rule: Rule) -> Added:
     """Weigh these points, few enough for one block, by the rule and add up."""
-    found, points = distances(part, planes, view)
+    found, points = distances(block, planes, view)
     least, labels = nearest(found)
-    log_weights, objectives = _log_weights(found, least, labels, view, rule)
-    log_weights += torch.log(part.weights).to(view.dtype)[:, None]
-    added, weights = add_up(log_weights, points, view)
-    if objectives is None:
-        inertia = torch.dot(part.weights, to_own(part, planes, view, labels))
-        return Added(added, weights, inertia, inertia)
-    inertia = torch.dot(part.weights, least.to(view.wide))
-    return Added(added, weights, torch.dot(part.weights, objectives), inertia)
+    if isinstance(rule, Hard):
+        logs, objectives = _one_hot_logs(labels, found), to_own(block, planes, view, labels)
+        least = objectives
+    elif isinstance(rule, (Power, Harmonic)):
+        logs, objectives = _power_logs(found, least, view, rule)
+    elif isinstance(rule, Gaussian):
+        logs, objectives = _gaussian_logs(found, view, rule)
+    else:
+        logs, objectives = _logs_by_formula(found, view, rule)
+    added, weights = _add_up(logs, block, points, view)
+    objective, inertia = (torch.dot(block.weights, y.to(view.wide)) for y in (objectives, least))
+    return Added(added, weights, objective, inertia)
 
 
-def spread(part: Part, planes: Planes, view: View) -> tuple[torch.Tensor, torch.Tensor]:
+def spread(block: Block, planes: Planes, view: View) -> tuple[torch.Tensor, torch.Tensor]:
     """Return error and utility of each center, (n_centers, 2), and its weight."""
-    found, _ = distances(part, planes, view)
-    n_centers = found.shape[1]
+    found, _ = distances(block, planes, view)
     least, labels = nearest(found)
-    second = least
-    if n_centers > 1:
+    logs, second = _one_hot_logs(labels, found), least
+    if found.shape[1] > 1:
         second = found.scatter_(1, labels[:, None], math.inf).amin(1)
-    logs = one_hot_logs(labels, n_centers, view.dtype)
-    logs += torch.log(part.weights).to(view.dtype)[:, None]
-    return add_up(logs, torch.stack([least, second - least], dim=1), view)
+    return _add_up(logs, block, torch.stack([least, second - least], dim=1), view)
 
 
-def add_up(
-    log_weights: torch.Tensor, points: torch.Tensor, view: View
+def _add_up(
+    log_weights: torch.Tensor, block: Block, values: torch.Tensor, view: View
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return weighted points and weights, (n_centers, ...), from logarithms of weights."""
+    """Return weighted values and weights, (n_centers, ...), from logarithms of weights."""
+    log_weights += torch.log(block.weights).to(view.dtype)[:, None]
     highest = log_weights.amax(0)
     highest = torch.where(torch.isfinite(highest), highest, 0.0)
     weights = log_weights.sub_(highest).exp_()
     factors = torch.exp(highest.to(view.wide))
-    with as_they_are(points):
-        sums = (weights.T @ points).to(view.wide) * factors[:, None]
+    with as_they_are(values):
+        sums = (weights.T @ values).to(view.wide) * factors[:, None]
     return sums, weights.sum(0).to(view.wide) * factors
 
 
-def one_hot_logs(labels: torch.Tensor, n_centers: int, dtype: torch.dtype) -> torch.Tensor:
+def _one_hot_logs(labels: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
     """Return zero at the label of each point, minus infinity elsewhere."""
-    logs = torch.full((len(labels), n_centers), -math.inf, dtype=dtype, device=labels.device)
-    return logs.scatter_(1, labels[:, None].long(), 0.0)
-
-
-def _log_weights(
-    found: torch.Tensor, least: torch.Tensor, labels: torch.Tensor, view: View, rule: Rule
-) -> tuple[torch.Tensor, torch.Tensor | None]:
-    """Return logarithms of the weights, and objectives unless these are the least distances."""
-    n_centers = found.shape[1]
-    if isinstance(rule, Hard):
-        return one_hot_logs(labels, n_centers, view.dtype), None
-    if isinstance(rule, (Power, Harmonic)):
-        return _power_logs(found, least, view, rule)
-    if isinstance(rule, Gaussian):
-        return _gaussian_logs(found, view, rule)
-    return _logs_by_formula(found, view, rule)
+    return torch.full_like(like, -math.inf).scatter_(1, labels[:, None], 0.0)
 
 
 def _power_logs(
     found: torch.Tensor, least: torch.Tensor, view: View, rule: Power | Harmonic
 ) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return log w_ij = term_i + (s - 1) log(y_ij / least_i) at the power s, and objectives."""
+    n_centers, power = found.shape[1], max(rule.power, _LEAST_POWER)
     # Ratios: 0 / 0 is one, since the point is at that center; y / 0 is infinite.
     log_ratio = found.div_(least[:, None]).nan_to_num_(nan=1.0, posinf=math.inf).log_()
-    exponents = max(rule.power, _LEAST_POWER) * log_ratio
+    exponents = power * log_ratio
     log_sums = torch.log(exponents.exp().sum(1)).to(view.wide)
-    terms = power_terms(rule, least.to(view.wide), log_sums, found.shape[1], view.scale)
-    logs = exponents.sub_(log_ratio).add_(terms.terms.to(view.dtype)[:, None])
-    return logs, terms.objectives
+    root = torch.exp((log_sums - math.log(n_centers)) / (2 * power))
+    objectives = least.to(view.wide) * root * root
+    terms = (1 / power - 1) * log_sums
+    if isinstance(rule, Harmonic):
+        lowest = torch.finfo(view.wide).tiny
+        log_means = torch.log(objectives.clamp(min=lowest)) - 2 * math.log(view.scale)
+        terms += (-1 / power - 1) * math.log(n_centers)
+        terms += (-power - 1) * (log_means - math.log(rule.unit))
+        # In the unit of squared distances, by which the rows divide all objectives.
+        harmonic = torch.exp(log_means * (rule.p / 2)) * view.scale**2
+        objectives = torch.where(objectives > 0, harmonic, 0.0)
+    return exponents.sub_(log_ratio).add_(terms.to(view.dtype)[:, None]), objectives
 
 
 def _gaussian_logs(
     found: torch.Tensor, view: View, rule: Gaussian
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    variance = variance_in_unit(rule, view.scale)
-    lifts = _like(found, 2 * variance * log_shares(rule, found.shape[1]))
-    energies = found.sub_(lifts[None, :])
+    """Return log w_ij = (least_i - e_ij) / (2 v) - log S_i, e_ij = y_ij - 2 v log q_j."""
+    n_centers, shares_of = found.shape[1], rule.shares_of(found.shape[1])
+    log_shares = (
+        np.full(n_centers, -math.log(n_centers)) if shares_of is None else np.log(shares_of)
+    )
+    variance = max(rule.variance * view.scale**2, float(torch.finfo(torch.float32).tiny))
+    energies = found.sub_(_like(found, 2 * variance * log_shares)[None, :])
     least = energies.amin(1)
     logs = (least[:, None] - energies).div_(2 * variance)
     log_sums = torch.log(logs.exp().sum(1)).to(view.wide)
-    terms = gaussian_terms(rule, least.to(view.wide), log_sums, view.scale)
-    return logs.add_(terms.terms.to(view.dtype)[:, None]), terms.objectives
+    objectives = least.to(view.wide) - 2 * variance * log_sums
+    return logs.sub_(log_sums.to(view.dtype)[:, None]), objectives
 
 
 def _logs_by_formula(
@@ -357,20 +251,22 @@ def _squared_differences(points: torch.Tensor, places: torch.Tensor) -> torch.Te
     return found
 
 
-def _mend(found: torch.Tensor, part: Part, planes: Planes, view: View) -> None:
+def _mend(found: torch.Tensor, block: Block, planes: Planes, view: View) -> None:
     """Compute the distances that cancellation has spoilt again, in the dtype of sums."""
-    limits = _sizes(found, part, planes).mul_(_CANCELLATION[found.dtype])
+    limits = _sizes(found, block, planes).mul_(_CANCELLATION[found.dtype])
     i, j = (found < limits).nonzero(as_tuple=True)
-    for pairs in blocks(len(i), max(1, _PAIRS_ENTRIES // part.points.shape[1])):
-        own = to_own(part[i[pairs]], planes, view, j[pairs])
-        found[i[pairs], j[pairs]] = own.to(found.dtype)
+    for pairs in blocks(len(i), max(1, _PAIRS_ENTRIES // block.points.shape[1])):
+        some = i[pairs]
+        spoilt = Block(block.points[some], block.heights[some], block.weights[some])
+        found[some, j[pairs]] = to_own(spoilt, planes, view, j[pairs]).to(found.dtype)
 
 
-def _sizes(found: torch.Tensor, part: Part, planes: Planes) -> torch.Tensor:
+def _sizes(found: torch.Tensor, block: Block, planes: Planes) -> torch.Tensor:
     """Return the sizes of the terms whose differences are distances, (n_points, n_centers)."""
-    heights = part.heights.to(found.dtype)[:, None]
-    if part.lengths is None:
-        return heights + planes.lifts[None, :]
-    lengths = torch.linalg.vector_norm(planes.slopes, dim=1)
-    products = torch.outer(2 * part.lengths.to(found.dtype), lengths)
-    return products.add_(heights).add_(planes.lifts.abs()[None, :])
+    heights = block.heights.to(found.dtype)[:, None]
+    lifts = planes.lifts.to(found.dtype)[None, :]
+    if block.lengths is None:
+        return heights + lifts
+    lengths = torch.linalg.vector_norm(planes.slopes, dim=1).to(found.dtype)
+    products = torch.outer(2 * block.lengths.to(found.dtype), lengths)
+    return products.add_(heights).add_(lifts.abs())

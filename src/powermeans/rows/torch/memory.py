@@ -1,0 +1,91 @@
+"""Blocks of points that fit into the memory of a device, and the threads of PyTorch."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import math
+import warnings
+from collections.abc import Callable, Iterator
+from typing import ParamSpec, TypeVar
+
+import torch
+
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
+
+# Entries of the largest temporary array, and the number of these arrays alive at the same time.
+_ENTRIES_ON_GPU = 2**26
+_ENTRIES_ON_CPU = 2**20
+_ARRAYS_AT_ONCE = 6
+_FEWEST_ROWS = 128
+
+
+def free_bytes(device: torch.device) -> float:
+    """Return the free memory of the device in bytes; infinite where PyTorch does not tell."""
+    if device.type == "cuda":
+        unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        return float(torch.cuda.mem_get_info(device)[0] + unused)
+    if device.type == "mps":
+        return float(torch.mps.recommended_max_memory() - torch.mps.driver_allocated_memory())
+    return math.inf
+
+
+def rows_at_once(n_points: int, width: int, device: torch.device, itemsize: int) -> int:
+    """Return the number of points to work on at once, with `width` temporary entries each.
+
+    It depends only on the sizes, unless memory is short: then it is smaller, with a warning.
+    """
+    entries = _ENTRIES_ON_CPU if device.type == "cpu" else _ENTRIES_ON_GPU
+    wanted = min(n_points, max(_FEWEST_ROWS, entries // width))
+    bytes_of_a_row = width * itemsize * _ARRAYS_AT_ONCE
+    free = free_bytes(device)
+    if wanted * bytes_of_a_row <= free:
+        return wanted
+    affordable = int(free // bytes_of_a_row)
+    if affordable < min(_FEWEST_ROWS, n_points):
+        raise MemoryError(
+            f"{free / 2**20:.0f} MiB are free on {device}, and {bytes_of_a_row} bytes are "
+            f"needed for each of at least {min(_FEWEST_ROWS, n_points)} points: free memory there, "
+            "or use fewer centers"
+        )
+    rows = min(wanted, 1 << (affordable.bit_length() - 1))
+    warnings.warn(
+        f"{free / 2**20:.0f} MiB are free on {device}: the fit works on {rows} points at once "
+        f"instead of {wanted}, which is slower and may change last digits",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+    return rows
+
+
+def lack_of_memory_is_told(work: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
+    """Raise a MemoryError with a way out where the device runs out of memory."""
+
+    @functools.wraps(work)
+    def told(*args: _Arguments.args, **options: _Arguments.kwargs) -> _Result:
+        try:
+            return work(*args, **options)
+        except torch.OutOfMemoryError as error:
+            raise MemoryError(
+                f"{error}. Free memory on the device, use fewer centers, or pass X.cpu().numpy()"
+            ) from error
+
+    return told
+
+
+def blocks(n_points: int, n_at_once: int) -> Iterator[slice]:
+    """Yield slices of at most `n_at_once` points."""
+    for start in range(0, n_points, n_at_once):
+        yield slice(start, min(start + n_at_once, n_points))
+
+
+@contextlib.contextmanager
+def threads_of_torch(n_threads: int) -> Iterator[None]:
+    """Let PyTorch use this many threads for the CPU work of this thread."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(n_threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
