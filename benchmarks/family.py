@@ -8,7 +8,7 @@ describes. Parts that are not asked for stay as they were stored.
 
 from __future__ import annotations
 
-import argparse
+import functools
 import math
 import warnings
 from collections.abc import Callable, Iterator
@@ -19,9 +19,10 @@ import sklearn.datasets
 from sklearn.exceptions import ConvergenceWarning
 
 import powermeans
-from benchmarks import machine
+from benchmarks import parts
 from benchmarks.apart import shortcuts_taken
-from benchmarks.pages import Page, Rows, as_markdown, as_text
+from benchmarks.pages import Page
+from benchmarks.parts import Part
 from benchmarks.turns import in_turns, repeated
 from powermeans.divergences import Binomial, Bregman, Gamma, Mahalanobis, Poisson
 from powermeans.metrics import adjusted_rand_index, variation_of_information
@@ -68,13 +69,12 @@ def _sweep_cell(n_points: int, n_features: int, n_centers: int, dtype: type, rul
         for name, rows in kinds.items()
     }
     timed = in_turns(contestants, rounds=3)["seconds"]
-    ratios = {name: value / timed["squared_euclidean"] for name, value in timed.items()}
+    euclidean = timed.pop("squared_euclidean")
     return {
-        "size": [n_points, n_features, n_centers],
-        "dtype": np.dtype(dtype).name,
-        "power": rule.power if math.isfinite(rule.power) else None,
-        "milliseconds": 1e3 * timed["squared_euclidean"],
-        "ratios": ratios,
+        "points": f"{n_points} x {n_features}, k={n_centers}, {np.dtype(dtype).name}",
+        "power": f"{rule.power:g}" if math.isfinite(rule.power) else "hard",
+        "Euclidean, ms": f"{1e3 * euclidean:.3g}",
+        **{name: f"{value / euclidean:.2f}" for name, value in timed.items()},
     }
 
 
@@ -114,22 +114,20 @@ def divergences() -> Iterator[dict]:
                 scores[name].append(
                     (adjusted_rand_index(truth, labels), variation_of_information(truth, labels))
                 )
-        best = [ari for ari, _ in scores[MATCHING[population]]]
-        yield {
-            "population": population,
-            "matching": MATCHING[population],
-            "scores": {
-                name: {
-                    "ari": mean(ari for ari, _ in of),
-                    "vi": mean(vi for _, vi in of),
-                    # Of the difference from the matching one, trial by trial.
-                    "ari error": _standard_error(
-                        [a - b for (a, _), b in zip(of, best, strict=True)]
-                    ),
-                }
-                for name, of in scores.items()
-            },
+        yield {"population": population} | {
+            name: _score(of, scores[MATCHING[population]]) for name, of in scores.items()
         }
+
+
+def _score(of: list[tuple[float, float]], matching: list[tuple[float, float]]) -> str:
+    """Return the means of two indices, and by how much the first is above the matching one."""
+    ari, vi = np.mean(of, axis=0)
+    text = f"{ari:.3f}, {vi:.3f}"
+    if of is matching:
+        return text
+    above = np.subtract(of, matching)[:, 0]
+    error = above.std(ddof=1) / math.sqrt(len(above))
+    return f"{text} ({above.mean():+.3f} ± {error:.3f})"
 
 
 def _labels_by(name: str, population: str, points: np.ndarray, seed: int) -> np.ndarray:
@@ -140,12 +138,13 @@ def _labels_by(name: str, population: str, points: np.ndarray, seed: int) -> np.
     return powermeans.PowerKMeans(3, divergence=divergence, random_state=seed).fit(inside).labels_
 
 
-def _standard_error(values: list[float]) -> float:
-    return float(np.std(values, ddof=1) / math.sqrt(len(values)))
-
-
 def features() -> Iterator[dict]:
     """1000 points, 20 features of which 5 tell four groups apart."""
+    found: dict[str, list[float]] = {
+        "with learned feature weights": [],
+        "with all features alike": [],
+        "weight of the 5 features": [],
+    }
     for seed in SEEDS:
         rng = np.random.default_rng(seed)
         truth = rng.integers(4, size=1000)
@@ -154,12 +153,16 @@ def features() -> Iterator[dict]:
         points = (points - points.mean(axis=0)) / points.std(axis=0)
         model = powermeans.EntropyWeightedPowerKMeans(4, random_state=seed).fit(points)
         plain = powermeans.PowerKMeans(4, random_state=seed).fit(points)
-        yield {
-            "seed": seed,
-            "ari": adjusted_rand_index(truth, model.labels_),
-            "plain ari": adjusted_rand_index(truth, plain.labels_),
-            "weight of relevant": float(model.feature_weights_[:5].sum()),
-        }
+        indices = (adjusted_rand_index(truth, of.labels_) for of in (model, plain))
+        weight = float(model.feature_weights_[:5].sum())
+        for column, value in zip(found.values(), (*indices, weight), strict=True):
+            column.append(value)
+    for name, values in found.items():
+        yield {"": name, "mean, worst": mean_and_worst(values)}
+
+
+def mean_and_worst(values: list[float]) -> str:
+    return f"{mean(values):.3f}, {min(values):.3f}"
 
 
 OUTLIERS: dict[str, Draw] = {
@@ -193,10 +196,10 @@ def outliers() -> Iterator[dict]:
                     labels = estimator(5, random_state=seed).fit(points).labels_[:900]
                     found.append(adjusted_rand_index(truth, labels))
             yield {
-                "kind": kind,
-                "n_features": n_features,
-                "ari": [mean(robust), min(robust)],
-                "plain ari": [mean(plain), min(plain)],
+                "outliers": kind,
+                "features": n_features,
+                "RobustPowerKMeans": mean_and_worst(robust),
+                "PowerKMeans": mean_and_worst(plain),
             }
 
 
@@ -209,151 +212,43 @@ def shapes() -> Iterator[dict]:
         near = {"affinity": "nearest_neighbors", "random_state": 0}
         spectral = powermeans.SpectralClustering(2, **near).fit(points)
         plain = powermeans.PowerKMeans(2, random_state=0).fit(points)
-        yield {
-            "shape": name,
-            "gamma": gamma,
-            "kernel ari": adjusted_rand_index(truth, kernel.labels_),
-            "spectral ari": adjusted_rand_index(truth, spectral.labels_),
-            "plain ari": adjusted_rand_index(truth, plain.labels_),
+        models = {"KernelPowerKMeans": kernel, "SpectralClustering": spectral, "PowerKMeans": plain}
+        yield {"shape": f"{name} (gamma = {gamma:g})"} | {
+            kind: f"{adjusted_rand_index(truth, model.labels_):.3f}"
+            for kind, model in models.items()
         }
 
 
-# Tables.
-
-
-def _sweep_rows(cells: list[dict]) -> Rows:
-    names = [name for name in cells[0]["ratios"] if name != "squared_euclidean"]
-    body = [
-        [
-            f"{c['size'][0]} x {c['size'][1]}, k={c['size'][2]}, {c['dtype']}",
-            "hard" if c["power"] is None else f"{c['power']:g}",
-            f"{c['milliseconds']:.3g}",
-            *(f"{c['ratios'][name]:.2f}" for name in names),
-        ]
-        for c in cells
-    ]
-    return [["points", "power", "Euclidean, ms", *names], *body]
-
-
-def _divergence_rows(cells: list[dict]) -> Rows:
-    names = list(cells[0]["scores"])
-    body = []
-    for c in cells:
-        best = c["scores"][c["matching"]]["ari"]
-        body.append(
-            [
-                c["population"],
-                *(
-                    f"{of['ari']:.3f}, {of['vi']:.3f}"
-                    + (
-                        ""
-                        if name == c["matching"]
-                        else f" ({of['ari'] - best:+.3f} ± {of['ari error']:.3f})"
-                    )
-                    for name, of in c["scores"].items()
-                ),
-            ]
-        )
-    return [["population", *names], *body]
-
-
-def _feature_rows(cells: list[dict]) -> Rows:
-    def spread_of(key: str) -> str:
-        values = [c[key] for c in cells]
-        return f"{sum(values) / len(values):.3f}, {min(values):.3f}"
-
-    return [
-        ["", "mean, worst"],
-        ["with learned feature weights", spread_of("ari")],
-        ["with all features alike", spread_of("plain ari")],
-        ["weight of the 5 features", spread_of("weight of relevant")],
-    ]
-
-
-def _outlier_rows(cells: list[dict]) -> Rows:
-    return [
-        ["outliers", "features", "RobustPowerKMeans", "PowerKMeans"],
-        *(
-            [
-                c["kind"],
-                str(c["n_features"]),
-                *(f"{of[0]:.3f}, {of[1]:.3f}" for of in (c["ari"], c["plain ari"])),
-            ]
-            for c in cells
-        ),
-    ]
-
-
-def _shape_rows(cells: list[dict]) -> Rows:
-    return [
-        ["shape", "KernelPowerKMeans", "SpectralClustering", "PowerKMeans"],
-        *(
-            [
-                f"{c['shape']} (gamma = {c['gamma']:g})",
-                *(f"{c[key]:.3f}" for key in ("kernel ari", "spectral ari", "plain ari")),
-            ]
-            for c in cells
-        ),
-    ]
-
-
-PARTS: dict[str, Callable[[], Iterator[dict]]] = {
-    "sweeps": sweeps,
-    "divergences": divergences,
-    "features": features,
-    "outliers": outliers,
-    "shapes": shapes,
+PARTS = {
+    "sweeps": Part(
+        "Time of a sweep, as a multiple of that with squared Euclidean distances",
+        "All shortcuts are off: every point is compared with every center. With up to 16 features, "
+        "products are in float64 even for float32 points, since sums of few of them cancel; "
+        "squared Euclidean distances are then sums of squared differences, which do not cancel. "
+        "Points with missing entries are stored as pairs, twice as wide.",
+        sweeps,
+    ),
+    "divergences": Part(
+        "Each population has its divergence",
+        "99 points in 2 features, in three groups around 10, 20 and 40, in 250 trials: mean "
+        "adjusted Rand index, and variation of information. In parentheses: how far the index is "
+        "above that of the matching divergence, and the standard error of that difference.",
+        divergences,
+    ),
+    "features": Part(
+        "5 features of 20 that matter", "Adjusted Rand index over 20 seeds.", features
+    ),
+    "outliers": Part(
+        "A tenth of the points are outliers",
+        "Adjusted Rand index of the 900 points in five groups: mean and worst of 20 seeds.",
+        outliers,
+    ),
+    "shapes": Part(
+        "Shapes that no center describes", "600 points each; adjusted Rand index.", shapes
+    ),
 }
-ROWS: dict[str, Callable[[list[dict]], Rows]] = {
-    "sweeps": _sweep_rows,
-    "divergences": _divergence_rows,
-    "features": _feature_rows,
-    "outliers": _outlier_rows,
-    "shapes": _shape_rows,
-}
-TITLES = {
-    "sweeps": "Time of a sweep, as a multiple of that with squared Euclidean distances",
-    "divergences": "Each population has its divergence",
-    "features": "5 features of 20 that matter",
-    "outliers": "A tenth of the points are outliers",
-    "shapes": "Shapes that no center describes",
-}
-NOTES = {
-    "sweeps": "All shortcuts are off: every point is compared with every center. With up to 16 "
-    "features, products are in float64 even for float32 points, since sums of few of them cancel; "
-    "squared Euclidean distances are then sums of squared differences, which do not cancel. Points "
-    "with missing entries are stored as pairs, twice as wide.",
-    "divergences": "99 points in 2 features, in three groups around 10, 20 and 40, in 250 trials: "
-    "mean adjusted Rand index, and variation of information. In parentheses: how far the index is "
-    "above that of the matching divergence, and the standard error of that difference.",
-    "outliers": "Adjusted Rand index of the 900 points in five groups: mean and worst of 20 seeds.",
-    "features": "Adjusted Rand index over 20 seeds.",
-    "shapes": "600 points each; adjusted Rand index.",
-}
-
-
-def as_page(stored: dict) -> str:
-    return "\n\n".join(
-        f"### {TITLES[name]}\n\n{NOTES[name]} {machine.measured(part)}.\n\n"
-        + as_markdown(ROWS[name](part["cells"]))
-        for name, part in stored["figures"].items()
-    )
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
-    parser.add_argument("--page", action="store_true", help="write what is stored into the docs")
-    arguments = parser.parse_args()
-    if arguments.page:
-        PAGE.write(as_page(machine.read(NAME, NAME)))
-        return
-    warnings.simplefilter("ignore", ConvergenceWarning)
-    for part in arguments.parts:
-        cells = list(PARTS[part]())
-        print(f"{TITLES[part]}\n{as_text(ROWS[part](cells))}\n", flush=True)
-        print(machine.store_part(NAME, part, cells))
-
+as_page = functools.partial(parts.as_page, PARTS)
 
 if __name__ == "__main__":
-    main()
+    warnings.simplefilter("ignore", ConvergenceWarning)
+    parts.main(NAME, __doc__, PAGE, PARTS)

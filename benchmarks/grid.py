@@ -27,7 +27,7 @@ SHAPES = [
     (20_000, 1536, 1000),
 ]
 QUICK_SHAPES = [(1_000, 4, 3), (10_000, 10, 8), (20_000, 2, 100), (4_000, 64, 100)]
-# Uniform noise in few dimensions is where shortcuts find least to hold on to.
+# Uniform noise in few dimensions is where shortcuts gain least.
 SHAPES_OF_NOISE = [(100_000, 2, 100), (400_000, 3, 510), (100_000, 16, 50)]
 REAL = [
     ("pendigits", 10),

@@ -1,4 +1,4 @@
-"""How far fits are from the optimum at most: the tables and the picture of the page.
+"""How far fits are from the optimum at most: the tables of the page.
 
 Parts: `problems`, small sets; `large`, many points; `grid`, time and memory by size. Set
 POWERMEANS_DATA to the folder of the sets.
@@ -20,14 +20,13 @@ from sklearn.cluster import BisectingKMeans, KMeans, MiniBatchKMeans
 from sklearn.mixture import GaussianMixture
 
 from benchmarks import machine
-from benchmarks.pages import DOCS, Page, as_markdown
+from benchmarks.pages import Page, as_markdown
 from powermeans import FuzzyCMeans, KHarmonicMeans, PowerKMeans
 from powermeans import KMeans as OurKMeans
 from powermeans.datasets import load_data_set
 from powermeans.metrics import quality_ratio
 
 NAME = "optimality"
-FIGURE = DOCS / "_static" / "optimality.svg"
 SETS = ("ruspini", "mssc_german", "iris", "wine", "glass", "r15")
 NUMBERS = (2, 3, 4, 5, 6, 8, 10)
 # Points, features and clusters of Gaussian clusters a little apart, and the confidence asked for.
@@ -235,26 +234,6 @@ def _percent(gap: float) -> str:
     return f"{rounded:.0f} %" if rounded >= 100 else f"{rounded:.2g} %"
 
 
-def draw(problems: list[dict[str, Any]]) -> None:
-    """Draw the inertia of each method over the bound, for the problems shown."""
-    from matplotlib.figure import Figure
-
-    shown = [one for one in problems if one["ratios"]]
-    figure = Figure(figsize=(8, 4.5), layout="constrained")
-    axes = figure.add_subplot()
-    for place, method in enumerate(shown[0]["ratios"]):
-        heights = [100 * (one["ratios"][method] - 1) for one in shown]
-        marker = "osD^v<>PX*"[place]
-        at = np.arange(len(shown)) + (place - 4.5) * 0.07
-        axes.plot(at, np.maximum(heights, 1e-4), marker, label=method, markersize=5)
-    axes.set_yscale("log")
-    axes.set_ylabel("percent above the proved bound")
-    names = [f"{one['name']}\nk = {one['n_clusters']}" for one in shown]
-    axes.set_xticks(range(len(shown)), names)
-    axes.legend(fontsize="x-small", loc="center left", bbox_to_anchor=(1, 0.5))
-    figure.savefig(FIGURE, metadata={"Date": None})
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
@@ -265,7 +244,6 @@ def main() -> None:
         stored = machine.read(NAME, NAME)
         for part, page in PAGES.items():
             page.write(as_page(part, stored))
-        draw(stored["figures"]["problems"]["cells"])
         return
     for part in options.parts:
         print(machine.store_part(NAME, part, PARTS[part](options.seconds)), flush=True)

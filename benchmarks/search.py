@@ -6,7 +6,7 @@ the efforts on large data, in fits of one start.
 
 from __future__ import annotations
 
-import argparse
+import functools
 import os
 import time
 import warnings
@@ -19,9 +19,10 @@ import sklearn.cluster
 import threadpoolctl
 from sklearn.exceptions import ConvergenceWarning
 
-from benchmarks import machine
+from benchmarks import parts
 from benchmarks.families import Points, draw
-from benchmarks.pages import Page, Rows, as_markdown, as_text
+from benchmarks.pages import Page
+from benchmarks.parts import Part
 from benchmarks.problems import DATA_VARIABLE
 from powermeans import KMeans, PowerKMeans
 from powermeans.datasets import load_data_set
@@ -100,52 +101,29 @@ def costs() -> Iterator[dict]:
         yield row
 
 
+@threadpoolctl.threadpool_limits.wrap(limits=1)
 def cost_of(model: KMeans | PowerKMeans, points: Points) -> tuple[float, float]:
     began = time.process_time()
     inertia = float(model.fit(points).inertia_)
     return time.process_time() - began, inertia
 
 
-PARTS: dict[str, Callable[[], Iterator[dict]]] = {"recovery": recovery, "costs": costs}
-TITLES = {"recovery": "Known centers found", "costs": "What the efforts cost on large data"}
-NOTES = {
-    "recovery": "How often all centers were found, how many were missed on average, and seconds.",
-    "costs": "CPU time of one thread. One start is the mean of ten fits of `KMeans`; the time of "
-    "an effort is a multiple of that. The percentage is the inertia above that of the best of the "
-    "ten.",
+PARTS = {
+    "recovery": Part(
+        "Known centers found",
+        "How often all centers were found, how many were missed on average, and seconds.",
+        recovery,
+    ),
+    "costs": Part(
+        "What the efforts cost on large data",
+        "CPU time of one thread. One start is the mean of ten fits of `KMeans`; the time of an "
+        "effort is a multiple of that. The percentage is the inertia above that of the best of the "
+        "ten.",
+        costs,
+    ),
 }
-
-
-def as_rows(cells: list[dict]) -> Rows:
-    def text(value: object) -> str:
-        return f"{value:.3g}" if isinstance(value, float) else str(value)
-
-    return [list(cells[0]), *([text(value) for value in cell.values()] for cell in cells)]
-
-
-def as_page(stored: dict) -> str:
-    return "\n\n".join(
-        f"### {TITLES[name]}\n\n{NOTES[name]} {machine.measured(part)}.\n\n"
-        + as_markdown(as_rows(part["cells"]))
-        for name, part in stored["figures"].items()
-    )
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
-    parser.add_argument("--page", action="store_true", help="write what is stored into the docs")
-    arguments = parser.parse_args()
-    if arguments.page:
-        PAGE.write(as_page(machine.read(NAME, NAME)))
-        return
-    warnings.simplefilter("ignore", ConvergenceWarning)
-    for part in arguments.parts:
-        with threadpoolctl.threadpool_limits(1 if part == "costs" else None):
-            cells = list(PARTS[part]())
-        print(f"{TITLES[part]}\n{as_text(as_rows(cells))}\n", flush=True)
-        print(machine.store_part(NAME, part, cells))
-
+as_page = functools.partial(parts.as_page, PARTS)
 
 if __name__ == "__main__":
-    main()
+    warnings.simplefilter("ignore", ConvergenceWarning)
+    parts.main(NAME, __doc__, PAGE, PARTS)
