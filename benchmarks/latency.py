@@ -1,12 +1,12 @@
 """How long Ctrl-C and time limits take to end what runs: `make latency`.
 
 Waits are those of the clock, so measure on a machine without other work: the row "a loop of Python"
-shows what remains of it, and the load is stored.
+shows what remains of it.
 """
 
 from __future__ import annotations
 
-import argparse
+import functools
 import json
 import os
 import signal
@@ -14,16 +14,21 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks import machine
-from benchmarks.pages import Page, as_markdown, as_text
+from benchmarks import parts
+from benchmarks.pages import Page
+from benchmarks.parts import Part
 
 NAME = "latency"
 PAGE = Page("speed", "python -m benchmarks.latency --page")
+# Seconds of a sweep, and of each wait.
+Waits = tuple[float, list[float]]
+N_TIMES, N_THREADS = 102, 2  # moments for each kind of work
 LONGEST_WAIT = 1.5
 SHORTEST_LIMIT, LONGEST_LIMIT = 0.02, 2.0
 
@@ -101,7 +106,9 @@ def number_from(child: subprocess.Popen[str]) -> float:
     return float(child.stdout.readline())
 
 
-def interrupts(work: str, shape: tuple, n_times: int, rng: np.random.Generator) -> dict:
+def interrupts(
+    work: str, shape: tuple, n_times: int, rng: np.random.Generator
+) -> tuple[float, list[float]]:
     """Seconds from each signal until the error is raised."""
     with told(INTERRUPTS, shape, work, n_times) as child:
         sweep, found = number_from(child), []
@@ -112,38 +119,39 @@ def interrupts(work: str, shape: tuple, n_times: int, rng: np.random.Generator) 
             sent = time.monotonic()
             child.send_signal(signal.SIGINT)
             found.append(number_from(child) - sent)
-    return {"sweep": sweep, "seconds": found}
+    return sweep, found
 
 
 def limits(n_times: int, rng: np.random.Generator) -> list[float]:
     return list(np.exp(rng.uniform(np.log(SHORTEST_LIMIT), np.log(LONGEST_LIMIT), n_times)))
 
 
-def overshoots(work: str, shape: tuple, n_times: int, rng: np.random.Generator) -> dict:
+def overshoots(
+    work: str, shape: tuple, n_times: int, rng: np.random.Generator
+) -> tuple[float, list[float]]:
     """Seconds beyond each limit."""
     wanted = limits(n_times, rng)
     scale = 0.1 if "limit / 10" in work else 1.0
     with told(LIMITS, shape, work, [float(one) for one in wanted]) as child:
         sweep = number_from(child)
         found = [max(0.0, number_from(child) - scale * one) for one in wanted]
-    return {"sweep": sweep, "seconds": found}
+    return sweep, found
 
 
-def of_command(n_times: int, rng: np.random.Generator) -> Iterator[tuple[str, dict]]:
-    """Seconds from each signal until the command has ended, and beyond each of its limits."""
+@contextmanager
+def command() -> Iterator[list[str]]:
+    """Write points, and yield the command that fits them."""
     n, d, k, dtype = FEW_LARGE
-    with told("", FEW_LARGE, "None", None) as child:
-        sweep = number_from(child)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "points.npy"
         np.save(path, np.random.default_rng(0).normal(size=(n, d)).astype(dtype))
-        command = [sys.executable, "-m", "powermeans", "fit", str(path), "--clusters", str(k)]
-        command += ["--output", f"{folder}/labels.csv", "--json"]
-        waits = [interrupted(command, rng.uniform(0.1, 4 * LONGEST_WAIT)) for _ in range(n_times)]
-        yield "interrupts", {"sweep": sweep, "seconds": waits}
-        wanted = limits(n_times, rng)
-        over = [seconds_of_fit([*command, "--max-seconds", str(one)]) - one for one in wanted]
-        yield "limits", {"sweep": sweep, "seconds": [max(0.0, one) for one in over]}
+        fit = [sys.executable, "-m", "powermeans", "fit", str(path), "--clusters", str(k)]
+        yield [*fit, "--output", f"{folder}/labels.csv", "--json"]
+
+
+def sweep_of_command() -> float:
+    with told("", FEW_LARGE, "None", None) as child:
+        return number_from(child)
 
 
 def interrupted(command: list[str], seconds: float) -> float:
@@ -160,77 +168,54 @@ def seconds_of_fit(command: list[str]) -> float:
     return float(json.loads(ended.stdout)["seconds"]["fitting"])
 
 
-def measured(n_times: int, threads: int, wanted: list[str]) -> dict:
-    """Waits of `n_times` random moments for each kind of work, divided among its shapes."""
+def in_turn(what: str, works: dict, measure: Callable[..., Waits]) -> Iterator[dict[str, str]]:
+    """Measure each work on its shapes, which divide the number of moments among them."""
     # What a shell starts in its background ignores Ctrl-C, and so does all that this starts.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    os.environ["POWERMEANS_NUM_THREADS"] = str(threads)
-    rng, load = np.random.default_rng(), [os.getloadavg()]
-    found: dict[str, dict[str, dict]] = {"interrupts": {}, "limits": {}}
-    for kind, works, measure in (
-        ("interrupts", INTERRUPTED, interrupts),
-        ("limits", LIMITED, overshoots),
-    ):
-        for name, (work, shapes) in works.items():
-            for shape in shapes if name in wanted else []:
-                title = f"{name}, {words_of(shape)}"
-                found[kind][title] = measure(work, shape, -(-n_times // len(shapes)), rng)
-                print(kind, *row_of(title, found[kind][title]), sep="  ", flush=True)
-    if "command line" in wanted:
-        for kind, one in of_command(n_times, rng):
-            title = f"command line, {words_of(FEW_LARGE)}"
-            found[kind][title] = one
-            print(kind, *row_of(title, one), sep="  ", flush=True)
-    return {"threads": threads, "load": [*load, os.getloadavg()], **found}
+    os.environ["POWERMEANS_NUM_THREADS"] = str(N_THREADS)
+    rng = np.random.default_rng()
+    for name, (work, shapes) in works.items():
+        for shape in shapes:
+            found = measure(work, shape, -(-N_TIMES // len(shapes)), rng)
+            yield line_of(what, name, shape, *found)
 
 
-def words_of(shape: tuple) -> str:
+def line_of(what: str, name: str, shape: tuple, sweep: float, waits: list[float]) -> dict:
     n, d, k, dtype = shape
-    return f"{n} x {d}, k={k}, {dtype}"
+    milliseconds = {"median ms": np.median(waits), "worst ms": max(waits), "one sweep ms": sweep}
+    return {
+        what: f"{name}, {n} x {d}, k={k}, {dtype}",
+        "times": str(len(waits)),
+        **{column: f"{1e3 * value:.0f}" for column, value in milliseconds.items()},
+    }
 
 
-def row_of(name: str, one: dict) -> list[str]:
-    waits = one["seconds"]
-    milliseconds = (np.median(waits), max(waits), one["sweep"])
-    return [name, str(len(waits)), *(f"{1e3 * wait:.0f}" for wait in milliseconds)]
+def interrupted_works() -> Iterator[dict[str, str]]:
+    what, rng = "interrupted", np.random.default_rng()
+    yield from in_turn(what, INTERRUPTED, interrupts)
+    with command() as fit:
+        waits = [interrupted(fit, rng.uniform(0.1, 4 * LONGEST_WAIT)) for _ in range(N_TIMES)]
+    yield line_of(what, "command line", FEW_LARGE, sweep_of_command(), waits)
 
 
-def tables(figures: dict) -> list[list[list[str]]]:
-    titles = {"interrupts": "interrupted", "limits": "ended by a limit"}
-    more = ["times", "median ms", "worst ms", "one sweep ms"]
-    return [
-        [[title, *more], *(row_of(name, one) for name, one in figures[kind].items())]
-        for kind, title in titles.items()
-    ]
+def limited_works() -> Iterator[dict[str, str]]:
+    what, rng = "ended by a limit", np.random.default_rng()
+    yield from in_turn(what, LIMITED, overshoots)
+    with command() as fit:
+        over = [
+            max(0.0, seconds_of_fit([*fit, "--max-seconds", str(limit)]) - limit)
+            for limit in limits(N_TIMES, rng)
+        ]
+    yield line_of(what, "command line", FEW_LARGE, sweep_of_command(), over)
 
 
-def as_page(stored: dict) -> str:
-    figures = stored["figures"]
-    begun, ended = (round(load[0], 1) for load in figures["load"])
-    heading = (
-        f"{machine.measured(stored)}, {figures['threads']} threads; {begun} processes were running "
-        f"as it began and {ended} as it ended."
-    )
-    return "\n\n".join([heading, *map(as_markdown, tables(figures))])
-
-
-def main() -> None:
-    works = list(dict.fromkeys([*INTERRUPTED, *LIMITED, "command line"]))
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--times", type=int, default=100, help="moments for each kind of work")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--only", nargs="+", choices=works, help="print these, and store nothing")
-    parser.add_argument("--page", action="store_true", help="write what is stored into the docs")
-    arguments = parser.parse_args()
-    if arguments.page:
-        PAGE.write(as_page(machine.read(NAME, NAME)))
-        return
-    figures = measured(arguments.times, arguments.threads, arguments.only or works)
-    for table in tables(figures):
-        print(as_text(table))
-    if arguments.only is None:
-        print(f"stored in {machine.store(NAME, figures)}")
-
+PARTS = {
+    "interrupts": Part(
+        "Ctrl-C", f"From the signal to the error, on {N_THREADS} threads.", interrupted_works
+    ),
+    "limits": Part("Limits of time", f"Beyond the limit, on {N_THREADS} threads.", limited_works),
+}
+as_page = functools.partial(parts.as_page, PARTS)
 
 if __name__ == "__main__":
-    main()
+    parts.main(NAME, __doc__, PAGE, PARTS)

@@ -9,7 +9,7 @@ they were stored.
 
 from __future__ import annotations
 
-import argparse
+import functools
 import hashlib
 import json
 import os
@@ -19,7 +19,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -28,8 +28,9 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from benchmarks import machine
-from benchmarks.pages import Page, Rows, as_markdown
+from benchmarks import parts
+from benchmarks.pages import Page
+from benchmarks.parts import Part
 from benchmarks.turns import in_turns, seconds
 from powermeans import KMeans, ParallelSeeds, PowerKMeans, open_data
 from powermeans.parts.executors import MemoryExecutor, PartOpener, ReadingExecutor
@@ -40,6 +41,7 @@ NAME = "scale"
 PAGE = Page("scale", "python -m benchmarks.scale --page")
 N_FEATURES, N_MEANS, ROWS_OF_A_BLOCK = 32, 50, 2**16
 TIMES_THE_LIMIT = 4
+TASK = "--task"
 N_THREADS = 2
 SPREAD_ON_DASK = 4.0
 OUTCOMES = ("inertia", "centers", "sweeps")
@@ -53,22 +55,9 @@ MODELS: dict[str, Callable[[int], Any]] = {
 }
 
 
-@dataclass(frozen=True)
-class Size:
-    """How large the data are, and how often they are measured."""
-
-    megabytes: int
-    clusters_of_fits: int
-    clusters: tuple[int, ...]
-    rounds: int
-    points_of_peers: int
-    seeds: int
-
-
-SIZES = {
-    "quick": Size(256, 10, (10,), 3, 20_000, 1),
-    "full": Size(2150, 50, (10, 50, 200), 7, 10_000_000, 2),
-}
+N_BLOCKS, ROUNDS = 257, 7
+CLUSTERS_OF_FITS, CLUSTERS_OF_SWEEPS = 50, (10, 50, 200)
+PEERS = {"n_points": 10_000_000, "n_features": 16, "n_parts": 8, "k": 50, "n_seeds": 2}
 
 
 # The data.
@@ -140,7 +129,7 @@ class Task:
 def in_a_process(task: Task) -> dict[str, Any]:
     """Return what a fit in a process of its own says."""
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.scale", "--task", json.dumps(asdict(task))],
+        [sys.executable, "-m", "benchmarks.scale", TASK, json.dumps(asdict(task))],
         capture_output=True,
         text=True,
         cwd=Path(__file__).parent.parent,
@@ -182,26 +171,40 @@ def bytes_of(field: str) -> int:
     return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(field))
 
 
-def memory(size: Size) -> dict[str, Any]:
+def memory() -> Iterator[dict[str, Any]]:
     """Fit within the limit and without one, and try to read all at once within it."""
-    found, n_bytes = [], 4 * N_FEATURES * ROWS_OF_A_BLOCK
-    with files(-(-size.megabytes * 10**6 // n_bytes)) as paths:
-        limit, k = paths[0].stat().st_size // TIMES_THE_LIMIT, size.clusters_of_fits
+    with files(N_BLOCKS) as paths:
+        limit = paths[0].stat().st_size // TIMES_THE_LIMIT
         for model in MODELS:
-            within = [in_a_process(Task(str(path), model, k, limit)) for path in paths]
+            task = Task(str(paths[0]), model, CLUSTERS_OF_FITS, limit)
+            within = [in_a_process(replace(task, file=str(path))) for path in paths]
             rows = within[0].get("rows per part")
-            free = in_a_process(Task(str(paths[0]), model, k, None, rows, in_memory=True))
-            for run in within:
+            free = in_a_process(replace(task, limit=None, rows_per_part=rows, in_memory=True))
+            for path, run in zip(paths, within, strict=True):
                 same = all(run.get(name) == free[name] for name in OUTCOMES)
-                found.append({**run, "file": Path(run["file"]).suffix, "same bits": same})
-        at_once = in_a_process(Task(str(paths[0]), "KMeans", k, limit, in_memory=True))
-        return {
-            "bytes of the file": paths[0].stat().st_size,
-            "limit": limit,
-            "clusters": k,
-            "fits": found,
-            "all at once": at_once.get("refused", "was not refused"),
-        }
+                yield line_of(f"{model}, `{path.suffix}`", limit, run, "yes" if same else "no")
+        at_once = in_a_process(replace(task, in_memory=True))
+        yield line_of("NPY read at once", limit, at_once, "")
+
+
+def line_of(name: str, limit: int, run: Mapping[str, Any], same: str) -> dict[str, str]:
+    line = {"fit": name, "limit, MB": f"{limit / 1e6:.0f}"}
+    if "refused" in run:
+        refused = run["refused"].partition(":")[0]
+        return (
+            line
+            | dict.fromkeys(("rise, MB", "peak with the program, MB"), refused)
+            | {
+                "sweeps": "",
+                "same bits": "",
+            }
+        )
+    return line | {
+        "rise, MB": f"{(run['peak'] - run['held before']) / 1e6:.0f}",
+        "peak with the program, MB": f"{run['peak'] / 1e6:.0f}",
+        "sweeps": str(run["sweeps"]),
+        "same bits": same,
+    }
 
 
 # Throughput.
@@ -214,25 +217,22 @@ def forget(path: Path) -> None:
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
-def throughput(size: Size) -> list[dict[str, Any]]:
-    found = []
-    with files(-(-size.megabytes * 10**6 // (4 * N_FEATURES * ROWS_OF_A_BLOCK))) as paths:
+def throughput() -> Iterator[dict[str, Any]]:
+    with files(N_BLOCKS) as paths:
         for path in paths:
-            for n_clusters in size.clusters:
+            for n_clusters in CLUSTERS_OF_SWEEPS:
                 for is_cold in (False, True):
-                    found.append(throughput_of(path, n_clusters, size.rounds, is_cold))
-                    print(found[-1], flush=True)
-    return found
+                    yield throughput_of(path, n_clusters, is_cold)
 
 
-def throughput_of(path: Path, n_clusters: int, rounds: int, is_cold: bool) -> dict[str, Any]:
+def throughput_of(path: Path, n_clusters: int, is_cold: bool) -> dict[str, Any]:
     """Measure reading, sweeping in memory and sweeping from the file, in turns."""
     data = open_data(path)
     partition = data.partition()
     from_file = PartedRows(ReadingExecutor(partition, PartOpener(), n_threads=N_THREADS))
     assert from_file.n_points  # the first pass checks every row
-    parts = open_data(whole(path), rows_per_part=data.rows_per_part).partition().read()
-    in_memory = PartedRows(MemoryExecutor(parts, PartOpener(), n_threads=N_THREADS))
+    kept = open_data(whole(path), rows_per_part=data.rows_per_part).partition().read()
+    in_memory = PartedRows(MemoryExecutor(kept, PartOpener(), n_threads=N_THREADS))
     rng = np.random.default_rng(0)
     works: dict[str, Callable[[], object]] = {
         "reading": lambda: sum(len(points) for points, _ in partition.read()),
@@ -249,11 +249,11 @@ def throughput_of(path: Path, n_clusters: int, rounds: int, is_cold: bool) -> di
         return seconds(work)
 
     contestants = {name: lambda work=work: timed(work) for name, work in works.items()}
+    taken = in_turns(contestants, ROUNDS)["seconds"]
     return {
-        "file": path.suffix,
-        "from": "disk" if is_cold else "cache",
-        "clusters": n_clusters,
-        "seconds": in_turns(contestants, rounds)["seconds"],
+        "file": f"`{path.suffix}` from the {'disk' if is_cold else 'cache'}",
+        "k": n_clusters,
+        **{f"{name}, s": f"{value:.2f}" for name, value in taken.items()},
     }
 
 
@@ -297,25 +297,27 @@ CONTESTANTS: dict[str, Callable[[int, int], Any]] = {
 }
 
 
-def peers(size: Size, n_parts: int = 8, n_features: int = 16, k: int = 50) -> dict[str, Any]:
+def peers() -> Iterator[dict[str, Any]]:
     """Measure seconds and the true inertia of each fit."""
     from distributed import wait
 
-    runs = []
+    rows = PEERS["n_points"] // PEERS["n_parts"]
     with workers():
-        points = blocks_of(n_parts, size.points_of_peers // n_parts, n_features).persist()
+        points = blocks_of(PEERS["n_parts"], rows, PEERS["n_features"]).persist()
         wait(points)
-        for seed in range(size.seeds):
+        for seed in range(PEERS["n_seeds"]):
             for name, make in CONTESTANTS.items():
-                model = make(k, seed)
+                model = make(PEERS["k"], seed)
                 taken = seconds(lambda model=model: model.fit(points))
                 inertia = true_inertia(points, np.asarray(model.cluster_centers_, np.float64))
-                run = {"name": name, "seed": seed, "seconds": taken, "inertia": inertia}
-                runs.append({**run, "own inertia": float(model.inertia_)})
-                print(runs[-1], flush=True)
-    made_with = {name: version(name) for name in ("dask", "distributed", "dask-ml")}
-    shape = {"points": size.points_of_peers, "features": n_features, "centers": k}
-    return {**shape, "parts": n_parts, "made with": made_with, "runs": runs}
+                yield {
+                    "fit": name,
+                    "version": version(name.partition(" ")[0]),
+                    "seed": seed,
+                    "seconds": f"{taken:.0f}",
+                    "inertia": f"{inertia / 1e6:.1f} M",
+                    "what it says itself": f"{model.inertia_ / 1e6:.1f} M",
+                }
 
 
 def true_inertia(points: Any, centers: NDArray) -> float:
@@ -331,93 +333,31 @@ def true_inertia(points: Any, centers: NDArray) -> float:
     return float(points.map_blocks(of_block, chunks=chunks, dtype=np.float64).sum().compute())
 
 
-PARTS: dict[str, Callable[[Size], Any]] = {
-    "memory": memory,
-    "throughput": throughput,
-    "peers": peers,
+PARTS = {
+    "memory": Part(
+        "Memory of fits of a file",
+        f"A file of 2156 MB, $k = {CLUSTERS_OF_FITS}$, and a process that may map at most the "
+        "limit beyond the program itself.",
+        memory,
+    ),
+    "throughput": Part(
+        "Sweeps from a file",
+        "One hard sweep of the same file. To read from the cache of the system is work for a "
+        "processor, and the kernels use them all: a sweep from there takes nearly the sum of both.",
+        throughput,
+    ),
+    "peers": Part(
+        "Compared with dask-ml",
+        "10,000,000 points of 16 features around means, in 8 partitions on two worker processes, "
+        "$k = 50$. Inertias are computed again, in double precision, from differences of points "
+        "and centers; the last column is what the estimator says itself.",
+        peers,
+    ),
 }
-
-
-# The page.
-
-
-def page_of_memory(found: Mapping[str, Any]) -> list[str]:
-    rows = [["fit", "limit, MB", "rise, MB", "peak with the program, MB", "sweeps", "same bits"]]
-    for run in found["fits"]:
-        name = f"{run['model']}, `{run['file']}`"
-        if "refused" in run:
-            rows.append([name, f"{run['limit'] / 1e6:.0f}", "refused", "", "", ""])
-            continue
-        cells = [run["limit"], run["peak"] - run["held before"], run["peak"]]
-        shown = (f"{n_bytes / 1e6:.0f}" for n_bytes in cells)
-        rows.append([name, *shown, str(run["sweeps"]), "yes" if run["same bits"] else "no"])
-    return [
-        f"A file of {found['bytes of the file'] / 1e6:.0f} MB, $k = {found['clusters']}$, and a "
-        f"process that may map {found['limit'] / 1e6:.0f} MB more than the program itself. To read "
-        f"all of the file at once there: {found['all at once'].partition(':')[0]}.",
-        as_markdown(rows),
-    ]
-
-
-def page_of_throughput(found: list[Mapping[str, Any]]) -> list[str]:
-    rows: Rows = [["file", "k", "reading, s", "in memory, s", "from the file, s"]]
-    for run in found:
-        name = f"`{run['file']}` from the {run['from']}"
-        rows.append([name, str(run["clusters"]), *(f"{s:.2f}" for s in run["seconds"].values())])
-    return [
-        "One hard sweep. To read from the cache of the system is work for a processor, and the "
-        "kernels use them all: a sweep from there takes nearly the sum of both.",
-        as_markdown(rows),
-    ]
-
-
-def page_of_peers(found: Mapping[str, Any]) -> list[str]:
-    rows: Rows = [["fit", "seed", "seconds", "inertia", "what it says itself"]]
-    for run in found["runs"]:
-        sums = (f"{run[what] / 1e6:.1f} M" for what in ("inertia", "own inertia"))
-        rows.append([run["name"], str(run["seed"]), f"{run['seconds']:.0f}", *sums])
-    made_with = ", ".join(f"{name} {of}" for name, of in found["made with"].items())
-    return [
-        f"{found['points']:,} points of {found['features']} features around means, in "
-        f"{found['parts']} partitions on two worker processes, $k = {found['centers']}$; "
-        f"{made_with}. Inertias are computed again, in double precision, from differences of "
-        "points and centers; the last column is what the estimator says itself.",
-        as_markdown(rows),
-    ]
-
-
-SECTIONS: dict[str, tuple[str, Callable[[Any], list[str]]]] = {
-    "memory": ("Memory of fits of a file", page_of_memory),
-    "throughput": ("Sweeps from a file", page_of_throughput),
-    "peers": ("Compared with dask-ml", page_of_peers),
-}
-
-
-def as_page(stored: Mapping[str, Any]) -> str:
-    blocks = []
-    for name, (title, page_of) in SECTIONS.items():
-        if part := stored["figures"].get(name):
-            blocks += [f"### {title}", f"{machine.measured(part)}.", *page_of(part["cells"])]
-    return "\n\n".join(blocks)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="small sizes: does it run?")
-    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
-    parser.add_argument("--page", action="store_true", help="write what is stored into the docs")
-    parser.add_argument("--task", help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    if asked.task:
-        print(json.dumps(fitted_here(Task(**json.loads(asked.task)))))
-        return
-    if asked.page:
-        PAGE.write(as_page(machine.read(NAME, NAME)))
-        return
-    for part in asked.parts:
-        cells = PARTS[part](SIZES["quick" if asked.quick else "full"])
-        print(machine.store_part(NAME + "-quick" * asked.quick, part, cells), flush=True)
-
+as_page = functools.partial(parts.as_page, PARTS)
 
 if __name__ == "__main__":
-    main()
+    if len(sys.argv) == 3 and sys.argv[1] == TASK:
+        print(json.dumps(fitted_here(Task(**json.loads(sys.argv[2])))))
+    else:
+        parts.main(NAME, __doc__, PAGE, PARTS)

@@ -1,35 +1,31 @@
-"""Clusters within limits of size: beside k-means-constrained, and with a thousand centers.
+"""Clusters within limits of size: compared with k-means-constrained, and a thousand of them.
 
-Seconds are those of processors, since other work may share the machine.
-
-    python -m benchmarks.size_limits constrained   # needs the environment of make peers
-    python -m benchmarks.size_limits many
-    python -m benchmarks.size_limits --page
+The part `constrained` needs the environment of `make peers`, and POWERMEANS_DATA.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
+import functools
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks import machine
-from benchmarks.pages import Page, Rows, as_markdown
+from benchmarks import parts
+from benchmarks.pages import Page
+from benchmarks.parts import Part
 from powermeans import PowerKMeans
 from powermeans.datasets import load_data_set
 
 NAME = "size_limits"
 PAGE = Page("size_limits", "python -m benchmarks.size_limits --page")
-PARTS = ["constrained", "many"]
 N_POINTS, N_FEATURES, N_CENTERS = 23_000, 50, 10
 SIZE_MIN, SIZE_MAX = 2000, 2600
+N_MANY, MANY_CENTERS = 10**6, 1000
 
 
 def unequal_blobs() -> NDArray:
@@ -65,49 +61,38 @@ DATA: dict[str, Callable[[], NDArray]] = {
 }
 
 
-def timed(fit: Callable[[], Any]) -> tuple[Any, float, float]:
-    wall, cpu = time.perf_counter(), time.process_time()
+def outcome(points: NDArray, model: Any) -> dict[str, str]:
+    """Fit, and return the time, the sum of squares and the sizes of clusters."""
+    began = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        fitted = fit()
-    return fitted, time.process_time() - cpu, time.perf_counter() - wall
-
-
-def outcome(points: NDArray, fitted: Any, cpu: float, wall: float) -> dict[str, float]:
-    labels, centers = fitted.labels_, fitted.cluster_centers_
-    sizes = np.bincount(labels, minlength=len(centers))
-    means = np.array([points[labels == j].mean(axis=0) for j in range(len(centers))])
+        labels = model.fit(points).labels_
+    seconds, sizes = time.process_time() - began, np.bincount(labels)
+    means = np.array([points[labels == j].mean(axis=0) for j in range(len(sizes))])
     squares = float(np.square(points - means[labels]).sum(dtype=np.float64))
     return {
-        "processor seconds": round(cpu, 3),
-        "seconds": round(wall, 3),
-        "sum of squares": squares,
-        "smallest": int(sizes.min()),
-        "largest": int(sizes.max()),
+        "CPU seconds": f"{seconds:.3g}",
+        "sum of squares": f"{squares:.6g}",
+        "smallest cluster": f"{sizes.min():,}",
+        "largest": f"{sizes.max():,}",
     }
 
 
-def beside_constrained(n_init: int, names: list[str], efforts: list[str]) -> dict[str, Any]:
+def constrained() -> Iterator[dict[str, Any]]:
     from k_means_constrained import KMeansConstrained
 
     limits = {"size_min": SIZE_MIN, "size_max": SIZE_MAX, "random_state": 0}
-    found: dict[str, Any] = {}
-    for name in names:
-        points = np.ascontiguousarray(DATA[name]())
-        figures = {}
-        for effort in efforts:
-            model = PowerKMeans(N_CENTERS, effort=effort, **limits)
-            figures[f"powermeans, {effort}"] = outcome(
-                points, *timed(lambda model=model, points=points: model.fit(points))
-            )
-        theirs = KMeansConstrained(N_CENTERS, n_init=n_init, **limits)
-        label = f"k-means-constrained {version('k-means-constrained')}, n_init={n_init}"
-        figures[label] = outcome(
-            points, *timed(lambda theirs=theirs, points=points: theirs.fit(points))
-        )
-        found[name] = figures
-        print(name, json.dumps(figures, indent=1), flush=True)
-    return found
+    theirs = f"k-means-constrained {version('k-means-constrained')}"
+    models: dict[str, Callable[[], Any]] = {
+        "powermeans, fast": lambda: PowerKMeans(N_CENTERS, effort="fast", **limits),
+        "powermeans, balanced": lambda: PowerKMeans(N_CENTERS, **limits),
+        f"{theirs}, n_init=1": lambda: KMeansConstrained(N_CENTERS, n_init=1, **limits),
+        f"{theirs}, n_init=10": lambda: KMeansConstrained(N_CENTERS, n_init=10, **limits),
+    }
+    for name, draw in DATA.items():
+        points = np.ascontiguousarray(draw())
+        for method, make in models.items():
+            yield {"data": name, "method": method, **outcome(points, make())}
 
 
 def heavy_tails(n_points: int, n_features: int, seed: int = 0) -> NDArray:
@@ -121,78 +106,29 @@ def heavy_tails(n_points: int, n_features: int, seed: int = 0) -> NDArray:
     return (centers[group] + rng.normal(size=(n_points, n_features)) * radii).astype(np.float32)
 
 
-def with_many_centers(n_points: int, n_centers: int, efforts: list[str]) -> dict[str, Any]:
-    points = heavy_tails(n_points, 32)
-    most = int(1.2 * n_points / n_centers)
-    found = {}
-    for effort in efforts:
-        for limits in ({}, {"size_max": most}):
-            model = PowerKMeans(n_centers, effort=effort, random_state=0, **limits)
-            fitted, cpu, wall = timed(lambda model=model: model.fit(points))
-            name = f"{effort}, {'at most ' + str(most) if limits else 'no limits'}"
-            found[name] = outcome(points, fitted, cpu, wall)
-            if limits:
-                found[name]["assignment gap"] = fitted.assignment_gap_
-            print(name, json.dumps(found[name]), flush=True)
-    return found
+def many() -> Iterator[dict[str, Any]]:
+    points = heavy_tails(N_MANY, 32)
+    most = int(1.2 * N_MANY / MANY_CENTERS)
+    for name, limits in {"no limits": {}, f"at most {most}": {"size_max": most}}.items():
+        model = PowerKMeans(MANY_CENTERS, effort="fast", random_state=0, **limits)
+        yield {"method": f"fast, {name}", **outcome(points, model)}
 
 
-def as_rows(figures: dict[str, dict[str, float]]) -> Rows:
-    head = ["method", "CPU seconds", "sum of squares", "smallest cluster", "largest"]
-    cells = [
-        [
-            name,
-            f"{found['processor seconds']:.3g}",
-            f"{found['sum of squares']:.6g}",
-            f"{found['smallest']:,}",
-            f"{found['largest']:,}",
-        ]
-        for name, found in figures.items()
-    ]
-    return [head, *cells]
-
-
-def as_page(stored: dict) -> str:
-    """What the docs say of the stored runs."""
-    constrained, many = (stored["figures"][part] for part in PARTS)
-    blocks = [f"{machine.measured(constrained)}."]
-    for name, figures in constrained["cells"].items():
-        title = f"{name}, {N_POINTS:,} × {N_FEATURES}, {SIZE_MIN:,} to {SIZE_MAX:,} rows each"
-        blocks += [f"**{title[0].upper()}{title[1:]}**", as_markdown(as_rows(figures))]
-    shape = f"{many['cells']['points']:,} × 32, {many['cells']['centers']:,} clusters"
-    blocks += [
-        f"**{shape}, with sizes of lognormal shares before limits**",
-        f"{machine.measured(many)}.",
-        as_markdown(as_rows(many["cells"]["fits"])),
-    ]
-    return "\n\n".join(blocks)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("part", choices=PARTS, nargs="?")
-    parser.add_argument("--page", action="store_true", help="write what is stored into the docs")
-    parser.add_argument("--n-init", type=int, default=1, help="of k-means-constrained")
-    parser.add_argument("--data", choices=DATA, action="append", help="all by default")
-    parser.add_argument("--efforts", nargs="+", default=["fast", "balanced"])
-    parser.add_argument("--points", type=int, default=10**6)
-    parser.add_argument("--centers", type=int, default=1000)
-    options = parser.parse_args()
-    if options.page:
-        PAGE.write(as_page(machine.read(NAME, NAME)))
-    elif options.part == "constrained":
-        known = machine.stored_figures(NAME).get("constrained", {"cells": {}})["cells"]
-        found = beside_constrained(options.n_init, options.data or list(DATA), options.efforts)
-        for data, figures in found.items():
-            known.setdefault(data, {}).update(figures)
-        print(machine.store_part(NAME, "constrained", known))
-    elif options.part == "many":
-        fits = with_many_centers(options.points, options.centers, options.efforts)
-        found = {"points": options.points, "centers": options.centers, "fits": fits}
-        print(machine.store_part(NAME, "many", found))
-    else:
-        parser.error(f"name a part, of {' and '.join(PARTS)}, or --page")
-
+PARTS = {
+    "constrained": Part(
+        "Compared with k-means-constrained",
+        f"{N_POINTS:,} × {N_FEATURES} points in {N_CENTERS} clusters of {SIZE_MIN:,} to "
+        f"{SIZE_MAX:,} rows. Seconds are those of processors.",
+        constrained,
+    ),
+    "many": Part(
+        "A thousand clusters",
+        f"{N_MANY:,} × 32 points, {MANY_CENTERS:,} clusters, with sizes of lognormal shares before "
+        "limits. Seconds are those of processors.",
+        many,
+    ),
+}
+as_page = functools.partial(parts.as_page, PARTS)
 
 if __name__ == "__main__":
-    main()
+    parts.main(NAME, __doc__, PAGE, PARTS)

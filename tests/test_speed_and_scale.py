@@ -242,8 +242,22 @@ def test_a_file_of_four_times_the_limit_is_fitted_only_part_by_part(in_memory: b
         assert found["peak"] - found["held before"] < limit
 
 
-def test_a_fit_that_was_refused_is_shown_as_one() -> None:
-    fit = {"model": "KMeans", "file": ".npy", "limit": 5_000_000, "refused": "MemoryError: no"}
-    found = {"bytes of the file": 20_000_000, "clusters": 3, "limit": 5_000_000, "fits": [fit]}
-    _, table = scale.page_of_memory({**found, "all at once": "MemoryError: no"})
-    assert "| KMeans, `.npy` | 5 | refused |" in table
+def test_memory_says_what_was_refused_and_whether_bits_are_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pytest.importorskip("pyarrow")
+    fit = {"sweeps": 3, "inertia": "1", "centers": "a", "held before": 10**6, "peak": 3 * 10**6}
+
+    def run(task: scale.Task) -> dict:
+        if task.in_memory and task.limit:
+            return {"refused": "MemoryError: no"}
+        return {**fit, "centers": "b"} if task.file.endswith("parquet") else fit
+
+    monkeypatch.setattr(scale, "in_a_process", run)
+    monkeypatch.setattr(scale, "N_BLOCKS", 1)
+    lines = [list(line.values()) for line in scale.memory()]
+    assert lines[:2] == [
+        ["KMeans, `.npy`", "2", "2", "3", "3", "yes"],
+        ["KMeans, `.parquet`", "2", "2", "3", "3", "no"],
+    ]
+    assert lines[-1] == ["NPY read at once", "2", "MemoryError", "MemoryError", "", ""]

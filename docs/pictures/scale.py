@@ -7,18 +7,19 @@ from drawing import panels
 
 from powermeans.plots.canvas import BLUE, GREY, ORANGE
 
-stored = json.loads(Path("../../benchmarks/results/scale.json").read_text())["figures"]["peers"][
-    "cells"
-]
-(ax,) = panels(f"{stored['points']:,} points on Dask, {stored['centers']} centers", height=3.2)
+runs_of_all = json.loads(Path("../../benchmarks/results/scale.json").read_text())["figures"][
+    "peers"
+]["cells"]
+(ax,) = panels("10,000,000 points on Dask, 50 centers", height=3.2)
 styles = {
     "dask-ml KMeans": (GREY, "D"),
     "powermeans KMeans": (ORANGE, "s"),
     "powermeans PowerKMeans(refine=0)": (BLUE, "o"),
 }
 for name, (color, marker) in styles.items():
-    runs = [run for run in stored["runs"] if run["name"] == name]
-    seconds, inertias = zip(*((run["seconds"], run["inertia"] / 1e8) for run in runs), strict=True)
+    runs = [run for run in runs_of_all if run["fit"] == name]
+    seconds = [float(run["seconds"]) for run in runs]
+    inertias = [float(run["inertia"].removesuffix(" M")) / 100 for run in runs]
     ax.scatter(seconds, inertias, color=color, marker=marker, label=name)
 ax.set(xscale="log", xlabel="seconds of a fit", ylabel="inertia, 10⁸")
 ax.set_xticks([30, 100, 300, 600], [30, 100, 300, 600])
