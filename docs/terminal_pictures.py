@@ -128,7 +128,7 @@ def main() -> None:
     terminal, middle = Terminal(), list[list[Text]]()
 
     def watch(process_id: int) -> None:
-        told = re.search(r"s left after (\d+) s", "".join(terminal.screen.display))
+        told = re.search(r"start [2-9] of .* sweeps, inertia", "".join(terminal.screen.display))
         if told and not middle:
             middle.append(terminal.lines())
 
