@@ -1137,15 +1137,15 @@ def test_ctrl_c_writes_the_best_so_far_and_says_so(run, much) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals end no process there")
 @pytest.mark.parametrize("started", ["-m", "script", "other script", "other module"])
-def test_ctrl_c_while_the_package_is_imported_ends_only_the_command(tmp_path, started) -> None:
+def test_ctrl_c_while_the_command_is_imported_ends_only_the_command(tmp_path, started) -> None:
     folder = tmp_path / "modules"
     folder.mkdir()
-    (folder / "threadpoolctl.py").write_text("import signal; signal.raise_signal(signal.SIGINT)")
-    (folder / "other").write_text("import powermeans")
-    (folder / "powermeans").write_text("from powermeans.command_line import main; main()")
+    (folder / "shlex.py").write_text("import signal; signal.raise_signal(signal.SIGINT)")
+    (folder / "other").write_text("import powermeans.command_line")
+    (folder / "powermeans").write_text("from powermeans.__main__ import main; main()")
     package = folder / "another"
     package.mkdir()
-    (package / "__init__.py").write_text("import powermeans")
+    (package / "__init__.py").write_text("import powermeans.command_line")
     arguments = {
         "-m": ["-m", "powermeans", "fit", "--help"],
         "script": [str(folder / "powermeans"), "fit", "--help"],

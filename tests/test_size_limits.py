@@ -324,7 +324,7 @@ def test_the_callback_ends_a_fit_in_any_phase(name: str) -> None:
         n_stopped = 0
         n_swept_later = 0
 
-        def phase_begins(self, words: str, _: Any) -> None:
+        def phase_begins(self, words: str) -> None:
             self.phase = words
 
         def __call__(self, state: Any) -> bool:

@@ -33,8 +33,8 @@ class DataSet:
     --------
     >>> from powermeans.datasets import load_data_set
     >>> iris = load_data_set("iris")
-    >>> iris.points.shape, int(iris.labels.max()), sorted(iris.extras)
-    ((150, 4), 2, ['feature_names', 'target_names'])
+    >>> iris.points.shape, int(iris.labels.max())
+    ((150, 4), 2)
     """
 
     points: Points
