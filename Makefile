@@ -35,7 +35,6 @@ help:
 	@echo "make latency        send Ctrl-C to fits at random moments, and measure how soon they end"
 	@echo "make bench-scale    measure rows on disk and on Dask, and write docs/scale.md (an hour, 12 GB)"
 	@echo "make test-gpu       install PyTorch, and test the rows of tensors on a GPU or without one"
-	@echo "make      measure sweeps, seeding and fits on a GPU beside flash-kmeans"
 	@echo "make kill-test      kill fits, clients and workers at random moments, and compare the bits"
 	@echo "make attack         use the package as an enemy would, for SECONDS=600 with SEED=today's date"
 	@echo "make reproduce-quick  a small part of every published table and figure, in minutes"

@@ -71,13 +71,10 @@ class Kind:
         From dense points, which float32 holds, and weights.
     unit : float
         No claim of equality is to be closer than this; zero where rows are of float64.
-    is_slow : bool
-        Whether to try few and small examples: in Triton's interpreter, a sweep takes half a second.
     """
 
     open: Callable[[Points, FloatArray | None], Rows]
     unit: float = 0.0
-    is_slow: bool = False
 
     def __call__(self, points: Points, weights: FloatArray | None) -> Rows:
         return self.open(points, weights)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import types
 
 import numpy as np
 import pytest
@@ -68,33 +67,8 @@ several_points = problems_of(st.integers(2, 60), st.integers(1, 12), [*MODERATE_
 
 
 def tried(**examples):
-    """As `given`, with as many examples as a kind of rows has time for."""
-
-    def of_test(test):
-        many = settings(max_examples=30)(given(**examples)(_again(test)))
-        few = settings(max_examples=4)(given(**examples)(_again(test)))
-
-        def chosen(make_rows):
-            (few if make_rows.is_slow else many)(make_rows)
-
-        chosen.__name__, chosen.__doc__ = test.__name__, test.__doc__
-        return chosen
-
-    return of_test
-
-
-def _again(test):
-    """The same function once more, for settings of its own."""
-    again = types.FunctionType(test.__code__, test.__globals__, test.__name__)
-    again.__qualname__, again.__module__ = test.__qualname__, test.__module__
-    return again
-
-
-@pytest.fixture(autouse=True)
-def interpreted_overflow_is_silent(make_rows):
-    """A GPU does not warn of infinities, and the NumPy of Triton's interpreter would."""
-    with np.errstate(all=None if make_rows.is_exact else "ignore"):
-        yield
+    """As `given`, with fewer examples than usual."""
+    return lambda test: settings(max_examples=30)(given(**examples)(test))
 
 
 def iterate(rows, centers, power):
@@ -125,8 +99,6 @@ def assert_same_labels(make_rows, got, expected, problem):
 def test_all_quantities_agree_with_the_reference_in_long_double(make_rows, case):
     if not make_rows.is_exact and case.points.dtype == np.float64:
         pytest.skip("the same numbers as in the case of float32")
-    if make_rows.is_slow and len(case.points) > 1000:
-        pytest.skip("takes half a minute in Triton's interpreter")
     rows = make_rows(case.points, case.sample_weight)
     given = rows.sample(np.arange(rows.n_points))
     oracle = ReferenceRows(given, case.sample_weight, precision=np.longdouble)

@@ -159,7 +159,6 @@ class CenterEstimator(
         "missing": [StrOptions({"error", "observed"})],
         "random_state": ["random_state"],
         "n_threads": [Integral, None],
-        "copy_x": ["boolean"],
     }
 
     # What subclasses decide.

@@ -97,6 +97,7 @@ class KMeans(CenterEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CenterEstimator._parameter_constraints,
         "n_init": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "copy_x": ["boolean"],
         "algorithm": [StrOptions({"lloyd", "elkan", "auto"})],
     }
 

@@ -16,6 +16,7 @@ from powermeans.inputs.points import wanted_dtype
 from powermeans.inputs.weights import check_sample_weight
 from powermeans.sources.block import Block, SourceError
 from powermeans.system.fingerprint import fingerprint
+from powermeans.system.host_memory import refuse_tensor_elsewhere
 from powermeans.types import FloatArray, Points, SparsePoints
 
 _EACH_PASS = "the rows must be the same in every pass"
@@ -233,6 +234,10 @@ def admitted(
         kept = csr.dtype in (np.float32, np.float64)
         wanted: Any = dtype or (csr.dtype if kept else np.float64)
         return canonical_csr(csr.astype(wanted, copy=False))
+    try:
+        refuse_tensor_elsewhere(given)
+    except ValueError as error:
+        raise SourceError(f"{where}: {error}") from None
     array = np.asarray(given)
     is_number = array.dtype.kind in "biufO" or is_narrow(array.dtype)
     if not is_number or array.ndim != 2 or array.shape[1] == 0:

@@ -113,11 +113,6 @@ def _not_finite(block: torch.Tensor, first_row: int) -> str:
 
 
 def _check_domain(points: torch.Tensor, divergence: Divergence) -> None:
-    if divergence == "manhattan":
-        raise ValueError(
-            'divergence="manhattan" has no rows for tensors, since its centers are medians: pass '
-            "X.cpu().numpy(), which runs on the CPU"
-        )
     if divergence == "cosine":
         is_zero = ~points.any(1)
         if is_zero.any():

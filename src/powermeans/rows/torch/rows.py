@@ -56,10 +56,6 @@ class TorchRows(MemoryRows):
         """Dtype of results: float32 holds 16-bit points exactly."""
         return np.dtype(np.float64 if self._view.dtype == torch.float64 else np.float32)
 
-    @property
-    def n_stored(self) -> int:
-        return int(self._points.numel())
-
     def weigh(self, sample_weight: FloatArray) -> None:
         """Give the points these weights."""
         self._weights, self._weight_unit = in_unit(sample_weight)
@@ -142,7 +138,9 @@ class TorchRows(MemoryRows):
             formulas.distances(block, planes, self._view)[0].cpu().numpy()
             for _, block in self._blocks(len(centers))
         ]
-        return np.concatenate(found) * self.units[0]
+        # Scaled by the exponent, since float32 may lack the factor where it has the products.
+        exponent = -2 * round(math.log2(self._view.scale))
+        return np.asarray(np.ldexp(np.concatenate(found), exponent))
 
     def distances_there(self, centers: FloatArray, *, is_squared: bool) -> torch.Tensor:
         """Return distances, or roots of squared ones, on the device."""
