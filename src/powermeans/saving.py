@@ -78,7 +78,9 @@ _LEFT_OUT = {"callback", "_few_axes", "_metadata_request", "_skl_callbacks"}
 _DTYPES = {"|b1", "|i1", "<i2", "<i4", "<i8", "|u1", "<u2", "<u4", "<u8", "<f2", "<f4", "<f8"}
 # JSON takes up to twelve times its bytes as Python objects, and lists and objects more.
 _LONGEST_HEADER, _MOST_BRACKETS, _LONGEST_ARRAY_HEADER = 2**23, 100_000, 1000
-_LONGEST_AXIS = 2**48  # of sparse matrices, which may be this wide with few entries
+_LONGEST_AXIS = 2**48
+# Products with a sparse matrix take memory for each column, also for those without entries.
+_MOST_SPARSE_COLUMNS = 2**24
 # Options by which points are read from a file, which the command line keeps with a model.
 _READING = {"missing": str, "missing_values": list, "delimiter": str, "header": bool, "array": str}
 _READING |= {"decimal": str, "thousands": str, "dates": str, "encoding": str}
@@ -193,27 +195,15 @@ def reading_of(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 def _csr(content: Any) -> Any:
     data, indices, indptr, *shape = content
-    if not all(isinstance(part, np.ndarray) and part.ndim == 1 for part in (data, indptr)):
-        raise ValueError("its sparse matrix is not made of arrays")
-    if len(shape) != 2 or not all(_is_int(n) and 0 < n < _LONGEST_AXIS for n in shape):
-        raise ValueError("its sparse matrix has no shape")
     matrix = sparse.csr_array((data, indices, indptr), shape=tuple(shape))
     matrix.check_format(full_check=True)
     return matrix
 
 
 def _records(content: Any) -> np.recarray[Any, Any]:
-    if not all(isinstance(column, np.ndarray) for column in content.values()):
-        raise ValueError("its records are not of columns")
     dtype = [(name, column.dtype) for name, column in content.items()]
-    records: np.recarray[Any, Any] = np.rec.fromarrays(list(content.values()), dtype=dtype)
+    records: np.recarray[Any, Any] = np.rec.fromarrays([*content.values()], dtype=dtype)
     return records
-
-
-def _names(content: Any) -> Any:
-    if not all(isinstance(name, str) for name in content):
-        raise ValueError("it has names that are no text")
-    return np.array(content, dtype=object)
 
 
 def _is_names(value: Any) -> bool:
@@ -235,7 +225,7 @@ def _random_state(content: Any) -> np.random.RandomState:
 _FORMS: dict[str, tuple[Callable[[Any], bool], Callable[[Any], Any], Callable[[Any], Any]]] = {
     "tuple": (lambda value: isinstance(value, tuple), list, tuple),
     "dict": (lambda value: isinstance(value, dict), lambda value: [*value.items()], dict),
-    "names": (_is_names, lambda value: [str(name) for name in value], _names),
+    "names": (_is_names, np.ndarray.tolist, functools.partial(np.array, dtype=object)),
     "records": (
         lambda value: isinstance(value, np.recarray),
         lambda value: {name: np.asarray(value[name]) for name in value.dtype.names},
@@ -484,6 +474,11 @@ def _is_as_expected(value: Any, kind: str, axes: list[str], lengths: dict[str, i
     is_sparse = bool(sparse.issparse(value))
     if not is_sparse and not isinstance(value, np.ndarray):
         return False
+    if is_sparse and value.shape[-1] > max(value.shape[0], _MOST_SPARSE_COLUMNS):
+        raise ValueError(
+            f"its sparse matrix has {value.shape[-1]:,} columns, and a file may have "
+            f"{_MOST_SPARSE_COLUMNS:,}: hash them to fewer, or use pickle"
+        )
     entries = value.data if is_sparse else value
     return _fits(value.shape, axes, lengths) and _PREDICATES[kind](entries)
 
@@ -506,7 +501,7 @@ _PREDICATES: dict[str, Callable[[Any], bool]] = {
     "weight": lambda entries: _PREDICATES["finite"](entries) and bool((entries >= 0).all()),
     "count": lambda entries: entries.dtype.kind in "iu" and bool((entries >= 0).all()),
     "flag": lambda entries: entries.dtype.kind == "b",
-    "names": lambda entries: entries.dtype == object,
+    "names": _is_names,
 }
 
 

@@ -187,6 +187,20 @@ def with_entries_changed(content: bytes, rng: random.Random) -> bytes:
     return archived(members)
 
 
+def with_counts_changed(content: bytes, rng: random.Random) -> bytes:
+    """Replace a whole number wherever it occurs in the header, so that counts still agree."""
+    members = members_of(content)
+    header = json.loads(members["model.json"])["model"]
+    found = [(holder, key) for holder, key in places(header) if type(holder[key]) is int]
+    holder, key = rng.choice(found)
+    old, new = holder[key], rng.choice([0, 1, 3, 624, 40_000_000, 2**31, 2**40, 2**62])
+    for holder, key in found:
+        if holder[key] == old and key != "array":
+            holder[key] = new
+    whole = json.loads(members["model.json"]) | {"model": header}
+    return archived(members | {"model.json": json.dumps(whole).encode()})
+
+
 def with_arrays_changed(content: bytes, rng: random.Random) -> bytes:
     """Arrays of other entries, dtypes and shapes, in NumPy's format and with right checksums."""
     members = members_of(content)
@@ -280,6 +294,7 @@ DAMAGE = (
     with_bytes_changed,
     with_entries_changed,
     with_entries_changed,
+    with_counts_changed,
     with_arrays_changed,
     with_arrays_changed,
     with_members_changed,
