@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import math
 import sys
 import time
@@ -11,7 +12,7 @@ from powermeans.loop.anneal import says_stop
 from powermeans.loop.history import SweepState
 
 
-class FitProgress:
+class FitProgress(abc.ABC):
     """A callback that shows a fit; a subclass says where.
 
     The estimator calls it after each sweep, `phase_begins` at the beginning of each phase,
@@ -62,8 +63,9 @@ class FitProgress:
     def _open(self) -> None:
         """Begin to show a fit."""
 
+    @abc.abstractmethod
     def _show(self, *, is_new: bool) -> None:
-        raise NotImplementedError
+        """Show the phase and the figures; a phase may be new."""
 
     def _close(self) -> None:
         """End what is shown."""
