@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import abc
 import math
 import sys
 import time
@@ -12,7 +11,7 @@ from powermeans.loop.anneal import says_stop
 from powermeans.loop.history import SweepState
 
 
-class FitProgress(abc.ABC):
+class FitProgress:
     """A callback that shows a fit; a subclass says where.
 
     The estimator calls it after each sweep, `phase_begins` at the beginning of each phase,
@@ -63,9 +62,8 @@ class FitProgress(abc.ABC):
     def _open(self) -> None:
         """Begin to show a fit."""
 
-    @abc.abstractmethod
     def _show(self, *, is_new: bool) -> None:
-        """Show the phase and the figures; a phase may be new."""
+        raise NotImplementedError
 
     def _close(self) -> None:
         """End what is shown."""
