@@ -394,8 +394,8 @@ def test_the_callback_hears_in_words_how_many_numbers_of_clusters_were_tried() -
         def __call__(self, state: SweepState) -> None:
             told.append(str(state.sweep))
 
-        def phase_begins(self, words: str) -> None:
-            told.append(words)
+        def phase(self, name: str, done: int, total: int | None) -> None:
+            told.append(name)
 
         def fit_ended(self) -> None:
             told.append("ended")
@@ -472,8 +472,8 @@ def test_a_k_that_took_all_the_time_was_tried() -> None:
         def __call__(self, state: SweepState) -> bool:
             return told[-1].startswith("2 of")
 
-        def phase_begins(self, words: str) -> None:
-            told.append(words)
+        def phase(self, name: str, done: int, total: int | None) -> None:
+            told.append(name)
 
     choice = choose_k(blobs(4), range(2, 9), callback=Listener(), random_state=0)
     assert "tried 1 of 7 values of k" in choice.doubt

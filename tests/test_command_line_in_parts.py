@@ -18,10 +18,10 @@ import pytest
 from pyarrow import feather, parquet
 
 from powermeans import PowerKMeans, RobustPowerKMeans
+from powermeans.callbacks import FitProgress
 from powermeans.command_line import failures, main, parts
 from powermeans.command_line.clusters import Tally
-from powermeans.command_line.parts import ProgressInParts
-from powermeans.command_line.screen import waiting_for
+from powermeans.command_line.screen import shown_progress
 from powermeans.loop.history import SweepState
 from powermeans.parts.checkpoint import Journal
 from powermeans.reporting.summaries import summarize
@@ -297,12 +297,11 @@ def test_a_model_that_scores_in_another_way_does_so_still(run) -> None:
 
 
 def test_a_fit_that_is_interrupted_tells_the_inertia_of_what_it_writes(run, monkeypatch) -> None:
-    class Interrupted(ProgressInParts):
-        def __call__(self, state: SweepState) -> None:
-            if state.sweep == 2:
-                raise KeyboardInterrupt
+    def interrupted(shown: FitProgress, state: SweepState) -> None:
+        if state.sweep == 2:
+            raise KeyboardInterrupt
 
-    monkeypatch.setattr("powermeans.command_line.fitting.ProgressInParts", Interrupted)
+    monkeypatch.setattr(FitProgress, "__call__", interrupted)
     command = ["fit", "rows.parquet", "-k", 9, "--columns", "a,b,c", "--memory-limit", "100kB"]
     ended = run(*command, "-m", "m.pm", "--json", "--refine", 0)
     assert ended.code == failures.INTERRUPTED
@@ -374,27 +373,23 @@ def test_a_row_that_cannot_be_used_is_named_and_nothing_is_written(run) -> None:
     assert np.load("labels.npy").shape == (1000,)
 
 
-def test_a_pass_shows_how_many_rows_are_read_and_the_first_counts_them(capsys) -> None:
-    tell = ProgressInParts()
-    tell.phase_begins("choosing seeds")
-    for n_rows in (50, 100, 50):
-        tell.read(n_rows)
-    assert tell.n_rows == 100
-    tell.fit_ended()
-    assert capsys.readouterr().out == ""
-
-
-def test_labels_to_come_have_a_bar_where_the_rows_are_counted(monkeypatch) -> None:
-    monkeypatch.setattr("sys.stderr", terminal := Terminal())
-    monkeypatch.setenv("TERM", "xterm-256color")
-    with waiting_for("labelling the rows", is_quiet=False, n_rows=200) as say:
-        say(150)
-    assert "labelling the rows" in terminal.getvalue()
-
-
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
+
+
+def test_a_terminal_shows_the_phase_its_share_the_time_and_the_sweeps(monkeypatch) -> None:
+    monkeypatch.setattr("sys.stderr", terminal := Terminal())
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLUMNS", "120")
+    with shown_progress() as shown:
+        shown.phase("improving, start 2 of 5", 1, 5)
+        shown(SweepState(0, 1, -1.0, 5.0, 4.25, 0.5, 0.1, np.zeros((1, 1))))
+        shown.phase("crossing solutions")
+        shown._shown.refresh()  # type: ignore[attr-defined]
+    text = re.sub(r"\x1b\[[^A-Za-z]*[A-Za-z]", "", terminal.getvalue())
+    assert re.search(r"crossing solutions .*0:00:00 1 sweep, inertia 4\.25", text)
+    assert terminal.getvalue().endswith("\x1b[2K")  # it leaves nothing behind
 
 
 def test_each_piece_of_labels_says_how_many_rows_there_were(run, monkeypatch) -> None:

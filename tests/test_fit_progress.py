@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import powermeans
-from powermeans import KMeans, PowerKMeans
-from powermeans.callbacks import progress as shown
-from powermeans.callbacks.progress import Lines, Together
+from powermeans import KMeans, PowerKMeans, callbacks
+from powermeans.callbacks import Lines, Listener
 
 POINTS = np.random.default_rng(0).normal(size=(300, 2)) + 8 * np.arange(3).repeat(100)[:, None]
 
@@ -25,6 +26,7 @@ class Heard:
 
     def __init__(self, stops_after: int | None = None) -> None:
         self.phases: list[str] = []
+        self.shares: list[tuple[int, int | None]] = []
         self.n_sweeps = self.n_ended = 0
         self._stops_after = stops_after
 
@@ -32,8 +34,9 @@ class Heard:
         self.n_sweeps += 1
         return self.n_sweeps == self._stops_after
 
-    def phase_begins(self, name: str) -> None:
+    def phase(self, name: str, done: int, total: int | None) -> None:
         self.phases.append(name)
+        self.shares.append((done, total))
 
     def fit_ended(self) -> None:
         self.n_ended += 1
@@ -45,7 +48,7 @@ def test_a_callback_hears_of_phases_in_order_and_once_of_the_end():
     assert heard.n_ended == 1
     assert heard.n_sweeps == model.n_iter_
     assert heard.phases[0] == "checking the rows"
-    assert "improving, start 1 of 6" in heard.phases
+    assert heard.shares[heard.phases.index("improving, start 2 of 6")] == (1, 6)
     assert heard.phases[-1] == "labelling the rows"
     assert heard.phases.index("choosing seeds") < heard.phases.index("final sweeps")
 
@@ -57,49 +60,66 @@ def test_the_end_is_told_after_an_error_too():
     assert heard.n_ended == 1
 
 
-def test_together_tells_all_and_stops_if_one_says_so():
+def test_a_listener_tells_all_and_stops_if_one_says_so():
     first, second = Heard(), Heard(stops_after=4)
-    PowerKMeans(3, callback=Together(first, None, second), random_state=0).fit(POINTS)
+    PowerKMeans(3, callback=Listener(first, None, second), random_state=0).fit(POINTS)
     assert first.n_sweeps == second.n_sweeps == 4
     assert first.phases == second.phases
     assert first.n_ended == second.n_ended == 1
 
 
-def test_verbose_prints_at_most_one_line_a_second_with_phase_and_inertia(capsys, monkeypatch):
-    now = [0.0]
-    monkeypatch.setattr(shown.time, "monotonic", lambda: now[0])
-    lines = Lines()
+def test_later_runs_say_which_they_are():
+    heard = Heard()
+    PowerKMeans(2, n_init=2, refine=0, callback=heard, random_state=0).fit(POINTS)
+    assert heard.phases.count("improving") == heard.phases.count("run 2, improving") == 1
 
+
+@pytest.fixture
+def now(monkeypatch) -> list[float]:
+    """A clock that stands still unless a test moves it."""
+    seconds = [0.0]
+    monkeypatch.setattr(callbacks.time, "monotonic", lambda: seconds[0])
+    return seconds
+
+
+def test_verbose_prints_at_most_one_line_a_second_with_phase_and_inertia(capsys, now):
     def tick(state: Any) -> None:
         now[0] += 0.3
-        lines(state)
 
-    tick.phase_begins, tick.fit_ended = lines.phase_begins, lines.fit_ended  # type: ignore[attr-defined]
-    model = PowerKMeans(3, callback=tick, random_state=0).fit(POINTS)
+    model = PowerKMeans(3, callback=tick, verbose=1, random_state=0).fit(POINTS)
     printed = capsys.readouterr().out.splitlines()
-    times = [int(re.search(r"(\d+) s$", line)[1]) for line in printed[:-1]]
-    assert len(printed) > 5
-    assert times == sorted(set(times))
-    assert printed[0] == "checking the rows, 0 s"
-    assert all("inertia" in line for line in printed[2:])
-    assert printed[-1].startswith(f"ended, {model.n_iter_} sweeps, inertia")
+    *during, end = [line for line in printed if not line.startswith("End of ")]
+    times = [float(re.search(r"(\d+\.\d) s$", line)[1]) for line in during]
+    assert len(during) >= 4
+    assert min(np.diff(times)) >= 1
+    assert all(re.match(r"[a-z, 0-9]+, \d+ sweeps?, inertia \d", line) for line in during)
+    assert end.startswith(f"ended, {model.n_iter_} sweeps, inertia")
 
 
-def test_verbose_2_prints_a_line_for_each_sweep(capsys):
-    model = PowerKMeans(3, verbose=2, effort="fast", random_state=0).fit(POINTS)
+@pytest.mark.parametrize("kind", [KMeans, PowerKMeans, powermeans.FuzzyCMeans])
+def test_verbose_2_prints_a_line_for_each_sweep(kind, capsys):
+    model = kind(3, verbose=2, random_state=0).fit(POINTS)
     printed = capsys.readouterr().out
-    assert len(re.findall(r"^Iteration \d+, inertia ", printed, re.MULTILINE)) == model.n_iter_
-    assert "power -inf" in printed
+    for number in range(1, model.n_iter_ + 1):
+        assert re.search(rf", {number} sweeps?, power \S+, inertia \d", printed)
+    assert re.search("^(The end|End of Lloyd): .*", printed, re.MULTILINE)
+
+
+def test_nothing_is_printed_unless_it_is_asked_for(capfd):
+    PowerKMeans(3, random_state=0).fit(POINTS)
+    assert capfd.readouterr() == ("", "")
 
 
 def test_lines_go_to_the_stream_that_is_given_once_the_first_seconds_are_over():
     stream = io.StringIO()
     PowerKMeans(3, callback=Lines(stream=stream, first=60.0), random_state=0).fit(POINTS)
-    assert re.fullmatch(r"ended, .*inertia.*, \d+ s\n", stream.getvalue())
+    assert re.fullmatch(r"ended, .*inertia.*, \d+\.\d s\n", stream.getvalue())
     stream.truncate(0)
     stream.seek(0)
     PowerKMeans(3, callback=Lines(stream=stream, seconds=60.0), random_state=0).fit(POINTS)
-    assert re.fullmatch(r"checking the rows, 0 s\nended, .*inertia.*, \d+ s\n", stream.getvalue())
+    assert re.fullmatch(
+        r"checking the rows, 0\.0 s\nended, .*inertia.*, \d+\.\d s\n", stream.getvalue()
+    )
 
 
 @pytest.mark.parametrize("details", [False, True])
@@ -113,15 +133,32 @@ def test_progress_shows_phase_sweeps_and_inertia_by_tqdm(details, capsys):
     assert ("power" in text) == details
 
 
-def test_progress_shows_how_far_a_pass_over_parts_is(capsys):
-    pytest.importorskip("tqdm")
-    tell = powermeans.progress()
-    tell.phase_begins("reading")
-    tell.pass_goes_on(1, 4)
-    tell.fit_ended()
-    assert "reading" in capsys.readouterr().err
-    assert shown.share(1, 4) == "25% of a pass"
-    assert shown.share(1000, None) == "1,000 of a pass"
+@pytest.mark.parametrize("total", [4, None])
+def test_only_a_long_pass_over_parts_says_how_far_it_is(total, now):
+    listener = Listener(heard := Heard())
+    listener.phase("improving")
+    for done, seconds in [(1, 0.0), (2, 0.9), (3, 1.1), (4, 1.2), (1, 9.0), (2, 9.9)]:
+        now[0] = seconds
+        listener.part(done, total)
+    if total:
+        assert heard.phases == ["improving", "improving, 75% of a pass", "improving"]
+        assert heard.shares == [(0, None), (3, 4), (0, None)]
+    else:
+        assert heard.phases[1:] == [f"improving, {n} parts of a pass" for n in (3, 4)]
+
+
+@pytest.mark.parametrize("kind", ["kept", "file"])
+def test_a_fit_tells_of_its_passes(kind, tmp_path, monkeypatch):
+    monkeypatch.setattr(callbacks, "_LONG_PASS_SECONDS", 0.0)
+    np.save(tmp_path / "points.npy", POINTS)
+    data = {"kept": POINTS, "file": tmp_path / "points.npy"}[kind]
+    PowerKMeans(3, refine=0, callback=(heard := Heard()), random_state=0).fit(
+        powermeans.open_data(data, rows_per_part=100)
+    )
+    assert "checking the rows, 33% of a pass" in heard.phases
+    assert "improving, 67% of a pass" in heard.phases
+    assert heard.shares[heard.phases.index("improving, 67% of a pass")] == (2, 3)
+    assert heard.phases[heard.phases.index("improving, 67% of a pass") + 1] == "improving"
 
 
 def test_progress_can_be_cloned_copied_and_pickled_with_its_estimator():
@@ -141,6 +178,7 @@ class Tasks:
 
     def __init__(self, n_most: int = 10**9) -> None:
         self.told: list[str] = []
+        self.scores: list[float | None] = []
         self.n_most = n_most
 
     def setup(self, estimator, context) -> None:
@@ -149,28 +187,49 @@ class Tasks:
     def teardown(self, estimator, context) -> None:
         self.told.append("teardown")
 
-    def on_fit_task_begin(self, estimator, context, **what) -> None:
+    def on_fit_task_begin(self, estimator, context) -> None:
         self.told.append(f"begin {context.task_name}")
 
-    def on_fit_task_end(self, estimator, context, **what) -> bool:
+    def on_fit_task_end(self, estimator, context, *, X, y, metadata, fitted_estimator) -> bool:
         self.told.append(f"end {context.task_name}")
+        if fitted_estimator is not None:
+            self.scores.append(fitted_estimator.score(X, y, **(metadata or {})))
         return self.told.count("end sweep") >= self.n_most
 
 
 needs_callbacks = pytest.mark.skipif(
-    not hasattr(KMeans, "set_callbacks"), reason="this scikit-learn has no callbacks"
+    callbacks.sklearn_callback is None, reason="this scikit-learn has no callbacks"
 )
 
 
 @needs_callbacks
 @pytest.mark.parametrize("kind", [KMeans, PowerKMeans, powermeans.FuzzyCMeans])
 def test_scikit_learns_callbacks_hear_of_the_fit_and_each_sweep(kind):
-    tasks = Tasks()
-    model = kind(3, random_state=0).set_callbacks(tasks).fit(POINTS)
+    tasks, weights = Tasks(), np.arange(300.0)
+    model = kind(3, random_state=0).set_callbacks(tasks).fit(POINTS, sample_weight=weights)
     assert tasks.told[:2] == ["setup", "begin fit"]
     assert tasks.told[-2:] == ["end fit", "teardown"]
-    assert tasks.told.count("end sweep") >= model.n_iter_ > 0
+    assert tasks.told.count("begin sweep") == tasks.told.count("end sweep") == model.n_iter_ > 0
+    # Each sweep leaves centers that predict, and the last those of the fit.
+    assert len(tasks.scores) == model.n_iter_ + 1
+    assert tasks.scores[-1] == model.score(POINTS, sample_weight=weights)
     assert clone(model).get_params() == model.get_params()
+
+
+@needs_callbacks
+@pytest.mark.parametrize(
+    "model",
+    [
+        PowerKMeans(3, divergence="mahalanobis", effort="fast"),
+        powermeans.EntropyWeightedPowerKMeans(3, penalty=30.0),
+        powermeans.SphericalMixture(3),
+    ],
+)
+def test_centers_of_a_sweep_are_not_passed_off_as_a_model_that_has_more(model):
+    tasks = Tasks()
+    model.set_params(random_state=0).set_callbacks(tasks).fit(POINTS)
+    assert tasks.told.count("end sweep") > 0
+    assert len(tasks.scores) == 1  # of the whole fit
 
 
 @needs_callbacks
@@ -180,10 +239,23 @@ def test_a_callback_of_scikit_learn_can_stop_the_fit():
 
 
 @needs_callbacks
-def test_scikit_learns_progress_bar_works(capfd):
-    from sklearn.callback import ProgressBar
+def test_after_an_error_scikit_learns_callbacks_are_torn_down():
+    tasks = Tasks()
+    with pytest.raises(ValueError, match="NaN"):
+        KMeans(3).set_callbacks(tasks).fit(np.full((5, 2), np.nan))
+    assert tasks.told == ["setup", "begin fit", "teardown"]
+
+
+@needs_callbacks
+def test_scikit_learns_own_callbacks_work_also_through_a_pipeline(capfd):
+    from sklearn.callback import ProgressBar, ScoringMonitor
 
     pytest.importorskip("rich")
-    model = PowerKMeans(3, random_state=0).set_callbacks(ProgressBar()).fit(POINTS)
-    assert model.n_iter_ > 0
-    assert "PowerKMeans" in capfd.readouterr().out
+    labels = np.arange(3).repeat(100)
+    monitor = ScoringMonitor(scoring="adjusted_rand_score")
+    steps = make_pipeline(StandardScaler(), PowerKMeans(3, random_state=0).set_callbacks(monitor))
+    steps.set_callbacks(ProgressBar()).fit(POINTS, labels)
+    assert "PowerKMeans - fit" in capfd.readouterr().out
+    scores = [entry["adjusted_rand_score"] for entry in monitor.get_logs().data]
+    assert len(scores) == steps[-1].n_iter_ + 1
+    assert scores[-1] == 1.0

@@ -46,12 +46,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     "plots": MATHEMATICS | {"callbacks", "system"},
     "estimators": FITS | {"callbacks"},
     "saving": FITS | {"estimators"},
-    "choosing_k": FITS | {"estimators"},
+    "choosing_k": FITS | {"callbacks", "estimators"},
     "reporting": FITS | {"callbacks", "plots"},
 }
 EVERYTHING = {"command_line", "__main__", "__init__"}
 ROOMS = MAY_IMPORT.keys() | EVERYTHING
-LOOSE = SHARED | MATHEMATICS | {"__init__", "__main__", "saving"}
+LOOSE = SHARED | MATHEMATICS | {"__init__", "__main__", "callbacks", "saving"}
 
 # The only file of `rows` that the loop knows.
 PROTOCOL = "powermeans.rows.protocol"

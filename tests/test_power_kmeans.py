@@ -381,10 +381,9 @@ def test_coincident_initial_centers_part_and_are_counted(points) -> None:
     assert len(set(model.labels_)) == 12
 
 
-def test_verbose_tells_each_sweep_and_the_ends(points, capsys) -> None:
-    model = PowerKMeans(3, refine=0, random_state=0, verbose=2).fit(points)
+def test_verbose_tells_the_end_of_each_stage(points, capsys) -> None:
+    PowerKMeans(3, refine=0, random_state=0, verbose=1).fit(points)
     printed = capsys.readouterr().out
-    assert printed.count("Iteration ") == model.n_iter_
     assert "End of annealing: " in printed
     assert "End of Lloyd: " in printed
 

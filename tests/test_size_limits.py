@@ -320,16 +320,16 @@ def test_the_callback_ends_a_fit_within_the_limits() -> None:
 @pytest.mark.parametrize("name", ["improving", "comparing starts", "bringing clusters"])
 def test_the_callback_ends_a_fit_in_any_phase(name: str) -> None:
     class StopIn:
-        phase = ""
+        now = ""
         n_stopped = 0
         n_swept_later = 0
 
-        def phase_begins(self, words: str) -> None:
-            self.phase = words
+        def phase(self, name: str, done: int, total: int | None) -> None:
+            self.now = name
 
         def __call__(self, state: Any) -> bool:
             self.n_swept_later += self.n_stopped
-            stops = not self.n_stopped and self.phase.startswith(name)
+            stops = not self.n_stopped and self.now.startswith(name)
             self.n_stopped += stops
             return stops
 

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from powermeans import datasets as datasets
     from powermeans import plots as plots
     from powermeans.bounds.gap import OptimalityGap as OptimalityGap
-    from powermeans.callbacks.path_recorder import PathRecorder as PathRecorder
-    from powermeans.callbacks.progress import progress as progress
+    from powermeans.callbacks import PathRecorder as PathRecorder
+    from powermeans.callbacks import progress as progress
     from powermeans.choosing_k.choose import choose_k as choose_k
     from powermeans.choosing_k.result import ChoiceOfK as ChoiceOfK
     from powermeans.errors import IndefiniteKernelWarning as IndefiniteKernelWarning
@@ -90,7 +90,7 @@ _MODULE_OF = {
     "OptimalityGap": "powermeans.bounds.gap",
     "ParallelSeeds": "powermeans.seeds.parallel",
     "PartedData": "powermeans.sources",
-    "PathRecorder": "powermeans.callbacks.path_recorder",
+    "PathRecorder": "powermeans.callbacks",
     "PowerKMeans": "powermeans.estimators.power_kmeans",
     "RobustPowerKMeans": "powermeans.estimators.robust_power_kmeans",
     "Scaling": "powermeans.sources",
@@ -109,7 +109,7 @@ _MODULE_OF = {
     "moment_estimates": "powermeans.estimators.mixture.moments",
     "open_data": "powermeans.sources",
     "optimality_gap": "powermeans.estimators.optimality",
-    "progress": "powermeans.callbacks.progress",
+    "progress": "powermeans.callbacks",
     "report": "powermeans.reporting.report",
     "save": "powermeans.saving",
     "show_versions": "powermeans.reporting.versions",

@@ -19,6 +19,7 @@ from sklearn.utils._param_validation import (
     validate_parameter_constraints,
 )
 
+from powermeans.callbacks import Listener
 from powermeans.choosing_k.centers_by_k import EFFORTS_FOR_EACH_K, EffortForEachK, centers_by_k
 from powermeans.choosing_k.counted import CountedPoints
 from powermeans.choosing_k.evaluate import (
@@ -31,7 +32,7 @@ from powermeans.choosing_k.evaluate import (
 from powermeans.choosing_k.result import ChoiceOfK
 from powermeans.errors import ArgumentError
 from powermeans.estimators.opening import MatrixLike, OpeningSpec
-from powermeans.loop.anneal import Callback, says_stop
+from powermeans.loop.anneal import Callback
 from powermeans.loop.history import SweepState
 from powermeans.loop.search import Solution
 from powermeans.rows.protocol import Rows
@@ -134,6 +135,7 @@ def choose_k(
     end = math.inf if max_seconds is None else time.monotonic() + max_seconds
     sizes, has_missing = _checked_sizes(k_range), missing == "observed"
     names = _checked_criteria(criteria, has_missing=has_missing)
+    listener = _Listener(callback, end)
     spec = OpeningSpec(
         name="choose_k",
         has_missing=has_missing,
@@ -141,12 +143,12 @@ def choose_k(
         n_needed=sizes[-1],
         must_differ=True,
         warns_of_scales=True,
-        tell=getattr(callback, "pass_goes_on", None),
+        tell=listener.part if listener else None,
     )
     points = CountedPoints.of(X, sample_weight, spec)
     rng = check_random_state(random_state)
     seed = rng.randint(2**31 - 1, size=10)[1]  # as when the figures of the guide were measured
-    with _Listener(callback, end) as listener:
+    with listener:
         on_sweep = None if callback is None and end == math.inf else listener.on_sweep
         search, watch = EFFORTS_FOR_EACH_K[effort], points.watch(on_sweep)
         found, was_stopped = _search(points.rows, sizes, search, rng, watch, listener)
@@ -172,12 +174,12 @@ class _Stopped(Exception):
     """Raised when the callback asks to stop, or time is up."""
 
 
-class _Listener:
-    """Tell the callback of sweeps, counted as if of one fit, of phases, and of the end."""
+class _Listener(Listener):
+    """Hears of sweeps, counted as if of one fit, until it is time to stop."""
 
-    def __init__(self, callback: Callback | None, end: float = math.inf) -> None:
-        self._callback, self._sweeps = callback, itertools.count(1)
-        self._end = end  # on the monotonic clock
+    def __init__(self, callback: Callback | None, end: float) -> None:
+        super().__init__(callback)
+        self._sweeps, self._end = itertools.count(1), end  # on the monotonic clock
 
     def is_late(self) -> bool:
         """Return whether time is up."""
@@ -185,24 +187,8 @@ class _Listener:
 
     def on_sweep(self, state: SweepState) -> None:
         """Raise if the callback asks to stop, or time is up."""
-        if self._callback is not None and says_stop(
-            self._callback(replace(state, run=0, sweep=next(self._sweeps)))
-        ):
+        if self(replace(state, run=0, sweep=next(self._sweeps))) or self.is_late():
             raise _Stopped
-        if self.is_late():
-            raise _Stopped
-
-    def on_phase(self, words: str) -> None:
-        """Tell what begins."""
-        if (told := getattr(self._callback, "phase_begins", None)) is not None:
-            told(words)
-
-    def __enter__(self) -> _Listener:
-        return self
-
-    def __exit__(self, *reason: object) -> None:
-        if (ended := getattr(self._callback, "fit_ended", None)) is not None:
-            ended()
 
 
 def _check_parameters(arguments: dict[str, Any]) -> None:
@@ -264,11 +250,12 @@ def _search(
     found: dict[int, Solution] = {}
     n_sizes = len(sizes)
     try:
-        listener.on_phase(f"1 of {n_sizes} numbers of clusters")
+        listener.phase(f"1 of {n_sizes} numbers of clusters", 0, n_sizes)
         for found in centers_by_k(rows, sizes, effort, rng, callback):
-            n_next = len(found) + 1  # a stop keeps the solutions before it
-            ahead = f"{n_next} of {n_sizes} numbers of clusters"
-            listener.on_phase(ahead if n_next <= n_sizes else "improving from one to the next")
+            n_found = len(found)  # a stop keeps them
+            ahead = f"{n_found + 1} of {n_sizes} numbers of clusters"
+            ahead = ahead if n_found < n_sizes else "improving from one to the next"
+            listener.phase(ahead, n_found, n_sizes)
     except _Stopped:
         return found, True
     return found, False
@@ -285,7 +272,8 @@ def _evaluate(
     """Evaluate the criteria; after a stop only those that follow from the inertias have values."""
     evaluations: dict[str, Evaluation] = {}
     for number, name in enumerate(names, 1):
-        listener.on_phase(f"criterion {number} of {len(names)}, {name.replace('_', ' ')}")
+        words = f"criterion {number} of {len(names)}, {name.replace('_', ' ')}"
+        listener.phase(words, number - 1, len(names))
         was_stopped = was_stopped or listener.is_late()
         try:
             if was_stopped and name not in FROM_INERTIAS:

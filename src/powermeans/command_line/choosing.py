@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from powermeans.callbacks.progress import Together
+from powermeans.callbacks import Listener
 from powermeans.command_line import failures
 from powermeans.command_line.data_files import (
     DataFiles,
@@ -23,12 +23,17 @@ from powermeans.command_line.data_files import (
 from powermeans.command_line.outputs import check_outputs, interruptible, listed
 from powermeans.command_line.parts import (
     Limits,
-    ProgressInParts,
     data_to_fit,
-    watching,
     why_in_parts,
 )
-from powermeans.command_line.screen import Screen, counted, number, seconds, waiting_for
+from powermeans.command_line.screen import (
+    Screen,
+    counted,
+    number,
+    seconds,
+    shown_progress,
+    waiting_for,
+)
 from powermeans.sources import PartedData
 from powermeans.system.atomic_write import atomic_write
 from powermeans.tables import nearest
@@ -80,25 +85,17 @@ def choice_for(
     """
     from powermeans.choosing_k.choose import choose_k
 
-    tell = None if is_quiet else ProgressInParts()
-    try:
-        with (
-            _remembering_interrupt() as was_interrupted,
-            watching(data.points, tell),
-            failures.refusing(),
-        ):
-            choice = choose_k(
-                data.points,
-                sizes,
-                sample_weight=data.weights,
-                callback=Together(tell, lambda state: was_interrupted()),
-                missing="observed" if data.missing == "observed" else "error",
-                **settings,
-            )
-            return choice, choice.was_stopped and was_interrupted()
-    finally:
-        if tell is not None:
-            tell.fit_ended()
+    shown = None if is_quiet else shown_progress()
+    with _remembering_interrupt() as was_interrupted, failures.refusing():
+        choice = choose_k(
+            data.points,
+            sizes,
+            sample_weight=data.weights,
+            callback=Listener(shown, lambda state: was_interrupted()),
+            missing="observed" if data.missing == "observed" else "error",
+            **settings,
+        )
+        return choice, choice.was_stopped and was_interrupted()
 
 
 def rows_for_k(data: FitData) -> tuple[FitData, list[str]]:

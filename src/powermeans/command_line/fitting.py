@@ -18,8 +18,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from powermeans.bounds.gap import OptimalityGap
-from powermeans.callbacks.path_recorder import PathRecorder
-from powermeans.callbacks.progress import FitProgress, Together
+from powermeans.callbacks import Listener, PathRecorder
 from powermeans.command_line import failures
 from powermeans.command_line.choosing import choice_for, rows_for_k, why_this_k
 from powermeans.command_line.clusters import (
@@ -46,10 +45,8 @@ from powermeans.command_line.outputs import (
 )
 from powermeans.command_line.parts import (
     Limits,
-    ProgressInParts,
     all_paths,
     data_to_fit,
-    watching,
     why_in_parts,
 )
 from powermeans.command_line.screen import (
@@ -139,8 +136,7 @@ def fit(files: DataFiles, wanted: Wanted, limits: Limits, screen: Screen) -> Non
         wanted = _with_k(data, wanted)
         _check_names(wanted)
     if why is None:
-        tell = None if wanted.is_quiet else shown_progress(details=wanted.is_verbose)
-        fitted, n_rows = _fitted(data, files, wanted, tell), None
+        fitted, n_rows = _fitted(data, files, wanted), None
     else:
         fitted, n_rows = _fitted_in_parts(data, files, wanted, limits)
     tally = Tally(fitted.model.cluster_centers_)
@@ -303,41 +299,32 @@ def _with_proof(fitted: Fitted, data: FitData, wanted: Wanted) -> Fitted:
 
 def _proof(model: PowerKMeans, data: FitData, wanted: Wanted, max_seconds: float) -> OptimalityGap:
     searching = "searching for a proof"
-    with contextlib.nullcontext() if wanted.is_quiet else shown_progress() as tell:
-
-        def show(words: str) -> None:
-            if tell is not None:
-                tell.phase_begins(words)
-
-        show(searching)
+    with Listener(None if wanted.is_quiet else shown_progress()) as shown:
+        shown.phase(searching)
         return model.optimality_gap(
             data.points,
             sample_weight=data.weights,
             max_seconds=max_seconds,
             random_state=wanted.settings.get("random_state"),
             n_threads=wanted.settings.get("n_threads"),
-            callback=lambda found: show(found.verdict if found.bound > 0 else searching),
+            callback=lambda found: shown.phase(found.verdict if found.bound > 0 else searching),
         )
 
 
-def _fitted(
-    data: FitData, files: DataFiles, wanted: Wanted, tell: FitProgress | Together | None
-) -> Fitted:
+def _fitted(data: FitData, files: DataFiles, wanted: Wanted) -> Fitted:
     """Fit; Ctrl-C ends the fit and keeps the centers it has reached."""
     model = PowerKMeans(**wanted.settings)
     recorder = PathRecorder(_MOST_STEPS) if wanted.report else None
+    shown = None if wanted.is_quiet else shown_progress(details=wanted.is_verbose)
     started, was_interrupted = time.perf_counter(), False
     try:
         with failures.refusing(), _naming_entries(data, files):
-            model.set_params(callback=Together(tell, recorder))
+            model.set_params(callback=Listener(shown, recorder))
             model.fit(data.points, sample_weight=data.weights)
     except KeyboardInterrupt:
         if not hasattr(model, "cluster_centers_"):
             raise
         was_interrupted = True
-    finally:
-        if tell is not None:
-            tell.fit_ended()
     model.set_params(callback=None)
     elapsed = time.perf_counter() - started
     return Fitted(model, data.scaler, elapsed, was_interrupted, recorder)
@@ -365,15 +352,13 @@ def _fitted_in_parts(
 ) -> tuple[Fitted, int | None]:
     """Fit to rows that are read part by part, and return their number if known."""
     rows: PartedData = data.points
-    tell = None if wanted.is_quiet else ProgressInParts(rows.n_rows, details=wanted.is_verbose)
-    with failures.reading(files.name, writes=limits.checkpoint), watching(rows, tell):
-        fitted = _fitted(data, files, wanted, tell)
-    n_rows = rows.n_rows if tell is None else tell.n_rows
+    with failures.reading(files.name, writes=limits.checkpoint):
+        fitted = _fitted(data, files, wanted)
     if rows.scaling is None:
-        return fitted, n_rows
+        return fitted, rows.n_rows
     # The saved pipeline scales before the model, which must not scale again.
     fitted.model.scaling_ = None
-    return replace(fitted, scaler=scaler_of(rows.scaling, data.scale)), n_rows
+    return replace(fitted, scaler=scaler_of(rows.scaling, data.scale)), rows.n_rows
 
 
 def scaler_of(scaling: Scaling, scale: Scale) -> Any:

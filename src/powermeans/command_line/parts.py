@@ -1,17 +1,15 @@
-"""Decide when to read data part by part, open it, and show the progress of each pass."""
+"""Decide when to read data part by part, and open it."""
 
 from __future__ import annotations
 
-import contextlib
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from powermeans.callbacks.progress import Together
 from powermeans.command_line import failures
 from powermeans.command_line.data_files import (
     DataFiles,
@@ -20,10 +18,8 @@ from powermeans.command_line.data_files import (
     read_scaled,
     why_scale,
 )
-from powermeans.command_line.screen import shown_progress
 from powermeans.parts.checkpoint import is_checkpoint
 from powermeans.sources import PartedData, open_data
-from powermeans.sources.block import Block
 from powermeans.sources.files import files_at
 from powermeans.system.free_memory import free_memory
 from powermeans.tables import Missing
@@ -177,54 +173,3 @@ def note_parts(files: DataFiles, why: str) -> None:
     """Warn of reading part by part where no option asked for it."""
     if why:
         warnings.warn(f"{files.name} is read part by part, since {why}", stacklevel=2)
-
-
-class ProgressInParts(Together):
-    """Show sweeps, and how many rows of a pass are read; the first pass counts them if unknown."""
-
-    def __init__(self, n_rows: int | None = None, *, details: bool = False) -> None:
-        super().__init__(shown_progress(details=details))
-        self.n_rows, self._n_before = n_rows, 0
-
-    def read(self, n_rows: int) -> None:
-        """Show how many rows of a pass are read."""
-        if n_rows <= self._n_before and self.n_rows is None:
-            self.n_rows = self._n_before  # a new pass has begun
-        self._n_before = n_rows
-        super().pass_goes_on(n_rows, self.n_rows)
-
-    def pass_goes_on(self, n_done: int, n_in_all: int | None = None) -> None:
-        """Show nothing: `read` shows the same progress in finer steps."""
-
-
-@contextlib.contextmanager
-def watching(rows: Any, tell: ProgressInParts | None) -> Iterator[None]:
-    """Show the progress of each pass over rows that are read part by part."""
-    if tell is None or not isinstance(rows, PartedData):
-        yield
-        return
-    source = rows.source
-    rows.source = _Watched(source, tell.read)
-    try:
-        yield
-    finally:
-        rows.source = source
-
-
-class _Watched:
-    """A source that calls `tell` after each block with the number of rows read in this pass."""
-
-    def __init__(self, source: Any, tell: Callable[[int], None]) -> None:
-        self.source, self._tell = source, tell
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.source, name)
-
-    def blocks(self, first_row: int = 0, at_once: int | None = None) -> Iterator[Block]:
-        """Yield the blocks of the source."""
-        n_read = first_row
-        for block in self.source.blocks(first_row, at_once):
-            n_read += block.points.shape[0]
-            yield block
-            del block  # so that one block at a time is in memory
-            self._tell(n_read)

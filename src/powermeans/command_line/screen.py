@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table as Grid
 from rich.text import Text
 
-from powermeans.callbacks.progress import FitProgress, Lines
+from powermeans.callbacks import FitProgress, Lines
 from powermeans.errors import printable
 
 _WIDTH_OF_PIPES = 100
@@ -72,24 +72,21 @@ class Screen:
 
 
 class Bar(FitProgress):
-    """A line of rich on a terminal: the phase, a bar for a pass of known length, and the time."""
+    """A line of rich on a terminal: the phase, how much of it is done, the time and the sweeps."""
 
     def _open(self) -> None:
-        words = TextColumn("{task.description}", markup=False)
-        columns = (SpinnerColumn(), words, BarColumn(20), TimeElapsedColumn())
+        name = TextColumn("{task.description}", markup=False)
+        figures = TextColumn("{task.fields[figures]}", markup=False)
+        columns = (name, BarColumn(16), TimeElapsedColumn(), figures)
         self._shown = Progress(*columns, console=Console(stderr=True), transient=True)
-        self._task = self._shown.add_task("", total=None)
+        self._task = self._shown.add_task("", total=None, figures="")
         self._shown.start()
 
-    def _show(self, *, is_new: bool) -> None:
-        text = f"{self._phase}, {self.figures()}" if self._last else self._phase
-        room = self._shown.console.width - 36  # beside the spinner, the bar and the time
-        self._shown.update(self._task, description=text[: max(20, room)])
-
-    def pass_goes_on(self, n_done: int, n_in_all: int | None = None) -> None:
-        """Show how far a pass is."""
-        if self._is_open:
-            self._shown.update(self._task, completed=n_done, total=n_in_all)
+    def _show(self, done: int, total: int | None, *, is_new: bool) -> None:
+        self._shown.update(
+            self._task, description=self._name, completed=done, figures=self.figures()
+        )
+        self._shown.tasks[0].total = total  # which `update` cannot make unknown again
 
     def _close(self) -> None:
         self._shown.stop()
@@ -110,9 +107,9 @@ def waiting_for(
     if is_quiet:
         yield lambda n_done: None
         return
-    with shown_progress() as tell:
-        tell.phase_begins(what)
-        yield lambda n_done: tell.pass_goes_on(n_done, n_rows)
+    with shown_progress() as shown:
+        shown.phase(what)
+        yield lambda n_done: shown.phase(what, n_done, n_rows)
 
 
 def _escaped(found: re.Match[str]) -> str:

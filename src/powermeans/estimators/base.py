@@ -32,8 +32,14 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from powermeans.bounds.gap import OptimalityGap
-from powermeans.callbacks.progress import Lines, Together, progress
-from powermeans.callbacks.scikit_learn import CallbackSupportMixin, FitTasks, with_callbacks
+from powermeans.callbacks import (
+    CallbackSupportMixin,
+    FitTasks,
+    Lines,
+    Listener,
+    progress,
+    with_callbacks,
+)
 from powermeans.errors import warn_caller
 from powermeans.estimators.opening import (
     Columns,
@@ -51,7 +57,7 @@ from powermeans.inputs.centers import check_centers, check_init
 from powermeans.inputs.narrow import as_floats, dtype_of_centers
 from powermeans.inputs.points import check_domain, divide_by_power_of_two, exponent_to_square
 from powermeans.loop.anneal import Callback, Stage, StageEnd, anneal, says_stop
-from powermeans.loop.history import History, PhaseTold, SweepState
+from powermeans.loop.history import History, SweepState
 from powermeans.rows import open_rows
 from powermeans.rows.on_device import like, threads_at
 from powermeans.seeds.choose import choose_seeds, n_greedy_candidates, uniform_seeds
@@ -66,6 +72,8 @@ from powermeans.system.label_files import write_labels
 from powermeans.types import FloatArray, Labels, Points
 
 _BLOCK_ELEMENTS = 2**17
+# Not at once, so that `verbose` prints what follows the check of the rows, which may take long.
+_FIRST_LINE = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +188,7 @@ class CenterEstimator(
             why_no_tensor=f"{name} works only on arrays",
             init=self._parameter("init"),
             random_state=self._parameter("random_state"),
-            tell=getattr(self._listener(), "pass_goes_on", None),
+            tell=listener.part if (listener := self._listener()) else None,
         )
 
     def _parameter(self, name: str, otherwise: Any = None) -> Any:
@@ -206,13 +214,13 @@ class CenterEstimator(
     def _run(self, start: Start) -> list[StageEnd]:
         """Make one run."""
         centers = start.seeds()
-        start.history.begin_phase("improving")
+        start.history.phase("improving")
         return start.anneal(centers, start.stages)
 
     def _finish(self, start: Start, ends: Sequence[StageEnd] = ()) -> Run:
         """Return the outcome of a run for the centers as they are stored."""
         history = start.history
-        history.begin_phase("labelling the rows")
+        history.phase("labelling the rows")
         assert history.centers is not None, "every run has a sweep"
         centers = np.array(history.centers, dtype=start.data.dtype)
         # After an interrupt a further pass over parts may take long, or fail as the last one did.
@@ -222,7 +230,7 @@ class CenterEstimator(
 
     def _report_end(self, run: Run) -> None:
         """Tell the user how a run ended."""
-        report_end(run, self._prints_sweeps())
+        report_end(run, self.verbose)
 
     def _use_given_centers(self) -> None:
         """Set what predictions need besides the centers passed to `from_centers`."""
@@ -277,21 +285,20 @@ class CenterEstimator(
         self
         """
         self._validate_params()
-        self._heard_by = listener = self._listener()
+        tasks = FitTasks(self, X, y, sample_weight) if hasattr(self, "_skl_callbacks") else None
+        self._heard_by = listener = self._new_listener(tasks)
         self._end = time.monotonic() + (self._parameter("max_seconds") or math.inf)
         try:
             spec, rng = self._spec(), check_random_state(self.random_state)
-            tasks = FitTasks(self, X=X)
-            self._begin_phase("checking the rows")
+            listener.phase("checking the rows")
             with threads_at(X, spec.n_threads), self._open(X, sample_weight) as data:
-                n_found = self._fit_opened(X, data, rng, self._watcher(tasks))
-            tasks.ended()
+                n_found = self._fit_opened(X, data, rng)
         finally:
             for name in ("_candidates", "_end", "_heard_by"):
                 self.__dict__.pop(name, None)
-            # Also if passes were shown but there was no sweep.
-            if (fit_ended := getattr(listener, "fit_ended", None)) is not None:
-                fit_ended()
+            listener.fit_ended()
+        if tasks is not None:
+            tasks.complete()
         if n_found < spec.n_needed:
             warn_caller(
                 f"Number of distinct clusters ({n_found}) found smaller than n_clusters "
@@ -309,13 +316,12 @@ class CenterEstimator(
             self.__dict__.update(noted(data.columns))
         return data
 
-    def _fit_opened(
-        self, X: MatrixLike, data: Data, rng: np.random.RandomState, watch: Callback
-    ) -> int:
+    def _fit_opened(self, X: MatrixLike, data: Data, rng: np.random.RandomState) -> int:
         """Keep the best run and return how many of its clusters have points."""
         former = self.__dict__.get("history_")
         try:
-            if self._listener() is not None:
+            watch = self._watcher()
+            if self._listener():
                 watch = data.showing_all_columns(watch)
             self._keep_best_run(data, rng, _ending_the_recording(watch, data))
             centers = np.asarray(self.cluster_centers_, dtype=np.float64)
@@ -331,7 +337,7 @@ class CenterEstimator(
         seeds = functools.partial(self._initial_centers, data, rng)
         best: Run | None = None
         for number in range(self._n_runs()):
-            history = History(number, self._told_of_phases())
+            history = History(number, self._listener().phase)
             start = Start(data, stages, seeds, history, rng, callback, is_late=self._is_late)
             try:
                 run = self._finish(start, self._run(start))
@@ -360,48 +366,29 @@ class CenterEstimator(
         )
         return 1
 
-    def _listener(self) -> Any:
-        """Return what hears of sweeps and phases: the callback, and what `verbose` prints."""
-        if "_heard_by" in self.__dict__:  # one for each fit
-            return self._heard_by
-        callback = self._parameter("callback")
+    def _new_listener(self, *others: Any) -> Listener:
+        """Return who hears of a fit: the callback, lines that `verbose` prints, and others."""
+        callback, lines = self._parameter("callback"), None
         if isinstance(callback, str):
             callback = progress()
-        if not (self.verbose and self._tells_phases()):
-            return callback
-        lines = Lines(details=self.verbose > 1)
-        return lines if callback is None else Together(callback, lines)
+        if self.verbose:
+            is_each = self.verbose > 1
+            lines = Lines(details=is_each, seconds=float(not is_each), first=_FIRST_LINE)
+        return Listener(callback, lines, *others)
 
-    def _tells_phases(self) -> bool:
-        """Return whether `verbose` prints phases; what takes no callback speaks as scikit-learn."""
-        return "callback" in self._get_param_names()
+    def _listener(self) -> Listener:
+        """Return who hears of the fit that goes on; nobody hears of anything else."""
+        heard: Listener = self.__dict__.get("_heard_by") or Listener()
+        return heard
 
-    def _prints_sweeps(self) -> bool:
-        return bool(self.verbose > 1 if self._tells_phases() else self.verbose)
+    def _attributes_at(self, centers: FloatArray) -> dict[str, Any] | None:
+        """Return what a copy needs to predict from the centers of a sweep; None if that is more."""
+        return {"cluster_centers_": centers}
 
-    def _told_of_phases(self) -> PhaseTold | None:
-        """Return who hears that a phase begins; None where nobody listens at all."""
-        if (listener := self._listener()) is None:
-            return None
-        told: PhaseTold | None = getattr(listener, "phase_begins", None)
-        return told
-
-    def _begin_phase(self, words: str) -> None:
-        if (told := self._told_of_phases()) is not None:
-            told(words)
-
-    def _watcher(self, tasks: FitTasks) -> Callback:
+    def _watcher(self) -> Callback:
         """Return what is called after each sweep of one fit; True stops the fit."""
-        started, limit = time.monotonic(), self._parameter("max_seconds") or math.inf
-        callback, prints_sweeps = self._listener(), self._prints_sweeps()
-
-        def watch(state: SweepState) -> object:
-            if prints_sweeps:
-                print(f"Iteration {state.sweep - 1}, inertia {state.inertia}.")
-            answer = None if callback is None else callback(state)
-            return tasks.sweep_ended() or time.monotonic() - started >= limit or answer
-
-        return watch
+        listener = self._listener()
+        return lambda state: listener(state) or self._is_late()
 
     def _keep(self, run: Run) -> None:
         """Put a run on the estimator."""
@@ -426,7 +413,7 @@ class CenterEstimator(
     # Where centers start.
 
     def _initial_centers(self, data: Data, rng: np.random.RandomState) -> FloatArray:
-        self._begin_phase("choosing seeds")
+        self._listener().phase("choosing seeds")
         rows, n_clusters = data.rows, self.n_clusters
         if isinstance(self.init, ParallelSeeds) or not data.rows.has_order:
             centers = self._seeds_in_passes(data, rng)
@@ -445,8 +432,6 @@ class CenterEstimator(
         else:
             drawn = self._drawing_of_seeds()
             centers, _ = choose_seeds(rows, n_clusters, rng, seconds=self._seconds_left(), **drawn)
-        if self._prints_sweeps():
-            print("Initialization complete")
         return centers
 
     def _seconds_left(self) -> float:

@@ -240,6 +240,9 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
             Stage(Fixed(-math.inf), settled, self.max_iter, hard),
         ]
 
+    def _attributes_at(self, centers: FloatArray) -> None:
+        return None
+
     def _run(self, start: Start) -> list[StageEnd]:
         rows = cast("FeatureWeightedRows", start.data.rows)
         rows.feature_weights = _equal(rows.spreads())

@@ -46,7 +46,7 @@ class KMeans(CenterEstimator):
         A run ends when the sum of the squared center shifts is at most `tol` times the mean
         variance of the features, or when no center moves.
     verbose : int, default=0
-        Whether to print a line for each sweep.
+        With 1 the fit prints at most one line a second, with 2 a line for each sweep.
     random_state : int, RandomState instance or None, default=None
         Seed of the initial centers. An int makes the result reproducible.
     copy_x : bool, default=True
@@ -147,6 +147,5 @@ class KMeans(CenterEstimator):
         return _N_RUNS_FROM_RANDOM_STARTS if varies else 1
 
     def _report_end(self, run: Run) -> None:
-        end = run.ends[-1]
-        if self.verbose and end.has_converged and not end.was_stopped:
-            print(f"Converged at iteration {len(run.history.records) - 1}: {end.reason}.")
+        if self.verbose:
+            print(f"The end: {run.ends[-1].reason}.")

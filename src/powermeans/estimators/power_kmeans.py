@@ -174,8 +174,9 @@ class PowerKMeans(CenterEstimator):
     callback : callable or "progress", optional
         Called after each sweep with a `powermeans.SweepState`; returning True ends the fit. A
         search shows its descents one after another, some with more than `n_clusters` centers. If
-        it has a method `phase_begins`, that is called with the name of each phase, and a method
-        `fit_ended` once at the end, also after an error. "progress" is `powermeans.progress()`.
+        it has a method ``phase(name, done, total)``, that is called when a phase begins and while
+        it goes on; the total is None if it is not known. Its method ``fit_ended()`` is called once
+        at the end, also after an error. "progress" is `powermeans.progress()`.
         Scikit-learn's own callbacks are set by ``set_callbacks``, from its version 1.9 on.
     verbose : int, default=0
         With 1 the fit prints at most one line a second, with the phase and the inertia; with 2 also
@@ -616,6 +617,9 @@ class PowerKMeans(CenterEstimator):
         ends = self._run_in_space(start)
         return self._run_within_limits(start, ends) if self._wishes_sizes() else ends
 
+    def _attributes_at(self, centers: FloatArray) -> dict[str, Any] | None:
+        return None if self._learns_covariance() else super()._attributes_at(centers)
+
     def _wishes_sizes(self) -> bool:
         limits = self._parameter("size_min"), self._parameter("size_max")
         return limits != (None, None) or self._parameter("balance", 0.0) > 0
@@ -725,7 +729,7 @@ class PowerKMeans(CenterEstimator):
         # They would leave the wished sizes, and take longest where there are many centers.
         if has_many or self._wishes_sizes():
             return [StageEnd(best, -math.inf, "the search ended")]
-        start.history.begin_phase("final sweeps")
+        start.history.phase("final sweeps")
         ends = start.anneal(best, [last_stage])
         start.history.keep(ends[-1].centers)
         return ends
@@ -736,7 +740,7 @@ class PowerKMeans(CenterEstimator):
         n_drawn = n_sampled(rows, self.n_clusters, self._effort())
         if not n_drawn:
             return None
-        start.history.begin_phase("drawing a sample")
+        start.history.phase("drawing a sample")
         drawn, weights = drawn_sample(rows, n_drawn, start.rng)
         points = rows.sample(drawn)
         data = InMemory(points, weights, rows.rows_of(points, weights))
@@ -775,7 +779,7 @@ class PowerKMeans(CenterEstimator):
         rows = cast("NativeRows", start.data.rows)
         centers, labels = self._planted(start, rows)
         nearby = start.learned["nearby"] = NearbyRows(rows, centers, labels)
-        start.history.begin_phase("improving")
+        start.history.phase("improving")
         start = replace(start, data=replace(in_memory(start.data), rows=nearby))
         search = self._search(start, _LEAST_GAIN_NEARBY, nearby.lists)
         search.settle_from(centers, start.stages[:-1])
@@ -834,7 +838,7 @@ class PowerKMeans(CenterEstimator):
     def _report_end(self, run: Run) -> None:
         for end in run.ends:
             stage = "Lloyd" if end.power == -math.inf else "annealing"
-            if self._prints_sweeps():
+            if self.verbose:
                 print(f"End of {stage}: {end.reason}.")
             if not (end.has_converged or end.was_stopped):
                 warn_caller(

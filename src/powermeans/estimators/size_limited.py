@@ -166,20 +166,20 @@ class LimitedFit:
         if self.divides:
             found = self._with_divided(found)
         start = self._nearby(self.start, found[0])
-        start.history.begin_phase("comparing starts within the limits of size")
+        start.history.phase("comparing starts within the limits of size")
         ends, prices = self._best_of_starts(found)
         if ends[-1].was_stopped:
             return ends, prices
         is_mended = is_in_memory and self.has_means
         if not is_mended and (self.sample is not None or not self.has_means):
-            start.history.begin_phase("learning prices of the centers")
+            start.history.phase("learning prices of the centers")
             learner = self._learner(start, ends[-1].centers, prices)
             ends = start.anneal(ends[-1].centers, [Stage.of(learner, _MOST_SWEEPS)])
             prices = learner.best_prices
         if ends[-1].was_stopped:
             return ends, prices
         centers = ends[-1].centers
-        start.history.begin_phase("bringing clusters to their sizes")
+        start.history.phase("bringing clusters to their sizes")
         if not is_mended:
             learner = replace(self._learner(start, centers, prices), holds_centers=True)
             ends = start.anneal(centers, [Stage.of(learner, _MOST_SWEEPS)])
@@ -269,7 +269,7 @@ def within_limits(
 ) -> Run:
     """Return the outcome of a run with the exact assignment to the centers as they are stored."""
     data, history = start.data, start.history
-    history.begin_phase("labelling the rows")
+    history.phase("labelling the rows")
     assert history.centers is not None, "every run has a sweep"
     centers = np.array(history.centers, dtype=data.dtype)
     wide = centers.astype(np.float64)

@@ -12,8 +12,8 @@ import numpy as np
 
 from powermeans.types import FloatArray
 
-PhaseTold = Callable[[str], object]
-"""Is called when a phase of a fit begins, with its name in plain words."""
+Tell = Callable[[str, int, int | None], object]
+"""Is called with the name of a phase, how much of it is done, and the total if that is known."""
 
 
 class SweepRecord(NamedTuple):
@@ -121,7 +121,7 @@ class Spent:
 class History:
     """The records of a run so far, and its last complete state, which outlive an interrupt."""
 
-    def __init__(self, run: int = 0, tell: PhaseTold | None = None) -> None:
+    def __init__(self, run: int = 0, tell: Tell | None = None) -> None:
         self.run = run  # of the `n_init` runs, from zero
         self._tell = tell
         self.records: list[SweepRecord] = []
@@ -134,10 +134,10 @@ class History:
         self._kept: FloatArray | None = None
         self._started = time.perf_counter()
 
-    def begin_phase(self, words: str) -> None:
-        """Tell who listens that a phase begins."""
+    def phase(self, name: str, done: int = 0, total: int | None = None) -> None:
+        """Tell who listens in which phase the run is."""
         if self._tell is not None:
-            self._tell(words)
+            self._tell(f"run {self.run + 1}, {name}" if self.run else name, done, total)
 
     def append(self, state: SweepState) -> None:
         """Add one complete sweep."""

@@ -274,7 +274,7 @@ class Search:
                 break
             centers = seeds()
             n_expected = max(effort.n_starts, number + 1)
-            self.history.begin_phase(f"improving, start {number + 1} of {n_expected}")
+            self.history.phase(f"improving, start {number + 1} of {n_expected}", number, n_expected)
             start = self.descend(centers, first_stages if number == 0 else ())
             population.append(self.improve(start, effort))
         starts = population
@@ -296,7 +296,7 @@ class Search:
 
         After several efforts breathe too. More effort ends no higher.
         """
-        self.history.begin_phase("comparing solutions on all rows")
+        self.history.phase("comparing solutions on all rows")
         try:
             for centers in found:
                 if self.best is not None:
@@ -337,7 +337,8 @@ class Search:
     def _anneal_again(self, population: list[Solution], effort: Effort) -> None:
         n_annealed = min(effort.n_annealed, len(population))
         for i in range(n_annealed):
-            self.history.begin_phase(f"improving solution {i + 1} of {n_annealed} again")
+            name = f"improving solution {i + 1} of {n_annealed} again"
+            self.history.phase(name, i, n_annealed)
             population[i] = self.breathe(population[i], annealed=True)
 
     def improve(self, solution: Solution, effort: Effort) -> Solution:
@@ -368,7 +369,7 @@ class Search:
         assert self.best is not None, "there was a start"
         if not self.swaps:
             return
-        self.history.begin_phase("moving single rows")
+        self.history.phase("moving single rows")
         moved = self.rows.move_points(self.best.centers, n_passes)
         self.history.n_moves += moved.n_moves
         polished = self.measured(moved.centers)
@@ -437,7 +438,7 @@ class Search:
         population.sort(key=attrgetter("inertia"))
         self.begin(population[0])
         n_in_vain = 0
-        self.history.begin_phase("crossing solutions")
+        self.history.phase("crossing solutions")
         while n_in_vain < n_fruitless and population[0].inertia > self.perfect:
             child = self._child(population, effort)
             n_in_vain = 0 if child.betters(population[0], by=effort.least_gain) else n_in_vain + 1

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
-from powermeans.callbacks.path_recorder import PathRecorder
+from powermeans.callbacks import PathRecorder
 from powermeans.loop.history import SweepState
 from powermeans.plots import fitted
 from powermeans.plots.canvas import OKABE_ITO

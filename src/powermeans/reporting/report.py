@@ -13,7 +13,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from powermeans.callbacks.path_recorder import PathRecorder
+from powermeans.callbacks import PathRecorder
 from powermeans.plots.fitted import PointsLike
 from powermeans.reporting.page_data import page_data
 from powermeans.reporting.python_code import python_code

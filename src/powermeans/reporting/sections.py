@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from powermeans.callbacks.path_recorder import PathRecorder
+from powermeans.callbacks import PathRecorder
 from powermeans.reporting.cards import Cards
 from powermeans.reporting.charts import line_chart
 from powermeans.reporting.row_sample import CLEAR

@@ -346,6 +346,9 @@ class SphericalMixture(CenterEstimator):
         assert isinstance(data, MixtureData)
         return [Stage.of(data.learner, self.max_iter)]
 
+    def _attributes_at(self, centers: FloatArray) -> None:
+        return None
+
     def _run(self, start: Start) -> list[StageEnd]:
         ends, data = super()._run(start), start.data
         assert isinstance(data, MixtureData)
