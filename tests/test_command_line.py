@@ -1308,7 +1308,7 @@ def test_a_search_for_a_proof_tells_how_far_it_is(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     heard: list[str] = []
-    monkeypatch.setattr(FitProgress, "phase", lambda shown, name: heard.append(name))
+    monkeypatch.setattr(FitProgress, "phase", lambda shown, name, *_: heard.append(name))
     run("fit", "customers.csv", "-k", 5, "--scale", "standard", "--prove", 1)
     assert "searching for a proof" in heard
     assert heard[-1].startswith("proved to be")

@@ -42,12 +42,14 @@ class Listener:
     def __init__(self, *callbacks: Any) -> None:
         self._callbacks = [callback for callback in callbacks if callback is not None]
         self._name, self._pass_began = "", math.nan
+        self.n_sweeps = 0
 
     def __bool__(self) -> bool:
         return bool(self._callbacks)
 
     def __call__(self, state: SweepState) -> bool:
         """Tell all of a sweep, and return whether one of them asks to stop."""
+        self.n_sweeps += 1
         answers = [callback(state) for callback in self._callbacks]
         return any(map(says_stop, answers))
 
@@ -113,8 +115,8 @@ class FitProgress:
 
     def phase(self, name: str, done: int = 0, total: int | None = None) -> None:
         """Show the phase, and how much of it is done."""
-        self._name = name
-        self._update(done, total, is_new=done == 0)
+        is_new, self._name = name != self._name, name
+        self._update(done, total, is_new=is_new)
 
     def fit_ended(self) -> None:
         """Show the end; the next fit begins anew."""
@@ -254,7 +256,7 @@ def progress(*, details: bool = False) -> FitProgress:
         import tqdm  # noqa: F401
     except ImportError as error:
         raise ImportError(
-            "progress needs tqdm: pip install tqdm, or pass verbose=1 to print lines"
+            'progress needs tqdm: pip install "powermeans[progress]", or pass verbose=1'
         ) from error
     return TqdmProgress(details=details)
 

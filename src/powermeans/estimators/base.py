@@ -413,7 +413,8 @@ class CenterEstimator(
     # Where centers start.
 
     def _initial_centers(self, data: Data, rng: np.random.RandomState) -> FloatArray:
-        self._listener().phase("choosing seeds")
+        if not self._listener().n_sweeps:  # later ones belong to a start of a search
+            self._listener().phase("choosing seeds")
         rows, n_clusters = data.rows, self.n_clusters
         if isinstance(self.init, ParallelSeeds) or not data.rows.has_order:
             centers = self._seeds_in_passes(data, rng)

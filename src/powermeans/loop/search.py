@@ -438,8 +438,8 @@ class Search:
         population.sort(key=attrgetter("inertia"))
         self.begin(population[0])
         n_in_vain = 0
-        self.history.phase("crossing solutions")
         while n_in_vain < n_fruitless and population[0].inertia > self.perfect:
+            self.history.phase("crossing solutions", n_in_vain, n_fruitless)
             child = self._child(population, effort)
             n_in_vain = 0 if child.betters(population[0], by=effort.least_gain) else n_in_vain + 1
             if child.betters(population[0]):
