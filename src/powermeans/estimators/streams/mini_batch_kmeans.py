@@ -36,7 +36,7 @@ class MiniBatchKMeans(MiniBatchPowerKMeans):
     batch_size : int, default=1024
         Number of points in the first batches of `fit`; later ones are larger.
     verbose : int, default=0
-        Whether to print a line for each batch.
+        With 1 the fit prints at most one line a second, with 2 a line for each batch.
     compute_labels : bool, default=True
         Whether `fit` sets `labels_`.
     tol : float, default=0.0
