@@ -24,7 +24,7 @@ help:
 	@echo "make test      run the tests           make lint   style of Python and C++"
 	@echo "make types     check the types         make docs   build the documentation"
 	@echo "make links     build the documentation, and check its links, of which those to elsewhere are listed"
-	@echo "make structure print the rooms of the package, its imports, lines and functions"
+	@echo "make structure print the folders of the package, its imports, lines and functions"
 	@echo "make sanitize  native tests under the address, undefined-behaviour and thread sanitizers"
 	@echo "make platforms native tests for other compilers and machines, and whether the bits are equal"
 	@echo "make picture   draw the README's pictures again"

@@ -28,8 +28,8 @@ import powermeans
 from benchmarks.machine import digest
 from benchmarks.turns import repeated
 from powermeans import KMeans, PowerKMeans, _native, kmeans_plusplus
-from powermeans.rows import open_rows
-from powermeans.rules import Hard, Power, Rule
+from powermeans.mathematics.rules import Hard, Power, Rule
+from powermeans.points.kinds import open_rows
 
 ROOT = Path(__file__).parent.parent
 

@@ -66,7 +66,7 @@ def command() -> str:
 def store(name: str, figures: object) -> Path:
     """Write figures with date, command, machine and versions, all of it or nothing."""
     # Imported here, because code of a former commit, which may have neither, imports this module.
-    from powermeans.reporting.versions import versions
+    from powermeans.app.report.versions import versions
     from powermeans.system.threads import usable_processors
 
     record = {

@@ -33,9 +33,9 @@ from benchmarks.pages import Page
 from benchmarks.parts import Part
 from benchmarks.turns import in_turns, seconds
 from powermeans import KMeans, ParallelSeeds, PowerKMeans, open_data
-from powermeans.parts.executors import MemoryExecutor, PartOpener, ReadingExecutor
-from powermeans.parts.parted_rows import PartedRows
-from powermeans.rules import Hard
+from powermeans.mathematics.rules import Hard
+from powermeans.scale.executors import MemoryExecutor, PartOpener, ReadingExecutor
+from powermeans.scale.parted_rows import PartedRows
 
 NAME = "scale"
 PAGE = Page("scale", "python -m benchmarks.scale --page")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from powermeans.rules import Hard, Harmonic, Rule
+from powermeans.mathematics.rules import Hard, Harmonic, Rule
 from powermeans.types import FloatArray
 
 

@@ -14,13 +14,13 @@ from scipy.sparse.csgraph import shortest_path
 from sklearn.utils import check_random_state
 
 from powermeans import SelfOrganizingMap
-from powermeans.estimators.opening import Data, in_memory
-from powermeans.estimators.self_organizing_map import ShareOverGrid
-from powermeans.loop.anneal import Stage
-from powermeans.loop.stopping import CentersSettled
-from powermeans.loop.updates import Sweep
-from powermeans.schedules import Fixed
-from powermeans.sums import Sums
+from powermeans.engine.anneal import Stage
+from powermeans.engine.stopping import CentersSettled
+from powermeans.engine.updates import Sweep
+from powermeans.mathematics.schedules import Fixed
+from powermeans.mathematics.sums import Sums
+from powermeans.points.opening import Data, in_memory
+from powermeans.relatives.self_organizing_map import ShareOverGrid
 from powermeans.types import FloatArray, Points
 
 FIRST_STEPS, LAST_STEPS, N_SHRINKING = 3.0, 0.98, 102

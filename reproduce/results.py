@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any
 
 from benchmarks import machine
-from powermeans.reporting.versions import versions
+from powermeans.app.report.versions import versions
 from powermeans.system.atomic_write import atomic_write
 from powermeans.system.threads import usable_processors
 from reproduce.cell_store import FinishedCell

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from powermeans.mathematics.power_mean import power_mean
 from powermeans.plots.canvas import INK, tidy
-from powermeans.power_mean import power_mean
 from powermeans.types import FloatArray
 
 

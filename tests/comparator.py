@@ -17,10 +17,10 @@ from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
 from powermeans.divergences import squared_euclidean
-from powermeans.parts.parted_rows import PartedRows
-from powermeans.power_mean import power_mean, power_mean_weights
-from powermeans.rows.protocol import Nearness, Rows
-from powermeans.rules import rule_at
+from powermeans.mathematics.power_mean import power_mean, power_mean_weights
+from powermeans.mathematics.rules import rule_at
+from powermeans.points.protocol import Nearness, Rows
+from powermeans.scale.parted_rows import PartedRows
 from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
 
 POWERS = (-math.inf, -0.1, -1.0, -3.3, -20.0, -1e3, -1e6)

@@ -28,9 +28,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powermeans import PowerKMeans, open_data
-from powermeans.parts import checkpoint as journal
-from powermeans.parts import records
-from powermeans.parts.checkpoint import Journal
+from powermeans.scale import checkpoint as journal
+from powermeans.scale import records
+from powermeans.scale.checkpoint import Journal
 
 N_CLUSTERS = 12
 ROWS_PER_PART = 10_000

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from powermeans.parts.executors import MemoryExecutor, PartOpener, ReadingExecutor
-from powermeans.parts.parted_rows import PartedRows
-from powermeans.rows.native import NativeRows
-from powermeans.rows.protocol import Rows
-from powermeans.rows.reference import ReferenceRows
+from powermeans.points.compiled import NativeRows
+from powermeans.points.protocol import Rows
+from powermeans.points.reference import ReferenceRows
+from powermeans.scale.executors import MemoryExecutor, PartOpener, ReadingExecutor
+from powermeans.scale.parted_rows import PartedRows
 from powermeans.types import FloatArray, Points, SparsePoints
 
 
@@ -109,7 +109,7 @@ def _of_tensor(dtype: type) -> Callable[..., Rows]:
     def opened(points: Points, weights: FloatArray | None) -> Rows:
         import torch
 
-        from powermeans.rows.torch import TorchRows
+        from powermeans.tensors import TorchRows
 
         torch.set_num_threads(1)
         device = "cuda" if torch.cuda.is_available() else "cpu"

@@ -1,11 +1,11 @@
-"""Measure how the package is laid out: rooms, imports, circles, lines and functions.
+"""Measure how the package is laid out: folders, imports, circles, lines and functions.
 
     python tests/structure.py [PACKAGE_DIR] [--lines DIR ...]
 
 First come the totals of the repository around the package: the lines of all tracked text that
 somebody has to read, and the tokens of Python that are code, so that growth is seen.
 
-A room is a top-level folder of the package; the loose modules of its root are one more room. The
+Folders are those of the package to the second level; a loose module of its root counts as one. The
 public face (`__init__.py` and `__main__.py` of the root) is none: it may import everything.
 
 An arrow leads from a module to one that it imports, inside functions and under `TYPE_CHECKING`
@@ -33,9 +33,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 PACKAGE = Path(__file__).parents[1] / "src" / "powermeans"
-ROOT, FACE = "root", "public face"
-ROOMS_WITHIN = {"rows/torch"}
-ROOMS_OF_ONE_FILE = {"saving.py"}  # which stand above those that import the other loose modules
+FACE = "public face"
 LONGEST_BODY, SHORT_BODY, MOST_PARAMETERS = 40, 13, 6
 KINDS = ("code", "docstrings", "comments", "blank")
 TEXT = {".py", ".pyi", ".cpp", ".hpp", ".js", ".css", ".html", ".json", ".j2"}
@@ -109,15 +107,12 @@ def read_sources(package: Path) -> dict[str, Source]:
     return sources
 
 
-def room_of(file: str) -> str:
-    """Name the room of a file, whose path is relative to the package."""
+def folder_of(file: str) -> str:
+    """Name the folder of a file, whose path is relative to the package, to the second level."""
     folder, _, name = file.rpartition("/")
-    if name in ROOMS_OF_ONE_FILE:
-        return name.removesuffix(".py")
-    if not folder:
-        return FACE if name in {"__init__.py", "__main__.py"} else ROOT
-    within = "/".join(folder.split("/")[:2])
-    return within if within in ROOMS_WITHIN else folder.split("/")[0]
+    if folder:
+        return "/".join(folder.split("/")[:2])
+    return FACE if name in {"__init__.py", "__main__.py"} else name.removesuffix(".py")
 
 
 def imports_in(node: ast.AST, only_for_types: bool = False) -> Iterator[Import]:
@@ -162,7 +157,7 @@ def arrows_between(sources: Mapping[str, Source]) -> Arrows:
 
 
 def lift(arrows: Arrows, place: Mapping[str, str]) -> Arrows:
-    """Return the arrows between the places of modules, such as their rooms."""
+    """Return the arrows between the places of modules, such as their folders."""
     lifted: Arrows = {}
     for (start, end), only_for_types in arrows.items():
         pair = place[start], place[end]
@@ -257,21 +252,21 @@ def report_on_graph(what: str, arrows: Arrows, nodes: Iterable[str]) -> Iterator
     yield from ("", counts, *(f"- circle: {' ↔ '.join(circle)}" for circle in circles))
 
 
-def report_on_rooms(arrows: Arrows, sources: Mapping[str, Source]) -> Iterator[str]:
-    """Yield a table of the rooms, and who imports whom against the other direction."""
-    rooms = {name: room_of(source.file) for name, source in sources.items()}
-    counts = Counter((rooms[start], rooms[end]) for start, end in arrows)
-    yield "## Rooms\n\n| room | files | lines | imports |\n|---|---:|---:|---|"
-    for room in sorted(set(rooms.values())):
-        lengths = [len(s.kinds) for name, s in sources.items() if rooms[name] == room]
-        imported = ", ".join(sorted({b for a, b in counts if a == room} - {room}))
-        yield f"| {room} | {len(lengths)} | {sum(lengths)} | {imported} |"
-    yield from report_on_graph("rooms", lift(arrows, rooms), rooms.values())
+def report_on_folders(arrows: Arrows, sources: Mapping[str, Source]) -> Iterator[str]:
+    """Yield a table of the folders, and who imports whom against the other direction."""
+    folders = {name: folder_of(source.file) for name, source in sources.items()}
+    counts = Counter((folders[start], folders[end]) for start, end in arrows)
+    yield "## Folders\n\n| folder | files | lines | imports |\n|---|---:|---:|---|"
+    for folder in sorted(set(folders.values())):
+        lengths = [len(s.kinds) for name, s in sources.items() if folders[name] == folder]
+        imported = ", ".join(sorted({b for a, b in counts if a == folder} - {folder}))
+        yield f"| {folder} | {len(lengths)} | {sum(lengths)} | {imported} |"
+    yield from report_on_graph("folders", lift(arrows, folders), folders.values())
     for (a, b), count in sorted(counts.items()):
         if a < b and (b, a) in counts:
             yield f"- {a} → {b}: {count} arrows; {b} → {a}: {counts[b, a]} arrows"
-    tops = {name: name if room == ROOT else room for name, room in rooms.items()}
-    yield from report_on_graph("rooms and modules of the root", lift(arrows, tops), tops.values())
+    tops = {name: folder.partition("/")[0] for name, folder in folders.items()}
+    yield from report_on_graph("top folders", lift(arrows, tops), tops.values())
 
 
 def report_on_modules(arrows: Arrows, sources: Mapping[str, Source]) -> Iterator[str]:
@@ -396,9 +391,9 @@ def main() -> None:
         package = arguments.package.resolve()
         print(*report_on_totals(package.parents[1]), sep="\n")
         everything = read_sources(package)
-        sources = {name: s for name, s in everything.items() if room_of(s.file) != FACE}
+        sources = {name: s for name, s in everything.items() if folder_of(s.file) != FACE}
         arrows = arrows_between(sources)
-        print(*report_on_rooms(arrows, sources), *report_on_modules(arrows, sources), sep="\n")
+        print(*report_on_folders(arrows, sources), *report_on_modules(arrows, sources), sep="\n")
         print("\n## Lines\n", report_on_lines(everything.values()), sep="\n")
         print("", report_on_state(everything.values()), sep="\n")
         print(*report_on_functions(everything, public_names(package)), sep="\n")

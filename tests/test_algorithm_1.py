@@ -17,12 +17,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 import powermeans
 from powermeans import Geometric, PowerKMeans
-from powermeans.loop.algorithm_1 import power_k_means
-from powermeans.rows import open_rows
-from powermeans.rules import Power
+from powermeans.engine.algorithm_1 import power_k_means
+from powermeans.mathematics.rules import Power
+from powermeans.points.kinds import open_rows
 
 PAGE = Path(__file__).parent.parent / "docs" / "algorithm.md"
-PACKAGE = Path(powermeans.power_mean.__file__).parent
+PACKAGE = Path(powermeans.mathematics.power_mean.__file__).parent
 
 
 def counted(powers, used):

@@ -11,14 +11,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from powermeans.engine.anneal import Stage, anneal, run_stage
+from powermeans.engine.history import History, SweepRecord, SweepState
+from powermeans.engine.stopping import CentersSettled
+from powermeans.engine.updates import RelocateEmpty, SeparateCoincident, Update
 from powermeans.errors import ObjectiveRoseWarning
-from powermeans.loop.anneal import Stage, anneal, run_stage
-from powermeans.loop.history import History, SweepRecord, SweepState
-from powermeans.loop.stopping import CentersSettled
-from powermeans.loop.updates import RelocateEmpty, SeparateCoincident, Update
-from powermeans.rows import open_rows
-from powermeans.rows.reference import ReferenceRows
-from powermeans.schedules import Fixed, Geometric
+from powermeans.mathematics.schedules import Fixed, Geometric
+from powermeans.points.kinds import open_rows
+from powermeans.points.reference import ReferenceRows
 
 LLOYD = Fixed(-math.inf)
 NEVER = CentersSettled(0.0)

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from powermeans.rows import open_rows
-from powermeans.rows.borders import _without_needless, with_better_prices
-from powermeans.rows.protocol import PricedLabels
-from powermeans.size_limits import SizeLimits
+from powermeans.mathematics.size_limits import SizeLimits
+from powermeans.points.borders import _without_needless, with_better_prices
+from powermeans.points.kinds import open_rows
+from powermeans.points.protocol import PricedLabels
 from powermeans.types import FloatArray
 
 ALL_STEPS = 40

@@ -17,16 +17,16 @@ from sklearn.exceptions import ConvergenceWarning
 
 from powermeans import KMeans, ObjectiveRoseWarning, PowerKMeans
 from powermeans.divergences import Binomial, Gamma, Generated, Mahalanobis, Poisson
+from powermeans.engine.anneal import Stage, run_stage
+from powermeans.engine.history import History
+from powermeans.engine.stopping import Never
 from powermeans.estimators import shared_covariance
-from powermeans.loop.anneal import Stage, run_stage
-from powermeans.loop.history import History
-from powermeans.loop.stopping import Never
+from powermeans.mathematics.rules import Gaussian, Hard, Harmonic, Power
+from powermeans.mathematics.schedules import Fixed
 from powermeans.metrics import adjusted_rand_index
-from powermeans.rows.bregman import BregmanRows
-from powermeans.rows.native import NativeRows
-from powermeans.rows.reference import ReferenceRows
-from powermeans.rules import Gaussian, Hard, Harmonic, Power
-from powermeans.schedules import Fixed
+from powermeans.points.bregman import BregmanRows
+from powermeans.points.compiled import NativeRows
+from powermeans.points.reference import ReferenceRows
 
 RULES = [Hard(), Power(-1.0), Power(-3.3), Power(-40.0), Harmonic(3.0), Gaussian(2.0)]
 names = st.sampled_from(sorted(CASES))
@@ -255,7 +255,7 @@ def test_cosine_is_euclidean_on_rows_of_unit_length():
     rng = np.random.default_rng(0)
     points = rng.normal(size=(300, 5)) + 4 * rng.integers(0, 2, size=(300, 5))
     unit = points / np.linalg.norm(points, axis=1, keepdims=True)
-    from powermeans.rows.cosine import CosineRows
+    from powermeans.points.cosine import CosineRows
 
     centers = unit[:4]
     for rule in (Hard(), Power(-2.5)):

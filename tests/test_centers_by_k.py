@@ -10,9 +10,9 @@ from hypothesis.extra.numpy import arrays
 
 from powermeans import PowerKMeans
 from powermeans.choosing_k.centers_by_k import EFFORTS_FOR_EACH_K, _Path, centers_by_k
-from powermeans.loop.search import Solution
-from powermeans.rows import open_rows
-from powermeans.rows.protocol import Rows
+from powermeans.engine.search import Solution
+from powermeans.points.kinds import open_rows
+from powermeans.points.protocol import Rows
 
 
 def found_by(

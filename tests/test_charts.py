@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from powermeans.reporting.charts import line_chart
+from powermeans.app.report.charts import line_chart
 
 
 def places(chart: str) -> np.ndarray:

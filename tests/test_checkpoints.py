@@ -13,16 +13,16 @@ import numpy as np
 import pytest
 
 from powermeans import KMeans, PowerKMeans, open_data
-from powermeans.parts.checkpoint import (
+from powermeans.mathematics.rules import Power
+from powermeans.scale.checkpoint import (
     _MAGIC,
     CheckpointError,
     Journal,
     JournaledExecutor,
 )
-from powermeans.parts.executors import MemoryExecutor, PartOpener
-from powermeans.parts.parted_rows import PartedRows
-from powermeans.parts.records import HEAD
-from powermeans.rules import Power
+from powermeans.scale.executors import MemoryExecutor, PartOpener
+from powermeans.scale.parted_rows import PartedRows
+from powermeans.scale.records import HEAD
 
 MODELS = {
     "search": lambda: PowerKMeans(6, random_state=0),

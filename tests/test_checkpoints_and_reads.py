@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from powermeans import FuzzyCMeans, KHarmonicMeans, KMeans, PowerKMeans, open_data
-from powermeans.loop.history import SweepState
-from powermeans.sources.block import Block
-from powermeans.sources.files import FileSource
+from powermeans.engine.history import SweepState
+from powermeans.scale.block import Block
+from powermeans.scale.files import FileSource
 
 N_ENOUGH_TO_SAMPLE = 41_000
 
@@ -163,7 +163,7 @@ def test_rows_that_cannot_be_read_are_not_read_once_more(
 
 def test_workers_that_are_gone_are_not_waited_for_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     da = pytest.importorskip("dask.array", reason="dask is an extra")
-    from powermeans.parts import dask as on_dask
+    from powermeans.scale import dask_executor as on_dask
 
     n_asked, compute = 0, on_dask.computed
 

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from powermeans import KMeans, PowerKMeans, open_data
-from powermeans.loop.history import SweepState
-from powermeans.parts import checkpoint as journal
-from powermeans.parts.checkpoint import CheckpointError, Journal
-from powermeans.parts.records import HEAD
-from powermeans.sources.files import FileSource
+from powermeans.engine.history import SweepState
+from powermeans.scale import checkpoint as journal
+from powermeans.scale.checkpoint import CheckpointError, Journal
+from powermeans.scale.files import FileSource
+from powermeans.scale.records import HEAD
 from powermeans.types import FloatArray
 
 HAS_LOCKS = pytest.mark.skipif(sys.platform == "win32", reason="there is no flock")
@@ -67,7 +67,7 @@ def test_another_fit_is_refused_before_the_first_one_has_written(tmp_path: Path)
 
 HOLD = """
 import sys
-from powermeans.parts.checkpoint import Journal
+from powermeans.scale.checkpoint import Journal
 journal = Journal(sys.argv[1], 0.0).begin("these rows")
 journal.note("first", 1.0)
 print("held", flush=True)
@@ -93,7 +93,7 @@ def test_what_a_process_had_that_was_killed_is_free(tmp_path: Path) -> None:
 
 FORK = """
 import os, signal, sys
-from powermeans.parts.checkpoint import Journal
+from powermeans.scale.checkpoint import Journal
 claim = Journal(sys.argv[1])
 if not os.fork():
     if sys.argv[2] == "releases":

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-import powermeans.parts.checkpoint
+import powermeans.scale.checkpoint
 from powermeans import KMeans, PowerKMeans, open_data
 from powermeans.divergences import Bregman, Generated, Mahalanobis, Poisson
-from powermeans.parts.checkpoint import CheckpointError, Journal
-from powermeans.parts.executors import PartOpener
+from powermeans.scale.checkpoint import CheckpointError, Journal
+from powermeans.scale.executors import PartOpener
 from powermeans.types import FloatArray
 
 
@@ -112,7 +112,7 @@ def test_what_a_failed_write_left_is_taken_back(
 
 FULL = """
 import resource, signal, sys
-from powermeans.parts.checkpoint import Journal
+from powermeans.scale.checkpoint import Journal
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 journal = Journal(sys.argv[1], 0.0).begin("these points")
 journal.note("first", [1.0])
@@ -224,6 +224,6 @@ def test_another_version_does_not_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, points: FloatArray
 ) -> None:
     fitted(points, tmp_path / "state", refine=0)
-    monkeypatch.setattr(powermeans.parts.checkpoint, "version", lambda name: "0.0.0")
+    monkeypatch.setattr(powermeans.scale.checkpoint, "version", lambda name: "0.0.0")
     with pytest.raises(CheckpointError, match="this version of powermeans"):
         fitted(points, tmp_path / "state", refine=0)

@@ -13,11 +13,11 @@ import pytest
 from scipy import sparse
 
 from powermeans import FuzzyCMeans, KMeans, PowerKMeans, choose_k, open_data
-from powermeans.parts.executors import PartOpener, ReadingExecutor
-from powermeans.parts.parted_rows import PartedRows
-from powermeans.rules import Hard, Power
-from powermeans.sources import SourceError, is_parted
-from powermeans.sources.partition import Admission
+from powermeans.mathematics.rules import Hard, Power
+from powermeans.scale import SourceError, is_parted
+from powermeans.scale.executors import PartOpener, ReadingExecutor
+from powermeans.scale.parted_rows import PartedRows
+from powermeans.scale.partition import Admission
 
 NAMES = ["a", "b", "c"]
 POINTS = np.random.default_rng(0).normal(size=(3000, 3))

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from powermeans.reporting.summaries import ClusterSummary, summarize
-from powermeans.reporting.warnings_on_data import along_the_line
+from powermeans.app.report.summaries import ClusterSummary, summarize
+from powermeans.app.report.warnings_on_data import along_the_line
 
 POINTS = np.array([[0.0, 1.0], [2.0, 1.0], [10.0, 1.0], [12.0, 5.0]])
 LABELS = np.array([0, 0, 1, 1], dtype=np.int32)
@@ -29,7 +29,7 @@ def test_sizes_means_and_spreads_are_those_by_hand() -> None:
 
 
 def test_nearest_means_are_found_in_blocks_as_by_all_distances(monkeypatch) -> None:
-    monkeypatch.setattr("powermeans.reporting.summaries._DISTANCES_AT_ONCE", 20)
+    monkeypatch.setattr("powermeans.app.report.summaries._DISTANCES_AT_ONCE", 20)
     points = np.random.default_rng(0).normal(size=(7, 3))
     _, clusters = summarize(points, np.arange(7, dtype=np.int32), 7, ["a", "b", "c"])
     apart = np.square(points[:, None] - points).sum(axis=2) + np.diag(np.full(7, np.inf))

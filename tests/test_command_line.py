@@ -30,12 +30,12 @@ from sklearn.pipeline import Pipeline
 from threadpoolctl import threadpool_limits
 
 import powermeans
-from powermeans.callbacks import FitProgress
-from powermeans.command_line import failures, main
-from powermeans.command_line.clusters import Tally, show_clusters
-from powermeans.command_line.demonstration import COLUMNS, as_csv, customers
-from powermeans.command_line.screen import Screen
-from powermeans.loop.history import SweepState
+from powermeans.app.command import failures, main
+from powermeans.app.command.clusters import Tally, show_clusters
+from powermeans.app.command.demonstration import COLUMNS, as_csv, customers
+from powermeans.app.command.screen import Screen
+from powermeans.engine.callbacks import FitProgress
+from powermeans.engine.history import SweepState
 from powermeans.metrics import adjusted_rand_index
 
 pytestmark = pytest.mark.filterwarnings("ignore::powermeans.UnlikeScalesWarning")
@@ -736,13 +736,13 @@ def test_a_decimal_mark_that_is_given_overrules_what_is_found_out(run) -> None:
 @pytest.mark.parametrize(
     ("interrupted_in", "said"),
     [
-        ("powermeans.command_line.fitting.save", "labels.csv is written, and nothing else"),
+        ("powermeans.app.command.fitting.save", "labels.csv is written, and nothing else"),
         (
-            "powermeans.command_line.fitting.show_clusters",
+            "powermeans.app.command.fitting.show_clusters",
             "labels.csv, model.pm is written, and nothing else",
         ),
         (
-            "powermeans.command_line.fitting.write_labels",
+            "powermeans.app.command.fitting.write_labels",
             "before there was a result: nothing was written",
         ),
     ],
@@ -812,7 +812,7 @@ def test_palette_turns_a_picture_as_the_camera_was_held(run) -> None:
 
 def test_what_is_transparent_is_refused_as_jpeg_before_the_work(run, monkeypatch) -> None:
     Image.fromarray(np.full((2, 2, 4), 128, dtype=np.uint8)).save("picture.png")
-    monkeypatch.setattr("powermeans.command_line.palettes.palette_of", None)
+    monkeypatch.setattr("powermeans.app.command.palettes.palette_of", None)
     ended = run("palette", "picture.png", "-o", "out.jpg")
     assert ended.err == (
         "powermeans: out.jpg: partly transparent images cannot be written as JPEG: name a .png\n"
@@ -938,7 +938,7 @@ def test_what_nobody_foresaw_is_one_line_as_well(run, monkeypatch) -> None:
     def fail(*arguments: object) -> None:
         raise ZeroDivisionError("oh")
 
-    monkeypatch.setattr("powermeans.reporting.versions.versions", fail)
+    monkeypatch.setattr("powermeans.app.report.versions.versions", fail)
     ended = run("info")
     assert ended.err == (
         "powermeans: unexpected ZeroDivisionError: oh (--debug shows where; please report it)\n"
@@ -947,7 +947,7 @@ def test_what_nobody_foresaw_is_one_line_as_well(run, monkeypatch) -> None:
 
 
 def test_without_typer_the_error_names_the_extra(run, monkeypatch) -> None:
-    monkeypatch.delitem(sys.modules, "powermeans.command_line.commands", raising=False)
+    monkeypatch.delitem(sys.modules, "powermeans.app.command.commands", raising=False)
     monkeypatch.setitem(sys.modules, "typer", None)
     ended = run("info")
     assert ended.err.startswith("powermeans: the command line needs typer: pip install")
@@ -960,7 +960,7 @@ def test_ctrl_c_while_the_command_is_loaded_shows_no_traceback(run, monkeypatch)
         def app(self) -> None:
             raise KeyboardInterrupt
 
-    monkeypatch.setitem(sys.modules, "powermeans.command_line.commands", Loading())
+    monkeypatch.setitem(sys.modules, "powermeans.app.command.commands", Loading())
     ended = run("info")
     assert ended.err.startswith("powermeans: interrupted before there was a result")
     assert ended.code == 130
@@ -1111,8 +1111,8 @@ def much(run: Run) -> str:
 def test_ctrl_c_writes_the_best_so_far_and_says_so(run, much) -> None:
     """Once it shows that it sweeps."""
     code = (
-        "import powermeans.command_line.screen as s; s._SECONDS_BETWEEN_LINES = 0.0\n"
-        "from powermeans.command_line import main; import sys; main(sys.argv[1:])"
+        "import powermeans.app.command.screen as s; s._SECONDS_BETWEEN_LINES = 0.0\n"
+        "from powermeans.app.command import main; import sys; main(sys.argv[1:])"
     )
     arguments = (
         f"fit {much} -k 60 --effort thorough --runs 9 --verbose -o labels.npy -m model.pm".split()
@@ -1141,11 +1141,11 @@ def test_ctrl_c_while_the_command_is_imported_ends_only_the_command(tmp_path, st
     folder = tmp_path / "modules"
     folder.mkdir()
     (folder / "shlex.py").write_text("import signal; signal.raise_signal(signal.SIGINT)")
-    (folder / "other").write_text("import powermeans.command_line")
+    (folder / "other").write_text("import powermeans.app.command")
     (folder / "powermeans").write_text("from powermeans.__main__ import main; main()")
     package = folder / "another"
     package.mkdir()
-    (package / "__init__.py").write_text("import powermeans.command_line")
+    (package / "__init__.py").write_text("import powermeans.app.command")
     arguments = {
         "-m": ["-m", "powermeans", "fit", "--help"],
         "script": [str(folder / "powermeans"), "fit", "--help"],
@@ -1181,7 +1181,7 @@ def test_ctrl_c_is_heard_where_python_raises_nothing(
             time.sleep(0.01)
         return 0
 
-    monkeypatch.setattr("powermeans.command_line.commands.app", app)
+    monkeypatch.setattr("powermeans.app.command.commands.app", app)
     began = time.monotonic()
     with pytest.raises(SystemExit) as ended:
         main([])
@@ -1196,8 +1196,8 @@ def test_ctrl_c_pressed_twice_leaves_whole_files_and_no_traceback(
 ) -> None:
     arguments = f"fit {much} -k 60 --effort thorough --runs 9 -o labels.npy -m model.pm".split()
     code = (
-        "import powermeans.command_line.screen as s; s._SECONDS_BETWEEN_LINES = 0.0\n"
-        "from powermeans.command_line import main; import sys; main(sys.argv[1:])"
+        "import powermeans.app.command.screen as s; s._SECONDS_BETWEEN_LINES = 0.0\n"
+        "from powermeans.app.command import main; import sys; main(sys.argv[1:])"
     )
     with subprocess.Popen(
         [sys.executable, "-c", code, *arguments, "--verbose"],
@@ -1240,7 +1240,7 @@ def test_ctrl_c_ends_choose_k_with_what_was_found(run, much, monkeypatch) -> Non
 
 def test_help_starts_without_what_only_commands_need() -> None:
     code = (
-        "import sys; from powermeans.command_line import main\n"
+        "import sys; from powermeans.app.command import main\n"
         "try: main(['--help'])\n"
         "except SystemExit: print(sorted({m.partition('.')[0] for m in sys.modules}))"
     )
@@ -1334,7 +1334,7 @@ def test_a_command_looks_for_no_garbage_as_it_exits() -> None:
     program = (
         "import atexit, gc\n"
         "atexit.register(lambda: print(gc.get_freeze_count() > 0, flush=True))\n"  # runs last
-        "from powermeans.command_line import main\n"
+        "from powermeans.app.command import main\n"
         "main(['--version'])"
     )
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)

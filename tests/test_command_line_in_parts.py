@@ -18,15 +18,15 @@ import pytest
 from pyarrow import feather, parquet
 
 from powermeans import PowerKMeans, RobustPowerKMeans
-from powermeans.callbacks import FitProgress
-from powermeans.command_line import failures, main, parts
-from powermeans.command_line.clusters import Tally
-from powermeans.command_line.screen import shown_progress
-from powermeans.loop.history import SweepState
-from powermeans.parts.checkpoint import Journal
-from powermeans.reporting.summaries import summarize
-from powermeans.rows.native import NativeRows
+from powermeans.app.command import failures, main, parts
+from powermeans.app.command.clusters import Tally
+from powermeans.app.command.screen import shown_progress
+from powermeans.app.report.summaries import summarize
+from powermeans.engine.callbacks import FitProgress
+from powermeans.engine.history import SweepState
+from powermeans.points.compiled import NativeRows
 from powermeans.saving import load, save
+from powermeans.scale.checkpoint import Journal
 
 NAMES = ["a", "b", "c"]
 N_ROWS = 3000
@@ -182,7 +182,7 @@ def test_how_often_a_checkpoint_is_written_can_be_said(run, monkeypatch) -> None
             asked.append(seconds)
             super().__init__(place, seconds)
 
-    monkeypatch.setattr("powermeans.parts.checkpoint.Journal", Asked)
+    monkeypatch.setattr("powermeans.scale.checkpoint.Journal", Asked)
     command = ["fit", "rows.parquet", "-k", 4, "--effort", "fast", "-q"]
     for more in ([], ["--checkpoint-seconds", 2.5]):
         assert run(*command, "--checkpoint", f"state{len(more)}", *more).code == 0
@@ -232,7 +232,7 @@ def test_rows_that_cannot_be_read_are_not_said_to_be_labels(place, run, monkeypa
         yield np.zeros(3, np.int32)
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(f"powermeans.command_line.{place}.labelled", failing)
+    monkeypatch.setattr(f"powermeans.app.command.{place}.labelled", failing)
     command = {
         "fitting": ["fit", "folder", "-k", 4, "-q"],
         "predicting": ["predict", "m.pm", "folder"],
@@ -403,7 +403,7 @@ def test_each_piece_of_labels_says_how_many_rows_there_were(run, monkeypatch) ->
         said.append(n_rows)
         yield said.append
 
-    monkeypatch.setattr("powermeans.command_line.fitting.waiting_for", waiting)
+    monkeypatch.setattr("powermeans.app.command.fitting.waiting_for", waiting)
     assert run("fit", "folder", "-k", 4, "--memory-limit", "100kB", "--refine", 0).code == 0
     assert said[0] == N_ROWS == said[-1]
     assert said[1:] == sorted(said[1:])

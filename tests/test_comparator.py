@@ -11,10 +11,10 @@ from comparator import Case, compare_rows, varied_cases
 from scipy import sparse
 
 from powermeans.divergences import squared_euclidean
-from powermeans.rows.by_definition import NearnessByDefinition
-from powermeans.rows.reference import ReferenceRows
-from powermeans.rules import Hard, Power
-from powermeans.sums import Spread, Sums
+from powermeans.mathematics.rules import Hard, Power
+from powermeans.mathematics.sums import Spread, Sums
+from powermeans.points.by_definition import NearnessByDefinition
+from powermeans.points.reference import ReferenceRows
 
 CASES = varied_cases()
 

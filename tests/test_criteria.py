@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 from sklearn.metrics import calinski_harabasz_score, silhouette_score
 
-from powermeans import criteria
+from powermeans.mathematics import criteria
 
 
 @pytest.fixture(params=[2, 3, 7])

@@ -7,9 +7,9 @@ import pytest
 from scipy import sparse
 from scipy.stats import ortho_group
 
-from powermeans.critical import critical_power
-from powermeans.rows.reference import ReferenceRows
-from powermeans.rules import Power
+from powermeans.mathematics.critical_power import critical_power
+from powermeans.mathematics.rules import Power
+from powermeans.points.reference import ReferenceRows
 
 
 def eigenvalues_by_definition(points, weights=None):

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from powermeans.critical import critical_temperature
-from powermeans.rows.reference import ReferenceRows
-from powermeans.rules import Gaussian
+from powermeans.mathematics.critical_power import critical_temperature
+from powermeans.mathematics.rules import Gaussian
+from powermeans.points.reference import ReferenceRows
 
 
 def test_it_is_twice_the_largest_variance_along_a_direction():

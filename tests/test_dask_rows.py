@@ -31,18 +31,18 @@ from scipy import sparse
 import powermeans
 from powermeans import KMeans, ParallelSeeds, PowerKMeans, divergences, open_data
 from powermeans.divergences import Divergence
-from powermeans.parts import dask as rows_of_dask
-from powermeans.parts import worker_part as rows_that_are_held
-from powermeans.parts.checkpoint import CheckpointError
-from powermeans.parts.dask import DaskExecutor, Threads
-from powermeans.parts.executors import MemoryExecutor, PartOpener, ReadingExecutor
-from powermeans.parts.parted_rows import PartedRows
-from powermeans.parts.worker_part import WorkerPart, make_worker_part
-from powermeans.rows.base import kept
-from powermeans.rules import Gaussian, Hard, Harmonic, Power, Rule
-from powermeans.sources import is_dask
-from powermeans.sources.dask import DaskPoints
-from powermeans.sources.partition import Part
+from powermeans.mathematics.rules import Gaussian, Hard, Harmonic, Power, Rule
+from powermeans.points.base import kept
+from powermeans.scale import dask_executor as rows_of_dask
+from powermeans.scale import is_dask
+from powermeans.scale import worker_part as rows_that_are_held
+from powermeans.scale.checkpoint import CheckpointError
+from powermeans.scale.dask_executor import DaskExecutor, Threads
+from powermeans.scale.dask_points import DaskPoints
+from powermeans.scale.executors import MemoryExecutor, PartOpener, ReadingExecutor
+from powermeans.scale.parted_rows import PartedRows
+from powermeans.scale.partition import Part
+from powermeans.scale.worker_part import WorkerPart, make_worker_part
 
 SECONDS_AT_MOST = 90
 LENGTHS = (400, 1, 0, 97, 250)

@@ -13,8 +13,8 @@ from scipy import sparse
 
 from powermeans import PowerKMeans
 from powermeans.divergences import Poisson, cosine
-from powermeans.rows import open_rows
-from powermeans.rows.reference import ReferenceRows
+from powermeans.points.kinds import open_rows
+from powermeans.points.reference import ReferenceRows
 
 MOVED = [name for name in CASES if name != "given by its function"]
 UNTIL_IN_VAIN = 1000

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from powermeans import PowerKMeans
+from powermeans.engine.seeds.division import divided
 from powermeans.estimators import size_limited
-from powermeans.rows import open_rows
-from powermeans.seeds.division import divided
+from powermeans.points.kinds import open_rows
 from powermeans.types import FloatArray
 
 

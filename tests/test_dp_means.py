@@ -16,9 +16,9 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from powermeans import DPMeans, KMeans, SweepState
-from powermeans.estimators.dp_means import OpenAndDrop, _FarPoints
-from powermeans.loop.updates import Sweep
-from powermeans.rows import open_rows
+from powermeans.engine.updates import Sweep
+from powermeans.points.kinds import open_rows
+from powermeans.relatives.dp_means import OpenAndDrop, _FarPoints
 
 
 def blobs(n_blobs: int, seed: int, n_features: int = 2) -> np.ndarray:

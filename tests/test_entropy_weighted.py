@@ -7,10 +7,10 @@ import pytest
 from scipy import sparse
 
 from powermeans import EntropyWeightedPowerKMeans
+from powermeans.mathematics.power_mean import power_mean_weights
+from powermeans.mathematics.rules import Hard, Power
 from powermeans.metrics import adjusted_rand_index
-from powermeans.power_mean import power_mean_weights
-from powermeans.rows.feature_weighted import FeatureWeightedRows
-from powermeans.rules import Hard, Power
+from powermeans.points.feature_weighted import FeatureWeightedRows
 
 
 def few_that_matter(seed, n=1000, n_features=20, n_relevant=5, n_clusters=4):

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from powermeans import PowerKMeans, choose_k
-from powermeans.command_line.data_files import split_names
-from powermeans.command_line.failures import in_options
+from powermeans.app.command.data_files import split_names
+from powermeans.app.command.failures import in_options
 from powermeans.errors import Argument, ArgumentError, EntryError, ExplainedWarning, FewRowsError
-from powermeans.parts.checkpoint import Journal
+from powermeans.scale.checkpoint import Journal
 
 COLUMNS = ArgumentError("has text", "leave it out with ", Argument("columns", ["x", "a b"]))
 THREADS = ArgumentError("is too many", argument="n_threads", value=5000)

@@ -8,10 +8,10 @@ from scipy import sparse
 
 from powermeans import PowerKMeans
 from powermeans.divergences import Binomial, Gamma, Generated, Poisson
-from powermeans.power_mean import power_mean
-from powermeans.rows import open_rows
-from powermeans.rows.bregman import DirectBregmanRows
-from powermeans.rules import Power
+from powermeans.mathematics.power_mean import power_mean
+from powermeans.mathematics.rules import Power
+from powermeans.points.bregman import DirectBregmanRows
+from powermeans.points.kinds import open_rows
 
 Long = np.longdouble
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from powermeans.rows import open_batch, open_rows
-from powermeans.rules import Hard, Power
+from powermeans.mathematics.rules import Hard, Power
+from powermeans.points.kinds import open_batch, open_rows
 
 
 @pytest.mark.parametrize("shape", [(30_000, 2, 100), (5_000, 40, 64)], ids=str)

@@ -15,8 +15,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import powermeans
-from powermeans import KMeans, PowerKMeans, callbacks
-from powermeans.callbacks import Lines, Listener
+from powermeans import KMeans, PowerKMeans
+from powermeans.engine import callbacks
+from powermeans.engine.callbacks import Lines, Listener
 
 POINTS = np.random.default_rng(0).normal(size=(300, 2)) + 8 * np.arange(3).repeat(100)[:, None]
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from kinds_of_rows import KINDS
 
-from powermeans.estimators.gradient_kmeans import GradientSteps, SteppedSums
-from powermeans.loop.stopping import CentersSettled
-from powermeans.loop.updates import Sweep
-from powermeans.rules import Hard
+from powermeans.engine.stopping import CentersSettled
+from powermeans.engine.updates import Sweep
+from powermeans.mathematics.rules import Hard
+from powermeans.relatives.gradient_kmeans import GradientSteps, SteppedSums
 
 NEVER = CentersSettled(0.0)
 POINTS = np.array([[0.0, 0.0], [2.0, 0.0], [1.0, 3.0], [10.0, 0.0]])

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from powermeans.inputs.centers import check_init
-from powermeans.inputs.csr import canonical_csr
-from powermeans.inputs.points import check_n_clusters, check_points, wanted_dtype
-from powermeans.inputs.schedule import check_schedule
-from powermeans.inputs.weights import check_sample_weight
-from powermeans.schedules import Fixed, Geometric
+from powermeans.mathematics.schedules import Fixed, Geometric
+from powermeans.points.checks.centers import check_init
+from powermeans.points.checks.csr import canonical_csr
+from powermeans.points.checks.points import check_n_clusters, check_points, wanted_dtype
+from powermeans.points.checks.schedule import check_schedule
+from powermeans.points.checks.weights import check_sample_weight
 
 MANY_ROWS = 200_000
 

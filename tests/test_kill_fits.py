@@ -10,7 +10,7 @@ from pathlib import Path
 import kill_fits
 import pytest
 
-from powermeans.parts.checkpoint import Journal
+from powermeans.scale.checkpoint import Journal
 
 KILL = Path(kill_fits.__file__)
 

@@ -13,7 +13,7 @@ from sklearn.datasets import make_blobs
 
 import powermeans
 from powermeans import KMeans, PowerKMeans, k_means, kmeans_plusplus
-from powermeans.rows.native import NativeRows
+from powermeans.points.compiled import NativeRows
 
 
 @pytest.fixture(params=range(4))

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from powermeans.command_line import failures
-from powermeans.command_line.data_files import DataFiles
-from powermeans.command_line.outputs import check_outputs, write_labels
-from powermeans.command_line.parts import all_paths
+from powermeans.app.command import failures
+from powermeans.app.command.data_files import DataFiles
+from powermeans.app.command.outputs import check_outputs, write_labels
+from powermeans.app.command.parts import all_paths
 
 
 def test_labels_are_written_one_a_line(tmp_path, capsysbinary):

@@ -1,4 +1,4 @@
-"""The folder is the layer: a module imports only what its room may, and there is no circle."""
+"""The folder is the floor: a module imports its own floor and those below, and none in a circle."""
 
 from __future__ import annotations
 
@@ -10,74 +10,66 @@ import pytest
 import structure
 from structure import PACKAGE, Source, arrows_between, circles_in, imports_in, lift, running
 
-# What lies loose in the package: the words that all rooms share, and the mathematics.
-SHARED = {"errors", "types"}
-MATHEMATICS = {
-    "criteria",
-    "critical",
-    "metrics",
-    "power_mean",
-    "principal_axes",
-    "rules",
-    "schedules",
-    "size_limits",
-    "sums",
-    "weighted_draws",
-}
-FORMULAS = MATHEMATICS | {"divergences", "system"}
-POINTS = FORMULAS | {"inputs", "parts", "rows", "sources"}
-FITS = POINTS | {"bounds", "loop", "seeds"}
+# The floors of the package, from below. A folder that is missing here is found, and CONTRIBUTING.md
+# has the same table.
+FLOORS = [
+    {"errors", "types", "system"},
+    {"divergences", "mathematics"},
+    {"points", "optimality"},
+    {"engine", "metrics"},
+    {"choosing_k"},
+    {"estimators"},
+    {"datasets", "plots", "relatives", "saving"},
+    {"scale", "tensors"},
+    {"app"},
+]
+FLOOR_OF = {place: number for number, floor in enumerate(FLOORS) for place in floor}
+FACE = {"__init__", "__main__"}
 
-# What each room may import besides itself and `SHARED`, from the bottom. A room without an entry is
-# found, and CONTRIBUTING.md has the same table.
-MAY_IMPORT: dict[str, set[str]] = {
-    **{room: set() for room in (*SHARED, "divergences", "system", "tables")},
-    "datasets": {"system"},
-    **dict.fromkeys(MATHEMATICS, FORMULAS),
-    "metrics": FORMULAS | {"inputs"},
-    "bounds": FORMULAS,
-    "inputs": FORMULAS,
-    "sources": FORMULAS | {"inputs", "tables"},
-    "rows": FORMULAS | {"inputs"},
-    "loop": MATHEMATICS | {"rows"},
-    "parts": FORMULAS | {"inputs", "rows", "sources"},
-    "seeds": FORMULAS | {"loop", "parts", "rows"},
-    "callbacks": {"loop", "system"},
-    "plots": MATHEMATICS | {"callbacks", "system"},
-    "estimators": FITS | {"callbacks"},
-    "saving": FITS | {"estimators"},
-    "choosing_k": FITS | {"callbacks", "estimators"},
-    "reporting": FITS | {"callbacks", "plots"},
-}
-EVERYTHING = {"command_line", "__main__", "__init__"}
-ROOMS = MAY_IMPORT.keys() | EVERYTHING
-LOOSE = SHARED | MATHEMATICS | {"__init__", "__main__", "callbacks", "saving"}
+# The only file of `points` that the loop knows; seeds, in a folder of their own, know more.
+PROTOCOL = "powermeans.points.protocol"
 
-# The only file of `rows` that the loop knows.
-PROTOCOL = "powermeans.rows.protocol"
-
-# Which rooms import a library that is optional, slow to import, or compiled.
+# Which folders import a library that is optional, slow to import, or compiled.
 IMPORTERS = {
-    "PIL": {"command_line"},
-    "dask": {"sources"},
-    "distributed": {"sources"},
+    "PIL": {"app/command"},
+    "dask": {"scale"},
+    "distributed": {"scale"},
     "matplotlib": {"plots"},
     "pandas": set(),
-    "pyarrow": {"command_line"},
-    "rich": {"command_line"},
-    "torch": {"rows"},
-    "tqdm": {"callbacks"},
-    "typer": {"command_line"},
+    "pyarrow": {"app/command"},
+    "rich": {"app/command"},
+    "torch": {"tensors"},
+    "tqdm": {"engine"},
+    "typer": {"app/command"},
+}
+
+# The floors to which imports still run up.
+RUN_UP = {
+    "powermeans.choosing_k.counted": {"scale"},
+    "powermeans.choosing_k.result": {"estimators"},
+    "powermeans.engine.seeds.samples": {"scale"},
+    "powermeans.estimators.base": {"scale"},
+    "powermeans.estimators.streams.base": {"scale"},
+    "powermeans.points.on_device": {"tensors"},
+    "powermeans.points.opening": {"engine", "scale", "tensors"},
+    "powermeans.points.used_columns": {"engine"},
+    "powermeans.relatives.online_kmeans": {"scale"},
+    "powermeans.saving": {"scale"},
 }
 
 SOURCES = structure.read_sources(PACKAGE)
+FOLDERS = {name: structure.folder_of(source.file) for name, source in SOURCES.items()}
 
 
 def place_of(source: Source) -> str:
-    """Return the room of a module, or its own name where it is loose in the package."""
-    first = source.file.partition("/")[0].removesuffix(".py")
-    assert first in ROOMS, f"{first} is no room yet: say in this test what it may import"
-    return first
+    """Return the top folder of a module, or its own name where it is loose in the package."""
+    return source.file.partition("/")[0].removesuffix(".py")
+
+
+def floor_of(place: str) -> int:
+    """Return the number of a floor, counted from below."""
+    assert place in FLOOR_OF, f"{place} is on no floor yet: say in this test which one"
+    return FLOOR_OF[place]
 
 
 def targets_of(source: Source) -> set[str]:
@@ -89,8 +81,7 @@ def targets_of(source: Source) -> set[str]:
     for one in imports_in(source.tree):
         root, _, rest = f"{one.module}.{one.name or ''}".partition(".")
         if root == "powermeans" and not rest.startswith("_native"):
-            first = rest.partition(".")[0]
-            is_face = first not in ROOMS
+            is_face = rest.partition(".")[0] not in FLOOR_OF
             found.add("powermeans.__init__" if is_face else longest_module(f"powermeans.{rest}"))
     return found
 
@@ -105,51 +96,53 @@ def longest_module(name: str) -> str:
 def faults_of(source: Source) -> list[str]:
     """Return what a source imports and may not."""
     here = place_of(source)
-    allowed = {"__init__", *ROOMS} if here in EVERYTHING else {here} | SHARED | MAY_IMPORT[here]
+    if here in FACE or here == "app":
+        return []
     faults = []
     for target in sorted(targets_of(source)):
         there = target.split(".")[1]
-        is_inside = here == "loop" and there == "rows" and target != PROTOCOL
-        if there not in allowed or is_inside:
+        is_up = there in FACE or floor_of(there) > floor_of(here)
+        is_past_protocol = source.file.count("/") == 1 and there == "points" and target != PROTOCOL
+        if is_up or (here == "engine" and is_past_protocol):
             faults.append(target)
     return faults
 
 
 def importers_of(library: str, sources: dict[str, Source]) -> set[str]:
-    """Return the places that import a library or a part of it."""
+    """Return the folders that import a library or a part of it."""
     return {
-        place_of(source)
-        for source in sources.values()
+        FOLDERS[name]
+        for name, source in sources.items()
         for one in imports_in(source.tree)
         if f"{one.module}.{one.name}.".startswith(f"{library}.")
     }
 
 
-def made_up(text: str, file: str = "loop/novelty.py") -> Source:
+def made_up(text: str, file: str = "engine/novelty.py") -> Source:
     return Source("powermeans." + file.removesuffix(".py").replace("/", "."), file, text)
 
 
-def test_the_table_for_contributors_says_what_each_room_may_import() -> None:
+def test_the_table_for_contributors_names_the_floors() -> None:
     text = (PACKAGE.parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    told = {}
-    for places, allowed in re.findall(r"^\| (`\w+/`.*?) \| .* \| (.*?) \|$", text, flags=re.M):
-        rooms = set(re.findall(r"`(\w+)/?`", allowed)) | {
-            name for name in MATHEMATICS if "mathematics" in allowed
-        }
-        told |= dict.fromkeys(re.findall(r"`(\w+)/`", places), rooms)
-    assert told.pop("command_line") == set()  # everything
-    assert told == {room: MAY_IMPORT[room] for room in MAY_IMPORT.keys() - SHARED - MATHEMATICS}
+    rows = re.findall(r"^\| (\d) \| (.*?) \|", text, flags=re.M)
+    told = {place: int(floor) for floor, places in rows for place in re.findall(r"`(\w+)", places)}
+    assert told == {place: number + 1 for place, number in FLOOR_OF.items()}
 
 
-@pytest.mark.parametrize("name", SOURCES)
-def test_a_module_imports_only_what_its_room_may(name: str) -> None:
-    assert faults_of(SOURCES[name]) == []
+def test_no_import_runs_up() -> None:
+    faults = {name: faults_of(source) for name, source in SOURCES.items()}
+    found = {name: {target.split(".")[1] for target in faults[name]} for name in faults}
+    assert {name: places for name, places in found.items() if places} == RUN_UP
 
 
-def test_no_rooms_import_each_other_in_a_circle() -> None:
-    places = {name: place_of(source) for name, source in SOURCES.items()}
-    arrows = lift(arrows_between(SOURCES), places)
-    assert circles_in(running(arrows, places.values())) == []
+def test_no_folders_import_each_other_in_a_circle() -> None:
+    arrows = {
+        (start, end): only_for_types
+        for (start, end), only_for_types in arrows_between(SOURCES).items()
+        if end.split(".")[1] not in RUN_UP.get(start, ())
+    }
+    folders = lift(arrows, FOLDERS)
+    assert circles_in(running(folders, FOLDERS.values())) == []
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
@@ -167,22 +160,23 @@ def test_only_one_module_imports_the_compiled_core() -> None:
         for name, source in SOURCES.items()
         if any("_native" in (one.module + "." + str(one.name)) for one in imports_in(source.tree))
     ]
-    assert found == ["powermeans.rows.native"]
+    assert found == ["powermeans.points.compiled"]
 
 
-@pytest.mark.parametrize("room", sorted({s.file.split("/")[0] for s in SOURCES.values()} - LOOSE))
-def test_each_room_says_what_belongs_there(room: str) -> None:
-    if room.endswith(".py"):
-        assert room.removesuffix(".py") in LOOSE, f"{room} lies in no room"
+@pytest.mark.parametrize("folder", sorted(set(FOLDERS.values())))
+def test_each_folder_says_what_belongs_there(folder: str) -> None:
+    name = "powermeans." + folder.replace("/", ".")
+    if folder == structure.FACE or not (PACKAGE / folder).is_dir():
+        assert folder in {*FLOOR_OF, structure.FACE}, f"{folder} lies in no folder"
         return
-    words = ast.get_docstring(SOURCES[f"powermeans.{room}"].tree)
+    words = ast.get_docstring(SOURCES[name].tree)
     assert words is not None
-    assert words.count(".") >= 2, f"{room}/__init__.py: say what belongs there and what it imports"
+    assert words.count(".") >= 2, f"{folder}/__init__.py: say what belongs there and what it knows"
 
 
 def test_the_reference_rows_are_for_tests_only() -> None:
     importers = structure.importers_in(arrows_between(SOURCES), SOURCES)
-    assert importers["powermeans.rows.reference"] == set()
+    assert importers["powermeans.points.reference"] == set()
 
 
 def test_no_file_has_a_name_that_says_nothing() -> None:
@@ -203,18 +197,18 @@ def test_no_file_has_a_name_that_says_nothing() -> None:
         "if TYPE_CHECKING:\n    from powermeans.estimators.kmeans import KMeans",
         "import powermeans",
         "from powermeans import KMeans",
-        "from powermeans.parts.executors import Executor",
-        "from powermeans.rows.native import NativeRows",
-        "from powermeans.rows import open_rows",
+        "from powermeans.scale.executors import Executor",
+        "from powermeans.points.compiled import NativeRows",
+        "from powermeans.points.kinds import open_rows",
     ],
 )
-def test_an_import_that_a_room_may_not_make_is_found(text: str) -> None:
+def test_an_import_that_the_engine_may_not_make_is_found(text: str) -> None:
     assert len(faults_of(made_up(text))) == 1
 
 
-def test_imports_of_the_same_room_and_of_those_below_are_allowed() -> None:
-    text = "import powermeans.rules\nfrom powermeans.rows.protocol import Rows\nimport numpy"
-    assert faults_of(made_up(text)) == []
+def test_imports_of_the_same_folder_and_of_those_below_are_allowed() -> None:
+    below = "import powermeans.mathematics.rules\nfrom powermeans.points.protocol import Rows"
+    assert faults_of(made_up(f"{below}\nimport numpy\nimport powermeans.engine.anneal")) == []
 
 
 def test_a_relative_import_is_found() -> None:
@@ -222,9 +216,9 @@ def test_a_relative_import_is_found() -> None:
         faults_of(made_up("from . import anneal"))
 
 
-def test_a_module_without_a_room_is_found() -> None:
-    with pytest.raises(AssertionError, match="novelty is no room yet"):
-        place_of(made_up("", "novelty.py"))
+def test_a_module_without_a_floor_is_found() -> None:
+    with pytest.raises(AssertionError, match="novelty is on no floor yet"):
+        faults_of(made_up("import powermeans.errors", "novelty.py"))
 
 
 def test_a_circle_is_found() -> None:

@@ -12,12 +12,12 @@ import threadpoolctl
 import powermeans
 from powermeans import PowerKMeans
 from powermeans.divergences import Mahalanobis
+from powermeans.engine.updates import Sweep
 from powermeans.estimators import shared_covariance
-from powermeans.estimators.opening import InMemory
-from powermeans.loop.updates import Sweep
-from powermeans.rows import open_rows
-from powermeans.rows.bregman import BregmanRows
-from powermeans.rules import Hard, Power
+from powermeans.mathematics.rules import Hard, Power
+from powermeans.points.bregman import BregmanRows
+from powermeans.points.kinds import open_rows
+from powermeans.points.opening import InMemory
 
 
 @pytest.mark.parametrize("is_weighted", [False, True])

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from powermeans.estimators.learning_rates import rates_of
+from powermeans.relatives.learning_rates import rates_of
 
 
 def test_a_number_is_the_rate_of_every_step():

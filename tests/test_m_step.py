@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from powermeans.estimators.mixture.learning import (
+from powermeans.engine.updates import SeparateCoincident, Sweep, Update
+from powermeans.mathematics.rules import Gaussian, Hard, UnequalGaussians
+from powermeans.points.compiled import NativeRows
+from powermeans.points.reference import ReferenceRows
+from powermeans.relatives.mixture.learning import (
     GaussianLearner,
     log_densities,
     mean_log_likelihood,
 )
-from powermeans.loop.updates import SeparateCoincident, Sweep, Update
-from powermeans.rows.native import NativeRows
-from powermeans.rows.reference import ReferenceRows
-from powermeans.rules import Gaussian, Hard, UnequalGaussians
 
 rng = np.random.default_rng(0)
 POINTS = rng.normal(size=(60, 3)) + 3 * rng.integers(2, size=(60, 1))

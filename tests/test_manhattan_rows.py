@@ -14,15 +14,15 @@ from hypothesis.extra.numpy import arrays
 from scipy import sparse
 
 from powermeans.divergences import manhattan
-from powermeans.loop.anneal import Stage, anneal, run_stage
-from powermeans.loop.history import History
-from powermeans.loop.stopping import CentersSettled
-from powermeans.loop.updates import RelocateEmpty, Sweep
-from powermeans.rows import manhattan as module
-from powermeans.rows.manhattan import ManhattanRows
-from powermeans.rules import Gaussian, Hard, Harmonic, Power, Rule
-from powermeans.schedules import Fixed, Geometric
-from powermeans.seeds.choose import choose_seeds, uniform_seeds
+from powermeans.engine.anneal import Stage, anneal, run_stage
+from powermeans.engine.history import History
+from powermeans.engine.seeds.choose import choose_seeds, uniform_seeds
+from powermeans.engine.stopping import CentersSettled
+from powermeans.engine.updates import RelocateEmpty, Sweep
+from powermeans.mathematics.rules import Gaussian, Hard, Harmonic, Power, Rule
+from powermeans.mathematics.schedules import Fixed, Geometric
+from powermeans.points import manhattan as module
+from powermeans.points.manhattan import ManhattanRows
 
 NEVER = CentersSettled(0.0)
 RULES = [Hard(), Power(-0.5), Power(-3.0), Power(-1e4), Harmonic(3.0), Gaussian(2.0)]

@@ -9,13 +9,13 @@ import pytest
 
 import powermeans
 from powermeans import KMeans, PowerKMeans, TreeSeeds
+from powermeans.engine.search import Solution, centers_to_spare
+from powermeans.engine.seeds import tree
+from powermeans.engine.seeds.tree import _quotas
 from powermeans.estimators import power_kmeans
-from powermeans.loop.search import Solution, centers_to_spare
-from powermeans.rows import open_rows
-from powermeans.rows.nearby import NearbyRows
-from powermeans.rules import Hard, Power
-from powermeans.seeds import tree
-from powermeans.seeds.tree import _quotas
+from powermeans.mathematics.rules import Hard, Power
+from powermeans.points.kinds import open_rows
+from powermeans.points.nearby import NearbyRows
 
 
 def blobs(n_points: int, n_features: int, n_blobs: int, dtype: str = "f4") -> np.ndarray:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from powermeans import KMeans, moment_estimates
-from powermeans.estimators.mixture.moments import orthonormal_components
+from powermeans.relatives.mixture.moments import orthonormal_components
 
 
 def mixture(seed: int, n_clusters: int, n_features: int) -> tuple[np.ndarray, np.ndarray]:

@@ -21,11 +21,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import powermeans._native as _native
 from powermeans import KMeans, PowerKMeans, RobustPowerKMeans, TreeSeeds, open_data
-from powermeans.inputs.narrow import dtype_of_centers, is_narrow
-from powermeans.rows.native import NativeRows
-from powermeans.rows.reference import ReferenceRows
-from powermeans.rules import Gaussian, Hard, Harmonic, Power, Priced
-from powermeans.sources.partition import Admission
+from powermeans.mathematics.rules import Gaussian, Hard, Harmonic, Power, Priced
+from powermeans.points.checks.narrow import dtype_of_centers, is_narrow
+from powermeans.points.compiled import NativeRows
+from powermeans.points.reference import ReferenceRows
+from powermeans.scale.partition import Admission
 
 TYPES = [np.dtype(t) for t in (np.float16, ml_dtypes.bfloat16, np.int8, np.uint8)]
 every_type = pytest.mark.parametrize("dtype", TYPES, ids=lambda dtype: dtype.name)
@@ -146,7 +146,7 @@ def test_every_finite_number_is_widened_exactly(instruction_set: str) -> None:
     code = (
         "import numpy as np, ml_dtypes, sys\n"
         "import powermeans._native as native\n"
-        "from powermeans.rows.native import NativeRows\n"
+        "from powermeans.points.compiled import NativeRows\n"
         "assert native.instruction_set() == sys.argv[1]\n"
         "bits = np.arange(2**16, dtype=np.uint16)\n"
         "for dtype in (np.float16, ml_dtypes.bfloat16, np.int8, np.uint8):\n"

@@ -16,9 +16,9 @@ import pytest
 from scipy import sparse
 
 from powermeans import _native
-from powermeans.rows.native import NativeRows
-from powermeans.rows.reference import ReferenceRows
-from powermeans.rules import Hard, Power
+from powermeans.mathematics.rules import Hard, Power
+from powermeans.points.compiled import NativeRows
+from powermeans.points.reference import ReferenceRows
 
 RULES = [Hard(), *(Power(s) for s in (-0.1, -1.0, -3.0, -30.0, -1000.0, -1e6))]
 SHAPES = [(2000, 1, 3), (2000, 2, 7), (3000, 16, 20), (2000, 17, 33), (3000, 64, 40), (800, 300, 9)]
@@ -296,7 +296,7 @@ def test_an_alarm_interrupts_a_long_seeding():
     program = """
 import signal, time
 import numpy as np
-from powermeans.rows.native import NativeRows
+from powermeans.points.compiled import NativeRows
 rows = NativeRows(np.random.default_rng(0).normal(size=(100_000, 16)))
 signal.signal(signal.SIGALRM, signal.default_int_handler)
 signal.setitimer(signal.ITIMER_REAL, 0.2)
@@ -317,8 +317,8 @@ def test_rows_work_on_after_a_fork():
     program = """
 import os, sys, warnings
 import numpy as np
-from powermeans.rows.native import NativeRows
-from powermeans.rules import Hard
+from powermeans.points.compiled import NativeRows
+from powermeans.mathematics.rules import Hard
 points = np.random.default_rng(0).normal(size=(50_000, 3))
 rows = NativeRows(points, n_threads=4)
 before = rows.sweep(points[:40].copy(), Hard()).points
@@ -343,7 +343,7 @@ import hashlib, sys
 sys.path.insert(0, sys.argv[1])
 from powermeans import _native
 from test_native_rows import all_bytes, clusters
-from powermeans.rows.native import NativeRows
+from powermeans.points.compiled import NativeRows
 from scipy import sparse
 import numpy as np
 digest = hashlib.sha256()
@@ -390,7 +390,7 @@ import numpy as np
 from scipy import sparse
 from powermeans import _native
 from powermeans.divergences import Binomial, Gamma, Poisson
-from powermeans.rows import open_rows
+from powermeans.points.kinds import open_rows
 digest = hashlib.sha256()
 for shape in [(900, 2), (600, 17), (300, 64)]:
     points = np.random.default_rng(0).integers(1, 30, size=shape).astype(float)

@@ -12,7 +12,7 @@ import pytest
 from pyarrow import parquet
 
 from powermeans import open_data
-from powermeans.tables import TableError, read_table
+from powermeans.scale.tables import TableError, read_table
 
 NAN = float("nan")
 

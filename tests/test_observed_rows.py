@@ -12,11 +12,11 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from powermeans import FuzzyCMeans, KHarmonicMeans, KMeans, PowerKMeans
+from powermeans.mathematics.power_mean import power_mean_weights
+from powermeans.mathematics.rules import Hard, Power
 from powermeans.metrics import adjusted_rand_index
-from powermeans.power_mean import power_mean_weights
-from powermeans.rows.native import NativeRows
-from powermeans.rows.observed import ObservedRows
-from powermeans.rules import Hard, Power
+from powermeans.points.compiled import NativeRows
+from powermeans.points.observed import ObservedRows
 
 
 def with_gaps(points, share, seed=0):

@@ -11,10 +11,10 @@ import pytest
 from kinds_of_rows import KINDS
 from scipy import sparse
 
-from powermeans.rows.by_definition import sweep_by_formula
-from powermeans.rows.native import NativeRows
-from powermeans.rows.reference import ReferenceRows
-from powermeans.rules import Online
+from powermeans.mathematics.rules import Online
+from powermeans.points.by_definition import sweep_by_formula
+from powermeans.points.compiled import NativeRows
+from powermeans.points.reference import ReferenceRows
 
 # Points in parts, and tensors, have no order to come in.
 IN_ORDER = [kind for kind in KINDS if "parts" not in kind and "tensor" not in kind]

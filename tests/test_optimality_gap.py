@@ -19,10 +19,15 @@ from sklearn.cluster import KMeans as OtherKMeans
 from sklearn.cluster import SpectralClustering as OtherSpectral
 
 from powermeans import KMeans, OptimalityGap, PowerKMeans, optimality_gap
-from powermeans.bounds import ascent, gap, relaxation
-from powermeans.bounds.cuts import Cuts, most_violated
-from powermeans.bounds.relaxation import Certificate, Relaxation, from_clustering, principal_bound
-from powermeans.bounds.subsets import deal, highest_mean
+from powermeans.optimality import ascent, gap, relaxation
+from powermeans.optimality.cuts import Cuts, most_violated
+from powermeans.optimality.relaxation import (
+    Certificate,
+    Relaxation,
+    from_clustering,
+    principal_bound,
+)
+from powermeans.optimality.subsets import deal, highest_mean
 
 
 @functools.cache

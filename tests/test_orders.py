@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from powermeans.rows import open_rows
-from powermeans.seeds import orders
-from powermeans.seeds.orders import order_by_chance
+from powermeans.engine.seeds import orders
+from powermeans.engine.seeds.orders import order_by_chance
+from powermeans.points.kinds import open_rows
 
 
 def order(points, seed=0):

@@ -10,14 +10,14 @@ from kinds_of_rows import cut
 from scipy.stats import binom
 
 from powermeans import KMeans, ParallelSeeds, PowerKMeans, open_data
-from powermeans.parts.executors import MemoryExecutor, PartOpener
-from powermeans.parts.parted_rows import PartedRows
-from powermeans.rows import open_rows
-from powermeans.rows.native import NativeRows
-from powermeans.seeds import parallel
-from powermeans.seeds.choose import choose_seeds
-from powermeans.seeds.parallel import first_of_race
-from powermeans.seeds.samples import distinct_places
+from powermeans.engine.seeds import parallel
+from powermeans.engine.seeds.choose import choose_seeds
+from powermeans.engine.seeds.parallel import first_of_race
+from powermeans.engine.seeds.samples import distinct_places
+from powermeans.points.compiled import NativeRows
+from powermeans.points.kinds import open_rows
+from powermeans.scale.executors import MemoryExecutor, PartOpener
+from powermeans.scale.parted_rows import PartedRows
 
 NOWHERE = np.empty((0, 2))
 

@@ -16,19 +16,19 @@ from kinds_of_rows import ReadAgain, cut
 from scipy import sparse
 
 from powermeans import divergences
-from powermeans.critical import critical_power
-from powermeans.parts.executors import (
+from powermeans.mathematics.critical_power import critical_power
+from powermeans.mathematics.rules import Gaussian, Hard, Online, Power
+from powermeans.mathematics.sums import Sums
+from powermeans.points.kinds import open_rows
+from powermeans.points.reference import ReferenceRows
+from powermeans.scale.executors import (
     MemoryExecutor,
     PartOpener,
     ReadingExecutor,
     added,
     read_ahead,
 )
-from powermeans.parts.parted_rows import PartedRows, _Sweep
-from powermeans.rows import open_rows
-from powermeans.rows.reference import ReferenceRows
-from powermeans.rules import Gaussian, Hard, Online, Power
-from powermeans.sums import Sums
+from powermeans.scale.parted_rows import PartedRows, _Sweep
 
 RULES = [Hard(), Power(-0.5), Power(-3.0), Gaussian(2.0)]
 

@@ -28,11 +28,11 @@ from powermeans import (
     RobustPowerKMeans,
     SweepState,
 )
-from powermeans.estimators import opening
-from powermeans.loop.history import SweepRecord
-from powermeans.power_mean import memberships
-from powermeans.rows import open_rows
-from powermeans.rules import Gaussian
+from powermeans.engine.history import SweepRecord
+from powermeans.mathematics.power_mean import memberships
+from powermeans.mathematics.rules import Gaussian
+from powermeans.points import opening
+from powermeans.points.kinds import open_rows
 
 
 def clusters(n_clusters=12, n_features=5, n_points=600, distance=8.0, seed=0) -> np.ndarray:

@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from powermeans.power_mean import (
+from powermeans.mathematics.power_mean import (
     hessian_of_k_means,
     log_power_mean,
     memberships,

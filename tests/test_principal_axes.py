@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from powermeans import principal_axes as module
-from powermeans.principal_axes import directions, principal_axes, scores_above_chance
+from powermeans.mathematics import principal_axes as module
+from powermeans.mathematics.principal_axes import directions, principal_axes, scores_above_chance
 
 
 def stretched(n_features: int = 6) -> np.ndarray:

@@ -172,15 +172,15 @@ def test_a_reference_to_nothing_is_seen() -> None:
 
 
 def test_a_function_is_not_hidden_by_the_module_of_its_name() -> None:
-    import powermeans.critical
-    import powermeans.reporting.report
+    import powermeans.app.report.report
+    import powermeans.mathematics.critical_power
 
     assert callable(powermeans.critical_power)
     assert callable(powermeans.report)
 
 
 def test_a_module_of_the_package_is_found_and_what_is_not_there_is_not() -> None:
-    assert isinstance(powermeans.power_mean, types.ModuleType)
+    assert isinstance(powermeans.mathematics.power_mean, types.ModuleType)
     with pytest.raises(AttributeError, match="no attribute 'power_men'"):
         powermeans.power_men  # noqa: B018
 
@@ -196,7 +196,8 @@ def test_a_limit_holds_although_the_package_is_imported_and_not_yet_used() -> No
     code = (
         "import powermeans, threadpoolctl\n"
         "with threadpoolctl.threadpool_limits(1):\n"
-        "    print(powermeans.rows.native.thread_limit())"
+        "    from powermeans.points.compiled import thread_limit\n"
+        "    print(thread_limit())"
     )
     # A limit to the number that would be taken anyway is no limit: hence another number here.
     environment = {**os.environ, "POWERMEANS_NUM_THREADS": "3"}

@@ -19,9 +19,9 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import powermeans
 from powermeans import AuthorsSchedule, Fixed, KMeans, PathRecorder, PowerKMeans, SphericalMixture
-from powermeans.command_line import main
+from powermeans.app.command import main
+from powermeans.app.report.python_code import python_code
 from powermeans.divergences import Binomial
-from powermeans.reporting.python_code import python_code
 
 POINTS = np.random.default_rng(0).integers(0, 9, size=(60, 2)).astype(float)
 

@@ -20,10 +20,10 @@ from sklearn.preprocessing import StandardScaler
 
 import powermeans
 from powermeans import KMeans, PathRecorder, PowerKMeans, SweepState
+from powermeans.app.report.charts import edges_of, shares_of
+from powermeans.app.report.summaries import name_clusters, summarize
+from powermeans.app.report.text import entry, escaped, rounded, visible
 from powermeans.errors import ArgumentError
-from powermeans.reporting.charts import edges_of, shares_of
-from powermeans.reporting.summaries import name_clusters, summarize
-from powermeans.reporting.text import entry, escaped, rounded, visible
 
 # Three groups of ten: old and rich, young and rich, young and poor.
 AGES = np.repeat([60.0, 20.0, 20.0], 10)

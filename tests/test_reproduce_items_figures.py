@@ -8,9 +8,9 @@ import pytest
 from matplotlib.figure import Figure
 
 from powermeans import Fixed, PowerKMeans
+from powermeans.mathematics.power_mean import objective
+from powermeans.mathematics.rules import Hard
 from powermeans.metrics import adjusted_rand_index
-from powermeans.power_mean import objective
-from powermeans.rules import Hard
 from reproduce import catalog
 from reproduce.checks import (
     Check,

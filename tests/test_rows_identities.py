@@ -13,11 +13,11 @@ from kinds_of_rows import KINDS, SINGLE_KINDS
 from scipy.optimize import linprog
 from scipy.stats import ortho_group
 
-from powermeans.critical import critical_power
-from powermeans.parts.parted_rows import PartedRows
-from powermeans.power_mean import power_mean
-from powermeans.rows.reference import ReferenceRows
-from powermeans.rules import Hard, Power, rule_at
+from powermeans.mathematics.critical_power import critical_power
+from powermeans.mathematics.power_mean import power_mean
+from powermeans.mathematics.rules import Hard, Power, rule_at
+from powermeans.points.reference import ReferenceRows
+from powermeans.scale.parted_rows import PartedRows
 
 ALL_KINDS = {**KINDS, **SINGLE_KINDS}
 pytestmark = pytest.mark.parametrize("make_rows", ALL_KINDS.values(), ids=ALL_KINDS.keys())

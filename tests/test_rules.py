@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kinds_of_rows import KINDS
 
-from powermeans.rules import (
+from powermeans.mathematics.rules import (
     Gaussian,
     Hard,
     Harmonic,

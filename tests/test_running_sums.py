@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kinds_of_rows import KINDS
 
+from powermeans.engine.updates import Sweep
 from powermeans.estimators.streams.running_sums import FADING, RunningSums, leaders_of
-from powermeans.loop.updates import Sweep
-from powermeans.power_mean import power_mean
-from powermeans.rules import Hard, Power
-from powermeans.sums import Sums
+from powermeans.mathematics.power_mean import power_mean
+from powermeans.mathematics.rules import Hard, Power
+from powermeans.mathematics.sums import Sums
 
 
 def nothing(n_centers=2, n_features=1):

@@ -7,7 +7,7 @@ from itertools import islice
 
 import pytest
 
-from powermeans.schedules import AuthorsSchedule, Fixed, Geometric, Whole
+from powermeans.mathematics.schedules import AuthorsSchedule, Fixed, Geometric, Whole
 
 
 def first(n, schedule):

@@ -17,9 +17,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from powermeans import KMeans, PowerKMeans, SweepState, divergences
-from powermeans.estimators import base
-from powermeans.loop.history import History
-from powermeans.loop.search import (
+from powermeans.engine.history import History
+from powermeans.engine.search import (
     Effort,
     Search,
     Solution,
@@ -27,12 +26,13 @@ from powermeans.loop.search import (
     match_centers,
     nearest_neighbour_distances,
 )
+from powermeans.estimators import base
+from powermeans.mathematics.sums import Spread
 from powermeans.metrics import centroid_index
-from powermeans.rows import open_rows
-from powermeans.rows.bregman import BregmanRows
-from powermeans.rows.native import NativeRows
-from powermeans.rows.reference import ReferenceRows
-from powermeans.sums import Spread
+from powermeans.points.bregman import BregmanRows
+from powermeans.points.compiled import NativeRows
+from powermeans.points.kinds import open_rows
+from powermeans.points.reference import ReferenceRows
 
 EFFORTS = ["fast", "balanced", "thorough"]
 

@@ -10,12 +10,12 @@ import pytest
 from scipy import sparse
 
 from powermeans import KMeans, PowerKMeans
+from powermeans.engine import search
+from powermeans.engine.search import EFFORTS, n_sampled
+from powermeans.engine.seeds.choose import drawn_sample
 from powermeans.estimators import power_kmeans
-from powermeans.loop import search
-from powermeans.loop.search import EFFORTS, n_sampled
-from powermeans.rows import open_rows
-from powermeans.rows.native import NativeRows
-from powermeans.seeds.choose import drawn_sample
+from powermeans.points.compiled import NativeRows
+from powermeans.points.kinds import open_rows
 
 BALANCED = EFFORTS["balanced"][0]
 

@@ -8,12 +8,12 @@ import math
 import numpy as np
 import pytest
 
-from powermeans.loop.history import History
-from powermeans.loop.search import EFFORTS, Search, Solution
-from powermeans.loop.search_over_k import SearchOverK, Steps
-from powermeans.rows import open_rows
-from powermeans.rows.protocol import Rows
-from powermeans.seeds.choose import choose_seeds
+from powermeans.engine.history import History
+from powermeans.engine.search import EFFORTS, Search, Solution
+from powermeans.engine.search_over_k import SearchOverK, Steps
+from powermeans.engine.seeds.choose import choose_seeds
+from powermeans.points.kinds import open_rows
+from powermeans.points.protocol import Rows
 
 
 def blobs(n_blobs: int = 10, n_features: int = 2) -> np.ndarray:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from powermeans.seeds.choose import n_greedy_candidates
-from powermeans.weighted_draws import draw_indices
+from powermeans.engine.seeds.choose import n_greedy_candidates
+from powermeans.mathematics.weighted_draws import draw_indices
 
 BEFORE_ONE = np.nextafter(1.0, 0.0)
 

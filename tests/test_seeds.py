@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from powermeans import PowerKMeans
+from powermeans.engine.seeds import choose as choose_module
+from powermeans.engine.seeds import draws as draws_module
+from powermeans.engine.seeds.choose import choose_seeds, uniform_seeds
+from powermeans.engine.seeds.orders import order_by_place, order_from
 from powermeans.estimators import base as base_module
-from powermeans.rows import open_rows
-from powermeans.rows.by_definition import greedy_seeds
-from powermeans.rows.native import NativeRows
-from powermeans.rows.reference import ReferenceRows
-from powermeans.seeds import choose as choose_module
-from powermeans.seeds import draws as draws_module
-from powermeans.seeds.choose import choose_seeds, uniform_seeds
-from powermeans.seeds.orders import order_by_place, order_from
+from powermeans.points.by_definition import greedy_seeds
+from powermeans.points.compiled import NativeRows
+from powermeans.points.kinds import open_rows
+from powermeans.points.reference import ReferenceRows
 
 N_DRAWS = 4000
 ROWS = pytest.mark.parametrize("rows_of", [ReferenceRows, open_rows])

@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 from powermeans import KMeans, SelfOrganizingMap
-from powermeans.estimators.self_organizing_map import Grid
+from powermeans.relatives.self_organizing_map import Grid
 from reproduce.matlab_map import MatlabMap
 
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 import powermeans._native as native
 from powermeans import KMeans, PowerKMeans
-from powermeans.rows.native import NativeRows
-from powermeans.rows.reference import ReferenceRows
-from powermeans.rules import Hard, Power
+from powermeans.mathematics.rules import Hard, Power
+from powermeans.points.compiled import NativeRows
+from powermeans.points.reference import ReferenceRows
 
 KINDS = ["clusters", "ties", "duplicates", "heavy tails"]
 

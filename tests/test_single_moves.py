@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from kinds_of_rows import KINDS
 from scipy import sparse
 
-from powermeans.rows.native import NativeRows
-from powermeans.rows.reference import ReferenceRows
+from powermeans.points.compiled import NativeRows
+from powermeans.points.reference import ReferenceRows
 
 OPENED = {
     "dense": NativeRows,

@@ -15,7 +15,7 @@ import powermeans
 from powermeans import PowerKMeans
 from powermeans.divergences import Mahalanobis
 from powermeans.errors import ArgumentError
-from powermeans.size_limits import SizeLimits
+from powermeans.mathematics.size_limits import SizeLimits
 from powermeans.types import FloatArray
 
 

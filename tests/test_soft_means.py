@@ -8,8 +8,8 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from powermeans import FuzzyCMeans, KHarmonicMeans, PowerKMeans
-from powermeans.power_mean import power_mean
-from powermeans.rules import Gaussian, Hard, Harmonic
+from powermeans.mathematics.power_mean import power_mean
+from powermeans.mathematics.rules import Gaussian, Hard, Harmonic
 
 
 def blobs(seed: int = 0, n: int = 300, n_features: int = 2) -> np.ndarray:

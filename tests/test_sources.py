@@ -28,14 +28,14 @@ from powermeans import (
     open_data,
     save,
 )
-from powermeans.parts.executors import PartOpener, ReadingExecutor
-from powermeans.parts.parted_rows import PartedRows
-from powermeans.rules import Hard
-from powermeans.sources import PartedData, SourceError, is_parted
-from powermeans.sources.kinds import Kind, kind_of
-from powermeans.sources.partition import Admission
-from powermeans.tables import TableError
-from powermeans.tables.formats import Buffers
+from powermeans.mathematics.rules import Hard
+from powermeans.scale import PartedData, SourceError, is_parted
+from powermeans.scale.executors import PartOpener, ReadingExecutor
+from powermeans.scale.kinds import Kind, kind_of
+from powermeans.scale.parted_rows import PartedRows
+from powermeans.scale.partition import Admission
+from powermeans.scale.tables import TableError
+from powermeans.scale.tables.formats import Buffers
 
 N_ROWS, N_CLUSTERS = 2500, 5
 NAMES = ["height", "width", "depth"]

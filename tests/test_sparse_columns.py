@@ -26,10 +26,10 @@ from powermeans import (
     choose_k,
 )
 from powermeans.divergences import Binomial, Poisson
-from powermeans.loop.spread import rounding_inertia
-from powermeans.rows import open_rows
-from powermeans.rows.native import NativeRows
-from powermeans.rows.trimmed import TrimmedRows
+from powermeans.engine.spread import rounding_inertia
+from powermeans.points.compiled import NativeRows
+from powermeans.points.kinds import open_rows
+from powermeans.points.trimmed import TrimmedRows
 
 N_POINTS, N_COLUMNS, N_USED = 60, 4200, 45
 WEIGHTS = np.random.default_rng(1).integers(0, 4, N_POINTS).astype(float)
@@ -337,7 +337,7 @@ def test_choose_k_gives_centers_with_all_columns(widths: set[int]) -> None:
         exact = exact_distances(X, centers).min(axis=1).sum()
         assert inertia == pytest.approx(float(exact), rel=1e-12)
     sizes = np.bincount(choice.model(k=3).predict(X)).astype(float)
-    by_hand = powermeans.criteria.bic(choice.table["inertia"][1], sizes, N_COLUMNS)
+    by_hand = powermeans.mathematics.criteria.bic(choice.table["inertia"][1], sizes, N_COLUMNS)
     assert choice.table["bic"][1] == pytest.approx(by_hand, rel=1e-9)
 
 

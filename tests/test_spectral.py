@@ -14,7 +14,7 @@ from sklearn.manifold import spectral_embedding
 from sklearn.metrics.pairwise import rbf_kernel
 
 from powermeans import SpectralClustering
-from powermeans.estimators import spectral as module
+from powermeans.relatives import spectral as module
 
 MOONS = make_moons(300, noise=0.05, random_state=0)
 RINGS = make_circles(400, factor=0.4, noise=0.04, random_state=0)

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from powermeans.loop.history import SweepRecord
-from powermeans.loop.stopping import CentersSettled, ObjectiveSettled, WeightsHard
-from powermeans.rows.reference import ReferenceRows
-from powermeans.rules import Power
-from powermeans.schedules import AuthorsSchedule, Fixed, Geometric, resting_power
+from powermeans.engine.history import SweepRecord
+from powermeans.engine.stopping import CentersSettled, ObjectiveSettled, WeightsHard
+from powermeans.mathematics.rules import Power
+from powermeans.mathematics.schedules import AuthorsSchedule, Fixed, Geometric, resting_power
+from powermeans.points.reference import ReferenceRows
 
 
 def record(power=-3.0, objective=1.0, inertia=1.0, center_shift=1.0) -> SweepRecord:

@@ -99,9 +99,7 @@ def test_the_epochs_of_a_fit_are_those_that_were(is_interrupted, monkeypatch):
     points, seeds = blobs(), blobs()[:3]
     model = OnlineKMeans(3, init=seeds, n_epochs=2, random_state=0)
     if is_interrupted:
-        monkeypatch.setattr(
-            "powermeans.estimators.streams.online_kmeans.RelocateEmpty.after", _interrupt
-        )
+        monkeypatch.setattr("powermeans.relatives.online_kmeans.RelocateEmpty.after", _interrupt)
         with pytest.raises(KeyboardInterrupt):
             model.fit(points)
     else:

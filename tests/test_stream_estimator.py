@@ -245,6 +245,6 @@ class TestStreams:
 
 
 def _admitted(points):
-    from powermeans.inputs.points import Admitted
+    from powermeans.points.checks.points import Admitted
 
     return Admitted(points, None, math.nan)

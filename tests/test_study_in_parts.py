@@ -11,8 +11,8 @@ from powermeans import choose_k, open_data
 from powermeans.choosing_k.centers_by_k import EFFORTS_FOR_EACH_K
 from powermeans.choosing_k.counted import CountedPoints
 from powermeans.choosing_k.evaluate import CRITERIA, Study
-from powermeans.estimators.opening import OpeningSpec
-from powermeans.loop.search import Solution
+from powermeans.engine.search import Solution
+from powermeans.points.opening import OpeningSpec
 from powermeans.types import FloatArray
 
 SIZES = [1, 2, 3, 4, 5, 6]

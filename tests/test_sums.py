@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from powermeans.sums import Sums
+from powermeans.mathematics.sums import Sums
 
 shares = st.one_of(st.just(0.0), st.floats(0, 1e-280), st.floats(0, 1))
 

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from pyarrow import feather, ipc, parquet
 from scipy import sparse
 
-from powermeans.tables import TableError, nearest, read_table
+from powermeans.scale.tables import TableError, nearest, read_table
 
 Writer = Callable[[str, str | bytes], str]
 
@@ -537,7 +537,7 @@ def test_numbers_come_back_to_the_last_bit(values, write) -> None:
 
 MEASURE = """
 import sys
-from powermeans.tables import read_table
+from powermeans import read_table
 
 def peak():
     with open("/proc/self/status") as status:

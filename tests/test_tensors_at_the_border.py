@@ -21,14 +21,14 @@ from powermeans import (
     metrics,
     plots,
 )
-from powermeans.power_mean import memberships
+from powermeans.mathematics.power_mean import memberships
 
 torch = pytest.importorskip(
     "torch", reason='PyTorch is not installed: pip install "powermeans[gpu]", or make test-gpu'
 )
-from powermeans.rows import on_device  # noqa: E402
-from powermeans.rows.torch import admit_tensor  # noqa: E402
-from powermeans.rows.torch.formulas import shares  # noqa: E402
+from powermeans.points import on_device  # noqa: E402
+from powermeans.tensors import admit_tensor  # noqa: E402
+from powermeans.tensors.formulas import shares  # noqa: E402
 
 POINTS = np.random.default_rng(0).normal(size=(300, 4)).astype(np.float32)
 POINTS += 6 * np.random.default_rng(1).integers(0, 3, size=(300, 1)).astype(np.float32)

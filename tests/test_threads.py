@@ -11,7 +11,7 @@ import pytest
 import threadpoolctl
 
 from powermeans import PowerKMeans
-from powermeans.rows.native import NativeRows, thread_limit
+from powermeans.points.compiled import NativeRows, thread_limit
 from powermeans.system.threads import blas_on_one_thread, effective_n_threads, usable_processors
 
 

@@ -15,19 +15,19 @@ from divergence_cases import CASES
 import powermeans
 from powermeans import DPMeans, KMeans, PowerKMeans, RobustPowerKMeans
 from powermeans.divergences import Mahalanobis, Poisson
-from powermeans.rows.bregman import BregmanRows
-from powermeans.rows.cosine import CosineRows
-from powermeans.rows.native import NativeRows
-from powermeans.rows.reference import ReferenceRows
-from powermeans.rules import Gaussian, Hard, Harmonic, Online, Power, Priced
+from powermeans.mathematics.rules import Gaussian, Hard, Harmonic, Online, Power, Priced
+from powermeans.points.bregman import BregmanRows
+from powermeans.points.compiled import NativeRows
+from powermeans.points.cosine import CosineRows
+from powermeans.points.reference import ReferenceRows
 
 torch = pytest.importorskip(
     "torch", reason='PyTorch is not installed: pip install "powermeans[gpu]", or make test-gpu'
 )
 torch.set_num_threads(1)  # what is multiplied here is too little to be divided
 
-from powermeans.rows.on_device import like  # noqa: E402
-from powermeans.rows.torch import (  # noqa: E402
+from powermeans.points.on_device import like  # noqa: E402
+from powermeans.tensors import (  # noqa: E402
     TorchBregmanRows,
     TorchCosineRows,
     TorchRows,

@@ -8,13 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from powermeans.rows import open_rows, transport
-from powermeans.rows.base import BaseRows
-from powermeans.rows.native import NativeRows
-from powermeans.rows.nearby import NearbyRows
-from powermeans.rows.transport import Assigned, assign_within
-from powermeans.rules import Hard, Priced
-from powermeans.size_limits import SizeLimits
+from powermeans.mathematics.rules import Hard, Priced
+from powermeans.mathematics.size_limits import SizeLimits
+from powermeans.points import transport
+from powermeans.points.base import BaseRows
+from powermeans.points.compiled import NativeRows
+from powermeans.points.kinds import open_rows
+from powermeans.points.nearby import NearbyRows
+from powermeans.points.transport import Assigned, assign_within
 from powermeans.types import FloatArray
 
 

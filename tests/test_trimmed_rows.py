@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy import sparse
 
-from powermeans.rows.native import NativeRows
-from powermeans.rows.protocol import Rows
-from powermeans.rows.reference import ReferenceRows
-from powermeans.rows.trimmed import TrimmedRows, trimmed_weights
-from powermeans.rules import Gaussian, Hard, Power
-from powermeans.seeds.choose import choose_seeds, uniform_seeds
+from powermeans.engine.seeds.choose import choose_seeds, uniform_seeds
+from powermeans.mathematics.rules import Gaussian, Hard, Power
+from powermeans.points.compiled import NativeRows
+from powermeans.points.protocol import Rows
+from powermeans.points.reference import ReferenceRows
+from powermeans.points.trimmed import TrimmedRows, trimmed_weights
 
 KINDS = {
     "reference": ReferenceRows,

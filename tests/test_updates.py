@@ -11,12 +11,12 @@ from kinds_of_rows import ReadAgain, cut
 from scipy import sparse
 
 from powermeans import KMeans, open_data
-from powermeans.loop.updates import RelocateEmpty, SeparateCoincident, Sweep, Update
-from powermeans.parts.executors import PartOpener, ReadingExecutor
-from powermeans.parts.parted_rows import PartedRows
-from powermeans.rows import open_rows
-from powermeans.rows.reference import ReferenceRows
-from powermeans.rules import Hard
+from powermeans.engine.updates import RelocateEmpty, SeparateCoincident, Sweep, Update
+from powermeans.mathematics.rules import Hard
+from powermeans.points.kinds import open_rows
+from powermeans.points.reference import ReferenceRows
+from powermeans.scale.executors import PartOpener, ReadingExecutor
+from powermeans.scale.parted_rows import PartedRows
 
 SPREAD = 2.0
 CENTERS = np.array([[0.0, 1.0], [5.0, 5.0], [0.0, 1.0], [3.0, 3.0], [0.0, 1.0 + 1e-9], [5.0, 5.1]])

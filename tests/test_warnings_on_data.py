@@ -11,8 +11,8 @@ from sklearn.datasets import make_blobs
 from sklearn.preprocessing import StandardScaler
 
 from powermeans import KMeans, PowerKMeans
-from powermeans.reporting.summaries import summarize
-from powermeans.reporting.warnings_on_data import DataWarning, count_copies, find_warnings
+from powermeans.app.report.summaries import summarize
+from powermeans.app.report.warnings_on_data import DataWarning, count_copies, find_warnings
 
 RNG = np.random.default_rng(0)
 GOOD = np.repeat([[0.0, 0.0], [9.0, 0.0], [0.0, 9.0]], 50, axis=0) + RNG.normal(size=(150, 2))

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from powermeans.parts.executors import MemoryExecutor, PartOpener
-from powermeans.parts.parted_rows import PartedRows
-from powermeans.seeds.samples import weighted_sample
+from powermeans.engine.seeds.samples import weighted_sample
+from powermeans.scale.executors import MemoryExecutor, PartOpener
+from powermeans.scale.parted_rows import PartedRows
 
 
 def in_parts(points, weights=None, n_rows=7):

@@ -3,8 +3,8 @@
 import numpy as np
 from drawing import panels
 
+from powermeans.mathematics.power_mean import memberships, power_mean
 from powermeans.plots.canvas import BLUE, GREEN, ORANGE, VERMILION
-from powermeans.power_mean import memberships, power_mean
 
 places = np.linspace(-0.5, 1.5, 401)
 sq_dist = np.column_stack([places**2, (places - 1) ** 2])

@@ -18,7 +18,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.ndimage import minimum_filter
 
-from powermeans.power_mean import power_mean
+from powermeans.mathematics.power_mean import power_mean
 
 rng = np.random.default_rng(1)
 groups = ((0.0, 60), (3.0, 50), (6.3, 60))

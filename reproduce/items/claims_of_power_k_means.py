@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powermeans import Fixed, Geometric, KHarmonicMeans, PowerKMeans, critical_power
+from powermeans.mathematics.power_mean import objective, power_mean_gradient
+from powermeans.mathematics.rules import Harmonic, Rule
 from powermeans.metrics import variation_of_information
-from powermeans.power_mean import objective, power_mean_gradient
-from powermeans.rules import Harmonic, Rule
 from reproduce.checks import Check, Figures, above, cells_of, findings_of, paired_gain, together
 from reproduce.hybrids import EvenHarmonic, HardHarmonic
 from reproduce.item import Aside, Cell, Findings, Row, Verdict

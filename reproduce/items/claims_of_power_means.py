@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from powermeans.power_mean import objective, power_mean, power_mean_gradient
-from powermeans.rules import Gaussian, Power
+from powermeans.mathematics.power_mean import objective, power_mean, power_mean_gradient
+from powermeans.mathematics.rules import Gaussian, Power
 from reproduce.checks import Check, Figures, above, cells_of, findings_of, paired_gain, together
 from reproduce.item import Cell, Findings, Row, mean_and_error
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powermeans import Fixed, Geometric
-from powermeans.power_mean import memberships, objective, power_mean_weights
+from powermeans.mathematics.power_mean import memberships, objective, power_mean_weights
 from reproduce.drawn_data import make_exponential_family
 from reproduce.item import Cell, Claim, Findings, Row, Table, Value, mean_and_error
 from reproduce.selecting import column, where

@@ -11,94 +11,95 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from powermeans import datasets as datasets
     from powermeans import plots as plots
-    from powermeans.bounds.gap import OptimalityGap as OptimalityGap
-    from powermeans.callbacks import PathRecorder as PathRecorder
-    from powermeans.callbacks import progress as progress
+    from powermeans.app.report.report import report as report
+    from powermeans.app.report.versions import show_versions as show_versions
     from powermeans.choosing_k.choose import choose_k as choose_k
     from powermeans.choosing_k.result import ChoiceOfK as ChoiceOfK
+    from powermeans.engine.callbacks import PathRecorder as PathRecorder
+    from powermeans.engine.callbacks import progress as progress
+    from powermeans.engine.history import SweepState as SweepState
+    from powermeans.engine.seeds.markov_chain import MarkovChainSeeds as MarkovChainSeeds
+    from powermeans.engine.seeds.parallel import ParallelSeeds as ParallelSeeds
+    from powermeans.engine.seeds.tree import TreeSeeds as TreeSeeds
     from powermeans.errors import IndefiniteKernelWarning as IndefiniteKernelWarning
     from powermeans.errors import MissingDataError as MissingDataError
     from powermeans.errors import ModelFileError as ModelFileError
     from powermeans.errors import ObjectiveRoseWarning as ObjectiveRoseWarning
     from powermeans.errors import UnlikeScalesWarning as UnlikeScalesWarning
     from powermeans.errors import WrongDataError as WrongDataError
-    from powermeans.estimators.dp_means import DPMeans as DPMeans
-    from powermeans.estimators.entropy_weighted import (
-        EntropyWeightedPowerKMeans as EntropyWeightedPowerKMeans,
-    )
     from powermeans.estimators.functions import critical_power as critical_power
     from powermeans.estimators.functions import k_means as k_means
     from powermeans.estimators.functions import kmeans_plusplus as kmeans_plusplus
-    from powermeans.estimators.gradient_kmeans import GradientKMeans as GradientKMeans
-    from powermeans.estimators.kernel_power_kmeans import KernelPowerKMeans as KernelPowerKMeans
     from powermeans.estimators.kmeans import KMeans as KMeans
-    from powermeans.estimators.mixture.moments import MomentEstimates as MomentEstimates
-    from powermeans.estimators.mixture.moments import moment_estimates as moment_estimates
-    from powermeans.estimators.mixture.spherical_mixture import SphericalMixture as SphericalMixture
-    from powermeans.estimators.optimality import optimality_gap as optimality_gap
     from powermeans.estimators.power_kmeans import PowerKMeans as PowerKMeans
     from powermeans.estimators.robust_power_kmeans import RobustPowerKMeans as RobustPowerKMeans
-    from powermeans.estimators.self_organizing_map import SelfOrganizingMap as SelfOrganizingMap
-    from powermeans.estimators.soft_means import FuzzyCMeans as FuzzyCMeans
-    from powermeans.estimators.soft_means import KHarmonicMeans as KHarmonicMeans
-    from powermeans.estimators.spectral import SpectralClustering as SpectralClustering
     from powermeans.estimators.streams.drift import Drift as Drift
     from powermeans.estimators.streams.mini_batch import (
         MiniBatchPowerKMeans as MiniBatchPowerKMeans,
     )
-    from powermeans.estimators.streams.mini_batch_kmeans import MiniBatchKMeans as MiniBatchKMeans
-    from powermeans.estimators.streams.online_kmeans import OnlineKMeans as OnlineKMeans
-    from powermeans.loop.history import SweepState as SweepState
-    from powermeans.reporting.report import report as report
-    from powermeans.reporting.versions import show_versions as show_versions
+    from powermeans.mathematics.schedules import AuthorsSchedule as AuthorsSchedule
+    from powermeans.mathematics.schedules import Fixed as Fixed
+    from powermeans.mathematics.schedules import Geometric as Geometric
+    from powermeans.optimality.gap import OptimalityGap as OptimalityGap
+    from powermeans.optimality.of_points import optimality_gap as optimality_gap
+    from powermeans.relatives.dp_means import DPMeans as DPMeans
+    from powermeans.relatives.entropy_weighted import (
+        EntropyWeightedPowerKMeans as EntropyWeightedPowerKMeans,
+    )
+    from powermeans.relatives.gradient_kmeans import GradientKMeans as GradientKMeans
+    from powermeans.relatives.kernel_power_kmeans import KernelPowerKMeans as KernelPowerKMeans
+    from powermeans.relatives.mini_batch_kmeans import MiniBatchKMeans as MiniBatchKMeans
+    from powermeans.relatives.mixture.moments import MomentEstimates as MomentEstimates
+    from powermeans.relatives.mixture.moments import moment_estimates as moment_estimates
+    from powermeans.relatives.mixture.spherical_mixture import SphericalMixture as SphericalMixture
+    from powermeans.relatives.online_kmeans import OnlineKMeans as OnlineKMeans
+    from powermeans.relatives.self_organizing_map import SelfOrganizingMap as SelfOrganizingMap
+    from powermeans.relatives.soft_means import FuzzyCMeans as FuzzyCMeans
+    from powermeans.relatives.soft_means import KHarmonicMeans as KHarmonicMeans
+    from powermeans.relatives.spectral import SpectralClustering as SpectralClustering
     from powermeans.saving import load as load
     from powermeans.saving import save as save
-    from powermeans.schedules import AuthorsSchedule as AuthorsSchedule
-    from powermeans.schedules import Fixed as Fixed
-    from powermeans.schedules import Geometric as Geometric
-    from powermeans.seeds.markov_chain import MarkovChainSeeds as MarkovChainSeeds
-    from powermeans.seeds.parallel import ParallelSeeds as ParallelSeeds
-    from powermeans.seeds.tree import TreeSeeds as TreeSeeds
-    from powermeans.sources import PartedData as PartedData
-    from powermeans.sources import Scaling as Scaling
-    from powermeans.sources import open_data as open_data
+    from powermeans.scale import PartedData as PartedData
+    from powermeans.scale import Scaling as Scaling
+    from powermeans.scale import open_data as open_data
+    from powermeans.scale.tables import read_table as read_table
 
     __version__: str
 
 _MODULE_OF = {
-    "AuthorsSchedule": "powermeans.schedules",
+    "AuthorsSchedule": "powermeans.mathematics.schedules",
     "ChoiceOfK": "powermeans.choosing_k.result",
-    "DPMeans": "powermeans.estimators.dp_means",
+    "DPMeans": "powermeans.relatives.dp_means",
     "Drift": "powermeans.estimators.streams.drift",
-    "EntropyWeightedPowerKMeans": "powermeans.estimators.entropy_weighted",
-    "Fixed": "powermeans.schedules",
-    "FuzzyCMeans": "powermeans.estimators.soft_means",
-    "Geometric": "powermeans.schedules",
-    "GradientKMeans": "powermeans.estimators.gradient_kmeans",
+    "EntropyWeightedPowerKMeans": "powermeans.relatives.entropy_weighted",
+    "Fixed": "powermeans.mathematics.schedules",
+    "FuzzyCMeans": "powermeans.relatives.soft_means",
+    "Geometric": "powermeans.mathematics.schedules",
+    "GradientKMeans": "powermeans.relatives.gradient_kmeans",
     "IndefiniteKernelWarning": "powermeans.errors",
-    "KHarmonicMeans": "powermeans.estimators.soft_means",
+    "KHarmonicMeans": "powermeans.relatives.soft_means",
     "KMeans": "powermeans.estimators.kmeans",
-    "KernelPowerKMeans": "powermeans.estimators.kernel_power_kmeans",
-    "MarkovChainSeeds": "powermeans.seeds.markov_chain",
-    "MiniBatchKMeans": "powermeans.estimators.streams.mini_batch_kmeans",
+    "KernelPowerKMeans": "powermeans.relatives.kernel_power_kmeans",
+    "MarkovChainSeeds": "powermeans.engine.seeds.markov_chain",
+    "MiniBatchKMeans": "powermeans.relatives.mini_batch_kmeans",
     "MiniBatchPowerKMeans": "powermeans.estimators.streams.mini_batch",
     "MissingDataError": "powermeans.errors",
     "ModelFileError": "powermeans.errors",
-    "MomentEstimates": "powermeans.estimators.mixture.moments",
+    "MomentEstimates": "powermeans.relatives.mixture.moments",
     "ObjectiveRoseWarning": "powermeans.errors",
-    "OnlineKMeans": "powermeans.estimators.streams.online_kmeans",
-    "OptimalityGap": "powermeans.bounds.gap",
-    "ParallelSeeds": "powermeans.seeds.parallel",
-    "PartedData": "powermeans.sources",
-    "PathRecorder": "powermeans.callbacks",
+    "OnlineKMeans": "powermeans.relatives.online_kmeans",
+    "OptimalityGap": "powermeans.optimality.gap",
+    "ParallelSeeds": "powermeans.engine.seeds.parallel",
+    "PartedData": "powermeans.scale",
+    "PathRecorder": "powermeans.engine.callbacks",
     "PowerKMeans": "powermeans.estimators.power_kmeans",
     "RobustPowerKMeans": "powermeans.estimators.robust_power_kmeans",
-    "Scaling": "powermeans.sources",
-    "SelfOrganizingMap": "powermeans.estimators.self_organizing_map",
-    "SpectralClustering": "powermeans.estimators.spectral",
-    "SphericalMixture": "powermeans.estimators.mixture.spherical_mixture",
-    "SweepState": "powermeans.loop.history",
-    "TreeSeeds": "powermeans.seeds.tree",
+    "Scaling": "powermeans.scale",
+    "SelfOrganizingMap": "powermeans.relatives.self_organizing_map",
+    "SpectralClustering": "powermeans.relatives.spectral",
+    "SphericalMixture": "powermeans.relatives.mixture.spherical_mixture",
+    "SweepState": "powermeans.engine.history",
+    "TreeSeeds": "powermeans.engine.seeds.tree",
     "UnlikeScalesWarning": "powermeans.errors",
     "WrongDataError": "powermeans.errors",
     "choose_k": "powermeans.choosing_k.choose",
@@ -106,13 +107,14 @@ _MODULE_OF = {
     "k_means": "powermeans.estimators.functions",
     "kmeans_plusplus": "powermeans.estimators.functions",
     "load": "powermeans.saving",
-    "moment_estimates": "powermeans.estimators.mixture.moments",
-    "open_data": "powermeans.sources",
-    "optimality_gap": "powermeans.estimators.optimality",
-    "progress": "powermeans.callbacks",
-    "report": "powermeans.reporting.report",
+    "moment_estimates": "powermeans.relatives.mixture.moments",
+    "open_data": "powermeans.scale",
+    "optimality_gap": "powermeans.optimality.of_points",
+    "progress": "powermeans.engine.callbacks",
+    "read_table": "powermeans.scale.tables",
+    "report": "powermeans.app.report.report",
     "save": "powermeans.saving",
-    "show_versions": "powermeans.reporting.versions",
+    "show_versions": "powermeans.app.report.versions",
 }
 __all__ = sorted([*_MODULE_OF, "datasets", "plots"])
 

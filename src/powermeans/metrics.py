@@ -12,7 +12,7 @@ from scipy import sparse
 
 from powermeans.divergences import squared_euclidean
 from powermeans.divergences.chunks import as_rows
-from powermeans.inputs.weights import check_sample_weight
+from powermeans.points.checks.weights import check_sample_weight
 from powermeans.system.host_memory import on_host
 from powermeans.types import FloatArray, Points, SparsePoints
 
@@ -187,7 +187,7 @@ def quality_ratio(
     See Also
     --------
     centroid_index : How many centers are misplaced.
-    powermeans.power_mean.objective : At the power -inf, the squared error itself.
+    powermeans.mathematics.power_mean.objective : At the power -inf, the squared error itself.
 
     Examples
     --------

@@ -28,29 +28,31 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from powermeans import divergences, schedules
+from powermeans import divergences
+from powermeans.engine.history import Spent
 from powermeans.errors import ModelFileError, printable
-from powermeans.estimators.dp_means import DPMeans
-from powermeans.estimators.entropy_weighted import EntropyWeightedPowerKMeans
-from powermeans.estimators.gradient_kmeans import GradientKMeans
-from powermeans.estimators.kernel_power_kmeans import KernelPowerKMeans
 from powermeans.estimators.kmeans import KMeans
-from powermeans.estimators.mixture.spherical_mixture import SphericalMixture
 from powermeans.estimators.power_kmeans import PowerKMeans
 from powermeans.estimators.robust_power_kmeans import RobustPowerKMeans
-from powermeans.estimators.self_organizing_map import SelfOrganizingMap
-from powermeans.estimators.soft_means import FuzzyCMeans, KHarmonicMeans
-from powermeans.estimators.spectral import SpectralClustering
-from powermeans.estimators.streams import mini_batch, online_kmeans
+from powermeans.estimators.streams import mini_batch
 from powermeans.estimators.streams.base import Waiting, is_waiting
 from powermeans.estimators.streams.drift import Drift
 from powermeans.estimators.streams.mini_batch import MiniBatchPowerKMeans
-from powermeans.estimators.streams.mini_batch_kmeans import MiniBatchKMeans
-from powermeans.estimators.streams.online_kmeans import OnlineKMeans
-from powermeans.inputs.points import Admitted, check_domain
-from powermeans.loop.history import Spent
-from powermeans.sources import Scaling, is_dask
-from powermeans.sums import Sums
+from powermeans.mathematics import schedules
+from powermeans.mathematics.sums import Sums
+from powermeans.points.checks.points import Admitted, check_domain
+from powermeans.relatives import online_kmeans
+from powermeans.relatives.dp_means import DPMeans
+from powermeans.relatives.entropy_weighted import EntropyWeightedPowerKMeans
+from powermeans.relatives.gradient_kmeans import GradientKMeans
+from powermeans.relatives.kernel_power_kmeans import KernelPowerKMeans
+from powermeans.relatives.mini_batch_kmeans import MiniBatchKMeans
+from powermeans.relatives.mixture.spherical_mixture import SphericalMixture
+from powermeans.relatives.online_kmeans import OnlineKMeans
+from powermeans.relatives.self_organizing_map import SelfOrganizingMap
+from powermeans.relatives.soft_means import FuzzyCMeans, KHarmonicMeans
+from powermeans.relatives.spectral import SpectralClustering
+from powermeans.scale import Scaling, is_dask
 from powermeans.system.atomic_write import atomic_write
 from powermeans.system.host_memory import on_host
 

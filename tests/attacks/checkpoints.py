@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from powermeans import FuzzyCMeans, KMeans, PowerKMeans, open_data
-from powermeans.parts import checkpoint
-from powermeans.parts.checkpoint import CheckpointError
-from powermeans.parts.records import HEAD, record
+from powermeans.scale import checkpoint
+from powermeans.scale.checkpoint import CheckpointError
+from powermeans.scale.records import HEAD, record
 from tests.attacks.models import with_bytes_changed
 from tests.attacks.running import REFUSED, RIGHT, Attack, Failure, Try
 

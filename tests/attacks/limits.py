@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 
 from powermeans import load
-from powermeans.command_line import failures, main
+from powermeans.app.command import failures, main
 from tests.attacks.running import MEGABYTE, REFUSED, RIGHT, Attack, Failure, Try
 from tests.attacks.tables import fault_of, told
 

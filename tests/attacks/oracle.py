@@ -11,7 +11,7 @@ How far labels and inertia may be off follows from how distances are computed (`
   |x|^2 - 2 <x, c> + |c|^2 about an origin, in the dtype of the points: it is right to (d + 8)
   units of this dtype, times |x|^2 + |c|^2 about that origin. The same holds of Bregman divergences,
   which are affine in the point, with the largest distance to any center in place of the squares;
-  `rows/bregman.py` leaves products where they would cost more than 1e-9 of a distance.
+  `points/bregman.py` leaves products where they would cost more than 1e-9 of a distance.
   Their centers are moved off a border of the domain by 1e-30 of the size of the entries.
 - Directions, for cosines, are rounded to the dtype of the points: half the squared length of a
   difference that is off by e is off by e sqrt(2 D) + e^2 / 2.

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from powermeans import KMeans, MiniBatchKMeans, PowerKMeans, choose_k, kmeans_plusplus
-from powermeans.command_line import failures
+from powermeans.app.command import failures
 from tests.attacks.running import REFUSED, RIGHT, Attack, Failure, Try, bits_of
 from tests.attacks.tables import told
 

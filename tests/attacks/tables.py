@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from powermeans.command_line import failures, main
+from powermeans.app.command import failures, main
 from tests.attacks.models import (
     DAMAGE,
     hostile_array,

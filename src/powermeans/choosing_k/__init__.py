@@ -1,4 +1,4 @@
 """Choosing the number of clusters: centers for each k, criteria, and the result.
 
-It imports estimators and what is below them.
+It imports the engine and what is below it.
 """

@@ -1,6 +1,6 @@
 """Find centers for many values of k together, each k starting from the one before.
 
-The steps from one k to another are those of `powermeans.loop.search_over_k`. No solution is worse
+The steps from one k to another are those of `powermeans.engine.search_over_k`. No solution is worse
 than one with fewer centers, since it may start from these and any others, and no descent raises the
 inertia.
 """
@@ -16,18 +16,18 @@ from operator import attrgetter
 
 import numpy as np
 
-from powermeans.loop.anneal import Callback, Stage, anneal
-from powermeans.loop.history import History
-from powermeans.loop.search import EFFORTS, MOST_CENTERS_BRED, Effort, Search, Solution, different
-from powermeans.loop.search_over_k import Steps
-from powermeans.loop.spread import spread
-from powermeans.loop.stopping import CentersSettled
-from powermeans.loop.updates import RelocateEmpty
-from powermeans.rows.protocol import Rows
-from powermeans.schedules import Fixed
-from powermeans.seeds.choose import choose_seeds, n_greedy_candidates
-from powermeans.seeds.orders import order_by_place
-from powermeans.seeds.parallel import Candidates, ParallelSeeds
+from powermeans.engine.anneal import Callback, Stage, anneal
+from powermeans.engine.history import History
+from powermeans.engine.search import EFFORTS, MOST_CENTERS_BRED, Effort, Search, Solution, different
+from powermeans.engine.search_over_k import Steps
+from powermeans.engine.seeds.choose import choose_seeds, n_greedy_candidates
+from powermeans.engine.seeds.orders import order_by_place
+from powermeans.engine.seeds.parallel import Candidates, ParallelSeeds
+from powermeans.engine.spread import spread
+from powermeans.engine.stopping import CentersSettled
+from powermeans.engine.updates import RelocateEmpty
+from powermeans.mathematics.schedules import Fixed
+from powermeans.points.protocol import Rows
 from powermeans.types import FloatArray
 
 _MAX_ITER = 300

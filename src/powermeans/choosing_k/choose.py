@@ -19,7 +19,6 @@ from sklearn.utils._param_validation import (
     validate_parameter_constraints,
 )
 
-from powermeans.callbacks import Listener
 from powermeans.choosing_k.centers_by_k import EFFORTS_FOR_EACH_K, EffortForEachK, centers_by_k
 from powermeans.choosing_k.counted import CountedPoints
 from powermeans.choosing_k.evaluate import (
@@ -30,12 +29,13 @@ from powermeans.choosing_k.evaluate import (
     Study,
 )
 from powermeans.choosing_k.result import ChoiceOfK
+from powermeans.engine.anneal import Callback
+from powermeans.engine.callbacks import Listener
+from powermeans.engine.history import SweepState
+from powermeans.engine.search import Solution
 from powermeans.errors import ArgumentError
-from powermeans.estimators.opening import MatrixLike, OpeningSpec
-from powermeans.loop.anneal import Callback
-from powermeans.loop.history import SweepState
-from powermeans.loop.search import Solution
-from powermeans.rows.protocol import Rows
+from powermeans.points.opening import MatrixLike, OpeningSpec
+from powermeans.points.protocol import Rows
 
 
 def choose_k(
@@ -76,7 +76,8 @@ def choose_k(
         beyond the largest k that you expect, without holes. If it has k = 1, "separation" and "bic"
         may choose it.
     criteria : str or iterable of str, default="all"
-        The criteria to evaluate, or "all". `powermeans.criteria` has formulas and sources.
+        The criteria to evaluate, or "all"; `powermeans.mathematics.criteria` has formulas and
+        sources.
 
         - "separation": the largest k at which any two clusters are apart: further than the halves
           of one cluster, with a valley between them.

@@ -7,8 +7,13 @@ from typing import Any, Self
 
 import numpy as np
 
+from powermeans.engine.anneal import Callback
+from powermeans.engine.search import Solution
+from powermeans.engine.seeds.orders import order_by_place
+from powermeans.engine.seeds.samples import distinct_places
 from powermeans.errors import ArgumentError
-from powermeans.estimators.opening import (
+from powermeans.points.checks.points import Admitted, divide_by_power_of_two, exponent_to_square
+from powermeans.points.opening import (
     InParts,
     OpeningSpec,
     admit_array,
@@ -16,15 +21,10 @@ from powermeans.estimators.opening import (
     open_points,
     opened,
 )
-from powermeans.estimators.used_columns import UsedColumns
-from powermeans.inputs.points import Admitted, divide_by_power_of_two, exponent_to_square
-from powermeans.loop.anneal import Callback
-from powermeans.loop.search import Solution
-from powermeans.parts.parted_rows import PartedRows
-from powermeans.rows.protocol import PartRows, Rows
-from powermeans.seeds.orders import order_by_place
-from powermeans.seeds.samples import distinct_places
-from powermeans.sources.kinds import Kind, kind_of
+from powermeans.points.protocol import PartRows, Rows
+from powermeans.points.used_columns import UsedColumns
+from powermeans.scale.kinds import Kind, kind_of
+from powermeans.scale.parted_rows import PartedRows
 from powermeans.types import FloatArray
 
 _IN_PARTS = (Kind.PARTS, Kind.DASK)

@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from powermeans import criteria as formulas
 from powermeans.choosing_k.centers_by_k import EffortForEachK, centers_by_k
-from powermeans.loop.anneal import Callback
-from powermeans.loop.search import Solution
-from powermeans.loop.spread import rounding_inertia
-from powermeans.principal_axes import directions, scores_above_chance
-from powermeans.rows import open_rows
-from powermeans.rows.protocol import Rows
-from powermeans.seeds.orders import order_by_place
+from powermeans.engine.anneal import Callback
+from powermeans.engine.search import Solution
+from powermeans.engine.seeds.orders import order_by_place
+from powermeans.engine.spread import rounding_inertia
+from powermeans.mathematics import criteria as formulas
+from powermeans.mathematics.principal_axes import directions, scores_above_chance
+from powermeans.points.kinds import open_rows
+from powermeans.points.protocol import Rows
 from powermeans.system.threads import blas_on_one_thread
 from powermeans.types import FloatArray, IndexArray
 

@@ -1,6 +1,6 @@
 """Real data to try clustering on, read from a folder of the user.
 
-This room imports only `types`, `errors` and `system`.
+It imports only `types`, `errors` and `system`.
 """
 
 from __future__ import annotations

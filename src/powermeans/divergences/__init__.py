@@ -1,7 +1,7 @@
 """Distances: squared Euclidean, Bregman, cosine and Manhattan, one file for each.
 
 A new Bregman divergence is one file here, and below an import, an entry of `KINDS` for model files,
-and a name. One that is not Bregman needs rows of its own too, as in `rows/cosine.py`. This room
+and a name. One that is not Bregman needs rows of its own too, as in `points/cosine.py`. It
 imports only `types` and `errors`.
 """
 

@@ -31,8 +31,8 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from powermeans.bounds.gap import OptimalityGap
-from powermeans.callbacks import (
+from powermeans.engine.anneal import Callback, Stage, StageEnd, anneal, says_stop
+from powermeans.engine.callbacks import (
     CallbackSupportMixin,
     FitTasks,
     Lines,
@@ -40,8 +40,20 @@ from powermeans.callbacks import (
     progress,
     with_callbacks,
 )
+from powermeans.engine.history import History, SweepState
+from powermeans.engine.seeds.choose import choose_seeds, n_greedy_candidates, uniform_seeds
+from powermeans.engine.seeds.markov_chain import MarkovChainSeeds
+from powermeans.engine.seeds.parallel import Candidates, ParallelSeeds
+from powermeans.engine.seeds.samples import distinct_places
+from powermeans.engine.seeds.tree import TreeSeeds
 from powermeans.errors import warn_caller
-from powermeans.estimators.opening import (
+from powermeans.optimality.gap import OptimalityGap
+from powermeans.points.checks.centers import check_centers, check_init
+from powermeans.points.checks.narrow import as_floats, dtype_of_centers
+from powermeans.points.checks.points import check_domain, divide_by_power_of_two, exponent_to_square
+from powermeans.points.kinds import open_rows
+from powermeans.points.on_device import like, threads_at
+from powermeans.points.opening import (
     Columns,
     Data,
     InParts,
@@ -53,20 +65,8 @@ from powermeans.estimators.opening import (
     open_points,
     opened,
 )
-from powermeans.inputs.centers import check_centers, check_init
-from powermeans.inputs.narrow import as_floats, dtype_of_centers
-from powermeans.inputs.points import check_domain, divide_by_power_of_two, exponent_to_square
-from powermeans.loop.anneal import Callback, Stage, StageEnd, anneal, says_stop
-from powermeans.loop.history import History, SweepState
-from powermeans.rows import open_rows
-from powermeans.rows.on_device import like, threads_at
-from powermeans.seeds.choose import choose_seeds, n_greedy_candidates, uniform_seeds
-from powermeans.seeds.markov_chain import MarkovChainSeeds
-from powermeans.seeds.parallel import Candidates, ParallelSeeds
-from powermeans.seeds.samples import distinct_places
-from powermeans.seeds.tree import TreeSeeds
-from powermeans.sources import Scaling, is_dask
-from powermeans.sources.kinds import Kind, kind_of
+from powermeans.scale import Scaling, is_dask
+from powermeans.scale.kinds import Kind, kind_of
 from powermeans.system.host_memory import is_tensor, on_host
 from powermeans.system.label_files import write_labels
 from powermeans.types import FloatArray, Labels, Points
@@ -598,7 +598,7 @@ class CenterEstimator(
         return on_host(there) if wants_table else there
 
     def _lazy_distances(self, X: Any) -> Any:
-        from powermeans.parts.dask import mapped
+        from powermeans.scale.dask_executor import mapped
 
         source, spec = self._opened_new(X)
         is_narrow = spec.is_plain and source.array.dtype in (np.float16, np.float32)
@@ -672,7 +672,7 @@ class CenterEstimator(
         OptimalityGap
             Printing it gives a sentence.
         """
-        from powermeans.estimators.optimality import optimality_gap
+        from powermeans.optimality.of_points import optimality_gap
 
         return optimality_gap(X, self, sample_weight=sample_weight, **options)
 

@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, validate_parameter_constraints
 
-from powermeans.critical import critical_power as critical_power_of
+from powermeans.engine.seeds.choose import choose_seeds, n_greedy_candidates
 from powermeans.estimators.kmeans import KMeans
-from powermeans.estimators.opening import MatrixLike, OpeningSpec, admit_array
-from powermeans.rows import open_rows
-from powermeans.seeds.choose import choose_seeds, n_greedy_candidates
+from powermeans.mathematics.critical_power import critical_power as critical_power_of
+from powermeans.points.kinds import open_rows
+from powermeans.points.opening import MatrixLike, OpeningSpec, admit_array
 from powermeans.types import IndexArray, Labels, Points
 
 

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from powermeans.engine.anneal import Stage
+from powermeans.engine.stopping import CentersSettled
+from powermeans.engine.updates import RelocateEmpty
 from powermeans.errors import warn_caller
 from powermeans.estimators.base import CenterEstimator, Run
-from powermeans.estimators.opening import Data, OpeningSpec
-from powermeans.loop.anneal import Stage
-from powermeans.loop.stopping import CentersSettled
-from powermeans.loop.updates import RelocateEmpty
-from powermeans.schedules import Fixed
+from powermeans.mathematics.schedules import Fixed
+from powermeans.points.opening import Data, OpeningSpec
 
 _N_RUNS_FROM_RANDOM_STARTS = 10
 

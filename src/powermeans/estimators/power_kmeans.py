@@ -18,9 +18,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from powermeans import divergences
 from powermeans.divergences.mahalanobis import FewAxes, Mahalanobis
+from powermeans.engine.anneal import Callback, Stage, StageEnd
+from powermeans.engine.history import Spent
+from powermeans.engine.search import EFFORTS, Effort, Search, n_sampled
+from powermeans.engine.seeds.choose import drawn_sample
+from powermeans.engine.seeds.tree import TreeSeeds
+from powermeans.engine.spread import spread_of_features
+from powermeans.engine.stopping import CentersSettled, ObjectiveSettled, WeightsHard
+from powermeans.engine.updates import RelocateEmpty, SeparateCoincident, Update
 from powermeans.errors import Argument, ArgumentError, UnlikeScalesWarning, warn_caller
 from powermeans.estimators.base import CenterEstimator, Run, Start
-from powermeans.estimators.opening import Data, InMemory, MatrixLike, OpeningSpec, in_memory
 from powermeans.estimators.shared_covariance import (
     LearnWhileAnnealing,
     Scattered,
@@ -33,24 +40,17 @@ from powermeans.estimators.size_limited import (
     sample_for_sizes,
     within_limits,
 )
-from powermeans.inputs.schedule import check_schedule
-from powermeans.inputs.sizes import check_sizes
-from powermeans.loop.anneal import Callback, Stage, StageEnd
-from powermeans.loop.history import Spent
-from powermeans.loop.search import EFFORTS, Effort, Search, n_sampled
-from powermeans.loop.spread import spread_of_features
-from powermeans.loop.stopping import CentersSettled, ObjectiveSettled, WeightsHard
-from powermeans.loop.updates import RelocateEmpty, SeparateCoincident, Update
-from powermeans.power_mean import memberships
-from powermeans.rows.bregman import BregmanRows
-from powermeans.rows.native import NativeRows
-from powermeans.rows.nearby import NearbyRows
-from powermeans.rows.protocol import Rows
-from powermeans.rules import Power, Rule
-from powermeans.schedules import AuthorsSchedule, Fixed, Geometric, Whole, resting_power
-from powermeans.seeds.choose import drawn_sample
-from powermeans.seeds.tree import TreeSeeds
-from powermeans.size_limits import SizeLimits, weight_of_each
+from powermeans.mathematics.power_mean import memberships
+from powermeans.mathematics.rules import Power, Rule
+from powermeans.mathematics.schedules import AuthorsSchedule, Fixed, Geometric, Whole, resting_power
+from powermeans.mathematics.size_limits import SizeLimits, weight_of_each
+from powermeans.points.bregman import BregmanRows
+from powermeans.points.checks.schedule import check_schedule
+from powermeans.points.checks.sizes import check_sizes
+from powermeans.points.compiled import NativeRows
+from powermeans.points.nearby import NearbyRows
+from powermeans.points.opening import Data, InMemory, MatrixLike, OpeningSpec, in_memory
+from powermeans.points.protocol import Rows
 from powermeans.types import FloatArray, Labels, Points, SparsePoints
 
 # A single descent anneals slowly. A search repairs what a descent misses, so a few powers suffice.
@@ -96,7 +96,7 @@ class PowerKMeans(CenterEstimator):
     schedule : iterable of float or Rule, optional
         Powers of the sweeps, instead of `power` and `growth`: a list, or one of
         `powermeans.Geometric`, `powermeans.Fixed` and `powermeans.AuthorsSchedule`. A rule of
-        `powermeans.rules` may stand for a power.
+        `powermeans.mathematics.rules` may stand for a power.
     polish : bool, default=True
         Whether to finish with Lloyd sweeps once the weights are practically hard. Polishing also
         separates coincident centers while annealing, and moves empty clusters to where the error is

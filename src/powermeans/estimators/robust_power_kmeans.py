@@ -14,8 +14,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from powermeans import divergences
+from powermeans.engine.anneal import Callback, StageEnd
 from powermeans.estimators.base import Run, Start
-from powermeans.estimators.opening import (
+from powermeans.estimators.power_kmeans import PowerKMeans, searched, with_second_starts
+from powermeans.points.compiled import NativeRows
+from powermeans.points.opening import (
     Data,
     InMemory,
     MatrixLike,
@@ -23,11 +26,8 @@ from powermeans.estimators.opening import (
     in_memory,
     open_array,
 )
-from powermeans.estimators.power_kmeans import PowerKMeans, searched, with_second_starts
-from powermeans.loop.anneal import Callback, StageEnd
-from powermeans.rows.native import NativeRows
-from powermeans.rows.protocol import Rows
-from powermeans.rows.trimmed import TrimmedRows
+from powermeans.points.protocol import Rows
+from powermeans.points.trimmed import TrimmedRows
 from powermeans.types import FloatArray
 
 # Sums of weights that differ by no more than this share count as equal.

@@ -14,14 +14,14 @@ from scipy.spatial.distance import cdist
 
 from powermeans.divergences.chunks import dense_chunks
 from powermeans.divergences.mahalanobis import FewAxes, Mahalanobis
+from powermeans.engine.anneal import StageEnd
+from powermeans.engine.updates import RelocateEmpty, Sweep, Update
 from powermeans.errors import Argument, ArgumentError
 from powermeans.estimators.base import Start
-from powermeans.estimators.opening import InMemory
-from powermeans.loop.anneal import StageEnd
-from powermeans.loop.updates import RelocateEmpty, Sweep, Update
-from powermeans.rows.bregman import BregmanRows, as_float64
-from powermeans.rules import rule_at
-from powermeans.sums import Sums
+from powermeans.mathematics.rules import rule_at
+from powermeans.mathematics.sums import Sums
+from powermeans.points.bregman import BregmanRows, as_float64
+from powermeans.points.opening import InMemory
 from powermeans.system.free_memory import free_memory
 from powermeans.system.threads import blas_on_one_thread
 from powermeans.types import FloatArray

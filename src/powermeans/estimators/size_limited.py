@@ -10,22 +10,22 @@ from typing import Any, cast
 import numpy as np
 from scipy import sparse
 
+from powermeans.engine.anneal import Stage, StageEnd
+from powermeans.engine.history import SweepRecord
+from powermeans.engine.prices import LearnPrices
+from powermeans.engine.seeds.division import divided
+from powermeans.engine.updates import Learner, Sweep
 from powermeans.errors import warn_caller
 from powermeans.estimators.base import Run, Start
-from powermeans.estimators.opening import InMemory, in_memory
-from powermeans.loop.anneal import Stage, StageEnd
-from powermeans.loop.history import SweepRecord
-from powermeans.loop.prices import LearnPrices
-from powermeans.loop.updates import Learner, Sweep
-from powermeans.rows.borders import MOST_STEPS, with_better_prices
-from powermeans.rows.native import NativeRows
-from powermeans.rows.nearby import NearbyRows
-from powermeans.rows.protocol import Rows
-from powermeans.rows.transport import LabelledRows, assign_roughly, assign_within
-from powermeans.rules import Hard, Priced, Rule
-from powermeans.seeds.division import divided
-from powermeans.size_limits import SizeLimits
-from powermeans.sums import Sums
+from powermeans.mathematics.rules import Hard, Priced, Rule
+from powermeans.mathematics.size_limits import SizeLimits
+from powermeans.mathematics.sums import Sums
+from powermeans.points.borders import MOST_STEPS, with_better_prices
+from powermeans.points.compiled import NativeRows
+from powermeans.points.nearby import NearbyRows
+from powermeans.points.opening import InMemory, in_memory
+from powermeans.points.protocol import Rows
+from powermeans.points.transport import LabelledRows, assign_roughly, assign_within
 from powermeans.types import FloatArray, Labels
 
 # While prices are learned, sizes may in the end miss the limits by this share of all weight, and

@@ -7,8 +7,8 @@ from typing import Self
 
 import numpy as np
 
+from powermeans.mathematics.principal_axes import principal_axes
 from powermeans.plots.fitted import dense
-from powermeans.principal_axes import principal_axes
 from powermeans.types import FloatArray, SparsePoints
 
 

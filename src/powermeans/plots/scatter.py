@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from powermeans.mathematics.power_mean import memberships
 from powermeans.plots import fitted
 from powermeans.plots.canvas import (
     INK,
@@ -20,7 +21,6 @@ from powermeans.plots.canvas import (
 )
 from powermeans.plots.fitted import PointsLike
 from powermeans.plots.plane import Plane
-from powermeans.power_mean import memberships
 from powermeans.system.host_memory import on_host
 from powermeans.types import FloatArray, IndexArray, Labels
 

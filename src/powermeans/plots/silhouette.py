@@ -44,7 +44,7 @@ def silhouettes(
     See Also
     --------
     uncertainty : Draws which points lie between clusters.
-    powermeans.criteria.silhouette : Computes the mean over the points.
+    powermeans.mathematics.criteria.silhouette : Computes the mean over the points.
 
     Examples
     --------

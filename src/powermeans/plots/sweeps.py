@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from powermeans.callbacks import PathRecorder
+from powermeans.engine.callbacks import PathRecorder
 from powermeans.plots import fitted
 from powermeans.plots.canvas import (
     BLUE,

@@ -1,4 +1,4 @@
 """Threads, host memory, fingerprints, timers, and files written atomically.
 
-This room imports only `types` and `errors`.
+It imports only `types` and `errors`.
 """

@@ -16,7 +16,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
 from powermeans.estimators.base import CenterEstimator, Run, noted
-from powermeans.estimators.opening import (
+from powermeans.estimators.streams.drift import Drift, RunningDrift
+from powermeans.points.checks.points import Admitted, admit
+from powermeans.points.kinds import open_batch
+from powermeans.points.opening import (
     Data,
     InMemory,
     MatrixLike,
@@ -26,14 +29,11 @@ from powermeans.estimators.opening import (
     opened,
     wide_enough,
 )
-from powermeans.estimators.streams.drift import Drift, RunningDrift
-from powermeans.inputs.points import Admitted, admit
-from powermeans.parts.executors import read_ahead
-from powermeans.rows import open_batch
-from powermeans.rows.protocol import Rows
-from powermeans.sources.kinds import Kind, kind_of
-from powermeans.sources.parted_data import Checkpoint
-from powermeans.sources.partition import Part
+from powermeans.points.protocol import Rows
+from powermeans.scale.executors import read_ahead
+from powermeans.scale.kinds import Kind, kind_of
+from powermeans.scale.parted_data import Checkpoint
+from powermeans.scale.partition import Part
 from powermeans.types import FloatArray
 
 # A waiting stream updates its centers whenever the number of points has grown by this factor.

@@ -15,21 +15,21 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 
+from powermeans.engine.anneal import Stage, StageEnd, run_stage
+from powermeans.engine.history import History, SweepState
+from powermeans.engine.seeds.samples import weighted_sample
+from powermeans.engine.stopping import Never, are_hard
 from powermeans.errors import UnlikeScalesWarning
 from powermeans.estimators.base import Run, Start
-from powermeans.estimators.opening import Data, InMemory, OpeningSpec, in_memory
 from powermeans.estimators.power_kmeans import PowerKMeans
 from powermeans.estimators.streams.base import Step, StreamEstimator
 from powermeans.estimators.streams.drift import RunningDrift
 from powermeans.estimators.streams.running_sums import RunningSums
-from powermeans.inputs.points import Admitted
-from powermeans.loop.anneal import Stage, StageEnd, run_stage
-from powermeans.loop.history import History, SweepState
-from powermeans.loop.stopping import Never, are_hard
-from powermeans.rows import open_batch
-from powermeans.rows.protocol import Rows
-from powermeans.seeds.samples import weighted_sample
-from powermeans.sums import Sums
+from powermeans.mathematics.sums import Sums
+from powermeans.points.checks.points import Admitted
+from powermeans.points.kinds import open_batch
+from powermeans.points.opening import Data, InMemory, OpeningSpec, in_memory
+from powermeans.points.protocol import Rows
 from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
 
 _BATCHES_AWAITED = 3

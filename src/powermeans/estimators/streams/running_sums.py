@@ -7,10 +7,10 @@ from dataclasses import KW_ONLY, dataclass, replace
 
 import numpy as np
 
-from powermeans.loop.spread import is_at_center
-from powermeans.loop.updates import Sweep, Update
-from powermeans.rows.protocol import Rows
-from powermeans.sums import Sums
+from powermeans.engine.spread import is_at_center
+from powermeans.engine.updates import Sweep, Update
+from powermeans.mathematics.sums import Sums
+from powermeans.points.protocol import Rows
 from powermeans.types import FloatArray, IndexArray
 
 # A point counts in proportion to the weight of all points before it, to this power.

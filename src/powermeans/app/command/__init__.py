@@ -1,0 +1,145 @@
+"""The command ``powermeans``.
+
+Each command imports what it needs when it runs. These modules may import all others.
+"""
+
+from __future__ import annotations
+
+import _thread
+import atexit
+import contextlib
+import gc
+import os
+import signal
+import sys
+import threading
+import traceback
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NoReturn
+
+from powermeans.app.command import failures
+
+# A lost Ctrl-C comes again after so many seconds, when Python has left what does not raise it.
+_SECONDS_UNTIL_REPEATED = 0.02
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run a command, by default the one in the arguments of the process, and exit with its code."""
+    # Looking for garbage at exit takes half a second, in which a user waits after Ctrl-C.
+    atexit.register(gc.freeze)
+    wanted = list(sys.argv[1:] if arguments is None else arguments)
+    is_debugging = "--debug" in wanted
+    wanted = [argument for argument in wanted if argument != "--debug"]
+    try:
+        _listen_to_interrupts()
+        from powermeans.app.command.commands import app
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("typer", "rich"):
+            raise
+        _tell(f'the command line needs {error.name}: pip install "powermeans[cli]"')
+        sys.exit(failures.USAGE)
+    except KeyboardInterrupt as error:
+        sys.exit(_explain(error))
+    try:
+        code = _run(app, wanted, is_debugging)
+    except KeyboardInterrupt as error:  # again, before the first was explained
+        code = _explain(error)
+    sys.exit(code)
+
+
+def _run(app: Callable[..., Any], arguments: list[str], is_debugging: bool) -> int:
+    with warnings.catch_warnings(), _repeating_lost_interrupts():
+        warnings.showwarning = _note
+        # The commands have matched the columns by name.
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        # They scale the columns or speak of them in their own words.
+        warnings.filterwarnings("ignore", message="X has columns of very different scales")
+        try:
+            code = app(arguments, prog_name="powermeans", standalone_mode=False)
+            sys.stdout.flush()
+            _ignore_interrupts()
+        except BaseException as error:
+            if is_debugging:
+                traceback.print_exc()
+            return _explain(error)
+    if code == failures.INTERRUPTED:
+        return _explain(KeyboardInterrupt())
+    return code if isinstance(code, int) else 0
+
+
+@contextlib.contextmanager
+def _repeating_lost_interrupts() -> Iterator[None]:
+    """Interrupt again where Ctrl-C came in a callback that raises nothing, such as an import's."""
+    before = sys.unraisablehook
+
+    def repeat(lost: sys.UnraisableHookArgs) -> None:
+        if issubclass(lost.exc_type, KeyboardInterrupt):
+            threading.Timer(_SECONDS_UNTIL_REPEATED, _thread.interrupt_main).start()
+        else:
+            before(lost)
+
+    sys.unraisablehook = repeat
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
+
+
+def _listen_to_interrupts() -> None:
+    """Raise errors for Ctrl-C, which ends the process while the package is imported."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _ignore_interrupts() -> None:
+    """Let no Ctrl-C change how the process ends, once all that it writes is written."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _explain(error: BaseException) -> int:
+    """Say in one line what went wrong, and return the exit code."""
+    _ignore_interrupts()
+    if isinstance(error, BrokenPipeError) or isinstance(error.__context__, BrokenPipeError):
+        # The reader closed the pipe; without this, Python's flush at exit would fail again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return failures.PIPE_CLOSED
+    if isinstance(error, SystemExit):
+        return error.code if isinstance(error.code, int) else 0
+    if isinstance(error, failures.Failure):
+        _tell(str(error))
+        return error.code
+    if isinstance(error, KeyboardInterrupt) or type(error).__name__ == "Abort":
+        _tell("interrupted before there was a result: nothing was written")
+        return failures.INTERRUPTED
+    if type(error).__name__ == "NoArgsIsHelpError":
+        print(error)
+        return failures.USAGE
+    if hasattr(error, "format_message"):  # Typer refuses the arguments
+        said = str(error.format_message()).rstrip(".").replace("Value error, ", "")
+        _tell(f"{said} (see powermeans --help)")
+        return failures.USAGE
+    if isinstance(error, MemoryError) or str(error) == "can't start new thread":
+        _tell("there is not enough memory: pass fewer rows or columns")
+        return failures.DATA
+    if (interrupt := _interrupt_before(error)) is not None:
+        return _explain(interrupt)
+    _tell(f"unexpected {type(error).__name__}: {error} (--debug shows where; please report it)")
+    return failures.BUG
+
+
+def _interrupt_before(error: BaseException) -> BaseException | None:
+    """Return the Ctrl-C from which an error follows, such as one of a module half imported."""
+    before = error.__context__
+    while before is not None and not isinstance(before, KeyboardInterrupt):
+        before = before.__context__
+    return before
+
+
+def _tell(message: str) -> None:
+    print(f"powermeans: {failures.one_line(message)}", file=sys.stderr)
+
+
+def _note(message: Warning | str, *where: object, **more: object) -> None:
+    _tell(f"note: {failures.in_options(message) if isinstance(message, Warning) else message}")

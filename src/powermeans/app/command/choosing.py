@@ -1,0 +1,205 @@
+"""``powermeans choose-k``."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from powermeans.app.command import failures
+from powermeans.app.command.data_files import (
+    DataFiles,
+    FitData,
+    Scale,
+    notes_on,
+    split_names,
+)
+from powermeans.app.command.outputs import check_outputs, interruptible, listed
+from powermeans.app.command.parts import (
+    Limits,
+    data_to_fit,
+    why_in_parts,
+)
+from powermeans.app.command.screen import (
+    Screen,
+    counted,
+    number,
+    seconds,
+    shown_progress,
+    waiting_for,
+)
+from powermeans.engine.callbacks import Listener
+from powermeans.scale import PartedData
+from powermeans.scale.tables import nearest
+from powermeans.system.atomic_write import atomic_write
+
+
+def choose(
+    files: DataFiles,
+    sizes: range,
+    settings: dict[str, Any],
+    *,
+    criteria: str,
+    scale: Scale,
+    plot: str | None,
+    is_quiet: bool,
+    screen: Screen,
+    limits: Limits,
+) -> None:
+    """Try each k, and print the recommendation of the criteria."""
+    check_outputs(reads=files.paths, picture=plot)
+    asked = criteria if criteria == "all" else _known_criteria(criteria)
+    why = why_in_parts(files, limits)
+    with waiting_for(f"reading {files.name}", is_quiet=is_quiet or why is not None):
+        data = data_to_fit(files, limits, why, scale, sizes[-1], "--to")
+    rows, said = rows_for_k(data)
+    started = time.perf_counter()
+    asked_for = settings | {"criteria": asked}
+    choice, was_interrupted = choice_for(rows, sizes, asked_for, is_quiet=is_quiet)
+    elapsed = time.perf_counter() - started
+    with interruptible() as done:
+        if plot is not None:
+            _draw(choice, plot)
+            done.append(plot)
+        told = {"seconds": {"reading": data.seconds_reading, "choosing": elapsed}}
+        _tell(choice, said, files, data, told | {"was_interrupted": was_interrupted}, screen)
+    if written := listed(plot):
+        screen.say(f"written: {written}")
+    if was_interrupted:
+        raise failures.Failure(
+            "interrupted: this is the recommendation so far", failures.INTERRUPTED
+        )
+
+
+def choice_for(
+    data: FitData, sizes: range, settings: dict[str, Any], *, is_quiet: bool
+) -> tuple[Any, bool]:
+    """Try each k; return the choice and whether Ctrl-C ended the search.
+
+    A second Ctrl-C interrupts.
+    """
+    from powermeans.choosing_k.choose import choose_k
+
+    shown = None if is_quiet else shown_progress()
+    with _remembering_interrupt() as was_interrupted, failures.refusing():
+        choice = choose_k(
+            data.points,
+            sizes,
+            sample_weight=data.weights,
+            callback=Listener(shown, lambda state: was_interrupted()),
+            missing="observed" if data.missing == "observed" else "error",
+            **settings,
+        )
+        return choice, choice.was_stopped and was_interrupted()
+
+
+def rows_for_k(data: FitData) -> tuple[FitData, list[str]]:
+    """Return the whole rows, which all criteria know, if most are whole, and a line on that.
+
+    Where missing values were asked for, all rows choose k by the criteria that know these.
+    """
+    if isinstance(data.points, PartedData) or not data.why_missing:
+        return data, []
+    is_whole = ~np.isnan(data.points).any(axis=1)
+    n_whole = np.count_nonzero(is_whole)
+    if not len(data.points) / 2 <= n_whole < len(data.points):
+        return data, []
+    weights = None if data.weights is None else data.weights[is_whole]
+    whole = replace(data, points=data.points[is_whole], weights=weights, missing="error")
+    return whole, [f"k is chosen by the {n_whole} rows that have all values"]
+
+
+def why_this_k(choice: Any) -> list[str]:
+    """Return lines on what is recommended, by what, and what speaks against it."""
+    if choice.doubt:
+        return [choice.verdict(), choice.doubt]
+    said = f"recommended: k = {choice.recommended}, by {choice.decided_by}"
+    return [f"{said}; {choice.agreement:.0%} of the criteria say the same"]
+
+
+def _known_criteria(names: str) -> list[str]:
+    from powermeans.choosing_k.evaluate import CRITERIA
+
+    asked = split_names(names)
+    for name in asked:
+        if name not in CRITERIA:
+            hint = nearest(name, CRITERIA) or f": there are {', '.join(CRITERIA)}"
+            raise failures.Failure(f"--criteria {name!r} is not known{hint}")
+    return asked
+
+
+def _tell(
+    choice: Any,
+    said: list[str],
+    files: DataFiles,
+    data: FitData,
+    how: dict[str, Any],
+    screen: Screen,
+) -> None:
+    sizes, elapsed = [int(k) for k in choice.table["k"]], how["seconds"]["choosing"]
+    screen.say(f"{counted(len(sizes), 'value')} of k for {files.name} in {seconds(elapsed)}")
+    for note in (*notes_on(data), *said):
+        screen.say(note)
+    if isinstance(data.points, PartedData) and choice.silhouette_sample:
+        screen.say(f"read part by part; silhouette of {choice.silhouette_sample} rows drawn")
+    screen.say()
+    screen.show(["k", "inertia", "fall", "said by"], _rows(choice, sizes), left=[3])
+    screen.say()
+    for line in why_this_k(choice):
+        screen.say(line)
+    screen.tell_machines(
+        {
+            "data": files.first,
+            "recommended": choice.recommended,
+            "is_clear": choice.is_clear,
+            "doubt": choice.doubt,
+            "decided_by": choice.decided_by,
+            "agreement": choice.agreement,
+            "by_criterion": choice.by_criterion,
+            "table": {name: list(values) for name, values in choice.table.items()},
+            "was_stopped": choice.was_stopped,
+            **how,
+        }
+    )
+
+
+def _rows(choice: Any, sizes: list[int]) -> Iterator[list[str]]:
+    """Yield each k, its inertia, the fall from the k before, and the criteria that recommend it."""
+    inertias = [float(inertia) for inertia in choice.table["inertia"]]
+    for k, inertia, before in zip(sizes, inertias, [None, *inertias], strict=False):
+        fall = f"{1 - inertia / before:.1%}" if before else ""
+        said_by = [name for name, said in choice.by_criterion.items() if said == k]
+        yield [str(k), number(inertia), fall, ", ".join(said_by)]
+
+
+def _draw(choice: Any, path: str) -> None:
+    from powermeans.plots import choice_of_k
+    from powermeans.plots.canvas import axes_for_a_file
+
+    try:
+        ax = choice_of_k(choice, ax=axes_for_a_file(figsize=(7, 4.5)))
+    except ImportError:
+        raise failures.needing("matplotlib", "--plot", "plot") from None
+    with failures.writing(path), atomic_write(path) as file:
+        ax.figure.savefig(file, format=path.rpartition(".")[2].lower(), dpi=150)
+
+
+@contextlib.contextmanager
+def _remembering_interrupt() -> Iterator[Callable[[], bool]]:
+    """Remember the first Ctrl-C, on which the callback stops the fits; a second one interrupts."""
+    seen: list[int] = []
+
+    def remember(number: int, frame: object) -> None:
+        seen.append(number)
+        signal.signal(signal.SIGINT, before)
+
+    before = signal.signal(signal.SIGINT, remember)
+    try:
+        yield lambda: bool(seen)
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,561 @@
+"""``powermeans fit``: cluster a table in memory, or rows that are read part by part."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import shlex
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+
+from powermeans.app.command import failures
+from powermeans.app.command.choosing import choice_for, rows_for_k, why_this_k
+from powermeans.app.command.clusters import (
+    Tally,
+    clusters_for_machines,
+    labelled,
+    show_clusters,
+)
+from powermeans.app.command.data_files import (
+    DataFiles,
+    FitData,
+    Scale,
+    are_names,
+    notes_on,
+    row_numbers,
+)
+from powermeans.app.command.outputs import (
+    check_outputs,
+    interruptible,
+    listed,
+    with_rows_left_out,
+    write_labels,
+    write_rows,
+)
+from powermeans.app.command.parts import (
+    Limits,
+    all_paths,
+    data_to_fit,
+    why_in_parts,
+)
+from powermeans.app.command.screen import (
+    Screen,
+    counted,
+    number,
+    seconds,
+    shown_progress,
+    waiting_for,
+)
+from powermeans.app.report.report import report
+from powermeans.app.report.summaries import ClusterSummary
+from powermeans.app.report.warnings_on_data import count_copies
+from powermeans.engine.callbacks import Listener, PathRecorder
+from powermeans.errors import EntryError, printable
+from powermeans.estimators.power_kmeans import PowerKMeans
+from powermeans.optimality.gap import OptimalityGap
+from powermeans.saving import save
+from powermeans.scale import PartedData, Scaling
+from powermeans.types import Labels
+
+_MOST_STEPS = 200  # of the centers in a report
+_LEAST_SECONDS = 1e-3  # for a fit after a choice of k that took all its time
+_MOST_CLUSTERS = 20
+_READ_OF_OUTPUTS = 2**16
+_OPENERS = {"darwin": "open", "win32": "start"}
+_NOT_IN_PARTS = ("manhattan", "mahalanobis")
+# With these divergences a column of larger numbers counts for more.
+_DEPEND_ON_SCALE = ("squared_euclidean", "manhattan")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What to fit, and where to write it."""
+
+    settings: dict[str, Any]
+    scale: Scale = "none"
+    output: str | None = None
+    model: str | None = None
+    report: str | None = None
+    is_quiet: bool = False
+    is_verbose: bool = field(default=False, kw_only=True)
+    shown: dict[str, Any] = field(default_factory=dict)  # replaces settings that JSON cannot hold
+    prove: float | None = None  # seconds
+    names: dict[int, str] = field(default_factory=dict)  # of clusters, in the report
+    rows: str | None = None
+    choice: Any = None  # of the number of clusters, by `choose_k`
+    why_k: Sequence[str] = ()
+
+    @property
+    def is_whole_job(self) -> bool:
+        """Whether neither a number of clusters nor an output was asked for."""
+        asked = (self.output, self.rows, self.model, self.report)
+        return self.settings["n_clusters"] is None and not any(asked)
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A model, how its rows were scaled, and how the fit went."""
+
+    model: PowerKMeans
+    scaler: Any
+    seconds: float
+    was_interrupted: bool
+    recorder: PathRecorder | None = None
+    optimality: OptimalityGap | None = None
+
+    @property
+    def whole(self) -> Any:
+        """The model together with the scaling before it."""
+        if self.scaler is None:
+            return self.model
+        name = type(self.scaler).__name__.lower()
+        return Pipeline([(name, self.scaler), ("powerkmeans", self.model)])
+
+
+def fit(files: DataFiles, wanted: Wanted, limits: Limits, screen: Screen) -> None:
+    """Read the data, fit, write the files asked for and print the clusters."""
+    why = why_in_parts(files, limits)
+    if wanted.is_whole_job and why is None and not screen.as_json:
+        wanted = _with_outputs(files, wanted)
+    _check_outputs(files, wanted, limits, why)
+    data = _read(files, wanted, limits, why)
+    files = files.with_missing(data.missing)
+    wanted = replace(wanted, settings=wanted.settings | {"missing": files.missing_in_fit})
+    if wanted.prove is not None:
+        _check_proof(files, wanted, why)
+    if wanted.settings["n_clusters"] is None:
+        wanted = _with_k(data, wanted)
+        _check_names(wanted)
+    if why is None:
+        fitted, n_rows = _fitted(data, files, wanted), None
+    else:
+        fitted, n_rows = _fitted_in_parts(data, files, wanted, limits)
+    tally = Tally(fitted.model.cluster_centers_)
+    with interruptible() as done:
+        is_quiet = wanted.is_quiet or screen.as_json or n_rows is None
+        with waiting_for("labelling the rows", is_quiet=is_quiet, n_rows=n_rows) as say:
+            _write_labels(fitted, data, files, wanted, tally, say, done)
+        fitted = _with_proof(fitted, data, wanted)
+        name_columns(fitted, data.names)
+        if wanted.rows is not None:
+            is_quiet = wanted.is_quiet or screen.as_json
+            with waiting_for(f"writing {wanted.rows}", is_quiet=is_quiet):
+                write_rows(wanted.rows, files, data, fitted.model.labels_)
+            done.append(wanted.rows)
+        _write_model_and_report(fitted, data, files, wanted, done)
+        _tell(fitted, data, tally, files, wanted, screen)
+    _end(fitted, wanted, screen)
+
+
+def _read(files: DataFiles, wanted: Wanted, limits: Limits, why: str | None) -> FitData:
+    """Read the data, scaled if that is asked for or the divergence calls for it."""
+    divergence = wanted.settings.get("divergence", "squared_euclidean")
+    is_scale_idle = wanted.scale == "auto" and divergence not in _DEPEND_ON_SCALE
+    with waiting_for(f"reading {files.name}", is_quiet=wanted.is_quiet or why is not None):
+        return data_to_fit(
+            files,
+            limits,
+            why,
+            "none" if is_scale_idle else wanted.scale,
+            wanted.settings["n_clusters"] or 1,
+            "--clusters",
+            takes_missing=divergence == "squared_euclidean",
+        )
+
+
+def _with_outputs(files: DataFiles, wanted: Wanted) -> Wanted:
+    """Name a file for the rows and one for the report, beside no other file of that name."""
+    source = Path(files.first)
+    stem = f"{source.name.partition('.')[0]}-" if source.is_file() else ""
+    rows, page = f"{stem}clusters.csv", f"{stem}report.html"
+    for path, option, mark in ((rows, "--rows", b"cluster"), (page, "--report", b"powermeans")):
+        if os.path.isfile(path):
+            with failures.reading(path), open(path, "rb") as file:
+                start = file.read(_READ_OF_OUTPUTS)
+            if mark not in (
+                start if path == page else start.partition(b"\n")[0].replace(b"\0", b"")
+            ):
+                raise failures.Failure(
+                    f"{path} exists and was not written here: name another file with {option}"
+                )
+    return replace(wanted, rows=rows, report=page)
+
+
+def _with_k(data: FitData, wanted: Wanted) -> Wanted:
+    """Let the criteria choose the number of clusters."""
+    divergence = wanted.settings.get("divergence", "squared_euclidean")
+    if divergence != "squared_euclidean":
+        raise failures.Failure(
+            "-k auto is for squared Euclidean distances: pass a number, or leave out --divergence"
+        )
+    rows, said = rows_for_k(data)
+    most = _MOST_CLUSTERS
+    if not isinstance(data.points, PartedData):
+        n_distinct = len(rows.points) - count_copies(rows.points)
+        most = min(most, n_distinct if n_distinct < len(rows.points) else n_distinct - 1)
+    if most < 2:
+        choice, k = None, 1
+        why = ["k = 1, since there are too few different rows for more"]
+    else:
+        choice, wanted = _choice_of_k(rows, most, wanted)
+        why, k = [*said, *why_this_k(choice)], choice.recommended
+    settings = wanted.settings | {"n_clusters": k}
+    return replace(wanted, settings=settings, choice=choice, why_k=why)
+
+
+def _choice_of_k(rows: FitData, most: int, wanted: Wanted) -> tuple[Any, Wanted]:
+    """Choose k in at most half of the time, and leave the rest of the time to the fit."""
+    names = ("effort", "random_state", "n_threads", "max_seconds")
+    settings, began = {name: wanted.settings[name] for name in names}, time.monotonic()
+    if (limit := settings["max_seconds"]) is not None:
+        settings["max_seconds"] = limit / 2
+    choice, was_interrupted = choice_for(
+        rows, range(2, most + 1), settings, is_quiet=wanted.is_quiet
+    )
+    if was_interrupted:
+        raise KeyboardInterrupt
+    if limit is not None:
+        left = max(limit - (time.monotonic() - began), _LEAST_SECONDS)
+        wanted = replace(wanted, settings=wanted.settings | {"max_seconds": left})
+    return choice, wanted
+
+
+def _check_outputs(files: DataFiles, wanted: Wanted, limits: Limits, why: str | None) -> None:
+    if why is not None and wanted.report is not None:
+        raise failures.Failure(
+            f"--report needs all rows at once, and {files.name} is read part by part: leave it "
+            "out, and report on some of the rows"
+        )
+    if why is not None and wanted.rows is not None:
+        raise failures.Failure(
+            f"--rows needs all rows at once, and {files.name} is read part by part: write labels "
+            "with --output"
+        )
+    limit = next((name for name in ("size_min", "size_max") if wanted.settings.get(name)), None)
+    if why is not None and limit is not None:
+        raise failures.Failure(
+            f"--{limit.replace('_', '-')} needs all rows at once, and {files.name} is read part by "
+            "part: pass one file that fits into memory, without --memory-limit and --checkpoint"
+        )
+    divergence = wanted.settings.get("divergence")
+    if why is not None and divergence in _NOT_IN_PARTS:
+        raise failures.Failure(
+            f"--divergence {divergence} needs all rows at once, and {files.name} is read part by "
+            "part: pass one file that fits into memory, without --memory-limit and --checkpoint"
+        )
+    if wanted.prove is not None:
+        _check_proof(files, wanted, why)
+    _check_names(wanted)
+    reads = files.paths if why is None else [*files.paths, *all_paths(files)]
+    outputs = (wanted.model, limits.checkpoint)
+    check_outputs(*outputs, reads=reads, labels=wanted.output, page=wanted.report, rows=wanted.rows)
+
+
+def _check_names(wanted: Wanted) -> None:
+    """Refuse, before the fit, names of clusters that nothing would show."""
+    if wanted.names and wanted.report is None:
+        raise failures.Failure("--name is for the report: add --report, or leave it out")
+    n_clusters = wanted.settings["n_clusters"]
+    for label in wanted.names:
+        if n_clusters is not None and label >= n_clusters:
+            raise failures.Failure(
+                f"--name has a cluster {label}, and there are {n_clusters}: give names to clusters "
+                f"0 to {n_clusters - 1}"
+            )
+
+
+def _check_proof(files: DataFiles, wanted: Wanted, why: str | None) -> None:
+    """Refuse, before the fit, what cannot be proved after it."""
+    if why is not None:
+        raise failures.Failure(
+            f"--prove needs all rows at once, and {files.name} is read part by part: leave it out, "
+            "or prove it for some of the rows"
+        )
+    divergence = wanted.settings.get("divergence", "squared_euclidean")
+    if divergence != "squared_euclidean" or wanted.settings.get("missing") == "observed":
+        raise failures.Failure(
+            "--prove is for whole rows and squared Euclidean distances: leave it out, or leave out "
+            "--divergence and pass --missing drop"
+        )
+
+
+def _with_proof(fitted: Fitted, data: FitData, wanted: Wanted) -> Fitted:
+    """Search for a proof of how far the fit is from the optimum, if it is wanted."""
+    if wanted.prove is None or fitted.was_interrupted:
+        return fitted
+    with contextlib.suppress(KeyboardInterrupt):  # before anything is proved
+        return replace(fitted, optimality=_proof(fitted.model, data, wanted, wanted.prove))
+    return fitted
+
+
+def _proof(model: PowerKMeans, data: FitData, wanted: Wanted, max_seconds: float) -> OptimalityGap:
+    searching = "searching for a proof"
+    with Listener(None if wanted.is_quiet else shown_progress()) as shown:
+        shown.phase(searching)
+        return model.optimality_gap(
+            data.points,
+            sample_weight=data.weights,
+            max_seconds=max_seconds,
+            random_state=wanted.settings.get("random_state"),
+            n_threads=wanted.settings.get("n_threads"),
+            callback=lambda found: shown.phase(found.verdict if found.bound > 0 else searching),
+        )
+
+
+def _fitted(data: FitData, files: DataFiles, wanted: Wanted) -> Fitted:
+    """Fit; Ctrl-C ends the fit and keeps the centers it has reached."""
+    model = PowerKMeans(**wanted.settings)
+    recorder = PathRecorder(_MOST_STEPS) if wanted.report else None
+    shown = None if wanted.is_quiet else shown_progress(details=wanted.is_verbose)
+    started, was_interrupted = time.perf_counter(), False
+    try:
+        with failures.refusing(), _naming_entries(data, files):
+            model.set_params(callback=Listener(shown, recorder))
+            model.fit(data.points, sample_weight=data.weights)
+    except KeyboardInterrupt:
+        if not hasattr(model, "cluster_centers_"):
+            raise
+        was_interrupted = True
+    model.set_params(callback=None)
+    elapsed = time.perf_counter() - started
+    return Fitted(model, data.scaler, elapsed, was_interrupted, recorder)
+
+
+@contextlib.contextmanager
+def _naming_entries(data: FitData, files: DataFiles) -> Iterator[None]:
+    """Name the file, column and row of an entry that cannot be used."""
+    try:
+        yield
+    except EntryError as error:
+        where, row = error.name, error.row
+        if not isinstance(data.points, PartedData):
+            where, is_kept = files.name, data.is_kept
+            row = (row if is_kept is None else int(np.flatnonzero(is_kept)[row])) + 1
+        raise failures.Failure(
+            f'{where}: column "{data.names[error.column]}" has {error.value:g} in row {row}: '
+            f"{''.join(map(str, error.way_out))}",
+            failures.DATA,
+        ) from error
+
+
+def _fitted_in_parts(
+    data: FitData, files: DataFiles, wanted: Wanted, limits: Limits
+) -> tuple[Fitted, int | None]:
+    """Fit to rows that are read part by part, and return their number if known."""
+    rows: PartedData = data.points
+    with failures.reading(files.name, writes=limits.checkpoint):
+        fitted = _fitted(data, files, wanted)
+    if rows.scaling is None:
+        return fitted, rows.n_rows
+    # The saved pipeline scales before the model, which must not scale again.
+    fitted.model.scaling_ = None
+    return replace(fitted, scaler=scaler_of(rows.scaling, data.scale)), rows.n_rows
+
+
+def scaler_of(scaling: Scaling, scale: Scale) -> Any:
+    """Return the scaler of scikit-learn that scales in the same way."""
+    scaler: Any
+    if scale == "standard":
+        scaler = StandardScaler()
+        scaler.mean_, scaler.scale_ = scaling.offsets.copy(), scaling.units.copy()
+        scaler.var_ = np.square(scaling.units)
+    else:
+        scaler = MinMaxScaler()
+        scaler.scale_, scaler.min_ = 1 / scaling.units, -scaling.offsets / scaling.units
+        scaler.data_min_, scaler.data_range_ = scaling.offsets.copy(), scaling.units.copy()
+        scaler.data_max_ = scaling.offsets + scaling.units
+    scaler.n_features_in_ = len(scaling.offsets)
+    return scaler
+
+
+def _write_labels(
+    fitted: Fitted,
+    data: FitData,
+    files: DataFiles,
+    wanted: Wanted,
+    tally: Tally,
+    say: Callable[[int], object],
+    done: list[str],
+) -> None:
+    """Count the rows of each cluster, and write their labels if wanted."""
+    pieces = failures.read_from(files.name, _labels(fitted.model, data, tally, say))
+    with failures.refusing():
+        if wanted.output is not None:
+            write_labels(wanted.output, pieces)
+            done.append(wanted.output)
+        else:
+            for _ in pieces:  # labelling a piece counts its rows
+                pass
+    if isinstance(data.points, PartedData):
+        if fitted.scaler is not None:
+            fitted.scaler.n_samples_seen_ = tally.n_rows
+        if fitted.was_interrupted:
+            # The interrupted fit knows the inertia only of the centers one sweep earlier.
+            fitted.model.inertia_ = -tally.score
+
+
+def _labels(
+    model: PowerKMeans, data: FitData, tally: Tally, say: Callable[[int], object]
+) -> Iterator[Labels]:
+    """Yield the labels of all rows, -1 for rows that were left out."""
+    if isinstance(data.points, PartedData):
+        for labels in labelled(model, data.points, tally):
+            say(tally.n_rows)
+            yield labels
+    else:
+        tally.add(data.points, model.labels_, data.weights)
+        yield with_rows_left_out(model.labels_, data.is_kept)
+
+
+def name_columns(fitted: Fitted, names: Sequence[str]) -> None:
+    """Give the model and the scaler the names of the columns, if there are any."""
+    for part in (fitted.model, fitted.scaler):
+        if part is not None:
+            part.__dict__.pop("feature_names_in_", None)
+            if are_names(names):
+                part.feature_names_in_ = np.array(names, dtype=object)
+
+
+def _write_model_and_report(
+    fitted: Fitted, data: FitData, files: DataFiles, wanted: Wanted, done: list[str]
+) -> None:
+    if wanted.model is not None:
+        with failures.writing(wanted.model):
+            save(fitted.whole, wanted.model, reading=files.to_remember(data.decimal))
+        done.append(wanted.model)
+    if wanted.report is not None:
+        with (
+            waiting_for(f"writing {wanted.report}", is_quiet=wanted.is_quiet),
+            failures.writing(wanted.report),
+            failures.refusing(),
+        ):
+            report(
+                fitted.model,
+                data.points,
+                wanted.report,
+                title=f"Clusters of {printable(files.name)}",
+                annealing=fitted.recorder,
+                choice=wanted.choice,
+                source=files.first,
+                scalers=[] if fitted.scaler is None else [fitted.scaler],
+                reading=files.reading_of(data.names),
+                model_file=wanted.model if fitted.was_interrupted else None,
+                sample_weight=data.weights,
+                optimality=fitted.optimality,
+                names=wanted.names,
+                row_numbers=row_numbers(data.is_kept),
+                feature_names=data.names,
+            )
+        done.append(wanted.report)
+
+
+def _tell(
+    fitted: Fitted, data: FitData, tally: Tally, files: DataFiles, wanted: Wanted, screen: Screen
+) -> None:
+    """Print the clusters as a table or as JSON."""
+    reading, names, model = data.seconds_reading, data.names, fitted.model
+    _, clusters = tally.summaries(names)
+    how_read = "read part by part" if reading is None else f"read in {seconds(reading)}"
+    screen.say(
+        f"{counted(len(clusters), 'cluster')} of {counted(tally.n_rows, 'row')} and "
+        f"{counted(len(names), 'column')} of {files.name}, {how_read}, "
+        f"fitted in {seconds(fitted.seconds)}"
+    )
+    for note in notes_on(data):
+        screen.say(note)
+    for line in wanted.why_k:
+        screen.say(line)
+    screen.say()
+    show_clusters(screen, clusters, names, has_weights=files.weights is not None)
+    screen.say()
+    sweeps = f" after {model.n_iter_} sweeps" if model.n_iter_ else ""
+    screen.say(f"inertia {number(model.inertia_)}{sweeps}")
+    if fitted.optimality is not None:
+        screen.say(fitted.optimality.verdict)
+    screen.tell_machines(_all_for_machines(fitted, data, tally, clusters, files, wanted))
+
+
+def _all_for_machines(
+    fitted: Fitted,
+    data: FitData,
+    tally: Tally,
+    clusters: list[ClusterSummary],
+    files: DataFiles,
+    wanted: Wanted,
+) -> dict[str, Any]:
+    return {
+        "data": files.first,
+        "n_rows": tally.n_rows,
+        "columns": data.names,
+        "weights": files.weights,
+        "scale": data.scale,
+        "units": {
+            "center": "data",
+            "spread": "data",
+            "inertia": "data" if fitted.scaler is None else "scaled",
+        },
+        "settings": wanted.settings | wanted.shown,
+        "inertia": fitted.model.inertia_,
+        "n_sweeps": fitted.model.n_iter_,
+        **_proof_for_machines(fitted.optimality),
+        "seconds": {"reading": data.seconds_reading, "fitting": fitted.seconds},
+        "was_interrupted": fitted.was_interrupted,
+        "clusters": _for_machines(fitted, tally, clusters, data.names),
+        "written": {
+            "labels": wanted.output,
+            "rows": wanted.rows,
+            "model": wanted.model,
+            "report": wanted.report,
+        },
+    }
+
+
+def _proof_for_machines(optimality: OptimalityGap | None) -> dict[str, Any]:
+    if optimality is None:
+        return {}
+    gap = optimality.gap if math.isfinite(optimality.gap) else None
+    return {"optimality": {"bound": optimality.bound, "gap": gap, "method": optimality.method}}
+
+
+def _for_machines(
+    fitted: Fitted, tally: Tally, clusters: list[ClusterSummary], names: list[str]
+) -> list[dict[str, Any]]:
+    """Return the clusters in the units of the data and, if these were scaled, as scaled too."""
+    centers, scaler = fitted.model.cluster_centers_, fitted.scaler
+    spreads = [cluster.spread for cluster in clusters]
+    as_fitted = clusters_for_machines(clusters, centers, spreads, names)
+    if scaler is None:
+        return as_fitted
+    zero_and_one = np.repeat([[0.0], [1.0]], len(names), axis=1)
+    units = np.ptp(scaler.inverse_transform(zero_and_one), axis=0)
+    of_data = clusters_for_machines(
+        clusters, scaler.inverse_transform(centers), tally.spreads_in(units), names
+    )
+    return [
+        {**one, "scaled": {name: scaled[name] for name in ("center", "spread")}}
+        for one, scaled in zip(of_data, as_fitted, strict=True)
+    ]
+
+
+def _end(fitted: Fitted, wanted: Wanted, screen: Screen) -> None:
+    """Name the files written; fail if the fit was interrupted."""
+    written = listed(wanted.output, wanted.rows, wanted.model, wanted.report)
+    if fitted.was_interrupted:
+        rest = f", written to {written}" if written else ""
+        raise failures.Failure(
+            f"interrupted: this is the best result so far{rest}", failures.INTERRUPTED
+        )
+    if written:
+        screen.say(f"written: {written}")
+    if wanted.report is not None:
+        opener = _OPENERS.get(sys.platform, "xdg-open")
+        screen.say(f"open the report: {opener} {shlex.quote(wanted.report)}")

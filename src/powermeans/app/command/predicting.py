@@ -1,0 +1,290 @@
+"""``powermeans predict`` and ``powermeans report``: saved models on data."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from sklearn.pipeline import Pipeline
+
+from powermeans.app.command import failures
+from powermeans.app.command.clusters import Sizes, labelled, labels_and_score
+from powermeans.app.command.data_files import (
+    DataFiles,
+    are_names,
+    notes_on,
+    row_numbers,
+    settle_missing,
+)
+from powermeans.app.command.outputs import (
+    check_outputs,
+    interruptible,
+    listed,
+    with_rows_left_out,
+    write_labels,
+)
+from powermeans.app.command.parts import (
+    Limits,
+    all_paths,
+    names_in,
+    note_parts,
+    open_parts,
+    why_in_parts,
+)
+from powermeans.app.command.screen import Screen, counted, number, seconds, waiting_for
+from powermeans.app.report.report import report
+from powermeans.errors import ModelFileError, printable
+from powermeans.estimators.streams.base import is_waiting
+from powermeans.saving import load, reading_of
+from powermeans.scale import PartedData
+from powermeans.scale.tables import Missing, Table, nearest
+from powermeans.types import Labels
+
+
+def predict(
+    path: str, files: DataFiles, output: str | None, limits: Limits, screen: Screen
+) -> None:
+    """Label new rows by a saved model, all at once or part by part."""
+    why = why_in_parts(files, limits)
+    if why is None:
+        check_outputs(reads=[path, files.first], labels=output)
+    else:
+        check_outputs(reads=[path, *files.paths, *all_paths(files)], labels=output)
+        if output is None and screen.as_json:
+            raise failures.Failure(
+                "the labels of rows that are read part by part may not fit into one JSON object: "
+                "name a file for them with --output"
+            )
+    model, reading = load_model(path)
+    files = files.as_remembered(reading)
+    if why is None:
+        data: Table | PartedData = read_for(model, path, files)[0]
+    else:
+        data = open_for(model, path, files, limits)
+        note_parts(files, why)
+    sizes, started = Sizes(_n_clusters_of(model)), time.perf_counter()
+    with interruptible() as done:
+        with failures.refusing():
+            pieces = failures.read_from(files.name, _labels(model, data, sizes))
+            if output is None and screen.as_json:
+                (labels,) = pieces
+                for_machines: dict[str, Any] = {"labels": labels}
+            else:
+                write_labels(output or "-", pieces)
+                done.append(output or "-")
+                for_machines = {}
+        elapsed = time.perf_counter() - started
+        _tell(sizes, data, elapsed, path, files, output, screen, for_machines)
+
+
+def _labels(model: Any, data: Table | PartedData, sizes: Sizes) -> Iterable[Labels]:
+    """Return the labels of all rows, part by part, -1 for rows that were left out."""
+    if isinstance(data, PartedData):
+        return labelled(model, data, sizes)
+    labels, sizes.score = labels_and_score(model, data.points, data.weights)
+    sizes.add(data.points, labels, data.weights)
+    return [with_rows_left_out(labels, data.is_kept)]
+
+
+def _tell(
+    sizes: Sizes,
+    data: Table | PartedData,
+    elapsed: float,
+    path: str,
+    files: DataFiles,
+    output: str | None,
+    screen: Screen,
+    for_machines: dict[str, Any],
+) -> None:
+    """Print the score and the sizes of the clusters."""
+    screen.say(
+        f"{counted(sizes.n_rows, 'row')} of {files.name} by {path} in {seconds(elapsed)}, "
+        f"score {number(sizes.score)}"
+    )
+    for note in notes_on(data) if isinstance(data, Table) else ():
+        screen.say(note)
+    _show_sizes(screen, sizes, has_weights=files.weights is not None)
+    if written := listed(output):
+        screen.say(f"written: {written}")
+    screen.tell_machines(
+        {
+            "model": path,
+            "data": files.first,
+            "n_rows": sizes.n_rows,
+            "score": sizes.score,
+            "sizes": sizes.sizes,
+            "weights": sizes.weights,
+            "seconds": {"predicting": elapsed},
+            "written": {"labels": output},
+            **for_machines,
+        }
+    )
+
+
+def _show_sizes(screen: Screen, sizes: Sizes, *, has_weights: bool) -> None:
+    shares = sizes.weights / sizes.weights.sum()
+    screen.show(
+        ["cluster", "size", *(["weight"] if has_weights else []), "share"],
+        [
+            [
+                str(j),
+                f"{size:,}",
+                *([number(sizes.weights[j])] if has_weights else []),
+                f"{shares[j]:.1%}",
+            ]
+            for j, size in enumerate(sizes.sizes)
+        ],
+    )
+    if has_weights:
+        screen.say("size: rows; share: of the weight")
+
+
+def load_model(path: str) -> tuple[Any, dict[str, Any]]:
+    """Load a model that can predict, and how the files of its fit were read."""
+    try:
+        with failures.refusing(ModelFileError):
+            model, reading = load(path), reading_of(path)
+    except OSError as error:
+        others = os.listdir(os.path.dirname(path) or ".") if not os.path.isdir(path) else []
+        hint = nearest(os.path.basename(path), others)
+        raise failures.Failure(
+            f"{path} cannot be read: {error.strerror}{hint}", failures.DATA
+        ) from error
+    if not hasattr(model, "predict"):
+        raise failures.Failure(
+            f"{path} holds a {type(model).__name__}, which has labels only for the rows of its fit",
+            failures.DATA,
+        )
+    if is_waiting(model) and not hasattr(model, "cluster_centers_"):
+        raise failures.Failure(
+            f"{path} holds a stream that waits for more points and has no centers yet: load it in "
+            "Python, give it points by partial_fit, and save it again",
+            failures.DATA,
+        )
+    return model, reading
+
+
+def read_for(model: Any, path: str, files: DataFiles) -> tuple[Table, Missing]:
+    """Read the columns to which a model was fitted, and tell how missing values were met."""
+    takes_missing = _takes_missing(model, path, files)
+    with waiting_for(f"reading {files.name}", is_quiet=False):
+        table, _ = files.read(lambda there: _columns_for(model, path, files, there))
+    _check_width(table.points.shape[1], model, path, files)
+    table, missing, _ = settle_missing(
+        table, files, takes_missing=takes_missing, has_all_columns=True
+    )
+    return table, missing
+
+
+def _takes_missing(model: Any, path: str, files: DataFiles) -> bool:
+    """Return whether a model goes by the values that are there; refuse a wish for it if not."""
+    takes_missing: bool = _last(model).__dict__.get("missing") == "observed"
+    if files.missing == "observed" and not takes_missing:
+        raise failures.Failure(
+            f"--missing observed needs a model that was fitted with it, and {path} was not: leave "
+            "rows with missing values out by --missing drop"
+        )
+    return takes_missing
+
+
+def open_for(model: Any, path: str, files: DataFiles, limits: Limits) -> PartedData:
+    """Open the columns to which a model was fitted, for reading part by part."""
+    _takes_missing(model, path, files)
+    columns = _columns_for(model, path, files, names_in(files))
+    data = open_parts(files, limits, columns)
+    _check_width(data.n_features, model, path, files)
+    return data
+
+
+def _columns_for(
+    model: Any, path: str, files: DataFiles, there: Sequence[str]
+) -> Sequence[str] | None:
+    """Return the columns of a model in its order; None if the model or the data has no names."""
+    names = [str(name) for name in getattr(model, "feature_names_in_", [])]
+    asked = files.asked_columns
+    if asked is not None:
+        return _in_order(asked, names, path, files, there)
+    if not are_names(names) or not are_names(there):
+        return None
+    for name in names:
+        if name not in there:
+            raise failures.Failure(
+                f'{files.name} has no column "{name}", to which {path} was fitted'
+                f"{nearest(name, there)}",
+                failures.DATA,
+            )
+    return names
+
+
+def _in_order(
+    asked: list[str], names: list[str], path: str, files: DataFiles, there: Sequence[str]
+) -> list[str]:
+    """Return the columns asked for, in the order of the model if it has the same names."""
+    by_number = {str(number): name for number, name in enumerate(there, start=1)}
+    found = [name if name in there else by_number.get(name, name) for name in asked]
+    if not are_names(names) or set(found).isdisjoint(names):
+        return asked
+    if sorted(found) != sorted(names):
+        raise failures.Failure(
+            f"{path} was fitted to the columns {', '.join(names)}, and --columns asks for "
+            f"{', '.join(found)} of {files.name}: ask for the same, in any order"
+        )
+    return names
+
+
+def _check_width(n_found: int, model: Any, path: str, files: DataFiles) -> None:
+    """Refuse another number of columns than the model has."""
+    if n_found != model.n_features_in_:
+        raise failures.Failure(
+            f"{files.name} has {n_found} columns, and {path} was fitted to "
+            f"{model.n_features_in_}: choose them with --columns",
+            failures.DATA,
+        )
+
+
+def _last(model: Any) -> Any:
+    return model.steps[-1][1] if isinstance(model, Pipeline) else model
+
+
+def _n_clusters_of(model: Any) -> int:
+    last = _last(model)
+    centers = last.dual_coef_ if hasattr(last, "dual_coef_") else last.cluster_centers_
+    return len(centers)
+
+
+def write_report(
+    path: str, files: DataFiles, output: str, names: dict[int, str], screen: Screen
+) -> None:
+    """Write a page about a saved model and data."""
+    check_outputs(reads=[path, files.first], page=output)
+    whole, reading = load_model(path)
+    files = files.as_remembered(reading)
+    table, missing = read_for(whole, path, files)
+    *scalers, model = [step for _, step in whole.steps] if isinstance(whole, Pipeline) else [whole]
+    points = table.points
+    for scaler in scalers:
+        points = scaler.transform(points)
+    with (
+        waiting_for(f"writing {output}", is_quiet=False),
+        failures.writing(output),
+        failures.refusing(),
+    ):
+        report(
+            model,
+            points,
+            output,
+            title=f"Clusters of {printable(files.name)}",
+            source=files.first,
+            scalers=scalers,
+            reading=files.with_missing(missing).reading_of(table.names),
+            model_file=path,
+            sample_weight=table.weights,
+            names=names,
+            row_numbers=row_numbers(table.is_kept),
+            feature_names=table.names,
+        )
+    screen.say(f"written: {output}")
+    screen.say("the page lacks the annealing, which a saved model does not hold: use fit --report")
+    screen.tell_machines({"model": path, "data": files.first, "written": {"report": output}})

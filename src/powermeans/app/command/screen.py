@@ -1,0 +1,147 @@
+"""What commands print: for people on a terminal or in a pipe, or as JSON."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table as Grid
+from rich.text import Text
+
+from powermeans.engine.callbacks import FitProgress, Lines
+from powermeans.errors import printable
+
+_WIDTH_OF_PIPES = 100
+_SECONDS_BETWEEN_LINES = 10.0  # in logs and pipes
+# Controls, marks of direction and halves of characters, which JSON keeps as they are.
+_NOT_PRINTABLE = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+class Screen:
+    """Print for people, or one JSON object for machines; to_stderr leaves standard output free."""
+
+    def __init__(self, *, as_json: bool = False, to_stderr: bool = False) -> None:
+        self.as_json = as_json
+        stream = sys.stderr if to_stderr else sys.stdout
+        width = None if stream.isatty() else int(os.environ.get("COLUMNS", _WIDTH_OF_PIPES))
+        self._console = Console(file=stream, width=width, highlight=False, soft_wrap=False)
+
+    def say(self, line: str = "", *, is_whole: bool = False) -> None:
+        """Print a line for people; terminals wrap it between words unless it must stay whole."""
+        if not self.as_json:
+            self._console.print(
+                Text(printable(line)), soft_wrap=is_whole or not self._console.is_terminal
+            )
+
+    def show(
+        self, names: Sequence[str], rows: Iterable[Sequence[str | Text]], left: Iterable[int] = ()
+    ) -> None:
+        """Print a table for people; the columns at `left` hold words, the others numbers."""
+        if self.as_json:
+            return
+        grid = Grid(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+        words = set(left)
+        for place, name in enumerate(names):
+            side: Any = "left" if place in words else "right"
+            grid.add_column(name, justify=side, no_wrap=place not in words, overflow="fold")
+        for row in rows:
+            grid.add_row(
+                *(Text(printable(cell)) if isinstance(cell, str) else cell for cell in row)
+            )
+        # Rich pads every line to the width of the table.
+        with self._console.capture() as shown:
+            self._console.print(grid)
+        lines = [line.rstrip() for line in shown.get().splitlines()]
+        self._console.file.write("\n".join(lines) + "\n")
+
+    def tell_machines(self, what: dict[str, Any]) -> None:
+        """Print the result as JSON, if that was asked for."""
+        if self.as_json:
+            text = json.dumps(_plain(what), indent=2, ensure_ascii=False, allow_nan=False)
+            # Rich takes seconds to lay out the centers of many clusters.
+            self._console.file.write(_NOT_PRINTABLE.sub(_escaped, text) + "\n")
+
+
+class Bar(FitProgress):
+    """A line of rich on a terminal: the phase, how much of it is done, the time and the sweeps."""
+
+    def _open(self) -> None:
+        name = TextColumn("{task.description}", markup=False)
+        figures = TextColumn("{task.fields[figures]}", markup=False)
+        columns = (name, BarColumn(16), TimeElapsedColumn(), figures)
+        self._shown = Progress(*columns, console=Console(stderr=True), transient=True)
+        self._task = self._shown.add_task("", total=None, figures="")
+        self._shown.start()
+
+    def _show(self, done: int, total: int | None, *, is_new: bool) -> None:
+        self._shown.update(
+            self._task, description=self._name, completed=done, figures=self.figures()
+        )
+        self._shown.tasks[0].total = total  # which `update` cannot make unknown again
+
+    def _close(self) -> None:
+        self._shown.stop()
+
+
+def shown_progress(*, details: bool = False) -> FitProgress:
+    """Return what shows a fit: a bar on a terminal, and a line now and then elsewhere."""
+    if sys.stderr.isatty():
+        return Bar(details=details)
+    return Lines(details=details, stream=sys.stderr, seconds=_SECONDS_BETWEEN_LINES, first=1.0)
+
+
+@contextlib.contextmanager
+def waiting_for(
+    what: str, *, is_quiet: bool, n_rows: int | None = None
+) -> Iterator[Callable[[int], object]]:
+    """Show a task, and yield a function that takes the number of rows done."""
+    if is_quiet:
+        yield lambda n_done: None
+        return
+    with shown_progress() as shown:
+        shown.phase(what)
+        yield lambda n_done: shown.phase(what, n_done, n_rows)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    """Return a character as JSON writes it in ASCII."""
+    return json.dumps(found[0])[1:-1]
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON has it, with null for numbers that are not finite."""
+    if isinstance(value, dict):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def counted(count: int, what: str) -> str:
+    """Return a number of things in words."""
+    return f"{count} {what}" if count == 1 else f"{count:,} {what}s"
+
+
+def number(value: float) -> str:
+    """Return a number with six digits."""
+    return f"{value:.6g}"
+
+
+def seconds(value: float) -> str:
+    """Return a duration with its unit."""
+    return f"{value:.2f} s" if value >= 0.1 else f"{1000 * value:.1f} ms"

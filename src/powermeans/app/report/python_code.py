@@ -1,0 +1,210 @@
+"""Python code that repeats a fit."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import is_dataclass
+from typing import Any
+
+import numpy as np
+
+from powermeans.types import FloatArray
+
+_SHORT = 120
+_WEIGHTING = ", sample_weight=weights"
+_TEXT = re.compile(r'"(\\.|[^"\\])*"')
+_NOT_FINITE = re.compile(r"(?<![\w.])(inf|nan)\b")
+
+
+def python_code(
+    model: Any,
+    source: str | None = None,
+    scalers: Sequence[Any] = (),
+    *,
+    reading: Mapping[str, Any] | None = None,
+    model_file: str | None = None,
+    weights: FloatArray | None = None,
+) -> str:
+    """Write code that reads the points of a file and repeats the fit, or loads a saved model.
+
+    Comments name the steps that may end elsewhere. The reader fills in arrays and functions, and
+    points and weights that the file does not give; `reading` is the other arguments of
+    `powermeans.read_table`.
+
+    >>> import math
+    >>> from powermeans import Fixed, PowerKMeans
+    >>> model = PowerKMeans(3, schedule=Fixed(-math.inf), random_state=0).fit([[0.0], [1.0], [2.0]])
+    >>> print(python_code(model, "points.npy"))
+    import math
+    from powermeans import PowerKMeans
+    from powermeans.mathematics.schedules import Fixed
+    from powermeans import read_table
+    <BLANKLINE>
+    X = read_table("points.npy").points
+    model = PowerKMeans(n_clusters=3, random_state=0, schedule=Fixed(power=-math.inf)).fit(X)
+    print(model.inertia_, model.labels_)
+    """
+    if reading is None:
+        reading = {"columns": [str(name) for name in getattr(model, "feature_names_in_", [])]}
+    reading = {
+        name: value for name, value in reading.items() if value not in (None, [], (), "error")
+    }
+    points = _points(source, reading, has_weights=weights is not None)
+    if model_file is None:
+        body = [*points, *_fit(model, scalers, weights)]
+    else:
+        body = [*points, *_loading(model, model_file, has_scalers=bool(scalers))]
+    return "\n".join([*_imports(model, scalers, "\n".join(body)), "", *body])
+
+
+def _imports(model: Any, scalers: Sequence[Any], body: str) -> list[str]:
+    """Return the imports that the code uses."""
+    name, package = type(model).__name__, type(model).__module__.partition(".")[0]
+    module = "sklearn.cluster" if package == "sklearn" else package
+    values = [value for value in model.get_params(deep=False).values() if _is_ours(value)]
+    uses = {
+        "import math": "math.",
+        "import warnings": "warnings.",
+        "import powermeans": "powermeans.load(",
+        f"from {module} import {name}": f"= {name}(",
+        **{_import_of(value): f"{type(value).__name__}(" for value in [*scalers, *values]},
+        "from powermeans import read_table": "read_table(",
+    }
+    without_text = _TEXT.sub("", body)
+    return [line for line, use in uses.items() if use in without_text]
+
+
+def _import_of(value: Any) -> str:
+    # The public module of `sklearn.preprocessing._data`.
+    return f"from {type(value).__module__.partition('._')[0]} import {type(value).__name__}"
+
+
+def _fit(model: Any, scalers: Sequence[Any], weights: FloatArray | None) -> list[str]:
+    arguments, missing = _arguments(model)
+    weighting = "" if weights is None else _WEIGHTING
+    call = f"{type(model).__name__}({', '.join(arguments)})"
+    return [
+        *[f"{name} = ...  # as it was given" for name in missing],
+        *[_scaling(scaler, weights) for scaler in scalers],
+        *_what_may_differ(model),
+        f"model = {call}.fit(X{weighting})",
+        f"print({'model.inertia_, ' * hasattr(model, 'inertia_')}model.labels_)",
+    ]
+
+
+def _scaling(scaler: Any, weights: FloatArray | None) -> str:
+    weighting = _WEIGHTING if weights is not None and _counted_weights(scaler, weights) else ""
+    call = f"{type(scaler).__name__}({', '.join(_arguments(scaler)[0])})"
+    return f"X = {call}.fit_transform(X{weighting})"
+
+
+def _counted_weights(scaler: Any, weights: FloatArray) -> bool:
+    """Tell whether a scaler was fitted with the weights: it then counted their sum."""
+    if "sample_weight" not in inspect.signature(scaler.fit).parameters:
+        return False
+    seen = float(np.max(getattr(scaler, "n_samples_seen_", math.nan)))
+    return not abs(seen - weights.sum()) > abs(seen - len(weights))
+
+
+def _what_may_differ(model: Any) -> list[str]:
+    """Write comments on parameters that may make this fit end elsewhere."""
+    parameters = model.get_params(deep=False)
+    comments = []
+    if parameters.get("random_state", 0) is None:
+        comments.append("# Without a random_state each fit draws anew: this one may end elsewhere.")
+    seconds = parameters.get("max_seconds")
+    if seconds is not None and math.isfinite(seconds):
+        comments.append("# The clock ends this search: on another machine it may end elsewhere.")
+    return comments
+
+
+def _loading(model: Any, model_file: str, *, has_scalers: bool) -> list[str]:
+    last = "model[-1]" if has_scalers else "model"
+    inertia = f"{last}.inertia_, " * hasattr(model, "inertia_")
+    lines = [
+        f"model = powermeans.load({_quoted(model_file)})",
+        f"print({inertia}model.predict(X))",
+    ]
+    if not hasattr(model, "feature_names_in_"):
+        return lines
+    return [
+        "# The columns have no names here; their order is that of the model.",
+        'warnings.filterwarnings("ignore", message="X does not have valid feature names")',
+        *lines,
+    ]
+
+
+def _arguments(model: Any) -> tuple[list[str], list[str]]:
+    """Return the arguments that are no defaults, and the names that the reader fills in."""
+    arguments, missing = [], []
+    defaults = {
+        name: parameter.default
+        for name, parameter in inspect.signature(type(model)).parameters.items()
+    }
+    for name, value in model.get_params(deep=False).items():
+        if name == "callback" or _is_default(value, defaults.get(name)):
+            continue
+        if _is_plain(value) or _is_ours(value):
+            arguments.append(f"{name}={_written(value)}")
+        else:
+            arguments.append(f"{name}={name}")
+            missing.append(name)
+    return arguments, missing
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    return value is default or (
+        _is_plain(value) and type(value) is type(default) and value == default
+    )
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return len(repr(value)) <= _SHORT and all(map(_is_plain, value))
+    return value is None or isinstance(value, bool | int | float | str | np.number | np.bool_)
+
+
+def _is_ours(value: Any) -> bool:
+    """Tell whether the value is small and its `repr` makes it again, as for a schedule."""
+    if not (type(value).__module__.startswith("powermeans.") and is_dataclass(value)):
+        return False
+    text = repr(value)
+    return len(text) <= _SHORT and "array(" not in text
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_written, value))}{',' * (len(value) == 1)})"
+    plain = value.item() if isinstance(value, np.generic) else value
+    if isinstance(plain, str):
+        return _quoted(plain)
+    return _NOT_FINITE.sub(r"math.\1", repr(plain))
+
+
+def _quoted(text: str) -> str:
+    return '"' + repr(text)[1:-1].replace('"', '\\"') + '"'
+
+
+def _points(source: str | None, reading: Mapping[str, Any], *, has_weights: bool) -> list[str]:
+    """Write the lines that read the points and their weights."""
+    filled_in = ["weights = ...  # one for each row, as it was given"] if has_weights else []
+    if source is None:
+        return ["X = ...  # the points, one a row", *filled_in]
+    lines = []
+    if source == "-":
+        source = "standard-input"
+        lines.append(f"# The points came from standard input: write them to the file {source}.")
+    options = "".join(f", {name}={_option(value)}" for name, value in reading.items())
+    call = f"read_table({_quoted(source)}{options})"
+    if has_weights and "weights" in reading:
+        return [*lines, f"table = {call}", "X, weights = table.points, table.weights"]
+    return [*lines, f"X = {call}.points", *filled_in]
+
+
+def _option(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_written, value))}]"
+    return _written(value)

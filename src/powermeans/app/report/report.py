@@ -1,0 +1,171 @@
+"""The report on a fit: one HTML file that needs no network."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from powermeans.app.report.page_data import page_data
+from powermeans.app.report.python_code import python_code
+from powermeans.app.report.sections import Section, Told, sections_of
+from powermeans.app.report.subject import Subject, Wanted
+from powermeans.app.report.text import escaped
+from powermeans.engine.callbacks import PathRecorder
+from powermeans.plots.fitted import PointsLike
+from powermeans.scale import is_dask, is_parted
+from powermeans.system.atomic_write import atomic_write
+
+_PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
+
+
+def report(
+    model: Any,
+    X: PointsLike,
+    path: str | os.PathLike[str],
+    *,
+    title: str = "Clusters",
+    annealing: PathRecorder | None = None,
+    choice: Any = None,
+    source: str | None = None,
+    scalers: Sequence[Any] = (),
+    reading: Mapping[str, Any] | None = None,
+    model_file: str | None = None,
+    sample_weight: ArrayLike | None = None,
+    optimality: Any = None,
+    names: Mapping[int, str] | None = None,
+    row_numbers: ArrayLike | None = None,
+    feature_names: Sequence[str] | None = None,
+    max_points: int = 10_000,
+) -> Path:
+    """Write a report on a fit: one HTML file that opens anywhere, without a network.
+
+    It begins with the answer in three sentences. Each cluster follows, named after what sets it
+    apart: its share, its columns beside those of all other rows, typical rows and doubtful ones.
+    Then come the points in an interactive plot, and how sure the result is. The report warns of
+    what looks wrong: columns with very different scales, clusters that are tiny, empty or not
+    apart, rows that are copies. Folded at the end are parameters, the inertia sweep by sweep,
+    versions, and the Python code that repeats the fit. The page can be printed.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted; of this package, or with `predict` and `cluster_centers_` such as scikit-learn's.
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        The points. The report uses the names of the columns.
+    path : str or path
+        Where to write the report. The file appears once it is complete.
+    title : str, default="Clusters"
+        The title of the page.
+    annealing : PathRecorder, optional
+        The recorder that was the `callback` of the fit; a slider shows its centers step by step,
+        up to those of the model.
+    choice : result of `choose_k`, optional
+        Adds a chart for each criterion.
+    source : str, optional
+        The file of the points, for the first sentence and for the code at the end.
+    scalers : sequence of transformer
+        Fitted linear transformers that were applied to the points, such as `StandardScaler` and
+        `MinMaxScaler` of `sklearn.preprocessing`. The report undoes them to show means and values
+        in the units of the data.
+    reading : dict, optional
+        The other arguments of `powermeans.read_table` that read the file.
+    model_file : str, optional
+        The file of a saved model that was not fitted to these points; the code at the end loads it.
+    sample_weight : array-like of shape (n_samples,), optional
+        The weights of the fit. Shares, spreads, means and the variance explained are then weighted.
+    optimality : OptimalityGap, optional
+        What `powermeans.optimality_gap` proved; a sentence says it.
+    names : dict from int to str, optional
+        Names of clusters, by label. The others are named after what sets them apart.
+    row_numbers : array-like of int of shape (n_samples,), optional
+        The numbers of the rows where they came from, if some were left out; by default from 1.
+    feature_names : sequence of str, optional
+        The names of the columns; by default those of the model or of X.
+    max_points : int, default=10_000
+        If there are more points, plots, examples and the share of clear rows are those of a sample
+        of this size, and the page says so. Everything else is computed from all points.
+
+    Returns
+    -------
+    Path
+        The path of the file.
+
+    See Also
+    --------
+    powermeans.plots.clusters : Draws the clusters as a picture.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import powermeans
+    >>> X = [[0.0, 5.0], [1.0, 5.0], [9.0, 6.0], [10.0, 6.0]]
+    >>> path = powermeans.PathRecorder()
+    >>> model = powermeans.PowerKMeans(2, refine=0, random_state=0, callback=path).fit(X)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     written = powermeans.report(
+    ...         model, X, os.path.join(folder, "report.html"), annealing=path
+    ...     )
+    ...     written.stat().st_size < 100_000
+    True
+    """
+    _refuse_parted(X)
+    wanted = Wanted(max_points, sample_weight, scalers, names, row_numbers, feature_names)
+    subject = Subject.of(model, X, wanted)
+    code = python_code(
+        model,
+        source,
+        scalers,
+        reading=reading,
+        model_file=model_file,
+        weights=subject.weights,
+    )
+    data = page_data(subject, annealing)
+    sections = sections_of(subject, Told(annealing, choice, source, optimality), code)
+    with atomic_write(path) as file:
+        file.write(_page(title, sections, data).encode("utf-8", "backslashreplace"))
+    return Path(path)
+
+
+def _refuse_parted(X: Any) -> None:
+    if is_dask(X) or is_parted(X):
+        kind = "a Dask collection" if is_dask(X) else "to be read part by part"
+        raise ValueError(
+            f"a report looks at all rows at once, and X is {kind}, which may not fit into memory: "
+            "pass some of the rows, as an array"
+        )
+
+
+def _page(title: str, sections: list[Section], data: dict[str, Any]) -> str:
+    links = (f'<li><a href="#{one.name}">{escaped(one.title)}</a></li>' for one in sections)
+    bodies = (
+        f'<section id="{one.name}"><h2>{escaped(one.title)}</h2>\n{one.body}</section>'
+        for one in sections
+    )
+    parts = {
+        "title": escaped(title),
+        "version": escaped(version("powermeans")),
+        "navigation": "".join(links),
+        "sections": "\n".join(bodies),
+        "data": _json(data),
+        "style": _file("page.css"),
+        "script": _file("page.js"),
+    }
+    return _PLACEHOLDER.sub(lambda found: parts[found[1]], _file("page.html"))
+
+
+def _file(name: str) -> str:
+    return resources.files("powermeans.app.report").joinpath("page", name).read_text("utf-8")
+
+
+def _json(data: dict[str, Any]) -> str:
+    """Return JSON in which nothing can end the element that holds it."""
+    text = json.dumps(data, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -1,0 +1,41 @@
+"""Versions, instruction set and threads, for bug reports."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from importlib.metadata import version
+
+from powermeans.points import compiled as native
+from powermeans.system.threads import effective_n_threads
+
+_DEPENDENCIES = ("numpy", "scipy", "scikit-learn", "threadpoolctl")
+
+
+def versions() -> dict[str, str]:
+    """Return versions, instruction set and number of threads, by name."""
+    return {
+        "powermeans": version("powermeans"),
+        "python": sys.version.split()[0],
+        **{name: version(name) for name in _DEPENDENCIES},
+        "machine": f"{platform.system()} {platform.machine()}",
+        "instruction set": f"{native.instruction_set()} of {', '.join(native.instruction_sets())}",
+        "threads": str(effective_n_threads(None, native.thread_limit())),
+    }
+
+
+def show_versions() -> None:
+    """Print versions, instruction set and threads, for a bug report.
+
+    See Also
+    --------
+    sklearn.show_versions : The same for scikit-learn.
+
+    Examples
+    --------
+    >>> import powermeans
+    >>> powermeans.show_versions()  # doctest: +ELLIPSIS
+    powermeans ...
+    """
+    for name, value in versions().items():
+        print(f"{name:16} {value}")

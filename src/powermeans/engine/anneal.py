@@ -1,0 +1,172 @@
+"""The loop that every method of the family runs; `algorithm_1` is the paper's shorter one."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from powermeans.engine.history import History, SweepState
+from powermeans.engine.spread import rounding_inertia
+from powermeans.engine.stopping import StopRule
+from powermeans.engine.updates import Learner, Sweep, Update
+from powermeans.errors import ObjectiveRoseWarning
+from powermeans.mathematics.rules import Rule, rule_at
+from powermeans.points.protocol import Rows
+from powermeans.types import FloatArray
+
+Callback = Callable[[SweepState], object]
+"""Called after each sweep; if it returns True, the fit stops."""
+
+# How far rounding may lift the objective, in units of the precision of the points.
+_ROUNDING_UNITS = 1e3
+# A sum of squares below this has lost digits to underflow.
+_LEAST_SQUARE = 1e-290
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Sweep with the powers of a schedule until the stop rule gives a reason."""
+
+    schedule: Iterable[float | Rule]  # of each sweep; Fixed(-math.inf) is Lloyd's algorithm
+    stop: StopRule
+    max_iter: int
+    update: Update = field(default_factory=Update)
+
+    @classmethod
+    def of(cls, learner: Learner, max_iter: int) -> Stage:
+        """Make the stage of a learner, which is schedule, stop rule and update at once."""
+        return cls(learner, learner, max_iter, learner)
+
+
+@dataclass(frozen=True, slots=True)
+class StageEnd:
+    """How a stage ended."""
+
+    centers: FloatArray
+    power: float  # of its last sweep
+    reason: str
+    has_converged: bool = True  # False if `max_iter` ended it
+    was_stopped: bool = False  # True if the callback ended it
+
+
+def anneal(
+    rows: Rows,
+    centers: FloatArray,
+    stages: Sequence[Stage],
+    history: History,
+    callback: Callback | None = None,
+) -> list[StageEnd]:
+    """Run the stages one after another, and return how each ended; the last has the centers.
+
+    The history records each sweep once it is complete, so an interrupt loses nothing. No stage
+    begins after the callback has returned True.
+    """
+    ends: list[StageEnd] = []
+    for stage in stages:
+        ends.append(run_stage(rows, centers, stage, history, callback))
+        centers = ends[-1].centers
+        if ends[-1].was_stopped:
+            break
+    return ends
+
+
+def run_stage(
+    rows: Rows,
+    centers: FloatArray,
+    stage: Stage,
+    history: History,
+    callback: Callback | None = None,
+) -> StageEnd:
+    """Sweep until the stop rule, the callback, the schedule or `max_iter` ends the stage."""
+    power, n_swept = math.nan, 0
+    for scheduled in itertools.islice(stage.schedule, stage.max_iter):
+        rule = rule_at(scheduled)
+        power = rule.power
+        state = _swept(rows, centers, rule, stage.update, history)
+        # The last sweep of the stage before had another rule: its objective does not compare.
+        before = history.last if n_swept else None
+        history.append(state)
+        if rows.descends(rule):
+            _warn_if_objective_rose(before, state, rows)
+        centers, n_swept = state.centers, n_swept + 1
+        if callback is not None and says_stop(callback(state)):
+            return StageEnd(centers, power, "the callback said stop", was_stopped=True)
+        if reason := stage.stop.reason(history.records[-n_swept:]):
+            return StageEnd(centers, power, reason)
+    if n_swept < stage.max_iter:
+        return StageEnd(centers, power, "the schedule came to its end")
+    return StageEnd(centers, power, f"max_iter={stage.max_iter} sweeps", has_converged=False)
+
+
+def _swept(
+    rows: Rows, centers: FloatArray, rule: Rule, update: Update, history: History
+) -> SweepState:
+    """Weigh every point, move the centers to the weighted means, and time both."""
+    started = time.perf_counter()
+    sweep = Sweep(rows, centers, rule.power, rule=rule)
+    sweep.centers = update.before(sweep)
+    sums = rows.sweep(sweep.centers, rule)
+    updated = update.after(sweep, sums)
+    moved = updated.centers(fallback=sweep.centers)
+    moved.setflags(write=False)  # callbacks get this array, and the next sweep reads it
+    return SweepState(
+        run=history.run,
+        sweep=len(history.records) + 1,
+        power=rule.power,
+        objective=updated.objective,
+        inertia=sums.inertia,
+        center_shift=_shift(sweep.centers, moved),
+        seconds=time.perf_counter() - started,
+        centers=moved,
+        n_relocated=sweep.n_relocated,
+        n_separated=sweep.n_separated,
+        skipped=sums.n_skipped / (rows.n_points * len(sweep.centers)),
+    )
+
+
+def _shift(before: FloatArray, after: FloatArray) -> float:
+    """Return the Frobenius norm of the difference, zero only if no entry changed."""
+    change = after - before
+    sum_of_squares = float(np.add.reduce(np.square(change), axis=None))
+    if _LEAST_SQUARE < sum_of_squares < math.inf:
+        return math.sqrt(sum_of_squares)
+    # Squares of tiny or huge changes leave the range of float64; those of shares do not.
+    largest = np.abs(change).max()
+    return float(largest * np.linalg.norm(change / largest)) if largest > 0 else 0.0
+
+
+def _warn_if_objective_rose(before: SweepState | None, now: SweepState, rows: Rows) -> None:
+    """Warn of a defect: at equal power only updates may lift the objective, beyond rounding."""
+    if before is None or before.power != now.power or before.n_relocated or now.n_separated:
+        return
+    rise = now.objective - before.objective
+    if rise <= 0:
+        return
+    allowed = _ROUNDING_UNITS * float(np.finfo(rows.dtype).eps) * before.objective
+    if rise > allowed and rise > _steepness(now) * rounding_inertia(rows):
+        warnings.warn(
+            f"the objective rose from {before.objective!r} to {now.objective!r} in sweep "
+            f"{now.sweep} at power={now.power}: please report this with the data, it is a defect",
+            ObjectiveRoseWarning,
+            stacklevel=2,
+        )
+
+
+def _steepness(state: SweepState) -> float:
+    """Return the largest slope of a power mean in a distance, k^(1/|s|), reached at zero.
+
+    Rounding of a distance near a center may lift the objective by this multiple of its size.
+    """
+    # Beyond 700 the exponential overflows.
+    return math.exp(min(700.0, -math.log(len(state.centers)) / state.power))
+
+
+def says_stop(answer: object) -> bool:
+    """Return whether a callback asked to stop, by True itself: any other object means go on."""
+    return isinstance(answer, (bool, np.bool_)) and bool(answer)

@@ -1,0 +1,274 @@
+"""Choose points as the first centers: by k-means++, greedy or plain, and at random.
+
+Draws follow an order of the points that depends on their coordinates, not on their row numbers. So
+shuffling the rows does not change the seeds, and a point of weight three is drawn as three copies.
+
+Of many points, greedy k-means++ compares candidates over a sample: points at even steps along the
+inertia that the seeds so far leave. Each then stands for as much inertia, wherever it is. When the
+seeds are four times as many, or a quarter of the inertia is left in the sample, all points are
+measured from all seeds and another sample is taken.
+
+Where many seeds of many features are chosen without a sample, points are compared by a random
+projection to few features (Kane & Nelson 2014). The gain of a candidate is a sum over points, in
+which the errors of single distances average out; more candidates make up for the rest.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+from scipy import sparse
+
+from powermeans.engine.seeds.draws import Drawn, Mass, NeedsOrder, PointsInBlocks, PointsInOrder
+from powermeans.engine.seeds.orders import order_by_place, random_places
+from powermeans.mathematics.weighted_draws import draw_indices
+from powermeans.points.protocol import Rows
+from powermeans.types import FloatArray, IndexArray
+
+# A sample has this many points for each seed, and at least so many in all. It is taken where points
+# lie in at least twice as many places, so that a weight of three still acts as three copies do.
+_SAMPLED_FOR_EACH_SEED = 32
+_LEAST_SAMPLED = 8192
+# These many are compared in the time of one, and make up for what the sample misjudges.
+_FEWEST_CANDIDATES = 8
+_GROWTH_OF_SEEDS = 4
+_SHARE_LEFT = 0.25
+_FEWEST_AT_ONCE = 8
+# Below these, distances cost little, or the projection more than it saves.
+_FEWEST_PROJECTED_FEATURES, _FEWEST_PROJECTED_SEEDS = 512, 64
+# Each feature is added to or taken from one of the values in each block, so that rows of few
+# features that differ keep different values.
+_PROJECTED_BLOCKS, _VALUES_PER_BLOCK = 8, 24
+_FEWEST_PROJECTED_CANDIDATES = 16
+_ELEMENTS_AT_ONCE = 2**20
+# An order of more points than these takes more memory than the rest of a fit.
+_MANY_POINTS = 2**20
+# Beyond these, squared distances times weights might leave the range of float64.
+_LEAST_MASS, _LARGEST_MASS = 1e-200, 1e200
+
+
+def n_greedy_candidates(n_clusters: int) -> int:
+    """Return how many candidates greedy k-means++ tries for each center, 2 + floor(ln k)."""
+    return 2 + int(math.log(n_clusters))
+
+
+def choose_seeds(
+    rows: Rows,
+    n_centers: int,
+    rng: np.random.RandomState,
+    *,
+    n_candidates: int = 1,
+    exponent: float = 2.0,
+    seconds: float = math.inf,
+) -> tuple[FloatArray, IndexArray]:
+    """Return seeds by k-means++ (Arthur & Vassilvitskii 2007), and their indices.
+
+    The first is drawn in proportion to the weights w. Candidates for each later seed are drawn in
+    proportion to w * d**exponent, where d is the distance to the nearest seed so far; the candidate
+    that leaves the least inertia is kept, by an estimate where there are many points. Points repeat
+    once every point is at a seed. After so many seconds the seeds that are still missing are drawn
+    at once, half by weight and half by w * d**2.
+    """
+    end = time.monotonic() + seconds
+    n_sampled = max(_SAMPLED_FOR_EACH_SEED * n_centers, _LEAST_SAMPLED)
+    may_sample = n_candidates > 1 and exponent == 2 and rows.samples_seeds
+    places = random_places(rows, rng, 2)
+    points: Drawn = _opened(rows, places, 2 * n_sampled, may_sample=may_sample)
+    is_sampled = may_sample and points.n_places >= 2 * n_sampled
+    is_projected = may_sample and not is_sampled and _is_projected(rows, n_centers)
+    n_tried = n_candidates
+    if is_sampled:
+        n_tried = max(n_candidates, _FEWEST_CANDIDATES)
+    elif is_projected:
+        n_tried = max(2 * n_candidates, _FEWEST_PROJECTED_CANDIDATES)
+    first, others = rng.uniform(), rng.uniform(size=(n_centers - 1, n_tried))
+    if is_sampled:
+        try:
+            found = _seeds_by_samples(points, first, others, n_sampled, end)
+            chosen = _completed(points, found, n_centers)
+        except NeedsOrder:
+            points = PointsInOrder(rows, places)
+            chosen = _seeds_by_samples(points, first, others, n_sampled, end)
+    elif is_projected:
+        chosen = _seeds_by_projection(rows, points.order, rng, first, others, end)
+    else:
+        left = end - time.monotonic()
+        chosen = rows.greedy_seeds(points.order, first, others, exponent, seconds=left)
+    chosen = _completed(points, chosen, n_centers)
+    return rows.take(chosen), chosen
+
+
+def drawn_sample(
+    rows: Rows, n_drawn: int, rng: np.random.RandomState
+) -> tuple[IndexArray, FloatArray]:
+    """Draw points that stand for all, and return them and the weight for which each stands.
+
+    Half of the chance of a point is its share of the weight, and half that of the inertia about the
+    mean, so that outliers are not missed (Bachem, Lucic and Krause 2018, "Scalable k-means
+    clustering via lightweight coresets"). Steps are even along the order by place.
+    """
+    from_mean = _Inertia(rows.mean()[None, :])
+    total_weight, total = rows.total_weight, rows.inertia_about_mean()
+
+    def chance(some: Rows) -> FloatArray:
+        return 0.5 / total_weight + 0.5 * from_mean.sq_dist(some) / total
+
+    def mass(some: Rows, weights: FloatArray) -> FloatArray:
+        return weights * chance(some)
+
+    places, steps = random_places(rows, rng, 2), (np.arange(n_drawn) + rng.uniform()) / n_drawn
+    try:
+        drawn = _opened(rows, places, 2 * n_drawn, may_sample=True).draw(mass, steps)
+    except NeedsOrder:
+        drawn = PointsInOrder(rows, places).draw(mass, steps)
+    return drawn, 1 / (n_drawn * chance(rows.some(drawn)))
+
+
+def _opened(rows: Rows, places: FloatArray, n_needed: int, *, may_sample: bool) -> Drawn:
+    """Return the points in blocks if there are many at this many places, else in their order."""
+    if may_sample and rows.n_points >= _MANY_POINTS and rows.has_blocks:
+        in_blocks = PointsInBlocks(rows, places)
+        if in_blocks.n_places >= n_needed:
+            return in_blocks
+    return PointsInOrder(rows, places)
+
+
+def _seeds_by_samples(
+    points: Drawn, first: float, others: FloatArray, n_sampled: int, end: float
+) -> IndexArray:
+    """Choose seeds by greedy k-means++, comparing candidates over samples, until the end."""
+    rows = points.rows
+    chosen = points.draw(_weight, np.array([first]))
+    largest = points.largest(_Inertia(rows.take(chosen)))
+    if largest and not _LEAST_MASS < largest < _LARGEST_MASS:
+        seconds = end - time.monotonic()
+        return rows.greedy_seeds(points.order, first, others, seconds=seconds)
+    while len(left := others[len(chosen) - 1 :]) and end - time.monotonic() > 0:
+        inertia = _Inertia(rows.take(chosen))
+        sample = points.draw(inertia, _even_steps(n_sampled))
+        if not len(sample):  # every point is at a seed
+            break
+        nearest = inertia.sq_dist(rows.some(sample))
+        numbers = left[: max((_GROWTH_OF_SEEDS - 1) * len(chosen), _FEWEST_AT_ONCE)]
+        seconds = end - time.monotonic()
+        found = rows.further_seeds(sample, nearest, numbers, _SHARE_LEFT, seconds=seconds)
+        chosen = np.append(chosen, found)
+    return chosen
+
+
+def _is_projected(rows: Rows, n_seeds: int) -> bool:
+    return rows.n_features >= _FEWEST_PROJECTED_FEATURES and n_seeds >= _FEWEST_PROJECTED_SEEDS
+
+
+def _seeds_by_projection(
+    rows: Rows,
+    order: IndexArray,
+    rng: np.random.RandomState,
+    first: float,
+    others: FloatArray,
+    end: float,
+) -> IndexArray:
+    """Choose seeds by greedy k-means++ among projected points, until the end."""
+    weights = rows.sample_weight(order)
+    drawn = draw_indices(weights, np.array([first]))[0]
+    projected = _projected(rows, order, rng)
+    # Points near each other keep their digits, wherever the origin is.
+    projected -= projected[drawn].copy()
+    largest = float(np.max(np.abs(projected)))
+    if not math.isfinite(largest):
+        return rows.greedy_seeds(order, first, others, seconds=end - time.monotonic())
+    projected *= 2.0 ** -math.frexp(largest)[1]
+    few = rows.rows_of(projected.astype(rows.dtype, copy=False), weights)
+    seconds = end - time.monotonic()
+    return order[few.greedy_seeds(np.arange(len(order)), first, others, seconds=seconds)]
+
+
+def _projected(rows: Rows, order: IndexArray, rng: np.random.RandomState) -> FloatArray:
+    """Return signed sums of random features, whose squared distances are right in the mean.
+
+    Sums run along the features in order, so that equal points have equal sums, dense or sparse.
+    """
+    shape = rows.n_features, _PROJECTED_BLOCKS
+    values = rng.randint(_VALUES_PER_BLOCK, size=shape)
+    values += _VALUES_PER_BLOCK * np.arange(_PROJECTED_BLOCKS)
+    signs = 2.0 * rng.randint(2, size=shape) - 1.0
+    features = np.repeat(np.arange(rows.n_features), _PROJECTED_BLOCKS)
+    n_values = _VALUES_PER_BLOCK * _PROJECTED_BLOCKS
+    matrix = sparse.csr_array(
+        (signs.ravel(), (values.ravel(), features)), shape=(n_values, rows.n_features)
+    )
+    projected = np.empty((len(order), n_values))
+    n_at_once = max(1, _ELEMENTS_AT_ONCE // rows.n_features)
+    for start in range(0, len(order), n_at_once):
+        block = slice(start, start + n_at_once)
+        points = rows.sample(order[block]).astype(np.float64)
+        sums = matrix @ points.T
+        projected[block] = (sums.toarray() if sparse.issparse(sums) else sums).T
+    return projected
+
+
+def _completed(points: Drawn, chosen: IndexArray, n_seeds: int) -> IndexArray:
+    """Add points at even steps along their mean share of weight and inertia.
+
+    Shares of the inertia alone would leave the middle of the points without a seed.
+    """
+    if not (n_missing := n_seeds - len(chosen)):
+        return chosen
+    inertia = _Inertia(points.rows.take(chosen))
+    mass: Mass = _weight
+    if 0 < (total := points.total(inertia)) < math.inf:
+        total_away = points.total(inertia.weight_away)
+
+        def mass(rows: Rows, weights: FloatArray) -> FloatArray:
+            nearest = inertia.sq_dist(rows)
+            return np.where(nearest > 0, weights, 0.0) / total_away + weights * nearest / total
+
+    return np.append(chosen, points.draw(mass, _even_steps(n_missing)))
+
+
+class _Inertia:
+    """Weights times squared distances from the nearest seed; the last distances are kept."""
+
+    def __init__(self, seeds: FloatArray) -> None:
+        self._seeds = seeds
+        self._last: tuple[Rows, FloatArray] | None = None
+
+    def __call__(self, rows: Rows, weights: FloatArray) -> FloatArray:
+        """Return the mass of each point."""
+        return weights * self.sq_dist(rows)
+
+    def sq_dist(self, rows: Rows) -> FloatArray:
+        """Return the squared distances alone."""
+        if self._last is None or self._last[0] is not rows:
+            self._last = rows, rows.nearness(self._seeds).sq_dist()
+        return self._last[1]
+
+    def weight_away(self, rows: Rows, weights: FloatArray) -> FloatArray:
+        """Return the weights of the points that are not at a seed, and zero for others."""
+        return np.where(self.sq_dist(rows) > 0, weights, 0.0)
+
+
+def _weight(rows: Rows, weights: FloatArray) -> FloatArray:
+    return weights
+
+
+def _even_steps(n_steps: int) -> FloatArray:
+    return (np.arange(n_steps) + 0.5) / n_steps
+
+
+def uniform_seeds(rows: Rows, n_centers: int, rng: np.random.RandomState) -> FloatArray:
+    """Draw places by the weight of their points, without repeats if there are enough places."""
+    order, key = order_by_place(rows, rng)
+    weights = rows.sample_weight(order)
+    order, key, weights = order[weights > 0], key[weights > 0], weights[weights > 0]
+    first_of_place = np.flatnonzero(np.diff(key, prepend=-1.0))
+    # The first exponential clocks to ring are a sample without replacement by their rates. Times
+    # are in logarithms, since quotients by tiny weights overflow.
+    rates = np.add.reduceat(weights, first_of_place)
+    times = np.log(rng.standard_exponential(len(rates))) - np.log(rates)
+    n_drawn = min(n_centers, len(times))
+    earliest = np.argpartition(times, n_drawn - 1)[:n_drawn]
+    drawn = order[first_of_place[earliest[np.argsort(times[earliest])]]]
+    return rows.take(np.resize(drawn, n_centers))

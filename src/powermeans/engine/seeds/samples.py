@@ -1,0 +1,180 @@
+"""Samples without replacement, drawn by a race in one pass over the rows.
+
+Each point arrives after an exponential time, with its weight in the draw as the rate; the first to
+arrive are the sample. The first of all points are among the first of their parts, and the random
+number of a point depends only on its row, so the sample does not depend on the cut into parts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from powermeans.points.protocol import PartRows, Rows
+from powermeans.scale.parted_rows import stacked
+from powermeans.scale.records import recorded
+from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
+
+# Philox makes this many random numbers at a time, and advances by as many.
+_NUMBERS_AT_A_TIME = 4
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedSample:
+    """Points that stand for all, in a random order."""
+
+    points: Points | SparsePoints  # in the kind they live in
+    weights: FloatArray  # that each stands for; their mean is the mean weight of all points
+    is_all: bool  # no point with a weight is missing
+
+
+def weighted_sample(
+    rows: Rows, n_drawn: int, rng: np.random.RandomState, *, n_least: int = 1
+) -> WeightedSample:
+    """Draw points without replacement, the heavier the likelier.
+
+    Given the time t of the first point that is not drawn, a point of weight w had the chance
+    1 - exp(-w t). So sums are unbiased if it counts w / (1 - exp(-w t)) (Duffield, Lund and Thorup
+    2007, with exponential ranks). If fewer than `n_least` points have a weight, others without
+    weight join them; `n_drawn` is at least `n_least`.
+    """
+    arrived = race(rows, n_drawn + 1, rng.randint(2**31 - 1), in_their_kind=True)
+    if arrived.n_weighing <= n_drawn:
+        everything = slice(0, max(arrived.n_weighing, n_least))
+        return WeightedSample(arrived.points[everything], arrived.weights[everything], is_all=True)
+    points, weights = arrived.points[:n_drawn], arrived.weights[:n_drawn]
+    with np.errstate(under="ignore"):
+        # Times are logarithms. `expm1` keeps the digits of small chances.
+        chances = -np.expm1(-np.exp(np.log(weights) + arrived.times[n_drawn]))
+    stands_for = weights / chances
+    mean_weight = rows.total_weight / arrived.n_weighing
+    unit = mean_weight / float(np.mean(stands_for))
+    return WeightedSample(points, stands_for * unit, is_all=False)
+
+
+def distinct_places(rows: Rows, n_drawn: int, rng: np.random.RandomState) -> FloatArray:
+    """Draw places by the weight of their points, without repeats unless there are too few places.
+
+    It takes one pass, and holds `n_drawn` of them.
+    """
+    places = race(rows, n_drawn, rng.randint(2**31 - 1), of_places=True).with_a_chance()
+    return np.resize(places, (n_drawn, rows.n_features))
+
+
+@recorded
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """The first points to arrive, in their order, at most `n_kept`; those of two parts add."""
+
+    n_kept: int
+    times: FloatArray  # logarithms, for extreme rates; infinite for points without a chance
+    points: Points | SparsePoints
+    weights: FloatArray
+    n_weighing: int  # points with a weight, of all that ran
+    of_places: bool
+
+    def __add__(self, other: Arrived) -> Arrived:
+        times = np.concatenate([self.times, other.times])
+        first = np.argsort(times, kind="stable")
+        points = stacked([self.points, other.points])
+        if self.of_places:
+            first = first[_first_at_places(points[first])]
+        first = first[: self.n_kept]
+        weights = np.concatenate([self.weights, other.weights])[first]
+        n_weighing = self.n_weighing + other.n_weighing
+        return Arrived(
+            self.n_kept, times[first], points[first], weights, n_weighing, self.of_places
+        )
+
+    def with_a_chance(self) -> Any:
+        """Return the points that had a chance."""
+        return self.points[self.times < np.inf]
+
+
+def race(
+    rows: Rows,
+    n_kept: int,
+    key: int,
+    *,
+    centers: FloatArray | None = None,
+    of_places: bool = False,
+    in_their_kind: bool = False,
+) -> Arrived:
+    """Let points run at rates of weight, times squared distance to the nearest center, if any.
+
+    `key` seeds the random numbers. A race of places counts only the first point of each. Points
+    arrive as whole float64 rows unless they are wanted in the kind they live in.
+    """
+    if centers is None:
+        centers = np.empty((0, rows.n_features))
+    starts = rows.first_points()
+    arrived: Arrived = rows.total(_Race(centers, n_kept, key, starts, of_places, in_their_kind))
+    return arrived
+
+
+@dataclass(frozen=True, slots=True)
+class _Race:
+    """Run the race in one part."""
+
+    centers: FloatArray
+    n_kept: int
+    key: int
+    starts: IndexArray
+    of_places: bool
+    in_their_kind: bool
+
+    @property
+    def n_bytes_given(self) -> int:
+        """The largest size of the result of a part."""
+        return 8 * self.n_kept * (int(self.centers.shape[1]) + 2)
+
+    def __call__(self, rows: PartRows, number: int) -> Arrived:
+        weights = rows.sample_weight(np.arange(rows.n_points))
+        first, times = self._first(rows, self._times(rows, weights, int(self.starts[number])))
+        points = rows.sample(first) if self.in_their_kind else rows.take(first)
+        n_weighing = int(np.count_nonzero(weights))
+        return Arrived(self.n_kept, times, points, weights[first], n_weighing, self.of_places)
+
+    def _times(self, rows: Rows, weights: FloatArray, first_row: int) -> FloatArray:
+        uniforms = _uniforms_of_rows(self.key, first_row, len(weights))
+        with np.errstate(divide="ignore"):
+            # The logarithm of the exponential time -log(1 - u) / rate.
+            times: FloatArray = np.log(-np.log1p(-uniforms)) - np.log(weights)
+            if len(self.centers):
+                times -= np.log(rows.nearness(self.centers).sq_dist())
+        return times
+
+    def _first(self, rows: Rows, times: FloatArray) -> tuple[IndexArray, FloatArray]:
+        """Return the indices and times of the first to arrive, at most `n_kept`."""
+        first, n_looked_at = _earliest(times, self.n_kept), self.n_kept
+        if self.of_places:
+            first = first[_first_at_places(rows.take(first))]
+            # Copies of a place crowd out other places: look at twice as many.
+            while len(first) < self.n_kept and n_looked_at < len(times):
+                n_looked_at *= 2
+                first = _earliest(times, n_looked_at)
+                first = first[_first_at_places(rows.take(first))][: self.n_kept]
+        return first, times[first]
+
+
+def _earliest(times: FloatArray, n_kept: int) -> IndexArray:
+    """Return the indices of the first to arrive, in their order; in a tie by row."""
+    n_kept = min(n_kept, len(times))
+    first = np.argpartition(times, n_kept - 1)[:n_kept]
+    return first[np.lexsort((first, times[first]))]
+
+
+def _first_at_places(points: Any) -> IndexArray:
+    """Return the indices of the points that differ from all before them."""
+    return np.sort(np.unique(points, axis=0, return_index=True)[1])
+
+
+def _uniforms_of_rows(key: int, start: int, n_numbers: int) -> FloatArray:
+    """Return numbers of one long random sequence, from the position `start` on."""
+    bits = np.random.Philox(key=key)
+    bits.advance(start // _NUMBERS_AT_A_TIME)
+    generator = np.random.Generator(bits)
+    generator.random(start % _NUMBERS_AT_A_TIME)
+    return generator.random(n_numbers)

@@ -1,0 +1,165 @@
+"""Seeds by a tree: a few coarse cells, and in each as many seeds as its error deserves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from powermeans.engine.seeds.choose import (
+    choose_seeds,
+    drawn_sample,
+    n_greedy_candidates,
+    uniform_seeds,
+)
+from powermeans.mathematics.rules import Hard
+from powermeans.points.kinds import open_rows
+from powermeans.points.protocol import Rows
+from powermeans.types import FloatArray, IndexArray, Labels
+
+# More cells take less time, fewer come nearer to k-means++ over all points.
+_CELLS_PER_ROOT = 0.5
+# The cells are found among so many points for each.
+_SAMPLED_FOR_EACH_CELL = 256
+_SWEEPS_OF_CELLS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Planted:
+    """Seeds, and which of them each point belongs to so far."""
+
+    centers: FloatArray
+    labels: Labels
+
+
+@dataclass(frozen=True, slots=True)
+class TreeSeeds:
+    """Seeds for thousands of clusters, in a small part of the time of k-means++.
+
+    Pass it as `init`. The points are first split into about half as many coarse cells as the root
+    of the number of clusters. Each cell then gets seeds in proportion to its sum of squared
+    distances, by greedy k-means++ and some sweeps of Lloyd's rule among its own points.
+
+    Parameters
+    ----------
+    n_sweeps : int, default=2
+        Number of sweeps of Lloyd's rule in each cell.
+
+    See Also
+    --------
+    kmeans_plusplus : Seeds by k-means++, better where there are fewer clusters.
+    MarkovChainSeeds : About those of plain k-means++, in the time of one pass.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from powermeans import KMeans, TreeSeeds
+    >>> X = np.random.default_rng(0).normal(size=(2000, 32)).astype(np.float32)
+    >>> model = KMeans(200, init=TreeSeeds(), max_iter=5, random_state=0).fit(X)
+    >>> model.cluster_centers_.shape
+    (200, 32)
+    """
+
+    n_sweeps: int = 2
+
+    def __post_init__(self) -> None:
+        if self.n_sweeps < 0:
+            raise ValueError(f"n_sweeps={self.n_sweeps!r} must not be negative: pass for example 2")
+
+    def __call__(
+        self, X: FloatArray, n_clusters: int, random_state: np.random.RandomState
+    ) -> FloatArray:
+        """Return seeds of points of weight one."""
+        return self.seeds(open_rows(np.ascontiguousarray(X)), n_clusters, random_state)
+
+    def seeds(self, rows: Rows, n_clusters: int, rng: np.random.RandomState) -> FloatArray:
+        """Return seeds of rows in memory."""
+        return self.planted(rows, n_clusters, rng).centers
+
+    def planted(
+        self,
+        rows: Rows,
+        n_clusters: int,
+        rng: np.random.RandomState,
+        seconds_left: Callable[[], float] = lambda: math.inf,
+    ) -> Planted:
+        """Return the seeds, and for each point one of its own cell that is near.
+
+        Once no time is left, seeds are drawn at once and no longer improved by sweeps.
+        """
+        cells = _coarse_centers(rows, n_clusters, rng)
+        of_cell, _ = rows.assign(cells)
+        order = np.argsort(of_cell, kind="stable")
+        members = np.split(order, np.cumsum(np.bincount(of_cell, minlength=len(cells)))[:-1])
+        quotas = _quotas(np.array(list(map(len, members))), rows.spread(cells).error, n_clusters)
+        centers, labels, n_before = [], np.empty(rows.n_points, dtype=np.int32), 0
+        for of_one, quota in zip(members, quotas, strict=True):
+            if quota == 0:
+                continue
+            # No name keeps the copy of a cell, or there would be two while the next is made.
+            found = self._in_cell(
+                rows.rows_of(rows.sample(of_one), rows.sample_weight(of_one)),
+                int(quota),
+                n_clusters,
+                rng,
+                seconds_left,
+            )
+            centers.append(found.centers)
+            labels[of_one] = found.labels + n_before
+            n_before += int(quota)
+        return Planted(np.concatenate(centers), labels)
+
+    def _in_cell(
+        self,
+        cell: Rows,
+        quota: int,
+        n_all: int,
+        rng: np.random.RandomState,
+        seconds_left: Callable[[], float],
+    ) -> Planted:
+        n_candidates, seconds = n_greedy_candidates(n_all), seconds_left()
+        centers, _ = choose_seeds(cell, quota, rng, n_candidates=n_candidates, seconds=seconds)
+        if seconds_left() > 0:
+            centers = _descended(cell, centers, self.n_sweeps)
+        return Planted(centers, cell.assign(centers)[0])
+
+
+def _coarse_centers(rows: Rows, n_clusters: int, rng: np.random.RandomState) -> FloatArray:
+    """Return centers of a few cells, found in a sample."""
+    n_cells = max(1, round(_CELLS_PER_ROOT * math.sqrt(n_clusters)))
+    n_drawn = _SAMPLED_FOR_EACH_CELL * n_cells
+    if n_drawn < rows.n_places:
+        drawn, weights = drawn_sample(rows, n_drawn, rng)
+        rows = rows.rows_of(rows.sample(drawn), weights)
+    return _descended(rows, uniform_seeds(rows, n_cells, rng), _SWEEPS_OF_CELLS)
+
+
+def _descended(rows: Rows, centers: FloatArray, n_sweeps: int) -> FloatArray:
+    for _ in range(n_sweeps):
+        centers = rows.sweep(centers, Hard()).centers(fallback=centers)
+    return centers
+
+
+def _quotas(n_points: IndexArray, error: FloatArray, n_wanted: int) -> IndexArray:
+    """Divide the seeds by the error of the cells.
+
+    A cell with points has at least one, and no cell more seeds than points unless all have.
+    """
+    quotas = np.minimum(n_points, 1)
+    most = np.where(
+        n_points > 0, np.maximum(n_points, -(-n_wanted // np.count_nonzero(n_points))), 0
+    )
+    while (n_left := n_wanted - int(quotas.sum())) > 0:
+        has_room = quotas < most
+        wanted = np.where(has_room, error, 0.0)
+        if not wanted.sum() > 0:
+            wanted = (most - quotas).astype(np.float64)
+        share = wanted / wanted.sum() * n_left
+        whole = np.minimum(np.floor(share).astype(np.intp), most - quotas)
+        if not whole.any():
+            largest = np.argsort(-(share - whole) * has_room, kind="stable")[:n_left]
+            whole[largest[has_room[largest]]] = 1
+        quotas = quotas + whole
+    return quotas

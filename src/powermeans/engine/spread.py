@@ -1,0 +1,41 @@
+"""How far the points spread, and which distances are only rounding."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from powermeans.points.protocol import Rows
+from powermeans.types import FloatArray
+
+# A mean of equal points is a sum of many and may miss them by some units in the last place of a
+# float64. A distance has the precision of points less their mean.
+_ROUNDING_OF_A_MEAN = 1e3 * float(np.finfo(np.float64).eps)
+_UNITS_OF_A_DISTANCE = 4
+
+
+def spread(rows: Rows) -> float:
+    """Return the root of the weighted mean squared distance of the points from their mean."""
+    return math.sqrt(rows.inertia_about_mean() / rows.total_weight)
+
+
+def spread_of_features(rows: Rows) -> float | FloatArray:
+    """Return the step along each feature that has the length `spread`."""
+    return spread(rows) * rows.unit_steps()
+
+
+def is_at_center(point: FloatArray, center: FloatArray) -> bool:
+    """Return whether the center may be the mean of copies of this point."""
+    distance, size = np.linalg.norm(point - center), np.linalg.norm(point)
+    return bool(distance <= _ROUNDING_OF_A_MEAN * size)
+
+
+def rounding_inertia(rows: Rows) -> float:
+    """Return the largest inertia that rounding leaves if every point is at a center."""
+    # The root of the summed squares bounds the distance of every point from the mean.
+    from_mean = math.sqrt(rows.n_points * rows.n_columns * rows.mean_variance())
+    from_origin = float(np.linalg.norm(rows.mean())) + from_mean
+    of_a_distance = _UNITS_OF_A_DISTANCE * float(np.finfo(rows.dtype).eps) * from_mean
+    of_differences = rows.total_weight * (_ROUNDING_OF_A_MEAN * from_origin + of_a_distance) ** 2
+    return of_differences + rows.rounding() * rows.inertia_about_mean()

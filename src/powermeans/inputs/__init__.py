@@ -1,5 +1,0 @@
-"""Checks of all that a user passes, made here once and nowhere else.
-
-This room imports the mathematics and the divergences. Behind it points are finite, of one dtype and
-in one order, and no function checks them again.
-"""

@@ -1,4 +1,0 @@
-"""The loop of every method, with its stop rules, updates and history, and the search around it.
-
-It imports the mathematics and the protocol of rows, the only way in which it knows points.
-"""

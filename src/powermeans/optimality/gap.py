@@ -1,0 +1,358 @@
+"""How far a clustering is from the optimum at most: bounds of all points, or of subsets."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import TimeoutError as NotYet
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from powermeans.errors import ArgumentError
+from powermeans.optimality.ascent import rising_bounds
+from powermeans.optimality.relaxation import Relaxation, principal_bound
+from powermeans.optimality.subsets import deal, directions, highest_mean, residuals_in_blocks
+from powermeans.system.threads import blas_on_one_thread
+from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
+
+# A relative gap that counts as closed, for all points at once and for a subset.
+_CLOSED, _CLOSED_IN_SUBSET = 1e-6, 1e-3
+# Up to so many points are worked on at once.
+_MOST_AT_ONCE = 600
+_MOST_OF_MANY_CLUSTERS = 1000
+_MOST_CLUSTERS = 500
+_SECONDS_BETWEEN_CALLS = 0.2
+# Where a bound at a confidence is wanted, so many subsets have time for their search.
+_WANTED_SAMPLE = 200
+_ROUNDING = 2.0**-48  # of sums over pieces
+
+Method = Literal["all points", "subsets", "sample of subsets"]
+
+
+@dataclass(frozen=True, slots=True)
+class OptimalityGap:
+    """A proof of how far a clustering can at most be from the optimum.
+
+    Attributes
+    ----------
+    inertia : float
+        Sum of squared distances to the nearest of the given centers.
+    bound : float
+        No clustering into as many clusters has a lower inertia.
+    verdict : str
+        What is proved, in words.
+    gap : float
+        ``inertia / bound - 1``: the inertia is at most ``1 + gap`` times the lowest possible.
+        Infinite if the bound is zero and the inertia is not.
+    method : {"all points", "subsets", "sample of subsets"}
+        What the bound was computed from. Bounds of subsets add up to a bound of all points.
+    confidence : float or None
+        Probability that the bound holds, over the random choice of subsets; None if it is certain.
+    n_subsets : int
+        Number of subsets that the points were divided into, 1 for all points at once.
+    n_searched : int
+        For how many of them a bound was searched for. The others count with the bound by principal
+        components, or, at a confidence, by what the sample says.
+    seconds : float
+        How long the search took.
+    was_interrupted : bool
+        Whether Ctrl-C ended the search.
+    history : tuple of (float, float)
+        Seconds and bound, each time the bound rose.
+
+    See Also
+    --------
+    powermeans.optimality_gap : Returns it.
+
+    Examples
+    --------
+    >>> from powermeans import optimality_gap
+    >>> print(optimality_gap([[0.0], [1.0], [10.0], [11.0]], [[0.5], [10.5]]))
+    inertia 1, proved to be optimal
+    """
+
+    inertia: float
+    bound: float
+    method: Method
+    confidence: float | None
+    n_subsets: int
+    n_searched: int
+    seconds: float
+    was_interrupted: bool = False
+    history: tuple[tuple[float, float], ...] = field(default=(), repr=False)
+
+    @property
+    def gap(self) -> float:
+        """By what share of the bound the inertia exceeds it."""
+        if self.inertia <= self.bound:
+            return 0.0
+        return self.inertia / self.bound - 1 if self.bound > 0 else math.inf
+
+    @property
+    def verdict(self) -> str:
+        """What is proved, in words."""
+        at = f" at a confidence of {self.confidence:.4g}" if self.confidence is not None else ""
+        at += " before the search was interrupted" if self.was_interrupted else ""
+        if self.gap <= _CLOSED:
+            return f"proved to be optimal{at}"
+        if math.isinf(self.gap):
+            return f"not proved to be near the optimum{at}"
+        percent = _rounded_up(100 * self.gap)
+        return f"proved to be within {percent} % of the optimum{at}"
+
+    def __str__(self) -> str:
+        return f"inertia {self.inertia:.6g}, {self.verdict}"
+
+
+def _rounded_up(value: float) -> str:
+    """Return two digits, never less than the value."""
+    unit = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return f"{math.ceil(value / unit - 1e-9) * unit:.2g}" if value < 100 else f"{math.ceil(value)}"
+
+
+Tell = Callable[[OptimalityGap], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Clustering:
+    """Points of positive weight with their centers."""
+
+    points: Points | SparsePoints
+    weights: FloatArray
+    centers: FloatArray
+    labels: Labels
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How long to search, and for what."""
+
+    max_seconds: float
+    confidence: float | None
+    seed: int
+    n_threads: int
+    tell: Tell | None = None
+
+
+def prove(clustering: Clustering, effort: Effort) -> OptimalityGap:
+    """Return the best bound found in time; Ctrl-C ends the search early."""
+    started = time.monotonic()
+    n_points, n_clusters = clustering.points.shape[0], len(clustering.centers)
+    _refuse_many(n_clusters)
+    size = _size_of_subset(n_clusters)
+    n_together = max(_MOST_AT_ONCE, min(2 * size, _MOST_OF_MANY_CLUSTERS), size)
+    is_whole = n_points <= n_together
+    with blas_on_one_thread():
+        rng = np.random.default_rng(effort.seed)
+        n_subsets = 1 if is_whole else n_points // _size_of_subset(n_clusters)
+        pieces = _Pieces.of(clustering, n_subsets, rng)
+        return _Search(clustering, pieces, effort, started, rng.permutation(n_subsets)).run()
+
+
+def _size_of_subset(n_clusters: int) -> int:
+    """Return how many points a subset has: the fewer, the faster, and the less alike all points."""
+    return max(200, min(20 * n_clusters, 400), 4 * n_clusters)
+
+
+def _refuse_many(n_clusters: int) -> None:
+    if n_clusters > _MOST_CLUSTERS:
+        raise ArgumentError(
+            f"centers are more than the {_MOST_CLUSTERS} for which a bound is searched for, since "
+            "subsets of some points for each would have matrices of thousands of rows",
+            "judge fewer centers, or compare the inertia with that of other methods",
+            argument="n_clusters",
+            value=n_clusters,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Pieces:
+    """Subsets of the points, or all of them, and the inertia of each about the given centers."""
+
+    members: list[IndexArray]
+    inertias: FloatArray
+    inertia: float
+
+    @classmethod
+    def of(cls, clustering: Clustering, n_subsets: int, rng: np.random.Generator) -> _Pieces:
+        points, weights, labels = clustering.points, clustering.weights, clustering.labels
+        turned = directions(points.shape[1], rng)
+        sq_dist, seen = np.empty(len(labels)), []
+        for rows, residuals in residuals_in_blocks(points, clustering.centers, labels):
+            sq_dist[rows] = np.einsum("if,if->i", residuals, residuals)
+            seen.append(weights[rows, None] * (residuals if turned is None else residuals @ turned))
+        terms = weights * sq_dist
+        members = (
+            [np.arange(len(labels))]
+            if n_subsets == 1
+            else deal(np.concatenate(seen), terms, labels, n_subsets, rng)
+        )
+        inertias = np.array([math.fsum(terms[mine]) for mine in members])
+        return cls(members, inertias, math.fsum(terms))
+
+
+@dataclass(slots=True)
+class _Search:
+    """The bounds of all pieces, raised one after the other on several threads."""
+
+    clustering: Clustering
+    pieces: _Pieces
+    effort: Effort
+    started: float  # on the monotonic clock
+    order: IndexArray  # of the pieces, drawn at random
+    bounds: FloatArray = field(init=False)  # of each piece, certain at any time
+    most_above: float = field(default=0.0, init=False)  # of inertia over bound, before the search
+    n_searched: int = field(default=0, init=False)  # the first of the order, whose search has ended
+    by_sample: float = field(default=0.0, init=False)
+    is_over: threading.Event = field(default_factory=threading.Event, init=False)
+    history: list[tuple[float, float]] = field(default_factory=list, init=False)
+    searches: list[Future[Any]] = field(default_factory=list, init=False)  # that may be under way
+
+    def __post_init__(self) -> None:
+        self.bounds = np.zeros(len(self.order))
+
+    def run(self) -> OptimalityGap:
+        """Search until nothing is left to gain, or time is over."""
+        was_interrupted = False
+        with ThreadPoolExecutor(min(self.effort.n_threads, len(self.order))) as executor:
+            try:
+                self._search_on(executor)
+            except KeyboardInterrupt:
+                was_interrupted = True
+            finally:
+                was_interrupted |= self._end()
+        return replace(self._so_far(), was_interrupted=was_interrupted)
+
+    def _end(self) -> bool:
+        """Wait for the step that each thread is in, and return whether Ctrl-C was pressed."""
+        self.is_over.set()  # also for what has not begun
+        was_interrupted = False
+        while True:
+            # Not by joining threads: a join that Ctrl-C interrupts may take a thread for dead.
+            try:
+                wait(self.searches)
+            except KeyboardInterrupt:
+                was_interrupted = True
+            else:
+                return was_interrupted
+
+    def _seconds(self) -> float:
+        return time.monotonic() - self.started
+
+    def _is_late(self) -> bool:
+        return self.is_over.is_set() or self._seconds() >= self.effort.max_seconds
+
+    def _points_in(self, piece: int) -> tuple[Points | SparsePoints, FloatArray, int]:
+        mine, clustering = self.pieces.members[piece], self.clustering
+        return clustering.points[mine], clustering.weights[mine], len(clustering.centers)
+
+    def _search_on(self, executor: ThreadPoolExecutor) -> None:
+        for piece in self.order:
+            self.searches.append(executor.submit(self._begin_in, piece))
+        for beginning in self.searches:
+            beginning.result()
+        self.most_above = float((self.pieces.inertias - self.bounds).max())
+        self.searches = []
+        for place in range(len(self.order)):
+            self.searches.append(executor.submit(self._search_in, place))
+        for search in self.searches:
+            self._wait_for(search)
+            if not search.result():
+                break
+            self.n_searched += 1
+            if self._tell():
+                break
+
+    def _begin_in(self, piece: int) -> None:
+        """Bound one piece by its principal components."""
+        if not self._is_late():
+            self.bounds[piece] = max(0.0, principal_bound(*self._points_in(piece)))
+
+    def _wait_for(self, search: Future[bool]) -> None:
+        while True:
+            try:
+                search.result(_SECONDS_BETWEEN_CALLS)
+            except NotYet:
+                if self._tell():
+                    self.is_over.set()
+            else:
+                return
+
+    def _tell(self) -> bool:
+        """Report what is proved, and return whether to stop."""
+        so_far = self._so_far()
+        answer = None if self.effort.tell is None else self.effort.tell(so_far)
+        return so_far.gap <= _CLOSED or (isinstance(answer, bool | np.bool_) and bool(answer))
+
+    def _search_in(self, place: int) -> bool:
+        """Raise the bound of one piece, and return whether there was time to begin."""
+        if self._is_late():
+            return False
+        piece = int(self.order[place])
+        relaxation = Relaxation.of(*self._points_in(piece))
+        labels = self.clustering.labels[self.pieces.members[piece]]
+        closed = _CLOSED if len(self.order) == 1 else _CLOSED_IN_SUBSET
+        enough = (1 - closed) * min(relaxation.inertia(labels), self.pieces.inertias[piece])
+        asked = self._seconds()
+        ends, longest = asked + self._seconds_for(place), 0.0
+
+        def is_over() -> bool:
+            """Return whether another step as long as the longest so far would end too late."""
+            nonlocal asked, longest
+            before, asked = asked, self._seconds()
+            longest = max(longest, asked - before)
+            is_late = asked >= ends or asked + longest > self.effort.max_seconds
+            return is_late or self.is_over.is_set()
+
+        for bound in rising_bounds(relaxation, labels, is_over):
+            self.bounds[piece] = max(self.bounds[piece], bound)
+            if self.bounds[piece] >= enough:
+                break
+        return True
+
+    def _seconds_for(self, place: int) -> float:
+        """Share out the time that is left."""
+        n_left = len(self.order) - place
+        if self.effort.confidence is not None:
+            n_left = min(n_left, max(1, _WANTED_SAMPLE - place))
+        left = self.effort.max_seconds - self._seconds()
+        return left * min(1.0, self.effort.n_threads / n_left)
+
+    def _so_far(self) -> OptimalityGap:
+        """Return what is proved by now; bounds of pieces add up to a bound."""
+        n_pieces, inertia = len(self.order), self.pieces.inertia
+        certain = math.fsum(self.bounds) * (1 - _ROUNDING)
+        if self.effort.confidence is not None and 0 < self.n_searched < n_pieces:
+            self.by_sample = max(self.by_sample, self._bound_by_sample(self.effort.confidence))
+        is_sampled = self.by_sample > certain
+        bound = min(self.by_sample if is_sampled else certain, inertia)
+        if not self.history or bound > self.history[-1][1]:
+            self.history.append((self._seconds(), bound))
+        method: Method = "all points" if n_pieces == 1 else "subsets"
+        return OptimalityGap(
+            inertia=inertia,
+            bound=bound,
+            method="sample of subsets" if is_sampled else method,
+            confidence=self.effort.confidence if is_sampled else None,
+            n_subsets=n_pieces,
+            n_searched=self.n_searched,
+            seconds=self._seconds(),
+            history=tuple(self.history),
+        )
+
+    def _bound_by_sample(self, confidence: float) -> float:
+        """Return a bound from those pieces whose search has ended.
+
+        Only their final bounds count, each once: what is bet on the next piece must not change
+        after it was drawn.
+        """
+        drawn = self.order[: self.n_searched]
+        above = self.pieces.inertias[drawn] - self.bounds[drawn]
+        shares = np.clip(above / self.most_above, 0, 1) if self.most_above > 0 else 0 * above
+        most = highest_mean(shares, len(self.order), confidence) * len(self.order)
+        return self.pieces.inertia * (1 - _ROUNDING) - self.most_above * most * (1 + _ROUNDING)

@@ -1,0 +1,157 @@
+"""`optimality_gap`: how far centers are from the optimum at most."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, validate_parameter_constraints
+from sklearn.utils.validation import check_is_fitted
+
+from powermeans.optimality.gap import Clustering, Effort, OptimalityGap, prove
+from powermeans.points.checks.centers import check_centers
+from powermeans.points.checks.points import Admitted, divide_by_power_of_two
+from powermeans.points.kinds import open_rows
+from powermeans.points.opening import MatrixLike, OpeningSpec, admit_points
+from powermeans.system.host_memory import on_host
+from powermeans.system.threads import effective_n_threads
+from powermeans.types import FloatArray
+
+# Points whose largest magnitude is a power of two within these need no other unit.
+_NARROWEST, _WIDEST = -100, 100
+
+
+def optimality_gap(
+    X: MatrixLike,
+    centers_or_model: Any,
+    *,
+    sample_weight: ArrayLike | None = None,
+    max_seconds: float = 10.0,
+    confidence: float | None = None,
+    random_state: int | np.random.RandomState | None = None,
+    n_threads: int | None = None,
+    callback: Callable[[OptimalityGap], object] | None = None,
+) -> OptimalityGap:
+    """Prove how far centers are from the lowest inertia that as many centers can have.
+
+    It searches for a lower bound on the inertia of every clustering. The bound holds whenever the
+    search ends, and Ctrl-C ends it early. A gap may also be due to the bound: centers with a gap of
+    2 % may well be optimal.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        The points. Up to 600 are worked on at once (more for many centers); beyond, they are
+        divided into subsets that resemble all points, whose bounds add up to one.
+    centers_or_model : array-like of shape (n_clusters, n_features) or fitted estimator
+        Centers, or an estimator with `cluster_centers_`, also of scikit-learn. It must compare
+        points by squared Euclidean distances. There may be up to 500 centers.
+    sample_weight : array-like of shape (n_samples,), optional
+        Nonnegative, as in the fit. A weight of three counts like three copies of the point.
+    max_seconds : float, default=10
+        The search ends after about this many seconds, or once there is nothing left to gain.
+    confidence : float, optional
+        A probability such as 0.99. If there are too many subsets to search in all of them, the
+        bound may then rest on a random sample of subsets, and holds with this probability. By
+        default it is certain.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the division into subsets and of the sample.
+    n_threads : int, optional
+        Number of subsets to work on at the same time; by default, as in a fit.
+    callback : callable, optional
+        Called a few times a second with what is proved so far; returning True ends the search.
+
+    Returns
+    -------
+    OptimalityGap
+        Printing it gives a sentence.
+
+    See Also
+    --------
+    PowerKMeans : Its search finds centers that often prove to be optimal.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from powermeans import KMeans, optimality_gap
+    >>> X = np.array([[1, 2], [1, 4], [1, 0], [10, 2], [10, 4], [10, 0]])
+    >>> print(optimality_gap(X, KMeans(2, random_state=0).fit(X)))
+    inertia 16, proved to be optimal
+    """
+    _check_parameters(max_seconds, confidence, random_state)
+    spec = _spec(centers_or_model)
+    data = admit_points(X, sample_weight, spec)
+    given = getattr(centers_or_model, "cluster_centers_", centers_or_model)
+    centers = check_centers(on_host(given), data.points.shape[1])
+    clustering, exponent = _clustering(data, centers, n_threads)
+    tell = None if callback is None else lambda found: callback(_in_unit(found, exponent))
+    seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+    effort = Effort(max_seconds, confidence, seed, effective_n_threads(n_threads), tell)
+    return _in_unit(prove(clustering, effort), exponent)
+
+
+def _check_parameters(max_seconds: Any, confidence: Any, random_state: Any) -> None:
+    constraints: dict[str, list[Any]] = {
+        "max_seconds": [Interval(Real, 0, None, closed="neither")],
+        "confidence": [Interval(Real, 0, 1, closed="neither"), None],
+        "random_state": ["random_state"],
+    }
+    given = dict(zip(constraints, (max_seconds, confidence, random_state), strict=True))
+    validate_parameter_constraints(constraints, given, caller_name="optimality_gap")
+
+
+def _spec(centers_or_model: Any) -> OpeningSpec:
+    """Return what is asked of the points; raise where centers are judged by other distances."""
+    if hasattr(centers_or_model, "fit"):
+        check_is_fitted(centers_or_model)
+    fitted_spec = getattr(centers_or_model, "_fitted_spec", None)
+    spec = OpeningSpec(name="optimality_gap") if fitted_spec is None else fitted_spec()
+    if not spec.is_plain or not _has_centers(centers_or_model):
+        raise ValueError(
+            f"centers_or_model={type(centers_or_model).__name__} does not compare whole points "
+            "with centers by squared Euclidean distances, and the bound is one on sums of these: "
+            "pass an estimator that does, such as KMeans or PowerKMeans, or its centers"
+        )
+    return replace(
+        spec,
+        why_not_in_parts="optimality_gap divides the points into subsets as it needs them",
+        why_no_tensor="optimality_gap works only on arrays",
+    )
+
+
+def _has_centers(centers_or_model: Any) -> bool:
+    return hasattr(centers_or_model, "cluster_centers_") or not hasattr(centers_or_model, "fit")
+
+
+def _clustering(
+    data: Admitted, centers: FloatArray, n_threads: int | None
+) -> tuple[Clustering, int]:
+    """Return the points of positive weight, and the power of two of the unit of inertia."""
+    of_length = math.frexp(max(data.largest, float(np.abs(centers).max())))[1]
+    if _NARROWEST <= of_length <= _WIDEST:
+        of_length = 0
+    points = divide_by_power_of_two(data.points, of_length)
+    centers = np.ldexp(centers, -of_length)
+    weights, of_weight = np.ones(points.shape[0]), 0
+    if data.weights is not None:
+        of_weight = math.frexp(float(data.weights.max()))[1]
+        is_used = data.weights > 0
+        points, weights = points[is_used], np.ldexp(data.weights[is_used], -of_weight)
+    labels, _ = open_rows(points, n_threads=n_threads).assign(centers)
+    return Clustering(points, weights, centers, labels), 2 * of_length + of_weight
+
+
+def _in_unit(found: OptimalityGap, exponent: int) -> OptimalityGap:
+    """Return a result in the unit of the user's points and weights."""
+    return replace(
+        found,
+        inertia=math.ldexp(found.inertia, exponent),
+        bound=math.ldexp(found.bound, exponent),
+        history=tuple((seconds, math.ldexp(bound, exponent)) for seconds, bound in found.history),
+    )

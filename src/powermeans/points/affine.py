@@ -1,0 +1,230 @@
+"""Base of rows whose distances are affine: height of the point + lift - <point, slope>.
+
+Distances that need a second number beside each value have rows of pairs.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from powermeans.divergences.chunks import dense_chunks
+from powermeans.mathematics.critical_power import critical_power
+from powermeans.points.base import BaseRows, MemoryRows
+from powermeans.points.compiled import NativeRows
+from powermeans.types import FloatArray, IndexArray, Labels, Points
+
+_ELEMENTS_AT_ONCE = 2**18
+_POINTS_FOR_MEDIAN = 255
+# Labels are by the definition where rounding may exceed this share of a distance.
+_LEAST_DIGITS = 1e-9
+_EPSILON = float(np.finfo(np.float64).eps)
+# The error that cancellation leaves in a distance, in units of the precision of the points.
+_ROUNDING_UNITS = 64
+
+
+class AffineRows(NativeRows, abc.ABC):
+    """See a center as a plane over the points; a subclass has `planes`, and sets the heights."""
+
+    # The columns may hold pairs, whose moments tell neither the mean of the points nor the inertia
+    # about it; and the compiled seeds are for squared Euclidean distances.
+    _find_mean = BaseRows._find_mean
+    _find_inertia_about_mean = BaseRows._find_inertia_about_mean
+    greedy_seeds = BaseRows.greedy_seeds
+    samples_seeds = BaseRows.samples_seeds
+    _heights: FloatArray
+    n_places = MemoryRows.n_places
+    moves_points = BaseRows.moves_points
+    has_cells = BaseRows.has_cells
+    has_blocks = BaseRows.has_blocks
+    some = BaseRows.some
+    near_centers = BaseRows.near_centers
+    farthest = BaseRows.farthest
+
+    @abc.abstractmethod
+    def planes(self, centers: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return slopes, (n_centers, n_values), and lifts for points less the compiled origin."""
+
+    @abc.abstractmethod
+    def _tangent_place(self) -> FloatArray:
+        """Return the place where all lifts would be zero as the origin, (n_values,)."""
+
+    @abc.abstractmethod
+    def _distances_between(self, rows: slice | IndexArray, centers: FloatArray) -> FloatArray:
+        """Return the distance of each of these points to its own center, by the definition."""
+
+    def _most_cancelled(self) -> float:
+        """Return how many times the terms of heights and slopes may exceed what is left of them."""
+        return 1.0
+
+    def _use_heights(self, heights: FloatArray) -> None:
+        self._heights = heights
+        self._native.use_heights(heights)
+
+    def _distances_to_own(self, labels: Labels, centers: FloatArray) -> FloatArray:
+        """Return the distance of each point to the center of its label, by the definition."""
+        distances, n_at_once = np.empty(self.n_points), max(1, _ELEMENTS_AT_ONCE // self.n_features)
+        for start in range(0, self.n_points, n_at_once):
+            rows = slice(start, min(start + n_at_once, self.n_points))
+            distances[rows] = self._distances_between(rows, centers[labels[rows]])
+        return distances
+
+    def as_compiled(self, centers: FloatArray) -> FloatArray:
+        """Return the slopes, and the lifts in a last column."""
+        slopes, lifts = self.planes(centers)
+        return np.ascontiguousarray(np.column_stack([slopes, lifts]))
+
+    def assign(self, centers: FloatArray) -> tuple[Labels, float]:
+        """Label by products, and where they cancel by the definition; so adds up the inertia."""
+        planes, labels = self.as_compiled(centers), np.empty(self.n_points, dtype=np.int32)
+        self._native.assign(planes, labels)
+        distances = self._distances_to_own(labels, centers)
+        with np.errstate(over="ignore", invalid="ignore"):
+            rounding = _RoundingOfPlanes(self, planes)
+            for rows in rounding.doubtful(distances):
+                may_be_nearer = rounding.may_be_nearer(rows, distances[rows])
+                for center in np.flatnonzero(may_be_nearer.any(axis=0)):
+                    some = rows[may_be_nearer[:, center] & (labels[rows] != center)]
+                    others = self._distances_between(some, centers[center : center + 1])
+                    is_nearer = others < distances[some]
+                    labels[some[is_nearer]] = center
+                    distances[some[is_nearer]] = others[is_nearer]
+        counts = 1.0 if self._weights is None else self._weights
+        return labels, float(np.sum(counts * distances)) * self._weight_unit
+
+    def rounding(self) -> float:
+        return rounding_of_products(self.dtype)
+
+    def _distances_in_chunks(self, centers: FloatArray) -> Iterable[tuple[slice, FloatArray]]:
+        yield slice(0, self.n_points), self.sq_distances(centers).astype(np.float64)
+
+
+class _RoundingOfPlanes:
+    """Bound what products, which cancel, may be off; the definition gives the other digits."""
+
+    def __init__(self, rows: AffineRows, planes: FloatArray) -> None:
+        self._points, self._heights = rows._points, rows._heights
+        self._origin = rows._native.origin()
+        self._slopes, self._lifts = planes[:, :-1], planes[:, -1]
+        self._steepness = np.abs(self._slopes)
+        reach = np.abs(rows._tangent_place() - self._origin)
+        self._sizes = np.abs(self._lifts) + self._steepness @ reach
+        self._unit = _EPSILON * (planes.shape[1] + 8) * rows._most_cancelled()
+        n_values = len(planes) if sparse.issparse(self._points) else max(planes.shape)
+        self._n_at_once = max(1, _ELEMENTS_AT_ONCE // n_values)
+
+    def doubtful(self, distances: FloatArray) -> Iterable[IndexArray]:
+        """Yield points, some at a time, whose distance may lack digits beside that to a center."""
+        steepness, size = self._steepness.max(axis=0), self._sizes.max()
+        found = np.empty(len(distances), dtype=bool)
+        for start in range(0, len(distances), self._n_at_once):
+            rows = slice(start, start + self._n_at_once)
+            sizes = self._heights[rows] + np.abs(self._deviations(rows)) @ steepness + size
+            found[rows] = ~(self._unit * sizes <= _LEAST_DIGITS * distances[rows])
+        doubtful = np.flatnonzero(found & (distances > 0))
+        for start in range(0, len(doubtful), self._n_at_once):
+            yield doubtful[start : start + self._n_at_once]
+
+    def may_be_nearer(self, rows: IndexArray, distances: FloatArray) -> NDArray[np.bool_]:
+        """Return for each of these points which centers may be nearer than this, (n, n_centers)."""
+        deviations, heights = self._deviations(rows), self._heights[rows, None]
+        sizes = heights + self._sizes + np.abs(deviations) @ self._steepness.T
+        least = heights + self._lifts - deviations @ self._slopes.T - self._unit * sizes
+        return np.asarray(~(least >= distances[:, None]))
+
+    def _deviations(self, rows: slice | IndexArray) -> Any:
+        points = self._points[rows]
+        return points if sparse.issparse(points) else points - self._origin
+
+
+class PairedRows(AffineRows):
+    """Hold values less `_shift`, in a unit, and one more number beside each.
+
+    The unit is a power of two, so that it changes no digit. Without it, the values or the numbers
+    beside them would leave the range in which both are summed.
+    """
+
+    _n_features: int
+    _shift: FloatArray
+    _unit: float | FloatArray
+
+    @property
+    def n_features(self) -> int:
+        return self._n_features
+
+    def sq_distances(self, centers: FloatArray) -> Points:
+        """Return all distances from differences, which do not cancel as products do."""
+        distances: Points = np.empty((self.n_points, len(centers)), dtype=self.dtype)
+        shifted = self._in_unit(centers)
+        for rows, pairs in dense_chunks(self._points, elements_per_point=shifted.size):
+            values, beside = np.hsplit(pairs, 2)
+            distances[rows] = self._from_differences(values[:, None, :] - shifted, beside)
+        return distances
+
+    def _distances_of(self, indices: IndexArray, centers: FloatArray) -> FloatArray:
+        pairs = np.asarray(self._points[indices], dtype=np.float64)
+        values, beside = np.hsplit(pairs, 2)
+        shifted = self._in_unit(centers)
+        distances = np.empty((len(indices), len(centers)))
+        for j, center in enumerate(shifted):
+            distances[:, j] = self._from_differences(values[:, None, :] - center, beside)[:, 0]
+        return distances
+
+    @abc.abstractmethod
+    def _from_differences(self, differences: FloatArray, beside: FloatArray) -> FloatArray:
+        """Return distances from differences in the unit, (n_points, n_centers, n_features)."""
+
+    def _in_unit(self, places: FloatArray) -> FloatArray:
+        return np.asarray((places - self._shift) / self._unit)
+
+    def critical_power(self) -> float:
+        return critical_power(self._points[:, : self._n_features], self._weights)
+
+    def take(self, indices: IndexArray) -> FloatArray:
+        values = super().take(indices)[:, : self._n_features]
+        return np.asarray(values * self._unit + self._shift)
+
+    def _middle(self) -> FloatArray:
+        return self._shift
+
+    def _tangent_place(self) -> FloatArray:
+        return np.zeros(2 * self._n_features)
+
+
+def medians_of_some(points: Points, sample_weight: FloatArray | None = None) -> FloatArray:
+    """Return the median of some entries of each column, NaN where none of them is observed.
+
+    Unlike the mean, it stays with most points however far away a few are. Points of no weight do
+    not count.
+    """
+    weights = np.ones(len(points)) if sample_weight is None else sample_weight
+    counted = np.flatnonzero(weights > 0)
+    chosen = counted[:: -(-len(counted) // _POINTS_FOR_MEDIAN)]
+    some = np.sort(points[chosen], axis=0)  # NaN come last
+    middle = np.count_nonzero(~np.isnan(some), axis=0) // 2
+    return np.asarray(np.take_along_axis(some, middle[None], axis=0)[0], dtype=np.float64)
+
+
+def largest_from(shift: FloatArray, points: Points) -> FloatArray:
+    """Return how far the farthest observed entry of each column is from the shift."""
+    ends = np.stack([np.fmin.reduce(points, axis=0), np.fmax.reduce(points, axis=0)])
+    return np.asarray(np.fmax.reduce(np.abs(ends.astype(np.float64) - shift), axis=0))
+
+
+def power_of_two_above(sizes: float | FloatArray) -> FloatArray:
+    """Return the least power of two above each size, and one for zero.
+
+    >>> power_of_two_above(np.array([0.0, 0.7, 1.0, 5e-324])).tolist()
+    [1.0, 1.0, 2.0, 1e-323]
+    """
+    return np.asarray(np.where(np.equal(sizes, 0), 1.0, np.ldexp(1.0, np.frexp(sizes)[1])))
+
+
+def rounding_of_products(dtype: np.dtype[np.floating]) -> float:
+    """Return `Rows.rounding` of products, whose error grows with the distance from the mean."""
+    return _ROUNDING_UNITS * float(np.finfo(dtype).eps)

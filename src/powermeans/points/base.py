@@ -1,0 +1,341 @@
+"""Base of rows: derive the rest of the protocol from sweeps and distances.
+
+A new kind of rows implements the abstract methods of `powermeans.points.protocol` and `_middle`,
+and overrides what it computes faster. Rows whose points lie in a single memory extend `MemoryRows`.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from powermeans.mathematics.rules import Hard, Priced, Rule
+from powermeans.mathematics.sums import ColumnMoments
+from powermeans.points.by_definition import greedy_seeds
+from powermeans.points.protocol import (
+    FarPoint,
+    Moved,
+    NearCenters,
+    PricedLabels,
+    Rows,
+)
+from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
+
+_DISTANCES_AT_ONCE = 2**20
+
+Value = TypeVar("Value")
+
+
+class kept(Generic[Value]):
+    """Compute an attribute once, as `functools.cached_property` does, but without its lock.
+
+    Before Python 3.12 all instances share that lock. Rows in parts would hold it while they wait
+    for their parts, and threads that compute these would wait for the lock.
+    """
+
+    def __init__(self, find: Callable[[Any], Value]) -> None:
+        self._find = find
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, rows: Any, owner: type | None = None) -> Value:
+        value = rows.__dict__[self._name] = self._find(rows)
+        return value
+
+
+class BaseRows(Rows):
+    """Derive the methods that the protocol leaves open, for Euclidean units."""
+
+    @property
+    def n_places(self) -> int:
+        return self.n_points
+
+    @property
+    def n_columns(self) -> int:
+        return self.n_features
+
+    def mean_over_columns(self, values: float | FloatArray) -> float:
+        return float(np.sum(values) / self.n_columns if np.ndim(values) else values)
+
+    @property
+    def n_values_each(self) -> float:
+        return self.n_features
+
+    def descends(self, rule: Rule) -> bool:
+        return rule.descends
+
+    def mean(self) -> FloatArray:
+        return self._mean
+
+    def inertia_about_mean(self) -> float:
+        return self._inertia_about_mean
+
+    def unit_steps(self) -> float | FloatArray:
+        return 1.0
+
+    def rounding(self) -> float:
+        return 0.0
+
+    def greedy_seeds(
+        self,
+        order: IndexArray,
+        first: float,
+        others: FloatArray,
+        exponent: float = 2.0,
+        *,
+        seconds: float = math.inf,
+    ) -> IndexArray:
+        return greedy_seeds(self, order, first, others, exponent, seconds)
+
+    @property
+    def samples_seeds(self) -> bool:
+        return False
+
+    def further_seeds(
+        self,
+        indices: IndexArray,
+        nearest: FloatArray,
+        others: FloatArray,
+        least_share: float,
+        *,
+        seconds: float = math.inf,
+    ) -> IndexArray:
+        raise TypeError(f"{type(self).__name__} choose seeds among all points")
+
+    def rows_of(self, points: Points | SparsePoints, sample_weight: FloatArray) -> Rows:
+        raise TypeError(f"{type(self).__name__} choose seeds by all features")
+
+    @property
+    def has_blocks(self) -> bool:
+        return False
+
+    def some(self, indices: IndexArray | slice) -> Rows:
+        raise TypeError(f"{type(self).__name__} are not read in blocks")
+
+    def near_centers(
+        self,
+        indices: IndexArray,
+        labels: Labels,
+        centers: FloatArray,
+        prices: FloatArray,
+        *,
+        reach: float,
+        n_most: int,
+    ) -> NearCenters:
+        listed: Labels = np.empty((len(indices), n_most), dtype=np.int32)
+        near = np.empty(listed.shape)
+        step = max(1, _DISTANCES_AT_ONCE // len(centers))
+        for start in range(0, len(indices), step):
+            block = slice(start, start + step)
+            distances, own = self._distances_of(indices[block], centers), labels[block, None]
+            costs = distances + prices
+            costs -= np.take_along_axis(costs, own, axis=1)
+            np.put_along_axis(costs, own, -np.inf, axis=1)
+            order = np.argsort(costs, axis=1, kind="stable")
+            costs = np.take_along_axis(costs, order, axis=1)
+            order, is_near = order[:, :n_most], costs[:, :n_most] <= reach
+            listed[block] = np.where(is_near, order, -1)
+            near[block] = np.where(is_near, np.take_along_axis(distances, order, axis=1), np.inf)
+        return NearCenters(listed, near)
+
+    def _distances_of(self, indices: IndexArray, centers: FloatArray) -> FloatArray:
+        """Return the distances of some points to all centers."""
+        return self.sq_distances(centers)[indices].astype(np.float64)
+
+    def assign_priced(self, centers: FloatArray, prices: FloatArray) -> PricedLabels:
+        priced = self.sq_distances(centers) + prices
+        labels = priced.argmin(axis=1).astype(np.int32)
+        margins = np.full(self.n_points, np.inf)
+        least = priced.min(axis=1)
+        if len(centers) > 1:
+            margins = np.partition(priced, 1, axis=1)[:, 1] - least
+        return PricedLabels(labels, margins, self.sweep(centers, Priced(tuple(prices.tolist()))))
+
+    def farthest(self, centers: FloatArray, n_wanted: int) -> Iterator[FarPoint]:
+        nearness = self.nearness(centers)
+        labels, _ = self.assign(centers)
+        for _ in range(n_wanted):
+            index = np.array([nearness.farthest()])
+            point, weight = self.take(index)[0], float(self.sample_weight(index)[0])
+            yield FarPoint(point, weight, float(nearness.sq_dist(index)[0]), int(labels[index[0]]))
+            nearness.add(point)
+
+    def move_points(self, centers: FloatArray, n_passes: int) -> Moved:
+        raise TypeError(f"{type(self).__name__} know no moves of single points")
+
+    def swap_centers(
+        self,
+        centers: FloatArray,
+        n_in_vain: int,
+        most_distances: float,
+        least_gain: float,
+        least_distances: float = 0.0,
+    ) -> Moved:
+        raise TypeError(f"{type(self).__name__} know no swaps of centers")
+
+    @property
+    def moves_points(self) -> bool:
+        return False
+
+    @property
+    def has_cells(self) -> bool:
+        return False
+
+    @property
+    def has_order(self) -> bool:
+        return True
+
+    def first_points(self) -> IndexArray:
+        return np.zeros(1, dtype=np.intp)
+
+    def total(self, call: Callable[[Any, int], Any]) -> Any:
+        return call(self, 0)
+
+    @abstractmethod
+    def _middle(self) -> FloatArray:
+        """Return a place near the mean, (n_features,)."""
+
+    @kept
+    def _mean(self) -> FloatArray:
+        return self._find_mean()
+
+    @kept
+    def _inertia_about_mean(self) -> float:
+        return self._find_inertia_about_mean()
+
+    def _find_mean(self) -> FloatArray:
+        """Return the mean: the center of all points after one sweep from any place."""
+        middle = self._middle()[None, :]
+        mean: FloatArray = self.sweep(middle, Hard()).centers(fallback=middle)[0]
+        return mean
+
+    def _find_inertia_about_mean(self) -> float:
+        return self.sweep(self._mean[None, :], Hard()).inertia
+
+    def _forget_what_follows_from_weights(self) -> None:
+        self.__dict__.pop("_mean", None)
+        self.__dict__.pop("_inertia_about_mean", None)
+
+
+class RowsOfRows(BaseRows):
+    """Sweep over the points of other rows in another way, which a subclass defines."""
+
+    _rows: Rows
+
+    @property
+    def n_points(self) -> int:
+        return self._rows.n_points
+
+    @property
+    def n_features(self) -> int:
+        return self._rows.n_features
+
+    @property
+    def n_columns(self) -> int:
+        return self._rows.n_columns
+
+    @property
+    def dtype(self) -> np.dtype[np.floating[Any]]:
+        return self._rows.dtype
+
+    @property
+    def total_weight(self) -> float:
+        return self._rows.total_weight
+
+    def mean_variance(self) -> float:
+        return self._rows.mean_variance()
+
+    def critical_power(self) -> float:
+        return self._rows.critical_power()
+
+    def rounding(self) -> float:
+        return self._rows.rounding()
+
+    def unit_steps(self) -> float | FloatArray:
+        return self._rows.unit_steps()
+
+    def sq_distances(self, centers: FloatArray) -> Points:
+        return self._rows.sq_distances(centers)
+
+    def assign_priced(self, centers: FloatArray, prices: FloatArray) -> PricedLabels:
+        return self._rows.assign_priced(centers, prices)
+
+    def near_centers(
+        self,
+        indices: IndexArray,
+        labels: Labels,
+        centers: FloatArray,
+        prices: FloatArray,
+        *,
+        reach: float,
+        n_most: int,
+    ) -> NearCenters:
+        return self._rows.near_centers(indices, labels, centers, prices, reach=reach, n_most=n_most)
+
+    def take(self, indices: IndexArray) -> FloatArray:
+        return self._rows.take(indices)
+
+    def sample_weight(self, indices: IndexArray) -> FloatArray:
+        """Return the weights that these points have now."""
+        return self._rows.sample_weight(indices)
+
+    def sample(self, indices: IndexArray) -> Points | SparsePoints:
+        return self._rows.sample(indices)
+
+
+class MemoryRows(BaseRows):
+    """Hold points in one memory, of this process or of a device.
+
+    A subclass sets the weights by `in_unit`, and the unweighted mean and variance of each column.
+    """
+
+    _weights: FloatArray | None
+    _weight_unit: float
+    _column_mean: FloatArray
+    _column_variance: FloatArray
+
+    @property
+    def total_weight(self) -> float:
+        if self._weights is None:
+            return float(self.n_points)
+        return float(np.sum(self._weights)) * self._weight_unit
+
+    @property
+    def n_places(self) -> int:
+        return self.n_points if self._weights is None else int(np.count_nonzero(self._weights))
+
+    @property
+    def known(self) -> object | None:
+        return None
+
+    def mean_variance(self) -> float:
+        return self.mean_over_columns(self._column_variance)
+
+    def column_moments(self) -> ColumnMoments:
+        counts = np.full(self.n_features, float(self.n_points))
+        return ColumnMoments(counts, self._column_mean, self.n_points * self._column_variance)
+
+    def sample_weight(self, indices: IndexArray) -> FloatArray:
+        if self._weights is None:
+            return np.ones(len(indices))
+        return self._weights[indices] * self._weight_unit
+
+    def _middle(self) -> FloatArray:
+        return self._column_mean
+
+    def _find_mean(self) -> FloatArray:
+        return self._column_mean if self._weights is None else super()._find_mean()
+
+
+def in_unit(sample_weight: FloatArray | None) -> tuple[FloatArray | None, float]:
+    """Divide weights by a power of two, which is exact, so that the largest is in [1/2, 1)."""
+    if sample_weight is None:
+        return None, 1.0
+    largest = float(np.max(sample_weight, initial=0.0))
+    unit = 2.0 ** np.clip(np.frexp(largest)[1], -1022, 1022) if largest > 0 else 1.0
+    return np.ascontiguousarray(sample_weight / unit, dtype=np.float64), float(unit)

@@ -1,0 +1,407 @@
+"""Rows in memory whose distances are a Bregman divergence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from functools import cached_property, reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from powermeans.divergences.binomial import Binomial
+from powermeans.divergences.bregman import Bregman, Separable
+from powermeans.divergences.gamma import Gamma
+from powermeans.divergences.mahalanobis import FewAxes, Mahalanobis
+from powermeans.divergences.poisson import Poisson
+from powermeans.errors import warn_caller
+from powermeans.mathematics.critical_power import critical_power
+from powermeans.mathematics.rules import Rule
+from powermeans.mathematics.sums import Spread, Sums
+from powermeans.points.affine import AffineRows, medians_of_some
+from powermeans.points.base import BaseRows
+from powermeans.points.by_definition import (
+    NearnessByDefinition,
+    spread_by_definition,
+    sweep_by_formula,
+)
+from powermeans.points.compiled import FormOfMoves, NativeRows, Team
+from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
+
+# The critical power scales at most this many values, since that copies them.
+_MOST_VALUES_SCALED = 2**22
+# Between about this many points an opening looks at what cancels.
+_PAIRED = 8
+_LEAST_DIGITS = 1e-9
+_MOST_FEATURES_SAMPLED = 4096  # of CSR points: more take long to compare
+# CSR points with a larger share of entries take less memory as an array.
+_LARGEST_SHARE_STORED = 2 / 3
+# Of distances from a convex function of the user, which cannot be had in another form.
+_FEW_DIGITS = 1e-4
+_EPSILON = float(np.finfo(np.float64).eps)
+# Rounding of the sums may move the smallest positive center by this share.
+_LEAST_SHARE_OF_CENTER = 0.5
+
+
+class BregmanRows(AffineRows):
+    """Measure by a Bregman divergence of the point from the center; options as for `NativeRows`."""
+
+    # A center is the mean of its points, whatever the divergence.
+    _find_mean = NativeRows._find_mean
+    _last_planes: tuple[FloatArray, FloatArray, FloatArray] | None  # centers, slopes, lifts
+
+    def __init__(
+        self,
+        points: Points | SparsePoints,
+        sample_weight: FloatArray | None = None,
+        *,
+        divergence: Bregman,
+        **options: Any,
+    ) -> None:
+        super().__init__(points, sample_weight, **options)
+        self.opened_with = divergence
+        self.use(divergence)
+
+    @property
+    def divergence(self) -> Bregman:
+        """The divergence that the rows measure with now."""
+        return self._divergence
+
+    def use(self, divergence: Bregman) -> None:
+        """Measure with this divergence from now on; interrupted, with the one before."""
+        former: Any = self.__dict__.get("_divergence")
+        if divergence is former:
+            return
+        self._divergence = divergence
+        try:
+            tangent = self._tangent_of(divergence)
+            nowhere = np.zeros(self.n_points, dtype=np.int32)
+            heights = self._distances_to_own(nowhere, tangent[None, :])
+            check_heights(heights, divergence)
+        except BaseException:
+            self._divergence = former
+            raise
+        self.__dict__.pop("_form_of_moves", None)
+        self._tangent, self._last_planes = tangent, None
+        self._use_heights(heights)
+
+    def _tangent_of(self, divergence: Bregman) -> FloatArray:
+        """Return the mean; where any place will do, a median, which stays with most points."""
+        if isinstance(divergence, Mahalanobis) and not sparse.issparse(self._points):
+            is_weighted = self._weights is not None and self._weights.any()
+            return medians_of_some(self._points, self._weights if is_weighted else None)
+        return np.asarray(divergence.inside(self._weighted_mean()[None, :])[0])
+
+    def planes(self, centers: FloatArray) -> tuple[FloatArray, FloatArray]:
+        # A search often sweeps and then labels by the same centers.
+        last = self._last_planes
+        if last is None or not np.array_equal(last[0], centers):
+            found = self._divergence.planes(centers, self._tangent, self._native.origin())
+            self._last_planes = last = (centers.copy(), *found)
+        return last[1:]
+
+    def unit_steps(self) -> float | FloatArray:
+        return unit_steps_at(self._tangent, self._divergence)
+
+    def rounding(self) -> float:
+        """Count that products of correlated features are larger than the distances they add up to.
+
+        Beside the diagonal of the precision no product is larger than those on it.
+        """
+        of_products = super().rounding()
+        if not isinstance(self._divergence, Mahalanobis):
+            return of_products
+        if not (inertia := self.inertia_about_mean()) > 0:
+            return of_products
+        on_diagonal = np.sum(self._column_variance / np.square(self.unit_steps()))
+        return of_products * max(1.0, float(self.total_weight * on_diagonal) / inertia)
+
+    def critical_power(self) -> float:
+        """Return the critical power of a sample, in the units of their features."""
+        step = step_between_scaled(self.n_points, self.n_features)
+        some = self._points[::step]
+        weights = None if self._weights is None else self._weights[::step]
+        if weights is not None and not weights.any():
+            some, weights = self._points, self._weights
+        return critical_power(in_units(some, self.unit_steps()), weights)
+
+    def _distances_of(self, indices: IndexArray, centers: FloatArray) -> FloatArray:
+        return self._divergence.pairwise(self._points[indices], centers)
+
+    @property
+    def n_places(self) -> int:
+        # More points breathe, which counts no work by places, and are not copied to be told apart.
+        is_few = self.n_points * self.n_features <= _MOST_VALUES_SCALED
+        return (
+            self._form_of_moves.rows.n_places if self.moves_points and is_few else super().n_places
+        )
+
+    @property
+    def moves_points(self) -> bool:
+        return type(self._divergence) in _FORMS_OF_MOVES
+
+    @cached_property
+    def _form_of_moves(self) -> FormOfMoves:
+        if not self.moves_points:
+            raise TypeError(f"{self._divergence!r} knows no moves of single points")
+        form, name = _FORMS_OF_MOVES[type(self._divergence)]
+        return form(self._points, self._weights, self._divergence, name, self.team)
+
+    def _forget_what_follows_from_weights(self) -> None:
+        super()._forget_what_follows_from_weights()
+        self.__dict__.pop("_form_of_moves", None)
+
+    @property
+    def loses_digits(self) -> bool:
+        """Whether terms that cancel leave an affine distance few digits, in a sample of the points.
+
+        That is so where its error exceeds the distance of most pairs, or where that of the farthest
+        point exceeds what all other points add up to, times a tolerance. It is so too where a
+        center near the smallest positive points would be lost beside the largest.
+        """
+        if isinstance(self._divergence, Gamma) and self._loses_small_centers():
+            return True
+        is_wide = sparse.issparse(self._points) and self.n_features > _MOST_FEATURES_SAMPLED
+        if is_wide or not isinstance(self._divergence, Separable):
+            return False
+        step = -(-self.n_points // _PAIRED)
+        chosen = np.append(np.arange(0, self.n_points, step), np.argmax(self._heights))
+        sample, n = as_float64(self._points[chosen]), len(chosen)
+        with np.errstate(all="ignore"):
+            centers = self._divergence.inside(sample)
+            slopes = np.abs(self._divergence.gradient_from(self._tangent, centers))
+            lifts, origin = (
+                self._divergence.between(self._tangent[None], centers),
+                self._native.origin(),
+            )
+            products = (np.abs(sample - origin) + np.abs(self._tangent - origin)) @ slopes.T
+            error = (self._heights[chosen, None] + lifts + products) * _EPSILON
+            pairs = np.repeat(sample, n, axis=0), np.tile(centers, (n, 1))
+            distances = self._divergence.between(*pairs).reshape(n, n)
+        apart = distances[distances > 0]
+        usual = _middle_of(apart) if len(apart) else math.inf
+        of_farthest = float(error[-1, -1]) / self.n_points
+        return max(_middle_of(error.ravel()), of_farthest) > _LEAST_DIGITS * usual
+
+    def _loses_small_centers(self) -> bool:
+        """Whether sums about the origin round off what the smallest values add to them."""
+        smallest, origin = float(self._points.min()), np.abs(self._native.origin()).max()
+        size = max(float(self._points.max()), float(origin))
+        return float(np.finfo(self.dtype).eps) * size > _LEAST_SHARE_OF_CENTER * smallest
+
+    def _weighted_mean(self) -> FloatArray:
+        """Return the mean without a sweep, which needs the heights that follow from it."""
+        if self._weights is None or not self._weights.any():
+            return self._column_mean
+        mean = self._points.T @ (self._weights / np.sum(self._weights))
+        return np.asarray(mean, dtype=np.float64)
+
+    def _distances_to_own(self, labels: Labels, centers: FloatArray) -> FloatArray:
+        if type(self._divergence) not in (Poisson, Gamma):
+            return super()._distances_to_own(labels, centers)
+        distances = np.empty(self.n_points)
+        inner, name = self._divergence.inside(centers), type(self._divergence).__name__.lower()
+        self._native.distances_to_own(name, np.ascontiguousarray(inner), labels, distances)
+        return distances * getattr(self._divergence, "shape", 1.0)
+
+    def _tangent_place(self) -> FloatArray:
+        return np.asarray(self._tangent)
+
+    def _most_cancelled(self) -> float:
+        divergence = self._divergence
+        return divergence.condition if isinstance(divergence, Mahalanobis) else 1.0
+
+    def _distances_between(self, rows: slice | IndexArray, centers: FloatArray) -> FloatArray:
+        inner = self._divergence.inside(centers)
+        return self._divergence.between(as_float64(self._points[rows]), inner)
+
+    def _distances_in_chunks(self, centers: FloatArray) -> Iterable[tuple[slice, FloatArray]]:
+        return self._divergence.in_chunks(self._points, centers)
+
+
+class DirectBregmanRows(BregmanRows):
+    """Compute all distances by the definition, for dense points whose affine distances cancel."""
+
+    def sweep(self, centers: FloatArray, rule: Rule) -> Sums:
+        distances = self._distances_in_chunks(centers)
+        sums = sweep_by_formula(self._points, self._weights, distances, len(centers), rule)
+        return sums * self._weight_unit
+
+    def spread(self, centers: FloatArray) -> Spread:
+        counts = self.sample_weight(np.arange(self.n_points))
+        parts = self._distances_in_chunks(centers)
+        return reduce(add, (spread_by_definition(part, counts[rows]) for rows, part in parts))
+
+    def assign(self, centers: FloatArray) -> tuple[Labels, float]:
+        labels = self._labels_of(centers)
+        distances = self._distances_to_own(labels, centers)
+        return labels, float(self.sample_weight(np.arange(self.n_points)) @ distances)
+
+    assign_priced = BaseRows.assign_priced
+
+    def _labels_of(self, centers: FloatArray) -> Labels:
+        parts = self._distances_in_chunks(centers)
+        return np.concatenate([part.argmin(axis=1) for _, part in parts]).astype(np.int32)
+
+    def sq_distances(self, centers: FloatArray) -> Points:
+        return self._pairwise(self._points, centers).astype(self.dtype)
+
+    def nearness(  # type: ignore[override]
+        self, centers: FloatArray, order: IndexArray | None = None
+    ) -> NearnessByDefinition:
+        weights = self.sample_weight(np.arange(self.n_points))
+        points = as_float64(self._points)
+        return NearnessByDefinition(points, weights, centers, order, self._pairwise)
+
+    def _pairwise(self, points: Points | SparsePoints, centers: FloatArray) -> FloatArray:
+        return self._divergence.pairwise(points, centers)
+
+    def rounding(self) -> float:
+        return 0.0
+
+
+def open_bregman(
+    points: Points | SparsePoints,
+    sample_weight: FloatArray | None = None,
+    *,
+    divergence: Bregman,
+    **options: Any,
+) -> BregmanRows:
+    """Open rows that sweep by products, or by the definition where products lose digits.
+
+    Points with few zeros become an array, whose products are about an origin among the points.
+    """
+    if sparse.issparse(points) and points.nnz > _LARGEST_SHARE_STORED * math.prod(points.shape):
+        points = points.toarray()
+    rows = BregmanRows(points, sample_weight, divergence=divergence, **options)
+    if type(divergence).between is Bregman.between:
+        _warn_of_lost_digits(points, divergence)
+    if not rows.loses_digits:
+        return rows
+    return DirectBregmanRows(points, sample_weight, divergence=divergence, team=rows.team)
+
+
+def _warn_of_lost_digits(points: Points | SparsePoints, divergence: Bregman) -> None:
+    """Warn where phi(x) - phi(theta) is rounding for most pairs of a few points."""
+    sample = as_float64(points[:: -(-points.shape[0] // _PAIRED)])
+    heights = np.abs(divergence.generator(sample))
+    pairs = np.repeat(sample, len(sample), axis=0), np.tile(sample, (len(sample), 1))
+    distances = divergence.between(*pairs)
+    usual, error = _middle_of(distances), _middle_of(heights) * _EPSILON
+    if error > _FEW_DIGITS * usual > 0:
+        warn_caller(
+            f"most distances by {divergence!r} are about {usual:.1g}, and phi of the rows is about "
+            f"{_middle_of(heights):.1g}: their differences have few digits, and labels may be "
+            "wrong: subtract a constant from X, or define `between` in a class",
+            RuntimeWarning,
+        )
+
+
+class ValuesAsTheyAre(FormOfMoves):
+    """Move by a divergence that the compiled moves know."""
+
+    def __init__(
+        self,
+        points: Points | SparsePoints,
+        weights: FloatArray | None,
+        divergence: Any,
+        name: str,
+        team: Team,
+    ) -> None:
+        self._divergence = divergence
+        super().__init__(NativeRows(self._formed(points), weights, team=team), name)
+
+    def _formed(self, points: Points | SparsePoints) -> Points | SparsePoints:
+        return points
+
+
+class SuccessesAndFailures(ValuesAsTheyAre):
+    """Move by the binomial divergence, which is that of Poisson for successes and for failures."""
+
+    def _formed(self, points: Points | SparsePoints) -> FloatArray:
+        successes = as_float64(points)
+        return np.hstack([successes, self._divergence.highest - successes])
+
+    def given(self, centers: FloatArray) -> FloatArray:
+        return self._formed(centers)
+
+    def taken(self, moved: FloatArray, before: FloatArray) -> FloatArray:
+        return np.ascontiguousarray(moved[:, : before.shape[1]])
+
+
+class Whitened(ValuesAsTheyAre):
+    """Move by a covariance: by squared Euclidean distances after whitening."""
+
+    def _formed(self, points: Points | SparsePoints) -> FloatArray:
+        return np.ascontiguousarray(self._divergence.whitened(as_float64(points)))
+
+    def given(self, centers: FloatArray) -> FloatArray:
+        return self._formed(centers)
+
+    def taken(self, moved: FloatArray, before: FloatArray) -> FloatArray:
+        return np.ascontiguousarray(self._divergence.unwhitened(moved))
+
+
+# Other divergences have no compiled moves, nor have those that a user derives from one of these.
+_FORMS_OF_MOVES: dict[type[Bregman], tuple[type[ValuesAsTheyAre], str]] = {
+    Poisson: (ValuesAsTheyAre, "poisson"),
+    Gamma: (ValuesAsTheyAre, "gamma"),
+    Binomial: (SuccessesAndFailures, "poisson"),
+    Mahalanobis: (Whitened, "squared_euclidean"),
+    FewAxes: (Whitened, "squared_euclidean"),
+}
+
+
+def _middle_of(values: FloatArray) -> float:
+    return float(np.sort(values)[len(values) // 2])
+
+
+def as_float64(points: Points | SparsePoints) -> FloatArray:
+    """Return dense float64 points."""
+    dense = points.toarray() if sparse.issparse(points) else points
+    return np.asarray(dense, dtype=np.float64)
+
+
+def check_heights(heights: FloatArray, divergence: Bregman, first_row: int = 0) -> None:
+    """Raise where a point is infinitely far from the mean; `first_row` is the row of the first."""
+    if not np.isfinite(heights).all():
+        row = first_row + int(np.argmin(np.isfinite(heights)))
+        raise ValueError(
+            f"row {row} of X is infinitely far from the mean by {divergence!r}: scale X, or the "
+            "parameters of the divergence"
+        )
+
+
+def unit_steps_at(tangent: FloatArray, divergence: Bregman) -> FloatArray:
+    """Return the step along each feature at which the divergence from the tangent point is one.
+
+    Near that point a divergence is half of the curvature times the squared step.
+    """
+    with np.errstate(over="ignore"):
+        curvature = divergence.curvature(tangent)
+    if np.isposinf(curvature).any():
+        raise ValueError(
+            f"the mean of X, {tangent[np.argmax(curvature)]:.3g} in feature "
+            f"{int(np.argmax(curvature))}, is too small for {divergence!r}: scale X"
+        )
+    is_convex = np.isfinite(curvature) & (curvature > 0)
+    if not np.all(is_convex):
+        raise ValueError(
+            f"{divergence!r} is not strictly convex at the mean of X, feature "
+            f"{int(np.argmin(is_convex))}: pass a convex function and its gradient"
+        )
+    return np.asarray(np.sqrt(2 / curvature))
+
+
+def step_between_scaled(n_points: int, n_features: int) -> int:
+    """Return the step between the points that are scaled to find the critical power."""
+    return -(-n_points * n_features // _MOST_VALUES_SCALED)
+
+
+def in_units(points: Points | SparsePoints, steps: float | FloatArray) -> Points | SparsePoints:
+    """Return the points with each feature divided by its step."""
+    if isinstance(points, np.ndarray):
+        return points / steps
+    return sparse.csr_array(points.multiply(1 / np.asarray(steps)))

@@ -1,0 +1,175 @@
+"""Sweeps, nearness and greedy seeds by their definitions, for rows without a faster way."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from powermeans.mathematics.rules import Rule, Scattered
+from powermeans.mathematics.sums import Spread, Sums
+from powermeans.mathematics.weighted_draws import draw_indices
+from powermeans.points.protocol import Nearness, Rows
+from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
+
+# Between candidates in a sample a smaller share of the inertia than this is rounding.
+_SHARE_OF_TIES = 1e-9
+
+
+def sweep_by_formula(
+    points: Points | SparsePoints,
+    sample_weight: FloatArray | None,
+    distances: Iterable[tuple[slice, FloatArray]],
+    n_centers: int,
+    rule: Rule,
+) -> Sums:
+    """Sweep with a rule that has no kernel, over chunks of points and their distances."""
+    sums = Sums(np.zeros((n_centers, points.shape[1])), np.zeros(n_centers), 0.0, 0.0)
+    scatter = np.zeros(n_centers)
+    for chunk, sq_dist in distances:
+        counts = np.ones(len(sq_dist)) if sample_weight is None else sample_weight[chunk]
+        weights, objectives = rule.weigh(sq_dist)
+        weighted = counts[:, None] * weights
+        sums += Sums(
+            points=np.asarray((points[chunk].T @ weighted).T, dtype=np.float64),
+            weights=weighted.sum(axis=0),
+            objective=float(counts @ objectives),
+            inertia=float(counts @ sq_dist.min(axis=1)),
+        )
+        if rule.scatters:
+            scatter += np.einsum("ij,ij->j", weighted, sq_dist)
+    return Scattered.of(sums, scatter) if rule.scatters else sums
+
+
+def spread_by_definition(distances: FloatArray, counts: FloatArray) -> Spread:
+    """Return error, utility and weight of each center; `counts` are the weights of the points."""
+    n_centers = distances.shape[1]
+    labels, nearest = distances.argmin(axis=1), distances.min(axis=1)
+
+    def by_label(values: FloatArray) -> FloatArray:
+        sums = np.bincount(labels, weights=values, minlength=n_centers)
+        return np.asarray(sums, dtype=np.float64)
+
+    if n_centers == 1:
+        utility = np.array([np.inf])
+    else:
+        second = np.partition(distances, 1, axis=1)[:, 1]
+        utility = by_label(counts * (second - nearest))
+    return Spread(by_label(counts * nearest), utility, by_label(counts))
+
+
+class NearnessByDefinition:
+    """Keep nearest distances by a pairwise function, in the dtype of the points and weights."""
+
+    def __init__(
+        self,
+        points: NDArray[Any],
+        sample_weight: NDArray[Any],
+        centers: FloatArray,
+        order: IndexArray | None,
+        pairwise: Callable[[Points, FloatArray], FloatArray],
+    ) -> None:
+        self._points, self._pairwise = points, pairwise
+        self._order = np.arange(len(points)) if order is None else order
+        self._weight = sample_weight
+        self._nearest = np.full(len(points), np.inf, dtype=points.dtype)
+        for center in centers:
+            self.add(center)
+
+    def draw(self, uniforms: FloatArray, exponent: float = 2.0) -> IndexArray:
+        farthest = np.max(self._nearest[self._weight > 0])
+        mass = self._weight
+        if 0 < farthest < np.inf:
+            # Divided by the farthest, so that no exponent overflows.
+            mass = self._weight * (self._nearest / farthest) ** (exponent / 2)
+        drawn: IndexArray = self._order[draw_indices(_float64(mass[self._order]), uniforms)]
+        return drawn
+
+    def potentials(self, candidates: IndexArray) -> FloatArray:
+        sq_dist = self._pairwise(self._points, self._points[candidates])
+        return _float64(self._weight @ np.minimum(sq_dist, self._nearest[:, None]))
+
+    def add(self, center: FloatArray) -> None:
+        sq_dist = self._pairwise(self._points, np.asarray(center)[None, :])
+        self._nearest = np.minimum(self._nearest, sq_dist[:, 0])
+
+    def lower(self, nearest: FloatArray) -> None:
+        """Add centers at these squared distances from the points."""
+        self._nearest = np.minimum(self._nearest, nearest.astype(self._nearest.dtype))
+
+    def farthest(self) -> int:
+        return int(np.argmax(self._weighted()))
+
+    def inertia(self) -> float:
+        return float(self._weighted().sum())
+
+    def sq_dist(self, indices: IndexArray | None = None) -> FloatArray:
+        return _float64(self._nearest if indices is None else self._nearest[indices])
+
+    def _weighted(self) -> NDArray[Any]:
+        return weighted(self._weight, self._nearest)
+
+
+def weighted(weights: NDArray[Any], sq_dist: NDArray[Any]) -> NDArray[Any]:
+    """Return weight times squared distance; a point of no weight counts zero at any distance."""
+    with np.errstate(invalid="ignore"):  # zero times infinity
+        return np.where(weights > 0, weights * sq_dist, 0.0)
+
+
+def _float64(values: NDArray[Any]) -> FloatArray:
+    return values.astype(np.float64)
+
+
+def greedy_seeds(
+    rows: Rows,
+    order: IndexArray,
+    first: float,
+    others: FloatArray,
+    exponent: float,
+    seconds: float = math.inf,
+) -> IndexArray:
+    """Choose seeds by greedy k-means++: each is the best of some points drawn by distance."""
+    nearness = rows.nearness(np.empty((0, rows.n_features)), order)
+    chosen = np.empty(1 + len(others), dtype=np.intp)
+    end = time.monotonic() + seconds
+    for seed in range(len(chosen)):
+        if seed and time.monotonic() >= end:
+            return chosen[:seed]
+        uniforms = others[seed - 1] if seed else np.array([first])
+        chosen[seed] = _best(nearness, nearness.draw(uniforms, exponent))
+        nearness.add(rows.take(chosen[seed : seed + 1])[0])
+    return chosen
+
+
+def further_seeds(
+    nearness: Nearness,
+    points: FloatArray,
+    others: FloatArray,
+    least_share: float,
+    seconds: float,
+) -> IndexArray:
+    """Choose seeds beside earlier ones by greedy k-means++; see `Rows.further_seeds`."""
+    whole, chosen = nearness.inertia(), []
+    least, margin = least_share * whole, _SHARE_OF_TIES * whole
+    end = time.monotonic() + seconds
+    for uniforms in others:
+        chosen.append(_best(nearness, nearness.draw(uniforms), margin))
+        nearness.add(points[chosen[-1]])
+        if nearness.inertia() <= least or time.monotonic() >= end:
+            break
+    return np.array(chosen, dtype=np.intp)
+
+
+def _best(nearness: Nearness, candidates: IndexArray, margin: float = 0.0) -> int:
+    """Return the candidate that leaves the least inertia, the first of those within a margin."""
+    if len(candidates) == 1:
+        return int(candidates[0])
+    potentials, best = nearness.potentials(candidates), 0
+    for candidate in range(1, len(candidates)):
+        if potentials[candidate] < potentials[best] - margin:
+            best = candidate
+    return int(candidates[best])

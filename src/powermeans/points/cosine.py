@@ -1,0 +1,99 @@
+"""Rows in memory compared by direction: spherical k-means and its soft variants."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any, Self
+
+import numpy as np
+
+from powermeans.divergences import cosine
+from powermeans.mathematics.rules import Hard, Power, Rule
+from powermeans.mathematics.sums import Sums
+from powermeans.points.base import BaseRows
+from powermeans.points.compiled import FormOfMoves, Labelling, NativeRows
+from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
+
+# Squared distances of unit vectors are twice one minus the cosine. Directions of this length halve
+# them.
+LENGTH = math.sqrt(0.5)
+
+
+class UnitSums(Sums):
+    """Add up directions; the centers are means scaled to unit length."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, sums: Sums) -> Self:
+        """Return sums of directions from sums of points of `LENGTH`."""
+        return cls(sums.points / LENGTH, sums.weights, sums.objective, sums.inertia, sums.n_skipped)
+
+    def centers(self, fallback: FloatArray) -> FloatArray:
+        """Return weighted means of unit length; where points cancel, the row of `fallback`."""
+        return of_unit_length(super().centers(fallback), fallback)
+
+
+class MeansOfDirections(FormOfMoves):
+    """Move means, whose lengths tell how much their points agree."""
+
+    def taken(self, moved: FloatArray, before: FloatArray) -> FloatArray:
+        return of_unit_length(moved, before)
+
+
+class CosineRows(NativeRows):
+    """Measure by one minus the cosine of the angle, on a copy of the points.
+
+    No point is zero, which has no direction; options are as for `NativeRows`.
+    """
+
+    # Moments of the columns do not tell the mean direction.
+    _find_mean = BaseRows._find_mean
+    _find_inertia_about_mean = BaseRows._find_inertia_about_mean
+    farthest = BaseRows.farthest
+
+    def __init__(
+        self,
+        points: Points | SparsePoints,
+        sample_weight: FloatArray | None = None,
+        **options: Any,
+    ) -> None:
+        directions = cosine.directions(points)
+        directions *= points.dtype.type(LENGTH)
+        super().__init__(directions, sample_weight, **options)
+
+    def sweep(self, centers: FloatArray, rule: Rule) -> UnitSums:
+        return UnitSums.of(super().sweep(centers, rule))
+
+    def sweep_nearby(
+        self, centers: FloatArray, rule: Hard | Power | Labelling, nearby: Labels, labels: Labels
+    ) -> UnitSums:
+        return UnitSums.of(super().sweep_nearby(centers, rule, nearby, labels))
+
+    def as_compiled(self, centers: FloatArray) -> FloatArray:
+        return np.ascontiguousarray(cosine.directions(np.asarray(centers)) * LENGTH)
+
+    def take(self, indices: IndexArray) -> FloatArray:
+        """Return the directions of these points."""
+        return super().take(indices) / LENGTH
+
+    def some(self, indices: IndexArray | slice) -> CosineRows:
+        return CosineRows(self._points[indices], team=self.team)
+
+    def rows_of(self, points: Points | SparsePoints, sample_weight: FloatArray) -> CosineRows:
+        return CosineRows(points, sample_weight, team=self.team, n_columns=self._n_columns)
+
+    @property
+    def _form_of_moves(self) -> MeansOfDirections:
+        return MeansOfDirections(self, "cosine")
+
+    def _distances_in_chunks(self, centers: FloatArray) -> Iterable[tuple[slice, FloatArray]]:
+        return cosine.in_chunks(self._points, centers)
+
+
+def of_unit_length(means: FloatArray, fallback: FloatArray) -> FloatArray:
+    """Return the means divided by their lengths, or the row of `fallback` where points cancel."""
+    lengths = np.linalg.norm(means, axis=1, keepdims=True)
+    is_lost = lengths < 1e-12
+    return np.where(is_lost, fallback, means / np.where(is_lost, 1.0, lengths))

@@ -1,0 +1,148 @@
+"""Rows in memory whose features have weights that may change from sweep to sweep.
+
+The distance sum v ((x - theta) / scale)^2 is linear in the pair (x, x^2) that the rows hold. A
+sweep adds up these pairs, and its sums give the scatter along each feature. Each feature has a unit
+of its own, since squares of tiny or huge values leave the range.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+
+from powermeans.mathematics.critical_power import critical_power
+from powermeans.mathematics.rules import Hard, Rule
+from powermeans.mathematics.sums import Sums
+from powermeans.points.affine import PairedRows, largest_from, medians_of_some, power_of_two_above
+from powermeans.types import FloatArray, IndexArray, Labels, Points
+
+# A smaller spread, as a share of the mean, may be rounding.
+_LEAST_SPREAD = 1e-14
+# Features of less weight hardly change a distance.
+_LEAST_WEIGHT = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class SquaredSums(Sums):
+    """Add up squares too, which give the scatter along each feature."""
+
+    # Sum over the points of sample_weight_i * w_ij * ((x_i - shift) / unit) ** 2,
+    # (n_centers, n_features).
+    squares: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
+    shift: FloatArray = field(default_factory=lambda: np.empty(0))
+    unit: FloatArray = field(default_factory=lambda: np.empty(0))
+
+    def __add__(self, other: Self) -> Self:
+        added = Sums.__add__(self, other)
+        squares = self.squares + other.squares
+        return replace(added, squares=squares, shift=self.shift, unit=self.unit)
+
+    def __mul__(self, unit: float) -> Self:
+        product, squares = Sums.__mul__(self, unit), self.squares * unit
+        return replace(product, squares=squares, shift=self.shift, unit=self.unit)
+
+    def scatter(self, centers: FloatArray, scales: FloatArray) -> FloatArray:
+        """Return the weighted sum of ((x - center) / scale)^2 by feature."""
+        shifted = (centers - self.shift) / self.unit
+        points = (self.points - self.weights[:, None] * self.shift) / self.unit
+        by_center = self.squares - 2 * shifted * points + shifted**2 * self.weights[:, None]
+        by_feature = np.maximum(by_center, 0.0).sum(axis=0)
+        return np.asarray(by_feature * np.square(self.unit / scales))
+
+
+class FeatureWeightedRows(PairedRows):
+    """Measure by sum v ((x - theta) / scale)^2, with two float64 for each entry.
+
+    `feature_weights`, v, are equal at first, add to one, and may be set between sweeps. The
+    `scales` are one unless they are set.
+    """
+
+    def __init__(
+        self, points: Points, sample_weight: FloatArray | None = None, **options: Any
+    ) -> None:
+        n_points, self._n_features = points.shape
+        self._given = points
+        self._shift = medians_of_some(points, sample_weight)
+        self._unit = power_of_two_above(largest_from(self._shift, points))
+        self.feature_weights: FloatArray = np.full(self._n_features, 1 / self._n_features)
+        self.scales: FloatArray = np.ones(self._n_features)
+        pairs = np.empty((n_points, 2 * self._n_features))  # squares leave the range of float32
+        shifted = pairs[:, : self._n_features]
+        np.subtract(points, self._shift, out=shifted)
+        np.divide(shifted, self._unit, out=shifted)
+        np.square(shifted, out=pairs[:, self._n_features :])
+        super().__init__(pairs, sample_weight, **options)
+        self._use_heights(np.zeros(n_points))
+
+    def planes(self, centers: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return slopes along the values and along their squares."""
+        v, shifted = self._prices, self._in_unit(centers)
+        slopes = np.hstack([2 * v * shifted, np.broadcast_to(-v, shifted.shape)])
+        return slopes, np.square(shifted) @ v - slopes @ self._native.origin()
+
+    def sweep(self, centers: FloatArray, rule: Rule) -> SquaredSums:
+        swept = super().sweep(centers, rule)
+        shifted, squares = np.hsplit(swept.points, 2)
+        return SquaredSums(
+            shifted * self._unit + swept.weights[:, None] * self._shift,
+            swept.weights,
+            swept.objective,
+            swept.inertia,
+            swept.n_skipped,
+            squares,
+            self._shift,
+            np.asarray(self._unit),
+        )
+
+    def _from_differences(self, differences: FloatArray, beside: FloatArray) -> FloatArray:
+        return np.asarray(np.einsum("ijf,ijf,f->ij", differences, differences, self._prices))
+
+    def _distances_between(self, rows: slice | IndexArray, centers: FloatArray) -> FloatArray:
+        differences = self._given[rows].astype(np.float64) - centers
+        return np.square(differences / self._unit) @ self._prices
+
+    def unit_steps(self) -> FloatArray:
+        """Return steps, longer along features of less weight."""
+        return np.asarray(self.scales / np.sqrt(np.maximum(self.feature_weights, 1e-12)))
+
+    def critical_power(self) -> float:
+        values: FloatArray = np.asarray(self._points)[:, : self._n_features]
+        return critical_power(values * (self._unit / self.scales), self._weights)
+
+    def spreads(self) -> FloatArray:
+        """Return the weighted standard deviation of each feature; zero if it is constant."""
+        mean, unit = self.mean(), np.asarray(self._unit)
+        squares = self.sweep(mean[None, :], Hard()).scatter(mean[None, :], unit)
+        spreads = unit * np.sqrt(squares / self.total_weight)
+        return np.where(spreads > _LEAST_SPREAD * np.abs(mean), spreads, 0.0)
+
+    def in_weighted_space(self) -> FloatArray:
+        """Return points whose squared Euclidean distances are those of these rows."""
+        used = np.flatnonzero(self.feature_weights > _LEAST_WEIGHT)
+        return np.asarray(self._points)[:, used] * np.sqrt(self._prices[used])
+
+    def means(self, labels: Labels, n_centers: int) -> FloatArray:
+        """Return the weighted mean of each cluster, that of all points if it is empty."""
+        weights = np.ones(self.n_points) if self._weights is None else self._weights
+        cells = (weights, (labels, np.arange(self.n_points)))
+        of_clusters = sparse.csr_array(cells, shape=(n_centers, self.n_points))
+        sums = np.asarray(of_clusters @ self._points)[:, : self._n_features]
+        totals = np.bincount(labels, weights, minlength=n_centers)[:, None]
+        np.divide(sums, totals, out=sums, where=totals > 0)
+        return np.asarray(self._shift + sums * self._unit)
+
+    @property
+    def _prices(self) -> FloatArray:
+        """Return the factors of squared differences in the unit."""
+        return np.asarray(self.feature_weights * np.square(self._unit / self.scales))
+
+    def mean_variance(self) -> float:
+        in_unit = self._column_variance[: self._n_features]
+        return float(np.mean(self._unit * in_unit * self._unit))
+
+    def sample(self, indices: IndexArray) -> Points:
+        shifted = np.asarray(self._points[indices])[:, : self._n_features]
+        return np.asarray(shifted * self._unit + self._shift)

@@ -1,0 +1,192 @@
+"""Rows that compare a point only with the centers near the one it has, for thousands of centers.
+
+A sweep keeps the label of each point. The next one looks for its new center among the centers near
+that one, which takes a small part of the time. Few points have a nearer center elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from powermeans.mathematics.rules import Hard, Power, Priced, Rule
+from powermeans.mathematics.sums import Spread, Sums
+from powermeans.points.base import RowsOfRows
+from powermeans.points.by_definition import weighted
+from powermeans.points.compiled import Labelling, NativeNearness, NativeRows
+from powermeans.points.farthest import Farthest, farthest_in_passes, largest_first
+from powermeans.points.protocol import FarPoint, NearCenters, PricedLabels, Rows
+from powermeans.types import FloatArray, IndexArray, Labels
+
+# How many centers a point is compared with. More find nearer ones, and take longer.
+_MOST_LISTED = 48
+# Lists are made anew after so many sweeps, since centers move.
+_SWEEPS_PER_LIST = 3
+# After so many hard sweeps each point is compared once with as many centers as here, since some
+# points have a nearer center outside the lists.
+_SWEEPS_PER_LOOK, _LISTED_FOR_A_LOOK = 4, 256
+# A center that moved by less than this share of the distance to its neighbour keeps its points.
+_SMALL_MOVE = 0.25
+
+
+class NearbyRows(RowsOfRows):
+    """Sweep over the points of other rows, each among the centers near its own.
+
+    `labels` tell which of `centers` each point belongs to at first. `assign`, and rules other than
+    `Hard`, `Priced` and `Power`, compare with all centers.
+    """
+
+    _rows: NativeRows
+
+    def __init__(self, rows: NativeRows, centers: FloatArray, labels: Labels) -> None:
+        self._rows, self._centers = rows, centers
+        self._labels = np.ascontiguousarray(labels, dtype=np.int32)
+        self._nearby: Labels = np.empty((0, 0), dtype=np.int32)
+        self._n_sweeps = 0  # since the lists were made
+        self._n_hard = 0
+        self._near_by_price, self._n_priced = self._nearby, 0  # sweeps since these lists were made
+
+    def begin_with(self, labels: Labels) -> None:
+        """Look for the next center of each point among those near the one of this label."""
+        self._labels[:] = labels
+
+    def descends(self, rule: Rule) -> bool:
+        # Other lists may leave a point farther from its center.
+        return False
+
+    def sweep(self, centers: FloatArray, rule: Rule) -> Sums:
+        if isinstance(rule, Priced):
+            return self.assign_priced(centers, rule.prices_of(len(centers))).sums
+        if not isinstance(rule, Hard | Power):
+            return self._rows.sweep(centers, rule)
+        self._follow(centers)
+        lists = self._nearby
+        if isinstance(rule, Hard):
+            self._n_hard += 1
+            if self._n_hard % _SWEEPS_PER_LOOK == 0:
+                lists = self._lists_of(centers, _LISTED_FOR_A_LOOK)
+        return self._rows.sweep_nearby(centers, rule, lists, self._labels)
+
+    def lists(self, centers: FloatArray) -> Labels:
+        """Return the centers that points of each are compared with, with itself first."""
+        self._follow(centers)
+        return self._nearby
+
+    def assign_priced(self, centers: FloatArray, prices: FloatArray) -> PricedLabels:
+        # A point stays with its center however far that moves, since its price moves with it.
+        if self._centers is not centers or self._n_priced % _SWEEPS_PER_LIST == 0:
+            self._near_by_price, self._n_priced = self._lists_of(centers, _MOST_LISTED, prices), 0
+        self._n_priced += 1
+        self._centers, self._nearby = centers, self._nearby[:0]
+        rule = Labelling(tuple(prices.tolist()), self._labels, np.empty(self.n_points))
+        sums = self._rows.sweep_nearby(centers, rule, self._near_by_price, self._labels)
+        return PricedLabels(self._labels.copy(), rule.margins, sums)
+
+    def near_centers(
+        self,
+        indices: IndexArray,
+        labels: Labels,
+        centers: FloatArray,
+        prices: FloatArray,
+        *,
+        reach: float,
+        n_most: int,
+    ) -> NearCenters:
+        lists, asked = self._near_by_price, (indices, labels, centers, prices)
+        if self._centers is not centers or not n_most <= lists.shape[1] < len(centers):
+            return self._rows.near_centers(*asked, reach=reach, n_most=n_most)
+        return self._rows.near_of_listed(*asked, lists, reach=reach, n_most=n_most)
+
+    def spread(self, centers: FloatArray) -> Spread:
+        self._follow(centers)
+        return self._rows.spread_nearby(centers, self._nearby, self._labels)
+
+    def assign(self, centers: FloatArray) -> tuple[Labels, float]:
+        return self._rows.assign(centers)
+
+    def nearness(self, centers: FloatArray, order: IndexArray | None = None) -> NativeNearness:
+        return self._rows.nearness(centers, order)
+
+    def farthest(self, centers: FloatArray, n_wanted: int) -> Iterator[FarPoint]:
+        """Yield the points farthest from the centers that the last sweep gave them."""
+        everything = np.arange(self.n_points)
+        sq_dist = self._rows.distances_to_own(centers, self._labels)
+        weights = self._rows.sample_weight(everything)
+        n_near = len(centers)
+
+        def find(chosen: FloatArray, n_kept: int) -> tuple[Farthest, Rows]:
+            nonlocal n_near
+            if len(chosen) > n_near:
+                np.minimum(sq_dist, self.nearness(chosen[n_near:]).sq_dist(), out=sq_dist)
+                n_near = len(chosen)
+            first = np.sort(largest_first(weighted(weights, sq_dist), n_kept))
+            points = self.take(first)
+            found = Farthest(n_kept, sq_dist[first], weights[first], self._labels[first], points)
+            return found, self._rows.some(first)
+
+        return farthest_in_passes(find, centers, n_wanted)
+
+    def _middle(self) -> FloatArray:
+        return self._rows.mean()
+
+    def _find_mean(self) -> FloatArray:
+        return self._rows.mean()
+
+    def _find_inertia_about_mean(self) -> float:
+        return self._rows.inertia_about_mean()
+
+    def _follow(self, centers: FloatArray) -> None:
+        """Let labels refer to these centers, and list the centers near each."""
+        is_same = self._centers is centers or np.array_equal(self._centers, centers)
+        if not is_same:
+            self._relabel(centers)
+        is_known = len(self._nearby) == len(centers)
+        if is_known and (is_same or self._n_sweeps < _SWEEPS_PER_LIST):
+            self._n_sweeps += 1
+            return
+        self._nearby, self._n_sweeps = self._lists_of(centers, _MOST_LISTED), 1
+
+    def _relabel(self, centers: FloatArray) -> None:
+        """Give the points of each former center the nearest of the new ones."""
+        former, self._centers = self._centers, centers
+        new = np.arange(len(former))
+        away = new
+        if len(former) == len(centers):
+            moved = np.square(centers - former).sum(axis=1)
+            away = np.flatnonzero(moved > _SMALL_MOVE**2 * self._sq_gaps(centers))
+        if len(away):
+            points = np.ascontiguousarray(former[away], dtype=self.dtype)
+            new[away] = self._rows.rows_of(points, np.ones(len(points))).assign(centers)[0]
+            self._nearby = self._nearby[:0]
+        self._labels = new[self._labels].astype(np.int32)
+
+    def _sq_gaps(self, centers: FloatArray) -> FloatArray:
+        """Return the squared distance of each center to the one listed first beside it."""
+        if len(self._nearby) != len(centers) or self._nearby.shape[1] < 2:
+            return np.full(len(centers), np.inf)
+        return np.asarray(np.square(centers - centers[self._nearby[:, 1]]).sum(axis=1))
+
+    def _lists_of(
+        self, centers: FloatArray, n_listed: int, prices: FloatArray | None = None
+    ) -> Labels:
+        """Return the centers nearest to each, by distance and price, with itself first."""
+        return _with_lone_centers(self._rows.nearest_to_each(centers, n_listed, prices))
+
+
+def _with_lone_centers(lists: Labels) -> Labels:
+    """List each center beside its nearest one too, in the place of the farthest there.
+
+    A center far from all others is near none of them, and its points would not find it.
+    """
+    if lists.shape[1] < 3:
+        return lists
+    lone = np.flatnonzero(~(lists[lists[:, 1]] == np.arange(len(lists))[:, None]).any(axis=1))
+    hosts = lists[lone, 1]
+    order = np.argsort(hosts, kind="stable")
+    lone, hosts = lone[order], hosts[order]
+    # The first of a host's guests takes the last place, the second the one before.
+    place = np.arange(len(hosts)) - np.searchsorted(hosts, hosts)
+    fits = place < lists.shape[1] // 2
+    lists[hosts[fits], lists.shape[1] - 1 - place[fits]] = lone[fits]
+    return lists

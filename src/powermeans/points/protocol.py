@@ -1,0 +1,367 @@
+"""The protocol of rows, the only thing that the loop knows about points.
+
+A kind of rows implements the abstract methods; `powermeans.points.base` derives the others from
+them.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from powermeans.mathematics.rules import Rule
+from powermeans.mathematics.sums import ColumnMoments, Spread, Sums
+from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
+
+
+class Rows(Protocol):
+    """Weighted points, wherever they are; centers are float64, (n_centers, n_features)."""
+
+    @property
+    @abstractmethod
+    def n_points(self) -> int: ...
+
+    @property
+    @abstractmethod
+    def n_features(self) -> int: ...
+
+    @property
+    @abstractmethod
+    def dtype(self) -> np.dtype[np.floating]: ...
+
+    @property
+    @abstractmethod
+    def total_weight(self) -> float:
+        """Sum of the sample weights."""
+
+    @abstractmethod
+    def sweep(self, centers: FloatArray, rule: Rule) -> Sums:
+        """Weigh every point by the rule and add up.
+
+        With the rule `powermeans.mathematics.rules.Online`, points come one after another and each
+        moves a center; rows without an order of their points raise a TypeError.
+        """
+
+    @abstractmethod
+    def spread(self, centers: FloatArray) -> Spread:
+        """Return error and utility of each center by the hard rule; a lone utility is infinite."""
+
+    @abstractmethod
+    def assign(self, centers: FloatArray) -> tuple[Labels, float]:
+        """Return the label of the nearest center, the first of several, and the inertia."""
+
+    @abstractmethod
+    def sq_distances(self, centers: FloatArray) -> Points:
+        """Return all squared distances, (n_points, n_centers), in the dtype of the points."""
+
+    @abstractmethod
+    def nearness(self, centers: FloatArray, order: IndexArray | None = None) -> Nearness:
+        """Return nearness to these centers, or to none, (0, n_features).
+
+        Draws walk along the points in this order, a permutation; by default in their own.
+        """
+
+    @abstractmethod
+    def critical_power(self) -> float:
+        """Return the power above which all centers collapse; see `powermeans.critical_power`."""
+
+    @abstractmethod
+    def mean_variance(self) -> float:
+        """Return the mean unweighted variance of the features, scikit-learn's unit of `tol`."""
+
+    @abstractmethod
+    def take(self, indices: IndexArray) -> FloatArray:
+        """Return these points, dense, (n_indices, n_features)."""
+
+    @abstractmethod
+    def sample_weight(self, indices: IndexArray) -> FloatArray:
+        """Return the weights of these points."""
+
+    @abstractmethod
+    def sample(self, indices: IndexArray) -> Points | SparsePoints:
+        """Return these points as they are held, dense or CSR."""
+
+    # `BaseRows` derives the following methods from those above.
+
+    @property
+    def n_places(self) -> int:
+        """At how many places there are points with a weight, or how many points, if not known.
+
+        A search counts work by it, so that a weight acts as copies do, and zero as no point.
+        """
+        ...
+
+    @property
+    def n_columns(self) -> int:
+        """How many features the points have with those left out, since they are always zero."""
+        ...
+
+    def mean_over_columns(self, values: float | FloatArray) -> float:
+        """Return the mean over all columns of values of the features; those left out add zero.
+
+        A number is the value of every column.
+        """
+        ...
+
+    @property
+    def n_values_each(self) -> float:
+        """How many values a sweep reads of a point and of the centers beside it, in the mean."""
+        ...
+
+    def descends(self, rule: Rule) -> bool:
+        """Return whether a sweep with this rule never raises its objective."""
+        ...
+
+    def mean(self) -> FloatArray:
+        """Return the weighted mean of the points, (n_features,)."""
+        ...
+
+    def inertia_about_mean(self) -> float:
+        """Return the weighted sum of the squared distances of the points from their mean."""
+        ...
+
+    def unit_steps(self) -> float | FloatArray:
+        """Return the step along each feature that is a squared distance of one, near the mean.
+
+        It is 1.0 for Euclidean distances, else (n_features,).
+        """
+        ...
+
+    def rounding(self) -> float:
+        """Return the error of squared distances, as a share of the point's own from the mean.
+
+        It is zero where distances come from differences.
+        """
+        ...
+
+    def greedy_seeds(
+        self,
+        order: IndexArray,
+        first: float,
+        others: FloatArray,
+        exponent: float = 2.0,
+        *,
+        seconds: float = math.inf,
+    ) -> IndexArray:
+        """Return the points that greedy k-means++ chooses, (n_seeds,).
+
+        Draw as `Nearness.draw` does, along the points in this order: the first seed by the number
+        `first`, and the candidates for each other seed by a row of `others`, (n_seeds - 1,
+        n_candidates). Keep the candidate that leaves the least inertia, the first of several. After
+        so many seconds no further seed is chosen; the first always is.
+        """
+        ...
+
+    @property
+    def samples_seeds(self) -> bool:
+        """Whether `further_seeds` chooses among a sample of the points."""
+        ...
+
+    def further_seeds(
+        self,
+        indices: IndexArray,
+        nearest: FloatArray,
+        others: FloatArray,
+        least_share: float,
+        *,
+        seconds: float = math.inf,
+    ) -> IndexArray:
+        """Return points of a sample that greedy k-means++ chooses beside earlier seeds.
+
+        The sample is drawn by weight times squared distance, and repeats may occur; `nearest` are
+        its squared distances from the earlier seeds, none of them zero. So all its points stand for
+        as much inertia. Each row of `others` draws the candidates for a seed; no more seeds follow
+        once they leave `least_share` of the inertia or less, or after so many seconds.
+        """
+        ...
+
+    def rows_of(self, points: Points | SparsePoints, sample_weight: FloatArray) -> Rows:
+        """Return rows of other points that compute as these do, where `samples_seeds`."""
+        ...
+
+    @property
+    def has_blocks(self) -> bool:
+        """Whether `some` takes a block of points without a copy."""
+        ...
+
+    def some(self, indices: IndexArray | slice) -> Rows:
+        """Return some of the points, at the same distances, with weights of one."""
+        ...
+
+    def near_centers(
+        self,
+        indices: IndexArray,
+        labels: Labels,
+        centers: FloatArray,
+        prices: FloatArray,
+        *,
+        reach: float,
+        n_most: int,
+    ) -> NearCenters:
+        """List for some points the center of its label, and others of least distance and price.
+
+        A list has at most `n_most` centers, 2 or more, which cost at most `reach` more than that of
+        the label.
+        """
+        ...
+
+    def assign_priced(self, centers: FloatArray, prices: FloatArray) -> PricedLabels:
+        """Return for each point the center of least distance and price, with the sums of a sweep.
+
+        Without a faster way, the distances of all points to all centers are in memory at once.
+        """
+        ...
+
+    def farthest(self, centers: FloatArray, n_wanted: int) -> Iterator[FarPoint]:
+        """Yield at most `n_wanted` points, each the one of largest weighted squared distance.
+
+        Each point counts as a center for the next. There is at least one center.
+        """
+        ...
+
+    @property
+    def moves_points(self) -> bool:
+        """Whether there are moves of single points, and swaps with them.
+
+        There are none for points in parts, in a tensor or with missing entries, nor for
+        `divergence="manhattan"` and divergences of the user's own.
+        """
+        ...
+
+    def move_points(self, centers: FloatArray, n_passes: int) -> Moved:
+        """Move single points from cluster to cluster where that lowers the inertia (Hartigan).
+
+        Start with each point at the nearest of these centers, and end after a pass in vain or
+        `n_passes`.
+        """
+        ...
+
+    def swap_centers(
+        self,
+        centers: FloatArray,
+        n_in_vain: int,
+        most_distances: float,
+        least_gain: float,
+        least_distances: float = 0.0,
+    ) -> Moved:
+        """Dissolve one cluster and split another where that lowers the inertia, with moves nearby.
+
+        End after `n_in_vain` swaps in a row that gain less than this share of the inertia, or once
+        `most_distances` are computed. Swaps in vain end nothing before `least_distances` are.
+        """
+        ...
+
+    @property
+    def has_cells(self) -> bool:
+        """Whether `powermeans.points.nearby` can sweep over them, cell by cell."""
+        ...
+
+    # The following methods treat points in one memory and in parts alike.
+
+    @property
+    def has_order(self) -> bool:
+        """Memory holds an order of all points; otherwise draws take them as they come."""
+        ...
+
+    def first_points(self) -> IndexArray:
+        """Return the index of the first point of each part."""
+        ...
+
+    def total(self, call: Callable[[PartRows, int], Any]) -> Any:
+        """Return the sum of what `call` returns for the rows and the number of each part."""
+        ...
+
+
+class PartRows(Rows, Protocol):
+    """Rows that can be a part of others."""
+
+    @property
+    def n_stored(self) -> int:
+        """Number of stored values of the points."""
+        ...
+
+    @property
+    def known(self) -> object | None:
+        """Facts to pass on when the same points are opened again."""
+        ...
+
+    def column_moments(self) -> ColumnMoments:
+        """Return mean and squared deviations of each column, unweighted."""
+        ...
+
+
+class Nearness(Protocol):
+    """The squared distance of each point to the nearest of the centers chosen so far."""
+
+    def draw(self, uniforms: FloatArray, exponent: float = 2.0) -> IndexArray:
+        """Draw one point for each number in [0, 1).
+
+        The probability is proportional to `sample_weight * distance ** exponent`, or to
+        `sample_weight` if no center is chosen or all these products are zero. A number picks the
+        point at which the cumulative probability, along the order given to `nearness`, exceeds it.
+        """
+        ...
+
+    def potentials(self, candidates: IndexArray) -> FloatArray:
+        """Return the inertia that each of these points would leave as one more center."""
+        ...
+
+    def add(self, center: FloatArray) -> None:
+        """Add a center, (n_features,)."""
+        ...
+
+    def farthest(self) -> int:
+        """Return the point of largest `sample_weight * squared distance`, the first of several."""
+        ...
+
+    def inertia(self) -> float:
+        """Return the sum of `sample_weight * squared distance`, infinite without a center."""
+        ...
+
+    def sq_dist(self, indices: IndexArray | None = None) -> FloatArray:
+        """Return the squared distances of these points, or of all."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class FarPoint:
+    """A point, and how far it is from the centers and the far points before it."""
+
+    point: FloatArray
+    weight: float
+    sq_dist: float
+    label: int  # of the nearest center, without the far points before it
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """The means of the clusters after moves of single points, or swaps."""
+
+    centers: FloatArray
+    n_moves: int  # of points, or swaps that gained
+    n_distances: float = 0.0  # of a point to a center that swaps computed
+
+
+class PricedLabels(NamedTuple):
+    """The center of least distance and price of each point."""
+
+    labels: Labels
+    margins: FloatArray  # how much less it costs than the second
+    sums: Sums  # of the sweep with these prices
+
+
+class NearCenters(NamedTuple):
+    """The centers that each of some points may go to, the one of its label first."""
+
+    centers: Labels  # (n, n_most), -1 where fewer are near
+    distances: FloatArray  # (n, n_most), infinite where fewer are near
+
+    @classmethod
+    def none(cls, n: int, n_most: int) -> NearCenters:
+        """Return lists that are to be filled."""
+        return cls(np.full((n, n_most), -1, dtype=np.int32), np.full((n, n_most), np.inf))

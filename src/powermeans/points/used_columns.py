@@ -1,0 +1,96 @@
+"""Columns of sparse points that have entries; a fit leaves out the others, which are zero."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from powermeans.divergences import Binomial, Divergence, Poisson
+from powermeans.engine.anneal import Callback
+from powermeans.engine.history import SweepState
+from powermeans.points.checks.numbers import real_numbers
+from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
+
+# With fewer columns, or a larger share of them in use, a fit gains little or even loses time.
+_FEWEST_COLUMNS = 4096
+_LARGEST_SHARE_USED = 0.5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UsedColumns:
+    """The columns that a fit works on; in all others, points and centers are zero."""
+
+    indices: IndexArray  # rising
+    n_columns: int  # of the points, with those that are left out
+
+    @classmethod
+    def of(
+        cls, points: Points | SparsePoints, divergence: Divergence, init: Any = None
+    ) -> UsedColumns | None:
+        """Return the columns in which points or initial centers have entries, or None for all.
+
+        All columns are used unless most are empty and add nothing to the divergence.
+        """
+        n_columns = points.shape[1]
+        if not sparse.issparse(points) or n_columns < _FEWEST_COLUMNS:
+            return None
+        if not _adds_nothing_for_zeros(divergence):
+            return None
+        is_used = _has_entry(init, n_columns)
+        is_used[points.indices] = True
+        indices = np.flatnonzero(is_used)
+        if not 0 < len(indices) <= _LARGEST_SHARE_USED * n_columns:
+            return None
+        return cls(indices, n_columns)
+
+    def of_points(self, points: Any) -> SparsePoints:
+        """Return these columns of sparse points; the values are not copied."""
+        place = np.zeros(self.n_columns, dtype=points.indices.dtype)
+        place[self.indices] = np.arange(len(self.indices))
+        shape = points.shape[0], len(self.indices)
+        narrow: SparsePoints = type(points)(
+            (points.data, place[points.indices], points.indptr), shape=shape
+        )
+        return narrow
+
+    def of_centers(self, centers: FloatArray) -> FloatArray:
+        """Return these columns of the centers."""
+        return np.ascontiguousarray(centers[:, self.indices])
+
+    def all_of(self, centers: Any) -> Any:
+        """Return centers with all columns, in their dtype."""
+        every = np.zeros((len(centers), self.n_columns), dtype=centers.dtype)
+        every[:, self.indices] = centers
+        return every
+
+    def shown_to(self, watch: Callback) -> Callback:
+        """Return the same callback, told of centers with all columns."""
+
+        def shown(state: SweepState) -> object:
+            centers = self.all_of(state.centers)
+            centers.setflags(write=False)
+            return watch(replace(state, centers=centers))
+
+        return shown
+
+
+def _adds_nothing_for_zeros(divergence: Divergence) -> bool:
+    """Return whether features are alike, and those that are zero everywhere change no distance.
+
+    A divergence of the user may give each feature a scale of its own.
+    """
+    if type(divergence) is Binomial:
+        return np.ndim(divergence.n_trials) == 0
+    return divergence in ("squared_euclidean", "cosine") or type(divergence) is Poisson
+
+
+def _has_entry(init: Any, n_columns: int) -> Any:
+    """Return which columns of initial centers have an entry; none unless they fit the points."""
+    if init is not None and not isinstance(init, str) and not callable(init):
+        given = real_numbers(init, "init")
+        if given.ndim == 2 and given.shape[1] == n_columns:
+            return (given != 0).any(axis=0)
+    return np.zeros(n_columns, dtype=bool)

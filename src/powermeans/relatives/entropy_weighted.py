@@ -1,0 +1,423 @@
+"""Power k-means that learns which features matter (Chakraborty et al. 2020)."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from numbers import Real
+from typing import Any, ClassVar, Literal, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import xlogy
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from powermeans.engine.anneal import Stage, StageEnd
+from powermeans.engine.seeds.orders import order_by_place
+from powermeans.engine.spread import spread_of_features
+from powermeans.engine.stopping import CentersSettled, Never
+from powermeans.engine.updates import RelocateEmpty, SeparateCoincident, Sweep, Update
+from powermeans.estimators.base import CenterEstimator, Run, Start
+from powermeans.estimators.power_kmeans import searched
+from powermeans.mathematics.rules import Power
+from powermeans.mathematics.schedules import Fixed, Geometric
+from powermeans.mathematics.sums import Sums
+from powermeans.points.feature_weighted import FeatureWeightedRows, SquaredSums
+from powermeans.points.opening import Data, InMemory, OpeningSpec, in_memory
+from powermeans.points.protocol import Rows
+from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
+
+# Below this power, weights are practically hard.
+_HARD_POWER = -100.0
+# The default penalty is this share of the mean scatter of a feature.
+_PENALTY_OF_SCATTER = 0.1
+# A smaller gain, as a share of the penalty, is rounding.
+_LEAST_GAIN = 1e-6
+_TINY = float(np.finfo(np.float64).tiny)
+# Points that tell which of many features a search starts from, in all and for each cluster.
+_SAMPLED = 256
+_SAMPLED_PER_CLUSTER = 8
+
+
+@dataclass(frozen=True, slots=True)
+class WeightEffort:
+    """How much a search for feature weights may do."""
+
+    name: Literal["fast", "balanced", "thorough"]  # of the searches for centers
+    n_features: int  # starts from one feature each
+    n_random: int  # starts from random weights
+    n_rounds: int  # searches for centers with learned weights, at most
+
+
+_BALANCED = WeightEffort("balanced", n_features=32, n_random=0, n_rounds=3)
+# Each begins with all that the one before it in its list does, so that it ends no higher.
+_EFFORTS = {
+    "fast": [WeightEffort("fast", n_features=8, n_random=0, n_rounds=1)],
+    "balanced": [_BALANCED],
+    "thorough": [_BALANCED, WeightEffort("thorough", n_features=128, n_random=32, n_rounds=10)],
+}
+
+
+class EntropyWeightedPowerKMeans(CenterEstimator):
+    """Power k-means that learns feature weights, for data in which few features matter.
+
+    It lowers the sum of the power means of the distances ``sum(v * ((x - center) / scale) ** 2)``
+    plus ``penalty * sum(v * log(v))``, over the centers and over feature weights v that add up to
+    one. Each sweep moves the centers as power k-means does and then sets ``v`` in proportion to
+    ``exp(-scatter / penalty)``, with the weighted scatter of each feature about the centers. The
+    power falls from soft to hard, and Lloyd's rule comes last. A search then starts from the
+    clusters of single features, since equal weights hide a feature among many.
+
+    Use it when many features are noise. If all features are useful, `PowerKMeans` finds lower sums
+    of squares. A feature with hardly more distinct values than there are clusters, such as a flag,
+    has nearly no scatter about as many centers and can win all the weight: leave it out.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of centers.
+    penalty : float or "auto", default="auto"
+        Price of concentrating the weights on few features, in the unit of the scatter. With a
+        smaller one, fewer features count. "auto" is a tenth of the mean scatter of the features
+        about their means: with `standardize`, of the total weight.
+    standardize : bool, default=True
+        Whether to divide differences by the standard deviation of their feature; the centers keep
+        the units of X. With False, as in the paper, whose data are scaled, a feature of small
+        variance wins even if it is noise.
+    effort : {"fast", "balanced", "thorough"} or None, default="balanced"
+        How much to search: "fast" starts from 8 single features, "balanced" from 32, and
+        "thorough" goes on with more of them and with random weights. With None, or if `init` is an
+        array, there is no search.
+    power : float or "auto", default="auto"
+        Power of the first sweep, negative; "auto" is as in `PowerKMeans`.
+    n_init : int, default=1
+        Number of runs; the one with the lowest objective is kept.
+    max_iter : int, default=300
+        Largest number of sweeps, counted separately for annealing and for Lloyd.
+    tol : float, default=1e-6
+        Lloyd ends when the sum of the squared center shifts is at most `tol` times the smallest
+        variance of a feature.
+    init, growth, random_state, n_threads, verbose
+        As in `PowerKMeans`.
+
+    Attributes
+    ----------
+    feature_weights_ : ndarray of shape (n_features,)
+        The feature weights v; zero for features that are constant, unless all are. After
+        `from_centers` they are equal.
+    feature_scales_ : ndarray of shape (n_features,)
+        What differences are divided by: the standard deviation of each feature, or one, as after
+        `from_centers`.
+    labels_ : ndarray of shape (n_samples,)
+        Label of the nearest center of each point by the weighted distance.
+    inertia_ : float
+        Weighted sum of the weighted distances to the nearest center.
+    objective_ : float
+        The inertia plus ``penalty * sum(v * log(v))``.
+    penalty_ : float
+        The penalty.
+    n_iter_ : int
+        Number of sweeps of the best run, without those of the searches for centers.
+    history_ : recarray
+        One record for each of these sweeps, one descent after another.
+    cluster_centers_, n_features_in_, feature_names_in_
+        As in `PowerKMeans`.
+
+    See Also
+    --------
+    PowerKMeans : All features count the same.
+    RobustPowerKMeans : For rows that are noise, instead of features.
+
+    References
+    ----------
+    Chakraborty, S., Paul, D., Das, S. and Xu, J. "Entropy Weighted Power k-Means Clustering".
+    AISTATS 2020.
+
+    Examples
+    --------
+    Two of six features separate three groups:
+
+    >>> import numpy as np
+    >>> from powermeans import EntropyWeightedPowerKMeans
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 6))
+    >>> X[:, 0] = np.repeat([-5.0, 0.0, 5.0], 100) + 0.3 * X[:, 0]
+    >>> X[:, 1] = np.repeat([3.0, -3.0, 3.0], 100) + 0.3 * X[:, 1]
+    >>> model = EntropyWeightedPowerKMeans(3, penalty=30.0, random_state=0).fit(X)
+    >>> bool(model.feature_weights_[:2].sum() > 0.99)
+    True
+    """
+
+    _state: ClassVar[str] = CenterEstimator._state + (
+        """penalty_: number feature_weights_: weight[d]!
+        feature_scales_: weight[d]! objective_: number"""
+    )
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **CenterEstimator._parameter_constraints,
+        "penalty": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+        "power": [Interval(Real, None, Power.highest, closed="right"), StrOptions({"auto"})],
+        "standardize": ["boolean"],
+        "effort": [StrOptions(set(_EFFORTS)), None],
+        "growth": [Interval(Real, 1, None, closed="neither")],
+    }
+
+    _why_whole = "A column with more missing entries would look tighter and get more weight"
+
+    feature_weights_: FloatArray
+    feature_scales_: FloatArray
+    objective_: float
+    penalty_: float
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        penalty: float | Literal["auto"] = "auto",
+        standardize: bool = True,
+        init: str | ArrayLike | Callable[..., ArrayLike] = "k-means++",
+        power: float | Literal["auto"] = "auto",
+        growth: float = 1.1,
+        effort: Literal["fast", "balanced", "thorough"] | None = "balanced",
+        n_init: int = 1,
+        max_iter: int = 300,
+        tol: float = 1e-6,
+        random_state: int | np.random.RandomState | None = None,
+        n_threads: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.penalty = penalty
+        self.standardize = standardize
+        self.init = init
+        self.power = power
+        self.growth = growth
+        self.effort = effort
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_threads = n_threads
+        self.verbose = verbose
+
+    def _spec(self) -> OpeningSpec:
+        opening = functools.partial(_open_weighted, standardizes=self.standardize)
+        return replace(super()._spec(), weighs_features=True, open_array=opening)
+
+    def _use_given_centers(self) -> None:
+        self.feature_scales_ = np.ones(self.n_features_in_)
+        self.feature_weights_ = _equal(self.feature_scales_)
+
+    def _fitted_spec(self) -> OpeningSpec:
+        learned = self.feature_weights_, self.feature_scales_
+        weighted = functools.partial(_open_weighted, standardizes=False, learned=learned)
+        return replace(super()._fitted_spec(), open_array=weighted)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False
+        return tags
+
+    def _stages(self, data: Data) -> list[Stage]:
+        rows = cast("FeatureWeightedRows", data.rows)
+        critical, spreads = rows.critical_power(), rows.spreads()
+        # The scatter is that of a mean feature while all features count the same.
+        of_scatter = max(_PENALTY_OF_SCATTER * rows.inertia_about_mean(), _TINY)
+        self.penalty_ = of_scatter if self.penalty == "auto" else float(self.penalty)
+        start = min(2 * critical - 1, -1.0) if self.power == "auto" else float(self.power)
+        powers = list(itertools.takewhile(_HARD_POWER.__lt__, Geometric(start, self.growth)))
+        least_variance = np.min(np.square(spreads[spreads > 0])) if spreads.any() else 0.0
+        soft, hard = (
+            LearnFeatureWeights(self.penalty_, update, rows.feature_weights > 0)
+            for update in (SeparateCoincident(critical, spread_of_features(rows)), RelocateEmpty())
+        )
+        settled = CentersSettled(self.tol * float(least_variance))
+        return [
+            Stage(powers, Never(), self.max_iter, soft),
+            Stage(Fixed(-math.inf), settled, self.max_iter, hard),
+        ]
+
+    def _attributes_at(self, centers: FloatArray) -> None:
+        return None
+
+    def _run(self, start: Start) -> list[StageEnd]:
+        rows = cast("FeatureWeightedRows", start.data.rows)
+        rows.feature_weights = _equal(rows.spreads())
+        ends = super()._run(start)
+        if self.effort is None or self.n_clusters == 1 or not self._draws_centers():
+            return ends
+        search = WeightSearch(self, start, in_memory(start.data), rows)
+        return [*ends[:-1], search.run(ends[-1], _EFFORTS[self.effort])]
+
+    def _finish(self, start: Start, ends: Sequence[StageEnd] = ()) -> Run:
+        run, rows = super()._finish(start, ends), cast("FeatureWeightedRows", start.data.rows)
+        weights = rows.feature_weights
+        objective = run.inertia + self.penalty_ * _negative_entropy(weights)
+        return replace(run, loss=objective).with_attributes(
+            feature_weights_=weights, feature_scales_=rows.scales, objective_=objective
+        )
+
+
+def _open_weighted(
+    points: Points | SparsePoints,
+    weights: FloatArray | None,
+    spec: OpeningSpec,
+    *,
+    standardizes: bool,
+    learned: tuple[FloatArray, FloatArray] | None = None,
+) -> Rows:
+    """Return rows with these feature weights and scales, or equal weights."""
+    if not isinstance(points, np.ndarray):
+        raise ValueError(f"X is sparse, and {spec.name} is for dense points: pass X.toarray()")
+    rows = FeatureWeightedRows(points, weights, n_threads=spec.n_threads)
+    if learned is not None:
+        rows.feature_weights, rows.scales = learned
+        return rows
+    spreads = rows.spreads()
+    rows.feature_weights = _equal(spreads)
+    if standardizes:
+        rows.scales = np.where(spreads > 0, spreads, 1.0)
+    return rows
+
+
+def _equal(spreads: FloatArray) -> FloatArray:
+    """Return equal weights of the features that vary, of all if none does."""
+    varies = spreads > 0 if spreads.any() else np.ones(len(spreads), dtype=bool)
+    return varies / np.count_nonzero(varies)
+
+
+@dataclass(frozen=True, slots=True)
+class Weighted:
+    """Centers with the feature weights that they were found with."""
+
+    end: StageEnd
+    feature_weights: FloatArray
+    objective: float
+
+
+@dataclass(slots=True)
+class WeightSearch:
+    """A search for feature weights and centers, which keeps the best so far.
+
+    For given weights, the objective is the inertia of scaled points, for which `PowerKMeans`
+    searches; sweeps that relearn the weights then lower it further. Where few of many features
+    matter, equal weights lead to clusters of noise, and weights learned from these keep them: so
+    there are starts with all the weight on one feature.
+    """
+
+    model: EntropyWeightedPowerKMeans
+    start: Start
+    data: InMemory
+    rows: FeatureWeightedRows
+    best: Weighted = field(init=False)
+
+    def run(self, first: StageEnd, efforts: Sequence[WeightEffort]) -> StageEnd:
+        """Go on from the end of a descent, and return one that is no worse."""
+        self.best = self._measured(first)
+        equal = _equal(self.rows.spreads())
+        try:
+            for effort in efforts:
+                for weights in (equal, *self._first_weights(equal, effort)):
+                    self._goes_on_from(weights, "fast")
+                for _ in range(effort.n_rounds):
+                    if not self._goes_on_from(self.best.feature_weights, effort.name):
+                        break
+        finally:
+            self.rows.feature_weights = self.best.feature_weights
+            self.start.history.keep(self.best.end.centers)
+        return self.best.end
+
+    def _first_weights(self, equal: FloatArray, effort: WeightEffort) -> Iterator[FloatArray]:
+        """Yield the weights of starts: one feature each, and random ones."""
+        features = self._features_to_start_from(np.flatnonzero(equal), effort.n_features)
+        yield from np.eye(len(equal))[features]
+        for _ in range(effort.n_random):
+            shares = self.start.rng.standard_exponential(len(equal)) ** 2 * equal
+            yield shares / shares.sum()
+
+    def _features_to_start_from(self, features: NDArray[Any], most: int) -> NDArray[Any]:
+        """Return features with more values than clusters, those that cluster best if many."""
+        points = np.asarray(self.data.points)
+        has_weight = self.rows.sample_weight(np.arange(len(points))) > 0
+        n_distinct = np.array([len(np.unique(points[has_weight, f])) for f in features])
+        features = features[n_distinct > self.model.n_clusters]
+        if len(features) <= most:
+            return features
+        sample = points[self._sample()]
+        left = [self._share_left(sample[:, f]) for f in features]
+        return features[np.argsort(left, kind="stable")[:most]]
+
+    def _sample(self) -> IndexArray:
+        """Draw points evenly by weight along an order, one of much weight several times."""
+        order, _ = order_by_place(self.rows, self.start.rng)
+        up_to = np.cumsum(self.rows.sample_weight(order))
+        n_sampled = max(_SAMPLED, _SAMPLED_PER_CLUSTER * self.model.n_clusters)
+        places = (np.arange(n_sampled) + 0.5) / n_sampled * up_to[-1]
+        return np.asarray(order[np.searchsorted(up_to, places, side="right")])
+
+    def _share_left(self, values: Points) -> float:
+        """Return the scatter about as many centers, as a share of that about the mean."""
+        wide = values.astype(np.float64)
+        labels = self._labels(wide[:, None], None, "fast")
+        counts = np.maximum(np.bincount(labels, minlength=self.model.n_clusters), 1)
+        means = np.bincount(labels, wide, minlength=self.model.n_clusters) / counts
+        return float(np.var(wide - means[labels]) / max(float(np.var(wide)), _TINY))
+
+    def _goes_on_from(self, weights: FloatArray, effort: Any) -> bool:
+        """Search for centers with these weights, relearn them, and return whether that gains."""
+        self.rows.feature_weights = weights
+        labels = self._labels(self.rows.in_weighted_space(), self.data.weights, effort)
+        centers = self.rows.means(labels, self.model.n_clusters)
+        found = self._measured(self.start.anneal(centers, self.start.stages[-1:])[-1])
+        gains = found.objective < self.best.objective - _LEAST_GAIN * self.model.penalty_
+        if gains:
+            self.best = found
+        return gains
+
+    def _labels(self, points: Points, weights: FloatArray | None, effort: Any) -> Labels:
+        how = {"effort": effort, "rng": self.start.rng, "n_threads": self.model.n_threads}
+        return searched(points, weights, self.model.n_clusters, **how).labels_
+
+    def _measured(self, end: StageEnd) -> Weighted:
+        weights = self.rows.feature_weights
+        _, inertia = self.rows.assign(end.centers)
+        return Weighted(end, weights, inertia + self.model.penalty_ * _negative_entropy(weights))
+
+
+@dataclass(frozen=True, slots=True)
+class LearnFeatureWeights(Update):
+    """After another update, weight the features by the scatter along them."""
+
+    penalty: float
+    first: Update
+    varies: NDArray[np.bool_]  # the features that may have a weight
+
+    def before(self, sweep: Sweep) -> FloatArray:
+        """Return the centers of the first update."""
+        return self.first.before(sweep)
+
+    def after(self, sweep: Sweep, sums: Sums) -> Sums:
+        """Return the sums of the first update, with the cost of the weights in the objective."""
+        rows, updated = cast("FeatureWeightedRows", sweep.rows), self.first.after(sweep, sums)
+        of_entropy = self.penalty * _negative_entropy(rows.feature_weights)
+        # The weights of a rule omit this factor of the power mean's gradient.
+        factor = math.exp(-math.log(len(sweep.centers)) / sweep.power)
+        centers = updated.centers(fallback=sweep.centers)
+        scatter = factor * cast("SquaredSums", sums).scatter(centers, rows.scales)
+        rows.feature_weights = _shares(scatter, self.varies, self.penalty)
+        return replace(updated, objective=updated.objective + of_entropy)
+
+
+def _shares(scatter: FloatArray, varies: NDArray[np.bool_], penalty: float) -> FloatArray:
+    """Return the weights of the features, in proportion to exp(-scatter / penalty)."""
+    above = scatter - np.min(scatter, where=varies, initial=np.inf)
+    with np.errstate(over="ignore"):  # a tiny penalty leaves one feature all the weight
+        shares = np.where(varies, np.exp(-above / penalty), 0.0)
+    return np.asarray(shares / shares.sum())
+
+
+def _negative_entropy(shares: FloatArray) -> float:
+    return float(np.sum(xlogy(shares, shares)))

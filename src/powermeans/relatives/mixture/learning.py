@@ -1,0 +1,353 @@
+"""How a mixture of spherical Gaussians is learned: the M-step, when it ends, and a search."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+
+from powermeans.engine.anneal import Stage, StageEnd
+from powermeans.engine.history import SweepRecord
+from powermeans.engine.spread import rounding_inertia
+from powermeans.engine.updates import Learner, Sweep, Update
+from powermeans.estimators.base import Start
+from powermeans.estimators.power_kmeans import searched
+from powermeans.mathematics.rules import Gaussian, Hard, Rule, Scattered, UnequalGaussians
+from powermeans.mathematics.sums import Sums
+from powermeans.points.opening import InMemory
+from powermeans.points.protocol import Rows
+from powermeans.types import FloatArray
+
+# The least variance, as a share of that of all points; the precision of the points may raise it.
+_LEAST_SHARE_OF_VARIANCE = 1e-12
+# The least variance of a Gaussian with its own, as a share of the mean variance within Gaussians.
+# Without it the likelihood has no maximum, since a Gaussian may shrink to a point.
+LEAST_SHARE_WITHIN = 1e-4
+# The error of a center, in units in the last place.
+_UNITS_OF_A_CENTER = 10
+# If all points are zero, the likelihood has no maximum: a smaller variance is always likelier.
+_VARIANCE_OF_ZEROS = 1e-20
+# Of equal points so small that the square of their rounding vanishes.
+_LEAST_VARIANCE = float(np.finfo(np.float64).tiny)
+# Weights count as hard if softness changes the mean log density of a point by at most this.
+_SOFTNESS = 1e-6
+_ROUNDING_OF_SUMS = 1e-12
+# The factor from one variance to the next while it anneals.
+_COOLING = 0.9
+# The share of a Gaussian without points, whose logarithm must be finite.
+_LEAST_SHARE = float(np.finfo(np.float64).eps)
+
+Model = Gaussian | UnequalGaussians
+
+
+@dataclass(slots=True, kw_only=True)
+class GaussianLearner(Learner):
+    """Expectation maximisation for spherical Gaussians.
+
+    Each sweep weights the points by the model so far (the E-step). With the responsibilities
+    r_ij of its rule, W_j = sum_i r_ij, W = sum_j W_j, d features and the new centers
+    theta_j = sum_i r_ij x_i / W_j, the M-step is
+
+        variance = (sum_i |x_i - mean|^2 - sum_j W_j |theta_j - mean|^2) / (d W)
+        shares   = W_j / W,
+
+    since the responsibilities of a point add up to one. If each Gaussian has its own variance,
+
+        variance_j = (sum_i r_ij |x_i - old theta_j|^2 - W_j |theta_j - old theta_j|^2) / (d W_j).
+
+    Annealing lowers one variance of all geometrically from the hottest to that of the model, and
+    learns nothing meanwhile. It ends early once the responsibilities are practically hard, since
+    lower variances do not change them.
+    """
+
+    first: Model | None  # if None, only centers are known, and the first sweep is hard
+    learns_variance: bool
+    learns_shares: bool
+    hottest: float
+    separate: Update  # moves coincident centers, which would otherwise stay together
+    tolerance: float  # the largest gain in the mean log-likelihood that counts as none
+    has_own_variances: bool = False  # if not, all Gaussians share one
+    model: Model | None = None  # the latest
+    collapsed: tuple[int, ...] = ()  # Gaussians whose variance is the least that is allowed
+    log_likelihoods: list[float] = field(default_factory=list)  # the means before each sweep
+    _hot: Gaussian | None = None  # the rule while it anneals
+    _is_hard: bool = False
+
+    def __iter__(self) -> Iterator[Rule]:
+        """Begin a run, and yield its endless rules."""
+        self.model, self._hot, self.collapsed = self.first, None, ()
+        self.log_likelihoods.clear()
+        if self.model is None:
+            yield Hard()
+        yield from self._cooled()
+        while True:
+            yield self.known
+
+    @property
+    def known(self) -> Model:
+        """Return the model; it exists after the first sweep."""
+        assert self.model is not None, "the first sweep is complete"
+        return self.model
+
+    def before(self, sweep: Sweep) -> FloatArray:
+        """Separate coincident centers until the likelihood is known, which this might lower."""
+        return sweep.centers if self.log_likelihoods else self.separate.before(sweep)
+
+    def after(self, sweep: Sweep, sums: Sums) -> Sums:
+        """Learn from the sums, and return them unchanged."""
+        rows = sweep.rows
+        if self._hot is not None:
+            self._is_hard = _has_hard_weights(self._hot, rows, sums)
+            return sums
+        if self.model is not None:
+            self.log_likelihoods.append(mean_log_likelihood(rows, self.model, sums))
+        self.model = self._learned(rows, sweep.centers, sums)
+        return sums
+
+    def reason(self, records: Sequence[SweepRecord]) -> str | None:
+        """Stop once the likelihood gains at most the tolerance, or no center moves."""
+        if len(self.log_likelihoods) < 2:
+            return None
+        before, now = self.log_likelihoods[-2:]
+        if now - before <= self.tolerance:
+            return f"log-likelihood rose from {before} to {now}, within tolerance {self.tolerance}"
+        return "strict convergence" if records[-1].center_shift == 0 else None
+
+    def _cooled(self) -> Iterator[Rule]:
+        """Yield hotter Gaussians than the model."""
+        variance, self._is_hard = self.hottest, False
+        while variance > self.known.variance and not self._is_hard:
+            self._hot = Gaussian(variance, self.known.shares)
+            yield self._hot
+            variance *= _COOLING
+        self._hot = None
+
+    def _learned(self, rows: Rows, centers: FloatArray, sums: Sums) -> Model:
+        """Return the model of the M-step."""
+        model = self.model or Gaussian()
+        if self.learns_shares:
+            shares = np.maximum(sums.weights / sums.weights.sum(), _LEAST_SHARE)
+            model = replace(model, shares=tuple(np.minimum(shares, 1.0).tolist()))
+        if isinstance(sums, Scattered) and isinstance(model, UnequalGaussians):
+            variances, self.collapsed = _own_variances(rows, centers, sums)
+            return replace(model, variances=tuple(variances.tolist()))
+        assert isinstance(model, Gaussian), "sweeps with own variances have a scatter"
+        if self.learns_variance:
+            model = replace(model, variance=_best_variance(rows, centers, sums))
+        return unequal(model, *centers.shape) if self.has_own_variances else model
+
+
+def _has_hard_weights(model: Gaussian, rows: Rows, sums: Sums) -> bool:
+    """Return whether the free energy is that of hard weights.
+
+    With equal shares it is less by 2 v times the sum of log sum_l exp(-(y_l - y_min) / (2 v)).
+    """
+    if model.shares is None:
+        of_shares = sums.weights.sum() * math.log(len(sums.weights))
+    else:
+        of_shares = -float(sums.weights @ np.log(model.shares))
+    temperature = 2 * model.variance
+    softness = sums.inertia + temperature * of_shares - sums.objective
+    allowed = _SOFTNESS * temperature * rows.total_weight + _ROUNDING_OF_SUMS * sums.inertia
+    return bool(softness <= allowed)
+
+
+def _best_variance(rows: Rows, centers: FloatArray, sums: Sums) -> float:
+    """Return the mean squared distance of a point from the new centers, in each feature.
+
+    The difference of two sums of squares cancels if clusters are small and far apart. Then the
+    inertia is a lower bound, since no point is nearer to its centers than to the nearest of them.
+    """
+    moved = sums.centers(fallback=centers)
+    about_mean, values = rows.inertia_about_mean(), rows.n_features * rows.total_weight
+    between = float(sums.weights @ np.square(moved - rows.mean()).sum(axis=1))
+    shift = float(sums.weights @ np.square(moved - centers).sum(axis=1))
+    within = max(about_mean - between, sums.inertia - shift)
+    return max(within, _least_inertia(rows)) / values or _variance_of_equal(rows)
+
+
+def _own_variances(
+    rows: Rows, centers: FloatArray, sums: Scattered
+) -> tuple[FloatArray, tuple[int, ...]]:
+    """Return the variance of each Gaussian, and the Gaussians that would have less than allowed.
+
+    None is below a share of their mean (Hathaway 1985), since without a bound the likelihood grows
+    for ever as a Gaussian shrinks to a point.
+    """
+    shift = np.square(sums.centers(fallback=centers) - centers).sum(axis=1)
+    within = np.maximum(sums.scatter - sums.weights * shift, 0.0)
+    has_weight = sums.weights > 0
+    n_values = rows.n_features * np.where(has_weight, sums.weights, 1.0)
+    mean = float(within.sum()) / (rows.n_features * float(sums.weights.sum()))
+    of_rounding = _least_inertia(rows) / (rows.n_features * rows.total_weight)
+    least = max(LEAST_SHARE_WITHIN * mean, of_rounding) or _variance_of_equal(rows)
+    variances = np.where(has_weight, within / n_values, mean)
+    collapsed = tuple(np.flatnonzero(variances < least).tolist())
+    return np.maximum(variances, least), collapsed
+
+
+def _variance_of_equal(rows: Rows) -> float:
+    return _LEAST_VARIANCE if rows.mean().any() else _VARIANCE_OF_ZEROS
+
+
+def _least_inertia(rows: Rows) -> float:
+    """Return the inertia below which there is only rounding."""
+    about_mean = rows.inertia_about_mean()
+    least = max(_LEAST_SHARE_OF_VARIANCE, float(np.finfo(rows.dtype).eps)) * about_mean
+    return max(least, rounding_inertia(rows), _rounding_of_difference(rows))
+
+
+def _rounding_of_difference(rows: Rows) -> float:
+    """Return the rounding error in the difference of the two sums, for points far from zero."""
+    of_centers = _UNITS_OF_A_CENTER * float(np.finfo(np.float64).eps) * np.linalg.norm(rows.mean())
+    # The product of the two may overflow.
+    of_weight = math.sqrt(rows.inertia_about_mean()) * math.sqrt(rows.total_weight)
+    return float(of_centers) * of_weight
+
+
+def unequal(model: Gaussian, n_centers: int, n_features: int) -> UnequalGaussians:
+    """Return the same mixture as one in which each Gaussian has a variance of its own."""
+    shares = (1 / n_centers,) * n_centers if model.shares is None else model.shares
+    return UnequalGaussians((model.variance,) * n_centers, shares, n_features)
+
+
+def mean_log_likelihood(rows: Rows, model: Model, sums: Sums) -> float:
+    """Return the mean of log sum_j q_j N(x; theta_j, v_j I) over the points of a sweep."""
+    energy = np.float64(sums.objective) / rows.total_weight
+    return float(log_densities_of(energy, model, rows.n_features))
+
+
+def log_densities_of(
+    objectives: FloatArray | np.float64, model: Model, n_features: int
+) -> FloatArray | np.float64:
+    """Return the logarithms of densities from the objectives of the rule of the model."""
+    if isinstance(model, UnequalGaussians):
+        return -objectives
+    return log_densities(objectives, model.variance, n_features)
+
+
+def log_densities(
+    energies: FloatArray | np.float64, variance: float, n_features: int
+) -> FloatArray | np.float64:
+    """Return -d/2 log(2 pi v) - F / (2 v) of free energies F, the objectives of `Gaussian`.
+
+    With F = -2 v log sum_j q_j exp(-y_j / (2 v)) this is the logarithm of the density. It is minus
+    infinity for a point too far away for float64.
+    """
+    with np.errstate(over="ignore"):
+        return (
+            -n_features / 2 * (math.log(2 * math.pi) + math.log(variance)) - energies / 2 / variance
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class MixtureEffort:
+    """How much a search for a higher likelihood may do."""
+
+    name: Literal["fast", "balanced", "thorough"]  # of the search for centers
+    n_annealed: int  # further starts from seeds
+    n_moved: int  # each of so many Gaussians of least use moves to each of the widest
+
+
+_BALANCED = MixtureEffort("balanced", n_annealed=0, n_moved=2)
+# Each begins with all that the one before it in its list does, so that it ends no lower.
+EFFORTS = {
+    "fast": [MixtureEffort("fast", n_annealed=0, n_moved=0)],
+    "balanced": [_BALANCED],
+    "thorough": [_BALANCED, MixtureEffort("thorough", n_annealed=5, n_moved=5)],
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MixtureData(InMemory):
+    """The points of a fit and its mixture."""
+
+    learner: GaussianLearner
+
+
+@dataclass(frozen=True, slots=True)
+class Mixture:
+    """A descent's end with its model."""
+
+    end: StageEnd
+    model: Model
+    collapsed: tuple[int, ...]
+    log_likelihoods: tuple[float, ...]
+    log_likelihood: float
+
+
+@dataclass(slots=True)
+class MixtureSearch:
+    """A search for a mixture of high likelihood, which keeps the best so far."""
+
+    start: Start
+    data: MixtureData
+    max_iter: int
+    tol: float
+    n_threads: int | None
+    best: Mixture = field(init=False)
+
+    def run(self, first: StageEnd, efforts: Sequence[MixtureEffort]) -> StageEnd:
+        """Go on from the end of a descent, and return one that is no worse."""
+        learner = self.data.learner
+        self.best = self._measured(first, learner)
+        try:
+            for effort in efforts:
+                self._gains(self._searched_centers(len(first.centers), effort))
+                for _ in range(effort.n_annealed):
+                    self._gains(self.start.seeds(), anneals=True)
+                self._move(effort.n_moved)
+        finally:
+            learner.model, learner.collapsed = self.best.model, self.best.collapsed
+            learner.log_likelihoods[:] = self.best.log_likelihoods
+            self.start.history.keep(self.best.end.centers)
+        return self.best.end
+
+    def _searched_centers(self, n_clusters: int, effort: MixtureEffort) -> FloatArray:
+        points, weights = self.data.points, self.data.weights
+        name, rng = effort.name, self.start.rng
+        model = searched(
+            points, weights, n_clusters, effort=name, rng=rng, n_threads=self.n_threads
+        )
+        return model.cluster_centers_.astype(np.float64)
+
+    def _move(self, n_moved: int) -> None:
+        """Move each of the Gaussians of least use to each of those with the largest error."""
+        n_without_gain = 0
+        while n_without_gain < n_moved**2:
+            worst, least = divmod(n_without_gain, n_moved)
+            n_without_gain = 0 if self._gains(self._moved(worst, least)) else n_without_gain + 1
+
+    def _moved(self, worst: int, least: int) -> FloatArray:
+        """Return the best centers, one of which splits the Gaussian of another."""
+        centers, rows = self.best.end.centers.copy(), self.data.rows
+        of_centers = rows.spread(centers)
+        by_error = np.argsort(-of_centers.error, kind="stable")
+        by_use = np.argsort(of_centers.utility, kind="stable")
+        push = self.start.rng.standard_normal(rows.n_features)
+        split = centers[by_error[worst % len(centers)]]
+        split = split + push * math.sqrt(self.best.model.variance)
+        centers[by_use[least % len(centers)]] = split
+        return centers
+
+    def _gains(self, centers: FloatArray, *, anneals: bool = False) -> bool:
+        """Learn from these centers; return whether the likelihood is higher without a collapse."""
+        learner = replace(self.data.learner, model=None, log_likelihoods=[])
+        if not anneals:
+            learner.hottest = 0.0
+        stage = Stage.of(learner, self.max_iter)
+        found = self._measured(self.start.anneal(centers, [stage])[-1], learner)
+        gains = found.log_likelihood > self.best.log_likelihood + self.tol
+        gains = gains and len(found.collapsed) <= len(self.best.collapsed)
+        if gains:
+            self.best = found
+        return gains
+
+    def _measured(self, end: StageEnd, learner: GaussianLearner) -> Mixture:
+        model, rows = learner.known, self.data.rows
+        likelihood = mean_log_likelihood(rows, model, rows.sweep(end.centers, model))
+        likelihoods = tuple(learner.log_likelihoods)
+        return Mixture(end, model, learner.collapsed, likelihoods, likelihood)

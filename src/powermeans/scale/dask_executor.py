@@ -1,0 +1,214 @@
+"""Points in the partitions of a Dask collection, wherever Dask keeps them.
+
+Each call is a graph with one task for each partition, and additions by
+`powermeans.mathematics.sums.added`.
+If a worker is lost, Dask runs its tasks again, which gives the same bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from powermeans.mathematics.sums import added
+from powermeans.points.checks.parts import PartFacts, check_parts
+from powermeans.points.compiled import thread_limit
+from powermeans.scale.dask_points import (
+    DaskPoints,
+    client_of,
+    computed,
+    delayed,
+    n_tasks_here,
+    persisted,
+)
+from powermeans.scale.executors import Call, PartOpener, Result
+from powermeans.scale.worker_part import PartReport, WorkerPart, make_worker_part
+from powermeans.system.fingerprint import fingerprint
+from powermeans.system.threads import effective_n_threads
+
+# A larger call is a task of its own, whose result workers pass on; a smaller one is part of each
+# task, which saves a round trip.
+_BYTES_IN_A_TASK = 2**15
+# Results of fewer bytes in all are added in this process, in half the time of additions that are
+# tasks of their own.
+_BYTES_ADDED_HERE = 2**20
+
+
+class DaskExecutor:
+    """Works on partitions that Dask holds; the process that holds one opens its rows once.
+
+    The partitions are computed once, checked, and kept as long as this exists, without empty ones.
+    All tasks of a process share `n_threads`: by default those of the worker or, without a cluster,
+    `powermeans.system.threads.effective_n_threads`.
+    """
+
+    reads_each_time = False
+
+    def __init__(
+        self, data: DaskPoints, opener: PartOpener, *, n_threads: int | None = None
+    ) -> None:
+        self.opener = opener
+        client = client_of(data.array)
+        self._is_on_cluster = client is not None
+        made = persisted(delayed(_make_part, self._given(data.blocks())))
+        reports = computed(delayed(_report, [(part,) for part in made]))
+        facts = _facts_of(reports)
+        self.facts: PartFacts = added(facts)
+        self.n_features = reports[0].n_features
+        self._parts = [part for part, fact in zip(made, facts, strict=True) if fact.n_points]
+        if not self._parts:
+            raise ValueError("X has no rows: pass some")
+        if client is None:
+            n_threads = effective_n_threads(n_threads, thread_limit())
+        n_workers = 1 if client is None else max(1, len(client.nthreads()))
+        self._threads = Threads(n_threads, -(-len(self._parts) // n_workers))
+
+    def _given(self, blocks: Sequence[tuple[Any, Any]]) -> list[tuple[Any, ...]]:
+        sent = _Sent((self.opener, version("powermeans")))
+        return [
+            (points, weights, sent, f"X in partition {number}")
+            for number, (points, weights) in enumerate(blocks)
+        ]
+
+    def fingerprint(self) -> str:
+        """Return the fingerprint of all points and weights, computed by the workers."""
+        return " ".join(computed(delayed(_fingerprint, [(part,) for part in self._parts])))
+
+    def check(self, n_clusters: int = 1) -> None:
+        """Raise if all rows together cannot be clustered."""
+        check_parts(self.facts, n_features=self.n_features, n_clusters=n_clusters, name="X")
+
+    def each(self, call: Call[Result], numbers: Sequence[int] | None = None) -> Iterator[Result]:
+        """Yield the result of a call on each part, once all of them are there."""
+        return iter(computed(self._performed(_Sent(call), numbers)))
+
+    def total(self, call: Call[Any]) -> Any:
+        """Return the sum of the results of a call, which the workers add if they are large."""
+        sent = _Sent(call)
+        performed = self._performed(sent, None)
+        # Unless the call tells the size of a result, it is about that of the centers in the call.
+        n_bytes = getattr(call, "n_bytes_given", sent.n_bytes)
+        if n_bytes * len(self._parts) <= _BYTES_ADDED_HERE:
+            return added(computed(performed))
+        return computed([added(performed)])[0]
+
+    def _performed(self, sent: _Sent, numbers: Sequence[int] | None) -> list[Any]:
+        is_passed_on = self._is_on_cluster and sent.n_bytes > _BYTES_IN_A_TASK
+        given: Any = delayed(_itself, [(sent,)])[0] if is_passed_on else sent
+        chosen = range(len(self._parts)) if numbers is None else numbers
+        return delayed(_perform, [(self._parts[n], given, n, self._threads) for n in chosen])
+
+
+@dataclass(frozen=True, slots=True)
+class Threads:
+    """How tasks that a process runs at the same time share its threads."""
+
+    budget: int | None  # None for one thread a task
+    n_parts: int  # of a process, on average
+
+    def of_a_task(self, n_tasks: int) -> int:
+        """Return the threads of one task in a process that runs this many at a time."""
+        return max(1, (self.budget or n_tasks) // min(n_tasks, self.n_parts))
+
+
+def mapped(
+    data: Any, function: Callable[[Any], Any], *, dtype: Any, n_columns: int | None = None
+) -> Any:
+    """Return the results of a function on each partition, as a Dask array not yet computed.
+
+    The function, which can be pickled, returns a row of `n_columns` for each point or, for None, a
+    number.
+    """
+    array = DaskPoints(data).array
+    rows = array.chunks[0]
+    nothing = np.empty((0,) if n_columns is None else (0, n_columns), dtype=dtype)
+    shape: dict[str, Any] = {"chunks": (rows, (n_columns,))}
+    if n_columns is None:
+        shape = {"chunks": (rows,), "drop_axis": 1}
+    return array.map_blocks(_of_block, function, nothing, dtype=dtype, meta=nothing, **shape)
+
+
+def _of_block(block: Any, function: Any, nothing: Any, block_id: Any = None) -> Any:
+    if not block.shape[0]:
+        return nothing
+    try:
+        return np.asarray(function(block))
+    except ValueError as error:
+        number = 0 if block_id is None else block_id[0]
+        raise ValueError(f"in partition {number}: {error}") from error
+
+
+class _Sent:
+    """Content that goes to the workers as it is: Dask does not search it for tasks."""
+
+    def __init__(self, content: Any) -> None:
+        self.content = content
+        self.n_bytes = _n_bytes_in(content)
+
+
+def _n_bytes_in(content: Any) -> int:
+    """Return the bytes of the arrays in a call, without the time to pickle it."""
+    if isinstance(content, np.ndarray):
+        return int(content.nbytes)
+    if isinstance(content, dict):
+        return sum(map(_n_bytes_in, content.values()))
+    if isinstance(content, list | tuple):
+        return sum(map(_n_bytes_in, content))
+    if is_dataclass(content):
+        return sum(_n_bytes_in(getattr(content, field.name)) for field in fields(content))
+    return 0
+
+
+# Tasks, which run where a part is.
+
+
+def _make_part(points: Any, weights: Any, sent: _Sent, name: str) -> WorkerPart | ValueError:
+    opener, package_version = sent.content
+    return make_worker_part(points, weights, opener, name, package_version)
+
+
+def _report(part: WorkerPart | ValueError) -> PartReport | ValueError:
+    return part if isinstance(part, ValueError) else part.report()
+
+
+def _fingerprint(part: WorkerPart) -> str:
+    return fingerprint([part.points, part.weights])
+
+
+def _itself(sent: _Sent) -> _Sent:
+    return sent
+
+
+def _perform(part: WorkerPart, sent: _Sent, number: int, threads: Threads) -> Any:
+    return part.perform(sent.content, number, threads.of_a_task(n_tasks_here()))
+
+
+def _facts_of(reports: Sequence[PartReport | ValueError]) -> list[PartFacts]:
+    """Return the facts about each partition, or raise the first fault."""
+    first: tuple[int, PartReport] | None = None
+    facts = []
+    for number, report in enumerate(reports):
+        if isinstance(report, ValueError):
+            raise report
+        facts.append(report.facts)
+        if report.facts.n_points:
+            first = first or (number, report)
+            _check_alike(*first, number, report)
+    return facts
+
+
+def _check_alike(first_number: int, first: PartReport, number: int, report: PartReport) -> None:
+    if report.n_features != first.n_features:
+        raise ValueError(
+            f"partition {number} of X has {report.n_features} columns and partition "
+            f"{first_number} has {first.n_features}: make all partitions of the same columns"
+        )
+    if report.kind != first.kind:
+        raise ValueError(
+            f"partition {number} of X is {report.kind} and partition {first_number} is "
+            f'{first.kind}: make all alike, for example with X.astype("float64")'
+        )

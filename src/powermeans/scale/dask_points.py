@@ -1,0 +1,290 @@
+"""Rows of a Dask array or DataFrame, in their partitions."""
+
+from __future__ import annotations
+
+import math
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import Any, ClassVar
+
+import dask
+import dask.array
+import dask.local
+import dask.system
+import numpy as np
+from dask.base import get_scheduler
+from numpy.typing import ArrayLike
+
+from powermeans.mathematics.sums import added
+from powermeans.points.checks.parts import check_part
+from powermeans.scale.arrays import admitted, admitted_weights
+from powermeans.scale.block import Block, SourceError
+from powermeans.scale.kinds import Kind, is_dask
+from powermeans.scale.partition import Part
+from powermeans.scale.scaling import Scale, Scaling, scaling_of, spread_of
+from powermeans.scale.tables.table import listed, nearest
+
+
+class DaskPoints:
+    """A Dask array or DataFrame, not cut along its columns, and weights for its rows.
+
+    Weights are cut in the same places, or both have partitions of known lengths.
+    """
+
+    kind: ClassVar[Kind] = Kind.DASK
+    name = "X"
+
+    def __init__(
+        self,
+        data: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        scale: Scale | Scaling | None = None,
+        checkpoint: Any = None,
+    ) -> None:
+        self._given, self._scale, self.checkpoint = _as_array(data, "X"), scale, checkpoint
+        columns = getattr(data, "columns", None)
+        self.feature_names = None if columns is None else tuple(map(str, columns))
+        if self._given.ndim != 2:
+            raise ValueError(
+                f"X is a Dask array of {self._given.ndim} dimensions: pass one of rows and "
+                "columns, for example X.reshape(-1, 1) or X.reshape(1, -1)"
+            )
+        if self._given.numblocks[1] != 1:
+            raise ValueError(
+                f"X is cut along its columns into {self._given.numblocks[1]} chunks, and a "
+                "distance needs all columns of a row: pass X.rechunk({1: -1})"
+            )
+        self._weights = sample_weight
+
+    @property
+    def n_features(self) -> int | None:
+        """Number of columns; None if it takes a computation."""
+        n_features = self._given.shape[1]
+        return None if math.isnan(n_features) else int(n_features)
+
+    @property
+    def dtype(self) -> np.dtype[np.floating[Any]]:
+        """Float32 or float64."""
+        is_narrow = self._given.dtype in (np.float16, np.float32)
+        return np.dtype(np.float32 if is_narrow else np.float64)
+
+    @property
+    def n_rows(self) -> int | None:
+        """Number of rows; None if it takes a computation."""
+        n_rows = self._given.shape[0]
+        return None if math.isnan(n_rows) else int(n_rows)
+
+    @cached_property
+    def array(self) -> Any:
+        """The scaled points as a Dask array."""
+        if (scaling := self.scaling) is None:
+            return self._given
+        return self._given.map_blocks(
+            _scaled, scaling, dtype=self.dtype, meta=np.empty((0, 0), dtype=self.dtype)
+        )
+
+    @cached_property
+    def scaling(self) -> Scaling | None:
+        """The scaling of the columns; the first access may take a pass over the rows."""
+        if self._scale is None or isinstance(self._scale, Scaling):
+            return self._scale
+        given = [
+            (points, weights, f"X in partition {number}", self.n_features, self._scale)
+            for number, (points, weights) in enumerate(self._blocks(self._given))
+        ]
+        spreads = delayed(_spread_of, given)
+        return scaling_of(computed([added(spreads)])[0])
+
+    def read(self) -> Iterator[Part]:
+        """Compute the partitions one after the other, check them, and yield them here."""
+        for number, (points, weights) in enumerate(self.blocks()):
+            where = f"X in partition {number}"
+            found = computed([points] if weights is None else [points, weights])
+            yield _checked(found[0], found[1] if len(found) > 1 else None, where)
+
+    def blocks(self) -> list[tuple[Any, Any]]:
+        """Return the delayed points and weights of each partition."""
+        return self._blocks(self.array)
+
+    def weighing(self, unit: float) -> DaskPoints:
+        """Return the same points with weights times `unit`."""
+        assert self._weights is not None, "points without weights count as they are"
+        weights = self._weights_like_the_points(self._weights) * unit
+        return DaskPoints(self._given, weights, scale=self.scaling, checkpoint=self.checkpoint)
+
+    def _blocks(self, array: Any) -> list[tuple[Any, Any]]:
+        # Optimization would drop annotations, such as how often a failing task is tried again.
+        points = list(array.to_delayed(optimize_graph=False).ravel())
+        if self._weights is None:
+            return [(block, None) for block in points]
+        weights = self._weights_like_the_points(self._weights)
+        return list(zip(points, weights.to_delayed().ravel(), strict=True))
+
+    def _weights_like_the_points(self, given: Any) -> Any:
+        lengths = self._given.chunks[0]
+        are_known = not any(math.isnan(length) for length in lengths)
+        if not is_dask(given):
+            given = self._weights_in_memory(given, are_known)
+        weights = _as_array(given, "sample_weight")
+        if weights.ndim != 1:
+            raise ValueError(
+                f"sample_weight has {weights.ndim} dimensions: pass one weight for each row of X"
+            )
+        of_weights = weights.chunks[0]
+        if are_known and not any(math.isnan(length) for length in of_weights):
+            if sum(of_weights) != sum(lengths):
+                raise ValueError(
+                    f"sample_weight has the shape ({sum(of_weights)},): pass one weight for each "
+                    f"of the {sum(lengths)} rows of X"
+                )
+            return weights.rechunk((lengths,))
+        if len(of_weights) != len(lengths):
+            raise ValueError(
+                f"X has {len(lengths)} partitions of unknown lengths and sample_weight has "
+                f"{len(of_weights)}: cut both in the same places"
+            )
+        return weights
+
+    def _weights_in_memory(self, given: Any, are_known: bool) -> Any:
+        if not are_known:
+            raise ValueError(
+                "the lengths of the partitions of X are unknown, so an array of weights cannot be "
+                "cut in the same places: pass a Dask array or Series with the partitions of X, or "
+                "call X.compute_chunk_sizes() first"
+            )
+        n_points = int(self._given.shape[0])
+        weights = np.full(n_points, given) if np.ndim(given) == 0 else np.asarray(given)
+        return dask.array.from_array(weights, chunks=-1)
+
+
+def _checked(given: Any, given_weights: Any, where: str) -> Part:
+    points = admitted(given, where, None)
+    weights = admitted_weights(given_weights, points.shape[0], where)
+    check_part(points, weights, name=where)
+    return points, weights
+
+
+def open_dask(
+    source: Any,
+    columns: Sequence[str] | None,
+    weights: Any,
+    *,
+    dtype: np.dtype[np.floating[Any]] | None,
+    scale: Scale | Scaling | None,
+    checkpoint: Any,
+) -> DaskPoints:
+    """Return a Dask collection as `powermeans.open_data` opens it."""
+    named = [*(columns or ()), *([weights] if isinstance(weights, str) else ())]
+    if named and not hasattr(source, "columns"):
+        raise ValueError(
+            f"{'weights' if columns is None else 'columns'}={named!r} names columns, and a Dask "
+            "array has none with names: pass a Dask DataFrame, or X[:, numbers] and an array of "
+            "weights"
+        )
+    places = [_place_of(name, source.columns) for name in named]
+    chosen = source
+    if columns is not None:
+        chosen = source[[source.columns[place] for place in places[: len(columns)]]]
+    elif named:
+        chosen = source.drop(columns=source.columns[places[-1]])
+    if isinstance(weights, str):
+        weights = source[source.columns[places[-1]]]
+    if dtype is not None:
+        chosen = chosen.astype(dtype)
+    return DaskPoints(chosen, weights, scale=scale, checkpoint=checkpoint)
+
+
+def _place_of(name: str, columns: Any) -> int:
+    names = [str(column) for column in columns]
+    if name in names:
+        return names.index(name)
+    raise ValueError(
+        f'X has no column "{name}"{nearest(name, names) or f": there are {listed(names)}"}'
+    )
+
+
+def _spread_of(points: Any, weights: Any, where: str, n_features: int | None, scale: Scale) -> Any:
+    given = admitted(points, where, None)
+    if n_features not in (None, given.shape[1]):
+        if given.shape[0]:
+            raise SourceError(
+                f"{where} has {given.shape[1]} columns and X has {n_features}: make all partitions "
+                "of the same columns"
+            )
+        given = np.empty((0, n_features or 0))
+    counted = None if weights is None else np.asarray(weights, dtype=np.float64)
+    return spread_of(Block(given, counted, where), scale)
+
+
+def _scaled(block: Any, scaling: Scaling, block_id: Any = None) -> Any:
+    where = "X" if block_id is None else f"X in partition {block_id[0]}"
+    return scaling.of_block(Block(admitted(block, where, None), None, where)).points
+
+
+def _as_array(data: Any, name: str) -> Any:
+    if isinstance(data, dask.array.Array):
+        return data
+    if type(data).__module__.startswith(("dask.dataframe", "dask_expr")):
+        return data.to_dask_array()
+    raise TypeError(
+        f"{name} is a {type(data).__module__}.{type(data).__name__}: pass a Dask array or DataFrame"
+    )
+
+
+# Tasks, which Dask runs in this process or on the workers of the current client.
+
+
+def delayed(function: Callable[..., Any], arguments: Iterable[tuple[Any, ...]]) -> list[Any]:
+    """Return a task for each tuple of arguments, which may contain other tasks."""
+    call = dask.delayed(function, pure=False)
+    return [call(*of_one) for of_one in arguments]
+
+
+def computed(tasks: Sequence[Any]) -> tuple[Any, ...]:
+    """Return the results of tasks and collections."""
+    with warnings.catch_warnings():
+        # The graph carries the centers once. Dask advises to scatter large ones, but they would be
+        # lost with the worker that holds them, and the fit with them.
+        warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
+        results: tuple[Any, ...] = dask.compute(*tasks, optimize_graph=False)
+    return results
+
+
+def persisted(tasks: Sequence[Any]) -> tuple[Any, ...]:
+    """Return tasks whose results stay where Dask computes them."""
+    kept: tuple[Any, ...] = dask.persist(*tasks)
+    return kept
+
+
+def client_of(array: Any) -> Any | None:
+    """Return the client that Dask uses for an array; None if tasks run in this process."""
+    if "distributed" not in sys.modules:
+        return None
+    import distributed
+
+    client = getattr(get_scheduler(collections=[array]), "__self__", None)
+    if not isinstance(client, distributed.Client):
+        return None
+    if client.asynchronous:
+        raise ValueError(
+            "the Dask client is asynchronous, and a fit waits for what it asks for: make it with "
+            "Client(..., asynchronous=False)"
+        )
+    return client
+
+
+def n_tasks_here() -> int:
+    """Return how many tasks the calling process, perhaps a worker, runs at a time."""
+    if "distributed" in sys.modules:
+        import distributed
+
+        try:
+            return int(distributed.get_worker().state.nthreads)
+        except ValueError:  # this process is no worker
+            pass
+    if get_scheduler() is dask.local.get_sync:
+        return 1
+    return int(dask.config.get("num_workers", None) or dask.system.CPU_COUNT)

@@ -1,0 +1,217 @@
+"""Executors: they call functions on the parts of the rows, and add the results in a fixed order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from scipy import sparse
+
+from powermeans.divergences import Divergence
+from powermeans.mathematics.sums import added
+from powermeans.points.compiled import Known, Team, start_team
+from powermeans.points.kinds import open_batch
+from powermeans.points.protocol import PartRows
+from powermeans.scale.partition import Part, Partition
+from powermeans.system.fingerprint import NoFingerprintError, fingerprint
+from powermeans.types import FloatArray, Points, SparsePoints
+
+Result = TypeVar("Result")
+Item = TypeVar("Item")
+
+Call = Callable[[PartRows, int], Result]
+"""A function of the rows of a part and its number, which can be pickled."""
+
+# For smaller parts, what is remembered would take more than a hundredth of their memory.
+_FEWEST_ROWS_REMEMBERED = 1024
+
+
+Tell = Callable[[int, int | None], object]
+"""Is called with the number of parts done in a pass, and the number of all if known."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartOpener:
+    """How points of a part become rows. It can be pickled."""
+
+    divergence: Divergence = "squared_euclidean"
+    has_missing: bool = False
+
+    def __post_init__(self) -> None:
+        if self.divergence == "manhattan":
+            raise ValueError(
+                'divergence="manhattan" has medians for centers, and medians of parts do not add '
+                "up: pass the points as one array in memory"
+            )
+
+    def open(
+        self,
+        points: Points | SparsePoints,
+        sample_weight: FloatArray | None = None,
+        *,
+        n_threads: int | None = None,
+        team: Team | None = None,
+        known: Known | None = None,
+    ) -> PartRows:
+        """Return the rows of a part."""
+        return open_batch(
+            points,
+            sample_weight,
+            n_threads=n_threads,
+            team=team,
+            known=known,
+            divergence=self.divergence,
+            has_missing=self.has_missing,
+        )
+
+    def fingerprint(self) -> str:
+        """Return a text that is the same for equal openers in every process."""
+        try:
+            return fingerprint([self.divergence, self.has_missing])
+        except NoFingerprintError as error:
+            raise ValueError(
+                f"divergence={self.divergence!r:.200} has {error.args[0]!r:.200}, which another "
+                "process cannot recognize, so a checkpoint cannot hold it: use numbers, strings, "
+                "arrays, lists and plain functions as attributes, or leave checkpoint out"
+            ) from None
+
+
+class Executor(Protocol):
+    """Calls functions on parts, at least one and none empty, in a fixed order."""
+
+    @property
+    def opener(self) -> PartOpener:
+        """How parts become rows."""
+        ...
+
+    @property
+    def reads_each_time(self) -> bool:
+        """True if each call reads the parts again."""
+        ...
+
+    def each(self, call: Call[Result], numbers: Sequence[int] | None = None) -> Iterator[Result]:
+        """Yield the result of a call on each part, or on the parts of these rising numbers."""
+        ...
+
+    def total(self, call: Call[Any]) -> Any:
+        """Return the sum of the results on all parts, in the order of `added`."""
+        ...
+
+
+class MemoryExecutor:
+    """Calls functions on parts in memory, opened once."""
+
+    reads_each_time = False
+
+    def __init__(
+        self,
+        parts: Iterable[Part],
+        opener: PartOpener,
+        *,
+        n_threads: int | None = None,
+        tell: Tell | None = None,
+    ) -> None:
+        self.opener, self._tell, team = opener, tell, start_team(n_threads)
+        self._rows = [opener.open(points, weights, team=team) for points, weights in parts]
+
+    def each(self, call: Call[Result], numbers: Sequence[int] | None = None) -> Iterator[Result]:
+        """Yield the result of a call on one part after the other."""
+        for number in range(len(self._rows)) if numbers is None else numbers:
+            result = call(self._rows[number], number)
+            if self._tell is not None and numbers is None:
+                self._tell(number + 1, len(self._rows))
+            yield result
+
+    def total(self, call: Call[Any]) -> Any:
+        """Return the sum of the results of a call on all parts."""
+        return added(self.each(call))
+
+
+class ReadingExecutor:
+    """Reads the parts anew for each call, and calls on one while it reads the next."""
+
+    reads_each_time = True
+
+    def __init__(
+        self,
+        partition: Partition,
+        opener: PartOpener,
+        *,
+        n_threads: int | None = None,
+        tell: Tell | None = None,
+    ) -> None:
+        self.opener, self._tell = opener, tell
+        self._partition, self._team = partition, start_team(n_threads)
+        self._known: dict[int, Known] = {}
+
+    def each(self, call: Call[Result], numbers: Sequence[int] | None = None) -> Iterator[Result]:
+        """Yield the result of a call on one part after the other."""
+        all_numbers = iter(range(2**63)) if numbers is None else iter(numbers)
+        for points, weights in read_ahead(self._partition.read(numbers)):
+            number = next(all_numbers)
+            rows = self._open(call, points, weights, number)
+            del points, weights  # free them before waiting for the next part
+            result = call(rows, number)
+            if _shows_faults(call) and not _are_finite_sums(result):
+                everything = np.arange(rows.n_points)
+                weights_again = rows.sample_weight(everything)
+                self._partition.recheck(number, rows.sample(everything), weights_again)
+            del rows
+            if self._tell is not None and numbers is None:
+                self._tell(number + 1, self._partition.n_parts)
+            yield result
+            del result
+
+    # The first pass checks all rows. Later the sums of a sweep show faults at no cost; before the
+    # few other calls a sum over the rows does.
+
+    def _open(
+        self, call: Call[Any], points: Points | SparsePoints, weights: Any, number: int
+    ) -> PartRows:
+        if not _shows_faults(call) and not self._are_finite(points, weights):
+            self._partition.recheck(number, points, weights)
+        known = self._known.get(number)
+        rows = self.opener.open(points, weights, team=self._team, known=known)
+        is_worth_it = known is None and rows.n_points >= _FEWEST_ROWS_REMEMBERED
+        if is_worth_it and isinstance(found := rows.known, Known):
+            self._known[number] = found
+        return rows
+
+    def _are_finite(self, points: Points | SparsePoints, weights: FloatArray | None) -> bool:
+        """Return True only if all entries are finite; their sum may overflow even so."""
+        values: Any = points.data if sparse.issparse(points) else points
+        if self.opener.has_missing:
+            values = np.isinf(values)  # NaN is a missing entry
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = np.add.reduce(values, axis=None)
+            total_weight = 0.0 if weights is None else weights.sum()
+        is_fine = total == 0 if self.opener.has_missing else math.isfinite(total)
+        return bool(is_fine and math.isfinite(total_weight))
+
+    def total(self, call: Call[Any]) -> Any:
+        """Return the sum of the results of a call on all parts."""
+        return added(self.each(call))
+
+
+def _shows_faults(call: Call[Any]) -> bool:
+    return bool(getattr(call, "tells_of_faults", False))
+
+
+def _are_finite_sums(sums: Any) -> bool:
+    # For wide rows and many centers only the sums of points show faults, for some rules the others.
+    are_finite = math.isfinite(sums.objective) and math.isfinite(sums.inertia)
+    return are_finite and bool(np.isfinite(sums.points).all())
+
+
+def read_ahead(items: Iterator[Item]) -> Iterator[Item]:
+    """Yield the same items, each fetched by a thread while the caller works on the last one."""
+    with ThreadPoolExecutor(1, thread_name_prefix="powermeans-reader") as reader:
+        coming = reader.submit(next, items, None)
+        while (item := coming.result()) is not None:
+            coming = reader.submit(next, items, None)
+            yield item
+            del item

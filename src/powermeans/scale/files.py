@@ -1,0 +1,260 @@
+"""Rows of files: Parquet, Feather, Arrow, CSV and similar text, NPY, HDF5 and Zarr."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import astuple, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from powermeans.points.checks.narrow import is_narrow
+from powermeans.scale.block import Block, SourceError
+from powermeans.scale.tables.checking import (
+    check_whole_numbers,
+    wanted_columns,
+    with_declared_missing,
+)
+from powermeans.scale.tables.formats import ENDINGS, FileFormat, Selection, format_of
+from powermeans.scale.tables.table import NoRowsError, TableError, missing_path
+from powermeans.types import FloatArray, Points
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """The state of a file, by which a change is noticed."""
+
+    n_bytes: int
+    modified_ns: int
+    inode: int
+
+    @classmethod
+    def of(cls, path: Path) -> _State:
+        try:
+            found = [file.stat() for file in [path, *_inside(path)]]
+        except OSError as error:
+            raise SourceError(
+                f"{path} is gone ({error.strerror}): rows on disk are read once for each sweep, so "
+                "keep the file in its place until the fit is done"
+            ) from None
+        return cls(
+            sum(one.st_size for one in found),
+            max(one.st_mtime_ns for one in found),
+            found[0].st_ino,
+        )
+
+
+def _inside(path: Path) -> list[Path]:
+    """Return the files in a folder that is one array."""
+    return [file for file in path.rglob("*") if file.is_file()] if path.is_dir() else []
+
+
+class _File:
+    """A file that must not change during the fit."""
+
+    def __init__(self, path: Path, form: FileFormat) -> None:
+        self.path, self.form = path, form
+        self.n_rows = form.n_rows
+        self.state = _State.of(path)
+
+    def check_unchanged(self) -> None:
+        if _State.of(self.path) != self.state:
+            raise SourceError(
+                f"{self.path} has changed since it was opened: rows on disk are read once for each "
+                "sweep, so start again once nobody writes to it"
+            )
+
+
+class FileSource:
+    """The rows of files and folders, one file after the other, in a folder by name.
+
+    `columns`, `weights` and `options` are those of `powermeans.read_table`.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[str | os.PathLike[str]],
+        *,
+        columns: Sequence[str | int] | None = None,
+        weights: str | None = None,
+        dtype: np.dtype[np.floating[Any]] | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> None:
+        self._places = [Path(path) for path in paths]
+        self._missing_values = (options or {}).get("missing_values")
+        there = [file for path in self._places for file in files_at(path)]
+        self.name = os.fspath(paths[0]) if len(paths) == 1 else f"{len(there)} files"
+        found = _with_rows(there, options or {})
+        first = found[0][1]
+        self._is_all = columns is None
+        self._has_weights = weights is not None
+        self._wanted = wanted_columns(first, columns, weights)
+        n_features = len(self._wanted) - self._has_weights
+        self.feature_names: tuple[str, ...] | None = tuple(
+            first.names[place] for place in self._wanted[:n_features]
+        )
+        self.n_features = n_features
+        self.how_read, self.decimal = first.how_read(self._wanted), first.decimal
+        self.dtype = dtype or first.dtype_of(self._wanted[:n_features])
+        for file, form in found[1:]:
+            self._check_like(first, file, form, is_dtype_given=dtype is not None)
+        self._files = [_File(file, form) for file, form in found]
+        self._read_as = self._dtype_to_read(found[0][1].stored if dtype is None else None)
+        self._without_rows = set(there) - {file for file, _ in found}
+
+    @property
+    def paths(self) -> list[Path]:
+        """The files, and the folders in which they were found."""
+        folders = [place for place in self._places if place.is_dir()]
+        return [*folders, *(file.path for file in self._files), *self._without_rows]
+
+    @property
+    def can_skip(self) -> bool:
+        """True if rows of all files can be skipped without reading them."""
+        return all(file.form.can_skip for file in self._files)
+
+    @property
+    def n_rows(self) -> int | None:
+        """Number of rows; None until all of them are read."""
+        counts = [file.n_rows for file in self._files]
+        known = [count for count in counts if count is not None]
+        return sum(known) if len(known) == len(counts) else None
+
+    def fingerprint(self) -> str:
+        """Return a text with the names, sizes and times of the files, and the columns."""
+        files = [[file.path.name, *astuple(file.state)[:2]] for file in self._files]
+        declared = [list(self._missing_values)] if self._missing_values else []
+        return json.dumps([files, list(self._wanted), self._has_weights, self.dtype.str, *declared])
+
+    def blocks(self, first_row: int = 0, at_once: int | None = None) -> Iterator[Block]:
+        """Yield file after file; files that end before `first_row` stay closed."""
+        for file in self._files:
+            file.check_unchanged()
+            if file.n_rows is not None and file.n_rows <= first_row:
+                first_row -= file.n_rows
+                continue
+            n_read = 0
+            for points in self._blocks_of(file, first_row, at_once):
+                points = with_declared_missing(
+                    points, self._wanted, self._missing_values, file.form
+                )
+                check_whole_numbers(file.form, self._wanted, points, first_row + n_read)
+                block, n_read = self._block(points, file, first_row + n_read), n_read + len(points)
+                del points  # frees the buffer for the next block
+                yield block
+                del block
+            file.check_unchanged()
+            self._check_length(file, first_row + n_read)
+            first_row = 0
+
+    def _blocks_of(self, file: _File, first_row: int, at_once: int | None) -> Iterator[Points]:
+        try:
+            yield from file.form.blocks(Selection(self._wanted, self._read_as, first_row, at_once))
+        except TableError:
+            file.check_unchanged()
+            raise
+        except OSError as error:
+            file.check_unchanged()
+            raise SourceError(f"{file.path} cannot be read: {error.strerror or error}") from None
+
+    def _dtype_to_read(self, stored: np.dtype[Any] | None) -> np.dtype[Any]:
+        """Return the stored dtype if it is narrow, that of all files, and needs no change."""
+        if self._has_weights:  # they come with the points, and need float64
+            return np.dtype(np.float64)
+        are_alike = all(file.form.stored == stored for file in self._files)
+        if stored is None or not is_narrow(stored) or not are_alike or self._missing_values:
+            return self.dtype
+        return stored
+
+    def _block(self, points: Points, file: _File, first_row: int) -> Block:
+        where = os.fspath(file.path)
+        if not self._has_weights:
+            return Block(points, None, where, first_row + 1)
+        weights: FloatArray = np.ascontiguousarray(points[:, -1], dtype=np.float64)
+        narrow: Points = np.ascontiguousarray(points[:, :-1], dtype=self.dtype)
+        return Block(narrow, weights, where, first_row + 1)
+
+    def _check_length(self, file: _File, n_rows: int) -> None:
+        if file.n_rows is None:
+            file.n_rows = n_rows
+        elif file.n_rows != n_rows:
+            raise SourceError(
+                f"{file.path} has {n_rows} rows now, where it had {file.n_rows}: keep the file as "
+                "it is until the fit is done"
+            )
+
+    def _check_like(
+        self, first: FileFormat, path: Path, form: FileFormat, *, is_dtype_given: bool
+    ) -> None:
+        names = [first.names[place] for place in self._wanted]
+        there = [form.names[place] for place in self._wanted if place < len(form.names)]
+        has_more = self._is_all and _columns_in(form) != _columns_in(first)
+        if there != names or has_more or form.texts.keys() & set(self._wanted):
+            raise SourceError(
+                f"{path} has the columns {list(form.names)[:20]} where {first.name} has "
+                f"{list(first.names)[:20]}: give all files the same columns in the same order"
+            )
+        if {form.decimal, first.decimal} == {".", ","}:
+            raise SourceError(
+                f'{path} has the decimal mark "{form.decimal}" where {first.name} has '
+                f'"{first.decimal}": write all files with the same'
+            )
+        found = form.dtype_of(self._wanted[: self.n_features])
+        if found != self.dtype and not is_dtype_given:
+            raise SourceError(
+                f"{path} holds {found} where {first.name} holds {self.dtype}: write all files in "
+                'one precision, or pass dtype="float64"'
+            )
+
+
+def _with_rows(files: Sequence[Path], options: dict[str, Any]) -> list[tuple[Path, FileFormat]]:
+    # Programs that write one file for each partition also write empty files.
+    found, problem = list[tuple[Path, FileFormat]](), None
+    for file in files:
+        try:
+            found.append((file, format_of(file, **options)))
+        except NoRowsError as error:
+            problem = problem or error
+    if problem is not None and not found:
+        raise problem
+    return found
+
+
+def _columns_in(form: FileFormat) -> list[str]:
+    # Only files with rows may have an index of pandas.
+    return [name for place, name in enumerate(form.names) if place not in form.index]
+
+
+def is_passed_over(path: Path) -> bool:
+    """Return whether a file at this path in a folder is left out when the folder is read."""
+    return any(part.startswith((".", "_")) for part in path.parts)
+
+
+def files_at(path: Path) -> list[Path]:
+    """Return a file, or a folder that is one Zarr array; else the files in the folder, by name."""
+    if not path.exists():
+        raise SourceError(missing_path(path))
+    if path.is_file() or (path / ".zarray").exists() or (path / "zarr.json").exists():
+        return [path]
+    there = sorted(
+        file
+        for file in path.rglob("*")
+        if not is_passed_over(file.relative_to(path)) and file.is_file()
+    )
+    found = [file for file in there if file.suffix.lower() in ENDINGS]
+    if not found:
+        raise SourceError(
+            f"{path} has no files that end in one of {', '.join(ENDINGS)}: name a folder of such "
+            "files"
+        )
+    if len(found) < len(there):
+        others = [str(file.relative_to(path)) for file in there if file not in set(found)]
+        raise SourceError(
+            f"{path} has files that end in none of {', '.join(ENDINGS)}: "
+            f"{', '.join(others[:5])}{', ...' * (len(others) > 5)}. Pass a list of the files to "
+            "read, or begin the names of the others with _"
+        )
+    return found

@@ -1,0 +1,207 @@
+"""Cut the blocks of a source into parts of equal length."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from powermeans.divergences import Divergence
+from powermeans.points.checks.narrow import as_floats
+from powermeans.points.checks.parts import PartFacts, check_part, check_parts
+from powermeans.scale.block import Block, Source, SourceError
+from powermeans.scale.scaling import Scaling
+from powermeans.types import FloatArray, Points, SparsePoints
+
+_ALL_ALIKE = "The rows were fine in the first pass, and must be the same in every pass"
+
+Part = tuple[Points | SparsePoints, FloatArray | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """What is required of points: the domain of a divergence, and no NaN unless `has_missing`.
+
+    With `keeps_narrow`, narrow points stay as they are.
+    """
+
+    divergence: Divergence = "squared_euclidean"
+    has_missing: bool = False
+    keeps_narrow: bool = False
+
+
+class Partition:
+    """The rows of a source in parts of equal length, except for the last, read in each pass.
+
+    The first pass checks every row. Later passes must have as many rows.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        rows_per_part: int,
+        admission: Admission,
+        scaling: Scaling | None = None,
+    ) -> None:
+        self.source, self.rows_per_part = source, rows_per_part
+        self._admission, self._scaling = admission, scaling
+        self.facts: PartFacts | None = None
+
+    def check(self, n_clusters: int = 1) -> None:
+        """Raise if all rows together cannot be clustered."""
+        check_parts(
+            self.found(),
+            n_features=self.source.n_features,
+            n_clusters=n_clusters,
+            name=self.source.name,
+        )
+
+    def found(self) -> PartFacts:
+        """Return the facts that the first pass finds, and make that pass if necessary."""
+        if self.facts is None:
+            for part in self.read():
+                del part
+        assert self.facts is not None, "a pass over no rows raises"
+        return self.facts
+
+    def read(self, numbers: Sequence[int] | None = None) -> Iterator[Part]:
+        """Yield all parts in order, or the parts with these rising numbers."""
+        if numbers is not None:
+            return self._some(numbers)
+        return cut(self._admitted(), self.rows_per_part) if self.facts is None else self._again()
+
+    @property
+    def n_parts(self) -> int | None:
+        """Number of parts; None until all rows are read, unless the source knows it."""
+        n_rows = self.source.n_rows if self.facts is None else self.facts.n_points
+        return None if n_rows is None else -(-n_rows // self.rows_per_part)
+
+    def recheck(
+        self, number: int, points: Points | SparsePoints, weights: FloatArray | None
+    ) -> None:
+        """Raise if a part that was read again has a fault that the first pass did not find."""
+        first_row = number * self.rows_per_part
+        try:
+            self._admit(Block(points, weights, self.source.name, first_row))
+        except ValueError as error:
+            raise SourceError(f"{self._after_another_look(error, number)}. {_ALL_ALIKE}") from None
+
+    def _after_another_look(self, error: ValueError, number: int) -> ValueError:
+        """Return the error with its place in the source, if another reading finds it again."""
+        for block in self._blocks(number * self.rows_per_part):
+            try:
+                self._admit(block)
+            except ValueError as found:
+                return found
+        return error
+
+    def _admit(self, block: Block) -> PartFacts:
+        return check_part(
+            block.points,
+            block.weights,
+            name=block.where,
+            first_row=block.first_row,
+            feature_names=self.source.feature_names,
+            has_missing=self._admission.has_missing,
+            divergence=self._admission.divergence,
+        )
+
+    def _again(self) -> Iterator[Part]:
+        assert self.facts is not None
+        n_read = 0
+        for points, weights in cut(self._blocks(0), self.rows_per_part):
+            n_read += points.shape[0]
+            if n_read > self.facts.n_points:
+                raise self._other_rows(f"gave at least {n_read} rows, and {self.facts.n_points}")
+            yield points, weights
+        if n_read != self.facts.n_points:
+            raise self._other_rows(f"gave {n_read} rows, and {self.facts.n_points}")
+
+    def _other_rows(self, problem: str) -> SourceError:
+        return SourceError(
+            f"{self.source.name} {problem} the first time: the rows must be the same in every pass"
+        )
+
+    def _admitted(self) -> Iterator[Block]:
+        facts: PartFacts | None = None
+        for block in self._blocks(0):
+            found = self._admit(block)
+            facts = found if facts is None else facts + found
+            yield block
+        if facts is None or not facts.n_points:
+            raise SourceError(f"{self.source.name} has no rows: pass some")
+        self.facts = facts
+
+    def _blocks(self, first_row: int) -> Iterator[Block]:
+        if self._scaling is not None:
+            # Scaling copies each block, so let the source choose small ones.
+            return map(self._scaling.of_block, map(_as_floats, self.source.blocks(first_row)))
+        blocks = self.source.blocks(first_row, self.rows_per_part)
+        return blocks if self._admission.keeps_narrow else map(_as_floats, blocks)
+
+    def _some(self, numbers: Sequence[int]) -> Iterator[Part]:
+        """Yield parts; read runs in one go, and skip the rows between if the source can."""
+        at, parts = -1, iter(list[Part]())
+        for number in numbers:
+            if at < 0 or (number > at and self.source.can_skip):
+                at, first_row = number, number * self.rows_per_part
+                parts = cut(self._blocks(first_row), self.rows_per_part)
+            part = next(parts, None)
+            while at < number and part is not None:
+                at, part = at + 1, next(parts, None)
+            if part is None or not self._is_as_long_as_before(part, number):
+                raise self._other_rows(f"has {'fewer' if part is None else 'other'} rows than")
+            at += 1
+            yield part
+
+    def _is_as_long_as_before(self, part: Part, number: int) -> bool:
+        if self.facts is None:
+            return True
+        n_left = self.facts.n_points - number * self.rows_per_part
+        return bool(part[0].shape[0] == min(self.rows_per_part, n_left))
+
+
+def _as_floats(block: Block) -> Block:
+    return replace(block, points=as_floats(block.points))
+
+
+def cut(blocks: Iterable[Block], rows_per_part: int) -> Iterator[Part]:
+    """Yield the rows of blocks in parts of this length; the last may be shorter."""
+    pieces: list[Block] = []
+    n_kept = 0
+    for block in blocks:
+        start, n_rows = 0, block.points.shape[0]
+        while n_kept + n_rows - start >= rows_per_part:
+            end = start + rows_per_part - n_kept
+            pieces.append(_slice(block, start, end))
+            yield _joined(pieces)
+            start, n_kept = end, 0
+            pieces.clear()
+        if start < n_rows:
+            pieces.append(_slice(block, start, n_rows))
+            n_kept += n_rows - start
+    if n_kept:
+        yield _joined(pieces)
+
+
+def _slice(block: Block, start: int, end: int) -> Block:
+    if start == 0 and end == block.points.shape[0]:
+        return block
+    weights = None if block.weights is None else block.weights[start:end]
+    return Block(block.points[start:end], weights, block.where, block.first_row + start)
+
+
+def _joined(blocks: Sequence[Block]) -> Part:
+    if len(blocks) == 1:
+        return blocks[0].points, blocks[0].weights
+    if sparse.issparse(blocks[0].points):
+        csr: list[Any] = [block.points for block in blocks]
+        points: Any = sparse.vstack(csr, format="csr")
+    else:
+        points = np.concatenate([block.points for block in blocks])
+    if blocks[0].weights is None:
+        return points, None
+    return points, np.concatenate([np.asarray(block.weights) for block in blocks])

@@ -1,0 +1,92 @@
+"""Records of a checkpoint: results of calls on parts as bytes, which execute no code when read.
+
+A record has a head and contents: the length of some JSON, the JSON, in which arrays are dtypes and
+shapes, and the values of the arrays one after the other.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+import zlib
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from powermeans.mathematics.critical_power import Moments
+from powermeans.mathematics.sums import ColumnMoments, Spread, Sums
+from powermeans.points.checks.parts import PartFacts
+from powermeans.points.cosine import UnitSums
+from powermeans.points.observed import ObservedSums
+from powermeans.scale.executors import Result
+from powermeans.system.host_memory import on_host
+
+# Length of the contents and their checksum, which goes on from that of the first record, so that
+# records of the file of another fit do not count.
+HEAD = struct.Struct("<QI")
+_N_WORDS = struct.Struct("<Q")
+_KINDS: dict[str, type[Any]] = {
+    kind.__name__: kind
+    for kind in (ColumnMoments, Moments, ObservedSums, PartFacts, Spread, Sums, UnitSums)
+}
+
+
+def recorded(kind: type[Result]) -> type[Result]:
+    """Let a checkpoint hold values of a dataclass (a decorator)."""
+    known = _KINDS.setdefault(kind.__name__, kind)
+    assert known.__module__ == kind.__module__, f"{known} and {kind} have one name"
+    _KINDS[kind.__name__] = kind
+    return kind
+
+
+def record(contents: bytes, checksum_before: int = 0) -> bytes:
+    """Return contents with their length and checksum before them."""
+    return HEAD.pack(len(contents), zlib.crc32(contents, checksum_before)) + contents
+
+
+def encoded(question: str, result: Any) -> bytes:
+    """Return the contents of a record: the digest of a call, and its result."""
+    arrays: list[NDArray[Any]] = []
+
+    def form_of(value: Any) -> Any:
+        value = on_host(value)
+        if isinstance(value, np.ndarray):
+            arrays.append(value)
+            return {"array": [value.dtype.str, value.shape]}
+        if isinstance(value, np.generic):
+            return value.item()
+        if isinstance(value, np.dtype):
+            return {"dtype": value.str}
+        kind = type(value)
+        assert _KINDS.get(kind.__name__) is kind, f"{kind} is not recorded"
+        return {kind.__name__: [getattr(value, field.name) for field in fields(kind)]}
+
+    words = json.dumps([question, result], default=form_of).encode()
+    values = b"".join(array.tobytes() for array in arrays)
+    return _N_WORDS.pack(len(words)) + words + values
+
+
+def decoded(contents: bytes) -> tuple[str, Any]:
+    """Return what `encoded` made contents of; raise any error for other contents."""
+    at = _N_WORDS.size + _N_WORDS.unpack_from(contents)[0]
+    words = contents[_N_WORDS.size : at]
+
+    def value_of(form: dict[str, Any]) -> Any:
+        nonlocal at
+        ((name, content),) = form.items()
+        if name == "dtype":
+            return np.dtype(content)
+        if name != "array":
+            return _KINDS[name](*content)
+        dtype, shape = content
+        values = np.frombuffer(contents, np.dtype(dtype), math.prod(shape), at)
+        at += values.nbytes
+        return values.reshape(shape).copy()
+
+    question, result = json.loads(words, object_hook=value_of)
+    if at != len(contents):
+        raise ValueError(f"its arrays end at byte {at} of {len(contents)}")
+    return question, result

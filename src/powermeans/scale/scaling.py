@@ -1,0 +1,155 @@
+"""Scale columns by what one pass over the rows tells."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from scipy import sparse
+
+from powermeans.mathematics.sums import ColumnMoments, added
+from powermeans.scale.block import Block, SourceError
+from powermeans.types import FloatArray, Points
+
+Scale = Literal["standard", "minmax"]
+
+# A column whose spread is a smaller share of its size counts as constant: that is rounding.
+_CONSTANT = 10 * float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """An offset to subtract from each column, and a unit to divide it by.
+
+    Attributes
+    ----------
+    offsets : (n_features,)
+    units : (n_features,)
+        One for a constant column.
+
+    See Also
+    --------
+    open_data : Scales columns with ``scale="standard"`` or ``"minmax"``, or with one of these.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from powermeans.scale import Scaling
+    >>> scaling = Scaling(np.array([1.0, 0.0]), np.array([2.0, 1.0]))
+    >>> scaling.transform(np.array([[3.0, 5.0]]))
+    array([[1., 5.]])
+    >>> scaling.inverse_transform(np.array([[1.0, 5.0]]))
+    array([[3., 5.]])
+    """
+
+    _state: ClassVar[str] = "offsets: finite[d] units: finite[d]"
+
+    offsets: FloatArray
+    units: FloatArray
+
+    def transform(self, points: Any) -> Points:
+        """Return scaled points in their floating-point dtype; in float64 for other dtypes."""
+        given = _as_floats(points)
+        scaled = given - self.offsets
+        scaled /= self.units
+        kept: Points = scaled.astype(given.dtype, copy=False)
+        return kept
+
+    def inverse_transform(self, points: Any) -> Points:
+        """Return points or centers in the original units of the columns."""
+        given = _as_floats(points)
+        unscaled = given * self.units + self.offsets
+        kept: Points = unscaled.astype(given.dtype, copy=False)
+        return kept
+
+    def of_block(self, block: Block) -> Block:
+        """Return the block with scaled points."""
+        if sparse.issparse(block.points):
+            raise SourceError(
+                f"{block.where} is sparse, and scaling would fill it: leave scale out, or scale it "
+                "with sklearn.preprocessing.MaxAbsScaler"
+            )
+        return replace(block, points=self.transform(block.points))
+
+    def equals(self, other: Scaling | None) -> bool:
+        """Return whether the other scaling is the same."""
+        return (
+            other is not None
+            and np.array_equal(self.offsets, other.offsets)
+            and np.array_equal(self.units, other.units)
+        )
+
+
+def learned_scaling(blocks: Iterable[Block], n_features: int, scale: Scale) -> Scaling:
+    """Return the scaling of all rows; the cuts between blocks affect only its rounding."""
+    nothing = Block(np.empty((0, n_features)), None, "nothing")
+    return scaling_of(
+        added(spread_of(block, scale) for block in itertools.chain([nothing], blocks))
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnRange:
+    """The least and the largest entry of each column, NaN if it has none; ranges of parts add."""
+
+    lowest: FloatArray
+    highest: FloatArray
+
+    def __add__(self, other: ColumnRange) -> ColumnRange:
+        return ColumnRange(np.fmin(self.lowest, other.lowest), np.fmax(self.highest, other.highest))
+
+
+def spread_of(block: Block, scale: Scale) -> Any:
+    """Return the moments or ranges of the columns of a block, which add over blocks."""
+    points, weights = _dense(block)
+    return _moments(points, weights) if scale == "standard" else _range(points)
+
+
+def scaling_of(spread: ColumnMoments | ColumnRange) -> Scaling:
+    """Return the scaling from the moments or ranges of all rows."""
+    if isinstance(spread, ColumnRange):
+        sizes = np.maximum(np.abs(spread.lowest), np.abs(spread.highest))
+        return _of(spread.lowest, spread.highest - spread.lowest, sizes)
+    variance = spread.squares / np.where(spread.counts > 0, spread.counts, 1.0)
+    return _of(spread.means, np.sqrt(variance), np.abs(spread.means))
+
+
+def _moments(points: FloatArray, weights: FloatArray) -> ColumnMoments:
+    # Count from the least entry, so that a constant column has no rounding.
+    is_there = ~np.isnan(points)
+    shares = np.where(is_there, weights[:, None], 0.0)
+    counts = shares.sum(axis=0)
+    origin = np.nan_to_num(_range(points).lowest)
+    above = np.where(is_there, points - origin, 0.0)
+    means = np.sum(shares * above, axis=0) / np.where(counts > 0, counts, 1.0)
+    apart = np.where(is_there, above - means, 0.0)
+    return ColumnMoments(counts, origin + means, np.sum(shares * apart**2, axis=0))
+
+
+def _range(points: FloatArray) -> ColumnRange:
+    return ColumnRange(
+        np.fmin.reduce(points, axis=0, initial=np.nan),
+        np.fmax.reduce(points, axis=0, initial=np.nan),
+    )
+
+
+def _of(offsets: FloatArray, units: FloatArray, sizes: FloatArray) -> Scaling:
+    is_plain = np.isfinite(units) & (units > _CONSTANT * sizes)
+    return Scaling(np.where(np.isfinite(offsets), offsets, 0.0), np.where(is_plain, units, 1.0))
+
+
+def _as_floats(points: Any) -> FloatArray:
+    if sparse.issparse(points):
+        raise ValueError("points are sparse, and scaling would fill them: pass points.toarray()")
+    array = np.asarray(points)
+    return array if array.dtype.kind == "f" else array.astype(np.float64)
+
+
+def _dense(block: Block) -> tuple[FloatArray, FloatArray]:
+    if sparse.issparse(block.points):
+        raise SourceError(f"{block.where} is sparse, and scaling would fill it: leave scale out")
+    points = block.points.astype(np.float64, copy=False)
+    return points, np.ones(len(points)) if block.weights is None else block.weights

@@ -1,0 +1,405 @@
+"""Check the columns that are asked for, the numbers in them, and missing values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from powermeans.errors import Argument, ExplainedWarning, warn_caller
+from powermeans.scale.tables.table import Columns, Missing, Table, TableError, listed, nearest
+from powermeans.types import FloatArray, Points
+
+# Float64 cannot represent all larger whole numbers.
+_LARGEST_WHOLE = 2.0**53
+_BLOCK_ROWS = 2**16
+_NO_NAME = re.compile(r"c\d+")
+_WORDS = re.compile(r"[^\W\d_]?[^\W\d_A-Z]+|[A-Z]+|#")
+_IDENTIFIERS = ("id", "ids", "uuid", "guid", "key", "pk")
+_NUMBERS = ("nr", "no", "num", "number", "nummer", "index", "row", "code", "#")
+_ADDRESSES = ("zip", "zipcode", "postcode", "postalcode", "plz", "phone", "phonenumber", "telefon")
+_LEAST_OF_ADDRESS = 4  # digits, unlike a 1 for yes
+_JOINED = re.compile(
+    r"(account|client|customer|item|order|patient|product|record|row|sample|session|user)id",
+    re.IGNORECASE,
+)
+_CODE = re.compile(r"0\d{3,}")
+_LEAST_COUNTED = 10
+_MOST_TOLD = 8
+_IS_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+_NINES = [9.0, 99.0, 999.0, 9999.0, 99999.0, 999999.0, 99.9, 999.9, 99.99, 999.99]
+_CODES_FOR_MISSING = np.array([-1.0, *_NINES, *(-nines for nines in _NINES)])
+_LEAST_CODES, _LEAST_OTHERS = 3, 3
+
+
+def wanted_columns(
+    reader: Columns, columns: Sequence[str | int] | None, weights: str | None
+) -> list[int]:
+    """Return the numbers of the columns to read, the weights last."""
+    last = [] if weights is None else [*numbers_of([weights], reader.names, reader.name)]
+    if isinstance(columns, str):
+        raise TableError(
+            "is one name", f"pass a list, [{columns!r}]", argument="columns", value=columns
+        )
+    if columns is not None:
+        wanted = numbers_of(columns, reader.names, reader.name)
+    else:
+        wanted = _numbers_by_default(reader, last)
+    if not wanted:
+        raise _nothing_wanted(reader, columns)
+    for number in wanted + last:
+        if number in reader.texts:
+            raise _no_number(reader, number, last)
+    return wanted + last
+
+
+def _numbers_by_default(reader: Columns, weights: Sequence[int]) -> list[int]:
+    """Return all columns of numbers but weights, an index and identifiers."""
+    others = {*weights, *reader.index}
+    there = [number for number in range(len(reader.names)) if number not in others]
+    if all(number in reader.texts for number in there):
+        return there
+    left_out = {number: _kind_of(reader, number) for number in there}
+    left_out = {number: what for number, what in left_out.items() if what}
+    if len(left_out) == len(there):  # identifiers are all there is
+        left_out = {number: what for number, what in left_out.items() if number in reader.texts}
+    # A delimiter at the end of each line makes an empty column without a name.
+    told = {
+        number: what
+        for number, what in left_out.items()
+        if what != "empty" or not _NO_NAME.fullmatch(reader.names[number])
+    }
+    if told:
+        _tell_left_out(reader, told)
+    return [number for number in there if number not in left_out]
+
+
+def _kind_of(reader: Columns, number: int) -> str:
+    """Return what a column holds that is left out, empty for numbers."""
+    found = reader.texts.get(number) or reader.beside.get(number, "")
+    return found.partition(" (")[0]
+
+
+def numbers_of(columns: Sequence[str | int], names: Sequence[str], file: str) -> list[int]:
+    """Return the numbers from 0 of columns given by name, number from 1, or range of these."""
+    places = {name: number for number, name in reversed(list(enumerate(names)))}
+    found: list[int] = []
+    for given in columns:
+        number = _number_in(given, places)
+        if number is not None:
+            found.append(number)
+        elif (numbers := _range_in(str(given), places)) is not None:
+            found += numbers
+        else:
+            raise _unknown(given, names, file)
+    return found
+
+
+def _number_in(given: str | int, places: Mapping[str, int]) -> int | None:
+    if isinstance(given, str) and given in places:
+        return places[given]
+    column = str(given).strip()
+    is_number = column.isdecimal() and 1 <= int(column) <= len(places)
+    return int(column) - 1 if is_number else places.get(column) if isinstance(given, str) else None
+
+
+def _range_in(given: str, places: Mapping[str, int]) -> list[int] | None:
+    """Return the columns from one to another, with a hyphen between any two names or numbers."""
+    hyphens = [place for place, letter in enumerate(given) if letter == "-"]
+    ends = [(_number_in(given[:at], places), _number_in(given[at + 1 :], places)) for at in hyphens]
+    known = [(first, last) for first, last in ends if first is not None and last is not None]
+    if len(known) != 1:
+        return None
+    first, last = known[0]
+    return [*range(first, last + 1)] if first <= last else [*range(first, last - 1, -1)]
+
+
+def _unknown(given: str | int, names: Sequence[str], file: str) -> TableError:
+    if not isinstance(given, str):
+        return TableError(
+            f"{file} has no column {given!r}",
+            f"pass its name, or its number from 1 to {len(names)}",
+        )
+    suggestion = nearest(given, names)
+    known = f": there are {listed(names)}"
+    return TableError(f'{file} has no column "{given}"{suggestion or known}')
+
+
+def _nothing_wanted(reader: Columns, columns: Sequence[str | int] | None) -> TableError:
+    if columns is not None:
+        problem = f"names none of {reader.name}"
+        return TableError(problem, "name some", argument="columns", value=list(columns))
+    if reader.index:
+        names = listed(reader.names[number] for number in sorted(reader.index))
+        return TableError(
+            f"{reader.name} has no columns but those of an index, {names}",
+            "name with ",
+            Argument("columns"),
+            " what is meant",
+        )
+    return TableError(f"{reader.name} has no columns but that of the weights")
+
+
+def _no_number(reader: Columns, number: int, others: Sequence[int]) -> TableError:
+    numeric = [
+        name
+        for column, name in enumerate(reader.names)
+        if not {column} & {*reader.texts, *reader.beside, *others, *reader.index}
+    ]
+    return TableError(
+        f'{reader.name}: column "{reader.names[number]}" is no number but {reader.texts[number]}',
+        *(("leave it out with ", Argument("columns", numeric)) if numeric else ()),
+    )
+
+
+def check_whole_numbers(
+    reader: Columns, wanted: Sequence[int], points: Points, first_row: int = 0
+) -> None:
+    """Raise on whole numbers that float64 cannot represent, which are likely identifiers."""
+    whole = reader.whole
+    for place, number in enumerate(wanted):
+        if number in whole:
+            is_huge = np.abs(points[:, place]) >= _LARGEST_WHOLE
+            if is_huge.any():
+                raise TableError(
+                    f'{reader.name}: column "{reader.names[number]}" has in row '
+                    f"{first_row + int(np.argmax(is_huge)) + 1} a whole number of more than 15 "
+                    "digits, which looks like an identifier",
+                    "leave the column out with ",
+                    Argument("columns"),
+                    ", or write 1.0e17 for a number",
+                )
+
+
+def identifiers(
+    names: Sequence[str], whole: Iterable[int], columns: Sequence[Sequence[str]], n_rows: int
+) -> dict[int, str]:
+    """Return the columns of whole numbers that identify or count the rows.
+
+    A measure whose values are all different is none, unless its name says so. Zeros before other
+    digits are those of a code, such as a postal code. Names of addresses count from some digits on.
+    """
+    has_names = any(not _NO_NAME.fullmatch(name) for name in names)
+    return {
+        number: "identifiers"
+        for number in whole
+        if names_identifiers(names[number])
+        or any(map(_CODE.fullmatch, columns[number]))
+        or (
+            _names_addresses(names[number])
+            and min(map(len, columns[number]), default=0) >= _LEAST_OF_ADDRESS
+        )
+        or (_names_numbers(names[number]) and len(set(columns[number])) == n_rows)
+        or (has_names and _counts_rows(number, names[number], columns[number], n_rows))
+    }
+
+
+def names_identifiers(name: str) -> bool:
+    """Return whether a name is that of identifiers, which may repeat."""
+    words = [word.lower() for word in _WORDS.findall(name)] or [""]
+    return words[-1] in _IDENTIFIERS or words[0] == "id" or bool(_JOINED.fullmatch(name))
+
+
+def _names_addresses(name: str) -> bool:
+    words = [word.lower() for word in _WORDS.findall(name)]
+    return any("".join(words[-n_words:]) in _ADDRESSES for n_words in (1, 2))
+
+
+def _names_numbers(name: str) -> bool:
+    words = [word.lower() for word in _WORDS.findall(name)] or [name.strip()]
+    return words[-1] in _NUMBERS or words[-1].endswith(("nummer", "number", "nr"))
+
+
+def _counts_rows(number: int, name: str, cells: Sequence[str], n_rows: int) -> bool:
+    """Return whether a column counts up by one, in a few rows only if it has no name."""
+    is_nameless = not number and bool(_NO_NAME.fullmatch(name))
+    if len(cells) < n_rows or n_rows < (2 if is_nameless else _LEAST_COUNTED):
+        return False
+    first = int(cells[0])
+    return first in (0, 1) and all(int(cell) == first + row for row, cell in enumerate(cells))
+
+
+def declared_missing(
+    given: Sequence[str] | None, names: Sequence[str], file: str
+) -> list[tuple[list[int], str]]:
+    """Return the values that stand for missing ones, each with the numbers of its columns.
+
+    A value is that of all columns, unless a name or range of columns and "=" stand before it.
+    """
+    found = []
+    for each in given or ():
+        columns, is_of_some, value = str(each).rpartition("=")
+        places = numbers_of([columns], names, file) if is_of_some else [*range(len(names))]
+        found.append((places, value.strip()))
+    return found
+
+
+def with_declared_missing(
+    points: Points, wanted: Sequence[int], given: Sequence[str] | None, reader: Columns
+) -> Points:
+    """Return the points with NaN in place of numbers that stand for missing values."""
+    values = [
+        (columns, float(value))
+        for columns, value in declared_missing(given, reader.names, reader.name)
+        if _IS_NUMBER.fullmatch(value)
+    ]
+    if values and not points.flags.writeable:
+        points = points.copy()
+    for columns, value in values:
+        for place, number in enumerate(wanted):
+            if number in columns:
+                points[points[:, place] == value, place] = np.nan
+    return points
+
+
+def warn_of_codes(table: Table, name: str) -> None:
+    """Warn of numbers such as -999 that look like codes for missing values."""
+    found = [
+        (column, code, n_rows)
+        for column, values in zip(table.names, table.points.T, strict=True)
+        for code, n_rows in _codes_in(values)
+    ]
+    if not found:
+        return
+    said = [f'{code:g} in "{column}" ({n_rows} rows)' for column, code, n_rows in found]
+    declared = [f"{column}={code:g}" for column, code, _ in found]
+    more = f" and {len(said) - _MOST_TOLD} more" if len(said) > _MOST_TOLD else ""
+    warn_caller(
+        ExplainedWarning(
+            f"{name}: beyond all other values, and perhaps codes for missing ones: "
+            f"{', '.join(said[:_MOST_TOLD])}{more}",
+            Argument("missing_values", declared[:_MOST_TOLD]),
+            " reads them as missing",
+        )
+    )
+
+
+def _codes_in(values: FloatArray) -> Iterator[tuple[float, int]]:
+    """Yield numbers of nines and minus one that recur far outside the range of the others."""
+    is_code = np.isin(values, _CODES_FOR_MISSING)
+    n_there = np.count_nonzero(~np.isnan(values))
+    if not is_code.any():
+        return
+    others = values[~is_code & ~np.isnan(values)]
+    if len(others) < n_there / 2 or len(np.unique(others[:_BLOCK_ROWS])) < _LEAST_OTHERS:
+        return
+    low, high = float(others.min()), float(others.max())
+    for code in np.unique(values[is_code]):
+        if code % 1 and np.isin(np.round(others % 1, 6), np.round(code % 1, 6)).any():
+            continue  # a price such as 99.99 among others that end in .99
+        n_rows = int(np.count_nonzero(values == code))
+        is_far = max(low - code, code - high) >= high - low
+        if n_rows >= _LEAST_CODES and (is_far or (code == -1 and low > 0)):
+            yield float(code), n_rows
+
+
+def rows_to_skip(skip_rows: Sequence[int], n_rows: int, name: str) -> NDArray[np.bool_]:
+    """Return which rows to leave out, given their numbers from one."""
+    found = np.zeros(n_rows, dtype=bool)
+    for row in skip_rows:
+        if not 1 <= row <= n_rows:
+            raise TableError(
+                f"is not among the {n_rows} rows of {name}",
+                "pass numbers from 1, which do not count the header",
+                argument="skip_rows",
+                value=row,
+            )
+        found[row - 1] = True
+    return found
+
+
+def _tell_left_out(reader: Columns, left_out: dict[int, str]) -> None:
+    """Warn of columns that are left out, and say how to have those that hold numbers."""
+    named = [f'"{reader.names[number]}" ({what})' for number, what in sorted(left_out.items())]
+    more = f" and {len(named) - _MOST_TOLD} more" if len(named) > _MOST_TOLD else ""
+    kinds = set(left_out.values())
+    way_out: list[str | Argument] = []
+    if "identifiers" in kinds:
+        way_out += ["name identifiers with ", Argument("columns"), " to have them"]
+    if "dates" in kinds:
+        way_out += [", " if way_out else "", Argument("dates", "days"), " reads dates"]
+    told = f"{reader.name}: left out {', '.join(named[:_MOST_TOLD])}{more}"
+    warn_caller(ExplainedWarning(told, *way_out))
+
+
+def with_last_as_weights(table: Table, name: str, missing: Missing) -> Table:
+    """Return the table with its last column as weights, missing ones only for rows to drop."""
+    column, weights = table.names[-1], np.array(table.points[:, -1], dtype=np.float64)
+    is_missing = np.isnan(weights)
+    is_bad = ~is_missing & ~(np.isfinite(weights) & (weights >= 0))
+    if missing != "drop" and is_missing.any():
+        raise TableError(
+            f'{name}: column "{column}" has no value in row {int(np.argmax(is_missing)) + 1}, and '
+            f"rows need weights ({np.count_nonzero(is_missing)} of {len(weights)} have none)",
+            Argument("missing", "drop"),
+            " leaves such rows out",
+        )
+    if is_bad.any():
+        row = int(np.argmax(is_bad))
+        raise TableError(
+            f'{name}: column "{column}" has {weights[row]:g} in row {row + 1}, which is no weight',
+            "weights are finite and not negative",
+        )
+    points: Any = np.ascontiguousarray(table.points[:, :-1])
+    return Table(points, table.names[:-1], weights)
+
+
+def without_rows(table: Table, is_left_out: NDArray[np.bool_]) -> Table:
+    """Return the table without these of its rows."""
+    is_kept = np.ones(len(is_left_out), dtype=bool) if table.is_kept is None else table.is_kept
+    is_kept = is_kept.copy()
+    is_kept[np.flatnonzero(is_kept)[is_left_out]] = False
+    weights = None if table.weights is None else table.weights[~is_left_out]
+    return replace(table, points=table.points[~is_left_out], weights=weights, is_kept=is_kept)
+
+
+def without_missing(table: Table, missing: Missing, name: str) -> Table:
+    """Drop, keep or refuse rows with missing values; refuse infinite values."""
+    is_whole = _are_whole_rows(table, name)
+    if is_whole.all():
+        return table
+    if missing == "observed":
+        is_empty: Any = np.isnan(table.points).all(axis=1)
+        return without_rows(table, is_empty) if is_empty.any() and not is_empty.all() else table
+    if missing == "drop" and is_whole.any():
+        return without_rows(table, ~is_whole)
+    raise _lacking(table, is_whole, name)
+
+
+def _are_whole_rows(table: Table, name: str) -> NDArray[np.bool_]:
+    """Return for each row whether all its values and its weight are present."""
+    found = np.ones(len(table.points), dtype=bool)
+    for start in range(0, len(table.points), _BLOCK_ROWS):
+        block = table.points[start : start + _BLOCK_ROWS]
+        _refuse_infinite(block, start, table, name)
+        found[start : start + _BLOCK_ROWS] = ~np.isnan(block).any(axis=1)
+    return found if table.weights is None else found & ~np.isnan(table.weights)
+
+
+def _refuse_infinite(block: Points, start: int, table: Table, name: str) -> None:
+    is_infinite = np.isinf(block)
+    if is_infinite.any():
+        row, column = np.argwhere(is_infinite)[0]
+        raise TableError(
+            f'{name}: column "{table.names[column]}" has {block[row, column]:g} in row '
+            f"{start + row + 1}",
+            "correct it, or leave the row or the column out",
+        )
+
+
+def _lacking(table: Table, is_kept: NDArray[np.bool_], name: str) -> TableError:
+    row = int(np.argmin(is_kept))
+    is_missing = np.isnan(table.points[row])
+    column = f'column "{table.names[int(np.argmax(is_missing))]}"'
+    return TableError(
+        f"{name}: {column if is_missing.any() else 'the weight'} has no value in row {row + 1} "
+        f"({np.count_nonzero(~is_kept)} of {len(is_kept)} rows lack some)",
+        Argument("missing", "drop"),
+        " leaves such rows out, ",
+        Argument("missing", "observed"),
+        " goes by the values that are there",
+    )

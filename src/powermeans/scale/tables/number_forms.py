@@ -1,0 +1,418 @@
+"""The form in which a column of text writes its numbers, told by the column as a whole."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from powermeans.scale.tables.arrow import pyarrow_part
+from powermeans.types import FloatArray
+
+NO_VALUE = (
+    *("", "NA", "N/A", "#N/A", "<NA>", "n/a", "na", "NaN", "nan", "NAN", "null", "NULL", "None"),
+    *("none", "?", "-", "--", "–", "—", "."),
+)
+
+_UNANSWERED = frozenset(
+    (
+        *("don't know", "don’t know", "dont know", "do not know", "dk", "unknown", "missing"),
+        *("refused", "no answer", "not available", "not applicable", "n.a.", "n. a.", "n.d.", "nd"),
+        *("keine angabe", "k.a.", "k. a.", "weiß nicht", "weiss nicht", "unbekannt", "inconnu"),
+        *("#value!", "#div/0!", "#ref!", "#nv", "#wert!", "nv", "n.v.", "undefined"),
+    )
+)
+_MOST_WORDS = 2  # besides those above
+
+Dates = Literal["days", "day-first", "month-first"]
+_Kind = Literal["number", "boolean", "date", "duration", "text", "empty"]
+
+_SPACES, _APOSTROPHES = "[ \u00a0\u2009\u202f]", "['’]"
+_CLASSES = {"": "", ".": r"\.", ",": ",", " ": _SPACES, "'": _APOSTROPHES}
+_MARKS = [(decimal, mark) for mark in _CLASSES for decimal in ".," if mark != decimal]
+_CODES = "AUD BRL CAD CHF CNY CZK DKK EUR GBP HUF INR JPY KRW MXN NOK NZD PLN RUB SEK TRY USD ZAR"
+_CURRENCY = rf"[A-Z]{{0,2}}\$|[€£¥₹₽₩₺₴₪฿]|zł|kr|Fr\.|{_CODES.replace(' ', '|')}"
+_SIGN = "[-+−]"
+_CELL = re.compile(
+    rf"(\()?({_SIGN})?\s*({_CURRENCY})?\s*({_SIGN})?"
+    r"([\d.,][\d.,'’ \u00a0\u2009\u202f]*(?:[eE][-+]?\d+)?)"
+    rf"\s*(%)?({_CURRENCY})?(\))?"
+)
+_PLAIN = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+_MAYBE_THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(?:\.\d{3})+")
+_WHOLE = re.compile(r"[-+]?\d+")
+_NOT_FINITE = re.compile(r"[-+]?(?:inf|infinity)", re.IGNORECASE)
+_PAIRS = ("true false", "yes no", "y n", "t f", "ja nein", "oui non", "wahr falsch", "vrai faux")
+_TIME = r"(?:[T ](\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?Z?)?"
+_DURATION = re.compile(r"(-)?(?:(\d+):)?(\d+):([0-5]\d(?:[.,]\d+)?)")
+_DATES = {
+    "year-first": re.compile(rf"(\d{{4}})[-/.](\d{{1,2}})[-/.](\d{{1,2}}){_TIME}"),
+    "day-first": re.compile(rf"(\d{{1,2}})[-/.](\d{{1,2}})[-/.](\d{{4}}|\d{{2}}){_TIME}"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """The mark before fractions and the one between thousands, each empty if unknown or none."""
+
+    decimal: str = ""
+    thousands: str = ""
+
+    def pattern(self) -> str:
+        """Return a regular expression for numbers, in the syntax that Python and RE2 share."""
+        point, mark = _CLASSES[self.decimal or "."], _CLASSES[self.thousands]
+        whole = rf"\d+|[1-9]\d{{0,2}}(?:{mark}\d{{2,3}})*{mark}\d{{3}}" if mark else r"\d+"
+        return rf"(?:(?:{whole})(?:{point}\d*)?|{point}\d+)(?:[eE][-+]?\d+)?"
+
+    def value(self, digits: str) -> float:
+        """Return the number that these digits and marks write."""
+        bare = re.sub(_CLASSES[self.thousands], "", digits) if self.thousands else digits
+        return float(bare.replace(self.decimal or ".", "."))
+
+    def __str__(self) -> str:
+        return f"1{self.thousands}234{self.decimal or '.'}5"
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How a column writes its values."""
+
+    kind: _Kind
+    marks: Marks = Marks()
+    is_plain: bool = True  # only digits, a decimal mark and an exponent, as PyArrow reads them
+    is_whole: bool = False
+    currency: str = ""
+    has_percent: bool = False
+    order: str = ""  # of the day, month and year
+    sample: str = ""
+    choices: tuple[Marks, ...] = ()  # that give the sample different values
+    is_assumed: bool = False
+    words: tuple[str, ...] = ()  # that stand for missing values in this column
+
+    def __str__(self) -> str:
+        if self.kind == "boolean":
+            return "yes as 1 and no as 0"
+        if self.kind == "date":
+            return f"as days since 1970 ({self.order})"
+        if self.kind == "duration":
+            has_hours = self.sample.count(":") > 1
+            taken_for = self._duration(("h", "min", "s") if has_hours else ("min", "s"))
+            in_seconds = f"in seconds ({self.sample} taken for {taken_for})"
+            if has_hours or "." in self.sample or "," in self.sample:
+                return in_seconds
+            return f"{in_seconds}, or minutes if it is {self._duration(('h', 'min'))}"
+        has_marks = self.marks.thousands or (self.marks.decimal == "," and not self.is_whole)
+        said = [f"as {self.marks}"] if has_marks else []
+        said += [f"in {self.currency}"] if self.currency else []
+        said += ["in percent (12% is 0.12)"] if self.has_percent else []
+        if self.is_assumed:
+            said = [f"{self.sample} taken for {self.marks.value(self.sample):.12g}"]
+        return " ".join(said)
+
+    def _duration(self, units: Sequence[str]) -> str:
+        parts = zip(self.sample.lstrip("-").split(":"), units, strict=True)
+        return " ".join(f"{part.lstrip('0') or '0'} {unit}" for part, unit in parts)
+
+
+def is_number(cell: str) -> bool:
+    """Return whether a cell is a number in any of the forms, or stands for a missing one."""
+    return cell in NO_VALUE or _number_in(cell) is not None or bool(_NOT_FINITE.fullmatch(cell))
+
+
+def is_date(cell: str) -> bool:
+    """Return whether a cell is a date, a time or a duration."""
+    return any(pattern.fullmatch(cell) for pattern in (*_DATES.values(), _DURATION))
+
+
+def words_for_missing(counts: Mapping[str, int]) -> tuple[str, ...]:
+    """Return the words in a column of numbers if they stand for missing values, else nothing.
+
+    A word that nobody knows does so where it occurs again and at most one other does.
+    """
+    unknown = [word for word in counts if not is_unanswered(word)]
+    are_words = all(is_word(word) and counts[word] > 1 for word in unknown)
+    return tuple(counts) if are_words and len(unknown) <= _MOST_WORDS else ()
+
+
+def is_unanswered(cell: str) -> bool:
+    """Return whether a cell is a word that is known to stand for a missing value."""
+    return cell.casefold() in _UNANSWERED
+
+
+def is_word(cell: str) -> bool:
+    """Return whether a cell has no digit and is no number, as a word for a missing value."""
+    return not re.search(r"\d", cell) and not _NOT_FINITE.fullmatch(cell)
+
+
+def form_of(cells: Sequence[str], decimal: str | None, thousands: str | None) -> Form:
+    """Return the form of a column from its first cells, without those that miss a value."""
+    if not cells:
+        return Form("empty", marks=Marks(decimal or ""))
+    if all(map(_PLAIN.fullmatch, cells)) and decimal in (None, ".") and thousands is None:
+        points = [cell for cell in cells if "." in cell]
+        if not points and all(map(_WHOLE.fullmatch, cells)):
+            return Form("number", Marks(decimal or ""), is_whole=True)
+        if decimal or not points or not all(map(_MAYBE_THOUSANDS.fullmatch, points)):
+            return Form("number", Marks("." if points else decimal or ""))
+    found = [(cell, _number_in(cell)) for cell in cells]
+    numbers = [number for _, number in found if number is not None]
+    texts = [cell for cell, number in found if number is None and not _NOT_FINITE.fullmatch(cell)]
+    if len(texts) > 0.5 * len(cells):
+        return _form_of_words(cells, texts)
+    form = _form_of_numbers(numbers, decimal, thousands)
+    if len(numbers) == len(cells):
+        return form
+    return replace(form, is_whole=False, words=words_for_missing(Counter(texts)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Number:
+    """A number in text, taken apart."""
+
+    digits: str
+    currency: str
+    has_percent: bool
+    is_plain: bool
+
+
+def _number_in(cell: str) -> _Number | None:
+    found = _CELL.fullmatch(cell)
+    if found is None:
+        return None
+    opened, sign, before, other_sign, digits, percent, after, closed = found.groups()
+    if bool(opened) != bool(closed) or (sign and other_sign) or (before and after):
+        return None
+    digits = digits.strip()
+    if not any(re.fullmatch(Marks(*marks).pattern(), digits) for marks in _MARKS):
+        return None
+    is_plain = cell == f"{sign or ''}{digits}" and sign != "−"
+    return _Number(digits, before or after or "", bool(percent), is_plain)
+
+
+def _form_of_words(cells: Sequence[str], texts: Sequence[str]) -> Form:
+    unanswered = tuple({cell for cell in cells if is_unanswered(cell)})
+    words = {cell.casefold() for cell in cells if cell not in unanswered}
+    if words and any(words <= set(pair.split()) for pair in _PAIRS):
+        sample = next(cell for cell in cells if cell not in unanswered)
+        return Form("boolean", is_plain=False, sample=sample, words=unanswered)
+    if all(map(_DURATION.fullmatch, cells)) and len({cell.count(":") for cell in cells}) == 1:
+        return Form("duration", is_plain=False, sample=texts[0])
+    if all(any(pattern.fullmatch(cell) for pattern in _DATES.values()) for cell in cells):
+        return Form("date", is_plain=False, order=_order_of(cells), sample=texts[0])
+    return Form("text", sample=texts[0])
+
+
+def _order_of(cells: Sequence[str]) -> str:
+    """Return the order of day, month and year; empty if the numbers leave it open."""
+    if all(map(_DATES["year-first"].fullmatch, cells)):
+        return "year-first"
+    found = [match for cell in cells if (match := _DATES["day-first"].fullmatch(cell))]
+    if any(int(match[1]) > 12 for match in found) or "." in cells[0]:
+        return "day-first"
+    return "month-first" if any(int(match[2]) > 12 for match in found) else ""
+
+
+def _form_of_numbers(
+    numbers: Sequence[_Number], decimal: str | None, thousands: str | None
+) -> Form:
+    if not numbers:
+        return Form("number", Marks(decimal or ""))
+    marks = [Marks(*each) for each in _MARKS]
+    if decimal is not None:
+        marks = [each for each in marks if each.decimal == decimal]
+    if thousands is not None:
+        marks = [
+            each
+            for each in marks
+            if each.thousands in ("", thousands) and each.decimal != thousands
+        ]
+    digits = [number.digits for number in numbers]
+    fitting = {each: _n_fitting(each, digits) for each in marks}
+    most = max(fitting.values())
+    choices = _apart([each for each in marks if fitting[each] == most], digits)
+    (first, *_), currency = choices, Counter(number.currency for number in numbers)
+    percent = any(number.has_percent for number in numbers)
+    form = Form(
+        "number",
+        first,
+        is_plain=all(number.is_plain for number in numbers) and not first.thousands,
+        currency=max(currency, key=lambda sign: (bool(sign), currency[sign])),
+        has_percent=percent,
+        sample=next((each for each in digits if _differ(choices, each)), ""),
+        choices=tuple(choices) if len(choices) > 1 else (),
+    )
+    if thousands and all(map(str.isdigit, digits)):
+        point = decimal or {",": "."}.get(thousands, "," if thousands == "." else "")
+        return replace(form, marks=Marks(point, thousands), is_plain=False)
+    if all(map(str.isdigit, digits)):
+        return replace(form, marks=Marks(decimal or ""), is_whole=form.is_plain)
+    return form
+
+
+def _n_fitting(marks: Marks, digits: Iterable[str]) -> int:
+    matches = re.compile(marks.pattern()).fullmatch
+    return sum(matches(each) is not None for each in digits)
+
+
+def _apart(choices: Sequence[Marks], digits: Sequence[str]) -> list[Marks]:
+    """Return one of all marks that give the same numbers; the mark is open if several do."""
+    fitting = {
+        each: [text for text in digits if re.fullmatch(each.pattern(), text)] for each in choices
+    }
+    by_values: dict[tuple[float, ...], list[Marks]] = {}
+    for each, texts in fitting.items():
+        by_values.setdefault(tuple(map(each.value, texts)), []).append(each)
+    return [_common(same) for same in by_values.values()]
+
+
+def _common(same: Sequence[Marks]) -> Marks:
+    decimals = {marks.decimal for marks in same}
+    return same[0] if len(decimals) == 1 else Marks("", same[0].thousands)
+
+
+def _differ(choices: Sequence[Marks], digits: str) -> bool:
+    found = [each for each in choices if re.fullmatch(each.pattern(), digits)]
+    return len({each.value(digits) for each in found}) > 1
+
+
+def settled(forms: Sequence[Form]) -> list[Form]:
+    """Settle columns in doubt by the decimal mark of the others, if these agree."""
+    sure = {form.marks.decimal for form in forms if form.kind == "number" and not form.choices}
+    known = sure - {""}
+    if len(known) != 1:
+        return list(forms)
+    (decimal,) = known
+    return [_with_decimal(form, decimal) for form in forms]
+
+
+def _with_decimal(form: Form, decimal: str) -> Form:
+    if form.kind in ("number", "empty") and not form.choices:
+        known = replace(form.marks, decimal=form.marks.decimal or decimal)
+        return form if known.thousands == known.decimal else replace(form, marks=known)
+    fitting = [marks for marks in form.choices if marks.decimal == decimal]
+    return chosen(form, fitting[0]) if len(fitting) == 1 else form
+
+
+def chosen(form: Form, marks: Marks, *, is_assumed: bool = False) -> Form:
+    """Return a form in doubt with these of its marks."""
+    is_plain = form.is_plain and not marks.thousands
+    return replace(form, marks=marks, is_plain=is_plain, choices=(), is_assumed=is_assumed)
+
+
+class NotInForm(Exception):
+    """A value of a column, by its number, has another form than the first ones."""
+
+    def __init__(self, row: int, value: str, number: int) -> None:
+        super().__init__(row, value)
+        self.row, self.value, self.number = row, value, number
+
+
+def values_of(texts: Any, form: Form, number: int, first_row: int) -> FloatArray:
+    """Return the numbers of a column of Arrow strings; raise `NotInForm` with a row."""
+    pc = pyarrow_part("compute")
+    texts = pc.utf8_trim_whitespace(texts)
+    is_missing = pc.is_in(texts, value_set=pyarrow_part().array([*NO_VALUE, *form.words]))
+    texts = pc.if_else(is_missing, None, texts)
+    readers = {"boolean": _of_booleans, "date": _of_dates, "duration": _of_durations}
+    values, is_right = readers.get(form.kind, _of_numbers)(texts, form)
+    is_wrong = ~is_right & texts.is_valid().to_numpy(zero_copy_only=False)
+    if is_wrong.any():
+        row = int(np.argmax(is_wrong))
+        raise NotInForm(first_row + row, texts[row].as_py(), number)
+    return values
+
+
+def _of_numbers(texts: Any, form: Form) -> tuple[FloatArray, Any]:
+    pc = pyarrow_part("compute")
+    texts = pc.replace_substring(texts, "−", "-")
+    sign = re.escape(form.currency)
+    outer = rf"\s*(?:{sign})?\s*" if sign else r"\s*"
+    number = rf"(?:{form.marks.pattern()})\s*%?{outer}"
+    pattern = rf"^(?:[-+]?{outer}[-+]?{number}|\({outer}{number}\))$"
+    if form.has_percent:
+        pattern = pattern.replace("%?", "%")
+        pattern = rf"{pattern[:-1]}|^0$"
+    is_right = pc.fill_null(pc.match_substring_regex(texts, pattern), False)
+    if sign:
+        texts = pc.replace_substring(texts, form.currency, "")
+    texts = pc.replace_substring_regex(texts, r"^\((.*)\)$", r"-\1")
+    drop = "".join({r"%\s", _CLASSES[form.marks.thousands].strip("[]")})
+    texts = pc.replace_substring_regex(texts, f"[{drop}]", "")
+    if form.marks.decimal == ",":
+        texts = pc.replace_substring(texts, ",", ".")
+    values: FloatArray = _array_of(pc.if_else(is_right, texts, None).cast("float64"))
+    return values / (100 if form.has_percent else 1), _array_of(is_right)
+
+
+def _of_booleans(texts: Any, form: Form) -> tuple[FloatArray, Any]:
+    pc, pa = pyarrow_part("compute"), pyarrow_part()
+    lower = pc.utf8_lower(texts)
+    pairs = [pair.split() for pair in _PAIRS if form.sample.casefold() in pair.split()]
+    is_yes, is_no = (
+        pc.is_in(lower, value_set=pa.array([pair[place] for pair in pairs])) for place in (0, 1)
+    )
+    is_right = _array_of(pc.or_(is_yes, is_no))
+    return np.where(is_right, _array_of(is_yes).astype(np.float64), np.nan), is_right
+
+
+def _of_dates(texts: Any, form: Form) -> tuple[FloatArray, Any]:
+    """Return days since 1970, and which dates exist."""
+    pc = pyarrow_part("compute")
+    base = _DATES["year-first" if form.order == "year-first" else "day-first"].pattern
+    names = iter("abcHMS")
+    named = re.sub(r"\((?!\?)", lambda _: f"(?P<{next(names)}>", base)
+    parts = pc.extract_regex(texts, f"^{named}$")
+    fields = {name: _float_field(parts, name) for name in "abcHMS"}
+    order = {"year-first": "abc", "day-first": "cba", "month-first": "cab"}[form.order]
+    year, month, day = (fields[name] for name in order)
+    is_there = ~np.isnan(year)
+    year, month, day = (np.nan_to_num(part, nan=1.0).astype(int) for part in (year, month, day))
+    year = np.where(year < 70, year + 2000, np.where(year < 100, year + 1900, year))
+    months = ((year - 1970) * 12 + np.clip(month, 1, 12) - 1).astype("M8[M]")
+    days = months.astype("M8[D]") + (day - 1)
+    is_right = is_there & (month >= 1) & (month <= 12) & (day >= 1)
+    is_right &= days.astype("M8[M]") == months
+    time = fields["H"] / 24, fields["M"] / 1440, fields["S"] / 86400
+    values = days.astype(np.float64) + sum(np.nan_to_num(part) for part in time)
+    return np.where(is_right, values, np.nan), is_right
+
+
+def _of_durations(texts: Any, form: Form) -> tuple[FloatArray, Any]:
+    """Return seconds."""
+    pc = pyarrow_part("compute")
+    names = iter(("sign", "H", "M", "S"))
+    named = re.sub(r"\((?!\?)", lambda _: f"(?P<{next(names)}>", _DURATION.pattern)
+    parts = pc.extract_regex(pc.replace_substring(texts, ",", "."), f"^{named}$")
+    hours, minutes, seconds = (_float_field(parts, name) for name in "HMS")
+    sign = np.where(_array_of(pc.fill_null(pc.starts_with(texts, "-"), False)), -1.0, 1.0)
+    has_hours = np.isnan(hours) != (form.sample.count(":") > 1)
+    values = sign * (3600 * np.nan_to_num(hours) + 60 * minutes + seconds)
+    return values, ~np.isnan(values) & has_hours
+
+
+def _float_field(parts: Any, name: str) -> FloatArray:
+    pc = pyarrow_part("compute")
+    field = pc.struct_field(parts, [name])
+    values: FloatArray = _array_of(pc.if_else(pc.equal(field, ""), None, field).cast("float64"))
+    return values
+
+
+def _array_of(values: Any) -> Any:
+    """Return an Arrow array as NumPy's, with NaN or False for missing values."""
+    found = values.to_numpy(zero_copy_only=False)
+    return found if found.dtype != object else np.array([bool(value) for value in found])
+
+
+def described(forms: Iterable[tuple[str, Form]]) -> Iterator[str]:
+    """Yield how numbers are written that are not plain, with the columns that do so."""
+    by_text = sorted((str(form), name) for name, form in forms)
+    for text, pairs in itertools.groupby(by_text, lambda pair: pair[0]):
+        if text:
+            names = [f'"{name}"' for _, name in pairs]
+            more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+            yield f"{', '.join(names[:3])}{more} {text}"

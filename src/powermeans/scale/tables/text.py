@@ -1,0 +1,537 @@
+"""Columns from CSV, TSV and similar text."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import itertools
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from powermeans.errors import Argument, ExplainedWarning, warn_caller
+from powermeans.scale.tables.arrow import matrix_of, pyarrow_part
+from powermeans.scale.tables.checking import declared_missing, identifiers
+from powermeans.scale.tables.number_forms import (
+    NO_VALUE,
+    Dates,
+    Form,
+    Marks,
+    NotInForm,
+    chosen,
+    described,
+    form_of,
+    is_number,
+    is_word,
+    settled,
+    values_of,
+    words_for_missing,
+)
+from powermeans.scale.tables.table import NoRowsError, TableError
+from powermeans.scale.tables.text_form import (
+    Layout,
+    cells_of,
+    columns_apart,
+    in_other_encoding,
+    sample_lines,
+    without_blanks,
+)
+from powermeans.types import Points
+
+_BLOCK_BYTES = 2**20
+_COUNTED_AT_ONCE = 2**20
+_LINES_OF_A_BLOCK = 4
+_BYTES_OF_LAST_ROWS, _LAST_ROWS, _MOST_TOTALS = 2**16, 5, 3
+_TOTAL = re.compile(
+    r"(?:grand|sub|net|overall)?[- ]?totals?|sum|summe|(?:gesamt|end|zwischen)[- ]?summe"
+    r"|gesamt|insgesamt|average|mean|mittelwert|durchschnitt|somme|moyenne|totale|suma|media",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class TextOptions:
+    """How a text is written, as far as that is given; `tables.read_table` explains the options."""
+
+    delimiter: str | None = None
+    header: bool | None = None
+    decimal: str | None = None
+    thousands: str | None = None
+    dates: Dates | None = None
+    encoding: str | None = None
+    missing_values: Sequence[str] | None = None
+
+
+@dataclass(frozen=True)
+class Text:
+    """A reader of a text of columns."""
+
+    name: str
+    path: Path
+    names: Sequence[str]
+    texts: dict[int, str]
+    beside: dict[int, str]
+    forms: Sequence[Form]
+    layout: Layout
+    encoding: str
+    options: TextOptions
+    block_bytes: int
+    told: set[str] = field(default_factory=set, compare=False)
+    index: ClassVar[frozenset[int]] = frozenset()
+
+    @classmethod
+    def of(cls, path: Path, name: str, start: bytes, options: TextOptions) -> Text:
+        """Find the form of a text from its first lines."""
+        is_cut = len(start) < path.stat().st_size
+        lines, encoding = sample_lines(start, name, options.encoding, is_cut=is_cut)
+        decimal = options.decimal
+        layout = Layout.of(lines, name, options.delimiter, options.header, decimal or "")
+        declared = _declared_words(options.missing_values, layout.names, name)
+        columns = [
+            [cell for cell in cells if cell not in words]
+            for cells, words in zip(layout.columns(), declared, strict=True)
+        ]
+        forms = [form_of(cells, decimal, options.thousands) for cells in columns]
+        forms = [
+            replace(form, words=(*form.words, *words), is_whole=form.is_whole and not words)
+            for form, words in zip(forms, declared, strict=True)
+        ]
+        forms = [_dated(form, options.dates) for form in settled(forms)]
+        forms = settled([_assumed(form, layout.delimiter) for form in forms])
+        kinds = [(j, form.kind) for j, form in enumerate(forms)]
+        texts = {j: f"text ({forms[j].sample[:40]!r})" for j, kind in kinds if kind == "text"}
+        beside = {j: "empty" for j, kind in kinds if kind == "empty"}
+        if options.dates is None:
+            beside |= {j: "dates" for j, kind in kinds if kind == "date"}
+        beside |= identifiers(layout.names, _whole(forms), columns, len(layout.body))
+        longest = max(map(len, lines[layout.n_skipped :]), default=0)
+        block_bytes = max(_BLOCK_BYTES, _LINES_OF_A_BLOCK * longest)
+        return cls(
+            name, path, layout.names, texts, beside, forms, layout, encoding, options, block_bytes
+        )
+
+    @property
+    def whole(self) -> frozenset[int]:
+        """The columns that look like whole numbers."""
+        return _whole(self.forms)
+
+    @property
+    def decimal(self) -> str:
+        """The decimal mark of all columns, empty if they show none or several."""
+        known = {form.marks.decimal for form in self.forms if form.kind == "number"} - {""}
+        return "".join(known) if len(known) == 1 else ""
+
+    @property
+    def has_header(self) -> bool:
+        """Whether the first row holds names."""
+        return self.layout.n_skipped - self.layout.n_units > self.layout.n_titles
+
+    def rows(self) -> Iterator[list[str]]:
+        """Yield the cells of all rows as they are, the header first."""
+        encoding = "utf-8-sig" if self.encoding == "utf8" else self.encoding
+        with open(self.path, encoding=encoding, errors="surrogateescape", newline="") as file:
+            lines: Iterator[str] = itertools.islice(file, self.layout.n_titles, None)
+            if self.layout.has_blanks:
+                lines = (" ".join(filter(None, line.strip().split(" "))) for line in lines)
+            yield from filter(None, csv.reader(lines, delimiter=self.layout.delimiter))
+
+    def how_read(self, wanted: Sequence[int]) -> str:
+        """Return how numbers of these columns are written, where that is not plain."""
+        said = list(described((self.names[j], self.forms[j]) for j in wanted))
+        if self.layout.n_titles:
+            said.append(f"{self.layout.n_titles} lines above the header left out")
+        if self.layout.n_units:
+            said.append("a row of units below the header left out")
+        if self.encoding != "utf8" and self.options.encoding is None:
+            said.append(f"encoding {self.encoding}")
+        return "; ".join(said)
+
+    def read(self, wanted: Sequence[int]) -> Points:
+        """Return these columns."""
+        # There are at most as many rows as lines; rows that are never written take no memory.
+        points, end = np.empty((self._most_rows(), len(wanted))), 0
+        for block in self.blocks(wanted):
+            start, end = end, end + len(block)
+            points[start:end] = block
+        if not end:
+            raise NoRowsError(f"{self.name} has a header and no rows")
+        return points[:end]
+
+    def warn_of_totals(self, n_rows: int, skipped: Sequence[int]) -> None:
+        """Warn of texts in the first or last rows that name a sum or mean."""
+        last = self._last_rows()
+        rows = dict(enumerate(self.layout.body, start=1))
+        rows |= dict(enumerate(last, start=n_rows - len(last) + 1))
+        found = {
+            row: name
+            for row, cells in rows.items()
+            if row not in skipped and (name := _total_in(cells))
+        }
+        # "average" may also be an answer of many.
+        if not 0 < len(found) <= max(_MOST_TOTALS, len(rows) // 20):
+            return
+        said = ", ".join(f'row {row} ("{name}")' for row, name in found.items())
+        is_one = len(found) == 1
+        counts, them = ("counts as one of them", "it") if is_one else ("count like them", "them")
+        warn_caller(
+            ExplainedWarning(
+                f"{self.name}: {said} may sum up other rows, and {counts}",
+                Argument("skip_rows", ",".join(map(str, found))),
+                f" leaves {them} out",
+            )
+        )
+
+    def _last_rows(self) -> list[list[str]]:
+        """Return some rows at the end of a text without cells of several lines."""
+        with open(self.path, "rb") as file:
+            file.seek(max(0, self.path.stat().st_size - _BYTES_OF_LAST_ROWS))
+            is_cut = file.tell() > 0
+            if is_cut and codecs.lookup(self.encoding).name.startswith(("utf-16", "utf-32")):
+                return []  # a cut may halve a character
+            text = file.read().decode(self.encoding, errors="replace")
+        lines = text.splitlines()[is_cut:]
+        if not is_cut:
+            lines = lines[self.layout.n_skipped :]
+        lines = [line for line in lines if line.strip()][-_LAST_ROWS:]
+        rows, _ = cells_of(columns_apart(lines, self.layout.delimiter), self.layout.delimiter)
+        return rows if len(rows) == len(lines) else []
+
+    def blocks(self, wanted: Sequence[int]) -> Iterator[Points]:
+        """Yield these columns, some rows at a time."""
+        n_given, forms, has_long_cells = 0, self._forms_of(wanted), False
+        while True:
+            n_before = n_given
+            try:
+                for block in self._blocks(wanted, forms, has_long_cells=has_long_cells):
+                    n_passed = min(n_before, len(block))
+                    n_before -= n_passed
+                    if n_passed < len(block):
+                        n_given += len(block) - n_passed
+                        yield block[n_passed:]
+                self._tell_words(forms)
+                return
+            except NotInForm as error:
+                forms = self._with_words(error, forms)
+            except UnicodeError as error:
+                raise in_other_encoding(self.name, self.encoding, error) from None
+            except pyarrow_part().ArrowInvalid as error:
+                # Try without cells of several lines first: they are rare, and slow to look for.
+                if forms != (forms := self._with_fractions(str(error), forms, wanted)):
+                    continue
+                if forms != (forms := self._with_later_words(str(error), forms)):
+                    continue
+                if has_long_cells:
+                    raise self._explained(str(error)) from None
+                has_long_cells = True
+
+    def _forms_of(self, wanted: Sequence[int]) -> dict[int, Form]:
+        """Return the forms of these columns; raise if one of them is in doubt."""
+        forms = {number: self.forms[number] for number in wanted}
+        for number, form in forms.items():
+            if form.choices:
+                raise self._in_doubt(number, form.sample, form.choices)
+            if form.kind == "date" and not form.order:
+                raise TableError(
+                    f'{self.name}: column "{self.names[number]}" has {form.sample!r}, which may '
+                    "begin with the day or the month",
+                    "pass ",
+                    Argument("dates", "day-first"),
+                    " or ",
+                    Argument("dates", "month-first"),
+                )
+        return forms
+
+    def _in_doubt(self, number: int, cell: str, choices: Sequence[Marks]) -> TableError:
+        readings = " or ".join(f"{marks.value(cell):.12g}" for marks in choices)
+        mark = next(each for each in cell if each in ".,")
+        return TableError(
+            f'{self.name}: column "{self.names[number]}" has {cell!r}, which may be {readings}',
+            "pass ",
+            Argument("decimal", mark),
+            " or ",
+            Argument("thousands", mark),
+        )
+
+    def _with_fractions(
+        self, problem: str, forms: dict[int, Form], wanted: Sequence[int]
+    ) -> dict[int, Form]:
+        """Return the forms after a fraction in a column that began with whole numbers."""
+        found = re.search(r"column #(\d+).*invalid value '(.*)'", problem, re.DOTALL)
+        if not found or not _is_int64(forms[int(found[1])]):
+            return forms
+        cell = self._place_of(found[2], int(found[1]))[0].strip()
+        form = form_of([cell], self.options.decimal, self.options.thousands)
+        if form.choices:
+            raise self._in_doubt(int(found[1]), cell, form.choices)
+        if form.kind != "number" or not form.is_plain:
+            return forms
+        decimal = form.marks.decimal or "."
+        return dict(
+            zip(wanted, settled([*(forms[j] for j in wanted), _plain(decimal)]), strict=False)
+        )
+
+    def _blocks(
+        self, wanted: Sequence[int], forms: dict[int, Form], *, has_long_cells: bool
+    ) -> Iterator[Points]:
+        options = self._options(forms, has_long_cells=has_long_cells)
+        first_row, converted = 1, self._converted(forms)
+        with self._opened(options) as batches:
+            for batch in batches:
+                columns = dict(zip(forms, batch.columns, strict=True))
+                for number in converted:
+                    columns[number] = values_of(columns[number], forms[number], number, first_row)
+                yield matrix_of([columns[number] for number in wanted], np.dtype(np.float64))
+                first_row += batch.num_rows
+
+    def _converted(self, forms: dict[int, Form]) -> list[int]:
+        """Return the columns that PyArrow cannot convert, which knows one decimal mark at once."""
+        point = _decimal_of(forms.values())
+        return [
+            number
+            for number, form in forms.items()
+            if form.kind not in ("number", "empty")
+            or not form.is_plain
+            or form.words
+            or form.marks.decimal not in ("", point)
+        ]
+
+    def _with_words(self, error: NotInForm, forms: dict[int, Form]) -> dict[int, Form]:
+        """Return the forms with words for missing values that the first rows lack, or raise."""
+        form = forms[error.number]
+        words = self._words_of(error.number) if is_word(error.value) else ()
+        if form.kind != "number" or set(words) <= set(form.words):
+            raise self._in_other_form(error, error.number, form) from None
+        return forms | {error.number: replace(form, words=words)}
+
+    def _with_later_words(self, problem: str, forms: dict[int, Form]) -> dict[int, Form]:
+        found = re.search(r"column #(\d+).*invalid value '(.*)'", problem, re.DOTALL)
+        if not found or not is_word(found[2]) or not (words := self._words_of(int(found[1]))):
+            return forms
+        form = replace(forms[int(found[1])], words=words, is_whole=False)
+        return forms | {int(found[1]): form}
+
+    def _words_of(self, number: int) -> tuple[str, ...]:
+        return words_for_missing(self._words_in(number))
+
+    def _words_in(self, number: int) -> Counter[str]:
+        """Count the words in a column of numbers."""
+        pc, found = pyarrow_part("compute"), Counter[str]()
+        for chunk in self._column(number):
+            words = pc.filter(chunk, pc.invert(pc.match_substring_regex(chunk, r"[0-9]")))
+            for counted in pc.value_counts(words).to_pylist():
+                word = counted["values"].decode(errors="replace").strip()
+                found[word] += counted["counts"] * (word not in NO_VALUE)
+        return +found
+
+    def _tell_words(self, forms: dict[int, Form]) -> None:
+        """Warn once of words that were taken for missing values."""
+        declared = _declared_words(self.options.missing_values, self.names, self.name)
+        said = []
+        for number, form in forms.items():
+            if words := set(form.words) - declared[number]:
+                counts = self._words_in(number)
+                said += [
+                    f'"{word}" in "{self.names[number]}" ({_rows(counts[word])})'
+                    for word in form.words
+                    if word in words
+                ]
+        if said and not self.told:
+            self.told.update(said)
+            warn_caller(f"{self.name}: taken for missing values: {', '.join(said)}")
+
+    def _in_other_form(self, error: NotInForm, number: int, form: Form) -> TableError:
+        said = f" {form}" if str(form) else ""
+        return TableError(
+            f'{self.name}: column "{self.names[number]}" has {error.value[:40]!r} in row '
+            f"{error.row}, where the first rows are read{said}",
+            "correct it, pass ",
+            Argument("decimal"),
+            " or ",
+            Argument("thousands"),
+            ", or leave the column out with ",
+            Argument("columns"),
+        )
+
+    def _opened(self, options: dict[str, Any]) -> Any:
+        read, path = pyarrow_part("csv").open_csv, self.path
+        if self.layout.has_blanks:
+            return read(_OneBlank(path, self.encoding), **options)
+        # PyArrow would unpack a path that ends in .gz, whatever the file holds.
+        return read(pyarrow_part().input_stream(path, compression=None), **options)
+
+    def _most_rows(self) -> int:
+        """Return the number of lines; a row may take several."""
+        n_feeds = n_returns = 0
+        with open(self.path, "rb") as file:
+            while block := file.read(_COUNTED_AT_ONCE):
+                n_feeds, n_returns = n_feeds + block.count(b"\n"), n_returns + block.count(b"\r")
+        return max(n_feeds, n_returns) + 1
+
+    def _column(self, number: int) -> Iterator[Any]:
+        """Yield one column as bytes, in order, so that a fault is found at its row."""
+        with self._opened(self._options({number: None}, in_order=True)) as read:
+            for batch in read:
+                yield batch.column(0)
+
+    def _options(
+        self,
+        forms: Mapping[int, Form | None],
+        *,
+        has_long_cells: bool = False,
+        in_order: bool = False,
+    ) -> dict[str, Any]:
+        csv_of, pa = pyarrow_part("csv"), pyarrow_part()
+        known = {number: form for number, form in forms.items() if form is not None}
+        types = dict.fromkeys(map(str, forms), pa.binary())
+        for number, form in known.items():
+            types[str(number)] = pa.int64() if _is_int64(form) else pa.float64()
+        types |= {str(j): pa.string() for j in self._converted(known)}
+        return {
+            "read_options": csv_of.ReadOptions(
+                column_names=[str(number) for number in range(len(self.names))],
+                skip_rows=self.layout.n_skipped,
+                encoding="utf8" if self.layout.has_blanks else self.encoding,
+                use_threads=not in_order,
+                block_size=self.block_bytes,
+            ),
+            "parse_options": csv_of.ParseOptions(
+                delimiter=self.layout.delimiter, newlines_in_values=has_long_cells
+            ),
+            "convert_options": csv_of.ConvertOptions(
+                column_types=types,
+                include_columns=list(types),
+                null_values=NO_VALUE,
+                strings_can_be_null=not in_order,
+                decimal_point=_decimal_of(known.values()),
+                check_utf8=False,
+            ),
+        }
+
+    def _place_of(self, value: str, number: int) -> tuple[str, int]:
+        """Return a value of an error of PyArrow as the file has it, and its row."""
+        row = 1
+        for chunk in self._column(number):
+            for cell in chunk.to_pylist():
+                if cell is not None and cell.decode(errors="replace").strip() == value.strip():
+                    return cell.decode("latin-1" if "\ufffd" in value else "utf8"), row
+                row += 1
+        return value, 0
+
+    def _explained(self, problem: str) -> TableError:
+        """Return an error with the place of a problem of PyArrow, found by a second reading."""
+        if found := re.search(r"column #(\d+).*invalid value '(.*)'", problem, re.DOTALL):
+            number = int(found[1])
+            value, row = self._place_of(found[2], number)
+            code = Argument("missing_values", [f"{self.names[number]}={value}"])
+            as_missing: list[str | Argument]
+            as_missing = ["; ", code, " reads it as missing"] if "\ufffd" not in found[2] else []
+            return TableError(
+                f'{self.name}: column "{self.names[number]}" has {value[:40]!r} in row {row}, '
+                f"which is no number{self._mark_of_others(value, number)}",
+                "correct it, or leave the column out with ",
+                Argument("columns"),
+                *as_missing,
+            )
+        try:
+            for _ in self._column(0):
+                pass
+        except ValueError as error:
+            problem = str(error)
+        if found := re.search(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+)", problem):
+            row = int(found[1]) if found[1] else 0
+            where = f"row {row - bool(self.layout.n_skipped)}" if row else "a row"
+            return TableError(
+                f"{self.name}: {where} has {found[3]} cells where {found[2]} are expected",
+                "correct it, or pass the right ",
+                Argument("delimiter"),
+            )
+        return TableError(f"{self.name} cannot be read: {problem.splitlines()[0][:200]}")
+
+    def _mark_of_others(self, value: str, number: int) -> str:
+        marks = self.forms[number].marks
+        if not is_number(value.strip()) or not marks.decimal:
+            return ""
+        return f' with the decimal mark "{marks.decimal}" of the first rows'
+
+
+def _rows(count: int) -> str:
+    return "1 row" if count == 1 else f"{count} rows"
+
+
+def _total_in(cells: Sequence[str]) -> str:
+    """Return a text of a row that names a sum or mean of others, else nothing."""
+    there = (cell.strip() for cell in cells)
+    return next((cell for cell in there if _TOTAL.fullmatch(cell.rstrip(" :."))), "")
+
+
+def _declared_words(given: Sequence[str] | None, names: Sequence[str], name: str) -> list[set[str]]:
+    """Return the words that were declared missing in each column."""
+    found: list[set[str]] = [set() for _ in names]
+    for columns, value in declared_missing(given, names, name):
+        if not is_number(value) or value in NO_VALUE:
+            for number in columns:
+                found[number].add(value)
+    return found
+
+
+def _whole(forms: Sequence[Form]) -> frozenset[int]:
+    return frozenset(j for j, form in enumerate(forms) if form.is_whole)
+
+
+def _plain(decimal: str) -> Form:
+    return Form("number", Marks(decimal))
+
+
+def _is_int64(form: Form) -> bool:
+    """Return whether a column is read as whole numbers, since no fraction shows its mark."""
+    return form.kind == "number" and form.is_whole and not form.marks.decimal
+
+
+def _decimal_of(forms: Iterable[Form]) -> str:
+    plain = [form.marks.decimal for form in forms if form.kind == "number" and form.is_plain]
+    return "," if "," in plain else "."
+
+
+def _dated(form: Form, dates: Dates | None) -> Form:
+    is_open = form.kind == "date" and form.order != "year-first"
+    return replace(form, order=dates) if is_open and dates in ("day-first", "month-first") else form
+
+
+def _assumed(form: Form, delimiter: str) -> Form:
+    """Settle a mark in doubt by the delimiter: semicolons come with decimal commas."""
+    likely = "," if delimiter == ";" else "."
+    mark = next((each for each in form.sample if each in ".,"), "") if form.choices else ""
+    if mark != likely:
+        return form
+    (marks,) = (each for each in form.choices if each.decimal == likely)
+    return chosen(form, marks, is_assumed=True)
+
+
+class _OneBlank(io.RawIOBase):
+    """A text whose columns are separated by blanks, read as if by one blank each."""
+
+    def __init__(self, path: Path, encoding: str) -> None:
+        file = io.BufferedReader(io.FileIO(path))
+        is_utf8 = encoding == "utf8"
+        self._file: Any = file if is_utf8 else codecs.EncodedFile(file, "utf8", encoding)
+        self._left = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, place: Any) -> int:
+        while not self._left and (lines := self._file.read(_BLOCK_BYTES)):
+            self._left = without_blanks(lines + self._file.readline())
+        part, self._left = self._left[: len(place)], self._left[len(place) :]
+        place[: len(part)] = part
+        return len(part)
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()

@@ -1,0 +1,130 @@
+"""Rows of a tensor whose distances are a Bregman divergence or one minus a cosine."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+import torch
+
+from powermeans.divergences import Divergence, cosine
+from powermeans.divergences.bregman import Bregman
+from powermeans.mathematics.rules import Rule
+from powermeans.points.affine import rounding_of_products
+from powermeans.points.base import BaseRows
+from powermeans.points.bregman import check_heights, unit_steps_at
+from powermeans.points.cosine import LENGTH, UnitSums
+from powermeans.tensors.memory import blocks, lack_of_memory_is_told
+from powermeans.tensors.rows import TorchRows
+from powermeans.types import FloatArray, IndexArray
+
+_ENTRIES_ON_HOST = 2**22
+
+
+@lack_of_memory_is_told
+def open_tensor(
+    points: torch.Tensor, sample_weight: FloatArray | None, *, divergence: Divergence
+) -> TorchRows:
+    """Open a tensor that `admit_tensor` passes."""
+    if isinstance(divergence, Bregman):
+        return TorchBregmanRows(points, sample_weight, divergence=divergence)
+    return (TorchCosineRows if divergence == "cosine" else TorchRows)(points, sample_weight)
+
+
+class TorchBregmanRows(TorchRows):
+    """Measure by a Bregman divergence of the point from the center.
+
+    NumPy computes the heights of the points once, so that every divergence of the package works;
+    sweeps stay on the device.
+    """
+
+    def __init__(
+        self,
+        points: torch.Tensor,
+        sample_weight: FloatArray | None = None,
+        *,
+        divergence: Bregman,
+    ) -> None:
+        self._divergence = divergence
+        super().__init__(points, sample_weight)
+
+    def rounding(self) -> float:
+        return max(super().rounding(), rounding_of_products(self.dtype))
+
+    def unit_steps(self) -> float | FloatArray:
+        return unit_steps_at(self._tangent, self._divergence)
+
+    @cached_property
+    def _tangent(self) -> FloatArray:
+        return np.asarray(self._divergence.inside(self._weighted_mean()[None, :])[0])
+
+    def _weighted_mean(self) -> FloatArray:
+        if self._weights is None:
+            return self._column_mean
+        sums = torch.zeros(self.n_features, dtype=self._view.wide, device=self._points.device)
+        for rows in self._slices(1):
+            sums += self.weights_there[rows] @ self._points[rows].to(self._view.wide)
+        return np.asarray(sums.cpu().numpy() / np.sum(self._weights), dtype=np.float64)
+
+    def _chosen_scale(self, largest: float) -> float:
+        return 1.0  # a divergence does not scale with its points
+
+    def _planes_in_view(self, centers: FloatArray) -> tuple[FloatArray, FloatArray, bool]:
+        origin = np.broadcast_to(self._view.origin_in_float64(), self._tangent.shape)
+        slopes, lifts = self._divergence.planes(centers, self._tangent, origin)
+        return slopes / 2, lifts, False
+
+    def _all_heights(self) -> torch.Tensor:
+        heights = torch.empty(self.n_points, dtype=self._view.wide, device=self._points.device)
+        for rows in blocks(self.n_points, max(1, _ENTRIES_ON_HOST // self.n_features)):
+            points = self._points[rows].cpu().double().numpy()
+            found = self._divergence.heights(points, self._tangent)
+            check_heights(found, self._divergence, rows.start)
+            heights[rows] = self._there(found, heights.dtype)
+        return heights
+
+    def _all_lengths(self) -> torch.Tensor:
+        lengths = torch.empty(self.n_points, dtype=self._view.dtype, device=self._points.device)
+        for rows in self._slices(1):
+            lengths[rows] = torch.linalg.vector_norm(self._view.of(self._points[rows]), dim=1)
+        return lengths
+
+
+class TorchCosineRows(TorchRows):
+    """Measure by one minus the cosine of the angle, on a copy of the points.
+
+    No point is zero, which has no direction.
+    """
+
+    def __init__(self, points: torch.Tensor, sample_weight: FloatArray | None = None) -> None:
+        super().__init__(_halved_directions(points), sample_weight)
+
+    def sweep(self, centers: FloatArray, rule: Rule) -> UnitSums:
+        return UnitSums.of(super().sweep(centers, rule))
+
+    def take(self, indices: IndexArray) -> FloatArray:
+        """Return the directions of these points."""
+        return super().take(indices) / LENGTH
+
+    # Moments of the columns do not tell the mean direction.
+    _find_mean = BaseRows._find_mean
+
+    def critical_power(self) -> float:
+        # The mean of the directions, unlike the center that the rows report, has not unit length.
+        weights = None if self._weights is None else self._weights * self._weight_unit
+        return TorchRows(self._points, weights).critical_power()
+
+    def _planes_in_view(self, centers: FloatArray) -> tuple[FloatArray, FloatArray, bool]:
+        return super()._planes_in_view(np.asarray(cosine.directions(centers)) * LENGTH)
+
+
+def _halved_directions(points: torch.Tensor) -> torch.Tensor:
+    """Return directions of length sqrt(1/2) on the device of the points, in float32 at least."""
+    dtype = torch.float64 if points.dtype == torch.float64 else torch.float32
+    halved = torch.empty(points.shape, dtype=dtype, device=points.device)
+    for rows in blocks(len(points), max(1, 2**24 // points.shape[1])):
+        block = points[rows].to(dtype)
+        # Dividing by the largest entry first keeps squares within the range of the dtype.
+        block = block / block.abs().amax(1, keepdim=True)
+        halved[rows] = block / torch.linalg.vector_norm(block, dim=1, keepdim=True) * LENGTH
+    return halved

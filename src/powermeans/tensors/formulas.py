@@ -1,0 +1,272 @@
+"""Distances, weights and sums of some points at a time, in plain PyTorch.
+
+Distances are affine: y_ij = height(x_i) + lift_j - 2 <x_i, slope_j>, for points less an origin, in
+a unit that is a power of two. S and the weights are as in `power_mean`; weights stay logarithms
+until the largest of each center is known, so that none leaves the range of float32.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from powermeans.mathematics.rules import Gaussian, Hard, Harmonic, Power, Rule
+from powermeans.tensors.memory import blocks
+from powermeans.types import FloatArray
+
+# With more features, products replace sums of squared differences.
+MOST_FEATURES_DIRECT = 16
+# A distance below this share of its terms has lost digits, and is computed again.
+_CANCELLATION = {torch.float32: 1 / 64, torch.float64: 1 / 1024}
+_PAIRS_ENTRIES = 2**22
+_LEAST_POWER = -1e30
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Look at points less an origin, times a scale, in a dtype."""
+
+    dtype: torch.dtype  # of products: float32 or float64
+    wide: torch.dtype  # of sums: float64 where the device has it
+    origin: torch.Tensor | None = None  # (n_features,)
+    scale: float = 1.0  # a power of two, which rounds nothing
+
+    def of(self, points: torch.Tensor) -> torch.Tensor:
+        """Return the points in this view."""
+        viewed = points.to(self.dtype)
+        if self.origin is not None:
+            viewed = viewed - self.origin
+        return viewed * self.scale if self.scale != 1 else viewed
+
+    def origin_in_float64(self) -> FloatArray | float:
+        """Return the origin in host memory."""
+        return 0.0 if self.origin is None else self.origin.cpu().numpy().astype(np.float64)
+
+    @property
+    def exact(self) -> View:
+        """The same view in the dtype of sums."""
+        origin = None if self.origin is None else self.origin.to(self.wide)
+        return replace(self, dtype=self.wide, origin=origin)
+
+
+@dataclass(frozen=True, slots=True)
+class Planes:
+    """Centers as planes over the points in a view."""
+
+    slopes: torch.Tensor  # (n_centers, n_features), in the dtype of sums
+    lifts: torch.Tensor  # (n_centers,), in the dtype of sums
+    is_euclidean: bool  # slopes are the places of the centers, and lifts their squared lengths
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Some points on the device, with heights and weights."""
+
+    points: torch.Tensor  # (n_points, n_features), as they are stored
+    heights: torch.Tensor  # (n_points,)
+    weights: torch.Tensor  # (n_points,), over the unit of weights, in the dtype of sums
+    lengths: torch.Tensor | None = None  # (n_points,), if heights are not their squares
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """Sums over points on the device, in the unit and from the origin of a view."""
+
+    points: torch.Tensor
+    weights: torch.Tensor
+    objective: torch.Tensor
+    inertia: torch.Tensor
+
+    def __add__(self, other: Added) -> Added:
+        return Added(
+            self.points + other.points,
+            self.weights + other.weights,
+            self.objective + other.objective,
+            self.inertia + other.inertia,
+        )
+
+
+def distances(block: Block, planes: Planes, view: View) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return all distances of these points, (n_points, n_centers), and the points in the view."""
+    points = view.of(block.points)
+    slopes, lifts = planes.slopes.to(view.dtype), planes.lifts.to(view.dtype)
+    if planes.is_euclidean and slopes.shape[1] <= MOST_FEATURES_DIRECT:
+        return _squared_differences(points, slopes), points
+    with as_they_are(points):
+        found = torch.addmm(lifts[None, :], points, slopes.T, alpha=-2)
+    found.add_(block.heights.to(view.dtype)[:, None]).clamp_(min=0)
+    if planes.is_euclidean or view.dtype != view.wide:
+        _mend(found, block, planes, view)
+    return found, points
+
+
+def to_own(block: Block, planes: Planes, view: View, labels: torch.Tensor) -> torch.Tensor:
+    """Return the distance of each point to the center of its label, in the dtype of sums."""
+    points, slopes = view.exact.of(block.points), planes.slopes[labels]
+    if planes.is_euclidean:
+        return (points - slopes).square_().sum(1)
+    own = block.heights.to(view.wide) + planes.lifts[labels] - 2 * (points * slopes).sum(1)
+    return own.clamp_(min=0)
+
+
+def as_they_are(values: torch.Tensor) -> AbstractContextManager[Any]:
+    """Let products keep the dtype of their factors, even under `torch.autocast`."""
+    kind = values.device.type
+    return torch.autocast(kind, enabled=False) if torch.is_autocast_enabled(kind) else nullcontext()
+
+
+def nearest(found: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the least distance of each point, and the first center that has it."""
+    labels = found.argmin(1)
+    return found.gather(1, labels[:, None])[:, 0], labels
+
+
+def sweep(block: Block, planes: Planes, view: View, rule: Rule) -> Added:
+    """Weigh these points, few enough for one block, by the rule and add up."""
+    found, points = distances(block, planes, view)
+    least, labels = nearest(found)
+    if isinstance(rule, Hard):
+        logs, objectives = _one_hot_logs(labels, found), to_own(block, planes, view, labels)
+        least = objectives
+    elif isinstance(rule, (Power, Harmonic)):
+        logs, objectives = _power_logs(found, least, view, rule)
+    elif isinstance(rule, Gaussian):
+        logs, objectives = _gaussian_logs(found, view, rule)
+    else:
+        logs, objectives = _logs_by_formula(found, view, rule)
+    added, weights = _add_up(logs, block, points, view)
+    objective, inertia = (torch.dot(block.weights, y.to(view.wide)) for y in (objectives, least))
+    return Added(added, weights, objective, inertia)
+
+
+def spread(block: Block, planes: Planes, view: View) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return error and utility of each center, (n_centers, 2), and its weight."""
+    found, _ = distances(block, planes, view)
+    least, labels = nearest(found)
+    logs, second = _one_hot_logs(labels, found), least
+    if found.shape[1] > 1:
+        second = found.scatter_(1, labels[:, None], math.inf).amin(1)
+    return _add_up(logs, block, torch.stack([least, second - least], dim=1), view)
+
+
+def _add_up(
+    log_weights: torch.Tensor, block: Block, values: torch.Tensor, view: View
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return weighted values and weights, (n_centers, ...), from logarithms of weights."""
+    log_weights += torch.log(block.weights).to(view.dtype)[:, None]
+    highest = log_weights.amax(0)
+    highest = torch.where(torch.isfinite(highest), highest, 0.0)
+    weights = log_weights.sub_(highest).exp_()
+    factors = torch.exp(highest.to(view.wide))
+    with as_they_are(values):
+        sums = (weights.T @ values).to(view.wide) * factors[:, None]
+    return sums, weights.sum(0).to(view.wide) * factors
+
+
+def _one_hot_logs(labels: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
+    """Return zero at the label of each point, minus infinity elsewhere."""
+    return torch.full_like(like, -math.inf).scatter_(1, labels[:, None], 0.0)
+
+
+def _power_logs(
+    found: torch.Tensor, least: torch.Tensor, view: View, rule: Power | Harmonic
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return log w_ij = term_i + (s - 1) log(y_ij / least_i) at the power s, and objectives."""
+    n_centers, power = found.shape[1], max(rule.power, _LEAST_POWER)
+    # Ratios: 0 / 0 is one, since the point is at that center; y / 0 is infinite.
+    log_ratio = found.div_(least[:, None]).nan_to_num_(nan=1.0, posinf=math.inf).log_()
+    exponents = power * log_ratio
+    log_sums = torch.log(exponents.exp().sum(1)).to(view.wide)
+    root = torch.exp((log_sums - math.log(n_centers)) / (2 * power))
+    objectives = least.to(view.wide) * root * root
+    terms = (1 / power - 1) * log_sums
+    if isinstance(rule, Harmonic):
+        lowest = torch.finfo(view.wide).tiny
+        log_means = torch.log(objectives.clamp(min=lowest)) - 2 * math.log(view.scale)
+        terms += (-1 / power - 1) * math.log(n_centers)
+        terms += (-power - 1) * (log_means - math.log(rule.unit))
+        # In the unit of squared distances, by which the rows divide all objectives.
+        harmonic = torch.exp(log_means * (rule.p / 2)) * view.scale**2
+        objectives = torch.where(objectives > 0, harmonic, 0.0)
+    return exponents.sub_(log_ratio).add_(terms.to(view.dtype)[:, None]), objectives
+
+
+def _gaussian_logs(
+    found: torch.Tensor, view: View, rule: Gaussian
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return log w_ij = (least_i - e_ij) / (2 v) - log S_i, e_ij = y_ij - 2 v log q_j."""
+    n_centers, shares_of = found.shape[1], rule.shares_of(found.shape[1])
+    log_shares = (
+        np.full(n_centers, -math.log(n_centers)) if shares_of is None else np.log(shares_of)
+    )
+    variance = max(rule.variance * view.scale**2, float(torch.finfo(torch.float32).tiny))
+    energies = found.sub_(_like(found, 2 * variance * log_shares)[None, :])
+    least = energies.amin(1)
+    logs = (least[:, None] - energies).div_(2 * variance)
+    log_sums = torch.log(logs.exp().sum(1)).to(view.wide)
+    objectives = least.to(view.wide) - 2 * variance * log_sums
+    return logs.sub_(log_sums.to(view.dtype)[:, None]), objectives
+
+
+def _logs_by_formula(
+    found: torch.Tensor, view: View, rule: Rule
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Weigh by the rule's own formulas in NumPy: distances and weights cross to the host."""
+    unit = view.scale**2
+    weights, objectives = rule.weigh(found.cpu().numpy().astype(np.float64) / unit)
+    with np.errstate(divide="ignore"):
+        logs = _like(found, np.log(weights))
+    return logs, torch.as_tensor(objectives * unit, dtype=view.wide, device=found.device)
+
+
+def shares(sq_dist: torch.Tensor, exponent: float) -> torch.Tensor:
+    """Return shares y_j^e / sum_l y_l^e of each point, in float64 where the device has it.
+
+    Memberships at a power s have the exponent s - 1 (`mathematics/power_mean.py`). At -inf
+    the first least distance takes all; otherwise several zeros share the point equally.
+    """
+    wide = sq_dist.to(torch.float32 if sq_dist.device.type == "mps" else torch.float64)
+    if exponent == -math.inf:
+        return torch.zeros_like(wide).scatter_(1, wide.argmin(1)[:, None], 1.0)
+    # Ratios: 0 / 0 is one, since the point is at that center; y / 0 is infinite.
+    ratios = wide / wide.amin(1, keepdim=True)
+    logs = ratios.nan_to_num_(nan=1.0, posinf=math.inf).log_()
+    return torch.softmax(logs.mul_(exponent), dim=1)
+
+
+def _like(found: torch.Tensor, values: FloatArray) -> torch.Tensor:
+    return torch.as_tensor(values, dtype=found.dtype, device=found.device)
+
+
+def _squared_differences(points: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
+    found = points.new_zeros((len(points), len(places)))
+    for feature in range(points.shape[1]):
+        difference = points[:, feature, None] - places[None, :, feature]
+        found.addcmul_(difference, difference)
+    return found
+
+
+def _mend(found: torch.Tensor, block: Block, planes: Planes, view: View) -> None:
+    """Compute the distances that cancellation has spoilt again, in the dtype of sums."""
+    limits = _sizes(found, block, planes).mul_(_CANCELLATION[found.dtype])
+    i, j = (found < limits).nonzero(as_tuple=True)
+    for pairs in blocks(len(i), max(1, _PAIRS_ENTRIES // block.points.shape[1])):
+        some = i[pairs]
+        spoilt = Block(block.points[some], block.heights[some], block.weights[some])
+        found[some, j[pairs]] = to_own(spoilt, planes, view, j[pairs]).to(found.dtype)
+
+
+def _sizes(found: torch.Tensor, block: Block, planes: Planes) -> torch.Tensor:
+    """Return the sizes of the terms whose differences are distances, (n_points, n_centers)."""
+    heights = block.heights.to(found.dtype)[:, None]
+    lifts = planes.lifts.to(found.dtype)[None, :]
+    if block.lengths is None:
+        return heights + lifts
+    lengths = torch.linalg.vector_norm(planes.slopes, dim=1).to(found.dtype)
+    products = torch.outer(2 * block.lengths.to(found.dtype), lengths)
+    return products.add_(heights).add_(lifts.abs())

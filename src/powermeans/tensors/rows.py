@@ -1,0 +1,270 @@
+"""Rows of a tensor: squared Euclidean distances, in plain PyTorch, some points at a time."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterable, Iterator
+from functools import cached_property, reduce
+from typing import Any
+
+import numpy as np
+import torch
+
+from powermeans.mathematics.critical_power import critical_power
+from powermeans.mathematics.rules import Online, Rule
+from powermeans.mathematics.sums import Spread, Sums
+from powermeans.points.base import MemoryRows, in_unit
+from powermeans.tensors import formulas
+from powermeans.tensors.formulas import Added, Block, Planes, View
+from powermeans.tensors.memory import blocks, lack_of_memory_is_told, rows_at_once
+from powermeans.tensors.nearness import TorchNearness
+from powermeans.types import FloatArray, IndexArray, Labels, Points
+
+# Squares of numbers outside come near the ends of float32.
+_UNIT_RANGE = (1e-6, 1e6)
+# The dtype must hold a scale, and float64 its square.
+_LARGEST_EXPONENT = {torch.float32: 126, torch.float64: 510}
+_MOST_FEATURES_FORMED = 4096
+_ROWS_SAMPLED = 10_000
+# The relative error of TF32 and 16-bit products, which PyTorch's own switch allows on a card.
+_ROUNDING_OF_FAST_PRODUCTS = 2.0**-8
+
+
+class TorchRows(MemoryRows):
+    """Sweep over a contiguous, finite tensor on its device."""
+
+    def __init__(self, points: torch.Tensor, sample_weight: FloatArray | None = None) -> None:
+        self._points = points
+        wide = torch.float32 if points.device.type == "mps" else torch.float64
+        narrow = torch.float64 if points.dtype == torch.float64 else torch.float32
+        self._view = View(narrow, wide)
+        self._n_by_width: dict[int, int] = {}
+        self._weights, self._weight_unit = in_unit(sample_weight)
+        self._look_at_columns()
+
+    @property
+    def n_points(self) -> int:
+        return len(self._points)
+
+    @property
+    def n_features(self) -> int:
+        return int(self._points.shape[1])
+
+    @property
+    def dtype(self) -> np.dtype[np.floating[Any]]:
+        """Dtype of results: float32 holds 16-bit points exactly."""
+        return np.dtype(np.float64 if self._view.dtype == torch.float64 else np.float32)
+
+    def weigh(self, sample_weight: FloatArray) -> None:
+        """Give the points these weights."""
+        self._weights, self._weight_unit = in_unit(sample_weight)
+        self.__dict__.pop("weights_there", None)
+        self._forget_what_follows_from_weights()
+
+    def rounding(self) -> float:
+        is_exact = self._points.device.type != "cuda" or self._view.dtype == torch.float64
+        is_direct = self.n_features <= formulas.MOST_FEATURES_DIRECT
+        return 0.0 if is_exact or is_direct or not _allows_tf32() else _ROUNDING_OF_FAST_PRODUCTS
+
+    def critical_power(self) -> float:
+        if self.n_features > _MOST_FEATURES_FORMED:
+            some = np.arange(0, self.n_points, -(-self.n_points // _ROWS_SAMPLED))
+            return critical_power(self.take(some), self.sample_weight(some))
+        largest = float(torch.linalg.eigvalsh(self._directions().cpu().double())[-1])
+        largest /= self.total_weight / self._weight_unit
+        return 1 - 1 / (2 * largest) if largest > 0 else 0.5
+
+    def _directions(self) -> torch.Tensor:
+        """Return the weighted sum of r r^T / |r|^2 over the points, with r = x - mean."""
+        steps = self._there(np.broadcast_to(self.unit_steps(), self.n_features).copy())
+        mean = self._there(self._in_view(self._mean) / self.unit_steps())
+        shape, wide = (self.n_features,) * 2, self._view.wide
+        formed = torch.zeros(shape, dtype=wide, device=self._points.device)
+        nearest = (1e-13 * self._view.scale) ** 2 * float(np.sum(self._column_variance))
+        for _, block in self._blocks(self.n_features):
+            residuals = self._view.of(block.points) / steps - mean
+            squares = residuals.square().sum(1).to(wide)
+            shares = torch.where(squares > nearest, block.weights / squares, 0.0)
+            unit = residuals * torch.sqrt(shares).to(residuals)[:, None]
+            with formulas.as_they_are(unit):
+                formed += (unit.T @ unit).to(wide)
+        return formed
+
+    # Sweeps.
+
+    @lack_of_memory_is_told
+    def sweep(self, centers: FloatArray, rule: Rule) -> Sums:
+        if isinstance(rule, Online):
+            raise TypeError(
+                "rows of tensors cannot sweep with the rule Online, which takes points one by one"
+            )
+        planes, view = self._planes_of(centers), self._view
+        in_blocks = self._blocks(len(centers))
+        added: Added = reduce(
+            operator.add, (formulas.sweep(block, planes, view, rule) for _, block in in_blocks)
+        )
+        weights, unit = _host(added.weights), view.scale**2
+        points = _host(added.points) / view.scale + weights[:, None] * view.origin_in_float64()
+        sums = Sums(points, weights, float(added.objective) / unit, float(added.inertia) / unit)
+        return sums * self._weight_unit
+
+    @lack_of_memory_is_told
+    def assign(self, centers: FloatArray) -> tuple[Labels, float]:
+        planes, view = self._planes_of(centers), self._view
+        labels, inertia = np.empty(self.n_points, dtype=np.int32), 0.0
+        for rows, block in self._blocks(len(centers)):
+            _, found = formulas.nearest(formulas.distances(block, planes, view)[0])
+            labels[rows] = found.cpu().numpy()
+            inertia += float(torch.dot(block.weights, formulas.to_own(block, planes, view, found)))
+        return labels, inertia / view.scale**2 * self._weight_unit
+
+    @lack_of_memory_is_told
+    def spread(self, centers: FloatArray) -> Spread:
+        n_centers, planes = len(centers), self._planes_of(centers)
+        figures, weights = np.zeros((2, n_centers)), np.zeros(n_centers)
+        for _, block in self._blocks(n_centers):
+            added, of_centers = formulas.spread(block, planes, self._view)
+            figures += _host(added).T
+            weights += _host(of_centers)
+        error, utility = figures * (self._weight_unit / self._view.scale**2)
+        if n_centers == 1:
+            utility = np.array([np.inf])
+        return Spread(error, utility, weights * self._weight_unit)
+
+    def sq_distances(self, centers: FloatArray) -> Points:
+        planes = self._planes_of(centers)
+        found = [
+            formulas.distances(block, planes, self._view)[0].cpu().numpy()
+            for _, block in self._blocks(len(centers))
+        ]
+        # Scaled by the exponent, since float32 may lack the factor where it has the products.
+        exponent = -2 * round(math.log2(self._view.scale))
+        return np.asarray(np.ldexp(np.concatenate(found), exponent))
+
+    def distances_there(self, centers: FloatArray, *, is_squared: bool) -> torch.Tensor:
+        """Return distances, or roots of squared ones, on the device."""
+        planes = self._planes_of(centers)
+        found = [
+            formulas.distances(block, planes, self._view)[0]
+            for _, block in self._blocks(len(centers))
+        ]
+        # The root comes first, since squares in the user's unit may leave float32.
+        return torch.cat([y.sqrt_().div_(self._view.scale) if is_squared else y for y in found])
+
+    def shares_there(self, centers: FloatArray, exponent: float) -> torch.Tensor:
+        """Return shares in proportion to distances to this negative exponent, on the device."""
+        found = self.distance_blocks(centers)
+        return torch.cat([formulas.shares(block, exponent) for _, block in found])
+
+    # Seeding.
+
+    def nearness(self, centers: FloatArray, order: IndexArray | None = None) -> TorchNearness:
+        return TorchNearness(self, centers, order)
+
+    def distance_blocks(self, centers: FloatArray) -> Iterator[tuple[slice, torch.Tensor]]:
+        """Yield distances in the unit of the view, some points at a time, in the dtype of sums."""
+        planes = self._planes_of(centers)
+        for rows, block in self._blocks(max(1, len(centers))):
+            yield rows, formulas.distances(block, planes, self._view)[0].to(self._view.wide)
+
+    @property
+    def units(self) -> tuple[float, float]:
+        """Factors of squared distances in the view, and of weights there, to the user's units."""
+        return 1 / self._view.scale**2, self._weight_unit
+
+    # Points.
+
+    def take(self, indices: IndexArray) -> FloatArray:
+        there = torch.as_tensor(indices, dtype=torch.int64, device=self._points.device)
+        return np.asarray(self._points[there].cpu().double().numpy())
+
+    def sample(self, indices: IndexArray) -> Points:
+        """Return these points in host memory, dense."""
+        return self.take(indices).astype(self.dtype)
+
+    # How points and centers are planes.
+
+    def _in_view(self, centers: FloatArray) -> FloatArray:
+        return np.asarray((centers - self._view.origin_in_float64()) * self._view.scale)
+
+    def _planes_in_view(self, centers: FloatArray) -> tuple[FloatArray, FloatArray, bool]:
+        """Return slopes and lifts in the view, and whether slopes are places."""
+        places = self._in_view(centers)
+        return places, np.sum(places * places, axis=1), True
+
+    def _planes_of(self, centers: FloatArray) -> Planes:
+        slopes, lifts, is_euclidean = self._planes_in_view(np.asarray(centers, dtype=np.float64))
+        wide = self._view.wide
+        return Planes(self._there(slopes, wide), self._there(lifts, wide), is_euclidean)
+
+    def _look_at_columns(self) -> None:
+        """Compute mean and variance of the columns, and from them the view and the heights."""
+        sums, largest, wide = np.zeros(self.n_features), 0.0, self._view.wide
+        for rows in self._slices(1):
+            block = self._points[rows].to(wide)
+            sums = sums + _host(block.sum(0))
+            largest = max(largest, float(block.abs().amax()))
+        mean = np.asarray(sums / self.n_points)
+        squares, about = np.zeros(self.n_features), self._there(mean, wide)
+        for rows in self._slices(1):
+            squares = squares + _host((self._points[rows].to(wide) - about).square_().sum(0))
+        self._column_mean, self._column_variance = mean, np.asarray(squares / self.n_points)
+        # Centered if the mean is far away, scaled if squares would leave float32.
+        is_far = float(mean @ mean) > np.sum(self._column_variance)
+        origin = self._there(mean) if is_far else None
+        self._view = View(self._view.dtype, wide, origin, self._chosen_scale(largest))
+        self._heights = self._all_heights()
+        self._lengths = self._all_lengths()
+
+    def _chosen_scale(self, largest: float) -> float:
+        if largest == 0 or _UNIT_RANGE[0] < largest < _UNIT_RANGE[1]:
+            return 1.0
+        most = _LARGEST_EXPONENT[self._view.dtype]
+        return float(2.0 ** -max(-most, min(math.frexp(largest)[1], most)))
+
+    def _all_heights(self) -> torch.Tensor:
+        """Return the term of distances that depends only on the point: here its squared length."""
+        squares = [self._view.of(self._points[rows]).square().sum(1) for rows in self._slices(1)]
+        return torch.cat(squares)
+
+    def _all_lengths(self) -> torch.Tensor | None:
+        """Return lengths of the points in the view, or None if heights are their squares."""
+        return None
+
+    @cached_property
+    def weights_there(self) -> torch.Tensor:
+        """Weights over their unit, on the device, in the dtype of sums."""
+        weights = np.ones(self.n_points) if self._weights is None else self._weights
+        return self._there(weights, self._view.wide)
+
+    def _there(self, values: FloatArray, dtype: torch.dtype | None = None) -> torch.Tensor:
+        """Move host values to the device, by default in the dtype of products."""
+        values = np.ascontiguousarray(values)
+        return torch.as_tensor(values, dtype=dtype or self._view.dtype, device=self._points.device)
+
+    def _blocks(self, width: int) -> Iterator[tuple[slice, Block]]:
+        """Yield points with `width` temporary entries each, some at a time, with their slice."""
+        weights = self.weights_there
+        for rows in self._slices(width):
+            lengths = None if self._lengths is None else self._lengths[rows]
+            yield rows, Block(self._points[rows], self._heights[rows], weights[rows], lengths)
+
+    def _slices(self, width: int) -> Iterable[slice]:
+        """Return slices of points with `width` temporary entries each; the first answer stays."""
+        wider = max(width, self.n_features)
+        if wider not in self._n_by_width:
+            device, itemsize = self._points.device, self._view.wide.itemsize
+            self._n_by_width[wider] = rows_at_once(self.n_points, wider, device, itemsize)
+        return blocks(self.n_points, self._n_by_width[wider])
+
+
+def _allows_tf32() -> bool:
+    """Return whether PyTorch's newer or older switch allows rounded products of float32."""
+    # Reading the older switch is an error once the newer one was set.
+    newer = getattr(torch.backends.cuda.matmul, "fp32_precision", "none")
+    return newer != "ieee" if newer != "none" else torch.get_float32_matmul_precision() != "highest"
+
+
+def _host(values: torch.Tensor) -> FloatArray:
+    return np.asarray(values.cpu().numpy(), dtype=np.float64)
