@@ -19,7 +19,7 @@ from powermeans.engine.stopping import CentersSettled
 from powermeans.engine.updates import Sweep
 from powermeans.mathematics.schedules import Fixed
 from powermeans.mathematics.sums import Sums
-from powermeans.points.opening import Data, in_memory
+from powermeans.points.opening import Opened, in_memory
 from powermeans.relatives.self_organizing_map import ShareOverGrid
 from powermeans.types import FloatArray, Points
 
@@ -47,7 +47,7 @@ class MatlabMap(SelfOrganizingMap):
             shape, topology="hexagonal", init=init, n_epochs=n_epochs, random_state=random_state
         )
 
-    def _stages(self, data: Data) -> list[Stage]:
+    def _stages(self, data: Opened) -> list[Stage]:
         points, rng = in_memory(data).points, check_random_state(self.random_state)
         near = self._grid().distances() <= 1 + ROUNDING
         steps = np.asarray(shortest_path(near))

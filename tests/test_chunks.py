@@ -14,10 +14,10 @@ from scipy import sparse
 
 from powermeans import FuzzyCMeans, KMeans, PowerKMeans, choose_k, open_data
 from powermeans.mathematics.rules import Hard, Power
-from powermeans.scale import SourceError, is_parted
+from powermeans.points.streams import is_stream
+from powermeans.scale.block import SourceError
 from powermeans.scale.executors import PartOpener, ReadingExecutor
 from powermeans.scale.parted_rows import PartedRows
-from powermeans.scale.partition import Admission
 
 NAMES = ["a", "b", "c"]
 POINTS = np.random.default_rng(0).normal(size=(3000, 3))
@@ -109,7 +109,7 @@ def test_chunks_have_their_k_chosen_as_they_are():
     ids=lambda data: type(data).__name__,
 )
 def test_what_scikit_learn_takes_or_refuses_is_left_to_it(data):
-    assert not is_parted(data)
+    assert not is_stream(data)
 
 
 def test_lists_of_rows_are_points_as_ever():
@@ -184,7 +184,7 @@ def test_a_pass_that_ends_early_has_nothing_open(wrap):
     data = open_data(lambda: wrap(chunks()), rows_per_part=1000)
     data.fingerprint()
     assert n_open == 0
-    partition = data.partition(Admission())
+    partition = data.partition()
     partition.found()
     list(partition.read([0]))
     assert n_open == 0
@@ -325,7 +325,7 @@ def test_missing_entries_are_no_fault_and_infinite_ones_are():
 
 
 def test_rows_that_stay_fine_are_not_checked_twice(monkeypatch):
-    partition = open_data(thirds, rows_per_part=700).partition(Admission())
+    partition = open_data(thirds, rows_per_part=700).partition()
     monkeypatch.setattr(partition, "recheck", lambda *part: pytest.fail("there is no need"))
     rows = PartedRows(ReadingExecutor(partition, PartOpener(), n_threads=1))
     rows.sweep(SEEDS, Hard())

@@ -34,7 +34,6 @@ from powermeans.divergences import Divergence
 from powermeans.mathematics.rules import Gaussian, Hard, Harmonic, Power, Rule
 from powermeans.points.base import kept
 from powermeans.scale import dask_executor as rows_of_dask
-from powermeans.scale import is_dask
 from powermeans.scale import worker_part as rows_that_are_held
 from powermeans.scale.checkpoint import CheckpointError
 from powermeans.scale.dask_executor import DaskExecutor, Threads
@@ -43,6 +42,7 @@ from powermeans.scale.executors import MemoryExecutor, PartOpener, ReadingExecut
 from powermeans.scale.parted_rows import PartedRows
 from powermeans.scale.partition import Part
 from powermeans.scale.worker_part import WorkerPart, make_worker_part
+from powermeans.system.host_memory import is_dask
 
 SECONDS_AT_MOST = 90
 LENGTHS = (400, 1, 0, 97, 250)

@@ -17,9 +17,8 @@ FLOORS = [
     {"divergences", "mathematics"},
     {"points", "optimality"},
     {"engine", "metrics"},
-    {"choosing_k"},
     {"estimators"},
-    {"datasets", "plots", "relatives", "saving"},
+    {"choosing_k", "datasets", "plots", "relatives", "saving"},
     {"scale", "tensors"},
     {"app"},
 ]
@@ -41,20 +40,6 @@ IMPORTERS = {
     "torch": {"tensors"},
     "tqdm": {"engine"},
     "typer": {"app/command"},
-}
-
-# The floors to which imports still run up.
-RUN_UP = {
-    "powermeans.choosing_k.counted": {"scale"},
-    "powermeans.choosing_k.result": {"estimators"},
-    "powermeans.engine.seeds.samples": {"scale"},
-    "powermeans.estimators.base": {"scale"},
-    "powermeans.estimators.streams.base": {"scale"},
-    "powermeans.points.on_device": {"tensors"},
-    "powermeans.points.opening": {"engine", "scale", "tensors"},
-    "powermeans.points.used_columns": {"engine"},
-    "powermeans.relatives.online_kmeans": {"scale"},
-    "powermeans.saving": {"scale"},
 }
 
 SOURCES = structure.read_sources(PACKAGE)
@@ -131,17 +116,11 @@ def test_the_table_for_contributors_names_the_floors() -> None:
 
 def test_no_import_runs_up() -> None:
     faults = {name: faults_of(source) for name, source in SOURCES.items()}
-    found = {name: {target.split(".")[1] for target in faults[name]} for name in faults}
-    assert {name: places for name, places in found.items() if places} == RUN_UP
+    assert {name: targets for name, targets in faults.items() if targets} == {}
 
 
 def test_no_folders_import_each_other_in_a_circle() -> None:
-    arrows = {
-        (start, end): only_for_types
-        for (start, end), only_for_types in arrows_between(SOURCES).items()
-        if end.split(".")[1] not in RUN_UP.get(start, ())
-    }
-    folders = lift(arrows, FOLDERS)
+    folders = lift(arrows_between(SOURCES), FOLDERS)
     assert circles_in(running(folders, FOLDERS.values())) == []
 
 

@@ -24,8 +24,8 @@ from powermeans import KMeans, PowerKMeans, RobustPowerKMeans, TreeSeeds, open_d
 from powermeans.mathematics.rules import Gaussian, Hard, Harmonic, Power, Priced
 from powermeans.points.checks.narrow import dtype_of_centers, is_narrow
 from powermeans.points.compiled import NativeRows
+from powermeans.points.opening import Needs
 from powermeans.points.reference import ReferenceRows
-from powermeans.scale.partition import Admission
 
 TYPES = [np.dtype(t) for t in (np.float16, ml_dtypes.bfloat16, np.int8, np.uint8)]
 every_type = pytest.mark.parametrize("dtype", TYPES, ids=lambda dtype: dtype.name)
@@ -386,7 +386,8 @@ def test_arrays_in_files_are_read_as_they_are(name: str, ending: str, tmp_path: 
     data = open_data(path, rows_per_part=256)
     assert data.dtype == dtype_of_centers(points.dtype)
     kept, widened = (
-        list(data.partition(Admission(keeps_narrow=keeps)).read()) for keeps in (True, False)
+        list(data.partition(Needs(name="test", takes_narrow=keeps)).read())
+        for keeps in (True, False)
     )
     assert {part.dtype for part, _ in kept} == {points.dtype}
     assert {part.dtype for part, _ in widened} == {data.dtype}

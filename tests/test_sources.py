@@ -29,11 +29,12 @@ from powermeans import (
     save,
 )
 from powermeans.mathematics.rules import Hard
-from powermeans.scale import PartedData, SourceError, is_parted
+from powermeans.points.opening import Needs
+from powermeans.points.streams import is_stream
+from powermeans.scale.block import SourceError
 from powermeans.scale.executors import PartOpener, ReadingExecutor
-from powermeans.scale.kinds import Kind, kind_of
+from powermeans.scale.parted_data import PartedData
 from powermeans.scale.parted_rows import PartedRows
-from powermeans.scale.partition import Admission
 from powermeans.scale.tables import TableError
 from powermeans.scale.tables.formats import Buffers
 
@@ -810,17 +811,17 @@ def test_sample_weights_are_part_of_the_data(blobs):
 
 
 def test_paths_are_told_from_points():
-    assert is_parted("a.csv")
-    assert is_parted([Path("a"), "b"])
-    assert not is_parted([])
-    assert not is_parted([["a"]])
-    assert not is_parted(np.ones((2, 2)))
+    assert is_stream("a.csv")
+    assert is_stream([Path("a"), "b"])
+    assert not is_stream([])
+    assert not is_stream([["a"]])
+    assert not is_stream(np.ones((2, 2)))
 
 
 def test_what_is_missing_is_refused_where_it_was_not_announced():
     points = np.array([[1.0, np.nan], [2.0, 1.0]])
     data = open_data([points])
-    assert len(list(data.partition(Admission(has_missing=True)).read())) == 1
+    assert len(list(data.partition(Needs(name="test", has_missing=True)).read())) == 1
     with pytest.raises(ValueError, match="contains NaN"):
         list(data.partition().read())
 
@@ -896,24 +897,19 @@ def test_the_decimal_mark_of_text_may_be_given(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("data", "kind"),
+    ("data", "is_read_in_parts"),
     [
-        (np.ones((3, 2)), Kind.ARRAY),
-        ([[1.0, 2.0], [3.0, 4.0]], Kind.ARRAY),
-        (sparse.csr_array(np.eye(3)), Kind.ARRAY),
-        ("points.npy", Kind.PARTS),
-        (["one.npy", "two.npy"], Kind.PARTS),
-        ([np.ones((2, 1)), np.ones((3, 1))], Kind.PARTS),
-        (lambda: iter([np.ones((2, 1))]), Kind.PARTS),
-        (open_data(np.ones((3, 2))), Kind.PARTS),
-        ({"a": [1.0]}, Kind.ARRAY),  # which scikit-learn refuses
+        (np.ones((3, 2)), False),
+        ([[1.0, 2.0], [3.0, 4.0]], False),
+        (sparse.csr_array(np.eye(3)), False),
+        ("points.npy", True),
+        (["one.npy", "two.npy"], True),
+        ([np.ones((2, 1)), np.ones((3, 1))], True),
+        (lambda: iter([np.ones((2, 1))]), True),
+        (open_data(np.ones((3, 2))), True),
+        ({"a": [1.0]}, False),  # which scikit-learn refuses
     ],
     ids=["array", "list", "CSR", "path", "paths", "chunks", "function", "open", "dict"],
 )
-def test_the_kind_of_points_is_told_before_they_are_opened(data: Any, kind: Kind) -> None:
-    assert kind_of(data) is kind
-
-
-def test_the_kind_of_what_is_in_dask_stays_when_it_is_opened() -> None:
-    array = pytest.importorskip("dask.array").ones((4, 2), chunks=(2, 2))
-    assert {kind_of(array), kind_of(open_data(array))} == {Kind.DASK}
+def test_streams_are_known_before_they_are_opened(data: Any, is_read_in_parts: bool) -> None:
+    assert is_stream(data) == is_read_in_parts

@@ -26,9 +26,9 @@ from powermeans.mathematics.power_mean import memberships
 torch = pytest.importorskip(
     "torch", reason='PyTorch is not installed: pip install "powermeans[gpu]", or make test-gpu'
 )
-from powermeans.points import on_device  # noqa: E402
 from powermeans.tensors import admit_tensor  # noqa: E402
 from powermeans.tensors.formulas import shares  # noqa: E402
+from powermeans.tensors.opening import as_held_by  # noqa: E402
 
 POINTS = np.random.default_rng(0).normal(size=(300, 4)).astype(np.float32)
 POINTS += 6 * np.random.default_rng(1).integers(0, 3, size=(300, 1)).astype(np.float32)
@@ -211,9 +211,9 @@ def test_weights_and_centers_get_float64_in_host_memory() -> None:
 
 def test_results_are_in_float32_where_the_device_has_nothing_wider() -> None:
     wide, labels = torch.ones(3, dtype=torch.float64), torch.ones(3, dtype=torch.int64)
-    assert on_device._as_held_by("mps", wide).dtype == torch.float32
-    assert on_device._as_held_by("mps", labels).dtype == torch.int64
-    assert on_device._as_held_by("cuda", wide).dtype == torch.float64
+    assert as_held_by("mps", wide).dtype == torch.float32
+    assert as_held_by("mps", labels).dtype == torch.int64
+    assert as_held_by("cuda", wide).dtype == torch.float64
 
 
 @pytest.mark.parametrize("power", [-0.1, -1.0, -7.0, -1e3, -np.inf])

@@ -26,7 +26,6 @@ torch = pytest.importorskip(
 )
 torch.set_num_threads(1)  # what is multiplied here is too little to be divided
 
-from powermeans.points.on_device import like  # noqa: E402
 from powermeans.tensors import (  # noqa: E402
     TorchBregmanRows,
     TorchCosineRows,
@@ -35,6 +34,7 @@ from powermeans.tensors import (  # noqa: E402
     memory,
     open_tensor,
 )
+from powermeans.tensors.opening import like  # noqa: E402
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 RULES = [

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from powermeans.mathematics.schedules import Geometric as Geometric
     from powermeans.optimality.gap import OptimalityGap as OptimalityGap
     from powermeans.optimality.of_points import optimality_gap as optimality_gap
+    from powermeans.points.scaling import Scaling as Scaling
     from powermeans.relatives.dp_means import DPMeans as DPMeans
     from powermeans.relatives.entropy_weighted import (
         EntropyWeightedPowerKMeans as EntropyWeightedPowerKMeans,
@@ -59,9 +60,8 @@ if TYPE_CHECKING:
     from powermeans.relatives.spectral import SpectralClustering as SpectralClustering
     from powermeans.saving import load as load
     from powermeans.saving import save as save
-    from powermeans.scale import PartedData as PartedData
-    from powermeans.scale import Scaling as Scaling
-    from powermeans.scale import open_data as open_data
+    from powermeans.scale.parted_data import PartedData as PartedData
+    from powermeans.scale.parted_data import open_data as open_data
     from powermeans.scale.tables import read_table as read_table
 
     __version__: str
@@ -90,11 +90,11 @@ _MODULE_OF = {
     "OnlineKMeans": "powermeans.relatives.online_kmeans",
     "OptimalityGap": "powermeans.optimality.gap",
     "ParallelSeeds": "powermeans.engine.seeds.parallel",
-    "PartedData": "powermeans.scale",
+    "PartedData": "powermeans.scale.parted_data",
     "PathRecorder": "powermeans.engine.callbacks",
     "PowerKMeans": "powermeans.estimators.power_kmeans",
     "RobustPowerKMeans": "powermeans.estimators.robust_power_kmeans",
-    "Scaling": "powermeans.scale",
+    "Scaling": "powermeans.points.scaling",
     "SelfOrganizingMap": "powermeans.relatives.self_organizing_map",
     "SpectralClustering": "powermeans.relatives.spectral",
     "SphericalMixture": "powermeans.relatives.mixture.spherical_mixture",
@@ -108,7 +108,7 @@ _MODULE_OF = {
     "kmeans_plusplus": "powermeans.estimators.functions",
     "load": "powermeans.saving",
     "moment_estimates": "powermeans.relatives.mixture.moments",
-    "open_data": "powermeans.scale",
+    "open_data": "powermeans.scale.parted_data",
     "optimality_gap": "powermeans.optimality.of_points",
     "progress": "powermeans.engine.callbacks",
     "read_table": "powermeans.scale.tables",

@@ -41,6 +41,7 @@ from powermeans.estimators.streams.mini_batch import MiniBatchPowerKMeans
 from powermeans.mathematics import schedules
 from powermeans.mathematics.sums import Sums
 from powermeans.points.checks.points import Admitted, check_domain
+from powermeans.points.scaling import Scaling
 from powermeans.relatives import online_kmeans
 from powermeans.relatives.dp_means import DPMeans
 from powermeans.relatives.entropy_weighted import EntropyWeightedPowerKMeans
@@ -52,9 +53,8 @@ from powermeans.relatives.online_kmeans import OnlineKMeans
 from powermeans.relatives.self_organizing_map import SelfOrganizingMap
 from powermeans.relatives.soft_means import FuzzyCMeans, KHarmonicMeans
 from powermeans.relatives.spectral import SpectralClustering
-from powermeans.scale import Scaling, is_dask
 from powermeans.system.atomic_write import atomic_write
-from powermeans.system.host_memory import on_host
+from powermeans.system.host_memory import is_dask, on_host
 
 FORMAT = 1
 _HEADER, _MAGIC = "model.json", "powermeans model"
@@ -517,7 +517,9 @@ def _try_out(model: Any) -> None:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         if centers is not None:
-            check_domain(on_host(centers), model._fitted_spec().divergence, name="cluster_centers_")
+            check_domain(
+                on_host(centers), model._fitted_needs().divergence, name="cluster_centers_"
+            )
             as_it_is = copy.copy(model)
             as_it_is.scaling_ = None  # centers are already scaled
             as_it_is.predict(on_host(centers)[:1])

@@ -17,3 +17,6 @@ SparsePoints = sparse.csr_matrix | sparse.csr_array
 Labels = NDArray[np.int32]
 
 IndexArray = NDArray[np.intp]
+
+Part = tuple[Points | SparsePoints, FloatArray | None]
+"""Some of the points, and their weights."""

@@ -34,7 +34,7 @@ from powermeans.engine.callbacks import Listener
 from powermeans.engine.history import SweepState
 from powermeans.engine.search import Solution
 from powermeans.errors import ArgumentError
-from powermeans.points.opening import MatrixLike, OpeningSpec
+from powermeans.points.opening import MatrixLike, Needs
 from powermeans.points.protocol import Rows
 
 
@@ -137,16 +137,17 @@ def choose_k(
     sizes, has_missing = _checked_sizes(k_range), missing == "observed"
     names = _checked_criteria(criteria, has_missing=has_missing)
     listener = _Listener(callback, end)
-    spec = OpeningSpec(
+    needs = Needs(
         name="choose_k",
         has_missing=has_missing,
         n_threads=n_threads,
         n_needed=sizes[-1],
         must_differ=True,
         warns_of_scales=True,
+        leaves_out_columns=True,
         tell=listener.part if listener else None,
     )
-    points = CountedPoints.of(X, sample_weight, spec)
+    points = CountedPoints.of(X, sample_weight, needs)
     rng = check_random_state(random_state)
     seed = rng.randint(2**31 - 1, size=10)[1]  # as when the figures of the guide were measured
     with listener:

@@ -12,22 +12,13 @@ from powermeans.engine.search import Solution
 from powermeans.engine.seeds.orders import order_by_place
 from powermeans.engine.seeds.samples import distinct_places
 from powermeans.errors import ArgumentError
-from powermeans.points.checks.points import Admitted, divide_by_power_of_two, exponent_to_square
-from powermeans.points.opening import (
-    InParts,
-    OpeningSpec,
-    admit_array,
-    open_array,
-    open_points,
-    opened,
-)
+from powermeans.points.checks.points import divide_by_power_of_two, exponent_to_square
+from powermeans.points.opening import InMemory, InUsedColumns, Needs, open_array, open_points
 from powermeans.points.protocol import PartRows, Rows
 from powermeans.points.used_columns import UsedColumns
-from powermeans.scale.kinds import Kind, kind_of
-from powermeans.scale.parted_rows import PartedRows
+from powermeans.system.host_memory import on_host, refuse_tensor_elsewhere
 from powermeans.types import FloatArray
 
-_IN_PARTS = (Kind.PARTS, Kind.DASK)
 # Float64 has every integer up to this.
 _MOST_COUNTED = 2.0**53
 
@@ -47,33 +38,42 @@ class CountedPoints:
     columns: UsedColumns | None = None  # None for all
 
     @classmethod
-    def of(cls, X: Any, sample_weight: Any, spec: OpeningSpec) -> Self:
+    def of(cls, X: Any, sample_weight: Any, needs: Needs) -> Self:
         """Open the points, wherever they are, if there are as many distinct ones as needed."""
-        if kind_of(X) in _IN_PARTS:
-            return cls._of_parts(X, sample_weight, spec)
-        return cls._in_memory(admit_array(X, sample_weight, spec), spec)
+        refuse_tensor_elsewhere(X)
+        opened = open_points(on_host(X), sample_weight, needs)
+        if opened.checkpoint is not None:
+            raise ValueError(
+                "choose_k writes no checkpoint, and X has one: pass open_data without checkpoint"
+            )
+        if isinstance(opened, InMemory):
+            return cls._in_memory(opened, needs)
+        return cls._in_parts(opened, needs)
 
     @classmethod
-    def _in_memory(cls, data: Admitted, spec: OpeningSpec) -> Self:
-        exponent = exponent_to_square(data.largest, data.points.dtype)
-        points = divide_by_power_of_two(data.points, exponent)
-        columns = UsedColumns.of(points, spec.divergence)
+    def _in_memory(cls, opened: InMemory, needs: Needs) -> Self:
+        exponent = exponent_to_square(opened.largest, opened.points.dtype)
+        points = divide_by_power_of_two(opened.points, exponent)
+        columns = opened.columns if isinstance(opened, InUsedColumns) else None
         if columns is not None:
-            points = columns.of_points(points)
-            spec = replace(spec, n_columns=columns.n_columns)
-        weights = np.ones(points.shape[0]) if data.weights is None else data.weights
+            needs = replace(needs, n_columns=columns.n_columns)
+        weights = np.ones(points.shape[0]) if opened.weights is None else opened.weights
         n_weighing = int(np.count_nonzero(weights))
         unit = _unit_of_counts(float(weights.sum()), n_weighing)
-        rows = open_array(points, None if data.weights is None else weights * unit, spec)
+        rows = open_array(points, None if opened.weights is None else weights * unit, needs)
         order, key = order_by_place(rows, np.random.RandomState(0))
-        _check_distinct(key[rows.sample_weight(order) > 0], spec.n_needed)
+        _check_distinct(key[rows.sample_weight(order) > 0], needs.n_needed)
         return cls(rows, n_weighing, exponent, unit, columns)
 
     @classmethod
-    def _of_parts(cls, X: Any, sample_weight: Any, spec: OpeningSpec) -> Self:
-        rows, unit = _counted_parts(X, sample_weight, spec)
-        places = distinct_places(rows, spec.n_needed, np.random.RandomState(0))
-        _check_distinct(places, spec.n_needed)
+    def _in_parts(cls, opened: Any, needs: Needs) -> Self:
+        _refuse_what_needs_an_exponent(opened)
+        rows, unit = opened.rows, 1.0
+        if rows.total_weight != rows.n_points:
+            unit = _unit_of_counts(rows.total_weight, sum(rows.each(_count_weighing)))
+            rows = rows if unit == 1 else opened.weighing(unit).rows
+        places = distinct_places(rows, needs.n_needed, np.random.RandomState(0))
+        _check_distinct(places, needs.n_needed)
         return cls(rows, rows.n_points, 0, unit)
 
     def inertias(self, counted: FloatArray) -> FloatArray:
@@ -89,9 +89,10 @@ class CountedPoints:
 
     def watch(self, callback: Callback | None) -> Callback | None:
         """Return the callback for sweeps over these rows, called with centers with all columns."""
-        if callback is None or self.columns is None:
+        columns = self.columns
+        if callback is None or columns is None:
             return callback
-        return self.columns.shown_to(callback)
+        return lambda state: callback(replace(state, centers=columns.all_of(state.centers)))
 
 
 def _check_distinct(places: np.ndarray, n_needed: int) -> None:
@@ -105,20 +106,6 @@ def _check_distinct(places: np.ndarray, n_needed: int) -> None:
         )
 
 
-def _counted_parts(X: Any, sample_weight: Any, spec: OpeningSpec) -> tuple[PartedRows, float]:
-    """Return rows in parts weighted by counts, and the factor from the weights to the counts."""
-    source = opened(X, sample_weight, spec)
-    if source.checkpoint is not None:
-        raise ValueError(
-            "choose_k writes no checkpoint, and X has one: pass open_data without checkpoint"
-        )
-    rows = _rows(source, spec)
-    if rows.total_weight == rows.n_points:
-        return rows, 1.0
-    unit = _unit_of_counts(rows.total_weight, sum(rows.each(_count_weighing)))
-    return (rows if unit == 1 else _rows(source.weighing(unit), spec)), unit
-
-
 def _count_weighing(rows: PartRows, number: int) -> int:
     return int(np.count_nonzero(rows.sample_weight(np.arange(rows.n_points))))
 
@@ -128,12 +115,9 @@ def _unit_of_counts(total_weight: float, n_weighing: int) -> float:
     return 1.0 if n_weighing <= total_weight <= _MOST_COUNTED else n_weighing / total_weight
 
 
-def _rows(source: Any, spec: OpeningSpec) -> PartedRows:
-    data = open_points(source, None, spec)
-    assert isinstance(data, InParts), "the source is read part by part"
-    if exponent_to_square(data.largest, source.dtype):
+def _refuse_what_needs_an_exponent(opened: Any) -> None:
+    if exponent_to_square(opened.largest, opened.dtype):
         raise ValueError(
-            f"X has {data.largest:g}, whose square {source.dtype} does not hold to its last "
+            f"X has {opened.largest:g}, whose square {opened.dtype} does not hold to its last "
             'digits: pass open_data(..., scale="standard") or dtype="float64"'
         )
-    return data.rows

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from importlib.metadata import metadata
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, ClassVar, Self, cast, overload
+from typing import Any, ClassVar, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -49,26 +49,20 @@ from powermeans.engine.seeds.tree import TreeSeeds
 from powermeans.errors import warn_caller
 from powermeans.optimality.gap import OptimalityGap
 from powermeans.points.checks.centers import check_centers, check_init
-from powermeans.points.checks.narrow import as_floats, dtype_of_centers
-from powermeans.points.checks.points import check_domain, divide_by_power_of_two, exponent_to_square
-from powermeans.points.kinds import open_rows
-from powermeans.points.on_device import like, threads_at
+from powermeans.points.checks.narrow import as_floats
+from powermeans.points.checks.points import check_domain
+from powermeans.points.columns import Columns
 from powermeans.points.opening import (
-    Columns,
-    Data,
-    InParts,
     MatrixLike,
-    OpeningSpec,
-    admit_points,
+    Needs,
+    Opened,
+    admit_array,
     in_memory,
-    lazy_labels,
     open_points,
-    opened,
 )
-from powermeans.scale import Scaling, is_dask
-from powermeans.scale.kinds import Kind, kind_of
-from powermeans.system.host_memory import is_tensor, on_host
-from powermeans.system.label_files import write_labels
+from powermeans.points.scaling import Scaling
+from powermeans.points.streams import is_stream
+from powermeans.system.host_memory import is_dask, on_host
 from powermeans.types import FloatArray, Labels, Points
 
 _BLOCK_ELEMENTS = 2**17
@@ -80,7 +74,7 @@ _FIRST_LINE = 1e-3
 class Start:
     """What one run is given."""
 
-    data: Data
+    data: Opened
     stages: list[Stage]
     seeds: Callable[[], FloatArray]  # each call returns others
     history: History
@@ -171,10 +165,10 @@ class CenterEstimator(
 
     # What subclasses decide.
 
-    def _spec(self) -> OpeningSpec:
+    def _needs(self) -> Needs:
         """Return what a fit asks of its points."""
         name = type(self).__name__
-        return OpeningSpec(
+        return Needs(
             name=name,
             estimator=self,
             has_missing=self._parameter("missing") == "observed",
@@ -195,12 +189,12 @@ class CenterEstimator(
         """Return a parameter that not every estimator has."""
         return getattr(self, name, otherwise)
 
-    def _fitted_spec(self) -> OpeningSpec:
+    def _fitted_needs(self) -> Needs:
         """Return what is asked of new points after a fit."""
-        return self._spec().for_new(self._columns())
+        return self._needs().for_new(self._columns())
 
     @abc.abstractmethod
-    def _stages(self, data: Data) -> list[Stage]:
+    def _stages(self, data: Opened) -> list[Stage]:
         """Return the stages of each run."""
 
     def _wanted_runs(self) -> int:
@@ -289,49 +283,52 @@ class CenterEstimator(
         self._heard_by = listener = self._new_listener(tasks)
         self._end = time.monotonic() + (self._parameter("max_seconds") or math.inf)
         try:
-            spec, rng = self._spec(), check_random_state(self.random_state)
+            needs, rng = self._needs(), check_random_state(self.random_state)
             listener.phase("checking the rows")
-            with threads_at(X, spec.n_threads), self._open(X, sample_weight) as data:
-                n_found = self._fit_opened(X, data, rng)
+            with self._open(X, sample_weight) as data:
+                n_found = self._fit_opened(data, rng)
         finally:
             for name in ("_candidates", "_end", "_heard_by"):
                 self.__dict__.pop(name, None)
             listener.fit_ended()
         if tasks is not None:
             tasks.complete()
-        if n_found < spec.n_needed:
+        if n_found < needs.n_needed:
             warn_caller(
                 f"Number of distinct clusters ({n_found}) found smaller than n_clusters "
-                f"({spec.n_needed}). Possibly due to duplicate points in X.",
+                f"({needs.n_needed}). Possibly due to duplicate points in X.",
                 ConvergenceWarning,
             )
         return self
 
-    def _open(self, X: MatrixLike, sample_weight: ArrayLike | None) -> Data:
+    def _open(self, X: MatrixLike, sample_weight: ArrayLike | None) -> Opened:
         """Open the points of a fit and note their columns."""
-        data = open_points(X, sample_weight, self._spec())
+        data = open_points(X, sample_weight, self._needs())
+        self._refuse_checkpoint(data)
+        _ = data.rows  # of points in parts, the first pass
         self.__dict__.pop("scaling_", None)
-        if isinstance(data, InParts):  # scikit-learn has noted those of an array
+        if (noted := data.noted()) is not None:
             self.__dict__.pop("feature_names_in_", None)
-            self.__dict__.update(noted(data.columns))
+            self.__dict__.update(noted)
         return data
 
-    def _fit_opened(self, X: MatrixLike, data: Data, rng: np.random.RandomState) -> int:
+    def _refuse_checkpoint(self, opened: Opened) -> None:
+        """Raise if points ask for a checkpoint that this estimator does not write."""
+
+    def _fit_opened(self, data: Opened, rng: np.random.RandomState) -> int:
         """Keep the best run and return how many of its clusters have points."""
         former = self.__dict__.get("history_")
         try:
-            watch = self._watcher()
-            if self._listener():
-                watch = data.showing_all_columns(watch)
-            self._keep_best_run(data, rng, _ending_the_recording(watch, data))
+            watch = _ending_the_recording(self._watcher(data), data)
+            self._keep_best_run(data, rng, watch)
             centers = np.asarray(self.cluster_centers_, dtype=np.float64)
             return data.n_found(centers, self.__dict__.get("labels_"))
         finally:
             # Also after a fit that was cut short, unless it left nothing.
             if self.__dict__.get("history_") is not former:
-                self._give_as(X, data)
+                self._give_as(data)
 
-    def _keep_best_run(self, data: Data, rng: np.random.RandomState, callback: Callback) -> None:
+    def _keep_best_run(self, data: Opened, rng: np.random.RandomState, callback: Callback) -> None:
         """Make all runs and keep the best, even if the last one is interrupted."""
         stages = self._stages(data)
         seeds = functools.partial(self._initial_centers, data, rng)
@@ -385,10 +382,14 @@ class CenterEstimator(
         """Return what a copy needs to predict from the centers of a sweep; None if that is more."""
         return {"cluster_centers_": centers}
 
-    def _watcher(self) -> Callback:
+    def _watcher(self, data: Opened) -> Callback:
         """Return what is called after each sweep of one fit; True stops the fit."""
         listener = self._listener()
-        return lambda state: listener(state) or self._is_late()
+
+        def watch(state: SweepState) -> object:
+            return (listener and listener(with_all_columns(state, data))) or self._is_late()
+
+        return watch
 
     def _keep(self, run: Run) -> None:
         """Put a run on the estimator."""
@@ -403,16 +404,15 @@ class CenterEstimator(
         self.history_ = run.history.as_recarray()
         self.__dict__.update(run.attributes)
 
-    def _give_as(self, X: MatrixLike, data: Data) -> None:
-        """Give centers all columns; turn them and labels into tensors if the points are one."""
-        self.cluster_centers_ = data.of_all_columns(self.cluster_centers_)
-        if is_tensor(X):
-            self.cluster_centers_ = like(X, self.cluster_centers_)
-            self.labels_ = like(X, self.labels_)
+    def _give_as(self, data: Opened) -> None:
+        """Give centers all columns, and results as arrays of the kind of the points."""
+        self.cluster_centers_ = data.as_given(data.of_all_columns(self.cluster_centers_))
+        if "labels_" in self.__dict__:
+            self.labels_ = data.as_given(self.labels_)
 
     # Where centers start.
 
-    def _initial_centers(self, data: Data, rng: np.random.RandomState) -> FloatArray:
+    def _initial_centers(self, data: Opened, rng: np.random.RandomState) -> FloatArray:
         if not self._listener().n_sweeps:  # later ones belong to a start of a search
             self._listener().phase("choosing seeds")
         rows, n_clusters = data.rows, self.n_clusters
@@ -444,7 +444,7 @@ class CenterEstimator(
         """Return whether the fit should end."""
         return self._seconds_left() <= 0
 
-    def _seeds_in_passes(self, data: Data, rng: np.random.RandomState) -> FloatArray:
+    def _seeds_in_passes(self, data: Opened, rng: np.random.RandomState) -> FloatArray:
         """Return seeds of points that have no order, from candidates found once in a fit."""
         rows, n_clusters = data.rows, self.n_clusters
         if not isinstance(self.init, str | ParallelSeeds):
@@ -463,7 +463,7 @@ class CenterEstimator(
                 rows,
                 n_clusters,
                 rng,
-                divergence=self._spec().divergence,
+                divergence=self._needs().divergence,
                 is_late=self._is_late,
             )
             self._candidates = found
@@ -485,9 +485,9 @@ class CenterEstimator(
         init = self._parameter("init")
         return callable(init) and not isinstance(init, ParallelSeeds | MarkovChainSeeds | TreeSeeds)
 
-    def _checked_init(self, init: ArrayLike, data: Data) -> FloatArray:
+    def _checked_init(self, init: ArrayLike, data: Opened) -> FloatArray:
         centers = check_init(init, self.n_clusters, data.n_features)
-        check_domain(centers, self._spec().divergence, name="init")
+        check_domain(centers, self._needs().divergence, name="init")
         return data.of_used_columns(centers)
 
     # After a fit.
@@ -511,7 +511,7 @@ class CenterEstimator(
         ndarray of shape (n_samples,)
             int32 labels.
         """
-        _refuse_parts(kind_of(X), "fit_predict", "call fit(X), then predict(X, output=path)")
+        _refuse_stream(X, "fit_predict", "call fit(X), then predict(X, output=path)")
         return self.fit(X, sample_weight=sample_weight).labels_
 
     @overload
@@ -539,31 +539,8 @@ class CenterEstimator(
         ndarray of shape (n_samples,) or path
             int32 labels; with `output`, the path.
         """
-        kind = kind_of(X)
-        if kind is Kind.DASK:
-            _refuse_output(output)
-            source, spec = self._opened_new(X)
-            labels: Labels = lazy_labels(source.array, self.cluster_centers_, spec)
-            return labels
-        if kind is not Kind.PARTS:
-            data = self._new_points(X)
-            labels = data.labels(self._centers(data.n_features))
-            return like(X, labels) if output is None else write_labels(output, [labels])
-        if output is None:
-            raise ValueError(
-                "the labels of rows that are read part by part may not fit into memory: pass "
-                'predict(X, output="labels.npy"), and numpy.load what is written'
-            )
-        source, spec = self._opened_new(X)
-        if source.is_read_from(output):
-            raise ValueError(
-                f"output={os.fspath(output)!r} is a file that X is read from and that would be "
-                "lost, or in a folder that is read, so that the next fit would take labels for "
-                "rows: write them elsewhere"
-            )
-        rows: Any = open_points(source, None, spec).rows
-        centers = self._centers(self.n_features_in_)
-        return write_labels(output, (labels for labels, _ in rows.assigned(centers)))
+        found: Labels | Path = self._new_points(X).predicted(on_host(self.cluster_centers_), output)
+        return found
 
     def transform(self, X: MatrixLike) -> Points:
         """Return the distance from each point to each center.
@@ -578,36 +555,9 @@ class CenterEstimator(
         ndarray of shape (n_samples, n_clusters)
             Euclidean distances, not squared; other divergences as they are. Always dense.
         """
-        kind = kind_of(X)
-        _refuse_parts(kind, "transform", "call it with some of the rows at a time, as an array")
-        if kind is Kind.TENSOR:
-            there: Points = self._distances_of_tensor(X)
-            return there
-        if kind is Kind.DASK:
-            lazy: Points = self._lazy_distances(X)
-            return lazy
-        check_is_fitted(self)
-        return _distances(X, self.cluster_centers_, self._fitted_spec())
-
-    def _distances_of_tensor(self, X: Any) -> Any:
-        """Return distances on the device, or on the host if a table is wanted."""
-        data, is_squared = self._new_points(X), self._spec().divergence == "squared_euclidean"
-        rows, centers = cast("Any", data.rows), self._centers(data.n_features)
-        there = rows.distances_there(centers, is_squared=is_squared)
+        distances: Points = self._new_points(X).distances(on_host(self.cluster_centers_))
         wants_table = _get_output_config("transform", self)["dense"] != "default"
-        return on_host(there) if wants_table else there
-
-    def _lazy_distances(self, X: Any) -> Any:
-        from powermeans.scale.dask_executor import mapped
-
-        source, spec = self._opened_new(X)
-        is_narrow = spec.is_plain and source.array.dtype in (np.float16, np.float32)
-        plain = np.float32 if is_narrow else np.float64
-        dtype = plain if spec.is_plain else self.cluster_centers_.dtype
-        distances = functools.partial(
-            _distances, centers=self.cluster_centers_, spec=spec.for_blocks()
-        )
-        return mapped(source.array, distances, dtype=dtype, n_columns=len(self.cluster_centers_))
+        return on_host(distances) if wants_table else distances
 
     def fit_transform(
         self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None
@@ -628,7 +578,7 @@ class CenterEstimator(
         ndarray of shape (n_samples, n_clusters)
             As from `transform`.
         """
-        _refuse_parts(kind_of(X), "fit_transform", "call fit(X), then transform some of the rows")
+        _refuse_stream(X, "fit_transform", "call fit(X), then transform some of the rows")
         return self.fit(X, sample_weight=sample_weight).transform(X)
 
     def score(
@@ -714,8 +664,8 @@ class CenterEstimator(
         estimator = cls(**params)
         estimator._validate_params()
         wanted: dict[str, Any] = {"n_needed": 1, "must_differ": False, "has_missing": False}
-        spec = replace(estimator._spec(), input_name="centers", **wanted)
-        points = admit_points(centers, None, spec).points
+        needs = replace(estimator._needs(), input_name="centers", **wanted)
+        points = admit_array(centers, None, needs).points
         if sparse.issparse(points):
             raise ValueError("centers are sparse: pass centers.toarray()")
         estimator.cluster_centers_ = points.copy()
@@ -738,7 +688,7 @@ class CenterEstimator(
         array([0, 1], dtype=int32)
         """
         check_is_fitted(self)
-        if not self._fitted_spec().is_plain:
+        if not self._fitted_needs().is_plain:
             raise ValueError(
                 f"{self!r} does not compare whole points by squared Euclidean distances, and "
                 "scikit-learn's KMeans does nothing else: there is no such KMeans"
@@ -781,19 +731,13 @@ class CenterEstimator(
             is_scaling_known=hasattr(self, "inertia_"),
         )
 
-    def _new_points(self, X: MatrixLike, sample_weight: ArrayLike | None = None) -> Data:
+    def _new_points(self, X: MatrixLike, sample_weight: ArrayLike | None = None) -> Opened:
         check_is_fitted(self)
-        return open_points(X, sample_weight, self._fitted_spec())
-
-    def _opened_new(self, X: MatrixLike) -> tuple[Any, OpeningSpec]:
-        """Return new points in parts, opened, and the requirements on them."""
-        check_is_fitted(self)
-        spec = self._fitted_spec()
-        return opened(X, None, spec), spec
+        return open_points(X, sample_weight, self._fitted_needs())
 
     def _is_plain(self) -> bool:
         """Return whether whole points are compared by squared Euclidean distances."""
-        return self._fitted_spec().is_plain
+        return self._fitted_needs().is_plain
 
     def _centers(self, n_features: int) -> FloatArray:
         return check_centers(on_host(self.cluster_centers_), n_features)
@@ -815,32 +759,21 @@ class CenterEstimator(
 
         Those of a tensor are in proportion to distances to the power of the exponent.
         """
-        kind = kind_of(X)
-        _refuse_parts(kind, "memberships", "call it with some of the rows at a time, as an array")
-        check_is_fitted(self)
-        spec = self._fitted_spec()
-        if kind is Kind.TENSOR:
-            data = self._new_points(X)
-            rows, centers = cast("Any", data.rows), self._centers(data.n_features)
-            return cast("FloatArray", rows.shares_there(centers, exponent))
-        sq_dist, _ = _sq_distances(X, self.cluster_centers_, spec)
-        shares = np.empty(sq_dist.shape)
-        n_block = max(1, _BLOCK_ELEMENTS // sq_dist.shape[1])
-        for start in range(0, len(sq_dist), n_block):
-            block = slice(start, start + n_block)
-            shares[block] = memberships(sq_dist[block].astype(np.float64))
+        centers = on_host(self.cluster_centers_)
+        shares: FloatArray = self._new_points(X).shares(centers, memberships, exponent)
         return shares
 
 
-def noted(columns: Columns) -> dict[str, Any]:
-    """Return the attributes of an estimator that describe columns read part by part."""
-    found: dict[str, Any] = {"n_features_in_": columns.n_features, "scaling_": columns.scaling}
-    if columns.names is not None:
-        found["feature_names_in_"] = np.asarray(columns.names, dtype=object)
-    return found
+def with_all_columns(state: SweepState, data: Opened) -> SweepState:
+    """Return the state of a sweep with all columns of the points of the user."""
+    centers = data.of_all_columns(state.centers)
+    if centers is state.centers:
+        return state
+    centers.setflags(write=False)
+    return replace(state, centers=centers)
 
 
-def _ending_the_recording(watch: Callback, data: Data) -> Callback:
+def _ending_the_recording(watch: Callback, data: Opened) -> Callback:
     """Return the same callback, except that it ends the recording when it stops the fit."""
 
     def ended(state: SweepState) -> object:
@@ -865,67 +798,8 @@ def _better(best: Run | None, run: Run) -> Run:
     return run if best is None or run.loss < best.loss else best
 
 
-def _distances(X: MatrixLike, centers: Any, spec: OpeningSpec) -> Points:
-    """Return the distance of each point to each center, not squared."""
-    sq_dist, exponent = _sq_distances(X, centers, spec)
-    if not spec.is_plain:
-        is_squared = spec.divergence == "squared_euclidean"
-        root: Any = np.ldexp(np.sqrt(sq_dist), exponent) if is_squared else sq_dist
-        with np.errstate(over="ignore"):
-            of_centers: Points = root.astype(centers.dtype, copy=False)
-        return _without_overflow(of_centers, has_grown=of_centers is not root)
-    distances = np.sqrt(sq_dist, out=sq_dist)
-    if exponent:
-        with np.errstate(over="ignore"):
-            np.ldexp(distances, exponent, out=distances)
-    return _without_overflow(distances, has_grown=exponent > 0)
-
-
-def _without_overflow(distances: Points, *, has_grown: bool) -> Points:
-    """Return the distances, or raise where the points' dtype cannot hold one."""
-    if has_grown and np.isinf(distances).any():
-        row = int(np.argmax(np.isinf(distances).any(axis=1)))
-        raise ValueError(
-            f"row {row} of X is too far from a center for {distances.dtype}: pass X as float64 to "
-            "an estimator that was fitted in float64, or scale both"
-        )
-    return distances
-
-
-def _sq_distances(X: MatrixLike, centers: Any, spec: OpeningSpec) -> tuple[Points, int]:
-    """Return squared distances with points and centers divided by 2^exponent, and the exponent."""
-    admitted = admit_points(X, None, spec)
-    checked = check_centers(on_host(centers), admitted.points.shape[1])
-    if not spec.is_plain:
-        # In float64, since they may leave the range of float32.
-        wide = admitted.points.astype(np.float64, copy=False)
-        return spec.open_array(wide, None, spec).sq_distances(checked), 0
-    largest = max(admitted.largest, float(np.abs(checked).max()))
-    exponent = exponent_to_square(largest, admitted.points.dtype)
-    points = divide_by_power_of_two(admitted.points, exponent)
-    rows = open_rows(points, n_threads=spec.n_threads)
-    scaled, dtype = np.ldexp(checked, -exponent), dtype_of_centers(admitted.points.dtype)
-    if dtype == rows.dtype:
-        return rows.sq_distances(scaled), exponent
-    sq_dist = np.empty((rows.n_points, len(checked)), dtype)
-    n_block = max(1, _BLOCK_ELEMENTS // len(checked))
-    for start in range(0, rows.n_points, n_block):
-        block = slice(start, start + n_block)
-        sq_dist[block] = rows.some(block).sq_distances(scaled)
-    return sq_dist, exponent
-
-
-def _refuse_output(output: object) -> None:
-    if output is not None:
-        raise ValueError(
-            f"output={output!r} is for rows that are read part by part, and X is a Dask "
-            "collection: leave it out, and store the Dask array that predict returns, for example "
-            "with to_zarr"
-        )
-
-
-def _refuse_parts(kind: Kind, method: str, way_out: str) -> None:
-    if kind is Kind.PARTS:
+def _refuse_stream(X: object, method: str, way_out: str) -> None:
+    if is_stream(X):
         raise ValueError(
             f"{method} returns an array with a row for each point, and none is made of points that "
             f"are read part by part, as those of paths and chunks are: {way_out}"

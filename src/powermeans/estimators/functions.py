@@ -15,7 +15,7 @@ from powermeans.engine.seeds.choose import choose_seeds, n_greedy_candidates
 from powermeans.estimators.kmeans import KMeans
 from powermeans.mathematics.critical_power import critical_power as critical_power_of
 from powermeans.points.kinds import open_rows
-from powermeans.points.opening import MatrixLike, OpeningSpec, admit_array
+from powermeans.points.opening import MatrixLike, Needs, admit_array
 from powermeans.types import IndexArray, Labels, Points
 
 
@@ -138,8 +138,8 @@ def kmeans_plusplus(
     True
     """
     _check_parameters(locals())
-    spec = OpeningSpec(name="kmeans_plusplus", n_needed=n_clusters)
-    data = admit_array(X, sample_weight, spec)
+    needs = Needs(name="kmeans_plusplus", n_needed=n_clusters)
+    data = admit_array(X, sample_weight, needs)
     _check_norms(x_squared_norms, data.points.shape[0])
     centers, indices = choose_seeds(
         open_rows(data.points, data.weights),
@@ -185,8 +185,8 @@ def critical_power(
     >>> round(critical_power(corners), 6)
     -0.5
     """
-    spec = OpeningSpec(name="critical_power", must_differ=True)
-    data = admit_array(X, sample_weight, spec)
+    needs = Needs(name="critical_power", must_differ=True)
+    data = admit_array(X, sample_weight, needs)
     return critical_power_of(data.points, data.weights, random_state=random_state)
 
 

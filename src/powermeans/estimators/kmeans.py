@@ -18,7 +18,7 @@ from powermeans.engine.updates import RelocateEmpty
 from powermeans.errors import warn_caller
 from powermeans.estimators.base import CenterEstimator, Run
 from powermeans.mathematics.schedules import Fixed
-from powermeans.points.opening import Data, OpeningSpec
+from powermeans.points.opening import Needs, Opened
 
 _N_RUNS_FROM_RANDOM_STARTS = 10
 
@@ -126,12 +126,12 @@ class KMeans(CenterEstimator):
         self.algorithm = algorithm
         self.missing = missing
 
-    def _spec(self) -> OpeningSpec:
+    def _needs(self) -> Needs:
         return replace(
-            super()._spec(), takes_narrow=True, why_not_in_parts=None, why_no_tensor=None
+            super()._needs(), takes_narrow=True, why_not_in_parts=None, why_no_tensor=None
         )
 
-    def _stages(self, data: Data) -> list[Stage]:
+    def _stages(self, data: Opened) -> list[Stage]:
         if self.algorithm == "elkan" and self.n_clusters == 1:
             warn_caller(
                 "algorithm='elkan' doesn't make sense for a single cluster. Using 'lloyd' instead.",

@@ -49,7 +49,7 @@ from powermeans.points.checks.schedule import check_schedule
 from powermeans.points.checks.sizes import check_sizes
 from powermeans.points.compiled import NativeRows
 from powermeans.points.nearby import NearbyRows
-from powermeans.points.opening import Data, InMemory, MatrixLike, OpeningSpec, in_memory
+from powermeans.points.opening import InMemory, MatrixLike, Needs, Opened, in_memory
 from powermeans.points.protocol import Rows
 from powermeans.types import FloatArray, Labels, Points, SparsePoints
 
@@ -479,10 +479,10 @@ class PowerKMeans(CenterEstimator):
         return self._shares(X, lambda sq_dist: memberships(sq_dist, at), at - 1)
 
     def _use_given_centers(self) -> None:
-        self._fitted_spec()  # raises if a fit must learn the divergence
+        self._fitted_needs()  # raises if a fit must learn the divergence
         self.power_ = -math.inf if self.power == "auto" else float(self.power)
 
-    def _spec(self) -> OpeningSpec:
+    def _needs(self) -> Needs:
         learns = self._learns_covariance()
         reason = None
         if learns:
@@ -494,21 +494,21 @@ class PowerKMeans(CenterEstimator):
             reason = 'divergence="manhattan" has medians for centers, which sums do not give'
         # Nothing is learned yet.
         divergence = "squared_euclidean" if learns else self.divergence
-        spec = super()._spec()
+        needs = super()._needs()
         return replace(
-            spec,
+            needs,
             divergence=divergences.resolve(divergence),
             takes_narrow=not learns,
             warns_of_scales=not learns,
-            leaves_out_columns=spec.leaves_out_columns and not learns,
+            leaves_out_columns=needs.leaves_out_columns and not learns,
             why_not_in_parts=reason,
             why_no_tensor=reason or self._why_no_tensor(),
         )
 
-    def _fitted_spec(self) -> OpeningSpec:
-        spec = super()._fitted_spec()
+    def _fitted_needs(self) -> Needs:
+        needs = super()._fitted_needs()
         if not self._learns_covariance():
-            return spec
+            return needs
         if not hasattr(self, "covariance_"):
             raise ValueError(
                 'divergence="mahalanobis" learns its covariance in fit: fit first, or pass '
@@ -518,14 +518,14 @@ class PowerKMeans(CenterEstimator):
         known = self.__dict__.get("_few_axes")
         if known is None or known.covariance is not self.covariance_:
             known = divergences.Mahalanobis(self.covariance_)
-        return replace(spec, divergence=known)
+        return replace(needs, divergence=known)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse &= self.divergence != "manhattan"
         return tags
 
-    def _open(self, X: MatrixLike, sample_weight: ArrayLike | None) -> Data:
+    def _open(self, X: MatrixLike, sample_weight: ArrayLike | None) -> Opened:
         if self.missing == "observed" and self.divergence != "squared_euclidean":
             raise ArgumentError(
                 "takes no missing values",
@@ -543,7 +543,7 @@ class PowerKMeans(CenterEstimator):
     def _learns_covariance(self) -> bool:
         return isinstance(self.divergence, str) and self.divergence == "mahalanobis"
 
-    def _stages(self, data: Data) -> list[Stage]:
+    def _stages(self, data: Opened) -> list[Stage]:
         if self.schedule is not None:
             check_schedule(self.schedule, n_powers=self.max_iter)
         for name in ("sizes_", "prices_", "assignment_gap_"):
@@ -568,7 +568,7 @@ class PowerKMeans(CenterEstimator):
         learn = self._learning_while_annealing(data, separate)
         return [Stage(schedule, are_hard, n_powers, learn), self._hard_stage(data)]
 
-    def _hard_stage(self, data: Data) -> Stage:
+    def _hard_stage(self, data: Opened) -> Stage:
         settled = CentersSettled(self.tol * data.rows.mean_variance())
         return Stage(Fixed(-math.inf), settled, self.max_iter, RelocateEmpty())
 
@@ -576,13 +576,13 @@ class PowerKMeans(CenterEstimator):
         """Return whether it is too late for annealing and for a search among all points."""
         return self.polish and self._is_late() and not self._has_many_centers(rows)
 
-    def _learning_while_annealing(self, data: Data, update: Update) -> Update:
+    def _learning_while_annealing(self, data: Opened, update: Update) -> Update:
         """Return the update with the joint one of the covariance, where a descent learns it."""
         if isinstance(data, Scattered) and not self._searches():
             return LearnWhileAnnealing(data, self._seconds_left, update)
         return update
 
-    def _stop_without_polish(self, data: Data) -> ObjectiveSettled:
+    def _stop_without_polish(self, data: Opened) -> ObjectiveSettled:
         root = math.sqrt(data.n_features)
         if isinstance(self.schedule, AuthorsSchedule):
             return ObjectiveSettled(self.tol * root, highest_power=-root)
@@ -629,9 +629,9 @@ class PowerKMeans(CenterEstimator):
         if ends[-1].was_stopped:
             return ends
         start.learned["limits"] = limits = self._limits(start)
-        spec = self._spec()
+        needs = self._needs()
         sample = sample_for_sizes(
-            start, self.n_clusters, lambda points: spec.open_array(points, None, spec)
+            start, self.n_clusters, lambda points: needs.open_array(points, None, needs)
         )
         fit = LimitedFit(
             start,
@@ -661,7 +661,7 @@ class PowerKMeans(CenterEstimator):
         unit = error / limits.total / limits.mean
         return replace(limits, curvature=self.balance / (1 - self.balance) * unit)
 
-    def _limits_without_balance(self, data: Data) -> SizeLimits:
+    def _limits_without_balance(self, data: Opened) -> SizeLimits:
         rows = data.rows
         self._refuse_sizes(rows)
         each, heaviest = float(rows.total_weight == rows.n_points), 0.0

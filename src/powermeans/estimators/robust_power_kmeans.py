@@ -19,10 +19,10 @@ from powermeans.estimators.base import Run, Start
 from powermeans.estimators.power_kmeans import PowerKMeans, searched, with_second_starts
 from powermeans.points.compiled import NativeRows
 from powermeans.points.opening import (
-    Data,
     InMemory,
     MatrixLike,
-    OpeningSpec,
+    Needs,
+    Opened,
     in_memory,
     open_array,
 )
@@ -159,18 +159,18 @@ class RobustPowerKMeans(PowerKMeans):
         del self.size_min, self.size_max, self.balance
         self.trim = trim
 
-    def _spec(self) -> OpeningSpec:
+    def _needs(self) -> Needs:
         reason = "which points are left out is decided by all of them"
         trimmed = functools.partial(_open_trimmed, trim=self.trim)
         return replace(
-            super()._spec(),
+            super()._needs(),
             takes_narrow=False,
             why_not_in_parts=reason,
             why_no_tensor=reason,
             open_array=trimmed,
         )
 
-    def _open(self, X: MatrixLike, sample_weight: ArrayLike | None) -> Data:
+    def _open(self, X: MatrixLike, sample_weight: ArrayLike | None) -> Opened:
         data = in_memory(super()._open(X, sample_weight))
         n_kept = _most_kept(data, self.trim)
         if n_kept < self.n_clusters:
@@ -215,18 +215,16 @@ class RobustPowerKMeans(PowerKMeans):
         run, rows = super()._finish(start, ends), start.data.rows
         assert isinstance(rows, TrimmedRows)
         outliers, limit = rows.left_out(run.centers.astype(np.float64))
-        is_squared = self._spec().divergence == "squared_euclidean"
+        is_squared = self._needs().divergence == "squared_euclidean"
         return run.with_attributes(
             outliers_=outliers, radius_=math.sqrt(limit) if is_squared else limit
         )
 
 
-def _open_trimmed(
-    points: Any, weights: FloatArray | None, spec: OpeningSpec, *, trim: float
-) -> Rows:
+def _open_trimmed(points: Any, weights: FloatArray | None, needs: Needs, *, trim: float) -> Rows:
     """Return rows that leave out a share of the weight; by default each point weighs one."""
     weights = np.ones(points.shape[0]) if weights is None else weights
-    rows = open_array(points, weights, spec)
+    rows = open_array(points, weights, needs)
     assert isinstance(rows, NativeRows), "weights change between sweeps"
     return TrimmedRows(rows, weights, trim)
 

@@ -27,6 +27,7 @@ from scipy import sparse
 
 from powermeans.divergences.chunks import dense_chunks
 from powermeans.mathematics.principal_axes import principal_axes
+from powermeans.mathematics.sums import recorded
 from powermeans.mathematics.weighted_draws import draw_indices
 from powermeans.system.threads import blas_on_one_thread
 from powermeans.types import FloatArray, Points, SparsePoints
@@ -138,6 +139,7 @@ def moments_about_origin(points: Points | SparsePoints, shares: FloatArray) -> M
     return Moments(mean, mean_square)
 
 
+@recorded
 @dataclass(frozen=True, slots=True)
 class Moments:
     """Weighted means of points and of their squared norms; those of parts add up."""

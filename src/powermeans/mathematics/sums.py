@@ -7,11 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
 from powermeans.types import FloatArray
+
+Recorded = TypeVar("Recorded")
+
+RECORDED: dict[str, type[Any]] = {}
+"""What parts of the points may return, by the name of the class."""
 
 # Some digits above the least normal number, 2.2e-308.
 _LEAST_SHARE = 1e-290
@@ -21,6 +26,15 @@ _ROUNDING_OF_WEIGHTS = 1e-12
 _SAFE_SHARE = 1e-10
 
 
+def recorded(kind: type[Recorded]) -> type[Recorded]:
+    """Let a checkpoint hold values of a dataclass (a decorator)."""
+    known = RECORDED.setdefault(kind.__name__, kind)
+    assert known.__module__ == kind.__module__, f"{known} and {kind} have one name"
+    RECORDED[kind.__name__] = kind
+    return kind
+
+
+@recorded
 @dataclass(frozen=True, slots=True)
 class Sums:
     """Add up a sweep over points x_i of sample weight c_i, at distances y_ij, with weights w_ij."""
@@ -92,6 +106,7 @@ class Sums:
         return _LEAST_SHARE * largest / (size if 0 < size < 1 else 1.0)
 
 
+@recorded
 @dataclass(frozen=True, slots=True)
 class Spread:
     """Add up, for each center, a hard sweep over the points nearest to it, (n_centers,) each.
@@ -134,6 +149,7 @@ def added(results: Iterable[Any]) -> Any:
     return total
 
 
+@recorded
 @dataclass(frozen=True, slots=True)
 class ColumnMoments:
     """Moments of the entries of each column that are not missing, (n_features,) each."""

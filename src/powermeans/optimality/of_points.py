@@ -16,9 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from powermeans.optimality.gap import Clustering, Effort, OptimalityGap, prove
 from powermeans.points.checks.centers import check_centers
-from powermeans.points.checks.points import Admitted, divide_by_power_of_two
+from powermeans.points.checks.points import divide_by_power_of_two
 from powermeans.points.kinds import open_rows
-from powermeans.points.opening import MatrixLike, OpeningSpec, admit_points
+from powermeans.points.opening import InMemory, MatrixLike, Needs, in_memory, open_points
 from powermeans.system.host_memory import on_host
 from powermeans.system.threads import effective_n_threads
 from powermeans.types import FloatArray
@@ -85,8 +85,8 @@ def optimality_gap(
     inertia 16, proved to be optimal
     """
     _check_parameters(max_seconds, confidence, random_state)
-    spec = _spec(centers_or_model)
-    data = admit_points(X, sample_weight, spec)
+    needs = _needs(centers_or_model)
+    data = in_memory(open_points(X, sample_weight, needs))
     given = getattr(centers_or_model, "cluster_centers_", centers_or_model)
     centers = check_centers(on_host(given), data.points.shape[1])
     clustering, exponent = _clustering(data, centers, n_threads)
@@ -106,20 +106,20 @@ def _check_parameters(max_seconds: Any, confidence: Any, random_state: Any) -> N
     validate_parameter_constraints(constraints, given, caller_name="optimality_gap")
 
 
-def _spec(centers_or_model: Any) -> OpeningSpec:
+def _needs(centers_or_model: Any) -> Needs:
     """Return what is asked of the points; raise where centers are judged by other distances."""
     if hasattr(centers_or_model, "fit"):
         check_is_fitted(centers_or_model)
-    fitted_spec = getattr(centers_or_model, "_fitted_spec", None)
-    spec = OpeningSpec(name="optimality_gap") if fitted_spec is None else fitted_spec()
-    if not spec.is_plain or not _has_centers(centers_or_model):
+    fitted_spec = getattr(centers_or_model, "_fitted_needs", None)
+    needs = Needs(name="optimality_gap") if fitted_spec is None else fitted_spec()
+    if not needs.is_plain or not _has_centers(centers_or_model):
         raise ValueError(
             f"centers_or_model={type(centers_or_model).__name__} does not compare whole points "
             "with centers by squared Euclidean distances, and the bound is one on sums of these: "
             "pass an estimator that does, such as KMeans or PowerKMeans, or its centers"
         )
     return replace(
-        spec,
+        needs,
         why_not_in_parts="optimality_gap divides the points into subsets as it needs them",
         why_no_tensor="optimality_gap works only on arrays",
     )
@@ -130,7 +130,7 @@ def _has_centers(centers_or_model: Any) -> bool:
 
 
 def _clustering(
-    data: Admitted, centers: FloatArray, n_threads: int | None
+    data: InMemory, centers: FloatArray, n_threads: int | None
 ) -> tuple[Clustering, int]:
     """Return the points of positive weight, and the power of two of the unit of inertia."""
     of_length = math.frexp(max(data.largest, float(np.abs(centers).max())))[1]

@@ -10,7 +10,7 @@ import numpy as np
 
 from powermeans.divergences import cosine
 from powermeans.mathematics.rules import Hard, Power, Rule
-from powermeans.mathematics.sums import Sums
+from powermeans.mathematics.sums import Sums, recorded
 from powermeans.points.base import BaseRows
 from powermeans.points.compiled import FormOfMoves, Labelling, NativeRows
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
@@ -20,6 +20,7 @@ from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoint
 LENGTH = math.sqrt(0.5)
 
 
+@recorded
 class UnitSums(Sums):
     """Add up directions; the centers are means scaled to unit length."""
 

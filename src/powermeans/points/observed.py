@@ -17,11 +17,12 @@ from scipy import sparse
 from powermeans.divergences.chunks import dense_chunks
 from powermeans.mathematics.critical_power import critical_power
 from powermeans.mathematics.rules import Rule
-from powermeans.mathematics.sums import ColumnMoments, Sums
+from powermeans.mathematics.sums import ColumnMoments, Sums, recorded
 from powermeans.points.affine import PairedRows, largest_from, medians_of_some, power_of_two_above
 from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
 
 
+@recorded
 @dataclass(frozen=True, slots=True)
 class ObservedSums(Sums):
     """Add up each feature over the points that have it."""

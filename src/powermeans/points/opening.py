@@ -1,11 +1,18 @@
-"""Opening: from what users pass as points to data that a fit works on."""
+"""The door: open whatever a user passes as points.
+
+This file opens arrays. `powermeans.tensors` and `powermeans.scale` register what they open, and are
+imported when the first of it comes.
+"""
 
 from __future__ import annotations
 
+import abc
+import functools
+import importlib
 import math
+import os
 from collections.abc import Callable, Iterable
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -14,115 +21,83 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
 from powermeans.divergences import Divergence
-from powermeans.engine.anneal import Callback
-from powermeans.errors import NotInPartsError
 from powermeans.points.checks.centers import check_centers
 from powermeans.points.checks.narrow import dtype_of_centers
 from powermeans.points.checks.points import (
     Admitted,
     admit,
     check_domain,
+    divide_by_power_of_two,
     explained,
     exponent_to_square,
     wanted_form,
 )
 from powermeans.points.checks.scales import warn_of_unlike_scales
+from powermeans.points.columns import Columns
 from powermeans.points.compiled import NativeRows
 from powermeans.points.kinds import open_rows
 from powermeans.points.protocol import Rows
+from powermeans.points.streams import Stream, is_stream
 from powermeans.points.used_columns import UsedColumns
-from powermeans.scale import PartedData, Scaling, open_data
-from powermeans.scale.checkpoint import Recording
-from powermeans.scale.executors import Executor, MemoryExecutor, PartOpener, ReadingExecutor, Tell
-from powermeans.scale.kinds import Kind, kind_of
-from powermeans.scale.parted_rows import PartedRows
-from powermeans.scale.partition import Admission, Partition
-from powermeans.system.host_memory import is_tensor
+from powermeans.system.label_files import write_labels
 from powermeans.types import FloatArray, Points, SparsePoints
 
-MatrixLike = ArrayLike | SparsePoints | PartedData | Iterable[Any] | Callable[[], Iterable[Any]]
+MatrixLike = ArrayLike | SparsePoints | Stream | Iterable[Any] | Callable[[], Iterable[Any]]
+Tell = Callable[[int, int | None], object]
+"""Is called with the number of parts done in a pass, and the number of all if known."""
+
+# Which module registers an opener for the types of a package.
+_OPENERS = {
+    "torch": "powermeans.tensors.opening",
+    "dask": "powermeans.scale.on_dask",
+    "dask_expr": "powermeans.scale.on_dask",
+    "powermeans": "powermeans.scale.on_dask",  # a Dask collection that `open_data` has opened
+}
+_OPENER_OF_STREAMS = "powermeans.scale.opening"
+_BLOCK_ELEMENTS = 2**17
+
+
+# The door.
+
+
+@functools.singledispatch
+def open_points(X: Any, sample_weight: ArrayLike | None, needs: Needs) -> Opened:
+    """Return points to work on, or raise where they are not as needed."""
+    if is_stream(X):
+        importlib.import_module(_OPENER_OF_STREAMS)
+        return open_points.dispatch(Stream)(X, sample_weight, needs)
+    if load_package_for(type(X)):
+        return open_points(X, sample_weight, needs)
+    if needs.known is not None:
+        needs.known.refuse_unscaled()
+    return _opened_array(admit_array(X, sample_weight, needs), needs)
+
+
+def load_package_for(kind: type) -> bool:
+    """Import what registers an opener for a type, and return whether there is one now."""
+    roots = {base.__module__.partition(".")[0] for base in kind.__mro__}
+    for module in {_OPENERS[root] for root in roots & _OPENERS.keys()}:
+        importlib.import_module(module)
+    return open_points.dispatch(kind) is not open_points.dispatch(object)
 
 
 # What is asked of points.
 
 
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """The columns of some points.
-
-    Attributes
-    ----------
-    scaling : Scaling or None
-        What is done to them.
-    is_scaling_known : bool
-        Whether None says that nothing is done to them.
-    """
-
-    n_features: int | None
-    names: tuple[str, ...] | None
-    scaling: Scaling | None
-    is_scaling_known: bool = True
-
-    def check(self, new: Columns, way_out: str) -> None:
-        """Raise where new points have other columns, or are scaled in another way."""
-        are_other = None not in (self.n_features, new.n_features) and (
-            new.n_features != self.n_features
-        )
-        if are_other or (None not in (self.names, new.names) and new.names != self.names):
-            raise ValueError(
-                f"X has {new.n_features} columns, {list(new.names or [])[:20]}, and the estimator "
-                f"was fitted with {self.n_features}, {list(self.names or [])[:20]}: {way_out}"
-            )
-        if self.scaling is not None and not self.scaling.equals(new.scaling):
-            raise ValueError(
-                "the estimator was fitted with scaled columns and X is not scaled in the same "
-                "way: pass open_data(..., scale=model.scaling_)"
-            )
-        if self.scaling is None and self.is_scaling_known and new.scaling is not None:
-            raise ValueError(
-                "the estimator was fitted without scaling and X is opened with it: leave scale "
-                "out of open_data(...), or, where the points of the fit had been scaled like that, "
-                "ask type(model).from_centers(model.cluster_centers_)"
-            )
-
-    def refuse_unscaled(self) -> None:
-        """Raise where new points in an array cannot say that they are scaled."""
-        if self.scaling is not None:
-            raise ValueError(
-                "the estimator was fitted with scaled columns, and X is an array that does not "
-                "say how it is scaled: pass open_data(X, scale=model.scaling_), or ask "
-                "type(model).from_centers(model.cluster_centers_) about model.scaling_.transform(X)"
-            )
-
-    def check_width(self, n_features: int, name: str) -> None:
-        """Raise where new points have another number of features, as scikit-learn does."""
-        if self.n_features is not None and n_features != self.n_features:
-            raise ValueError(
-                f"X has {n_features} features, but {name} is expecting {self.n_features} features "
-                "as input"
-            )
-
-
-def open_array(
-    points: Points | SparsePoints, weights: FloatArray | None, spec: OpeningSpec
-) -> Rows:
-    """Return the rows of an array or a tensor that has been admitted."""
-    if is_tensor(points):
-        from powermeans.tensors import open_tensor
-
-        return open_tensor(points, weights, divergence=spec.divergence)
+def open_array(points: Points | SparsePoints, weights: FloatArray | None, needs: Needs) -> Rows:
+    """Return the rows of an array that has been admitted."""
     return open_rows(
         points,
         weights,
-        n_threads=spec.n_threads,
-        divergence=spec.divergence,
-        has_missing=spec.has_missing,
-        n_columns=spec.n_columns,
+        n_threads=needs.n_threads,
+        divergence=needs.divergence,
+        has_missing=needs.has_missing,
+        n_columns=needs.n_columns,
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OpeningSpec:
+class Needs:
     """What an estimator or a function asks of points, and how they become rows."""
 
     name: str  # of the estimator or function, for errors
@@ -146,7 +121,7 @@ class OpeningSpec:
     init: Any = None  # a tensor must be where the points are
     random_state: Any = None  # an int where a checkpoint is wanted
     tell: Tell | None = None  # is told how far each pass over parts is
-    open_array: Callable[[Any, FloatArray | None, OpeningSpec], Rows] = open_array
+    open_array: Callable[[Any, FloatArray | None, Needs], Rows] = open_array
 
     @property
     def is_plain(self) -> bool:
@@ -159,25 +134,71 @@ class OpeningSpec:
         """Whether narrow points stay as they are."""
         return self.takes_narrow and self.is_plain
 
-    def for_new(self, known: Columns) -> OpeningSpec:
+    def for_new(self, known: Columns) -> Needs:
         """Return what is asked of new points, given the columns of those of the fit."""
         return replace(
             self, known=known, n_needed=1, must_differ=False, warns_of_scales=False, tell=None
         )
 
-    def for_blocks(self) -> OpeningSpec:
+    def for_blocks(self) -> Needs:
         """Return what is asked of blocks of points that were opened here; it can be pickled."""
         known = Columns(None if self.known is None else self.known.n_features, None, None)
         return replace(self.for_new(known), estimator=None, init=None, random_state=None)
 
 
-# What there is to work on.
+# What is opened.
 
 
-class _WithAllColumns:
-    """Data whose rows have all columns of the points of the user."""
+class Opened(abc.ABC):
+    """The points of a user, opened: the rows to work on, and the way back for what is found."""
 
     __slots__ = ()
+
+    rows: Any
+    checkpoint: Any = None
+
+    @property
+    @abc.abstractmethod
+    def dtype(self) -> np.dtype[Any]:
+        """Dtype for centers."""
+
+    @property
+    @abc.abstractmethod
+    def n_features(self) -> int:
+        """Number of columns."""
+
+    @abc.abstractmethod
+    def assign(self, centers: FloatArray, known_inertia: float | None = None) -> tuple[Any, float]:
+        """Return labels, None if there are too many, and inertia; a known one may save a pass."""
+
+    @abc.abstractmethod
+    def n_found(self, centers: FloatArray, labels: Any) -> int:
+        """Return how many clusters have points, given the labels of all points."""
+
+    def inertia(self, centers: FloatArray) -> float:
+        """Return the inertia of the centers."""
+        return self.assign(centers)[1]
+
+    @abc.abstractmethod
+    def predicted(self, centers: Points, output: str | os.PathLike[str] | None = None) -> Any:
+        """Return the labels of new points as the user gave these, or the file with the labels."""
+
+    @abc.abstractmethod
+    def distances(self, centers: Points) -> Any:
+        """Return the distance of each new point to each center, not squared."""
+
+    @abc.abstractmethod
+    def shares(
+        self, centers: Points, memberships: Callable[[FloatArray], FloatArray], exponent: float
+    ) -> Any:
+        """Return memberships of new points, which do not depend on the unit of distance.
+
+        They are in proportion to distances to the power of the exponent.
+        """
+
+    def noted(self) -> dict[str, Any] | None:
+        """Return attributes that describe the columns; None where scikit-learn has set them."""
+        return None
 
     def of_used_columns(self, centers: FloatArray) -> FloatArray:
         """Return centers with the columns that the rows have."""
@@ -187,55 +208,97 @@ class _WithAllColumns:
         """Return centers of these rows with the columns of the points of the user."""
         return centers
 
-    def showing_all_columns(self, watch: Callback) -> Callback:
-        """Return the same callback, told of centers with the columns of the points of the user."""
-        return watch
+    def as_given(self, values: Any) -> Any:
+        """Return a result as an array of the kind that the user gave."""
+        return values
 
-
-@dataclass(frozen=True, slots=True)
-class InMemory(_WithAllColumns):
-    """Points in one array or tensor."""
-
-    points: Points | SparsePoints
-    weights: FloatArray | None
-    rows: Rows
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Dtype for centers."""
-        return self.rows.dtype if is_tensor(self.points) else dtype_of_centers(self.points.dtype)
-
-    @property
-    def n_features(self) -> int:
-        """Number of columns."""
-        return int(self.points.shape[1])
-
-    def labels(self, centers: FloatArray) -> Any:
-        """Return the label of the nearest center of each point."""
-        return self.assign(centers)[0]
-
-    def inertia(self, centers: FloatArray) -> float:
-        """Return the inertia of the centers."""
-        return self.assign(centers)[1]
-
-    def assign(self, centers: FloatArray, known_inertia: float | None = None) -> tuple[Any, float]:
-        """Return labels and inertia."""
-        return self.rows.assign(centers)
-
-    def n_found(self, centers: FloatArray, labels: Any) -> int:
-        """Return how many clusters have points, given the labels of all points."""
-        is_found = np.zeros(len(centers), dtype=bool)
-        is_found[labels] = True  # unlike bincount without a copy of the labels
-        return int(np.count_nonzero(is_found))
-
-    def stop_recording(self) -> None:
-        """Do nothing: only passes over parts are recorded."""
+    def stop_recording(self) -> None:  # noqa: B027 - only points in parts are recorded
+        """Write no more into a checkpoint."""
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
         return
+
+
+@dataclass(frozen=True, slots=True)
+class InMemory(Opened):
+    """Points in one array."""
+
+    points: Points | SparsePoints
+    weights: FloatArray | None
+    rows: Rows
+    largest: float = field(default=math.nan, kw_only=True)  # the largest magnitude, if known
+    needs: Needs | None = field(default=None, kw_only=True)  # of new points
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return dtype_of_centers(self.points.dtype)
+
+    @property
+    def n_features(self) -> int:
+        return int(self.points.shape[1])
+
+    def assign(self, centers: FloatArray, known_inertia: float | None = None) -> tuple[Any, float]:
+        return self.rows.assign(centers)
+
+    def n_found(self, centers: FloatArray, labels: Any) -> int:
+        is_found = np.zeros(len(centers), dtype=bool)
+        is_found[labels] = True  # unlike bincount without a copy of the labels
+        return int(np.count_nonzero(is_found))
+
+    def predicted(self, centers: Points, output: str | os.PathLike[str] | None = None) -> Any:
+        labels, _ = self.assign(check_centers(centers, self.n_features))
+        return self.as_given(labels) if output is None else write_labels(output, [labels])
+
+    def distances(self, centers: Points) -> Any:
+        assert self.needs is not None, "the points are new"
+        sq_dist, exponent = self._sq_distances(centers)
+        if not self.needs.is_plain:
+            is_squared = self.needs.divergence == "squared_euclidean"
+            root: Any = np.ldexp(np.sqrt(sq_dist), exponent) if is_squared else sq_dist
+            with np.errstate(over="ignore"):
+                of_centers: Points = root.astype(centers.dtype, copy=False)
+            return _without_overflow(of_centers, has_grown=of_centers is not root)
+        distances = np.sqrt(sq_dist, out=sq_dist)
+        if exponent:
+            with np.errstate(over="ignore"):
+                np.ldexp(distances, exponent, out=distances)
+        return _without_overflow(distances, has_grown=exponent > 0)
+
+    def shares(
+        self, centers: Points, memberships: Callable[[FloatArray], FloatArray], exponent: float
+    ) -> Any:
+        sq_dist, _ = self._sq_distances(centers)
+        shares = np.empty(sq_dist.shape)
+        n_block = max(1, _BLOCK_ELEMENTS // sq_dist.shape[1])
+        for start in range(0, len(sq_dist), n_block):
+            block = slice(start, start + n_block)
+            shares[block] = memberships(sq_dist[block].astype(np.float64))
+        return shares
+
+    def _sq_distances(self, centers: Points) -> tuple[Points, int]:
+        """Return squared distances, points and centers divided by 2^exponent, and the exponent."""
+        needs, points = self.needs, self.points
+        assert needs is not None, "the points are new"
+        checked = check_centers(centers, self.n_features)
+        if not needs.is_plain:
+            # In float64, since they may leave the range of float32.
+            wide = points.astype(np.float64, copy=False)
+            return needs.open_array(wide, None, needs).sq_distances(checked), 0
+        largest = max(self.largest, float(np.abs(checked).max()))
+        exponent = exponent_to_square(largest, points.dtype)
+        rows = open_rows(divide_by_power_of_two(points, exponent), n_threads=needs.n_threads)
+        scaled, dtype = np.ldexp(checked, -exponent), dtype_of_centers(points.dtype)
+        if dtype == rows.dtype:
+            return rows.sq_distances(scaled), exponent
+        sq_dist = np.empty((rows.n_points, len(checked)), dtype)
+        n_block = max(1, _BLOCK_ELEMENTS // len(checked))
+        for start in range(0, rows.n_points, n_block):
+            block = slice(start, start + n_block)
+            sq_dist[block] = rows.some(block).sq_distances(scaled)
+        return sq_dist, exponent
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,257 +318,49 @@ class InUsedColumns(InMemory):
         return self.opened_whole().assign(self.columns.all_of(centers))
 
     def of_used_columns(self, centers: FloatArray) -> FloatArray:
-        """Return centers with the columns that the rows have."""
         return self.columns.of_centers(centers)
 
     def of_all_columns(self, centers: Any) -> Any:
-        """Return centers of these rows with the columns of the points of the user."""
         return self.columns.all_of(centers)
 
-    def showing_all_columns(self, watch: Callback) -> Callback:
-        """Return the same callback, told of centers with the columns of the points of the user."""
-        return self.columns.shown_to(watch)
+
+def in_memory(opened: Opened) -> InMemory:
+    """Return the same points, of an estimator that takes no others."""
+    assert isinstance(opened, InMemory), "points in parts are refused when they are opened"
+    return opened
 
 
-@dataclass(frozen=True, slots=True)
-class InParts(_WithAllColumns):
-    """Points that are read part by part. As a context manager it closes the checkpoint."""
-
-    rows: PartedRows
-    source: Any  # PartedData or DaskPoints
-    columns: Columns
-    largest: float  # the largest magnitude; NaN where no point has been looked at
-    recording: Recording
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Dtype for centers."""
-        found: np.dtype[Any] = self.source.dtype
-        return found
-
-    @property
-    def n_features(self) -> int:
-        """Number of columns."""
-        known = self.columns.n_features
-        return self.rows.n_features if known is None else known
-
-    def labels(self, centers: FloatArray) -> Any:
-        """Return None: the labels may not fit into memory."""
-        return None
-
-    def inertia(self, centers: FloatArray) -> float:
-        """Return the inertia of the centers."""
-        return self.rows.assignment(centers).inertia
-
-    def assign(self, centers: FloatArray, known_inertia: float | None = None) -> tuple[Any, float]:
-        """Return labels and inertia; an inertia that is known saves a pass."""
-        inertia = self.inertia(centers) if known_inertia is None else known_inertia
-        return self.labels(centers), inertia
-
-    def n_found(self, centers: FloatArray, labels: Any) -> int:
-        """Return how many centers are nearest to some point."""
-        return int(np.count_nonzero(self.rows.assignment(centers).is_used))
-
-    def stop_recording(self) -> None:
-        """Write no more into the checkpoint."""
-        self.recording.leave()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.recording.close()
+# Arrays.
 
 
-@dataclass(frozen=True, slots=True)
-class OnDask(InParts):
-    """Points in a Dask collection."""
-
-    spec: OpeningSpec
-
-    def labels(self, centers: FloatArray) -> Any:
-        """Return the labels as a Dask array that is not computed yet."""
-        return lazy_labels(self.source.array, centers, self.spec)
-
-
-Data = InMemory | InParts
-"""The points of a fit, wherever they are."""
-
-
-def in_memory(data: Data) -> InMemory:
-    """Return the same data, of an estimator that takes no others."""
-    assert isinstance(data, InMemory), "points in parts are refused when they are opened"
-    return data
-
-
-def lazy_labels(array: Any, centers: ArrayLike, spec: OpeningSpec) -> Any:
-    """Return the labels of the points in a Dask array, not computed yet."""
-    from powermeans.scale.dask_executor import mapped
-
-    return mapped(array, _BlockLabels(centers, spec.for_blocks()), dtype=np.int32)
-
-
-@dataclass(frozen=True, slots=True)
-class _BlockLabels:
-    centers: Any
-    spec: OpeningSpec
-
-    def __call__(self, block: Any) -> Any:
-        data = open_points(block, None, self.spec)
-        return data.labels(check_centers(self.centers, data.n_features))
-
-
-# Opening.
-
-
-def open_points(X: MatrixLike, sample_weight: ArrayLike | None, spec: OpeningSpec) -> Data:
-    """Return points as data to work on, or raise where they are not as specified."""
-    match kind_of(X):
-        case Kind.PARTS:
-            return _open_parts(opened(X, sample_weight, spec), spec)
-        case Kind.DASK:
-            return _open_on_dask(opened(X, sample_weight, spec), spec)
-        case _:
-            return _open_in_memory(admit_points(X, sample_weight, spec), spec)
-
-
-def opened(X: Any, sample_weight: ArrayLike | None, spec: OpeningSpec) -> Any:
-    """Return the `PartedData` or `DaskPoints` of points that are worked on part by part."""
-    if kind_of(X) is Kind.DASK:
-        return _opened_dask(X, sample_weight, spec)
-    source = X if isinstance(X, PartedData) else open_data(X)
-    if (reason := spec.why_not_in_parts) is not None:
-        raise NotInPartsError(
-            f"{source.source.name} is read part by part, but {reason}",
-            "read the rows into one array first, for example with powermeans.read_table",
-        )
-    if sample_weight is not None:
-        raise ValueError(
-            "sample_weight is for arrays: weights of files are one of their columns, so pass "
-            'open_data(..., weights="column"), and those of chunks come with them, as pairs'
-        )
-    if spec.known is not None:
-        way_out = "pass open_data(..., columns=...) with the same in the same order"
-        spec.known.check(columns_of(source), way_out)
-    return source
-
-
-def _opened_dask(X: Any, sample_weight: ArrayLike | None, spec: OpeningSpec) -> Any:
-    if (reason := spec.why_not_in_parts) is not None:
-        raise ValueError(
-            f"X is a Dask collection, whose partitions are worked on one by one, but {reason}: "
-            "pass X.compute(), if it fits into memory"
-        )
-    from powermeans.scale.dask_points import DaskPoints  # which imports Dask
-
-    if isinstance(X, DaskPoints) and sample_weight is not None:
-        raise ValueError(
-            "sample_weight is for a Dask collection itself, and X is opened already: pass "
-            "open_data(..., weights=sample_weight)"
-        )
-    source = X if isinstance(X, DaskPoints) else DaskPoints(X, sample_weight)
-    if spec.known is not None:
-        spec.known.check(columns_of(source), "pass the same in the same order")
-    return source
-
-
-def columns_of(source: Any) -> Columns:
-    """Return the columns of a `PartedData` or `DaskPoints`."""
-    return Columns(source.n_features, source.feature_names, source.scaling)
-
-
-def _open_parts(source: PartedData, spec: OpeningSpec) -> InParts:
-    if spec.known is not None:
-        rows = PartedRows(_executor(source, _partition(source, spec), spec))
-        return InParts(rows, source, spec.known, math.nan, Recording(None))
-    if source.checkpoint is not None:
-        source.checkpoint.refuse_rows(source)
-    with ExitStack() as on_error:
-        # Before a row is read, so that a file that cannot be written costs nothing.
-        recording = on_error.enter_context(Recording(source.checkpoint, spec.random_state))
-        partition = _partition(source, spec)
-        executor = recording.journaled(_executor(source, partition, spec), source.fingerprint)
-        rows = PartedRows(executor)
-        _ = rows.n_points  # the first pass, in which every row is checked
-        facts = partition.facts = recording.once("facts", partition.found)
-        partition.check(spec.n_needed)
-        on_error.pop_all()
-    return InParts(rows, source, columns_of(source), facts.largest, recording)
-
-
-def _partition(source: PartedData, spec: OpeningSpec) -> Partition:
-    return source.partition(Admission(spec.divergence, spec.has_missing, spec.keeps_narrow))
-
-
-def _executor(source: PartedData, partition: Partition, spec: OpeningSpec) -> Executor:
-    opener = PartOpener(spec.divergence, spec.has_missing)
-    how: dict[str, Any] = {"n_threads": spec.n_threads, "tell": spec.tell}
-    if source.is_in_memory:
-        return MemoryExecutor(partition.read(), opener, **how)
-    return ReadingExecutor(partition, opener, **how)
-
-
-def _open_on_dask(source: Any, spec: OpeningSpec) -> OnDask:
-    from powermeans.scale.dask_executor import DaskExecutor
-
-    checkpoint = source.checkpoint if spec.known is None else None
-    with ExitStack() as on_error:
-        recording = on_error.enter_context(Recording(checkpoint, spec.random_state))
-        opener = PartOpener(spec.divergence, spec.has_missing)
-        executor = DaskExecutor(source, opener, n_threads=spec.n_threads)
-        executor.check(spec.n_needed)
-        rows = PartedRows(recording.journaled(executor, executor.fingerprint))
-        columns = spec.known or replace(columns_of(source), n_features=rows.n_features)
-        on_error.pop_all()
-    return OnDask(rows, source, columns, executor.facts.largest, recording, spec)
-
-
-def _open_in_memory(admitted: Admitted, spec: OpeningSpec) -> InMemory:
-    if spec.known is None and spec.leaves_out_columns:
-        columns = UsedColumns.of(admitted.points, spec.divergence, spec.init)
+def _opened_array(admitted: Admitted, needs: Needs) -> InMemory:
+    if needs.known is None and needs.leaves_out_columns:
+        columns = UsedColumns.of(admitted.points, needs.divergence, needs.init)
         if columns is not None:
-            return _open_used_columns(admitted, columns, spec)
-    rows = spec.open_array(admitted.points, admitted.weights, spec)
-    if spec.known is not None and isinstance(rows, NativeRows):
+            return _opened_in_used_columns(admitted, columns, needs)
+    rows = needs.open_array(admitted.points, admitted.weights, needs)
+    if needs.known is not None and isinstance(rows, NativeRows):
         rows.expect_few_sweeps()
-    return InMemory(admitted.points, admitted.weights, rows)
+    points, weights = admitted.points, admitted.weights
+    return InMemory(points, weights, rows, largest=admitted.largest, needs=needs)
 
 
-def _open_used_columns(
-    admitted: Admitted, columns: UsedColumns, spec: OpeningSpec
+def _opened_in_used_columns(
+    admitted: Admitted, columns: UsedColumns, needs: Needs
 ) -> InUsedColumns:
     points, weights = columns.of_points(admitted.points), admitted.weights
-    rows = spec.open_array(points, weights, replace(spec, n_columns=columns.n_columns))
+    rows = needs.open_array(points, weights, replace(needs, n_columns=columns.n_columns))
 
     def opened_whole() -> Rows:
-        whole = spec.open_array(admitted.points, weights, spec)
+        whole = needs.open_array(admitted.points, weights, needs)
         if isinstance(whole, NativeRows):
             whole.expect_few_sweeps()
         return whole
 
-    return InUsedColumns(points, weights, rows, columns, opened_whole)
+    return InUsedColumns(points, weights, rows, columns, opened_whole, largest=admitted.largest)
 
 
-def admit_points(X: MatrixLike, sample_weight: ArrayLike | None, spec: OpeningSpec) -> Admitted:
-    """Return the points of an array or a tensor and their weights, checked."""
-    kind = kind_of(X)
-    if kind is Kind.PARTS:
-        opened(X, None, replace(spec, known=None))
-        raise ValueError("X is read part by part: call fit, predict or score with it")
-    if kind is Kind.DASK:
-        opened(X, None, replace(spec, known=None))
-        raise ValueError(
-            "X is a Dask collection, which only fit, predict, transform and score take: call "
-            "this with X.compute(), or map it over the blocks with X.map_blocks"
-        )
-    if spec.known is not None:
-        spec.known.refuse_unscaled()
-    return (_admit_tensor if kind is Kind.TENSOR else admit_array)(X, sample_weight, spec)
-
-
-def admit_array(
-    X: Any, sample_weight: ArrayLike | None, spec: OpeningSpec, **form: Any
-) -> Admitted:
+def admit_array(X: Any, sample_weight: ArrayLike | None, needs: Needs, **form: Any) -> Admitted:
     """Return the points of an array and their weights, checked.
 
     Parameters
@@ -513,58 +368,42 @@ def admit_array(
     **form
         For scikit-learn, beside `wanted_form`.
     """
-    wanted, names = {**wanted_form(X, keeps_narrow=spec.keeps_narrow), **form}, None
-    with explained(X, spec.input_name):
-        if spec.estimator is None:
-            points = check_array(X, input_name=spec.input_name, **wanted)
-            if spec.known is not None:
-                spec.known.check_width(points.shape[1], spec.name)
+    wanted, names = {**wanted_form(X, keeps_narrow=needs.keeps_narrow), **form}, None
+    with explained(X, needs.input_name):
+        if needs.estimator is None:
+            points = check_array(X, input_name=needs.input_name, **wanted)
+            if needs.known is not None:
+                needs.known.check_width(points.shape[1], needs.name)
         else:
-            points = validate_data(spec.estimator, X, reset=spec.known is None, **wanted)
-            names = getattr(spec.estimator, "feature_names_in_", None)
+            points = validate_data(needs.estimator, X, reset=needs.known is None, **wanted)
+            names = getattr(needs.estimator, "feature_names_in_", None)
     admitted = admit(
         points,
         sample_weight,
-        n_clusters=spec.n_needed,
-        name=spec.input_name,
+        n_clusters=needs.n_needed,
+        name=needs.input_name,
         feature_names=names,
-        must_differ=spec.must_differ,
-        has_missing=spec.has_missing,
-        offers_missing=hasattr(spec.estimator, "missing"),
-        why_whole=spec.why_whole,
+        must_differ=needs.must_differ,
+        has_missing=needs.has_missing,
+        offers_missing=hasattr(needs.estimator, "missing"),
+        why_whole=needs.why_whole,
     )
-    has_units = spec.divergence in ("squared_euclidean", "manhattan") and not spec.weighs_features
-    if spec.warns_of_scales and has_units:
+    has_units = needs.divergence in ("squared_euclidean", "manhattan") and not needs.weighs_features
+    if needs.warns_of_scales and has_units:
         warn_of_unlike_scales(admitted.points, names)
-    check_domain(admitted.points, spec.divergence, name=spec.input_name)
-    return admitted if spec.as_wide_as is None else wide_enough(admitted, spec.as_wide_as)
+    check_domain(admitted.points, needs.divergence, name=needs.input_name)
+    return admitted if needs.as_wide_as is None else wide_enough(admitted, needs.as_wide_as)
 
 
-def _admit_tensor(X: Any, sample_weight: ArrayLike | None, spec: OpeningSpec) -> Admitted:
-    reason = spec.why_no_tensor
-    if spec.has_missing:
-        reason = 'missing="observed" has no rows for tensors'
-    if reason is not None:
+def _without_overflow(distances: Points, *, has_grown: bool) -> Points:
+    """Return the distances, or raise where the points' dtype cannot hold one."""
+    if has_grown and np.isinf(distances).any():
+        row = int(np.argmax(np.isinf(distances).any(axis=1)))
         raise ValueError(
-            f"X is a tensor, but {reason}: pass X.cpu().numpy(), which runs on the CPU"
+            f"row {row} of X is too far from a center for {distances.dtype}: pass X as float64 to "
+            "an estimator that was fitted in float64, or scale both"
         )
-    from powermeans.tensors import admit_tensor, check_tensor
-
-    check_tensor(X)
-    if spec.known is not None:
-        spec.known.check_width(int(X.shape[1]), spec.name)
-    admitted = admit_tensor(
-        X,
-        sample_weight,
-        init=spec.init if spec.known is None else None,
-        n_clusters=spec.n_needed,
-        divergence=spec.divergence,
-        must_differ=spec.must_differ,
-    )
-    if spec.known is None and spec.estimator is not None:  # as scikit-learn does for arrays
-        spec.estimator.__dict__.pop("feature_names_in_", None)
-        spec.estimator.n_features_in_ = int(X.shape[1])
-    return admitted
+    return distances
 
 
 def wide_enough(admitted: Admitted, centers: Points) -> Admitted:

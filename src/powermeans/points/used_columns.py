@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from powermeans.divergences import Binomial, Divergence, Poisson
-from powermeans.engine.anneal import Callback
-from powermeans.engine.history import SweepState
 from powermeans.points.checks.numbers import real_numbers
 from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
 
@@ -65,16 +63,6 @@ class UsedColumns:
         every = np.zeros((len(centers), self.n_columns), dtype=centers.dtype)
         every[:, self.indices] = centers
         return every
-
-    def shown_to(self, watch: Callback) -> Callback:
-        """Return the same callback, told of centers with all columns."""
-
-        def shown(state: SweepState) -> object:
-            centers = self.all_of(state.centers)
-            centers.setflags(write=False)
-            return watch(replace(state, centers=centers))
-
-        return shown
 
 
 def _adds_nothing_for_zeros(divergence: Divergence) -> bool:

@@ -27,7 +27,7 @@ from powermeans.estimators.power_kmeans import PowerKMeans
 from powermeans.mathematics.schedules import Fixed
 from powermeans.mathematics.sums import Sums
 from powermeans.points.kinds import open_rows
-from powermeans.points.opening import Data, MatrixLike, OpeningSpec, admit_array
+from powermeans.points.opening import MatrixLike, Needs, Opened, admit_array
 from powermeans.points.protocol import Rows
 from powermeans.types import FloatArray, IndexArray
 
@@ -202,8 +202,8 @@ class DPMeans(CenterEstimator):
             {"n_clusters": n_clusters},
             caller_name="penalty_for",
         )
-        spec = OpeningSpec(name="penalty_for", n_needed=n_clusters, must_differ=True)
-        data = admit_array(X, sample_weight, spec)
+        needs = Needs(name="penalty_for", n_needed=n_clusters, must_differ=True)
+        data = admit_array(X, sample_weight, needs)
         far = _FarPoints.of(open_rows(data.points, data.weights))
         penalties = far.penalties(n_clusters)
         if len(penalties) < n_clusters:
@@ -213,7 +213,7 @@ class DPMeans(CenterEstimator):
             )
         return float(penalties[-1]) * far.unit
 
-    def _stages(self, data: Data) -> list[Stage]:
+    def _stages(self, data: Opened) -> list[Stage]:
         far = _FarPoints.of(data.rows)
         is_auto = self.penalty == "auto"
         farthest = self._penalty_by_distance(far) if is_auto else float(self.penalty)
@@ -292,8 +292,9 @@ class DPMeans(CenterEstimator):
             update=RelocateAtPrice(price),
         )
 
-    def _initial_centers(self, data: Data, rng: np.random.RandomState) -> FloatArray:
-        return data.rows.mean()[None, :]
+    def _initial_centers(self, data: Opened, rng: np.random.RandomState) -> FloatArray:
+        mean: FloatArray = data.rows.mean()
+        return mean[None, :]
 
     def _finish(self, start: Start, ends: Sequence[StageEnd] = ()) -> Run:
         run = super()._finish(start, ends)

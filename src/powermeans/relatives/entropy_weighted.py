@@ -26,7 +26,7 @@ from powermeans.mathematics.rules import Power
 from powermeans.mathematics.schedules import Fixed, Geometric
 from powermeans.mathematics.sums import Sums
 from powermeans.points.feature_weighted import FeatureWeightedRows, SquaredSums
-from powermeans.points.opening import Data, InMemory, OpeningSpec, in_memory
+from powermeans.points.opening import InMemory, Needs, Opened, in_memory
 from powermeans.points.protocol import Rows
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
 
@@ -203,25 +203,25 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
         self.n_threads = n_threads
         self.verbose = verbose
 
-    def _spec(self) -> OpeningSpec:
+    def _needs(self) -> Needs:
         opening = functools.partial(_open_weighted, standardizes=self.standardize)
-        return replace(super()._spec(), weighs_features=True, open_array=opening)
+        return replace(super()._needs(), weighs_features=True, open_array=opening)
 
     def _use_given_centers(self) -> None:
         self.feature_scales_ = np.ones(self.n_features_in_)
         self.feature_weights_ = _equal(self.feature_scales_)
 
-    def _fitted_spec(self) -> OpeningSpec:
+    def _fitted_needs(self) -> Needs:
         learned = self.feature_weights_, self.feature_scales_
         weighted = functools.partial(_open_weighted, standardizes=False, learned=learned)
-        return replace(super()._fitted_spec(), open_array=weighted)
+        return replace(super()._fitted_needs(), open_array=weighted)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = False
         return tags
 
-    def _stages(self, data: Data) -> list[Stage]:
+    def _stages(self, data: Opened) -> list[Stage]:
         rows = cast("FeatureWeightedRows", data.rows)
         critical, spreads = rows.critical_power(), rows.spreads()
         # The scatter is that of a mean feature while all features count the same.
@@ -264,15 +264,15 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
 def _open_weighted(
     points: Points | SparsePoints,
     weights: FloatArray | None,
-    spec: OpeningSpec,
+    needs: Needs,
     *,
     standardizes: bool,
     learned: tuple[FloatArray, FloatArray] | None = None,
 ) -> Rows:
     """Return rows with these feature weights and scales, or equal weights."""
     if not isinstance(points, np.ndarray):
-        raise ValueError(f"X is sparse, and {spec.name} is for dense points: pass X.toarray()")
-    rows = FeatureWeightedRows(points, weights, n_threads=spec.n_threads)
+        raise ValueError(f"X is sparse, and {needs.name} is for dense points: pass X.toarray()")
+    rows = FeatureWeightedRows(points, weights, n_threads=needs.n_threads)
     if learned is not None:
         rows.feature_weights, rows.scales = learned
         return rows

@@ -21,7 +21,7 @@ from powermeans.engine.updates import Learner, Sweep
 from powermeans.estimators.base import CenterEstimator, Run, report_end
 from powermeans.mathematics.rules import Rule, Unguarded
 from powermeans.mathematics.sums import Sums
-from powermeans.points.opening import Data
+from powermeans.points.opening import Opened
 from powermeans.relatives.learning_rates import LearningRate, rates_of
 from powermeans.types import FloatArray
 
@@ -209,7 +209,7 @@ class GradientKMeans(CenterEstimator):
         self.n_threads = n_threads
         self.verbose = verbose
 
-    def _stages(self, data: Data) -> list[Stage]:
+    def _stages(self, data: Opened) -> list[Stage]:
         settled = CentersSettled(self.tol * data.rows.mean_variance())
         return [Stage.of(GradientSteps(self.learning_rate, settled), self.max_iter)]
 

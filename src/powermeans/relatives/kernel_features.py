@@ -17,7 +17,7 @@ from powermeans.errors import IndefiniteKernelWarning, warn_caller
 from powermeans.estimators.base import Start
 from powermeans.estimators.power_kmeans import PowerKMeans, searched, with_second_starts
 from powermeans.points.kinds import open_rows
-from powermeans.points.opening import OpeningSpec, in_memory
+from powermeans.points.opening import Needs, in_memory
 from powermeans.points.protocol import Rows
 from powermeans.system.threads import blas_on_one_thread
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
@@ -163,9 +163,9 @@ def blocks_of(
 class LeadingPowerKMeans(PowerKMeans):
     """Search from clusters of the leading coordinates too, which are the last columns."""
 
-    def _spec(self) -> OpeningSpec:
+    def _needs(self) -> Needs:
         # Coordinates by eigenvectors have the scales of the eigenvalues.
-        return replace(super()._spec(), warns_of_scales=False)
+        return replace(super()._needs(), warns_of_scales=False)
 
     def _run_in_space(self, start: Start) -> list[StageEnd]:
         return super()._run_in_space(with_second_starts(start, self._centers_of_leading(start)))

@@ -24,8 +24,9 @@ from powermeans.estimators.base import Documented
 from powermeans.estimators.power_kmeans import PowerKMeans
 from powermeans.mathematics.power_mean import memberships
 from powermeans.points.checks.points import Admitted, divide_by_power_of_two
+from powermeans.points.columns import Columns
 from powermeans.points.kinds import open_rows
-from powermeans.points.opening import Columns, MatrixLike, OpeningSpec, admit_array
+from powermeans.points.opening import MatrixLike, Needs, admit_array
 from powermeans.points.protocol import Rows
 from powermeans.relatives.kernel_features import (
     ROUNDING,
@@ -248,7 +249,7 @@ class KernelPowerKMeans(
         name, is_gram = type(self).__name__, self._is("precomputed")
         wanted: dict[str, Any] = {"n_needed": self.n_clusters, "must_differ": not is_gram}
         wanted["why_whole"] = None if is_gram else "A kernel is of all entries of two rows"
-        data = self._admitted(X, sample_weight, OpeningSpec(name=name, estimator=self, **wanted))
+        data = self._admitted(X, sample_weight, Needs(name=name, estimator=self, **wanted))
         if is_gram:
             check_gram(np.asarray(data.points))
         rng = check_random_state(self.random_state)
@@ -323,17 +324,15 @@ class KernelPowerKMeans(
         """Check new points for a fitted estimator."""
         check_is_fitted(self)
         known = Columns(self.n_features_in_, None, None)
-        spec = OpeningSpec(name=type(self).__name__, estimator=self, known=known)
-        return self._admitted(X, sample_weight, spec)
+        needs = Needs(name=type(self).__name__, estimator=self, known=known)
+        return self._admitted(X, sample_weight, needs)
 
-    def _admitted(
-        self, X: MatrixLike, sample_weight: ArrayLike | None, spec: OpeningSpec
-    ) -> Admitted:
+    def _admitted(self, X: MatrixLike, sample_weight: ArrayLike | None, needs: Needs) -> Admitted:
         form: dict[str, Any] = {}
         if self._is("precomputed"):
             # An error about NaN comes before one about the number of columns.
-            form = {"accept_sparse": False, "ensure_all_finite": spec.known is not None}
-        return admit_array(X, sample_weight, spec, **form)
+            form = {"accept_sparse": False, "ensure_all_finite": needs.known is not None}
+        return admit_array(X, sample_weight, needs, **form)
 
     def _is(self, name: str) -> bool:
         return is_named(self.kernel, name)

@@ -16,7 +16,7 @@ from powermeans.engine.anneal import StageEnd
 from powermeans.estimators.base import Run, Start
 from powermeans.estimators.streams.base import Step
 from powermeans.estimators.streams.mini_batch import MiniBatchPowerKMeans
-from powermeans.points.opening import Data
+from powermeans.points.opening import Opened
 
 
 class MiniBatchKMeans(MiniBatchPowerKMeans):
@@ -127,7 +127,7 @@ class MiniBatchKMeans(MiniBatchPowerKMeans):
         self.n_init = n_init
         self.reassignment_ratio = reassignment_ratio
 
-    def _rule_of_end(self, data: Data) -> Callable[[Step[Any]], str | None]:
+    def _rule_of_end(self, data: Opened) -> Callable[[Step[Any]], str | None]:
         return _Settled(
             total_weight=data.rows.total_weight,
             least_shift=self.tol * data.rows.mean_variance() if self.tol > 0 else -math.inf,

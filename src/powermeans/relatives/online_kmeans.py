@@ -26,9 +26,8 @@ from powermeans.mathematics.rules import Online
 from powermeans.mathematics.schedules import Fixed
 from powermeans.mathematics.sums import Sums
 from powermeans.points.checks.points import Admitted
-from powermeans.points.opening import Data, InMemory, InParts
+from powermeans.points.opening import InMemory, Opened
 from powermeans.relatives.learning_rates import LearningRate, rates_of
-from powermeans.scale.parted_rows import PartedRows
 from powermeans.types import FloatArray
 
 _POINTS_AWAITED_PER_CENTER = 10
@@ -208,7 +207,7 @@ class OnlineKMeans(StreamEstimator[_Counted]):
 
     # All points at once.
 
-    def _stages(self, data: Data) -> list[Stage]:
+    def _stages(self, data: Opened) -> list[Stage]:
         settled = CentersSettled(self.tol * data.rows.mean_variance())
         lloyd = Stage(Fixed(-math.inf), settled, self.max_iter)
         return [lloyd] if self.batch else []
@@ -217,7 +216,7 @@ class OnlineKMeans(StreamEstimator[_Counted]):
         data, origin, tally = start.data, start.seeds(), _Tally(np.zeros(self.n_clusters))
         start.learned.update(origin=origin, tally=tally)
         after_online = [replace(stage, update=_Recount(tally)) for stage in start.stages]
-        if isinstance(data, InParts):
+        if not isinstance(data, InMemory):
             centers = self._epochs_in_parts(data.rows, origin, tally, start)
             online_end = StageEnd(centers, -math.inf, f"{self.n_epochs} epochs")
             return [online_end, *start.anneal(centers, after_online)]
@@ -225,7 +224,7 @@ class OnlineKMeans(StreamEstimator[_Counted]):
         return start.anneal(origin, [Stage.of(epochs, self.n_epochs), *after_online])
 
     def _epochs_in_parts(
-        self, rows: PartedRows, centers: FloatArray, tally: _Tally, start: Start
+        self, rows: Any, centers: FloatArray, tally: _Tally, start: Start
     ) -> FloatArray:
         """Make online passes over the parts, one after the other, each shuffled by itself."""
         learned, history = _Counted(centers, tally.counts), start.history

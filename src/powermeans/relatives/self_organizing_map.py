@@ -23,7 +23,7 @@ from powermeans.mathematics.principal_axes import principal_axes
 from powermeans.mathematics.schedules import Fixed
 from powermeans.mathematics.sums import Sums
 from powermeans.points.checks.centers import check_init
-from powermeans.points.opening import Data, InMemory, in_memory
+from powermeans.points.opening import InMemory, Opened, in_memory
 from powermeans.system.threads import blas_on_one_thread
 from powermeans.types import FloatArray
 
@@ -161,7 +161,7 @@ class SelfOrganizingMap(CenterEstimator):
                 "has another number of nodes: pass a shape of as many"
             )
 
-    def _stages(self, data: Data) -> list[Stage]:
+    def _stages(self, data: Opened) -> list[Stage]:
         distances = self._grid().distances()
         return [
             Stage(
@@ -185,7 +185,7 @@ class SelfOrganizingMap(CenterEstimator):
             )
         return np.geomspace(start, self.final_radius, self.n_epochs)
 
-    def _initial_centers(self, data: Data, rng: np.random.RandomState) -> FloatArray:
+    def _initial_centers(self, data: Opened, rng: np.random.RandomState) -> FloatArray:
         grid = self._grid()
         if not isinstance(self.init, str):
             return data.of_used_columns(check_init(self.init, grid.n_nodes, data.n_features))

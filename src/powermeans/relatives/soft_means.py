@@ -19,7 +19,7 @@ from powermeans.engine.stopping import CentersSettled
 from powermeans.engine.updates import SeparateCoincident
 from powermeans.estimators.base import CenterEstimator, Run, Start
 from powermeans.mathematics.rules import Harmonic, Power, Rule
-from powermeans.points.opening import Data, MatrixLike, OpeningSpec
+from powermeans.points.opening import MatrixLike, Needs, Opened
 from powermeans.types import FloatArray
 
 # At a higher p, most weights may be too small for float64.
@@ -48,15 +48,15 @@ class SoftMeans(CenterEstimator):
         rule = self._rule()
         return self._shares(X, rule.memberships, rule.power - 1)
 
-    def _spec(self) -> OpeningSpec:
-        return replace(super()._spec(), why_not_in_parts=None, why_no_tensor=None)
+    def _needs(self) -> Needs:
+        return replace(super()._needs(), why_not_in_parts=None, why_no_tensor=None)
 
-    def _stages(self, data: Data) -> list[Stage]:
+    def _stages(self, data: Opened) -> list[Stage]:
         settled = CentersSettled(self.tol * data.rows.mean_variance())
         separate = SeparateCoincident(data.rows.critical_power(), spread_of_features(data.rows))
         return [Stage(self._schedule(data), settled, self.max_iter, separate)]
 
-    def _schedule(self, data: Data) -> Iterable[Rule]:
+    def _schedule(self, data: Opened) -> Iterable[Rule]:
         """Return the rule of each sweep."""
         return repeat(self._rule())
 
@@ -109,7 +109,7 @@ class KHarmonicMeans(SoftMeans):
     ----------
     B. Zhang, M. Hsu, U. Dayal: K-Harmonic Means, a data clustering algorithm. HP Labs, 1999.
     B. Zhang: Generalized K-Harmonic Means, dynamic weighting of data in unsupervised learning.
-    SIAM International Conference on Data Mining, 2001.
+    SIAM International Conference on Opened Mining, 2001.
 
     Examples
     --------
@@ -158,7 +158,7 @@ class KHarmonicMeans(SoftMeans):
     def _rule(self) -> Rule:
         return Harmonic(float(self.p))
 
-    def _schedule(self, data: Data) -> Iterable[Rule]:
+    def _schedule(self, data: Opened) -> Iterable[Rule]:
         unit = spread(data.rows) ** 2
         rule = Harmonic(float(self.p), unit if unit > 0 else 1.0)
         # Below 2, a point at a center has an infinite weight.

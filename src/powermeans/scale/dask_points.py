@@ -7,7 +7,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import dask
 import dask.array
@@ -19,21 +19,21 @@ from numpy.typing import ArrayLike
 
 from powermeans.mathematics.sums import added
 from powermeans.points.checks.parts import check_part
+from powermeans.points.scaling import Scaling
 from powermeans.scale.arrays import admitted, admitted_weights
-from powermeans.scale.block import Block, SourceError
-from powermeans.scale.kinds import Kind, is_dask
-from powermeans.scale.partition import Part
-from powermeans.scale.scaling import Scale, Scaling, scaling_of, spread_of
+from powermeans.scale.block import Block, OpenedData, SourceError
+from powermeans.scale.scaling import Scale, scaled, scaling_of, spread_of
 from powermeans.scale.tables.table import listed, nearest
+from powermeans.system.host_memory import is_dask
+from powermeans.types import Part
 
 
-class DaskPoints:
+class DaskPoints(OpenedData):
     """A Dask array or DataFrame, not cut along its columns, and weights for its rows.
 
     Weights are cut in the same places, or both have partitions of known lengths.
     """
 
-    kind: ClassVar[Kind] = Kind.DASK
     name = "X"
 
     def __init__(
@@ -221,7 +221,7 @@ def _spread_of(points: Any, weights: Any, where: str, n_features: int | None, sc
 
 def _scaled(block: Any, scaling: Scaling, block_id: Any = None) -> Any:
     where = "X" if block_id is None else f"X in partition {block_id[0]}"
-    return scaling.of_block(Block(admitted(block, where, None), None, where)).points
+    return scaled(Block(admitted(block, where, None), None, where), scaling).points
 
 
 def _as_array(data: Any, name: str) -> Any:

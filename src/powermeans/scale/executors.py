@@ -15,10 +15,11 @@ from powermeans.divergences import Divergence
 from powermeans.mathematics.sums import added
 from powermeans.points.compiled import Known, Team, start_team
 from powermeans.points.kinds import open_batch
+from powermeans.points.opening import Tell
 from powermeans.points.protocol import PartRows
-from powermeans.scale.partition import Part, Partition
+from powermeans.scale.partition import Partition
 from powermeans.system.fingerprint import NoFingerprintError, fingerprint
-from powermeans.types import FloatArray, Points, SparsePoints
+from powermeans.types import FloatArray, Part, Points, SparsePoints
 
 Result = TypeVar("Result")
 Item = TypeVar("Item")
@@ -28,10 +29,6 @@ Call = Callable[[PartRows, int], Result]
 
 # For smaller parts, what is remembered would take more than a hundredth of their memory.
 _FEWEST_ROWS_REMEMBERED = 1024
-
-
-Tell = Callable[[int, int | None], object]
-"""Is called with the number of parts done in a pass, and the number of all if known."""
 
 
 @dataclass(frozen=True, slots=True)

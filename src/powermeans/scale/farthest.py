@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from powermeans.mathematics.sums import recorded
 from powermeans.points.by_definition import weighted
 from powermeans.points.farthest import Farthest, farthest_in_passes, largest_first
 from powermeans.points.kinds import open_batch
 from powermeans.points.observed import filled
 from powermeans.points.protocol import FarPoint, PartRows, Rows
 from powermeans.scale.executors import Executor
-from powermeans.scale.records import recorded
 from powermeans.types import FloatArray, IndexArray, Points
 
 recorded(Farthest)

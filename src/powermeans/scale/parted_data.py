@@ -9,19 +9,23 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Real
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
 from powermeans.errors import ArgumentError
+from powermeans.points.opening import Needs
+from powermeans.points.scaling import Scaling
+from powermeans.points.streams import Stream, are_paths
 from powermeans.scale.arrays import ArraySource, IterableSource
-from powermeans.scale.block import Block, Source, SourceError
+from powermeans.scale.block import Block, OpenedData, Source, SourceError
 from powermeans.scale.files import FileSource, is_passed_over
-from powermeans.scale.kinds import Kind, are_paths, is_dask
-from powermeans.scale.partition import Admission, Part, Partition, cut
-from powermeans.scale.scaling import Scale, Scaling, learned_scaling
+from powermeans.scale.partition import Partition, cut
+from powermeans.scale.scaling import Scale, learned_scaling
+from powermeans.system.host_memory import is_dask
+from powermeans.types import Part
 
 _BYTES_OF_A_PART = 2**24
 # At most this many copies of a part exist at a time: one in work, one being read, the blocks that
@@ -60,7 +64,7 @@ class Checkpoint:
             )
 
 
-class PartedData:
+class PartedData(OpenedData, Stream):
     """Rows that are read part by part, for `fit`, `predict` and `score`.
 
     `open_data` returns them.
@@ -91,8 +95,6 @@ class PartedData:
     >>> KMeans(1).fit(data).cluster_centers_
     array([[0.5]], dtype=float32)
     """
-
-    kind: ClassVar[Kind] = Kind.PARTS
 
     def __init__(
         self,
@@ -135,9 +137,10 @@ class PartedData:
         blocks = (Block(points, weights, self.source.name) for points, weights in pieces)
         return learned_scaling(blocks, self.n_features, self._scale)
 
-    def partition(self, admission: Admission | None = None) -> Partition:
+    def partition(self, needs: Needs | None = None) -> Partition:
         """Return the parts, which can be read any number of times."""
-        return Partition(self.source, self.rows_per_part, admission or Admission(), self.scaling)
+        needs = needs or Needs(name="read")
+        return Partition(self.source, self.rows_per_part, needs, self.scaling)
 
     def read(self) -> Iterator[Part]:
         """Yield checked parts."""
@@ -272,7 +275,7 @@ def open_data(
     array([[ 1.5],
            [10.5]])
     """
-    if isinstance(getattr(type(source), "kind", None), Kind):
+    if isinstance(source, OpenedData):
         raise ValueError("source is open already: pass it on as it is")
     _check_options(scale, dtype, rows_per_part)
     wanted: Any = None if dtype is None else np.dtype(dtype)

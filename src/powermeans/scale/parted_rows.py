@@ -8,14 +8,13 @@ array is as long as the points, unless the caller asks for one.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from powermeans.divergences.bregman import Bregman
 from powermeans.mathematics.critical_power import (
@@ -27,18 +26,17 @@ from powermeans.mathematics.critical_power import (
     strata_to_sample,
 )
 from powermeans.mathematics.rules import Hard, Online, Rule
-from powermeans.mathematics.sums import ColumnMoments, Spread, Sums, added
+from powermeans.mathematics.sums import ColumnMoments, Spread, Sums, added, recorded
 from powermeans.points.base import BaseRows
 from powermeans.points.bregman import in_units, step_between_scaled, unit_steps_at
 from powermeans.points.by_definition import weighted
+from powermeans.points.checks.csr import stacked
 from powermeans.points.observed import filled
 from powermeans.points.protocol import FarPoint, PartRows
 from powermeans.scale.checkpoint import JournaledExecutor
 from powermeans.scale.executors import Call, Executor, Result
 from powermeans.scale.farthest import all_weights, farthest_of_parts
-from powermeans.scale.partition import Part
-from powermeans.scale.records import recorded
-from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
+from powermeans.types import FloatArray, IndexArray, Labels, Part, Points, SparsePoints
 
 _NO_ORDER = (
     "points in parts are drawn as they come, since an order of all points is too long for memory: "
@@ -568,12 +566,3 @@ class _ShareOfMoments:
     def __call__(self, rows: PartRows, number: int) -> Moments:
         points = filled(rows.sample(np.arange(rows.n_points)), self.filling)
         return moments_about_origin(points, all_weights(rows) / self.total_weight)
-
-
-def stacked(parts: Sequence[Any]) -> Any:
-    """Stack arrays or CSR matrices vertically."""
-    if len(parts) == 1:
-        return parts[0]
-    if sparse.issparse(parts[0]):
-        return sparse.vstack(parts, format="csr")
-    return np.concatenate(parts)

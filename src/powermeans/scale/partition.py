@@ -3,34 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from powermeans.divergences import Divergence
 from powermeans.points.checks.narrow import as_floats
 from powermeans.points.checks.parts import PartFacts, check_part, check_parts
+from powermeans.points.opening import Needs
+from powermeans.points.scaling import Scaling
 from powermeans.scale.block import Block, Source, SourceError
-from powermeans.scale.scaling import Scaling
-from powermeans.types import FloatArray, Points, SparsePoints
+from powermeans.scale.scaling import scaled
+from powermeans.types import FloatArray, Part, Points, SparsePoints
 
 _ALL_ALIKE = "The rows were fine in the first pass, and must be the same in every pass"
-
-Part = tuple[Points | SparsePoints, FloatArray | None]
-
-
-@dataclass(frozen=True, slots=True)
-class Admission:
-    """What is required of points: the domain of a divergence, and no NaN unless `has_missing`.
-
-    With `keeps_narrow`, narrow points stay as they are.
-    """
-
-    divergence: Divergence = "squared_euclidean"
-    has_missing: bool = False
-    keeps_narrow: bool = False
 
 
 class Partition:
@@ -43,11 +30,11 @@ class Partition:
         self,
         source: Source,
         rows_per_part: int,
-        admission: Admission,
+        needs: Needs,
         scaling: Scaling | None = None,
     ) -> None:
         self.source, self.rows_per_part = source, rows_per_part
-        self._admission, self._scaling = admission, scaling
+        self._needs, self._scaling = needs, scaling
         self.facts: PartFacts | None = None
 
     def check(self, n_clusters: int = 1) -> None:
@@ -105,8 +92,8 @@ class Partition:
             name=block.where,
             first_row=block.first_row,
             feature_names=self.source.feature_names,
-            has_missing=self._admission.has_missing,
-            divergence=self._admission.divergence,
+            has_missing=self._needs.has_missing,
+            divergence=self._needs.divergence,
         )
 
     def _again(self) -> Iterator[Part]:
@@ -136,11 +123,12 @@ class Partition:
         self.facts = facts
 
     def _blocks(self, first_row: int) -> Iterator[Block]:
-        if self._scaling is not None:
+        if (scaling := self._scaling) is not None:
             # Scaling copies each block, so let the source choose small ones.
-            return map(self._scaling.of_block, map(_as_floats, self.source.blocks(first_row)))
+            floats = map(_as_floats, self.source.blocks(first_row))
+            return (scaled(block, scaling) for block in floats)
         blocks = self.source.blocks(first_row, self.rows_per_part)
-        return blocks if self._admission.keeps_narrow else map(_as_floats, blocks)
+        return blocks if self._needs.keeps_narrow else map(_as_floats, blocks)
 
     def _some(self, numbers: Sequence[int]) -> Iterator[Part]:
         """Yield parts; read runs in one go, and skip the rows between if the source can."""

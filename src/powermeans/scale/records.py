@@ -16,30 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from powermeans.mathematics.critical_power import Moments
-from powermeans.mathematics.sums import ColumnMoments, Spread, Sums
-from powermeans.points.checks.parts import PartFacts
-from powermeans.points.cosine import UnitSums
-from powermeans.points.observed import ObservedSums
-from powermeans.scale.executors import Result
+from powermeans.mathematics.sums import RECORDED
 from powermeans.system.host_memory import on_host
 
 # Length of the contents and their checksum, which goes on from that of the first record, so that
 # records of the file of another fit do not count.
 HEAD = struct.Struct("<QI")
 _N_WORDS = struct.Struct("<Q")
-_KINDS: dict[str, type[Any]] = {
-    kind.__name__: kind
-    for kind in (ColumnMoments, Moments, ObservedSums, PartFacts, Spread, Sums, UnitSums)
-}
-
-
-def recorded(kind: type[Result]) -> type[Result]:
-    """Let a checkpoint hold values of a dataclass (a decorator)."""
-    known = _KINDS.setdefault(kind.__name__, kind)
-    assert known.__module__ == kind.__module__, f"{known} and {kind} have one name"
-    _KINDS[kind.__name__] = kind
-    return kind
 
 
 def record(contents: bytes, checksum_before: int = 0) -> bytes:
@@ -61,7 +44,7 @@ def encoded(question: str, result: Any) -> bytes:
         if isinstance(value, np.dtype):
             return {"dtype": value.str}
         kind = type(value)
-        assert _KINDS.get(kind.__name__) is kind, f"{kind} is not recorded"
+        assert RECORDED.get(kind.__name__) is kind, f"{kind} is not recorded"
         return {kind.__name__: [getattr(value, field.name) for field in fields(kind)]}
 
     words = json.dumps([question, result], default=form_of).encode()
@@ -80,7 +63,7 @@ def decoded(contents: bytes) -> tuple[str, Any]:
         if name == "dtype":
             return np.dtype(content)
         if name != "array":
-            return _KINDS[name](*content)
+            return RECORDED[name](*content)
         dtype, shape = content
         values = np.frombuffer(contents, np.dtype(dtype), math.prod(shape), at)
         at += values.nbytes

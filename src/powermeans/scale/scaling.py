@@ -1,18 +1,19 @@
-"""Scale columns by what one pass over the rows tells."""
+"""Learn the scaling of columns in one pass over the rows."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from scipy import sparse
 
 from powermeans.mathematics.sums import ColumnMoments, added
+from powermeans.points.scaling import Scaling
 from powermeans.scale.block import Block, SourceError
-from powermeans.types import FloatArray, Points
+from powermeans.types import FloatArray
 
 Scale = Literal["standard", "minmax"]
 
@@ -20,67 +21,14 @@ Scale = Literal["standard", "minmax"]
 _CONSTANT = 10 * float(np.finfo(np.float64).eps)
 
 
-@dataclass(frozen=True)
-class Scaling:
-    """An offset to subtract from each column, and a unit to divide it by.
-
-    Attributes
-    ----------
-    offsets : (n_features,)
-    units : (n_features,)
-        One for a constant column.
-
-    See Also
-    --------
-    open_data : Scales columns with ``scale="standard"`` or ``"minmax"``, or with one of these.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from powermeans.scale import Scaling
-    >>> scaling = Scaling(np.array([1.0, 0.0]), np.array([2.0, 1.0]))
-    >>> scaling.transform(np.array([[3.0, 5.0]]))
-    array([[1., 5.]])
-    >>> scaling.inverse_transform(np.array([[1.0, 5.0]]))
-    array([[3., 5.]])
-    """
-
-    _state: ClassVar[str] = "offsets: finite[d] units: finite[d]"
-
-    offsets: FloatArray
-    units: FloatArray
-
-    def transform(self, points: Any) -> Points:
-        """Return scaled points in their floating-point dtype; in float64 for other dtypes."""
-        given = _as_floats(points)
-        scaled = given - self.offsets
-        scaled /= self.units
-        kept: Points = scaled.astype(given.dtype, copy=False)
-        return kept
-
-    def inverse_transform(self, points: Any) -> Points:
-        """Return points or centers in the original units of the columns."""
-        given = _as_floats(points)
-        unscaled = given * self.units + self.offsets
-        kept: Points = unscaled.astype(given.dtype, copy=False)
-        return kept
-
-    def of_block(self, block: Block) -> Block:
-        """Return the block with scaled points."""
-        if sparse.issparse(block.points):
-            raise SourceError(
-                f"{block.where} is sparse, and scaling would fill it: leave scale out, or scale it "
-                "with sklearn.preprocessing.MaxAbsScaler"
-            )
-        return replace(block, points=self.transform(block.points))
-
-    def equals(self, other: Scaling | None) -> bool:
-        """Return whether the other scaling is the same."""
-        return (
-            other is not None
-            and np.array_equal(self.offsets, other.offsets)
-            and np.array_equal(self.units, other.units)
+def scaled(block: Block, scaling: Scaling) -> Block:
+    """Return the block with scaled points."""
+    if sparse.issparse(block.points):
+        raise SourceError(
+            f"{block.where} is sparse, and scaling would fill it: leave scale out, or scale it "
+            "with sklearn.preprocessing.MaxAbsScaler"
         )
+    return replace(block, points=scaling.transform(block.points))
 
 
 def learned_scaling(blocks: Iterable[Block], n_features: int, scale: Scale) -> Scaling:
@@ -139,13 +87,6 @@ def _range(points: FloatArray) -> ColumnRange:
 def _of(offsets: FloatArray, units: FloatArray, sizes: FloatArray) -> Scaling:
     is_plain = np.isfinite(units) & (units > _CONSTANT * sizes)
     return Scaling(np.where(np.isfinite(offsets), offsets, 0.0), np.where(is_plain, units, 1.0))
-
-
-def _as_floats(points: Any) -> FloatArray:
-    if sparse.issparse(points):
-        raise ValueError("points are sparse, and scaling would fill them: pass points.toarray()")
-    array = np.asarray(points)
-    return array if array.dtype.kind == "f" else array.astype(np.float64)
 
 
 def _dense(block: Block) -> tuple[FloatArray, FloatArray]:

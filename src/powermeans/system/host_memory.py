@@ -1,6 +1,6 @@
-"""PyTorch tensors where arrays are wanted: copied to host memory, or refused.
+"""Values that are not in host memory; tensors where arrays are wanted are copied there, or refused.
 
-This imports no PyTorch: whoever passes a tensor has done so.
+This imports neither PyTorch nor Dask: whoever passes a tensor has done so.
 """
 
 from __future__ import annotations
@@ -16,6 +16,12 @@ def is_tensor(values: object) -> bool:
     """Return whether this is a tensor of PyTorch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(values, torch.Tensor)
+
+
+def is_dask(values: object) -> bool:
+    """Return whether this is a collection of Dask, or the type of one."""
+    kind = values if isinstance(values, type) else type(values)
+    return kind.__module__.partition(".")[0] in ("dask", "dask_expr")
 
 
 def on_host(values: Any) -> Any:

@@ -34,7 +34,7 @@ from powermeans.app.command.screen import (
     waiting_for,
 )
 from powermeans.engine.callbacks import Listener
-from powermeans.scale import PartedData
+from powermeans.scale.parted_data import PartedData
 from powermeans.scale.tables import nearest
 from powermeans.system.atomic_write import atomic_write
 

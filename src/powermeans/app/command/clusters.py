@@ -11,9 +11,9 @@ from scipy import sparse
 from powermeans.app.command.screen import Screen, number
 from powermeans.app.report.summaries import ClusterSummary, Columns, summaries_of_sums
 from powermeans.estimators.base import CenterEstimator
-from powermeans.scale import PartedData
+from powermeans.points.opening import Needs
 from powermeans.scale.executors import read_ahead
-from powermeans.scale.partition import Admission
+from powermeans.scale.parted_data import PartedData
 from powermeans.types import FloatArray, Labels, Points
 
 _MOST_SHOWN = 40
@@ -115,8 +115,9 @@ class Tally(Sizes):
 def labelled(model: Any, data: PartedData, tally: Sizes) -> Iterator[Labels]:
     """Yield the labels of each part, and count them."""
     last = model.steps[-1][1] if hasattr(model, "steps") else model
-    admission = Admission(has_missing=getattr(last, "missing", "error") == "observed")
-    parts: Iterator[Any] = read_ahead(data.partition(admission).read())
+    has_missing = getattr(last, "missing", "error") == "observed"
+    needs = Needs(name="predict", has_missing=has_missing)
+    parts: Iterator[Any] = read_ahead(data.partition(needs).read())
     for points, weights in parts:
         labels, score = labels_and_score(model, points, weights)
         tally.add(points, labels, weights)

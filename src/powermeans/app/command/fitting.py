@@ -62,8 +62,9 @@ from powermeans.engine.callbacks import Listener, PathRecorder
 from powermeans.errors import EntryError, printable
 from powermeans.estimators.power_kmeans import PowerKMeans
 from powermeans.optimality.gap import OptimalityGap
+from powermeans.points.scaling import Scaling
 from powermeans.saving import save
-from powermeans.scale import PartedData, Scaling
+from powermeans.scale.parted_data import PartedData
 from powermeans.types import Labels
 
 _MOST_STEPS = 200  # of the centers in a report

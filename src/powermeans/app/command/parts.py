@@ -18,9 +18,9 @@ from powermeans.app.command.data_files import (
     read_scaled,
     why_scale,
 )
-from powermeans.scale import PartedData, open_data
 from powermeans.scale.checkpoint import is_checkpoint
 from powermeans.scale.files import files_at
+from powermeans.scale.parted_data import PartedData, open_data
 from powermeans.scale.tables import Missing
 from powermeans.scale.tables.formats import FileFormat, Hdf5File, ParquetFile, format_at, format_of
 from powermeans.system.free_memory import free_memory

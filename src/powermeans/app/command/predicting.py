@@ -38,7 +38,7 @@ from powermeans.app.report.report import report
 from powermeans.errors import ModelFileError, printable
 from powermeans.estimators.streams.base import is_waiting
 from powermeans.saving import load, reading_of
-from powermeans.scale import PartedData
+from powermeans.scale.parted_data import PartedData
 from powermeans.scale.tables import Missing, Table, nearest
 from powermeans.types import Labels
 

@@ -20,8 +20,9 @@ from powermeans.app.report.subject import Subject, Wanted
 from powermeans.app.report.text import escaped
 from powermeans.engine.callbacks import PathRecorder
 from powermeans.plots.fitted import PointsLike
-from powermeans.scale import is_dask, is_parted
+from powermeans.points.streams import is_stream
 from powermeans.system.atomic_write import atomic_write
+from powermeans.system.host_memory import is_dask
 
 _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 
@@ -135,7 +136,7 @@ def report(
 
 
 def _refuse_parted(X: Any) -> None:
-    if is_dask(X) or is_parted(X):
+    if is_dask(X) or is_stream(X):
         kind = "a Dask collection" if is_dask(X) else "to be read part by part"
         raise ValueError(
             f"a report looks at all rows at once, and X is {kind}, which may not fit into memory: "

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from powermeans.mathematics.sums import recorded
+from powermeans.points.checks.csr import stacked
 from powermeans.points.protocol import PartRows, Rows
-from powermeans.scale.parted_rows import stacked
-from powermeans.scale.records import recorded
 from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
 
 # Philox makes this many random numbers at a time, and advances by as many.

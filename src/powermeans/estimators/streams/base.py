@@ -15,26 +15,20 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
-from powermeans.estimators.base import CenterEstimator, Run, noted
+from powermeans.estimators.base import CenterEstimator, Run
 from powermeans.estimators.streams.drift import Drift, RunningDrift
 from powermeans.points.checks.points import Admitted, admit
 from powermeans.points.kinds import open_batch
 from powermeans.points.opening import (
-    Data,
     InMemory,
     MatrixLike,
-    OpeningSpec,
-    admit_points,
-    columns_of,
-    opened,
+    Needs,
+    Opened,
+    open_points,
     wide_enough,
 )
 from powermeans.points.protocol import Rows
-from powermeans.scale.executors import read_ahead
-from powermeans.scale.kinds import Kind, kind_of
-from powermeans.scale.parted_data import Checkpoint
-from powermeans.scale.partition import Part
-from powermeans.types import FloatArray
+from powermeans.types import FloatArray, Part
 
 # A waiting stream updates its centers whenever the number of points has grown by this factor.
 _WORTH_ANOTHER_LOOK = 1.25
@@ -187,24 +181,36 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
         """
         self._validate_params()
         self._refuse_another_number()
-        if kind_of(X) in (Kind.PARTS, Kind.DASK):
-            self._learn_from_parts(self._opened_like_those_before(X, sample_weight))
+        if isinstance(X, Iterator):
+            raise ValueError(
+                f"X is {X!r}, which can be iterated only once: pass its chunks one by one, with "
+                "for chunk in X: model.partial_fit(chunk)"
+            )
+        opened = open_points(X, sample_weight, self._chunk_needs())
+        self._refuse_checkpoint(opened)
+        if not isinstance(opened, InMemory):
+            self._learn_from_parts(opened)
             return self
-        advance = self._advanced(admit_points(X, sample_weight, self._chunk_spec()))
+        advance = self._advanced(Admitted(opened.points, opened.weights, opened.largest))
         # In one step, which no interrupt can divide.
         self.__dict__.update(advance.public, _stream=advance.stream)
         return self
 
-    def _learn_from_parts(self, data: Any) -> None:
+    def _learn_from_parts(self, opened: Any) -> None:
         """Learn from one part after the other, and keep what they taught if a later one fails."""
-        of_data = noted(columns_of(data))
-        if self._stream_so_far() is None:
+        stream, of_data = self._stream_so_far(), opened.columns.noted()
+        is_scaled_before = getattr(self, "scaling_", None) is not None
+        if isinstance(stream, Waiting) and of_data["scaling_"] is not None and not is_scaled_before:
+            raise ValueError(
+                "the stream so far is not scaled and X is opened with scaling: leave scale out of "
+                "open_data(...), or begin anew with sklearn.base.clone"
+            )
+        if stream is None:
             self.__dict__.pop("feature_names_in_", None)
         else:
             of_data.pop("feature_names_in_", None)
         course, inertia, n_chunks = None, 0.0, 0
-        is_read_ahead = kind_of(data) is Kind.PARTS
-        for part in that_weigh(read_ahead(data.read()) if is_read_ahead else data.read()):
+        for part in that_weigh(opened.read()):
             of_data["n_features_in_"] = int(part[0].shape[1])
             for chunk in self._chunks_of(self._admitted_part(part)):
                 advance = self._advanced(chunk, course)
@@ -226,26 +232,8 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
         centers = getattr(self, "cluster_centers_", None)
         return admitted if centers is None else wide_enough(admitted, centers)
 
-    def _opened_like_those_before(self, X: Any, sample_weight: ArrayLike | None) -> Any:
-        """Open points in parts that have the columns of the stream so far."""
-        self._refuse_checkpoint(X)
-        if isinstance(X, Iterator):
-            raise ValueError(
-                f"X is {X!r}, which can be iterated only once: pass its chunks one by one, with "
-                "for chunk in X: model.partial_fit(chunk)"
-            )
-        data, stream = opened(X, sample_weight, self._chunk_spec()), self._stream_so_far()
-        is_scaled_before = getattr(self, "scaling_", None) is not None
-        if isinstance(stream, Waiting) and data.scaling is not None and not is_scaled_before:
-            raise ValueError(
-                "the stream so far is not scaled and X is opened with scaling: leave scale out of "
-                "open_data(...), or begin anew with sklearn.base.clone"
-            )
-        return data
-
-    def _refuse_checkpoint(self, X: Any) -> None:
-        # A DataFrame may have a column of that name.
-        if isinstance(getattr(X, "checkpoint", None), Checkpoint):
+    def _refuse_checkpoint(self, opened: Opened) -> None:
+        if opened.checkpoint is not None:
             raise ValueError(
                 f"{type(self).__name__} writes no checkpoint of its own: leave checkpoint out of "
                 "open_data(...), and powermeans.save the model between calls of partial_fit, from "
@@ -329,25 +317,24 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
         found = {"cluster_centers_": centers, "labels_": labels, "inertia_": inertia}
         return found | self._described(learned)
 
-    def _spec(self) -> OpeningSpec:
+    def _needs(self) -> Needs:
         return replace(
-            super()._spec(),
+            super()._needs(),
             leaves_out_columns=False,  # later chunks may have entries in them
             why_not_in_parts=None,
             why_no_tensor=f"{type(self).__name__} learns from batches with the compiled core",
         )
 
-    def _fitted_spec(self) -> OpeningSpec:
-        return replace(super()._fitted_spec(), as_wide_as=getattr(self, "cluster_centers_", None))
+    def _fitted_needs(self) -> Needs:
+        return replace(super()._fitted_needs(), as_wide_as=getattr(self, "cluster_centers_", None))
 
-    def _chunk_spec(self) -> OpeningSpec:
+    def _chunk_needs(self) -> Needs:
         """Return the requirements on the next chunk."""
         if self._stream_so_far() is None:
-            return replace(self._spec(), n_needed=1, must_differ=False)
-        return self._fitted_spec()
+            return replace(self._needs(), n_needed=1, must_differ=False)
+        return self._fitted_needs()
 
-    def _open(self, X: MatrixLike, sample_weight: ArrayLike | None) -> Data:
-        self._refuse_checkpoint(X)
+    def _open(self, X: MatrixLike, sample_weight: ArrayLike | None) -> Opened:
         data = super()._open(X, sample_weight)
         for name in ("_stream", "drift_"):  # kept if the points are refused
             self.__dict__.pop(name, None)

@@ -28,7 +28,7 @@ from powermeans.estimators.streams.running_sums import RunningSums
 from powermeans.mathematics.sums import Sums
 from powermeans.points.checks.points import Admitted
 from powermeans.points.kinds import open_batch
-from powermeans.points.opening import Data, InMemory, OpeningSpec, in_memory
+from powermeans.points.opening import InMemory, Needs, Opened, in_memory
 from powermeans.points.protocol import Rows
 from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
 
@@ -230,10 +230,10 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
 
     # All points, in batches.
 
-    def _spec(self) -> OpeningSpec:
-        return replace(super()._spec(), open_array=_open_batch)
+    def _needs(self) -> Needs:
+        return replace(super()._needs(), open_array=_open_batch)
 
-    def _stages(self, data: Data) -> list[Stage]:
+    def _stages(self, data: Opened) -> list[Stage]:
         return []
 
     def _run(self, start: Start) -> list[StageEnd]:
@@ -260,13 +260,13 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
         start.learned[learned.n_steps] = learned, n_begun, course
         return [StageEnd(learned.centers, -math.inf, reason or "the points came to their end")]
 
-    def _rule_of_end(self, data: Data) -> Callable[[Step[_Remembered]], str | None]:
+    def _rule_of_end(self, data: Opened) -> Callable[[Step[_Remembered]], str | None]:
         """Return what says after each batch why the fit ends before its last pass, if it does."""
         return lambda step: None
 
     def _all_parts(
-        self, data: Data, orders: np.random.RandomState
-    ) -> tuple[int, Iterator[tuple[int, Data]]]:
+        self, data: Opened, orders: np.random.RandomState
+    ) -> tuple[int, Iterator[tuple[int, Opened]]]:
         """Return the number of points of all passes, and batches with the number of the pass."""
         if isinstance(data, InMemory):
             indices = self._that_come(data)
@@ -283,7 +283,7 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
 
     def _parts(
         self, data: InMemory, indices: IndexArray, orders: np.random.RandomState
-    ) -> Iterator[tuple[int, Data]]:
+    ) -> Iterator[tuple[int, Opened]]:
         """Yield the first sample and batches of the other points, with the number of the pass."""
         most = self._largest_batch(data.points)
         n_first, n_seen = self._n_awaited(len(indices) // _POINTS_PER_POINT_OF_FIRST), 0
@@ -298,8 +298,8 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
                 n_seen += len(part)
 
     def _parts_of_parts(
-        self, data: Data, orders: np.random.RandomState
-    ) -> Iterator[tuple[int, Data]]:
+        self, data: Opened, orders: np.random.RandomState
+    ) -> Iterator[tuple[int, Opened]]:
         """Yield a sample of the parts, then all of them as one batch in each pass.
 
         If the parts were batches, sorted rows would drag the centers along.
@@ -373,7 +373,7 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
         return self._begin_at(sample, data, rng)[0]
 
     def _begin_at(
-        self, sample: InMemory, data: Data, rng: np.random.RandomState
+        self, sample: InMemory, data: Opened, rng: np.random.RandomState
     ) -> tuple[Step[_Remembered], SweepState]:
         """Fit the sample, and sum all of the points at its centers."""
         model = PowerKMeans(
@@ -399,7 +399,7 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
     def _learn(self, learned: _Remembered, data: InMemory) -> Step[_Remembered]:
         return self._swept(learned, data)[0]
 
-    def _swept(self, learned: _Remembered, data: Data) -> tuple[Step[_Remembered], SweepState]:
+    def _swept(self, learned: _Remembered, data: Opened) -> tuple[Step[_Remembered], SweepState]:
         """Sweep once, and move the centers to the quotients of the sums of all batches."""
         running = RunningSums(
             learned.sums,
@@ -426,8 +426,8 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
         return {"power_": learned.power, "n_steps_": learned.n_steps}
 
 
-def _open_batch(points: Any, weights: FloatArray | None, spec: OpeningSpec) -> Rows:
-    return open_batch(points, weights, n_threads=spec.n_threads)
+def _open_batch(points: Any, weights: FloatArray | None, needs: Needs) -> Rows:
+    return open_batch(points, weights, n_threads=needs.n_threads)
 
 
 def _elements_per_point(points: Points | SparsePoints) -> int:

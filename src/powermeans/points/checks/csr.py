@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 from scipy import sparse
 
@@ -55,3 +58,12 @@ def _fault_of_csr(points: SparsePoints) -> str | None:
         column = lowest if lowest < 0 else highest
         return f"the column index {column} lies outside its {n_features} columns"
     return None
+
+
+def stacked(parts: Sequence[Any]) -> Any:
+    """Stack arrays or CSR matrices vertically."""
+    if len(parts) == 1:
+        return parts[0]
+    if sparse.issparse(parts[0]):
+        return sparse.vstack(parts, format="csr")
+    return np.concatenate(parts)

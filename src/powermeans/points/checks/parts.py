@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from powermeans.divergences import Divergence
+from powermeans.mathematics.sums import recorded
 from powermeans.points.checks.points import (
     bounds,
     check_domain,
@@ -25,6 +26,7 @@ from powermeans.points.checks.weights import refuse_total, refuse_weights
 from powermeans.types import FloatArray, Points, SparsePoints
 
 
+@recorded
 @dataclass(frozen=True, slots=True)
 class PartFacts:
     """Facts about a checked part of the points; the facts of several parts add up."""

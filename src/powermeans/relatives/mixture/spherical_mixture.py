@@ -23,7 +23,7 @@ from powermeans.mathematics.critical_power import critical_temperature
 from powermeans.mathematics.rules import Gaussian, UnequalGaussians
 from powermeans.points.checks.weights import check_sample_weight
 from powermeans.points.kinds import open_rows
-from powermeans.points.opening import Data, MatrixLike, OpeningSpec, admit_points, in_memory
+from powermeans.points.opening import MatrixLike, Needs, Opened, in_memory
 from powermeans.points.protocol import Rows
 from powermeans.relatives.mixture.learning import (
     EFFORTS,
@@ -231,7 +231,7 @@ class SphericalMixture(CenterEstimator):
         model = self._model()
         if isinstance(model, Gaussian) and model.shares is None:
             return super().predict(X)
-        points = admit_points(X, None, self._fitted_spec()).points
+        points = in_memory(self._new_points(X)).points
         return self._most_likely(points, self._centers(points.shape[1]), model)
 
     def memberships(self, X: MatrixLike) -> FloatArray:
@@ -304,8 +304,8 @@ class SphericalMixture(CenterEstimator):
 
     # Fitting.
 
-    def _spec(self) -> OpeningSpec:
-        return replace(super()._spec(), leaves_out_columns=False)
+    def _needs(self) -> Needs:
+        return replace(super()._needs(), leaves_out_columns=False)
 
     def _open(self, X: MatrixLike, sample_weight: ArrayLike | None) -> MixtureData:
         self._refuse_one_variance()
@@ -342,7 +342,7 @@ class SphericalMixture(CenterEstimator):
         anneals = self._draws_centers() and self.n_clusters > 1
         return _TEMPERATURE_FROM_SEEDS if anneals else 0.0
 
-    def _stages(self, data: Data) -> list[Stage]:
+    def _stages(self, data: Opened) -> list[Stage]:
         assert isinstance(data, MixtureData)
         return [Stage.of(data.learner, self.max_iter)]
 
@@ -411,7 +411,7 @@ class SphericalMixture(CenterEstimator):
 
     def _of_distances(self, X: MatrixLike, what: Callable[[FloatArray], FloatArray]) -> FloatArray:
         """Apply a function to the squared distances of one block of points after another."""
-        points = admit_points(X, None, self._fitted_spec()).points
+        points = in_memory(self._new_points(X)).points
         distances = self._distances(points, self._centers(points.shape[1]))
         return np.concatenate([what(sq_dist) for sq_dist in distances])
 

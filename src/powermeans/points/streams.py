@@ -1,15 +1,11 @@
-"""The kinds of points that a user can pass."""
+"""Streams: points that are known by what they can do, and not by their type."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Set
-from enum import Enum
 
-import numpy as np
 from scipy import sparse
-
-from powermeans.system.host_memory import is_tensor
 
 # Every array and every table has at least one of these attributes.
 _OF_ARRAYS = (
@@ -23,41 +19,17 @@ _OF_ARRAYS = (
 )
 
 
-class Kind(Enum):
-    """A kind of points."""
-
-    ARRAY = "array"  # in host memory, dense or sparse: all that scikit-learn turns into an array
-    TENSOR = "tensor"  # of PyTorch
-    PARTS = "parts"  # paths and chunks, opened by `open_data` or not
-    DASK = "dask"  # an array or DataFrame of Dask, opened by `open_data` or not
+class Stream:
+    """Points that come part by part; `open_points` has an opener for this class, which has none."""
 
 
-def kind_of(data: object) -> Kind:
-    """Return the kind of some points; the classes that `open_data` returns have it as `kind`."""
-    kind = getattr(type(data), "kind", None)
-    if isinstance(kind, Kind):
-        return kind
-    if isinstance(data, np.ndarray):
-        return Kind.ARRAY
-    if type(data).__module__.partition(".")[0] in ("dask", "dask_expr"):
-        return Kind.DASK
-    if is_tensor(data):
-        return Kind.TENSOR
-    return Kind.PARTS if are_paths(data) or _are_chunks(data) else Kind.ARRAY
+def is_stream(data: object) -> bool:
+    """Tell whether estimators read these points part by part.
 
-
-def is_parted(data: object) -> bool:
-    """Tell whether an estimator reads these rows part by part.
-
-    It does so for paths, for `PartedData`, and for chunks: a function, an iterable that is neither
+    They do so for paths, for `PartedData`, and for chunks: a function, an iterable that is neither
     a sequence nor an array, or a list of arrays with rows and columns.
     """
-    return kind_of(data) is Kind.PARTS
-
-
-def is_dask(data: object) -> bool:
-    """Tell whether this is a Dask collection, or one that `open_data` has opened."""
-    return kind_of(data) is Kind.DASK
+    return isinstance(data, Stream) or are_paths(data) or _are_chunks(data)
 
 
 def are_paths(data: object) -> bool:

@@ -1,0 +1,118 @@
+"""Open Dask collections, which are worked on where Dask has them."""
+
+from __future__ import annotations
+
+import abc
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from powermeans.points.opening import Needs, open_points
+from powermeans.scale.checkpoint import Recording
+from powermeans.scale.dask_executor import DaskExecutor, mapped
+from powermeans.scale.dask_points import DaskPoints
+from powermeans.scale.executors import PartOpener
+from powermeans.scale.opening import InParts
+from powermeans.scale.parted_rows import PartedRows
+from powermeans.system.host_memory import is_dask
+from powermeans.types import FloatArray, Part, Points
+
+
+class DaskCollection(abc.ABC):  # noqa: B024 - no class derives from it
+    """An array or a DataFrame of Dask, known by the package that defines it."""
+
+    @classmethod
+    def __subclasshook__(cls, kind: type) -> Any:
+        """Tell without an import of the DataFrames of Dask, which are slow to import."""
+        return is_dask(kind) or NotImplemented
+
+
+class OnDask(InParts):
+    """Points in a Dask collection, computed for the first time when their rows are asked for."""
+
+    _way_out = "pass the same in the same order"
+
+    @cached_property
+    def rows(self) -> PartedRows:
+        """The rows, checked where Dask has them."""
+        checkpoint = self.checkpoint if self.needs.known is None else None
+        with ExitStack() as on_error:
+            recording = on_error.enter_context(Recording(checkpoint, self.needs.random_state))
+            opener = PartOpener(self.needs.divergence, self.needs.has_missing)
+            executor = DaskExecutor(self.source, opener, n_threads=self.needs.n_threads)
+            executor.check(self.needs.n_needed)
+            rows = PartedRows(recording.journaled(executor, executor.fingerprint))
+            self._recording, self._largest = recording, executor.facts.largest
+            on_error.pop_all()
+        return rows
+
+    def read(self) -> Iterator[Part]:
+        return self.source.read()  # type: ignore[no-any-return]
+
+    def assign(self, centers: FloatArray, known_inertia: float | None = None) -> tuple[Any, float]:
+        _, inertia = super().assign(centers, known_inertia)
+        return self.predicted(centers), inertia
+
+    def predicted(self, centers: Points, output: str | os.PathLike[str] | None = None) -> Any:
+        """Return the labels as a Dask array that is not computed yet."""
+        if output is not None:
+            raise ValueError(
+                f"output={output!r} is for rows that are read part by part, and X is a Dask "
+                "collection: leave it out, and store the Dask array that predict returns, for "
+                "example with to_zarr"
+            )
+        labels = _OfBlock("predicted", centers, self.needs.for_blocks())
+        return mapped(self.source.array, labels, dtype=np.int32)
+
+    def distances(self, centers: Points) -> Any:
+        """Return the distances as a Dask array that is not computed yet."""
+        is_narrow = self.needs.is_plain and self.source.array.dtype in (np.float16, np.float32)
+        plain = np.float32 if is_narrow else np.float64
+        return mapped(
+            self.source.array,
+            _OfBlock("distances", centers, self.needs.for_blocks()),
+            dtype=plain if self.needs.is_plain else centers.dtype,
+            n_columns=len(centers),
+        )
+
+    def shares(
+        self, centers: Points, memberships: Callable[[FloatArray], FloatArray], exponent: float
+    ) -> Any:
+        raise ValueError(
+            "X is a Dask collection, which only fit, predict, transform and score take: call "
+            "this with X.compute(), or map it over the blocks with X.map_blocks"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _OfBlock:
+    """What a method of opened points returns for a block; it can be pickled."""
+
+    method: str
+    centers: Any
+    needs: Needs
+
+    def __call__(self, block: Any) -> Any:
+        return getattr(open_points(block, None, self.needs), self.method)(self.centers)
+
+
+@open_points.register(DaskCollection)
+@open_points.register(DaskPoints)
+def _open_on_dask(X: Any, sample_weight: ArrayLike | None, needs: Needs) -> OnDask:
+    if (reason := needs.why_not_in_parts) is not None:
+        raise ValueError(
+            f"X is a Dask collection, whose partitions are worked on one by one, but {reason}: "
+            "pass X.compute(), if it fits into memory"
+        )
+    if isinstance(X, DaskPoints) and sample_weight is not None:
+        raise ValueError(
+            "sample_weight is for a Dask collection itself, and X is opened already: pass "
+            "open_data(..., weights=sample_weight)"
+        )
+    return OnDask(X if isinstance(X, DaskPoints) else DaskPoints(X, sample_weight), needs)

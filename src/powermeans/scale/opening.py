@@ -1,0 +1,171 @@
+"""Open points that are read part by part: paths, chunks and `PartedData`."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from powermeans.errors import NotInPartsError
+from powermeans.points.checks.centers import check_centers
+from powermeans.points.columns import Columns
+from powermeans.points.opening import Needs, Opened, open_points
+from powermeans.points.streams import Stream
+from powermeans.scale.checkpoint import Recording
+from powermeans.scale.executors import MemoryExecutor, PartOpener, ReadingExecutor, read_ahead
+from powermeans.scale.parted_data import PartedData, open_data
+from powermeans.scale.parted_rows import PartedRows
+from powermeans.scale.partition import Partition
+from powermeans.system.label_files import write_labels
+from powermeans.types import FloatArray, Part, Points
+
+
+class InParts(Opened):
+    """Points that are read part by part, for the first time when their rows are asked for.
+
+    As a context manager it closes the checkpoint.
+    """
+
+    def __init__(self, source: Any, needs: Needs) -> None:
+        self.source, self.needs = source, needs
+        self._recording = Recording(None)
+        if needs.known is not None:
+            needs.known.check(self.columns, self._way_out)
+
+    _way_out = "pass open_data(..., columns=...) with the same in the same order"
+
+    @property
+    def columns(self) -> Columns:
+        """The columns of the source."""
+        return Columns(self.source.n_features, self.source.feature_names, self.source.scaling)
+
+    @property
+    def checkpoint(self) -> Any:
+        """The file in which a fit notes its results, or None."""
+        return self.source.checkpoint
+
+    @cached_property
+    def rows(self) -> PartedRows:
+        """The rows; those of a fit are checked in a first pass."""
+        if self.needs.known is not None:
+            return PartedRows(self._executor(self._partition()))
+        if self.checkpoint is not None:
+            self.checkpoint.refuse_rows(self.source)
+        with ExitStack() as on_error:
+            # Before a row is read, so that a file that cannot be written costs nothing.
+            recording = on_error.enter_context(Recording(self.checkpoint, self.needs.random_state))
+            partition = self._partition()
+            executor = recording.journaled(self._executor(partition), self.source.fingerprint)
+            rows = PartedRows(executor)
+            _ = rows.n_points  # the first pass, in which every row is checked
+            partition.facts = recording.once("facts", partition.found)
+            partition.check(self.needs.n_needed)
+            self._recording, self._largest = recording, partition.facts.largest
+            on_error.pop_all()
+        return rows
+
+    @property
+    def largest(self) -> float:
+        """The largest magnitude, NaN where no point has been looked at."""
+        _ = self.rows
+        return self._largest
+
+    _largest = math.nan
+
+    def _partition(self) -> Partition:
+        return self.source.partition(self.needs)  # type: ignore[no-any-return]
+
+    def _executor(self, partition: Partition) -> MemoryExecutor | ReadingExecutor:
+        opener = PartOpener(self.needs.divergence, self.needs.has_missing)
+        how: dict[str, Any] = {"n_threads": self.needs.n_threads, "tell": self.needs.tell}
+        if self.source.is_in_memory:
+            return MemoryExecutor(partition.read(), opener, **how)
+        return ReadingExecutor(partition, opener, **how)
+
+    def read(self) -> Iterator[Part]:
+        """Yield points and weights of one part after the other, without a pass before."""
+        return read_ahead(self.source.read())
+
+    def weighing(self, unit: float) -> InParts:
+        """Return the same points with weights times `unit`."""
+        return type(self)(self.source.weighing(unit), self.needs)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        found: np.dtype[Any] = self.source.dtype
+        return found
+
+    @property
+    def n_features(self) -> int:
+        known = (self.needs.known or self.columns).n_features
+        return self.rows.n_features if known is None else known
+
+    def noted(self) -> dict[str, Any] | None:
+        return {**self.columns.noted(), "n_features_in_": self.n_features}
+
+    def assign(self, centers: FloatArray, known_inertia: float | None = None) -> tuple[Any, float]:
+        return None, self.inertia(centers) if known_inertia is None else known_inertia
+
+    def inertia(self, centers: FloatArray) -> float:
+        return self.rows.assignment(centers).inertia
+
+    def n_found(self, centers: FloatArray, labels: Any) -> int:
+        return int(np.count_nonzero(self.rows.assignment(centers).is_used))
+
+    def predicted(self, centers: Points, output: str | os.PathLike[str] | None = None) -> Any:
+        if output is None:
+            raise ValueError(
+                "the labels of rows that are read part by part may not fit into memory: pass "
+                'predict(X, output="labels.npy"), and numpy.load what is written'
+            )
+        if self.source.is_read_from(output):
+            raise ValueError(
+                f"output={os.fspath(output)!r} is a file that X is read from and that would be "
+                "lost, or in a folder that is read, so that the next fit would take labels for "
+                "rows: write them elsewhere"
+            )
+        checked = check_centers(centers, self.n_features)
+        return write_labels(output, (labels for labels, _ in self.rows.assigned(checked)))
+
+    def distances(self, centers: Points) -> Any:
+        raise ValueError(_NO_ARRAY.format("transform"))
+
+    def shares(
+        self, centers: Points, memberships: Callable[[FloatArray], FloatArray], exponent: float
+    ) -> Any:
+        raise ValueError(_NO_ARRAY.format("memberships"))
+
+    def stop_recording(self) -> None:
+        self._recording.leave()
+
+    def __exit__(self, *error: object) -> None:
+        self._recording.close()
+
+
+_NO_ARRAY = (
+    "{} returns an array with a row for each point, and none is made of points that are read part "
+    "by part, as those of paths and chunks are: call it with some of the rows at a time, as an "
+    "array"
+)
+
+
+@open_points.register(Stream)
+def _open_stream(X: Any, sample_weight: ArrayLike | None, needs: Needs) -> InParts:
+    source = X if isinstance(X, PartedData) else open_data(X)
+    if (reason := needs.why_not_in_parts) is not None:
+        raise NotInPartsError(
+            f"{source.source.name} is read part by part, but {reason}",
+            "read the rows into one array first, for example with powermeans.read_table",
+        )
+    if sample_weight is not None:
+        raise ValueError(
+            "sample_weight is for arrays: weights of files are one of their columns, so pass "
+            'open_data(..., weights="column"), and those of chunks come with them, as pairs'
+        )
+    return InParts(source, needs)
