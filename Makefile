@@ -11,8 +11,8 @@ PEERS := .venv-peers
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
 PIP := $(BIN)/python -m pip --disable-pip-version-check
-NATIVE := $(wildcard native/*.cpp native/*.hpp native/kernels/*.cpp native/kernels/*.hpp)
 NATIVE_TESTS := $(wildcard native/tests/*.cpp native/tests/*.hpp)
+NATIVE := $(filter-out $(NATIVE_TESTS),$(wildcard native/*.?pp native/*/*.?pp)) native/instruction_sets.txt
 NATIVE_TEST_NAMES := $(basename $(notdir $(wildcard native/tests/test_*.cpp)))
 CPP := $(NATIVE) $(NATIVE_TESTS)
 
@@ -166,18 +166,18 @@ $(PEERS)/stamps/powermeans: $(PEERS)/stamps/peers CMakeLists.txt $(NATIVE) $(POW
 SANITIZERS := address thread
 SANITIZE_address := -fsanitize=address,undefined -fno-sanitize-recover=all
 SANITIZE_thread := -fsanitize=thread
-SANITIZE_SOURCES := $(filter-out native/bindings.cpp,$(wildcard native/*.cpp))
-SANITIZE_FLAGS := -std=gnu++17 -O1 -g -fno-omit-frame-pointer -ffp-contract=off -fno-math-errno -pthread \
+SANITIZE_SOURCES := $(filter-out native/kernels/% native/python/% native/tests/%,$(wildcard native/*.cpp native/*/*.cpp))
+SANITIZE_FLAGS := -Inative -std=gnu++17 -O1 -g -fno-omit-frame-pointer -ffp-contract=off -fno-math-errno -pthread \
   -Wall -Wextra -Wno-psabi
 
 INSTRUCTION_SETS := baseline
 ifneq ($(filter x86_64 amd64,$(shell uname -m)),)
-INSTRUCTION_SETS += avx2 avx512
+INSTRUCTION_SETS += $(shell sed -n 's/^\([a-z][a-z0-9]*\) .*/\1/p' native/instruction_sets.txt)
 SANITIZE_FLAGS += -DPOWERMEANS_X86
 endif
-FLAGS_avx2 := -mavx2 -mfma
-FLAGS_avx512 := -mavx512f -mavx512dq -mavx512bw -mavx512vl -mavx2 -mfma \
-  -Wno-maybe-uninitialized -Wno-uninitialized
+# GCC 12 warns about its own AVX-512 headers.
+$(foreach set,$(INSTRUCTION_SETS),$(eval FLAGS_$(set) := -Wno-maybe-uninitialized -Wno-uninitialized \
+  $(shell sed -n 's/^$(set) //p' native/instruction_sets.txt)))
 
 sanitize: $(foreach sanitizer,$(SANITIZERS),$(NATIVE_TEST_NAMES:%=build/sanitize/$(sanitizer)/%.passed))
 	@test -n "$^" || { echo "there are no programs in native/tests" >&2; exit 1; }

@@ -532,20 +532,45 @@ def test_the_exponential_vanishes_where_it_would_be_subnormal(dtype):
     np.testing.assert_array_equal(found, 0)
 
 
-def included_by(source):
-    """All that a source file includes, directly or through headers of ours."""
-    names = re.findall(r'#include ([<"][^>"]+[>"])', source.read_text())
-    ours = [source.parent / name.strip('"') for name in names if name.startswith('"')]
-    theirs = {name for name in names if name.startswith("<")}
+NATIVE = Path(__file__).parents[1] / "native"
+# The folders of the core, from below; `dispatch` lies beside them.
+FLOORS = ["kernels", "threads", "dispatch", "points", "sweep"]
+FLOORS += ["seeds", "moves", "transport", "python"]
+
+
+def includes_of(path):
+    return re.findall(r"^#include ([<\"].*?)[>\"]", path.read_text(), flags=re.M)
+
+
+def included_by(path):
+    """Return the system headers that a file includes, also through headers of the core."""
+    names = includes_of(path)
+    ours = [NATIVE / name[1:] for name in names if name.startswith('"')]
+    theirs = {f"{name}>" for name in names if name.startswith("<")}
     return theirs.union(*(included_by(path) for path in ours))
+
+
+def floor_of(name):
+    return FLOORS.index(name.partition("/")[0].partition(".")[0])
 
 
 def test_kernels_include_no_header_that_defines_functions_to_be_shared():
     """An inline function compiled for one set could be linked into the path of another."""
-    native = Path(__file__).parents[1] / "native"
-    included = [included_by(kernels) for kernels in (native / "kernels").glob("*.cpp")]
+    included = [included_by(kernels) for kernels in (NATIVE / "kernels").glob("*.cpp")]
     assert set().union(*included) == {"<stdint.h>", "<immintrin.h>", "<arm_neon.h>"}
-    assert "<vector>" in included_by(native / "sweep.cpp")
+    assert "<vector>" in included_by(NATIVE / "sweep/sweep.cpp")
+
+
+def test_no_include_of_the_core_runs_up():
+    files = [path for path in NATIVE.rglob("*.?pp") if path.parent.name != "tests"]
+    pairs = [
+        (path.relative_to(NATIVE).as_posix(), name[1:])
+        for path in files
+        for name in includes_of(path)
+        if name.startswith('"')
+    ]
+    assert len(pairs) > 100
+    assert [pair for pair in pairs if floor_of(pair[0]) < floor_of(pair[1])] == []
 
 
 # ---- The binding --------------------------------------------------------------------------------

@@ -2,8 +2,8 @@
 // distances in memory.
 #pragma once
 
-#include "vectors.hpp"
-#include "widening.hpp"
+#include "kernels/vectors.hpp"
+#include "kernels/widening.hpp"
 
 namespace powermeans {
 namespace {

@@ -2,11 +2,11 @@
 // the few centers that moved far prove it.
 #pragma once
 
-#include "elementary.hpp"
-#include "few_centers.hpp"
-#include "groups.hpp"
-#include "hard_rule.hpp"
-#include "prefilter.hpp"
+#include "kernels/elementary.hpp"
+#include "kernels/few_centers.hpp"
+#include "kernels/groups.hpp"
+#include "kernels/hard_rule.hpp"
+#include "kernels/prefilter.hpp"
 
 namespace powermeans {
 namespace {

@@ -2,8 +2,8 @@
 // its own; every one gives the same whole numbers.
 #pragma once
 
-#include "sketches.hpp"
-#include "vectors.hpp"
+#include "kernels/sketches.hpp"
+#include "kernels/vectors.hpp"
 
 namespace powermeans {
 namespace {

@@ -2,9 +2,9 @@
 // the same functions for sparse points.
 #pragma once
 
-#include "blocks.hpp"
-#include "reductions.hpp"
-#include "tile.hpp"
+#include "kernels/blocks.hpp"
+#include "kernels/reductions.hpp"
+#include "kernels/tile.hpp"
 
 namespace powermeans {
 namespace {

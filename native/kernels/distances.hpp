@@ -2,8 +2,8 @@
 // Distances that lost digits to cancellation are computed again.
 #pragma once
 
-#include "dense_points.hpp"
-#include "sparse_points.hpp"
+#include "kernels/dense_points.hpp"
+#include "kernels/sparse_points.hpp"
 
 namespace powermeans {
 namespace {

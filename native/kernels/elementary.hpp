@@ -2,7 +2,7 @@
 // printed by fit_polynomials.py.
 #pragma once
 
-#include "vectors.hpp"
+#include "kernels/vectors.hpp"
 
 namespace powermeans {
 namespace {

@@ -3,7 +3,7 @@
 // points are compared, the next ones come from memory.
 #pragma once
 
-#include "hard_rule.hpp"
+#include "kernels/hard_rule.hpp"
 
 namespace powermeans {
 namespace {

@@ -2,8 +2,8 @@
 // the centers near its box.
 #pragma once
 
-#include "groups.hpp"
-#include "hard_rule.hpp"
+#include "kernels/groups.hpp"
+#include "kernels/hard_rule.hpp"
 
 namespace powermeans {
 namespace {

@@ -2,8 +2,8 @@
 // across lanes before a block is done. The rows of work.dist belong to centers here, not to points.
 #pragma once
 
-#include "groups.hpp"
-#include "soft_rule.hpp"
+#include "kernels/groups.hpp"
+#include "kernels/soft_rule.hpp"
 
 namespace powermeans {
 namespace {

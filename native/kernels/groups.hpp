@@ -2,8 +2,8 @@
 // matter to it.
 #pragma once
 
-#include "../rounding.hpp"
-#include "blocks.hpp"
+#include "kernels/blocks.hpp"
+#include "kernels/rounding.hpp"
 
 namespace powermeans {
 namespace {

@@ -1,7 +1,7 @@
 // The hard rule: the nearest center takes the point, or that of least distance and price. The distances of a block are in its workspace already.
 #pragma once
 
-#include "nearest.hpp"
+#include "kernels/nearest.hpp"
 
 namespace powermeans {
 namespace {

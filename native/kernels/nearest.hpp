@@ -2,7 +2,7 @@
 // Whatever leaves out only centers that cannot be it gives the same label, and so the same sums.
 #pragma once
 
-#include "distances.hpp"
+#include "kernels/distances.hpp"
 
 namespace powermeans {
 namespace {

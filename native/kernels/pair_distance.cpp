@@ -1,4 +1,4 @@
-#include "pair_distance.hpp"
+#include "kernels/pair_distance.hpp"
 
 namespace powermeans {
 namespace {

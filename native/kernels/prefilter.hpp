@@ -5,8 +5,8 @@
 // farther from all centers than these from each other.
 #pragma once
 
-#include "byte_products.hpp"
-#include "nearest.hpp"
+#include "kernels/byte_products.hpp"
+#include "kernels/nearest.hpp"
 
 namespace powermeans {
 namespace {

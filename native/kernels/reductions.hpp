@@ -2,7 +2,7 @@
 // in the same order.
 #pragma once
 
-#include "vectors.hpp"
+#include "kernels/vectors.hpp"
 
 namespace powermeans {
 namespace {

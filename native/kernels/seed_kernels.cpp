@@ -1,9 +1,9 @@
 // Distances of points to a panel of candidate seeds, a candidate in each lane. This file is compiled once for
 // each instruction set; POWERMEANS_SEED_TABLE names the table that it defines.
-#include "seed_kernels.hpp"
+#include "kernels/seed_kernels.hpp"
 
-#include "vectors.hpp"
-#include "widening.hpp"
+#include "kernels/vectors.hpp"
+#include "kernels/widening.hpp"
 
 namespace powermeans {
 namespace {

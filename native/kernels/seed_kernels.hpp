@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-#include "sketches.hpp"
-#include "sweep_kernels.hpp"
+#include "kernels/sketches.hpp"
+#include "kernels/sweep_kernels.hpp"
 
 namespace powermeans {
 

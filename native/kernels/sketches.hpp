@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "entries.hpp"
+#include "kernels/entries.hpp"
 
 namespace powermeans {
 

@@ -1,9 +1,9 @@
 // Rounds points to sketches.
 #pragma once
 
-#include "reductions.hpp"
-#include "sketches.hpp"
-#include "widening.hpp"
+#include "kernels/reductions.hpp"
+#include "kernels/sketches.hpp"
+#include "kernels/widening.hpp"
 
 namespace powermeans {
 namespace {

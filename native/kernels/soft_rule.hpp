@@ -2,8 +2,8 @@
 // then multiply the points.
 #pragma once
 
-#include "distances.hpp"
-#include "elementary.hpp"
+#include "kernels/distances.hpp"
+#include "kernels/elementary.hpp"
 
 namespace powermeans {
 namespace {

@@ -2,7 +2,7 @@
 // visit values that are not stored.
 #pragma once
 
-#include "blocks.hpp"
+#include "kernels/blocks.hpp"
 
 namespace powermeans {
 namespace {

@@ -1,15 +1,15 @@
 // The sweep over one stripe of points. This file is compiled once for each instruction set; POWERMEANS_TABLE
 // names the table that it defines.
-#include "sweep_kernels.hpp"
+#include "kernels/sweep_kernels.hpp"
 
-#include "bounded_hard.hpp"
-#include "elementary.hpp"
-#include "few_centers.hpp"
-#include "grouped_hard.hpp"
-#include "grouped_soft.hpp"
-#include "sketching.hpp"
-#include "soft_rule.hpp"
-#include "widening.hpp"
+#include "kernels/bounded_hard.hpp"
+#include "kernels/elementary.hpp"
+#include "kernels/few_centers.hpp"
+#include "kernels/grouped_hard.hpp"
+#include "kernels/grouped_soft.hpp"
+#include "kernels/sketching.hpp"
+#include "kernels/soft_rule.hpp"
+#include "kernels/widening.hpp"
 
 namespace powermeans {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-#include "entries.hpp"
-#include "sketches.hpp"
+#include "kernels/entries.hpp"
+#include "kernels/sketches.hpp"
 
 namespace powermeans {
 

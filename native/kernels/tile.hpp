@@ -2,7 +2,7 @@
 // points. Values of rows are broadcast, columns lie in lanes.
 #pragma once
 
-#include "vectors.hpp"
+#include "kernels/vectors.hpp"
 
 namespace powermeans {
 namespace {

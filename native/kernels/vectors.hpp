@@ -10,7 +10,7 @@
 #include <arm_neon.h>
 #endif
 
-#include "sweep_kernels.hpp"
+#include "kernels/sweep_kernels.hpp"
 
 namespace powermeans {
 namespace {

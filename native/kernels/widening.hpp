@@ -1,8 +1,8 @@
 // Widens entries of points to the type that kernels compute with.
 #pragma once
 
-#include "entries.hpp"
-#include "vectors.hpp"
+#include "kernels/entries.hpp"
+#include "kernels/vectors.hpp"
 
 namespace powermeans {
 namespace {

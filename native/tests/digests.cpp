@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "../draw.hpp"
-#include "../online.hpp"
-#include "../seed.hpp"
-#include "../single_moves.hpp"
-#include "../sweep.hpp"
+#include "moves/online.hpp"
+#include "moves/single_moves.hpp"
+#include "seeds/draw.hpp"
+#include "seeds/seed.hpp"
+#include "sweep/sweep.hpp"
 #include "testing.hpp"
 
 using namespace powermeans;

@@ -4,9 +4,9 @@
 #include <cstring>
 #include <vector>
 
-#include "../seed.hpp"
-#include "../single_moves.hpp"
-#include "../sweep.hpp"
+#include "moves/single_moves.hpp"
+#include "seeds/seed.hpp"
+#include "sweep/sweep.hpp"
 #include "testing.hpp"
 
 using namespace powermeans;

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "../sweep.hpp"
+#include "sweep/sweep.hpp"
 #include "testing.hpp"
 
 using namespace powermeans;

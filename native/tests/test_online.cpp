@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "../online.hpp"
+#include "moves/online.hpp"
 #include "testing.hpp"
 
 using namespace powermeans;

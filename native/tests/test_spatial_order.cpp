@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <vector>
 
-#include "../spatial_order.hpp"
+#include "points/spatial_order.hpp"
 #include "testing.hpp"
 
 using namespace powermeans;

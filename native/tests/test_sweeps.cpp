@@ -15,11 +15,11 @@
 #include <thread>
 #include <vector>
 
-#include "../draw.hpp"
-#include "../plan.hpp"
-#include "../rounding.hpp"
-#include "../seed.hpp"
-#include "../sweep.hpp"
+#include "kernels/rounding.hpp"
+#include "seeds/draw.hpp"
+#include "seeds/seed.hpp"
+#include "sweep/plan.hpp"
+#include "sweep/sweep.hpp"
 #include "testing.hpp"
 
 using namespace powermeans;

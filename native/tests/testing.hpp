@@ -9,8 +9,8 @@
 #include <random>
 #include <vector>
 
-#include "../dispatch.hpp"
-#include "../source.hpp"
+#include "dispatch.hpp"
+#include "points/source.hpp"
 
 namespace powermeans {
 

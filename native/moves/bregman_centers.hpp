@@ -1,0 +1,266 @@
+// Centers by Bregman divergences that move with each point that joins or leaves their cluster. With the error
+// sum w D(x, mean) of a cluster of weight W, a point of weight w that joins adds
+//     w D(x, mean') + W D(mean, mean')
+// to it, where mean' is the mean with the point, and one that leaves takes as much away, where mean' is the mean
+// before it left (Telgarsky and Vattani 2010, "Hartigan's method"). No term is negative, so nothing cancels.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include "dispatch.hpp"
+#include "moves/moved_by.hpp"
+#include "moves/moving_centers.hpp"
+#include "points/source.hpp"
+
+namespace powermeans {
+
+// ---- Divergences --------------------------------------------------------------------------------
+
+struct LookAtPoint {
+    std::vector<double> point;  // (width,)
+    double size;                // rounding is in proportion to its root
+};
+
+inline int64_t padded(int64_t n_features) {
+    return (n_features + pair_distance_step - 1) / pair_distance_step * pair_distance_step;
+}
+
+// A sum over the features of positive points.
+template <PointCost PairKernels::* kernel>
+class OfFeatures {
+  public:
+    static constexpr double padding = 1;  // adds nothing
+    static constexpr double lowest = 0;
+
+    OfFeatures(int64_t n_features, int64_t)
+        : n_features_(n_features),
+          width_(padded(n_features)),
+          cost_(chosen_instruction_set().pair_kernels->*kernel) {}
+
+    void note(int64_t, const double*) {}
+
+    void prepare(LookAtPoint& look) const {
+        look.size = double(n_features_);
+        if (kernel == &PairKernels::poisson)
+            look.size = std::accumulate(look.point.begin(), look.point.begin() + n_features_, 0.0);
+    }
+
+    double distance(const LookAtPoint& look, int64_t, const double* mean) const {
+        return cost_(look.point.data(), mean, width_, 0, 0, infinite);
+    }
+    double relief(const LookAtPoint& look, int64_t, const double* mean, double all, double weight) const {
+        return cost_(look.point.data(), mean, width_, 0, weight / (all - weight), infinite);
+    }
+    double burden(const LookAtPoint& look, int64_t, const double* mean, double all, double weight,
+                  double limit) const {
+        return cost_(look.point.data(), mean, width_, weight / (all + weight), weight / all, limit);
+    }
+    double between(int64_t, const double* mean, int64_t, const double* other) const {
+        return cost_(mean, other, width_, 0.5, 1, infinite);
+    }
+
+  private:
+    static constexpr double infinite = std::numeric_limits<double>::infinity();
+    int64_t n_features_, width_;
+    PointCost cost_;
+};
+
+// |x| - <x, m> / |m|, the divergence of the length: one minus the cosine for points of unit length. Below, a and
+// b are the lengths of the sum of a cluster and of the weighted point, and h is one minus their cosine.
+class Cosine {
+  public:
+    static constexpr double padding = 0;
+    static constexpr double lowest = -std::numeric_limits<double>::infinity();
+
+    Cosine(int64_t n_features, int64_t n_centers)
+        : width_(padded(n_features)),
+          pair_distance_(chosen_instruction_set().pair_kernels->distance),
+          lengths_(std::size_t(n_centers)),
+          directions_(std::size_t(n_centers * width_)) {}
+
+    void note(int64_t j, const double* mean) {
+        lengths_[std::size_t(j)] = to_direction(mean, directions_.data() + j * width_);
+    }
+
+    // Replaces the point by its direction.
+    void prepare(LookAtPoint& look) const { look.size = to_direction(look.point.data(), look.point.data()); }
+
+    double distance(const LookAtPoint& look, int64_t j, const double*) const {
+        return look.size * apart(look, j);
+    }
+
+    double relief(const LookAtPoint& look, int64_t j, const double*, double all, double weight) const {
+        const double a = all * lengths_[std::size_t(j)], b = weight * look.size, h = apart(look, j);
+        const double left = std::sqrt((a - b) * (a - b) + 2 * a * b * h);
+        const double along = a * b * (1 - h) - b * b;
+        const double across =
+            along > 0 ? a * b * (a * b) * h * (2 - h) / (left * b + along) : left * b - along;
+        return a + b > 0 ? 2 * across / (left + b + a) / weight : 0;
+    }
+
+    double burden(const LookAtPoint& look, int64_t j, const double*, double all, double weight,
+                  double) const {
+        return rise(all * lengths_[std::size_t(j)], weight * look.size, apart(look, j)) / weight;
+    }
+
+    double between(int64_t j, const double*, int64_t other, const double*) const {
+        const double* directions = directions_.data();
+        const double h = pair_distance_(directions + j * width_, directions + other * width_, width_) / 2;
+        return rise(lengths_[std::size_t(j)], lengths_[std::size_t(other)], h);
+    }
+
+  private:
+    double apart(const LookAtPoint& look, int64_t j) const {
+        return pair_distance_(look.point.data(), directions_.data() + j * width_, width_) / 2;
+    }
+
+    // Returns a + b less the length of the sum.
+    static double rise(double a, double b, double h) {
+        const double sum = std::sqrt((a - b) * (a - b) + 2 * a * b * (2 - h));
+        return a + b > 0 ? 2 * a * b * h / (a + b + sum) : 0;
+    }
+
+    double to_direction(const double* from, double* to) const {
+        double sq_length = 0;
+        for (int64_t f = 0; f < width_; ++f) sq_length += from[f] * from[f];
+        const double length = std::sqrt(sq_length), unit = length > 0 ? 1 / length : 0;
+        for (int64_t f = 0; f < width_; ++f) to[f] = unit * from[f];
+        return length;
+    }
+
+    int64_t width_;
+    PairDistance pair_distance_;
+    std::vector<double> lengths_, directions_;  // of the centers
+};
+
+using Poisson = OfFeatures<&PairKernels::poisson>;
+using Gamma = OfFeatures<&PairKernels::gamma>;
+
+// ---- Centers ------------------------------------------------------------------------------------
+
+// See `MovingDenseCenters`; sparse points are filled up, so that they give the bits of dense ones.
+template <class Source, class Divergence>
+class MovingBregmanCenters {
+  public:
+    static constexpr bool is_euclidean = false;
+    using State = std::vector<double>;  // a center, (width,)
+    using Look = LookAtPoint;
+
+    MovingBregmanCenters(const Source& source, const double* centers, int64_t n_centers, int64_t n_spare = 0)
+        : source_(source),
+          n_features_(source.n_features),
+          width_(padded(n_features_)),
+          centers_(std::size_t((n_centers + n_spare) * width_), Divergence::padding),
+          sums_(centers_.size()),
+          row_(std::size_t(width_), Divergence::padding),
+          divergence_(n_features_, n_centers + n_spare) {
+        for (int64_t j = 0; j < n_centers; ++j) {
+            std::copy_n(centers + j * n_features_, n_features_, at(j));
+            divergence_.note(j, at(j));
+        }
+    }
+
+    Look new_look() const { return {std::vector<double>(std::size_t(width_), Divergence::padding), 0}; }
+
+    void look_at(int64_t i, Look& look) const {
+        fill(source_, i, look.point);
+        divergence_.prepare(look);
+    }
+
+    double sq_dist(const Look& look, int64_t j) const { return divergence_.distance(look, j, at(j)); }
+    double relief(const Look& look, int64_t j, double, double all, double weight) const {
+        return divergence_.relief(look, j, at(j), all, weight);
+    }
+    double burden(const Look& look, int64_t j, double all, double weight, double limit) const {
+        return all > 0 ? divergence_.burden(look, j, at(j), all, weight, limit) : 0;
+    }
+
+    // Returns twice what it costs to merge two clusters of weight one: the square of a metric.
+    double sq_dist_between(int64_t j, int64_t other) const {
+        return 2 * divergence_.between(j, at(j), other, at(other));
+    }
+
+    double rounding(const Look& look, double a, double b) const {
+        return 16 * std::numeric_limits<double>::epsilon() * std::sqrt(look.size) *
+               (std::sqrt(a) + std::sqrt(b));
+    }
+
+    void shift(int64_t j, double rate, int64_t i, const Look&) {
+        fill(source_, i, row_);
+        double* center = at(j);
+        for (int64_t f = 0; f < n_features_; ++f)
+            center[f] = std::max(center[f] + rate * (row_[std::size_t(f)] - center[f]), Divergence::lowest);
+        divergence_.note(j, center);
+    }
+
+    void begin_sum(int64_t j) { std::fill_n(sums_.begin() + j * width_, width_, 0.0); }
+    void begin_sums() { std::fill(sums_.begin(), sums_.end(), 0.0); }
+    void add(int64_t j, double weight, int64_t i) {
+        fill(source_, i, row_);
+        double* sum = sums_.data() + j * width_;
+        for (int64_t f = 0; f < n_features_; ++f) sum[f] += weight * row_[std::size_t(f)];
+    }
+    void end_sums(int64_t j, double weight) {
+        for (int64_t f = 0; f < n_features_; ++f) at(j)[f] = sums_[std::size_t(j * width_ + f)] / weight;
+        divergence_.note(j, at(j));
+    }
+
+    State state(int64_t j) const { return State(at(j), at(j) + width_); }
+    void set_state(int64_t j, const State& state) {
+        std::copy(state.begin(), state.end(), at(j));
+        divergence_.note(j, at(j));
+    }
+
+    void store(int64_t n_centers, double* centers) const {
+        for (int64_t j = 0; j < n_centers; ++j) std::copy_n(at(j), n_features_, centers + j * n_features_);
+    }
+
+  private:
+    template <class V>
+    static void fill(const DenseSource<V>& source, int64_t i, std::vector<double>& point) {
+        for_each_entry(source.values, i * source.n_features, source.n_features,
+                       [&](int64_t f, V value) { point[std::size_t(f)] = double(value); });
+    }
+    template <class V>
+    static void fill(const CsrSource<V>& source, int64_t i, std::vector<double>& point) {
+        std::fill_n(point.begin(), source.n_features, 0.0);
+        for (int64_t e = source.row_starts[i]; e < source.row_starts[i + 1]; ++e)
+            point[std::size_t(source.columns[e])] = double(source.values[e]);
+    }
+
+    const double* at(int64_t j) const { return centers_.data() + j * width_; }
+    double* at(int64_t j) { return centers_.data() + j * width_; }
+
+    const Source& source_;
+    int64_t n_features_, width_;
+    std::vector<double> centers_, sums_;  // (n_centers, width)
+    std::vector<double> row_;             // (width,)
+    Divergence divergence_;
+};
+
+template <class T>
+struct Named {
+    using Type = T;
+};
+
+// Calls `work` with the kind of centers of this divergence.
+template <class Source, class Work>
+auto with_centers(const Source&, MovedBy divergence, const Work& work) {
+    switch (divergence) {
+        case MovedBy::poisson:
+            return work(Named<MovingBregmanCenters<Source, Poisson>>{});
+        case MovedBy::gamma:
+            return work(Named<MovingBregmanCenters<Source, Gamma>>{});
+        case MovedBy::cosine:
+            return work(Named<MovingBregmanCenters<Source, Cosine>>{});
+        default:
+            return work(Named<MovingCenters<Source>>{});
+    }
+}
+
+}  // namespace powermeans

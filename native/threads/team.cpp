@@ -1,0 +1,188 @@
+#include "threads/team.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "threads/interrupts.hpp"
+
+namespace powermeans {
+namespace {
+
+// A caller that waits looks this often whether it is to end.
+constexpr std::chrono::milliseconds between_looks{20};
+
+// Ends the stripe of a worker after another's has failed, whose error the caller gets.
+struct OtherFailed {};
+
+}  // namespace
+
+ThreadPool::~ThreadPool() {
+    {
+        std::lock_guard lock(mutex_);
+        closing_ = true;
+    }
+    job_posted_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+}
+
+void ThreadPool::run(int64_t n_stripes, int n_workers, const StripeWork& compute, const Merge& merge) {
+    std::unique_lock lock(mutex_);
+    wait(lock, caller_left_, [this] { return !is_called_; });
+    is_called_ = true;
+    has_failed_ = false;
+    lock.unlock();
+    try {
+        post(n_stripes, n_workers, compute, merge);
+        work(0);
+        wait_for_workers();
+    } catch (...) {  // a thread could not be started
+        record_failure();
+    }
+    lock.lock();
+    is_called_ = false;
+    const std::exception_ptr failure = std::exchange(failure_, nullptr);
+    lock.unlock();
+    caller_left_.notify_one();
+    if (failure) std::rethrow_exception(failure);
+}
+
+void ThreadPool::post(int64_t n_stripes, int n_workers, const StripeWork& compute, const Merge& merge) {
+    n_workers = int(std::min<int64_t>({n_workers, n_threads_, n_stripes}));
+    // Starts threads before any sees the work: if one cannot start, no other must be left working.
+    while (int(threads_.size()) < n_workers - 1) {
+        const int worker = int(threads_.size()) + 1;
+        threads_.emplace_back([this, worker] { serve(worker); });
+    }
+    {
+        std::lock_guard lock(mutex_);
+        n_workers_ = std::max(1, n_workers);
+        n_running_ = n_workers_ - 1;
+        n_stripes_ = n_stripes;
+        next_stripe_ = n_workers_;
+        next_merge_.assign(std::size_t(merge.n_parts), 0);
+        if (int(turn_came_.size()) < n_workers_)
+            turn_came_ = std::vector<std::condition_variable>(std::size_t(n_workers_));
+        compute_ = &compute;
+        merge_ = &merge;
+        stripes_by_worker_.assign(std::size_t(n_workers_), 0);
+        ++n_jobs_posted_;
+    }
+    if (n_workers_ > 1) job_posted_.notify_all();
+}
+
+// Waits even after a failure, because workers write to memory of the caller.
+void ThreadPool::wait_for_workers() {
+    std::unique_lock lock(mutex_);
+    const auto are_done = [this] { return n_running_ == 0; };
+    try {
+        wait(lock, worker_finished_, are_done);
+    } catch (...) {
+        record_failure();
+        lock.lock();
+        worker_finished_.wait(lock, are_done);
+    }
+}
+
+// Waits on the thread of a caller, which may be interrupted meanwhile.
+template <class Claim>
+void ThreadPool::wait(std::unique_lock<std::mutex>& lock, std::condition_variable& signal,
+                      const Claim& is_over) {
+    while (!signal.wait_for(lock, between_looks, is_over)) {
+        // Without the lock, because the interrupt may wait for a thread that wants it.
+        lock.unlock();
+        check_interrupt();
+        lock.lock();
+    }
+}
+
+void ThreadPool::serve(int worker) {
+    const Interrupt end = [this] { end_with_others(); };
+    const Interruptible interruptible(end);
+    std::uint64_t n_jobs_seen = 0;
+    for (;;) {
+        {
+            std::unique_lock lock(mutex_);
+            job_posted_.wait(lock, [&] { return closing_ || n_jobs_posted_ != n_jobs_seen; });
+            if (closing_) return;
+            n_jobs_seen = n_jobs_posted_;
+            if (worker >= n_workers_) continue;
+        }
+        work(worker);
+        std::lock_guard lock(mutex_);
+        if (--n_running_ == 0) worker_finished_.notify_one();
+    }
+}
+
+void ThreadPool::work(int worker) {
+    try {
+        for (int64_t stripe = worker; stripe < n_stripes_;) {
+            check_interrupt();
+            (*compute_)(worker, stripe);
+            merge(worker, stripe);
+            if (!claim(worker, stripe)) return;
+        }
+    } catch (...) {
+        record_failure();
+    }
+}
+
+// Stripes in the making follow each other, one on each worker, so that each has a signal of its own.
+std::condition_variable& ThreadPool::turn_of(int64_t stripe) {
+    return turn_came_[std::size_t(stripe % n_workers_)];
+}
+
+void ThreadPool::merge(int worker, int64_t stripe) {
+    for (int64_t part = 0; part < merge_->n_parts; ++part) {
+        int64_t& next = next_merge_[std::size_t(part)];
+        std::unique_lock lock(mutex_);
+        const auto came = [&] { return next == stripe || has_failed_; };
+        if (worker == 0)
+            wait(lock, turn_of(stripe), came);
+        else
+            turn_of(stripe).wait(lock, came);
+        end_with_others();
+        lock.unlock();
+        merge_->add(worker, stripe, part);
+        lock.lock();
+        ++next;
+        lock.unlock();
+        turn_of(stripe + 1).notify_one();
+    }
+}
+
+bool ThreadPool::claim(int worker, int64_t& stripe) {
+    std::lock_guard lock(mutex_);
+    ++stripes_by_worker_[std::size_t(worker)];
+    stripe = next_stripe_++;
+    return stripe < n_stripes_ && !has_failed_;
+}
+
+void ThreadPool::record_failure() {
+    std::lock_guard lock(mutex_);
+    if (!has_failed_) failure_ = std::current_exception();
+    has_failed_ = true;
+    for (std::condition_variable& turn : turn_came_) turn.notify_all();
+}
+
+void ThreadPool::end_with_others() const {
+    if (has_failed_) throw OtherFailed();
+}
+
+std::vector<int64_t> ThreadPool::stripes_by_worker() {
+    std::lock_guard lock(mutex_);
+    return stripes_by_worker_;
+}
+
+Team::Team(int n_threads) : n_threads_(std::max(1, n_threads)) {}
+
+void Team::run(int64_t n_stripes, int n_workers, const StripeWork& compute, const Merge& merge) {
+    pool_.here(n_threads_).run(n_stripes, n_workers, compute, merge);
+}
+
+void Team::run(int64_t n_stripes, int n_workers, const StripeWork& compute, const StripeWork& merge) {
+    run(n_stripes, n_workers, compute,
+        Merge{1, [&](int worker, int64_t stripe, int64_t) { merge(worker, stripe); }});
+}
+
+}  // namespace powermeans
