@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 
 from powermeans import SelfOrganizingMap
 from powermeans.engine.anneal import Stage
+from powermeans.engine.fit import Fit
 from powermeans.engine.stopping import CentersSettled
 from powermeans.engine.updates import Sweep
 from powermeans.mathematics.schedules import Fixed
@@ -47,7 +48,7 @@ class MatlabMap(SelfOrganizingMap):
             shape, topology="hexagonal", init=init, n_epochs=n_epochs, random_state=random_state
         )
 
-    def _stages(self, data: Opened) -> list[Stage]:
+    def _stages(self, data: Opened, fit: Fit) -> list[Stage]:
         points, rng = in_memory(data).points, check_random_state(self.random_state)
         near = self._grid().distances() <= 1 + ROUNDING
         steps = np.asarray(shortest_path(near))

@@ -464,7 +464,7 @@ def test_an_interrupt_leaves_kmeans_complete_too(points, monkeypatch) -> None:
         if state.sweep == 2:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(KMeans, "_watcher", lambda self: interrupt)
+    monkeypatch.setattr(KMeans, "_watcher", lambda self, data, fit: interrupt)
     model = KMeans(12, init=points[:12])
     with pytest.raises(KeyboardInterrupt):
         model.fit(points)

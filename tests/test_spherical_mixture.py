@@ -433,7 +433,7 @@ def test_centers_from_elsewhere_are_a_mixture():
 
 def test_an_interrupted_fit_keeps_a_whole_mixture():
     class Interrupted(SphericalMixture):
-        def _watcher(self):
+        def _watcher(self, data, fit):
             def watch(state):
                 if state.sweep == 4:
                     raise KeyboardInterrupt

@@ -40,6 +40,7 @@ from powermeans.engine.callbacks import (
     progress,
     with_callbacks,
 )
+from powermeans.engine.fit import Fit
 from powermeans.engine.history import History, SweepState
 from powermeans.engine.seeds.choose import choose_seeds, n_greedy_candidates, uniform_seeds
 from powermeans.engine.seeds.markov_chain import MarkovChainSeeds
@@ -78,14 +79,13 @@ class Start:
     stages: list[Stage]
     seeds: Callable[[], FloatArray]  # each call returns others
     history: History
-    rng: np.random.RandomState
+    fit: Fit
     callback: Callback
     learned: dict[Any, Any] = field(default_factory=dict)  # by the run, besides centers
-    is_late: Callable[[], bool] = lambda: False  # whether `max_seconds` are over
 
     def anneal(self, centers: FloatArray, stages: Sequence[Stage]) -> list[StageEnd]:
         """Run these stages, one after the other; only the last where it is late."""
-        left = stages[-1:] if self.is_late() else stages
+        left = stages[-1:] if self.fit.is_late() else stages
         return anneal(self.data.rows, centers, left, self.history, self.callback)
 
 
@@ -182,7 +182,6 @@ class CenterEstimator(
             why_no_tensor=f"{name} works only on arrays",
             init=self._parameter("init"),
             random_state=self._parameter("random_state"),
-            tell=listener.part if (listener := self._listener()) else None,
         )
 
     def _parameter(self, name: str, otherwise: Any = None) -> Any:
@@ -194,7 +193,7 @@ class CenterEstimator(
         return self._needs().for_new(self._columns())
 
     @abc.abstractmethod
-    def _stages(self, data: Opened) -> list[Stage]:
+    def _stages(self, data: Opened, fit: Fit) -> list[Stage]:
         """Return the stages of each run."""
 
     def _wanted_runs(self) -> int:
@@ -280,30 +279,27 @@ class CenterEstimator(
         """
         self._validate_params()
         tasks = FitTasks(self, X, y, sample_weight) if hasattr(self, "_skl_callbacks") else None
-        self._heard_by = listener = self._new_listener(tasks)
-        self._end = time.monotonic() + (self._parameter("max_seconds") or math.inf)
-        try:
-            needs, rng = self._needs(), check_random_state(self.random_state)
+        end = time.monotonic() + (self._parameter("max_seconds") or math.inf)
+        with self._new_listener(tasks) as listener:
+            fit = Fit(check_random_state(self.random_state), listener, end)
             listener.phase("checking the rows")
-            with self._open(X, sample_weight) as data:
-                n_found = self._fit_opened(data, rng)
-        finally:
-            for name in ("_candidates", "_end", "_heard_by"):
-                self.__dict__.pop(name, None)
-            listener.fit_ended()
+            with self._open(X, sample_weight, fit) as data:
+                n_found = self._fit_opened(data, fit)
         if tasks is not None:
             tasks.complete()
-        if n_found < needs.n_needed:
+        n_needed = self._needs().n_needed
+        if n_found < n_needed:
             warn_caller(
                 f"Number of distinct clusters ({n_found}) found smaller than n_clusters "
-                f"({needs.n_needed}). Possibly due to duplicate points in X.",
+                f"({n_needed}). Possibly due to duplicate points in X.",
                 ConvergenceWarning,
             )
         return self
 
-    def _open(self, X: MatrixLike, sample_weight: ArrayLike | None) -> Opened:
+    def _open(self, X: MatrixLike, sample_weight: ArrayLike | None, fit: Fit) -> Opened:
         """Open the points of a fit and note their columns."""
-        data = open_points(X, sample_weight, self._needs())
+        needs = replace(self._needs(), tell=fit.listener.part if fit.listener else None)
+        data = open_points(X, sample_weight, needs)
         self._refuse_checkpoint(data)
         _ = data.rows  # of points in parts, the first pass
         self.__dict__.pop("scaling_", None)
@@ -315,12 +311,12 @@ class CenterEstimator(
     def _refuse_checkpoint(self, opened: Opened) -> None:
         """Raise if points ask for a checkpoint that this estimator does not write."""
 
-    def _fit_opened(self, data: Opened, rng: np.random.RandomState) -> int:
+    def _fit_opened(self, data: Opened, fit: Fit) -> int:
         """Keep the best run and return how many of its clusters have points."""
         former = self.__dict__.get("history_")
         try:
-            watch = _ending_the_recording(self._watcher(data), data)
-            self._keep_best_run(data, rng, watch)
+            watch = _ending_the_recording(self._watcher(data, fit), data)
+            self._keep_best_run(data, fit, watch)
             centers = np.asarray(self.cluster_centers_, dtype=np.float64)
             return data.n_found(centers, self.__dict__.get("labels_"))
         finally:
@@ -328,14 +324,14 @@ class CenterEstimator(
             if self.__dict__.get("history_") is not former:
                 self._give_as(data)
 
-    def _keep_best_run(self, data: Opened, rng: np.random.RandomState, callback: Callback) -> None:
+    def _keep_best_run(self, data: Opened, fit: Fit, callback: Callback) -> None:
         """Make all runs and keep the best, even if the last one is interrupted."""
-        stages = self._stages(data)
-        seeds = functools.partial(self._initial_centers, data, rng)
+        stages = self._stages(data, fit)
+        seeds = functools.partial(self._initial_centers, data, fit)
         best: Run | None = None
         for number in range(self._n_runs()):
-            history = History(number, self._listener().phase)
-            start = Start(data, stages, seeds, history, rng, callback, is_late=self._is_late)
+            history = History(number, fit.listener.phase)
+            start = Start(data, stages, seeds, history, fit, callback)
             try:
                 run = self._finish(start, self._run(start))
             except BaseException:
@@ -373,21 +369,16 @@ class CenterEstimator(
             lines = Lines(details=is_each, seconds=float(not is_each), first=_FIRST_LINE)
         return Listener(callback, lines, *others)
 
-    def _listener(self) -> Listener:
-        """Return who hears of the fit that goes on; nobody hears of anything else."""
-        heard: Listener = self.__dict__.get("_heard_by") or Listener()
-        return heard
-
     def _attributes_at(self, centers: FloatArray) -> dict[str, Any] | None:
         """Return what a copy needs to predict from the centers of a sweep; None if that is more."""
         return {"cluster_centers_": centers}
 
-    def _watcher(self, data: Opened) -> Callback:
+    def _watcher(self, data: Opened, fit: Fit) -> Callback:
         """Return what is called after each sweep of one fit; True stops the fit."""
-        listener = self._listener()
+        listener = fit.listener
 
         def watch(state: SweepState) -> object:
-            return (listener and listener(with_all_columns(state, data))) or self._is_late()
+            return (listener and listener(with_all_columns(state, data))) or fit.is_late()
 
         return watch
 
@@ -412,14 +403,14 @@ class CenterEstimator(
 
     # Where centers start.
 
-    def _initial_centers(self, data: Opened, rng: np.random.RandomState) -> FloatArray:
-        if not self._listener().n_sweeps:  # later ones belong to a start of a search
-            self._listener().phase("choosing seeds")
-        rows, n_clusters = data.rows, self.n_clusters
+    def _initial_centers(self, data: Opened, fit: Fit) -> FloatArray:
+        if not fit.listener.n_sweeps:  # later ones belong to a start of a search
+            fit.listener.phase("choosing seeds")
+        rows, rng, n_clusters = data.rows, fit.rng, self.n_clusters
         if isinstance(self.init, ParallelSeeds) or not data.rows.has_order:
-            centers = self._seeds_in_passes(data, rng)
+            centers = self._seeds_in_passes(data, fit)
         elif isinstance(self.init, TreeSeeds):
-            centers = self.init.planted(rows, n_clusters, rng, self._seconds_left).centers
+            centers = self.init.planted(rows, n_clusters, rng, fit.seconds_left).centers
         elif isinstance(self.init, MarkovChainSeeds):
             centers = self.init.seeds(rows, n_clusters, rng)
         elif callable(self.init):
@@ -432,21 +423,12 @@ class CenterEstimator(
             centers = uniform_seeds(rows, n_clusters, rng)
         else:
             drawn = self._drawing_of_seeds()
-            centers, _ = choose_seeds(rows, n_clusters, rng, seconds=self._seconds_left(), **drawn)
+            centers, _ = choose_seeds(rows, n_clusters, rng, seconds=fit.seconds_left(), **drawn)
         return centers
 
-    def _seconds_left(self) -> float:
-        """Return how long the fit may go on, by `max_seconds`."""
-        end: float = self.__dict__.get("_end", math.inf)
-        return end - time.monotonic()
-
-    def _is_late(self) -> bool:
-        """Return whether the fit should end."""
-        return self._seconds_left() <= 0
-
-    def _seeds_in_passes(self, data: Opened, rng: np.random.RandomState) -> FloatArray:
+    def _seeds_in_passes(self, data: Opened, fit: Fit) -> FloatArray:
         """Return seeds of points that have no order, from candidates found once in a fit."""
-        rows, n_clusters = data.rows, self.n_clusters
+        rows, rng, n_clusters = data.rows, fit.rng, self.n_clusters
         if not isinstance(self.init, str | ParallelSeeds):
             if callable(self.init):
                 raise ValueError(
@@ -456,7 +438,7 @@ class CenterEstimator(
             return self._checked_init(self.init, data)
         if self.init == "random":
             return distinct_places(rows, n_clusters, rng)
-        found = self.__dict__.get("_candidates")
+        found = fit.candidates
         if not isinstance(found, Candidates) or found.origin is not rows:
             way = self.init if isinstance(self.init, ParallelSeeds) else ParallelSeeds()
             found = way.candidates(
@@ -464,11 +446,10 @@ class CenterEstimator(
                 n_clusters,
                 rng,
                 divergence=self._needs().divergence,
-                is_late=self._is_late,
+                is_late=fit.is_late,
             )
-            self._candidates = found
-        seconds = self._seconds_left()
-        return found.seeds(n_clusters, rng, seconds=seconds, **self._drawing_of_seeds())
+            fit.candidates = found
+        return found.seeds(n_clusters, rng, seconds=fit.seconds_left(), **self._drawing_of_seeds())
 
     def _drawing_of_seeds(self) -> dict[str, Any]:
         """Return how k-means++ draws by the name of `init`."""

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from powermeans.engine.anneal import Stage
+from powermeans.engine.fit import Fit
 from powermeans.engine.stopping import CentersSettled
 from powermeans.engine.updates import RelocateEmpty
 from powermeans.errors import warn_caller
@@ -131,7 +132,7 @@ class KMeans(CenterEstimator):
             super()._needs(), takes_narrow=True, why_not_in_parts=None, why_no_tensor=None
         )
 
-    def _stages(self, data: Opened) -> list[Stage]:
+    def _stages(self, data: Opened, fit: Fit) -> list[Stage]:
         if self.algorithm == "elkan" and self.n_clusters == 1:
             warn_caller(
                 "algorithm='elkan' doesn't make sense for a single cluster. Using 'lloyd' instead.",

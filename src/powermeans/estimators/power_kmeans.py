@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from powermeans import divergences
 from powermeans.divergences.mahalanobis import FewAxes, Mahalanobis
 from powermeans.engine.anneal import Callback, Stage, StageEnd
+from powermeans.engine.fit import Fit
 from powermeans.engine.history import Spent
 from powermeans.engine.search import EFFORTS, Effort, Search, n_sampled
 from powermeans.engine.seeds.choose import drawn_sample
@@ -525,7 +526,7 @@ class PowerKMeans(CenterEstimator):
         tags.input_tags.sparse &= self.divergence != "manhattan"
         return tags
 
-    def _open(self, X: MatrixLike, sample_weight: ArrayLike | None) -> Opened:
+    def _open(self, X: MatrixLike, sample_weight: ArrayLike | None, fit: Fit) -> Opened:
         if self.missing == "observed" and self.divergence != "squared_euclidean":
             raise ArgumentError(
                 "takes no missing values",
@@ -535,7 +536,7 @@ class PowerKMeans(CenterEstimator):
                 argument="divergence",
                 value=self.divergence,
             )
-        data = super()._open(X, sample_weight)
+        data = super()._open(X, sample_weight, fit)
         if not self._learns_covariance():
             return data
         return with_covariance_of_all(in_memory(data), self.n_threads)
@@ -543,20 +544,20 @@ class PowerKMeans(CenterEstimator):
     def _learns_covariance(self) -> bool:
         return isinstance(self.divergence, str) and self.divergence == "mahalanobis"
 
-    def _stages(self, data: Opened) -> list[Stage]:
+    def _stages(self, data: Opened, fit: Fit) -> list[Stage]:
         if self.schedule is not None:
             check_schedule(self.schedule, n_powers=self.max_iter)
         for name in ("sizes_", "prices_", "assignment_gap_"):
             self.__dict__.pop(name, None)
         if self._wishes_sizes():
             self._limits_without_balance(data)
-        if self._has_time_for_hard_sweeps_only(data.rows):
+        if self._has_time_for_hard_sweeps_only(data.rows, fit):
             self.critical_power_ = math.nan
             return [self._hard_stage(data)]
         self.critical_power_ = data.rows.critical_power()
         schedule = self._powers()
         if not self.polish:
-            learn = self._learning_while_annealing(data, Update())
+            learn = self._learning_while_annealing(data, fit, Update())
             return [Stage(schedule, self._stop_without_polish(data), self.max_iter, learn)]
         tolerance = self.tol * data.rows.mean_variance()
         are_hard = WeightsHard(
@@ -565,21 +566,21 @@ class PowerKMeans(CenterEstimator):
         separate = SeparateCoincident(self.critical_power_, spread_of_features(data.rows))
         is_short = self._searches() and self.growth == "auto" and self.schedule is None
         n_powers = min(self.max_iter, self._effort().n_powers) if is_short else self.max_iter
-        learn = self._learning_while_annealing(data, separate)
+        learn = self._learning_while_annealing(data, fit, separate)
         return [Stage(schedule, are_hard, n_powers, learn), self._hard_stage(data)]
 
     def _hard_stage(self, data: Opened) -> Stage:
         settled = CentersSettled(self.tol * data.rows.mean_variance())
         return Stage(Fixed(-math.inf), settled, self.max_iter, RelocateEmpty())
 
-    def _has_time_for_hard_sweeps_only(self, rows: Rows) -> bool:
+    def _has_time_for_hard_sweeps_only(self, rows: Rows, fit: Fit) -> bool:
         """Return whether it is too late for annealing and for a search among all points."""
-        return self.polish and self._is_late() and not self._has_many_centers(rows)
+        return self.polish and fit.is_late() and not self._has_many_centers(rows)
 
-    def _learning_while_annealing(self, data: Opened, update: Update) -> Update:
+    def _learning_while_annealing(self, data: Opened, fit: Fit, update: Update) -> Update:
         """Return the update with the joint one of the covariance, where a descent learns it."""
         if isinstance(data, Scattered) and not self._searches():
-            return LearnWhileAnnealing(data, self._seconds_left, update)
+            return LearnWhileAnnealing(data, fit.seconds_left, update)
         return update
 
     def _stop_without_polish(self, data: Opened) -> ObjectiveSettled:
@@ -613,7 +614,7 @@ class PowerKMeans(CenterEstimator):
         if self._learns_covariance():
             n_learned = _MOST_COVARIANCES if self._searches() else 1
             most_learned = n_learned if self.polish else 0
-            return run_with_covariance(start, self._run_in_space, most_learned, self._seconds_left)
+            return run_with_covariance(start, self._run_in_space, most_learned)
         ends = self._run_in_space(start)
         return self._run_within_limits(start, ends) if self._wishes_sizes() else ends
 
@@ -707,7 +708,7 @@ class PowerKMeans(CenterEstimator):
 
     def _run_in_space(self, start: Start) -> list[StageEnd]:
         """Make one run with the present divergence."""
-        is_late = self._has_time_for_hard_sweeps_only(start.data.rows)
+        is_late = self._has_time_for_hard_sweeps_only(start.data.rows, start.fit)
         if is_late or not self._searches():
             return super()._run(start)
         search = self._search(start)
@@ -741,7 +742,7 @@ class PowerKMeans(CenterEstimator):
         if not n_drawn:
             return None
         start.history.phase("drawing a sample")
-        drawn, weights = drawn_sample(rows, n_drawn, start.rng)
+        drawn, weights = drawn_sample(rows, n_drawn, start.fit.rng)
         points = rows.sample(drawn)
         data = InMemory(points, weights, rows.rows_of(points, weights))
         if 2 * data.rows.n_places < n_drawn:  # some points outweigh all others
@@ -749,7 +750,7 @@ class PowerKMeans(CenterEstimator):
         if self._starts_from_given_centers() or callable(self.init):
             return replace(start, data=data)
         return replace(
-            start, data=data, seeds=functools.partial(self._initial_centers, data, start.rng)
+            start, data=data, seeds=functools.partial(self._initial_centers, data, start.fit)
         )
 
     def _search_in_sample(
@@ -788,7 +789,9 @@ class PowerKMeans(CenterEstimator):
     def _planted(self, start: Start, rows: NativeRows) -> tuple[FloatArray, Labels]:
         """Return the seeds and the center that each point belongs to at first."""
         if isinstance(self.init, str) and self.init == "k-means++":
-            planted = TreeSeeds().planted(rows, self.n_clusters, start.rng, self._seconds_left)
+            planted = TreeSeeds().planted(
+                rows, self.n_clusters, start.fit.rng, start.fit.seconds_left
+            )
             return planted.centers, planted.labels
         centers = start.seeds()
         return centers, rows.assign(centers)[0]
@@ -806,10 +809,10 @@ class PowerKMeans(CenterEstimator):
             depth=self.refine,
             max_iter=self.max_iter,
             tol=self.tol,
-            rng=start.rng,
+            rng=start.fit.rng,
             history=start.history,
             callback=start.callback,
-            is_late=start.is_late,
+            is_late=start.fit.is_late,
             least_gain=self._effort().least_gain if least_gain is None else least_gain,
             last_stage=start.stages[-1],
             lists=lists,

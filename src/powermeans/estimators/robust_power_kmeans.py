@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from powermeans import divergences
 from powermeans.engine.anneal import Callback, StageEnd
+from powermeans.engine.fit import Fit
 from powermeans.estimators.base import Run, Start
 from powermeans.estimators.power_kmeans import PowerKMeans, searched, with_second_starts
 from powermeans.points.compiled import NativeRows
@@ -170,8 +171,8 @@ class RobustPowerKMeans(PowerKMeans):
             open_array=trimmed,
         )
 
-    def _open(self, X: MatrixLike, sample_weight: ArrayLike | None) -> Opened:
-        data = in_memory(super()._open(X, sample_weight))
+    def _open(self, X: MatrixLike, sample_weight: ArrayLike | None, fit: Fit) -> Opened:
+        data = in_memory(super()._open(X, sample_weight, fit))
         n_kept = _most_kept(data, self.trim)
         if n_kept < self.n_clusters:
             raise ValueError(
@@ -201,9 +202,9 @@ class RobustPowerKMeans(PowerKMeans):
                 weights,
                 n_clusters,
                 effort="fast",
-                rng=start.rng,
+                rng=start.fit.rng,
                 n_threads=self.n_threads,
-                seconds_left=self._seconds_left(),
+                seconds_left=start.fit.seconds_left(),
                 divergence=self.divergence,
                 missing=self.missing,
             )

@@ -63,7 +63,6 @@ def run_with_covariance(
     start: Start,
     run_in_space: Callable[[Start], list[StageEnd]],
     most_learned: int,
-    seconds_left: Callable[[], float],
 ) -> list[StageEnd]:
     """Run with the covariance of all points, then with that within the clusters while it helps.
 
@@ -74,7 +73,7 @@ def run_with_covariance(
     rows.use(best_divergence := cast("Mahalanobis", rows.opened_with))
     if most_learned == 0:
         return run_in_space(start)
-    learning = replace(start.stages[-1], update=LearnCovariance(data, seconds_left))
+    learning = replace(start.stages[-1], update=LearnCovariance(data, start.fit.seconds_left))
     best, least = list[StageEnd](), math.inf
     for _ in range(most_learned):
         ends = run_in_space(start)

@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
 
 from powermeans.engine.anneal import Callback, Stage, StageEnd
+from powermeans.engine.fit import Fit
 from powermeans.engine.search import EFFORTS, Search, SearchStopped
 from powermeans.engine.search_over_k import SearchOverK, Steps
 from powermeans.engine.seeds.choose import choose_seeds, n_greedy_candidates
@@ -213,7 +214,7 @@ class DPMeans(CenterEstimator):
             )
         return float(penalties[-1]) * far.unit
 
-    def _stages(self, data: Opened) -> list[Stage]:
+    def _stages(self, data: Opened, fit: Fit) -> list[Stage]:
         far = _FarPoints.of(data.rows)
         is_auto = self.penalty == "auto"
         farthest = self._penalty_by_distance(far) if is_auto else float(self.penalty)
@@ -249,7 +250,7 @@ class DPMeans(CenterEstimator):
 
     def _run_with_search(self, start: Start) -> list[StageEnd]:
         """Run the paper's algorithm, search from where it ends, and run it again."""
-        rows, rng, efforts = start.data.rows, start.rng, EFFORTS[self.effort]
+        rows, rng, efforts = start.data.rows, start.fit.rng, EFFORTS[self.effort]
         order, _ = order_by_place(rows, rng)
         stages, found = start.stages, None
         if self.penalty == "auto":
@@ -261,7 +262,7 @@ class DPMeans(CenterEstimator):
             stages = [self._stage(rows, update)]
 
         def seeds(n_centers: int) -> FloatArray:
-            n_tried, left = n_greedy_candidates(n_centers), self._seconds_left()
+            n_tried, left = n_greedy_candidates(n_centers), start.fit.seconds_left()
             return choose_seeds(rows, n_centers, rng, n_candidates=n_tried, seconds=left)[0]
 
         search = self._search(start, self.penalty_)
@@ -284,7 +285,7 @@ class DPMeans(CenterEstimator):
             depth=self.refine,
             max_iter=self.max_iter,
             tol=self.tol,
-            rng=start.rng,
+            rng=start.fit.rng,
             history=start.history,
             callback=start.callback,
             least_gain=EFFORTS[self.effort][0].least_gain,
@@ -292,7 +293,7 @@ class DPMeans(CenterEstimator):
             update=RelocateAtPrice(price),
         )
 
-    def _initial_centers(self, data: Opened, rng: np.random.RandomState) -> FloatArray:
+    def _initial_centers(self, data: Opened, fit: Fit) -> FloatArray:
         mean: FloatArray = data.rows.mean()
         return mean[None, :]
 

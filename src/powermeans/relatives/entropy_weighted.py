@@ -16,6 +16,7 @@ from scipy.special import xlogy
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from powermeans.engine.anneal import Stage, StageEnd
+from powermeans.engine.fit import Fit
 from powermeans.engine.seeds.orders import order_by_place
 from powermeans.engine.spread import spread_of_features
 from powermeans.engine.stopping import CentersSettled, Never
@@ -221,7 +222,7 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
         tags.input_tags.sparse = False
         return tags
 
-    def _stages(self, data: Opened) -> list[Stage]:
+    def _stages(self, data: Opened, fit: Fit) -> list[Stage]:
         rows = cast("FeatureWeightedRows", data.rows)
         critical, spreads = rows.critical_power(), rows.spreads()
         # The scatter is that of a mean feature while all features count the same.
@@ -335,7 +336,7 @@ class WeightSearch:
         features = self._features_to_start_from(np.flatnonzero(equal), effort.n_features)
         yield from np.eye(len(equal))[features]
         for _ in range(effort.n_random):
-            shares = self.start.rng.standard_exponential(len(equal)) ** 2 * equal
+            shares = self.start.fit.rng.standard_exponential(len(equal)) ** 2 * equal
             yield shares / shares.sum()
 
     def _features_to_start_from(self, features: NDArray[Any], most: int) -> NDArray[Any]:
@@ -352,7 +353,7 @@ class WeightSearch:
 
     def _sample(self) -> IndexArray:
         """Draw points evenly by weight along an order, one of much weight several times."""
-        order, _ = order_by_place(self.rows, self.start.rng)
+        order, _ = order_by_place(self.rows, self.start.fit.rng)
         up_to = np.cumsum(self.rows.sample_weight(order))
         n_sampled = max(_SAMPLED, _SAMPLED_PER_CLUSTER * self.model.n_clusters)
         places = (np.arange(n_sampled) + 0.5) / n_sampled * up_to[-1]
@@ -378,7 +379,7 @@ class WeightSearch:
         return gains
 
     def _labels(self, points: Points, weights: FloatArray | None, effort: Any) -> Labels:
-        how = {"effort": effort, "rng": self.start.rng, "n_threads": self.model.n_threads}
+        how = {"effort": effort, "rng": self.start.fit.rng, "n_threads": self.model.n_threads}
         return searched(points, weights, self.model.n_clusters, **how).labels_
 
     def _measured(self, end: StageEnd) -> Weighted:

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from powermeans.engine.anneal import Stage
+from powermeans.engine.fit import Fit
 from powermeans.engine.history import SweepRecord
 from powermeans.engine.spread import rounding_inertia
 from powermeans.engine.stopping import CentersSettled
@@ -209,7 +210,7 @@ class GradientKMeans(CenterEstimator):
         self.n_threads = n_threads
         self.verbose = verbose
 
-    def _stages(self, data: Opened) -> list[Stage]:
+    def _stages(self, data: Opened, fit: Fit) -> list[Stage]:
         settled = CentersSettled(self.tol * data.rows.mean_variance())
         return [Stage.of(GradientSteps(self.learning_rate, settled), self.max_iter)]
 

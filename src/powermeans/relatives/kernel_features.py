@@ -180,9 +180,9 @@ class LeadingPowerKMeans(PowerKMeans):
                 weights,
                 k,
                 effort="fast",
-                rng=start.rng,
+                rng=start.fit.rng,
                 n_threads=self.n_threads,
-                seconds_left=self._seconds_left(),
+                seconds_left=start.fit.seconds_left(),
             )
             yield _means(points, weights, model.labels_, k)
 

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from powermeans.engine.anneal import Stage, StageEnd, run_stage
+from powermeans.engine.fit import Fit
 from powermeans.engine.history import History, SweepState
 from powermeans.engine.seeds.orders import order_by_chance
 from powermeans.engine.stopping import CentersSettled
@@ -207,7 +208,7 @@ class OnlineKMeans(StreamEstimator[_Counted]):
 
     # All points at once.
 
-    def _stages(self, data: Opened) -> list[Stage]:
+    def _stages(self, data: Opened, fit: Fit) -> list[Stage]:
         settled = CentersSettled(self.tol * data.rows.mean_variance())
         lloyd = Stage(Fixed(-math.inf), settled, self.max_iter)
         return [lloyd] if self.batch else []
@@ -220,7 +221,7 @@ class OnlineKMeans(StreamEstimator[_Counted]):
             centers = self._epochs_in_parts(data.rows, origin, tally, start)
             online_end = StageEnd(centers, -math.inf, f"{self.n_epochs} epochs")
             return [online_end, *start.anneal(centers, after_online)]
-        epochs = _Epochs(data, self.learning_rate, start.rng if self.shuffle else None, tally)
+        epochs = _Epochs(data, self.learning_rate, start.fit.rng if self.shuffle else None, tally)
         return start.anneal(origin, [Stage.of(epochs, self.n_epochs), *after_online])
 
     def _epochs_in_parts(
@@ -232,7 +233,7 @@ class OnlineKMeans(StreamEstimator[_Counted]):
             started, before, inertia = time.perf_counter(), learned.centers, 0.0
             for points, weights in that_weigh(rows.contents()):
                 part = self._opened(Admitted(points, weights, math.nan))
-                step = self._learned_from(learned, part, start.rng if self.shuffle else None)
+                step = self._learned_from(learned, part, start.fit.rng if self.shuffle else None)
                 learned, inertia = step.learned, inertia + step.sum_sq_dist
             tally.counts, tally.n_steps = learned.counts, learned.n_steps
             state = SweepState(
@@ -273,8 +274,8 @@ class OnlineKMeans(StreamEstimator[_Counted]):
     def _from(self, centers: FloatArray) -> _Counted:
         return _Counted(centers, np.zeros(len(centers)))
 
-    def _begin(self, data: InMemory, rng: np.random.RandomState) -> Step[_Counted]:
-        return self._learn(self._from(self._initial_centers(data, rng)), data)
+    def _begin(self, data: InMemory, fit: Fit) -> Step[_Counted]:
+        return self._learn(self._from(self._initial_centers(data, fit)), data)
 
     def _learn(self, learned: _Counted, data: InMemory) -> Step[_Counted]:
         return self._learned_from(learned, data, None)

@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from powermeans.divergences import squared_euclidean
 from powermeans.engine.anneal import Stage, StageEnd
+from powermeans.engine.fit import Fit
 from powermeans.engine.seeds.choose import uniform_seeds
 from powermeans.engine.stopping import CentersSettled
 from powermeans.engine.updates import Sweep, Update
@@ -161,7 +162,7 @@ class SelfOrganizingMap(CenterEstimator):
                 "has another number of nodes: pass a shape of as many"
             )
 
-    def _stages(self, data: Opened) -> list[Stage]:
+    def _stages(self, data: Opened, fit: Fit) -> list[Stage]:
         distances = self._grid().distances()
         return [
             Stage(
@@ -185,12 +186,12 @@ class SelfOrganizingMap(CenterEstimator):
             )
         return np.geomspace(start, self.final_radius, self.n_epochs)
 
-    def _initial_centers(self, data: Opened, rng: np.random.RandomState) -> FloatArray:
+    def _initial_centers(self, data: Opened, fit: Fit) -> FloatArray:
         grid = self._grid()
         if not isinstance(self.init, str):
             return data.of_used_columns(check_init(self.init, grid.n_nodes, data.n_features))
         if self.init == "random":
-            return uniform_seeds(data.rows, grid.n_nodes, rng)
+            return uniform_seeds(data.rows, grid.n_nodes, fit.rng)
         given = in_memory(data)
         found = principal_axes(given.points, given.weights, min(2, data.n_features))
         steps = grid.from_center()[:, : len(found.axes)]

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval
 
 from powermeans.engine.anneal import Stage, StageEnd
+from powermeans.engine.fit import Fit
 from powermeans.engine.spread import spread, spread_of_features
 from powermeans.engine.stopping import CentersSettled
 from powermeans.engine.updates import SeparateCoincident
@@ -51,7 +52,7 @@ class SoftMeans(CenterEstimator):
     def _needs(self) -> Needs:
         return replace(super()._needs(), why_not_in_parts=None, why_no_tensor=None)
 
-    def _stages(self, data: Opened) -> list[Stage]:
+    def _stages(self, data: Opened, fit: Fit) -> list[Stage]:
         settled = CentersSettled(self.tol * data.rows.mean_variance())
         separate = SeparateCoincident(data.rows.critical_power(), spread_of_features(data.rows))
         return [Stage(self._schedule(data), settled, self.max_iter, separate)]

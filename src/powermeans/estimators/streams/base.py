@@ -15,6 +15,7 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
+from powermeans.engine.fit import Fit
 from powermeans.estimators.base import CenterEstimator, Run
 from powermeans.estimators.streams.drift import Drift, RunningDrift
 from powermeans.points.checks.points import Admitted, admit
@@ -129,7 +130,7 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
         """Return the state before the first point, given centers."""
 
     @abc.abstractmethod
-    def _begin(self, data: InMemory, rng: np.random.RandomState) -> Step[Learned]:
+    def _begin(self, data: InMemory, fit: Fit) -> Step[Learned]:
         """Learn from the first points."""
 
     @abc.abstractmethod
@@ -305,8 +306,8 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
         return Waiting(kept, n_points, step.learned, n_points), step
 
     def _beginning(self, chunks: Sequence[Admitted]) -> Step[Learned]:
-        rng = check_random_state(self.random_state)
-        return self._begin(self._opened(Admitted.joined(chunks)), rng)
+        fit = Fit(check_random_state(self.random_state))
+        return self._begin(self._opened(Admitted.joined(chunks)), fit)
 
     def _public(self, learned: Learned, data: InMemory, dtype: np.dtype[Any]) -> dict[str, Any]:
         """Return the attributes that users see of the stream and of the chunk."""
@@ -334,8 +335,8 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
             return replace(self._needs(), n_needed=1, must_differ=False)
         return self._fitted_needs()
 
-    def _open(self, X: MatrixLike, sample_weight: ArrayLike | None) -> Opened:
-        data = super()._open(X, sample_weight)
+    def _open(self, X: MatrixLike, sample_weight: ArrayLike | None, fit: Fit) -> Opened:
+        data = super()._open(X, sample_weight, fit)
         for name in ("_stream", "drift_"):  # kept if the points are refused
             self.__dict__.pop(name, None)
         return data

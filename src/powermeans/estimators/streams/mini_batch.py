@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 
 from powermeans.engine.anneal import Stage, StageEnd, run_stage
+from powermeans.engine.fit import Fit
 from powermeans.engine.history import History, SweepState
 from powermeans.engine.seeds.samples import weighted_sample
 from powermeans.engine.stopping import Never, are_hard
@@ -233,11 +234,11 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
     def _needs(self) -> Needs:
         return replace(super()._needs(), open_array=_open_batch)
 
-    def _stages(self, data: Opened) -> list[Stage]:
+    def _stages(self, data: Opened, fit: Fit) -> list[Stage]:
         return []
 
     def _run(self, start: Start) -> list[StageEnd]:
-        data, rng = start.data, start.rng
+        data, rng = start.data, start.fit.rng
         # With a generator of their own, later draws do not depend on the number of rows.
         orders = np.random.RandomState(rng.randint(2**31))
         n_all, parts = self._all_parts(data, orders)
@@ -365,12 +366,12 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
         nothing = Sums(np.zeros_like(centers), np.zeros(len(centers)), 0.0, 0.0)
         return _Remembered(centers, nothing, 0.0, -math.inf)
 
-    def _begin(self, data: InMemory, rng: np.random.RandomState) -> Step[_Remembered]:
+    def _begin(self, data: InMemory, fit: Fit) -> Step[_Remembered]:
         n_points, n_awaited = data.rows.n_points, self._n_awaited()
         if n_points <= n_awaited:
-            return self._begin_at(data, data, rng)[0]
-        sample = self._part(data, rng.permutation(n_points)[:n_awaited])
-        return self._begin_at(sample, data, rng)[0]
+            return self._begin_at(data, data, fit.rng)[0]
+        sample = self._part(data, fit.rng.permutation(n_points)[:n_awaited])
+        return self._begin_at(sample, data, fit.rng)[0]
 
     def _begin_at(
         self, sample: InMemory, data: Opened, rng: np.random.RandomState

@@ -308,7 +308,7 @@ class MixtureSearch:
 
     def _searched_centers(self, n_clusters: int, effort: MixtureEffort) -> FloatArray:
         points, weights = self.data.points, self.data.weights
-        name, rng = effort.name, self.start.rng
+        name, rng = effort.name, self.start.fit.rng
         model = searched(
             points, weights, n_clusters, effort=name, rng=rng, n_threads=self.n_threads
         )
@@ -327,7 +327,7 @@ class MixtureSearch:
         of_centers = rows.spread(centers)
         by_error = np.argsort(-of_centers.error, kind="stable")
         by_use = np.argsort(of_centers.utility, kind="stable")
-        push = self.start.rng.standard_normal(rows.n_features)
+        push = self.start.fit.rng.standard_normal(rows.n_features)
         split = centers[by_error[worst % len(centers)]]
         split = split + push * math.sqrt(self.best.model.variance)
         centers[by_use[least % len(centers)]] = split

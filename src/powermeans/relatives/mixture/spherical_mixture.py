@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from powermeans.engine.anneal import Stage, StageEnd
+from powermeans.engine.fit import Fit
 from powermeans.engine.spread import spread, spread_of_features
 from powermeans.engine.updates import SeparateCoincident
 from powermeans.errors import warn_caller
@@ -307,9 +308,9 @@ class SphericalMixture(CenterEstimator):
     def _needs(self) -> Needs:
         return replace(super()._needs(), leaves_out_columns=False)
 
-    def _open(self, X: MatrixLike, sample_weight: ArrayLike | None) -> MixtureData:
+    def _open(self, X: MatrixLike, sample_weight: ArrayLike | None, fit: Fit) -> MixtureData:
         self._refuse_one_variance()
-        data = in_memory(super()._open(X, sample_weight))
+        data = in_memory(super()._open(X, sample_weight, fit))
         learns_variance = self.variance == "learned"
         if not learns_variance:
             _refuse_widest(float(self.variance), data.rows)
@@ -342,7 +343,7 @@ class SphericalMixture(CenterEstimator):
         anneals = self._draws_centers() and self.n_clusters > 1
         return _TEMPERATURE_FROM_SEEDS if anneals else 0.0
 
-    def _stages(self, data: Opened) -> list[Stage]:
+    def _stages(self, data: Opened, fit: Fit) -> list[Stage]:
         assert isinstance(data, MixtureData)
         return [Stage.of(data.learner, self.max_iter)]
 
