@@ -18,7 +18,15 @@ import numpy as np
 
 from powermeans.engine.anneal import Callback, Stage, anneal
 from powermeans.engine.history import History
-from powermeans.engine.search import EFFORTS, MOST_CENTERS_BRED, Effort, Search, Solution, different
+from powermeans.engine.search import (
+    EFFORTS,
+    MOST_CENTERS_BRED,
+    PASSES_OF_POLISHING,
+    Effort,
+    Search,
+    Solution,
+    different,
+)
 from powermeans.engine.search_over_k import Steps
 from powermeans.engine.seeds.choose import choose_seeds, n_greedy_candidates
 from powermeans.engine.seeds.orders import order_by_place
@@ -191,7 +199,7 @@ class _Path:
         last = Stage(Fixed(-math.inf), stopping, _MAX_ITER, RelocateEmpty())
         centers = solution.centers
         if self.n_improved and self.search.swaps:
-            centers = self.rows.move_points(centers, self.effort.search.n_polishing).centers
+            centers = self.rows.move_points(centers, PASSES_OF_POLISHING).centers
         ends = anneal(self.rows, centers, [last], History(), self.callback)
         settled = self.search.measured(ends[-1].centers)
         return settled if settled.inertia <= solution.inertia else solution

@@ -50,6 +50,8 @@ _SWEEPS_AFTER_REMOVING = 6
 _CENTERS_FOR_EACH_MOVED = 5
 # Swaps move points too, but only near the centers that they move.
 _PASSES_BEFORE_SWAPS = 2
+# At the end they move until none gains, or for so many passes.
+PASSES_OF_POLISHING = 10
 # Swaps run on one thread and jump through memory: more values are sampled, or their rows breathe.
 _MOST_VALUES_SWAPPED = 2**20
 # A sample has at least so many points, and so many for each center.
@@ -62,6 +64,11 @@ _SMALLEST_SHARE_SAMPLED, _FEWEST_FOR_EACH_CENTER = 8, 25
 _COARSE_GAIN = 1e-2
 # What a distance costs besides its features, in units of a feature.
 _FIXED_COST = 8
+# Swaps may take so many distances times features, however few sweeps are allowed.
+_WORK_OF_SWAPS = 1e7
+# Nobody notices so many distances times features. Swaps without a gain, and starts that agree, end
+# nothing before.
+_WORK_NOT_NOTICED = 3e5
 # Annealing inside a breath starts at 2 s_0 - 1, since the centers are nearly right already.
 _BREATH_GROWTH = 1.2
 _BREATH_POWERS = 12
@@ -80,24 +87,13 @@ class Effort:
     n_starts: int  # from seeds of their own, improved by breaths of Lloyd's rule; one is annealed
     n_annealed: int  # how many of the best then breathe with annealing, where rows know no swaps
     n_crossings: int  # in a row in vain that end breeding; 0 for no breeding
-    n_swaps: int = 20  # in a row in vain that end the swaps of a start
-    n_swaps_of_child: int = 10
-    n_polishing: int = 100  # passes of moves of single points over the best solution, at most
-    # The swaps of a start or child may compute the distances of so many sweeps; and at least so
-    # many distances times features, which nobody notices.
+    n_swaps: int = 20  # in a row in vain that end the swaps of a start; half for a child
+    # The swaps of a start or child may compute the distances of so many sweeps.
     n_sweeps_of_swaps: float = math.inf
-    least_work: float = 0.0
-    # Nobody notices so many distances times features: swaps in vain end nothing before.
-    floor_of_work: float = 3e5
-    # Starts end once so many have found the best, up to `least_gain`, where one sweep takes more
-    # than the floor.
-    n_agreeing: float = math.inf
-    least_gain: float = _ROUNDING
-    # Where a sweep takes less than the floor, starts go on until so many have found the best or so
-    # many are made, and breeding ends after so many crossings in vain. None if zero.
-    n_found_of_small: int = 0
+    n_agreeing: float = math.inf  # starts that have found the best, up to `least_gain`, end them
+    # Where nobody notices a sweep, make so many starts until `n_agreeing` are equal, and breed all.
     n_starts_of_small: int = 0
-    n_crossings_of_small: int = 0
+    least_gain: float = _ROUNDING
     n_powers: int = 12  # of the annealing of the first start
     most_values: float = _MOST_VALUES_SWAPPED  # beyond, a search is in a sample of about so many
     # Starts with few centers are cheap and may all end in the same place: make this many divided by
@@ -115,9 +111,7 @@ _FAST = Effort(
     n_crossings=0,
     least_gain=1e-2,
     n_powers=4,
-    n_polishing=5,
     n_sweeps_of_swaps=5,
-    least_work=1e7,
     most_values=2**18,
 )
 _BALANCED = Effort(
@@ -127,16 +121,10 @@ _BALANCED = Effort(
     least_gain=1e-3,
     n_centers_started=80,
     n_agreeing=3,
-    n_found_of_small=4,
     n_starts_of_small=16,
-    n_crossings_of_small=10,
-    n_polishing=20,
     n_sweeps_of_swaps=3,
-    least_work=3e6,
 )
-_THOROUGH = Effort(
-    n_starts=12, n_annealed=4, n_crossings=150, least_gain=1e-4, n_swaps=100, n_swaps_of_child=30
-)
+_THOROUGH = Effort(n_starts=12, n_annealed=4, n_crossings=150, least_gain=1e-4, n_swaps=60)
 # Each begins with all that the one before it in its list does, so that it ends no higher.
 EFFORTS = {"fast": [_FAST], "balanced": [_BALANCED], "thorough": [_BALANCED, _THOROUGH]}
 
@@ -251,7 +239,7 @@ class Search:
             if number > 0:
                 self._settle()
             population = self._go_on(population, seeds, first_stages, effort)
-            self._polish(effort.n_polishing)
+            self._polish()
             assert self.best is not None, "there was a start"
             left.append(different([self.best, *population]))
         return left
@@ -286,9 +274,7 @@ class Search:
         if self._agree(starts, effort):
             return population
         if len(population) > 1 and len(population[0].centers) <= MOST_CENTERS_BRED:
-            is_small = self._is_small(len(population[0].centers), effort)
-            n_in_vain = effort.n_crossings_of_small if is_small else effort.n_crossings
-            self.breed(population, n_in_vain, effort)
+            self.breed(population, effort.n_crossings, effort)
         return population
 
     def finish(self, found: Sequence[Sequence[FloatArray]]) -> None:
@@ -309,30 +295,24 @@ class Search:
 
     def _goes_on(self, population: Sequence[Solution], effort: Effort) -> bool:
         """Return whether to make more starts than usual, since they are cheap and disagree."""
+        if not (self.swaps and self._is_cheap(population)):
+            return False
         best = min(population, key=attrgetter("inertia"))
         n_found = sum(not best.betters(other) for other in population)
-        return (
-            self._is_small(len(best.centers), effort)
-            and len(population) < effort.n_starts_of_small
-            and n_found < effort.n_found_of_small
-        )
+        return n_found < effort.n_agreeing and len(population) < effort.n_starts_of_small
 
-    def _is_small(self, n_centers: int, effort: Effort) -> bool:
-        """Return whether nobody notices a sweep, so that starts and crossings go on for longer."""
-        is_cheap = self._work_of_sweep(n_centers) <= effort.floor_of_work
-        return self.swaps and effort.n_starts_of_small > 0 and is_cheap
-
-    def _work_of_sweep(self, n_centers: int) -> float:
-        return self.rows.n_places * n_centers * (self.rows.n_features + _FIXED_COST)
+    def _is_cheap(self, population: Sequence[Solution]) -> bool:
+        """Return whether nobody notices a sweep."""
+        work = self.rows.n_places * len(population[0].centers)
+        return work * (self.rows.n_features + _FIXED_COST) <= _WORK_NOT_NOTICED
 
     def _agree(self, population: Sequence[Solution], effort: Effort) -> bool:
         """Return whether enough starts found the best to end them, and to leave out breeding."""
-        if not population:
+        if not population or self._is_cheap(population):
             return False
-        work = self._work_of_sweep(len(population[0].centers))
         best = min(population, key=attrgetter("inertia"))
         n_found = sum(not best.betters(other, by=effort.least_gain) for other in population)
-        return work > effort.floor_of_work and n_found >= effort.n_agreeing
+        return n_found >= effort.n_agreeing
 
     def _anneal_again(self, population: list[Solution], effort: Effort) -> None:
         n_annealed = min(effort.n_annealed, len(population))
@@ -356,21 +336,21 @@ class Search:
         moved = self.rows.move_points(solution.centers, _PASSES_BEFORE_SWAPS)
         n_centers, n_features = moved.centers.shape
         of_sweeps = effort.n_sweeps_of_swaps * self.rows.n_places * n_centers
-        most = max(of_sweeps, effort.least_work / (n_features + _FIXED_COST))
-        least = effort.floor_of_work / (n_features + _FIXED_COST)
+        most = max(of_sweeps, _WORK_OF_SWAPS / (n_features + _FIXED_COST))
+        least = _WORK_NOT_NOTICED / (n_features + _FIXED_COST)
         swaps = self.rows.swap_centers(moved.centers, n_swaps, most, effort.least_gain, least)
         self.history.n_moves += moved.n_moves
         self.history.n_swaps += swaps.n_moves
         swapped = self.measured(swaps.centers)
         return swapped if swapped.betters(solution) else solution
 
-    def _polish(self, n_passes: int) -> None:
+    def _polish(self) -> None:
         """Move single points of the best solution for as long as that lowers the inertia."""
         assert self.best is not None, "there was a start"
         if not self.swaps:
             return
         self.history.phase("moving single rows")
-        moved = self.rows.move_points(self.best.centers, n_passes)
+        moved = self.rows.move_points(self.best.centers, PASSES_OF_POLISHING)
         self.history.n_moves += moved.n_moves
         polished = self.measured(moved.centers)
         if polished.betters(self.best):
@@ -547,7 +527,7 @@ class Search:
         self.history.n_crossings += 1
         child = self.descend(crossed)
         if self.swaps:
-            return self._swapped(child, effort.n_swaps_of_child, effort)
+            return self._swapped(child, effort.n_swaps // 2, effort)
         return self._breath(child, min(self.depth, len(mine) // 2), annealed=False)
 
 
