@@ -106,6 +106,15 @@ def test_empty_clusters_are_counted() -> None:
     assert KMeans(4, random_state=0).fit(points).n_relocated_ == 0
 
 
+def test_verbose_tells_each_iteration_and_the_end(capsys) -> None:
+    points, _ = make_blobs(100, random_state=0)
+    model = KMeans(3, random_state=0, verbose=1).fit(points)
+    printed = capsys.readouterr().out
+    assert printed.startswith("Initialization complete")
+    assert printed.count("Iteration ") == model.n_iter_
+    assert f"Converged at iteration {model.n_iter_ - 1}: " in printed
+
+
 def test_centers_from_elsewhere_predict_without_a_fit() -> None:
     table = pd.DataFrame({"height": [0.0, 10.0], "width": [0.0, 10.0]})
     model = KMeans.from_centers(table, max_iter=5)

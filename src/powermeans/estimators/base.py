@@ -361,13 +361,15 @@ class CenterEstimator(
 
     def _new_listener(self, *others: Any) -> Listener:
         """Return who hears of a fit: the callback, lines that `verbose` prints, and others."""
-        callback, lines = self._parameter("callback"), None
+        callback = self._parameter("callback")
         if isinstance(callback, str):
             callback = progress()
-        if self.verbose:
-            is_each = self.verbose > 1
-            lines = Lines(details=is_each, seconds=float(not is_each), first=_FIRST_LINE)
-        return Listener(callback, lines, *others)
+        return Listener(callback, self._lines() if self.verbose else None, *others)
+
+    def _lines(self) -> Any:
+        """Return what prints the lines of `verbose`."""
+        is_each = self.verbose > 1
+        return Lines(details=is_each, seconds=float(not is_each), first=_FIRST_LINE)
 
     def _attributes_at(self, centers: FloatArray) -> dict[str, Any] | None:
         """Return what a copy needs to predict from the centers of a sweep; None if that is more."""
@@ -740,8 +742,8 @@ class CenterEstimator(
 
         Those of a tensor are in proportion to distances to the power of the exponent.
         """
-        centers = on_host(self.cluster_centers_)
-        shares: FloatArray = self._new_points(X).shares(centers, memberships, exponent)
+        opened = self._new_points(X)
+        shares: FloatArray = opened.shares(on_host(self.cluster_centers_), memberships, exponent)
         return shares
 
 

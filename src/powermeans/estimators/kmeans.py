@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from powermeans.engine.anneal import Stage
 from powermeans.engine.fit import Fit
+from powermeans.engine.history import SweepState
 from powermeans.engine.stopping import CentersSettled
 from powermeans.engine.updates import RelocateEmpty
 from powermeans.errors import warn_caller
@@ -47,7 +48,7 @@ class KMeans(CenterEstimator):
         A run ends when the sum of the squared center shifts is at most `tol` times the mean
         variance of the features, or when no center moves.
     verbose : int, default=0
-        With 1 the fit prints at most one line a second, with 2 a line for each sweep.
+        Whether to print a line for each sweep, as scikit-learn does.
     random_state : int, RandomState instance or None, default=None
         Seed of the initial centers. An int makes the result reproducible.
     copy_x : bool, default=True
@@ -148,5 +149,20 @@ class KMeans(CenterEstimator):
         return _N_RUNS_FROM_RANDOM_STARTS if varies else 1
 
     def _report_end(self, run: Run) -> None:
-        if self.verbose:
-            print(f"The end: {run.ends[-1].reason}.")
+        end = run.ends[-1]
+        if self.verbose and end.has_converged and not end.was_stopped:
+            print(f"Converged at iteration {len(run.history.records) - 1}: {end.reason}.")
+
+    def _lines(self) -> _LinesOfSklearn:
+        return _LinesOfSklearn()
+
+
+class _LinesOfSklearn:
+    """Print what scikit-learn's KMeans prints."""
+
+    def __call__(self, state: SweepState) -> None:
+        print(f"Iteration {state.sweep - 1}, inertia {state.inertia}.")
+
+    def phase(self, name: str, done: int, total: int | None) -> None:
+        if name.endswith("improving"):  # in which run it may be says what precedes
+            print("Initialization complete")
