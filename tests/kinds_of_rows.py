@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from powermeans.points.compiled import NativeRows
+from powermeans.points.euclidean import EuclideanRows
 from powermeans.points.protocol import Rows
 from powermeans.points.reference import ReferenceRows
 from powermeans.scale.executors import MemoryExecutor, PartOpener, ReadingExecutor
@@ -94,9 +94,9 @@ KINDS = {
     "reference of CSR": Kind(
         lambda points, weights: ReferenceRows(sparse.csr_array(points), weights)
     ),
-    "native": Kind(lambda points, weights: NativeRows(points, weights, n_threads=2)),
+    "native": Kind(lambda points, weights: EuclideanRows(points, weights, n_threads=2)),
     "native of CSR": Kind(
-        lambda points, weights: NativeRows(sparse.csr_array(points), weights, n_threads=2)
+        lambda points, weights: EuclideanRows(sparse.csr_array(points), weights, n_threads=2)
     ),
     "kept parts": Kind(kept_parts),
     "parts read in turn": Kind(parts_read_in_turn),

@@ -22,7 +22,7 @@ from powermeans.mathematics.rules import Power
 from powermeans.points.kinds import open_rows
 
 PAGE = Path(__file__).parent.parent / "docs" / "algorithm.md"
-PACKAGE = Path(powermeans.mathematics.power_mean.__file__).parent
+PACKAGE = Path(powermeans.__file__).parent
 
 
 def counted(powers, used):

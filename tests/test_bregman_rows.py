@@ -25,7 +25,7 @@ from powermeans.mathematics.rules import Gaussian, Hard, Harmonic, Power
 from powermeans.mathematics.schedules import Fixed
 from powermeans.metrics import adjusted_rand_index
 from powermeans.points.bregman import BregmanRows
-from powermeans.points.compiled import NativeRows
+from powermeans.points.euclidean import EuclideanRows
 from powermeans.points.reference import ReferenceRows
 
 RULES = [Hard(), Power(-1.0), Power(-3.3), Power(-40.0), Harmonic(3.0), Gaussian(2.0)]
@@ -260,7 +260,7 @@ def test_cosine_is_euclidean_on_rows_of_unit_length():
     centers = unit[:4]
     for rule in (Hard(), Power(-2.5)):
         ours = CosineRows(points).sweep(centers, rule)
-        euclidean = NativeRows(unit).sweep(centers, rule)
+        euclidean = EuclideanRows(unit).sweep(centers, rule)
         np.testing.assert_allclose(ours.points, euclidean.points, rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(ours.weights, euclidean.weights, rtol=1e-9)
         assert ours.inertia == pytest.approx(euclidean.inertia / 2)

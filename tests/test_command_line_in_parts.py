@@ -24,7 +24,7 @@ from powermeans.app.command.screen import shown_progress
 from powermeans.app.report.summaries import summarize
 from powermeans.engine.callbacks import FitProgress
 from powermeans.engine.history import SweepState
-from powermeans.points.compiled import NativeRows
+from powermeans.points.euclidean import EuclideanRows
 from powermeans.saving import load, save
 from powermeans.scale.checkpoint import Journal
 
@@ -269,14 +269,14 @@ def test_predict_looks_at_each_distance_once(limit, scale, run, monkeypatch) -> 
     columns = ["--columns", "a,b,c", "--weights", "w"]
     fit = ["fit", "rows.parquet", *columns, "-k", 4, "-m", "m.pm", "--scale", scale, "-q"]
     assert run(*fit).code == 0
-    n_rows, assign = 0, NativeRows.assign
+    n_rows, assign = 0, EuclideanRows.assign
 
-    def counting(rows: NativeRows, centers: Any) -> Any:
+    def counting(rows: EuclideanRows, centers: Any) -> Any:
         nonlocal n_rows
         n_rows += rows.n_points
         return assign(rows, centers)
 
-    monkeypatch.setattr(NativeRows, "assign", counting)
+    monkeypatch.setattr(EuclideanRows, "assign", counting)
     ended = run("predict", "m.pm", "rows.parquet", *columns, *limit, "-o", "l.npy", "--json")
     assert ended.code == 0, ended.err
     assert n_rows == N_ROWS + 1  # on which a model that was loaded is tried

@@ -81,7 +81,7 @@ def some_problem(name, **options):
 def test_no_single_move_is_left_that_gains(problem) -> None:
     """Whole groups of equal points are tried, since they move as one."""
     rows = problem.rows()
-    moved = rows.move_points(problem.centers, UNTIL_IN_VAIN).centers
+    moved = rows.moves.move_points(problem.centers, UNTIL_IN_VAIN).centers
     points, first, item_of = np.unique(
         problem.points, axis=0, return_index=True, return_inverse=True
     )
@@ -100,8 +100,8 @@ def test_no_single_move_is_left_that_gains(problem) -> None:
 def test_neither_moves_nor_swaps_raise_the_inertia(problem, n_passes) -> None:
     rows = problem.rows()
     before = rows.assign(problem.centers)[1]
-    moved = rows.move_points(problem.centers, n_passes).centers
-    swapped = rows.swap_centers(moved, 20, math.inf, 0.0).centers
+    moved = rows.moves.move_points(problem.centers, n_passes).centers
+    swapped = rows.moves.swap_centers(moved, 20, math.inf, 0.0).centers
     after, at_last = (rows.assign(centers)[1] for centers in (moved, swapped))
     assert after <= before * (1 + 1e-9) + 1e-9
     assert at_last <= after * (1 + 1e-9) + 1e-9
@@ -121,7 +121,7 @@ def test_moves_are_those_of_the_reference(name, n_features, seed, n_passes) -> N
     nearest, second = np.sort(reference.sq_distances(problem.centers), axis=1)[:, :2].T
     assume(np.all(second - nearest > 1e-12 * second))  # from a tie, rounding may start elsewhere
     expected = reference.move_points(problem.centers, n_passes)
-    moved = problem.rows().move_points(problem.centers, n_passes)
+    moved = problem.rows().moves.move_points(problem.centers, n_passes)
     assert moved.n_moves == expected.n_moves
     np.testing.assert_allclose(moved.centers, expected.centers, atol=1e-9)
 
@@ -132,7 +132,7 @@ def test_a_point_moves_to_a_center_from_which_it_is_infinitely_far() -> None:
     stuck = np.array([[8.0, 0.0], [4.0, 4.5]])
     rows = open_rows(points, divergence=Poisson())
     assert rows.assign(stuck)[0].tolist() == [0, 1, 1]
-    moved = rows.move_points(stuck, UNTIL_IN_VAIN)
+    moved = rows.moves.move_points(stuck, UNTIL_IN_VAIN)
     assert moved.n_moves == 1
     assert rows.assign(moved.centers)[1] == pytest.approx(math.log(2), rel=1e-12)
 
@@ -147,7 +147,7 @@ def test_a_weight_is_copies_and_weightless_rows_change_nothing(name) -> None:
     repeated = problem.rows(copies, np.ones(len(copies)))
     for move, options in (("move_points", (5,)), ("swap_centers", (20, np.inf, 0.0))):
         one, other = (
-            getattr(rows, move)(problem.centers, *options) for rows in (weighted, repeated)
+            getattr(rows.moves, move)(problem.centers, *options) for rows in (weighted, repeated)
         )
         assert one.n_moves == other.n_moves > 0
         np.testing.assert_allclose(one.centers, other.centers, rtol=1e-9, atol=1e-9)
@@ -159,7 +159,7 @@ def test_sparse_points_move_as_dense_ones(name) -> None:
     points = problem.points
     both = [problem.rows(held) for held in (points, sparse.csr_array(points))]
     for move, options in (("move_points", (5,)), ("swap_centers", (20, np.inf, 0.0))):
-        dense, filled = (getattr(rows, move)(problem.centers, *options) for rows in both)
+        dense, filled = (getattr(rows.moves, move)(problem.centers, *options) for rows in both)
         assert dense.n_moves == filled.n_moves > 0
         np.testing.assert_allclose(dense.centers, filled.centers, rtol=1e-12, atol=1e-12)
 
@@ -170,8 +170,8 @@ def test_threads_change_no_bit(name, dtype) -> None:
     problem = some_problem(name, n_points=9000, n_centers=20)
     points = problem.points.astype(dtype)
     rows = [problem.rows(points, n_threads=n) for n in (1, 3)]
-    moved = [several.move_points(problem.centers, 3) for several in rows]
-    assert len(rows[1]._form_of_moves.rows.team.stripes_by_worker) == 3
+    moved = [several.moves.move_points(problem.centers, 3) for several in rows]
+    assert len(rows[1].moves.rows.team.stripes_by_worker) == 3
     assert moved[0].n_moves > 100
     assert moved[0].centers.tobytes() == moved[1].centers.tobytes()
 
@@ -180,9 +180,9 @@ def test_threads_change_no_bit(name, dtype) -> None:
 @pytest.mark.parametrize("name", ["poisson", "gamma", "cosine"])
 def test_tiny_and_huge_points_move_alike(name, factor) -> None:
     problem = some_problem(name)
-    moved = problem.rows().move_points(problem.centers, 5)
+    moved = problem.rows().moves.move_points(problem.centers, 5)
     unit = 1.0 if name == "cosine" else factor
-    scaled = problem.rows(factor * problem.points).move_points(factor * problem.centers, 5)
+    scaled = problem.rows(factor * problem.points).moves.move_points(factor * problem.centers, 5)
     assert scaled.n_moves == moved.n_moves > 0
     np.testing.assert_allclose(scaled.centers / unit, moved.centers, rtol=1e-9)
 
@@ -191,10 +191,10 @@ def test_weighing_the_points_anew_changes_the_moves() -> None:
     problem = some_problem("poisson", is_weighted=False)
     changed = 1.0 - 0.9 * (np.arange(len(problem.points)) % 2)
     rows = problem.rows()
-    rows.move_points(problem.centers, 5)
+    rows.moves.move_points(problem.centers, 5)
     rows.weigh(changed)
-    moved = rows.move_points(problem.centers, 5).centers
-    expected = problem.rows(weights=changed).move_points(problem.centers, 5).centers
+    moved = rows.moves.move_points(problem.centers, 5).centers
+    expected = problem.rows(weights=changed).moves.move_points(problem.centers, 5).centers
     np.testing.assert_allclose(moved, expected, rtol=1e-9)
 
 

@@ -13,7 +13,7 @@ from sklearn.datasets import make_blobs
 
 import powermeans
 from powermeans import KMeans, PowerKMeans, k_means, kmeans_plusplus
-from powermeans.points.compiled import NativeRows
+from powermeans.points.euclidean import EuclideanRows
 
 
 @pytest.fixture(params=range(4))
@@ -241,13 +241,13 @@ def test_a_fit_sweeps_no_more_often_than_it_says(monkeypatch, estimator):
     calls = []
 
     def counted(name):
-        method = getattr(NativeRows, name)
+        method = getattr(EuclideanRows, name)
 
         def call(*arguments):
             calls.append(name)
             return method(*arguments)
 
-        monkeypatch.setattr(NativeRows, name, call)
+        monkeypatch.setattr(EuclideanRows, name, call)
 
     counted("sweep")
     counted("assign")

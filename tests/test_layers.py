@@ -177,7 +177,7 @@ def test_no_file_has_a_name_that_says_nothing() -> None:
         "import powermeans",
         "from powermeans import KMeans",
         "from powermeans.scale.executors import Executor",
-        "from powermeans.points.compiled import NativeRows",
+        "from powermeans.points.compiled import EuclideanRows",
         "from powermeans.points.kinds import open_rows",
     ],
 )

@@ -8,7 +8,7 @@ from scipy.special import logsumexp
 
 from powermeans.engine.updates import SeparateCoincident, Sweep, Update
 from powermeans.mathematics.rules import Gaussian, Hard, UnequalGaussians
-from powermeans.points.compiled import NativeRows
+from powermeans.points.euclidean import EuclideanRows
 from powermeans.points.reference import ReferenceRows
 from powermeans.relatives.mixture.learning import (
     GaussianLearner,
@@ -51,7 +51,7 @@ def learned_from(learn: GaussianLearner, rows, centers=CENTERS):
     return learn.known
 
 
-@pytest.mark.parametrize("kind", [ReferenceRows, NativeRows])
+@pytest.mark.parametrize("kind", [ReferenceRows, EuclideanRows])
 def test_after_a_soft_sweep_it_has_the_best_variance_and_shares(kind):
     first = Gaussian(2.0, (0.2, 0.5, 0.3))
     model = learned_from(learner(first), kind(POINTS, WEIGHTS))
@@ -92,7 +92,7 @@ def log_joint(model, exponent=1.0):
     return exponent * (np.log(shares) + normals)
 
 
-@pytest.mark.parametrize("kind", [ReferenceRows, NativeRows])
+@pytest.mark.parametrize("kind", [ReferenceRows, EuclideanRows])
 def test_gaussians_with_variances_of_their_own_learn_each(kind):
     rows = kind(POINTS, WEIGHTS)
     model = learned_from(learner(UNEQUAL, has_own_variances=True), rows)
@@ -110,7 +110,7 @@ def test_gaussians_with_variances_of_their_own_learn_each(kind):
 @pytest.mark.parametrize("shares", [None, (0.2, 0.5, 0.3)])
 def test_the_likelihood_is_that_of_the_density(shares):
     model = Gaussian(0.7, shares)
-    rows = NativeRows(POINTS, WEIGHTS)
+    rows = EuclideanRows(POINTS, WEIGHTS)
     found = mean_log_likelihood(rows, model, rows.sweep(CENTERS, model))
     logs = -sq_distances(POINTS, CENTERS) / 1.4 - 1.5 * np.log(2 * np.pi * 0.7)
     by_point = logsumexp(logs, axis=1, b=np.full(3, 1 / 3) if shares is None else shares)
@@ -128,12 +128,12 @@ def test_the_variance_of_small_clusters_far_apart_is_found(dtype, distance):
     points[100:] += dtype(distance)
     centers = np.array([[0.1, 0.0], [distance, distance + 0.1]])
     halves = [half - half.mean(axis=0, dtype=float) for half in np.split(points.astype(float), 2)]
-    model = learned_from(learner(None), NativeRows(points, None), centers)
+    model = learned_from(learner(None), EuclideanRows(points, None), centers)
     least = max(1e-12, np.finfo(dtype).eps) * distance**2 / 4
     assert model.variance == pytest.approx(max(np.mean(np.square(halves)), least), rel=0.02)
 
 
 @pytest.mark.parametrize("points", [np.zeros((6, 2)), np.full((6, 2), 1e8), np.full((6, 2), 0.1)])
 def test_equal_points_have_some_positive_variance(points):
-    model = learned_from(learner(None), NativeRows(points, None), points[:3].copy())
+    model = learned_from(learner(None), EuclideanRows(points, None), points[:3].copy())
     assert 0 < model.variance < 1e-3

@@ -23,7 +23,7 @@ import powermeans._native as _native
 from powermeans import KMeans, PowerKMeans, RobustPowerKMeans, TreeSeeds, open_data
 from powermeans.mathematics.rules import Gaussian, Hard, Harmonic, Power, Priced
 from powermeans.points.checks.narrow import dtype_of_centers, is_narrow
-from powermeans.points.compiled import NativeRows
+from powermeans.points.euclidean import EuclideanRows
 from powermeans.points.opening import Needs
 from powermeans.points.reference import ReferenceRows
 
@@ -51,9 +51,9 @@ def some_centers(points: Any, n_centers: int) -> Any:
     return chosen + 0.01 * rng.normal(size=chosen.shape)
 
 
-def both_rows(points: Any, weights: Any = None) -> tuple[NativeRows, NativeRows]:
+def both_rows(points: Any, weights: Any = None) -> tuple[EuclideanRows, EuclideanRows]:
     wide = points.astype(np.float32)
-    return tuple(NativeRows(given, weights, n_threads=2) for given in (points, wide))  # type: ignore[return-value]
+    return tuple(EuclideanRows(given, weights, n_threads=2) for given in (points, wide))  # type: ignore[return-value]
 
 
 def assert_same_bits(found: Any, expected: Any) -> None:
@@ -76,8 +76,8 @@ def test_rows_give_the_bits_of_float32(dtype: np.dtype[Any], shape: tuple[int, i
         for step, rule in enumerate(rules):  # later sweeps use what earlier ones left
             a, b = (rows.sweep(centers + 1e-3 * step, rule) for rows in (narrow, wide))
             assert_same_bits((a.points, a.weights, a.inertia), (b.points, b.weights, b.inertia))
-        for method in (NativeRows.assign, NativeRows.sq_distances, NativeRows.mean):
-            asked = () if method is NativeRows.mean else (centers,)
+        for method in (EuclideanRows.assign, EuclideanRows.sq_distances, EuclideanRows.mean):
+            asked = () if method is EuclideanRows.mean else (centers,)
             assert_same_bits(method(narrow, *asked), method(wide, *asked))
         a, b = narrow.spread(centers), wide.spread(centers)
         assert_same_bits((a.error, a.utility, a.weights), (b.error, b.utility, b.weights))
@@ -103,9 +103,9 @@ def test_seeds_moves_and_swaps_are_those_of_float32(
     seeds = [rows.greedy_seeds(order, 0.4, others) for rows in (narrow, wide)]
     assert_array_equal(*seeds)
     centers = some_centers(points, n_centers)
-    moved = [rows.move_points(centers, 2).centers for rows in (narrow, wide)]
+    moved = [rows.moves.move_points(centers, 2).centers for rows in (narrow, wide)]
     assert_array_equal(*moved)
-    swapped = [rows.swap_centers(centers, 5, 1e6, 0.0).centers for rows in (narrow, wide)]
+    swapped = [rows.moves.swap_centers(centers, 5, 1e6, 0.0).centers for rows in (narrow, wide)]
     assert_array_equal(*swapped)
     farthest = [next(iter(rows.farthest(centers, 1))) for rows in (narrow, wide)]
     assert farthest[0].sq_dist == farthest[1].sq_dist
@@ -131,7 +131,7 @@ def test_sweeps_nearby_give_the_bits_of_float32(dtype: np.dtype[Any]) -> None:
 @every_type
 def test_rows_agree_with_the_reference(dtype: np.dtype[Any]) -> None:
     points = blobs(dtype, 300, 5)
-    rows = NativeRows(points)
+    rows = EuclideanRows(points)
     reference = ReferenceRows(points.astype(np.float64))
     centers = some_centers(points, 4)
     assert_array_equal(rows.assign(centers)[0], reference.assign(centers)[0])
@@ -146,7 +146,7 @@ def test_every_finite_number_is_widened_exactly(instruction_set: str) -> None:
     code = (
         "import numpy as np, ml_dtypes, sys\n"
         "import powermeans._native as native\n"
-        "from powermeans.points.compiled import NativeRows\n"
+        "from powermeans.points.euclidean import EuclideanRows\n"
         "assert native.instruction_set() == sys.argv[1]\n"
         "bits = np.arange(2**16, dtype=np.uint16)\n"
         "for dtype in (np.float16, ml_dtypes.bfloat16, np.int8, np.uint8):\n"
@@ -157,7 +157,7 @@ def test_every_finite_number_is_widened_exactly(instruction_set: str) -> None:
         "    for n_columns in (1, 64):\n"
         "        n = np.count_nonzero(kept) // n_columns * n_columns\n"
         "        both = [x[kept][:n].reshape(-1, n_columns) for x in (numbers, wide)]\n"
-        "        a, b = (NativeRows(np.ascontiguousarray(x), n_threads=1) for x in both)\n"
+        "        a, b = (EuclideanRows(np.ascontiguousarray(x), n_threads=1) for x in both)\n"
         "        c = np.zeros((1, n_columns))\n"
         "        assert (a.sq_distances(c) == b.sq_distances(c)).all()\n"
         "        assert (a.mean() == b.mean()).all()\n"
@@ -363,7 +363,7 @@ def test_any_points_give_the_bits_of_float32(
         assert_same_bits((a.points, a.weights, a.objective), (b.points, b.weights, b.objective))
     shuffled = rng.permutation(n_points)
     labels = narrow.assign(centers)[0]
-    assert_array_equal(NativeRows(points[shuffled]).assign(centers)[0], labels[shuffled])
+    assert_array_equal(EuclideanRows(points[shuffled]).assign(centers)[0], labels[shuffled])
 
 
 def test_other_types_are_not_narrow() -> None:
@@ -412,10 +412,10 @@ def test_codes_for_missing_values_are_found_in_narrow_files(tmp_path: Path) -> N
 def test_seeds_by_a_tree_hold_one_copy_of_a_cell_at_a_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    rows, copies = NativeRows(blobs(np.dtype(np.uint8), 2_000, 20)), []
-    sample = NativeRows.sample
+    rows, copies = EuclideanRows(blobs(np.dtype(np.uint8), 2_000, 20)), []
+    sample = EuclideanRows.sample
 
-    def noted_sample(self: NativeRows, indices: Any) -> Any:
+    def noted_sample(self: EuclideanRows, indices: Any) -> Any:
         if self is rows:
             assert not any(copy() is not None for copy in copies)
         points = sample(self, indices)
@@ -423,6 +423,6 @@ def test_seeds_by_a_tree_hold_one_copy_of_a_cell_at_a_time(
             copies.append(weakref.ref(points))
         return points
 
-    monkeypatch.setattr(NativeRows, "sample", noted_sample)
+    monkeypatch.setattr(EuclideanRows, "sample", noted_sample)
     TreeSeeds().seeds(rows, 60, np.random.RandomState(0))
     assert len(copies) > 3

@@ -17,7 +17,7 @@ from scipy import sparse
 
 from powermeans import _native
 from powermeans.mathematics.rules import Hard, Power
-from powermeans.points.compiled import NativeRows
+from powermeans.points.euclidean import EuclideanRows
 from powermeans.points.reference import ReferenceRows
 
 RULES = [Hard(), *(Power(s) for s in (-0.1, -1.0, -3.0, -30.0, -1000.0, -1e6))]
@@ -45,7 +45,7 @@ def relative_error(found, expected):
 @pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-12), (np.float32, 1e-5)])
 def test_one_step_agrees_with_extended_precision(dtype, tolerance, shape, shift, rule):
     points, weights, centers = clusters(*shape, dtype, shift=shift)
-    swept = NativeRows(points, weights).sweep(centers, rule)
+    swept = EuclideanRows(points, weights).sweep(centers, rule)
     expected = ReferenceRows(points, weights, precision=np.longdouble).sweep(centers, rule)
     error = relative_error(swept.centers(centers), expected.centers(centers))
     assert error < tolerance
@@ -58,7 +58,7 @@ def test_a_shift_costs_no_digits_relative_to_the_spread(dtype, tolerance):
     """Not only relative to the centers, which a shift makes large."""
     points, weights, centers = clusters(3000, 40, 12, dtype, shift=1e4)
     for rule in RULES:
-        swept = NativeRows(points, weights).sweep(centers, rule).centers(centers)
+        swept = EuclideanRows(points, weights).sweep(centers, rule).centers(centers)
         expected = ReferenceRows(points, weights, precision=np.longdouble).sweep(centers, rule)
         error = np.max(np.abs(swept - expected.centers(centers)))
         assert error < max(tolerance, 4 * np.finfo(np.float64).eps * 1e4)
@@ -69,8 +69,8 @@ def test_a_shift_costs_no_digits_relative_to_the_spread(dtype, tolerance):
 def test_scaling_float64_data_scales_centers_and_keeps_labels(n_features, exponent):
     points, weights, centers = clusters(1000, n_features, 9, np.float64)
     scale = 10.0**exponent
-    scaled = NativeRows(points * scale, weights)
-    plain = NativeRows(points, weights)
+    scaled = EuclideanRows(points * scale, weights)
+    plain = EuclideanRows(points, weights)
     np.testing.assert_array_equal(scaled.assign(centers * scale)[0], plain.assign(centers)[0])
     for rule in RULES[:5]:
         np.testing.assert_allclose(
@@ -89,9 +89,9 @@ def test_scaling_float64_data_scales_centers_and_keeps_labels(n_features, expone
 def test_extreme_magnitudes_keep_their_labels(dtype, magnitude, n_features):
     points, _, centers = clusters(500, n_features, 5, dtype)
     extreme = (points * dtype(magnitude)).astype(dtype)
-    rows = NativeRows(extreme)
+    rows = EuclideanRows(extreme)
     labels, _ = rows.assign(centers * magnitude)
-    np.testing.assert_array_equal(labels, NativeRows(points).assign(centers)[0])
+    np.testing.assert_array_equal(labels, EuclideanRows(points).assign(centers)[0])
     moved = rows.sweep(centers * magnitude, Power(-3.0)).centers(centers) / magnitude
     expected = ReferenceRows(points).sweep(centers, Power(-3.0)).centers(centers)
     assert relative_error(moved, expected) < (1e-12 if dtype == np.float64 else 1e-5)
@@ -99,7 +99,7 @@ def test_extreme_magnitudes_keep_their_labels(dtype, magnitude, n_features):
 
 def test_subnormal_differences_are_told_apart():
     points = np.array([[0.0], [5e-324], [1e-320], [1.1e-320]])
-    labels, _ = NativeRows(points).assign(np.array([[0.0], [1e-320]]))
+    labels, _ = EuclideanRows(points).assign(np.array([[0.0], [1e-320]]))
     np.testing.assert_array_equal(labels, [0, 0, 1, 1])
 
 
@@ -109,7 +109,7 @@ def test_tight_clusters_far_from_the_mean_survive_cancellation(dtype):
     means = rng.normal(size=(20, 60)) * 100
     labels = rng.integers(0, 20, 2000)
     points = (means[labels] + rng.normal(size=(2000, 60)) * 1e-3).astype(dtype)
-    found, inertia = NativeRows(points).assign(means)
+    found, inertia = EuclideanRows(points).assign(means)
     np.testing.assert_array_equal(found, labels)
     expected = ReferenceRows(points, precision=np.longdouble).assign(means)[1]
     assert inertia == pytest.approx(expected, rel=1e-3 if dtype == np.float32 else 1e-9)
@@ -119,7 +119,7 @@ def test_tight_clusters_far_from_the_mean_survive_cancellation(dtype):
 def test_centers_on_points_and_on_each_other_share_without_nan(rule):
     points = np.repeat(np.arange(6.0), 3)[:, None]
     centers = np.array([[0.0], [0.0], [3.0], [5.5]])
-    swept = NativeRows(points).sweep(centers, rule)
+    swept = EuclideanRows(points).sweep(centers, rule)
     expected = ReferenceRows(points).sweep(centers, rule)
     np.testing.assert_allclose(swept.weights, expected.weights, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(swept.centers(centers), expected.centers(centers), rtol=1e-9)
@@ -131,7 +131,7 @@ def test_a_point_on_its_center_does_not_drown_the_others_in_float32():
     points = rng.normal(size=(1000, 2)).astype(np.float32)
     centers = points[:300].astype(np.float64)
     for power in (-0.1, -0.05):
-        swept = NativeRows(points).sweep(centers, Power(power))
+        swept = EuclideanRows(points).sweep(centers, Power(power))
         expected = ReferenceRows(points, precision=np.longdouble).sweep(centers, Power(power))
         assert relative_error(swept.centers(centers), expected.centers(centers)) < 1e-5
 
@@ -142,8 +142,8 @@ def test_a_point_on_its_center_does_not_drown_the_others_in_float32():
 def test_a_point_alone_gets_the_label_that_it_gets_among_others(size, n_features, dtype):
     points, _, centers = clusters(60, n_features, 5, dtype)
     points, centers = (points * dtype(size)).astype(dtype), centers * size
-    labels, _ = NativeRows(points).assign(centers)
-    alone = [NativeRows(points[i : i + 1]).assign(centers)[0][0] for i in range(len(points))]
+    labels, _ = EuclideanRows(points).assign(centers)
+    alone = [EuclideanRows(points[i : i + 1]).assign(centers)[0][0] for i in range(len(points))]
     np.testing.assert_array_equal(labels, alone)
 
 
@@ -153,7 +153,7 @@ def test_a_point_alone_gets_the_label_that_it_gets_among_others(size, n_features
 def test_centers_far_larger_than_the_points_are_told_apart(dtype, size):
     centers = np.array([[5.0, 5.0], [1.0, 1.0]]) * size
     for points in ([[0.01, 0.01], [0.02, 0.01]], [[0.0, 0.0], [1e-20, 0.0]]):
-        rows = NativeRows(np.array(points, dtype=dtype))
+        rows = EuclideanRows(np.array(points, dtype=dtype))
         labels, inertia = rows.assign(centers)
         np.testing.assert_array_equal(labels, [1, 1])
         assert inertia == pytest.approx(4 * size**2, rel=1e-1)
@@ -168,7 +168,7 @@ def test_a_far_outlier_takes_no_digits_from_the_bulk_in_float32(outlier):
     points = np.vstack([rng.normal(3, 1, (1000, 2)), [[outlier, 0]]]).astype(np.float32)
     centers = np.array([[3.0, 3.0], [2.0, 4.0], [outlier, 0.0]])
     for rule in (Hard(), Power(-3.0), Power(-30.0)):
-        swept = NativeRows(points).sweep(centers, rule).centers(centers)[:2]
+        swept = EuclideanRows(points).sweep(centers, rule).centers(centers)[:2]
         expected = ReferenceRows(points, precision=np.longdouble).sweep(centers, rule)
         assert relative_error(swept, expected.centers(centers)[:2]) < 1e-5
 
@@ -177,7 +177,7 @@ def test_a_far_outlier_takes_no_digits_from_the_bulk_in_float32(outlier):
 @pytest.mark.parametrize("power", [-1e30, -1e39, -1e300])
 def test_a_power_beyond_the_range_of_the_points_takes_lloyds_step(dtype, power):
     points, weights, centers = clusters(500, 3, 4, dtype)
-    rows = NativeRows(points, weights)
+    rows = EuclideanRows(points, weights)
     np.testing.assert_allclose(
         rows.sweep(centers, Power(power)).centers(centers),
         rows.sweep(centers, Hard()).centers(centers),
@@ -188,29 +188,29 @@ def test_a_power_beyond_the_range_of_the_points_takes_lloyds_step(dtype, power):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_points_of_tiny_weight_still_have_a_center(dtype):
     points, _, centers = clusters(600, 2, 3, dtype)
-    labels, _ = NativeRows(points).assign(centers)
+    labels, _ = EuclideanRows(points).assign(centers)
     weights = np.where(labels == 0, 1e-60, 1.0)
     for rule in (Hard(), Power(-40.0)):
-        swept = NativeRows(points, weights).sweep(centers, rule).centers(centers)
+        swept = EuclideanRows(points, weights).sweep(centers, rule).centers(centers)
         expected = ReferenceRows(points, weights).sweep(centers, rule).centers(centers)
         assert relative_error(swept, expected) < 1e-5
 
 
 def test_large_exponents_draw_the_farthest_point():
     points = np.linspace(0, 1, 1001)[:, None]
-    for rows in (NativeRows(points), ReferenceRows(points)):
+    for rows in (EuclideanRows(points), ReferenceRows(points)):
         nearness = rows.nearness(np.zeros((1, 1)))
         np.testing.assert_array_equal(nearness.draw(np.array([0.1, 0.5, 0.9]), 1e6), 1000)
 
 
 def test_distances_that_are_not_numbers_end_in_a_label():
-    rows = NativeRows(np.zeros((5, 2)))
+    rows = EuclideanRows(np.zeros((5, 2)))
     labels, _ = rows.assign(np.full((3, 2), np.nan))
     np.testing.assert_array_equal(labels, 0)
 
 
 def test_a_center_worth_more_than_can_be_told_is_worth_infinitely_much():
-    rows = NativeRows(np.array([[0.0], [1.0]]), np.array([1e100, 2e100]))
+    rows = EuclideanRows(np.array([[0.0], [1.0]]), np.array([1e100, 2e100]))
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
         spread = rows.spread(np.array([[0.0], [1e120]]))
@@ -221,12 +221,12 @@ def test_a_center_worth_more_than_can_be_told_is_worth_infinitely_much():
 @pytest.mark.parametrize("shape", [(0, 2), (5, 0)])
 def test_points_without_rows_or_columns_are_refused(shape):
     with pytest.raises(ValueError, match="at least one point and one feature"):
-        NativeRows(np.empty(shape))
+        EuclideanRows(np.empty(shape))
 
 
 def test_rows_serve_several_callers_at_once():
     points, _, centers = clusters(40_000, 3, 20, np.float64)
-    rows = NativeRows(points, n_threads=2)
+    rows = EuclideanRows(points, n_threads=2)
     expected = rows.sweep(centers, Power(-3.0)).points
     with ThreadPoolExecutor(3) as pool:
         found = list(pool.map(lambda _: rows.sweep(centers, Power(-3.0)).points, range(12)))
@@ -264,7 +264,7 @@ def test_any_number_of_threads_gives_the_same_bytes(dtype, kind, n_features):
         points = sparse.csr_matrix(np.where(points > 1, points, 0))
     found = {}
     for n_threads in (1, 2, 3, 8):
-        rows = NativeRows(points, weights, n_threads=n_threads)
+        rows = EuclideanRows(points, weights, n_threads=n_threads)
         found[n_threads] = all_bytes(rows, centers)
         rows.sweep(centers, Power(-3.0))
         stripes = rows.team.stripes_by_worker
@@ -274,7 +274,7 @@ def test_any_number_of_threads_gives_the_same_bytes(dtype, kind, n_features):
 
 
 def test_a_tiny_sweep_starts_no_threads():
-    rows = NativeRows(np.random.default_rng(0).normal(size=(200, 3)), n_threads=8)
+    rows = EuclideanRows(np.random.default_rng(0).normal(size=(200, 3)), n_threads=8)
     rows.sweep(np.zeros((3, 3)), Hard())
     assert len(rows.team.stripes_by_worker) == 1
 
@@ -284,7 +284,7 @@ def test_seeding_shares_its_work_among_threads():
     order, numbers = np.arange(len(points)), np.random.default_rng(0).uniform(size=(3, 2))
     seeds = {}
     for n_threads in (1, 2, 3):
-        rows = NativeRows(points, n_threads=n_threads)
+        rows = EuclideanRows(points, n_threads=n_threads)
         seeds[n_threads] = rows.greedy_seeds(order, 0.3, numbers).tolist()
         stripes = rows.team.stripes_by_worker
         assert len(stripes) == n_threads
@@ -296,8 +296,8 @@ def test_an_alarm_interrupts_a_long_seeding():
     program = """
 import signal, time
 import numpy as np
-from powermeans.points.compiled import NativeRows
-rows = NativeRows(np.random.default_rng(0).normal(size=(100_000, 16)))
+from powermeans.points.euclidean import EuclideanRows
+rows = EuclideanRows(np.random.default_rng(0).normal(size=(100_000, 16)))
 signal.signal(signal.SIGALRM, signal.default_int_handler)
 signal.setitimer(signal.ITIMER_REAL, 0.2)
 begin = time.monotonic()
@@ -317,10 +317,10 @@ def test_rows_work_on_after_a_fork():
     program = """
 import os, sys, warnings
 import numpy as np
-from powermeans.points.compiled import NativeRows
+from powermeans.points.euclidean import EuclideanRows
 from powermeans.mathematics.rules import Hard
 points = np.random.default_rng(0).normal(size=(50_000, 3))
-rows = NativeRows(points, n_threads=4)
+rows = EuclideanRows(points, n_threads=4)
 before = rows.sweep(points[:40].copy(), Hard()).points
 assert len(rows.team.stripes_by_worker) == 4
 warnings.simplefilter("ignore", DeprecationWarning)
@@ -343,16 +343,16 @@ import hashlib, sys
 sys.path.insert(0, sys.argv[1])
 from powermeans import _native
 from test_native_rows import all_bytes, clusters
-from powermeans.points.compiled import NativeRows
+from powermeans.points.euclidean import EuclideanRows
 from scipy import sparse
 import numpy as np
 digest = hashlib.sha256()
 for dtype in (np.float32, np.float64):
     for shape in [(3000, 2, 7), (2000, 17, 33), (2000, 64, 100), (500, 300, 5)]:
         points, weights, centers = clusters(*shape, dtype)
-        digest.update(all_bytes(NativeRows(points, weights), centers))
+        digest.update(all_bytes(EuclideanRows(points, weights), centers))
         sparse_points = sparse.csr_matrix(np.where(points > 1, points, 0))
-        digest.update(all_bytes(NativeRows(sparse_points, weights), centers))
+        digest.update(all_bytes(EuclideanRows(sparse_points, weights), centers))
 print(_native.instruction_set(), digest.hexdigest())
 """
 
@@ -397,7 +397,7 @@ for shape in [(900, 2), (600, 17), (300, 64)]:
     for divergence in (Poisson(), Gamma(2.0), Binomial(40), "cosine", "squared_euclidean"):
         for kind in (np.asarray, sparse.csr_array):
             rows = open_rows(kind(points), divergence=divergence)
-            moved = rows.move_points(points[:8].copy(), 3)
+            moved = rows.moves.move_points(points[:8].copy(), 3)
             assert moved.n_moves > 0, (shape, divergence)
             digest.update(np.ascontiguousarray(moved.centers).tobytes())
 print(_native.instruction_set(), digest.hexdigest())
@@ -450,7 +450,7 @@ def all_distances():
 @pytest.mark.parametrize("shape", [(20_000, 2, 50), (20_000, 20, 30)])
 def test_without_shortcuts_every_point_meets_every_center(shape, all_distances):
     points, weights, centers = clusters(*shape, np.float64)
-    rows = NativeRows(points, weights)
+    rows = EuclideanRows(points, weights)
     swept = [rows.sweep(centers, Hard()) for _ in range(2)]
     assert [sums.n_skipped for sums in swept] == [0, 0]
     _native.take_shortcuts(True)
@@ -463,7 +463,7 @@ def test_without_shortcuts_every_point_meets_every_center(shape, all_distances):
 
 def test_power_sweeps_are_alike_without_shortcuts(all_distances):
     points, weights, centers = clusters(2000, 2, 50, np.float64)
-    rows = NativeRows(points, weights)
+    rows = EuclideanRows(points, weights)
     swept = rows.sweep(centers, Power(-30.0))
     _native.take_shortcuts(True)
     shorter = rows.sweep(centers, Power(-30.0))
@@ -517,7 +517,7 @@ def test_weights_of_any_power_are_right_to_the_rounding_of_their_logarithms(
     distances = distances.astype(np.float16).astype(float)  # the squares of which are exact
     centers = np.zeros((len(distances), n_features))
     centers[:, 0] = distances
-    rows = NativeRows(np.zeros((1, n_features), dtype))
+    rows = EuclideanRows(np.zeros((1, n_features), dtype))
     weights = np.asarray(rows.sweep(centers, Power(power)).weights, np.longdouble)
     log_weights = np.longdouble(2 * (power - 1)) * np.log(distances.astype(np.longdouble))
     errors = np.abs(weights / weights[0] / np.exp(log_weights) - 1)
@@ -578,20 +578,20 @@ def test_no_include_of_the_core_runs_up():
 
 def test_read_only_and_memory_mapped_points_are_taken_as_they_are(tmp_path):
     points, weights, centers = clusters(500, 4, 3, np.float64)
-    expected = NativeRows(points, weights).sweep(centers, Hard()).points
+    expected = EuclideanRows(points, weights).sweep(centers, Hard()).points
     np.save(tmp_path / "points.npy", points)
     mapped = np.load(tmp_path / "points.npy", mmap_mode="r")
     np.testing.assert_array_equal(
-        NativeRows(mapped, weights).sweep(centers, Hard()).points, expected
+        EuclideanRows(mapped, weights).sweep(centers, Hard()).points, expected
     )
     points.flags.writeable = False
     np.testing.assert_array_equal(
-        NativeRows(points, weights).sweep(centers, Hard()).points, expected
+        EuclideanRows(points, weights).sweep(centers, Hard()).points, expected
     )
 
 
 def test_centers_of_the_wrong_width_are_refused():
-    rows = NativeRows(np.zeros((5, 3)))
+    rows = EuclideanRows(np.zeros((5, 3)))
     with pytest.raises(ValueError, match="as many columns"):
         rows.sweep(np.zeros((2, 4)), Hard())
     with pytest.raises(TypeError):
@@ -602,26 +602,26 @@ def test_an_invalid_sparse_matrix_is_refused():
     points = sparse.csr_matrix(np.eye(4))
     points.indices[1] = 9
     with pytest.raises(ValueError, match="column index"):
-        NativeRows(points)
+        EuclideanRows(points)
 
 
 def test_hashes_differ_when_the_bytes_do():
     """The comparison of bytes above could otherwise compare nothing."""
     points, weights, centers = clusters(300, 3, 4, np.float64)
-    plain = hashlib.sha256(all_bytes(NativeRows(points, weights), centers)).digest()
+    plain = hashlib.sha256(all_bytes(EuclideanRows(points, weights), centers)).digest()
     nudged = np.nextafter(centers, np.inf)
-    assert hashlib.sha256(all_bytes(NativeRows(points, weights), nudged)).digest() != plain
+    assert hashlib.sha256(all_bytes(EuclideanRows(points, weights), nudged)).digest() != plain
 
 
 def test_many_python_threads_may_use_the_core_and_the_same_rows_at_once():
     rng = np.random.default_rng(0)
     points = rng.normal(size=(3000, 5))
-    shared = NativeRows(points, n_threads=2)
+    shared = EuclideanRows(points, n_threads=2)
     centers = points[:12].copy()
     alone = shared.sweep(centers, Power(-3.0)), shared.assign(centers)[0]
 
     def work(number: int) -> bool:
-        own = NativeRows(points, n_threads=1 + number % 3)
+        own = EuclideanRows(points, n_threads=1 + number % 3)
         same = True
         for rows in (shared, own) * 5:
             sums, labels = rows.sweep(centers, Power(-3.0)), rows.assign(centers)[0]

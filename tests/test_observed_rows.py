@@ -15,7 +15,7 @@ from powermeans import FuzzyCMeans, KHarmonicMeans, KMeans, PowerKMeans
 from powermeans.mathematics.power_mean import power_mean_weights
 from powermeans.mathematics.rules import Hard, Power
 from powermeans.metrics import adjusted_rand_index
-from powermeans.points.compiled import NativeRows
+from powermeans.points.euclidean import EuclideanRows
 from powermeans.points.observed import ObservedRows
 
 
@@ -65,7 +65,7 @@ def test_whole_points_give_what_they_give_without_gaps():
     for rule in (Hard(), Power(-2.0)):
         ours, plain = (
             ObservedRows(points).sweep(centers, rule),
-            NativeRows(points).sweep(centers, rule),
+            EuclideanRows(points).sweep(centers, rule),
         )
         np.testing.assert_allclose(
             ours.centers(fallback=centers), plain.centers(fallback=centers), rtol=1e-9

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from powermeans.mathematics.rules import Online
 from powermeans.points.by_definition import sweep_by_formula
-from powermeans.points.compiled import NativeRows
+from powermeans.points.euclidean import EuclideanRows
 from powermeans.points.reference import ReferenceRows
 
 # Points in parts, and tensors, have no order to come in.
@@ -139,7 +139,7 @@ def test_no_square_leaves_the_range(kind, scale):
 
 def test_centers_far_from_the_points_are_told_apart():
     centers = np.array([[1e200], [0.9e200]])
-    rows = NativeRows(np.array([[1e-200], [2e-200]]))
+    rows = EuclideanRows(np.array([[1e-200], [2e-200]]))
     swept = rows.sweep(centers, Online(np.zeros(2)))
     np.testing.assert_array_equal(swept.weights, [0.0, 2.0])
 
@@ -151,7 +151,7 @@ def test_sparse_centers_keep_their_digits_over_many_steps(rate):
     points = sparse.random_array((3000, 30), density=0.2, rng=rng, format="csr")
     centers = points[:4].toarray() + 0.1
     rule = Online(np.zeros(4), np.full(3000, rate))
-    of_sparse = NativeRows(points).sweep(centers, rule)
+    of_sparse = EuclideanRows(points).sweep(centers, rule)
     of_dense = ReferenceRows(points).sweep(centers, rule)
     np.testing.assert_allclose(of_sparse.centers(centers), of_dense.centers(centers), atol=1e-12)
     assert of_sparse.inertia == pytest.approx(of_dense.inertia, rel=1e-10)
@@ -161,7 +161,7 @@ def test_too_few_rates_are_refused():
     points, weights, centers = cloud()
     too_few = np.full(np.count_nonzero(weights) - 1, 0.1)
     with pytest.raises(ValueError, match="one entry for each step"):
-        NativeRows(points, weights).sweep(centers, Online(np.zeros(7), too_few))
+        EuclideanRows(points, weights).sweep(centers, Online(np.zeros(7), too_few))
 
 
 def test_rows_that_sweep_by_formula_refuse():
@@ -175,9 +175,9 @@ def test_ctrl_c_ends_a_long_sweep():
     points = np.random.default_rng(0).normal(size=(400_000, 64))
     rule = Online(np.zeros(200))
     started = time.perf_counter()
-    NativeRows(points[:20_000]).sweep(points[:200], rule)
+    EuclideanRows(points[:20_000]).sweep(points[:200], rule)
     seconds_of_all = 20 * (time.perf_counter() - started)
-    rows = NativeRows(points)
+    rows = EuclideanRows(points)
     timer = threading.Timer(0.1, signal.raise_signal, [signal.SIGINT])
     started = time.perf_counter()
     timer.start()

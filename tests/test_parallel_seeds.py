@@ -14,7 +14,7 @@ from powermeans.engine.seeds import parallel
 from powermeans.engine.seeds.choose import choose_seeds
 from powermeans.engine.seeds.parallel import first_of_race
 from powermeans.engine.seeds.samples import distinct_places
-from powermeans.points.compiled import NativeRows
+from powermeans.points.euclidean import EuclideanRows
 from powermeans.points.kinds import open_rows
 from powermeans.scale.executors import MemoryExecutor, PartOpener
 from powermeans.scale.parted_rows import PartedRows
@@ -39,7 +39,7 @@ def test_how_rows_are_cut_does_not_change_who_arrives(n_rows, n_drawn, seed):
     n_rows = max(n_rows, 25)
     for centers in (NOWHERE, points[:3]):
         found = first_of_race(parted(points, weights, n_rows), centers, n_drawn, seed)
-        whole = first_of_race(NativeRows(points, weights), centers, n_drawn, seed)
+        whole = first_of_race(EuclideanRows(points, weights), centers, n_drawn, seed)
         np.testing.assert_array_equal(found, whole)
         n_away = 250 - len(centers)
         assert len(found) == min(n_drawn, n_away)
@@ -49,7 +49,7 @@ def test_how_rows_are_cut_does_not_change_who_arrives(n_rows, n_drawn, seed):
 def test_the_first_arrives_by_weight_times_squared_distance():
     """At distances 0, 1 and 3 with the weights 5, 3 and 1 the chances are 0, 1/4 and 3/4."""
     points, weights = np.array([[0.0, 0.0], [1.0, 0.0], [3.0, 0.0]]), np.array([5.0, 3.0, 1.0])
-    rows, n_races = NativeRows(points, weights, n_threads=1), 2000
+    rows, n_races = EuclideanRows(points, weights, n_threads=1), 2000
     firsts = [first_of_race(rows, points[:1], 1, key)[0, 0] for key in range(n_races)]
     n_near = firsts.count(1.0)
     assert firsts.count(0.0) == 0
@@ -60,7 +60,7 @@ def test_the_first_arrives_by_weight_times_squared_distance():
 def test_extreme_weights_and_distances_still_race():
     points = np.array([[0.0, 0.0], [1e-150, 0.0], [1e150, 0.0], [2e150, 0.0]])
     weights = np.array([1.0, 1e-300, 1e-300, 1e-300])
-    found = first_of_race(NativeRows(points, weights), points[:1], 4, 0)
+    found = first_of_race(EuclideanRows(points, weights), points[:1], 4, 0)
     assert found[:, 0].max() == 2e150
     np.testing.assert_array_equal(found[:2, 0] > 1e100, True)
 
@@ -99,7 +99,7 @@ def test_of_few_points_all_are_candidates():
 
 def test_seeds_are_as_good_as_those_of_greedy_k_means_plus_plus():
     points = blobs()
-    rows, whole, ours, theirs = parted(points, None, 700), NativeRows(points), [], []
+    rows, whole, ours, theirs = parted(points, None, 700), EuclideanRows(points), [], []
     for seed in range(8):
         rng = np.random.RandomState(seed)
         seeds = ParallelSeeds().candidates(rows, 12, rng).seeds(12, rng, 4)

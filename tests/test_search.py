@@ -30,7 +30,7 @@ from powermeans.estimators import base
 from powermeans.mathematics.sums import Spread
 from powermeans.metrics import centroid_index
 from powermeans.points.bregman import BregmanRows
-from powermeans.points.compiled import NativeRows
+from powermeans.points.euclidean import EuclideanRows
 from powermeans.points.kinds import open_rows
 from powermeans.points.reference import ReferenceRows
 
@@ -54,7 +54,7 @@ def points() -> np.ndarray:
 @pytest.fixture
 def breathing(monkeypatch) -> None:
     """Search as rows do that know no moves of single points."""
-    monkeypatch.setattr(NativeRows, "moves_points", False)
+    monkeypatch.setattr(EuclideanRows, "moves", None)
 
 
 def search_on(rows, callback=None, **options) -> Search:
@@ -243,9 +243,9 @@ def test_thorough_is_never_above_balanced_where_features_are_many(
 @pytest.mark.parametrize("effort", EFFORTS)
 def test_a_search_ends_where_no_move_of_a_single_point_gains(effort: str) -> None:
     points = hard_problem()
-    rows = NativeRows(points)
+    rows = EuclideanRows(points)
     model = PowerKMeans(12, effort=effort, random_state=0).fit(points)
-    assert rows.move_points(model.cluster_centers_, n_passes=1).n_moves == 0
+    assert rows.moves.move_points(model.cluster_centers_, n_passes=1).n_moves == 0
 
 
 def test_more_effort_is_better_in_the_mean() -> None:
@@ -330,7 +330,7 @@ def test_neither_threads_nor_repetition_change_a_bit(effort: str, container) -> 
 @pytest.mark.parametrize(("n_features", "n_clusters"), [(3, 40), (20, 30)])
 def test_threads_that_share_the_work_change_no_bit(n_features: int, n_clusters: int) -> None:
     points = np.random.default_rng(0).normal(size=(60_000, n_features))
-    rows = [NativeRows(points, n_threads=n_threads) for n_threads in (1, 3)]
+    rows = [EuclideanRows(points, n_threads=n_threads) for n_threads in (1, 3)]
     found = []
     for several in rows:
         rng = np.random.RandomState(0)
@@ -351,7 +351,7 @@ def test_rows_of_every_kind_are_searched_alike(kind: str, points) -> None:
 
     rows = KINDS[kind](points, None)
     # The reference breathes; rows that move points are compared with one another.
-    reference = NativeRows(points) if rows.moves_points else ReferenceRows(points)
+    reference = EuclideanRows(points) if rows.moves else ReferenceRows(points)
     solution, expected = found(rows), found(reference)
     assert solution.inertia == pytest.approx(expected.inertia, rel=1e-6)
     np.testing.assert_allclose(solution.centers, expected.centers, rtol=1e-4, atol=1e-4)
@@ -386,7 +386,7 @@ def test_rows_of_no_weight_count_as_no_work(divergence: str) -> None:
 @pytest.mark.parametrize("container", [np.array, sparse.csr_array])
 def test_copies_of_a_point_are_one_place(container) -> None:
     points = hard_problem(n_points=40)
-    assert NativeRows(container(np.repeat(points, 5, axis=0))).n_places == 40
+    assert EuclideanRows(container(np.repeat(points, 5, axis=0))).n_places == 40
 
 
 def test_small_data_are_searched_as_far_with_copies_and_rows_of_no_weight() -> None:
@@ -607,12 +607,12 @@ def test_centers_of_a_search_that_is_stopped_in_its_first_descent_are_not_measur
     points = np.random.default_rng(0).normal(size=(100_000, 4))
     measured = []
 
-    def spread(rows: NativeRows, centers: np.ndarray) -> Spread:
+    def spread(rows: EuclideanRows, centers: np.ndarray) -> Spread:
         measured.append(rows.n_points)
         return spread_of(rows, centers)
 
-    spread_of = NativeRows.spread
-    monkeypatch.setattr(NativeRows, "spread", spread)
+    spread_of = EuclideanRows.spread
+    monkeypatch.setattr(EuclideanRows, "spread", spread)
     model = PowerKMeans(20, random_state=0)
     assert_is_complete(model.set_params(effort="fast", max_seconds=1e-9).fit(points), points)
     assert not measured
@@ -631,8 +631,8 @@ def test_a_fit_whose_time_is_up_before_its_first_sweep_makes_a_hard_one(points, 
 def test_a_fit_whose_time_is_up_finds_no_critical_power_and_prepares_no_search(
     points, divergence, monkeypatch
 ) -> None:
-    monkeypatch.setattr(BregmanRows, "_form_of_moves", None)
-    monkeypatch.setattr(NativeRows, "critical_power", None)
+    monkeypatch.setattr(BregmanRows, "moves", property(lambda rows: pytest.fail("too late")))
+    monkeypatch.setattr(EuclideanRows, "critical_power", None)
     monkeypatch.setattr(BregmanRows, "critical_power", None)
     model = PowerKMeans(12, divergence=divergence, max_seconds=1e-9, random_state=0).fit(points)
     np.testing.assert_array_equal(model.labels_, model.predict(points))

@@ -14,7 +14,7 @@ from powermeans.engine import search
 from powermeans.engine.search import EFFORTS, n_sampled
 from powermeans.engine.seeds.choose import drawn_sample
 from powermeans.estimators import power_kmeans
-from powermeans.points.compiled import NativeRows
+from powermeans.points.euclidean import EuclideanRows
 from powermeans.points.kinds import open_rows
 
 BALANCED = EFFORTS["balanced"][0]
@@ -41,14 +41,14 @@ def sampling(monkeypatch: pytest.MonkeyPatch) -> None:
 def n_points_swept(model: PowerKMeans, monkeypatch, points, weights=None) -> set[int]:
     """Of how many points the sweeps over all centers were."""
     counts = set()
-    sweep = NativeRows.sweep
+    sweep = EuclideanRows.sweep
 
     def counted(rows, centers, rule):
         if len(centers) >= model.n_clusters:
             counts.add(rows.n_points)
         return sweep(rows, centers, rule)
 
-    monkeypatch.setattr(NativeRows, "sweep", counted)
+    monkeypatch.setattr(EuclideanRows, "sweep", counted)
     model.fit(points, sample_weight=weights)
     return counts
 

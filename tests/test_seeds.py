@@ -18,7 +18,7 @@ from powermeans.engine.seeds.choose import choose_seeds, uniform_seeds
 from powermeans.engine.seeds.orders import order_by_place, order_from
 from powermeans.estimators import base as base_module
 from powermeans.points.by_definition import greedy_seeds
-from powermeans.points.compiled import NativeRows
+from powermeans.points.euclidean import EuclideanRows
 from powermeans.points.kinds import open_rows
 from powermeans.points.reference import ReferenceRows
 
@@ -464,7 +464,7 @@ def test_further_seeds_end_once_little_inertia_is_left(rows_of: Callable) -> Non
     rows, others = rows_of(points), np.random.default_rng(0).uniform(size=(9, 3))
     nearest, indices = np.square(points[5:, 0]), np.arange(5, 20)
     found = {
-        share: sorted(points[rows.further_seeds(indices, nearest, others, share), 0])
+        share: sorted(points[rows.sampler.further_seeds(indices, nearest, others, share), 0])
         for share in (0.0, 0.01, 1.0)
     }
     assert found[0.0] == found[0.01] == [10.0, 20.0, 40.0]
@@ -478,8 +478,8 @@ def test_no_seed_is_compared_once_time_is_over(rows_of: Callable) -> None:
     first = rows.greedy_seeds(order, 0.3, others[:0])
     np.testing.assert_array_equal(rows.greedy_seeds(order, 0.3, others, seconds=0.0), first)
     nearest = 1 + np.square(points[:, 0])
-    assert len(rows.further_seeds(order, nearest, others, 0.0, seconds=0.0)) == 1
-    assert len(rows.further_seeds(order, nearest, others, 0.0)) == 9
+    assert len(rows.sampler.further_seeds(order, nearest, others, 0.0, seconds=0.0)) == 1
+    assert len(rows.sampler.further_seeds(order, nearest, others, 0.0)) == 9
 
 
 @pytest.mark.parametrize("n_points", [2000, 20_000])
@@ -495,13 +495,13 @@ def test_seeds_that_time_does_not_allow_are_drawn_at_once(n_points: int) -> None
 
 def test_seeds_drawn_at_once_take_one_pass_of_distances(monkeypatch) -> None:
     points, passes = np.random.default_rng(0).normal(size=(2000, 3)), []
-    nearness = NativeRows.nearness
+    nearness = EuclideanRows.nearness
 
     def noted(rows, *given):
         passes.append(rows.n_points)
         return nearness(rows, *given)
 
-    monkeypatch.setattr(NativeRows, "nearness", noted)
+    monkeypatch.setattr(EuclideanRows, "nearness", noted)
     choose_seeds(open_rows(points), 30, np.random.RandomState(0), n_candidates=4, seconds=0.0)
     # Two are for the order by place.
     assert passes == [2000] * 3

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import powermeans._native as native
 from powermeans import KMeans, PowerKMeans
 from powermeans.mathematics.rules import Hard, Power
-from powermeans.points.compiled import NativeRows
+from powermeans.points.euclidean import EuclideanRows
 from powermeans.points.reference import ReferenceRows
 
 KINDS = ["clusters", "ties", "duplicates", "heavy tails"]
@@ -67,16 +67,16 @@ def test_what_a_sweep_remembers_changes_no_bit(
     rng = np.random.default_rng(seed)
     points = points_of(kind, 2500, n_features, rng).astype(dtype)
     weights = rng.integers(0, 3, len(points)).astype(float) if is_weighted else None
-    remembering = NativeRows(points, weights)
+    remembering = EuclideanRows(points, weights)
     start = drawn_centers(kind, points, n_centers, rng)
     for centers in path_of_a_search(remembering, kind, start, points, rng):
-        fresh = NativeRows(points, weights)
+        fresh = EuclideanRows(points, weights)
         found, expected = remembering.sweep(centers, Hard()), fresh.sweep(centers, Hard())
         np.testing.assert_array_equal(found.points, expected.points)
         np.testing.assert_array_equal(found.weights, expected.weights)
         assert found.inertia == expected.inertia
         found_labels, found_inertia = remembering.assign(centers)
-        labels, inertia = NativeRows(points, weights).assign(centers)
+        labels, inertia = EuclideanRows(points, weights).assign(centers)
         np.testing.assert_array_equal(found_labels, labels)
         assert found_inertia == inertia
         spread, fresh_spread = remembering.spread(centers), fresh.spread(centers)
@@ -126,11 +126,14 @@ def test_a_chain_of_sweeps_is_as_if_each_were_the_first(
     points = (points_of(kind, 1500, n_features, rng) + shift).astype(np.float64)
     points *= unit / np.abs(points).max()
     points = points.astype(dtype)
-    chained = NativeRows(points)
+    chained = EuclideanRows(points)
     centers = points[rng.choice(len(points), n_centers)].astype(np.float64)
     for change in changes:
         centers = np.ascontiguousarray(changed(change, centers, points, rng))
-        found, expected = chained.sweep(centers, Hard()), NativeRows(points).sweep(centers, Hard())
+        found, expected = (
+            chained.sweep(centers, Hard()),
+            EuclideanRows(points).sweep(centers, Hard()),
+        )
         np.testing.assert_array_equal(found.points, expected.points)
         np.testing.assert_array_equal(found.weights, expected.weights)
         assert found.inertia == expected.inertia
@@ -167,7 +170,7 @@ def test_centers_passed_over_are_none_of_the_nearest(
     points = points_of(kind, 2500, n_features, rng).astype(dtype)
     weights = rng.uniform(0, 2, len(points)) if is_weighted else None
     centers = drawn_centers(kind, points, n_centers, rng).astype(dtype).astype(np.float64)
-    rows, reference = NativeRows(points, weights), ReferenceRows(points, weights)
+    rows, reference = EuclideanRows(points, weights), ReferenceRows(points, weights)
     sq_dist = ((points[:, None].astype(np.float64) - centers) ** 2).sum(axis=2)
     labels, _ = rows.assign(centers)
     if kind == "ties":
@@ -187,7 +190,7 @@ def test_most_distances_are_passed_over_where_clusters_lie_apart(n_features):
     rng = np.random.default_rng(0)
     means = 8 * rng.normal(size=(50, n_features))
     points = means[rng.integers(50, size=10_000)] + rng.normal(size=(10_000, n_features))
-    rows = NativeRows(points)
+    rows = EuclideanRows(points)
     all_distances = float(len(points) * len(means))
     # The first sweep judges whether a memory would help, the second makes it, the third has it.
     swept = [rows.sweep(means + shift, Hard()) for shift in (0.0, 0.01, 0.0)]
@@ -203,7 +206,7 @@ def test_a_center_that_lives_on_negligible_shares_is_moved_all_the_same():
     rng = np.random.default_rng(0)
     points = rng.normal(size=(3000, 2))
     centers = np.vstack([rng.normal(size=(40, 2)), [[1e6, 1e6]]])
-    found = NativeRows(points).sweep(centers, Power(-20.0)).centers(centers)
+    found = EuclideanRows(points).sweep(centers, Power(-20.0)).centers(centers)
     expected = ReferenceRows(points).sweep(centers, Power(-20.0)).centers(centers)
     assert np.abs(expected[-1]).max() < 10
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
@@ -223,13 +226,13 @@ def test_a_fit_tells_the_share_of_distances_it_skipped():
 def test_a_memory_of_many_centers_does_not_outlive_them():
     rng = np.random.default_rng(0)
     points = rng.normal(size=(20_000, 20))
-    rows = NativeRows(points, n_threads=2)
+    rows = EuclideanRows(points, n_threads=2)
     centers = points[:4000].copy()
     for _ in range(4):
         rows.sweep(centers, Hard())
         jumps = rng.random(len(centers)) < 0.15
         centers[jumps] = points[rng.integers(len(points), size=jumps.sum())]
-    found, expected = (kind.sweep(centers[:8], Hard()) for kind in (rows, NativeRows(points)))
+    found, expected = (kind.sweep(centers[:8], Hard()) for kind in (rows, EuclideanRows(points)))
     np.testing.assert_array_equal(found.points, expected.points)
     assert found.weights.sum() == len(points)
 
@@ -286,7 +289,7 @@ def test_candidates_from_bytes_change_no_bit(
     rng = np.random.default_rng(seed)
     points = hard_points_of(kind, n_points, n_features, dtype, rng)
     weights = rng.integers(0, 3, len(points)).astype(float) if is_weighted else None
-    rows = NativeRows(points, weights)
+    rows = EuclideanRows(points, weights)
     centers = points[rng.permutation(len(points))[:n_centers]].astype(np.float64)
     for _ in range(3):
         labels, inertia = rows.assign(centers)
@@ -317,7 +320,7 @@ def test_labels_are_those_of_an_exact_comparison(kind, dtype, n_centers):
     half, first, last = n_centers // 2, n_centers * 3 // 5, n_centers * 4 // 5
     centers[half:] = centers[:half]
     centers[first:last] += 1e-7 * (centers[first:last] - centers.mean(axis=0))
-    labels, _ = NativeRows(points).assign(centers)
+    labels, _ = EuclideanRows(points).assign(centers)
     unit = np.abs(points).max().astype(np.float64)
     differences = (points.astype(np.float64) / unit)[:, None] - centers / unit
     sq_dist = np.square(differences).sum(axis=2)
@@ -335,7 +338,7 @@ def test_the_first_sweep_computes_few_distances_exactly(dtype, spread_of_means, 
     means = spread_of_means * rng.normal(size=(80, 256))
     points = (means[rng.integers(80, size=4000)] + rng.normal(size=(4000, 256))).astype(dtype)
     centers = np.array([part.mean(axis=0) for part in np.array_split(points, 80)], dtype=np.float64)
-    rows = NativeRows(points)
+    rows = EuclideanRows(points)
     assert without_shortcuts(rows.sweep, centers, Hard()).n_skipped == 0
     all_distances = len(points) * len(centers)
     # Sketches have an error of one part in a hundred, and few centers are as near as that.

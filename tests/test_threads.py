@@ -11,7 +11,8 @@ import pytest
 import threadpoolctl
 
 from powermeans import PowerKMeans
-from powermeans.points.compiled import NativeRows, thread_limit
+from powermeans.points.compiled import thread_limit
+from powermeans.points.euclidean import EuclideanRows
 from powermeans.system.threads import blas_on_one_thread, effective_n_threads, usable_processors
 
 
@@ -22,7 +23,7 @@ def no_variables(monkeypatch):
 
 
 def threads_of_a_fit(n_threads=None):
-    return NativeRows(np.zeros((3, 2)), n_threads=n_threads).team.n_threads
+    return EuclideanRows(np.zeros((3, 2)), n_threads=n_threads).team.n_threads
 
 
 def test_without_any_say_all_usable_processors_serve():

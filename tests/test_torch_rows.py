@@ -17,8 +17,8 @@ from powermeans import DPMeans, KMeans, PowerKMeans, RobustPowerKMeans
 from powermeans.divergences import Mahalanobis, Poisson
 from powermeans.mathematics.rules import Gaussian, Hard, Harmonic, Online, Power, Priced
 from powermeans.points.bregman import BregmanRows
-from powermeans.points.compiled import NativeRows
 from powermeans.points.cosine import CosineRows
+from powermeans.points.euclidean import EuclideanRows
 from powermeans.points.reference import ReferenceRows
 
 torch = pytest.importorskip(
@@ -130,7 +130,7 @@ def test_greedy_seeds_are_those_of_the_compiled_core():
     numbers = np.random.default_rng(2).uniform(size=(9, 4))
     wide = points.astype(np.float64)
     found = TorchRows(tensor(wide, torch.float64), weights).greedy_seeds(order, 0.4, numbers)
-    expected = NativeRows(wide, weights).greedy_seeds(order, 0.4, numbers)
+    expected = EuclideanRows(wide, weights).greedy_seeds(order, 0.4, numbers)
     np.testing.assert_array_equal(found, expected)
 
 
@@ -138,7 +138,7 @@ def test_greedy_seeds_are_those_of_the_compiled_core():
 def test_critical_power_is_that_of_the_compiled_core(n_features):
     points, weights, _ = clusters(800, n_features, 3, shift=4.0)
     found = TorchRows(tensor(points), weights).critical_power()
-    assert found == pytest.approx(NativeRows(points, weights).critical_power(), rel=1e-4)
+    assert found == pytest.approx(EuclideanRows(points, weights).critical_power(), rel=1e-4)
     assert TorchRows(tensor(np.ones((5, n_features)))).critical_power() == 0.5
 
 

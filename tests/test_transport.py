@@ -12,7 +12,7 @@ from powermeans.mathematics.rules import Hard, Priced
 from powermeans.mathematics.size_limits import SizeLimits
 from powermeans.points import transport
 from powermeans.points.base import BaseRows
-from powermeans.points.compiled import NativeRows
+from powermeans.points.euclidean import EuclideanRows
 from powermeans.points.kinds import open_rows
 from powermeans.points.nearby import NearbyRows
 from powermeans.points.transport import Assigned, assign_within
@@ -195,7 +195,7 @@ def test_near_centers_are_those_of_least_cost(n_features: int, reach: float, n_m
     assert np.all(expected.distances[~is_near] == np.inf)
 
 
-@pytest.mark.parametrize("kind", [NativeRows, BaseRows])
+@pytest.mark.parametrize("kind", [EuclideanRows, BaseRows])
 def test_no_points_have_no_near_centers(kind: type[BaseRows]) -> None:
     rows, none = open_rows(np.eye(3)), np.empty(0, dtype=np.int32)
     found = kind.near_centers(rows, none, none, np.eye(3), np.zeros(3), reach=0.5, n_most=2)

@@ -13,15 +13,15 @@ from scipy import sparse
 
 from powermeans.engine.seeds.choose import choose_seeds, uniform_seeds
 from powermeans.mathematics.rules import Gaussian, Hard, Power
-from powermeans.points.compiled import NativeRows
+from powermeans.points.euclidean import EuclideanRows
 from powermeans.points.protocol import Rows
 from powermeans.points.reference import ReferenceRows
 from powermeans.points.trimmed import TrimmedRows, trimmed_weights
 
 KINDS = {
     "reference": ReferenceRows,
-    "native": NativeRows,
-    "native of CSR": lambda points, weights: NativeRows(sparse.csr_array(points), weights),
+    "native": EuclideanRows,
+    "native of CSR": lambda points, weights: EuclideanRows(sparse.csr_array(points), weights),
 }
 every_kind = pytest.mark.parametrize("make_rows", KINDS.values(), ids=KINDS.keys())
 RULES = [Hard(), Power(-1.0), Power(-7.3), Gaussian(2.0)]
@@ -125,12 +125,12 @@ def test_what_rows_remember_of_a_sweep_is_not_weights(dtype):
     rng = np.random.default_rng(3)
     points = (rng.normal(size=(6000, 16)) + 4 * rng.integers(5, size=(6000, 1))).astype(dtype)
     weights = rng.uniform(0.5, 2, size=6000)
-    rows, centers = trimmed(NativeRows, points, 0.2, weights), points[:40].astype(float)
+    rows, centers = trimmed(EuclideanRows, points, 0.2, weights), points[:40].astype(float)
     for sweep in range(12):
         rule = Power(-9.0) if sweep == 5 else Hard()
         kept = rows.sweep(centers, rule)
         expected = kept_by_sorting(points.astype(float), centers, weights, 0.2)
-        alone = NativeRows(points, expected).sweep(centers, rule)
+        alone = EuclideanRows(points, expected).sweep(centers, rule)
         assert kept.inertia == pytest.approx(alone.inertia, rel=1e-5)
         np.testing.assert_allclose(kept.weights, alone.weights, rtol=1e-4)
         centers = kept.centers(fallback=centers)
@@ -156,7 +156,7 @@ def test_trimmed_rows_are_rows_that_descend_by_the_hard_rule_only():
     assert rows.descends(Hard())
     assert not rows.descends(Power(-1.0))
     assert trimmed(ReferenceRows, points, 0.0).descends(Power(-1.0))
-    rows: Rows = trimmed(NativeRows, points, 0.1)
+    rows: Rows = trimmed(EuclideanRows, points, 0.1)
     np.testing.assert_array_equal(rows.take(np.array([3, 1])), points[[3, 1]])
     np.testing.assert_array_equal(rows.sample(np.array([3, 1])), points[[3, 1]])
     assert (rows.n_points, rows.n_features, rows.dtype) == (200, 3, np.float64)

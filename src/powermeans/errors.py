@@ -7,9 +7,9 @@ import warnings
 from dataclasses import dataclass
 from typing import Any
 
-# A warning points at the line of the user's code that led into these packages.
 _SPACES = "\u00a0\u2009\u200c\u200d\u202f\u3000"
-_NOT_THE_CALLER = ("powermeans", "sklearn")
+# A warning points at the line of the user's code that led into these; `functools` dispatches.
+_NOT_THE_CALLER = ("powermeans", "sklearn", "functools")
 
 
 def warn_caller(message: str | Warning, category: type[Warning] | None = None) -> None:

@@ -114,7 +114,7 @@ class _Path:
             least_gain=effort.search.least_gain,
         )
         self.steps = Steps(self.search, self.order)
-        self.n_improved = effort.n_improved if self.search.swaps else effort.n_breathing
+        self.n_improved = effort.n_improved if self.search.moves else effort.n_breathing
 
     def upward(self, sizes: Sequence[int]) -> Iterator[dict[int, Solution]]:
         """Grow from the mean to the largest size, and yield the solutions so far."""
@@ -167,7 +167,7 @@ class _Path:
         n_seedings = self.effort.n_seedings
         if before.inertia <= self.search.perfect or not n_seedings:
             return []
-        if self.search.swaps:
+        if self.search.moves is not None:
             n_seedings = max(n_seedings, self.effort.search.starts_for(size) - 1)
         return [self.search.descend(self.seeds(size)) for _ in range(n_seedings)]
 
@@ -198,8 +198,8 @@ class _Path:
         stopping = CentersSettled(_TOLERANCE * variance)
         last = Stage(Fixed(-math.inf), stopping, _MAX_ITER, RelocateEmpty())
         centers = solution.centers
-        if self.n_improved and self.search.swaps:
-            centers = self.rows.move_points(centers, PASSES_OF_POLISHING).centers
+        if self.n_improved and self.search.moves is not None:
+            centers = self.search.moves.move_points(centers, PASSES_OF_POLISHING).centers
         ends = anneal(self.rows, centers, [last], History(), self.callback)
         settled = self.search.measured(ends[-1].centers)
         return settled if settled.inertia <= solution.inertia else solution

@@ -8,7 +8,7 @@ may anneal for a few sweeps before each descent. Breeding matches and crosses th
 solutions (Gribel & Vidal 2019, "HG-means"), and improves the child in the same way.
 
 A search needs of rows a descent from centers by sweeps, the objective of centers, and the error and
-utility of each; swaps are a capability that rows may have (`Rows.moves_points`). It counts work in
+utility of each; swaps are a capability that rows may have (`Rows.moves`). It counts work in
 distances and looks at no clock, so that a fit without a time limit gives the same bits on every
 machine.
 """
@@ -32,7 +32,7 @@ from powermeans.engine.stopping import InertiaSettled, Never
 from powermeans.engine.updates import RelocateEmpty, SeparateCoincident, Update
 from powermeans.mathematics.schedules import Fixed, Geometric, Whole
 from powermeans.mathematics.sums import Spread
-from powermeans.points.protocol import Rows
+from powermeans.points.protocol import Moves, Rows
 from powermeans.types import FloatArray, IndexArray, Labels
 
 # A gain smaller than this share of the inertia is rounding.
@@ -174,7 +174,8 @@ class Search:
     # Lists the centers near each, with itself first, where nobody is to look at all pairs.
     lists: Callable[[FloatArray], Labels] | None = None
     best: Solution | None = field(default=None, init=False)
-    swaps: bool = field(init=False)  # whether `improve` swaps, which takes less than breathing
+    # With which `improve` swaps, which takes less than breathing; None if it breathes.
+    moves: Moves | None = field(init=False)
     was_stopped: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
@@ -187,7 +188,7 @@ class Search:
         self._breath_schedule = _breath_schedule(self.start_power)
         self.perfect = rounding_inertia(self.rows)
         n_values = self.rows.n_places * self.rows.n_features
-        self.swaps = self.rows.moves_points and n_values <= _MOST_VALUES_SWAPPED
+        self.moves = self.rows.moves if n_values <= _MOST_VALUES_SWAPPED else None
 
     def run(
         self,
@@ -267,7 +268,7 @@ class Search:
             population.append(self.improve(start, effort))
         starts = population
         population = sorted(different(population), key=attrgetter("inertia"))
-        if not self.swaps:
+        if self.moves is None:
             self._anneal_again(population, effort)
             population = different(population)
         # Starts that agree have nothing to breed.
@@ -295,7 +296,7 @@ class Search:
 
     def _goes_on(self, population: Sequence[Solution], effort: Effort) -> bool:
         """Return whether to make more starts than usual, since they are cheap and disagree."""
-        if not (self.swaps and self._is_cheap(population)):
+        if self.moves is None or not self._is_cheap(population):
             return False
         best = min(population, key=attrgetter("inertia"))
         n_found = sum(not best.betters(other) for other in population)
@@ -323,22 +324,22 @@ class Search:
 
     def improve(self, solution: Solution, effort: Effort) -> Solution:
         """Swap centers, or breathe if these rows know no swaps, and return what is no worse."""
-        if not self.swaps:
+        if self.moves is None:
             return self.breathe(solution, annealed=False)
         self.begin(solution)
-        swapped = self._swapped(solution, effort.n_swaps, effort)
+        swapped = self._swapped(solution, self.moves, effort.n_swaps, effort)
         if swapped is not solution:
             self._accept(swapped)
         return swapped
 
-    def _swapped(self, solution: Solution, n_swaps: int, effort: Effort) -> Solution:
+    def _swapped(self, solution: Solution, moves: Moves, n_swaps: int, effort: Effort) -> Solution:
         """Move points near borders, and then centers; return the better solution."""
-        moved = self.rows.move_points(solution.centers, _PASSES_BEFORE_SWAPS)
+        moved = moves.move_points(solution.centers, _PASSES_BEFORE_SWAPS)
         n_centers, n_features = moved.centers.shape
         of_sweeps = effort.n_sweeps_of_swaps * self.rows.n_places * n_centers
         most = max(of_sweeps, _WORK_OF_SWAPS / (n_features + _FIXED_COST))
         least = _WORK_NOT_NOTICED / (n_features + _FIXED_COST)
-        swaps = self.rows.swap_centers(moved.centers, n_swaps, most, effort.least_gain, least)
+        swaps = moves.swap_centers(moved.centers, n_swaps, most, effort.least_gain, least)
         self.history.n_moves += moved.n_moves
         self.history.n_swaps += swaps.n_moves
         swapped = self.measured(swaps.centers)
@@ -347,10 +348,10 @@ class Search:
     def _polish(self) -> None:
         """Move single points of the best solution for as long as that lowers the inertia."""
         assert self.best is not None, "there was a start"
-        if not self.swaps:
+        if self.moves is None:
             return
         self.history.phase("moving single rows")
-        moved = self.rows.move_points(self.best.centers, PASSES_OF_POLISHING)
+        moved = self.moves.move_points(self.best.centers, PASSES_OF_POLISHING)
         self.history.n_moves += moved.n_moves
         polished = self.measured(moved.centers)
         if polished.betters(self.best):
@@ -526,15 +527,15 @@ class Search:
         crossed = np.where(self.rng.uniform(size=(len(mine), 1)) < 0.5, mine, matched)
         self.history.n_crossings += 1
         child = self.descend(crossed)
-        if self.swaps:
-            return self._swapped(child, effort.n_swaps // 2, effort)
+        if self.moves is not None:
+            return self._swapped(child, self.moves, effort.n_swaps // 2, effort)
         return self._breath(child, min(self.depth, len(mine) // 2), annealed=False)
 
 
 def n_sampled(rows: Rows, n_centers: int, effort: Effort) -> int:
     """Return how many points to sample and to search among, or none to search among all."""
     n_places, n_values = rows.n_places, rows.n_values_each
-    may_sample = rows.moves_points and rows.samples_seeds
+    may_sample = rows.sampler is not None and rows.moves is not None
     if not may_sample or n_places * n_values <= effort.most_values:
         return 0
     wanted = max(

@@ -174,7 +174,7 @@ class SearchOverK:
 
     def _swapped(self, solution: Solution) -> Solution:
         """Improve a step where that is cheap, and let the search know the solution."""
-        if self.steps.search.swaps:
+        if self.steps.search.moves is not None:
             return self.steps.improved(solution, self.efforts[0])
         self.steps.search.begin(solution)
         return solution

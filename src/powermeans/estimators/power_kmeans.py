@@ -23,6 +23,7 @@ from powermeans.engine.fit import Fit
 from powermeans.engine.history import Spent
 from powermeans.engine.search import EFFORTS, Effort, Search, n_sampled
 from powermeans.engine.seeds.choose import drawn_sample
+from powermeans.engine.seeds.draws import sampler_of
 from powermeans.engine.seeds.tree import TreeSeeds
 from powermeans.engine.spread import spread_of_features
 from powermeans.engine.stopping import CentersSettled, ObjectiveSettled, WeightsHard
@@ -48,7 +49,7 @@ from powermeans.mathematics.size_limits import SizeLimits, weight_of_each
 from powermeans.points.bregman import BregmanRows
 from powermeans.points.checks.schedule import check_schedule
 from powermeans.points.checks.sizes import check_sizes
-from powermeans.points.compiled import NativeRows
+from powermeans.points.euclidean import EuclideanRows
 from powermeans.points.nearby import NearbyRows
 from powermeans.points.opening import InMemory, MatrixLike, Needs, Opened, in_memory
 from powermeans.points.protocol import Rows
@@ -744,7 +745,7 @@ class PowerKMeans(CenterEstimator):
         start.history.phase("drawing a sample")
         drawn, weights = drawn_sample(rows, n_drawn, start.fit.rng)
         points = rows.sample(drawn)
-        data = InMemory(points, weights, rows.rows_of(points, weights))
+        data = InMemory(points, weights, sampler_of(rows).rows_of(points, weights))
         if 2 * data.rows.n_places < n_drawn:  # some points outweigh all others
             return None
         if self._starts_from_given_centers() or callable(self.init):
@@ -773,11 +774,11 @@ class PowerKMeans(CenterEstimator):
         work = rows.n_points * self.n_clusters * rows.n_features
         is_large = self.n_clusters >= _MANY_CENTERS and work >= _LEAST_WORK_NEARBY
         is_fast = self.effort == "fast" and not self._starts_from_given_centers()
-        return is_fast and rows.has_cells and is_large
+        return is_fast and is_large and rows.cells is not None
 
     def _search_nearby(self, start: Start, whole: Search) -> None:
         """Descend with sweeps over the centers near each point."""
-        rows = cast("NativeRows", start.data.rows)
+        rows = cast("EuclideanRows", start.data.rows)
         centers, labels = self._planted(start, rows)
         nearby = start.learned["nearby"] = NearbyRows(rows, centers, labels)
         start.history.phase("improving")
@@ -786,7 +787,7 @@ class PowerKMeans(CenterEstimator):
         search.settle_from(centers, start.stages[:-1])
         whole.best, whole.was_stopped = search.best, search.was_stopped
 
-    def _planted(self, start: Start, rows: NativeRows) -> tuple[FloatArray, Labels]:
+    def _planted(self, start: Start, rows: EuclideanRows) -> tuple[FloatArray, Labels]:
         """Return the seeds and the center that each point belongs to at first."""
         if isinstance(self.init, str) and self.init == "k-means++":
             planted = TreeSeeds().planted(

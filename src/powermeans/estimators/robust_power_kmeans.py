@@ -18,7 +18,7 @@ from powermeans.engine.anneal import Callback, StageEnd
 from powermeans.engine.fit import Fit
 from powermeans.estimators.base import Run, Start
 from powermeans.estimators.power_kmeans import PowerKMeans, searched, with_second_starts
-from powermeans.points.compiled import NativeRows
+from powermeans.points.compiled import CompiledRows
 from powermeans.points.opening import (
     InMemory,
     MatrixLike,
@@ -226,7 +226,7 @@ def _open_trimmed(points: Any, weights: FloatArray | None, needs: Needs, *, trim
     """Return rows that leave out a share of the weight; by default each point weighs one."""
     weights = np.ones(points.shape[0]) if weights is None else weights
     rows = open_array(points, weights, needs)
-    assert isinstance(rows, NativeRows), "weights change between sweeps"
+    assert isinstance(rows, CompiledRows), "weights change between sweeps"
     return TrimmedRows(rows, weights, trim)
 
 

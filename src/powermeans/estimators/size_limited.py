@@ -21,7 +21,7 @@ from powermeans.mathematics.rules import Hard, Priced, Rule
 from powermeans.mathematics.size_limits import SizeLimits
 from powermeans.mathematics.sums import Sums
 from powermeans.points.borders import MOST_STEPS, with_better_prices
-from powermeans.points.compiled import NativeRows
+from powermeans.points.euclidean import EuclideanRows
 from powermeans.points.nearby import NearbyRows
 from powermeans.points.opening import InMemory, in_memory
 from powermeans.points.protocol import Rows
@@ -238,7 +238,7 @@ class LimitedFit:
         """Return the start over rows that compare a point only with centers near its own."""
         if not self.is_nearby:
             return start
-        rows = cast("NativeRows", start.data.rows)
+        rows = cast("EuclideanRows", start.data.rows)
         nearby: NearbyRows | None = start.learned.get("nearby")
         if nearby is None or nearby.n_points != rows.n_points:
             nearby = NearbyRows(rows, centers, rows.assign(centers)[0])

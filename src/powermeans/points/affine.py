@@ -15,8 +15,7 @@ from scipy import sparse
 
 from powermeans.divergences.chunks import dense_chunks
 from powermeans.mathematics.critical_power import critical_power
-from powermeans.points.base import BaseRows, MemoryRows
-from powermeans.points.compiled import NativeRows
+from powermeans.points.compiled import CompiledRows
 from powermeans.types import FloatArray, IndexArray, Labels, Points
 
 _ELEMENTS_AT_ONCE = 2**18
@@ -28,23 +27,13 @@ _EPSILON = float(np.finfo(np.float64).eps)
 _ROUNDING_UNITS = 64
 
 
-class AffineRows(NativeRows, abc.ABC):
+class AffineRows(CompiledRows):
     """See a center as a plane over the points; a subclass has `planes`, and sets the heights."""
 
-    # The columns may hold pairs, whose moments tell neither the mean of the points nor the inertia
-    # about it; and the compiled seeds are for squared Euclidean distances.
-    _find_mean = BaseRows._find_mean
-    _find_inertia_about_mean = BaseRows._find_inertia_about_mean
-    greedy_seeds = BaseRows.greedy_seeds
-    samples_seeds = BaseRows.samples_seeds
     _heights: FloatArray
-    n_places = MemoryRows.n_places
-    moves_points = BaseRows.moves_points
-    has_cells = BaseRows.has_cells
-    has_blocks = BaseRows.has_blocks
-    some = BaseRows.some
-    near_centers = BaseRows.near_centers
-    farthest = BaseRows.farthest
+
+    def _mean_from_moments(self) -> FloatArray | None:
+        return None  # the columns may hold pairs
 
     @abc.abstractmethod
     def planes(self, centers: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -64,7 +53,7 @@ class AffineRows(NativeRows, abc.ABC):
 
     def _use_heights(self, heights: FloatArray) -> None:
         self._heights = heights
-        self._native.use_heights(heights)
+        self.native.use_heights(heights)
 
     def _distances_to_own(self, labels: Labels, centers: FloatArray) -> FloatArray:
         """Return the distance of each point to the center of its label, by the definition."""
@@ -82,7 +71,7 @@ class AffineRows(NativeRows, abc.ABC):
     def assign(self, centers: FloatArray) -> tuple[Labels, float]:
         """Label by products, and where they cancel by the definition; so adds up the inertia."""
         planes, labels = self.as_compiled(centers), np.empty(self.n_points, dtype=np.int32)
-        self._native.assign(planes, labels)
+        self.native.assign(planes, labels)
         distances = self._distances_to_own(labels, centers)
         with np.errstate(over="ignore", invalid="ignore"):
             rounding = _RoundingOfPlanes(self, planes)
@@ -109,7 +98,7 @@ class _RoundingOfPlanes:
 
     def __init__(self, rows: AffineRows, planes: FloatArray) -> None:
         self._points, self._heights = rows._points, rows._heights
-        self._origin = rows._native.origin()
+        self._origin = rows.native.origin()
         self._slopes, self._lifts = planes[:, :-1], planes[:, -1]
         self._steepness = np.abs(self._slopes)
         reach = np.abs(rows._tangent_place() - self._origin)

@@ -13,15 +13,16 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from powermeans.mathematics.rules import Hard, Priced, Rule
+from powermeans.mathematics.rules import Hard, Rule
 from powermeans.mathematics.sums import ColumnMoments
-from powermeans.points.by_definition import greedy_seeds
+from powermeans.points.by_definition import assign_priced, farthest, greedy_seeds
 from powermeans.points.protocol import (
     FarPoint,
-    Moved,
+    Moves,
     NearCenters,
     PricedLabels,
     Rows,
+    Sampler,
 )
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
 
@@ -93,29 +94,8 @@ class BaseRows(Rows):
         return greedy_seeds(self, order, first, others, exponent, seconds)
 
     @property
-    def samples_seeds(self) -> bool:
-        return False
-
-    def further_seeds(
-        self,
-        indices: IndexArray,
-        nearest: FloatArray,
-        others: FloatArray,
-        least_share: float,
-        *,
-        seconds: float = math.inf,
-    ) -> IndexArray:
-        raise TypeError(f"{type(self).__name__} choose seeds among all points")
-
-    def rows_of(self, points: Points | SparsePoints, sample_weight: FloatArray) -> Rows:
-        raise TypeError(f"{type(self).__name__} choose seeds by all features")
-
-    @property
-    def has_blocks(self) -> bool:
-        return False
-
-    def some(self, indices: IndexArray | slice) -> Rows:
-        raise TypeError(f"{type(self).__name__} are not read in blocks")
+    def sampler(self) -> Sampler | None:
+        return None
 
     def near_centers(
         self,
@@ -148,43 +128,18 @@ class BaseRows(Rows):
         return self.sq_distances(centers)[indices].astype(np.float64)
 
     def assign_priced(self, centers: FloatArray, prices: FloatArray) -> PricedLabels:
-        priced = self.sq_distances(centers) + prices
-        labels = priced.argmin(axis=1).astype(np.int32)
-        margins = np.full(self.n_points, np.inf)
-        least = priced.min(axis=1)
-        if len(centers) > 1:
-            margins = np.partition(priced, 1, axis=1)[:, 1] - least
-        return PricedLabels(labels, margins, self.sweep(centers, Priced(tuple(prices.tolist()))))
+        return assign_priced(self, centers, prices)
 
     def farthest(self, centers: FloatArray, n_wanted: int) -> Iterator[FarPoint]:
-        nearness = self.nearness(centers)
-        labels, _ = self.assign(centers)
-        for _ in range(n_wanted):
-            index = np.array([nearness.farthest()])
-            point, weight = self.take(index)[0], float(self.sample_weight(index)[0])
-            yield FarPoint(point, weight, float(nearness.sq_dist(index)[0]), int(labels[index[0]]))
-            nearness.add(point)
-
-    def move_points(self, centers: FloatArray, n_passes: int) -> Moved:
-        raise TypeError(f"{type(self).__name__} know no moves of single points")
-
-    def swap_centers(
-        self,
-        centers: FloatArray,
-        n_in_vain: int,
-        most_distances: float,
-        least_gain: float,
-        least_distances: float = 0.0,
-    ) -> Moved:
-        raise TypeError(f"{type(self).__name__} know no swaps of centers")
+        return farthest(self, centers, n_wanted)
 
     @property
-    def moves_points(self) -> bool:
-        return False
+    def moves(self) -> Moves | None:
+        return None
 
     @property
-    def has_cells(self) -> bool:
-        return False
+    def cells(self) -> Any | None:
+        return None
 
     @property
     def has_order(self) -> bool:
@@ -329,7 +284,12 @@ class MemoryRows(BaseRows):
         return self._column_mean
 
     def _find_mean(self) -> FloatArray:
-        return self._column_mean if self._weights is None else super()._find_mean()
+        known = self._mean_from_moments()
+        return super()._find_mean() if known is None else known
+
+    def _mean_from_moments(self) -> FloatArray | None:
+        """Return the mean where the moments of the columns tell it."""
+        return self._column_mean if self._weights is None else None
 
 
 def in_unit(sample_weight: FloatArray | None) -> tuple[FloatArray | None, float]:

@@ -21,13 +21,16 @@ from powermeans.mathematics.critical_power import critical_power
 from powermeans.mathematics.rules import Rule
 from powermeans.mathematics.sums import Spread, Sums
 from powermeans.points.affine import AffineRows, medians_of_some
-from powermeans.points.base import BaseRows
 from powermeans.points.by_definition import (
     NearnessByDefinition,
+    assign_priced,
     spread_by_definition,
     sweep_by_formula,
 )
-from powermeans.points.compiled import FormOfMoves, NativeRows, Team
+from powermeans.points.compiled import CompiledRows
+from powermeans.points.euclidean import EuclideanRows
+from powermeans.points.moves import CompiledMoves
+from powermeans.points.protocol import PricedLabels
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
 
 # The critical power scales at most this many values, since that copies them.
@@ -46,10 +49,8 @@ _LEAST_SHARE_OF_CENTER = 0.5
 
 
 class BregmanRows(AffineRows):
-    """Measure by a Bregman divergence of the point from the center; options as for `NativeRows`."""
+    """Measure by a Bregman divergence of the point from the center; options of `CompiledRows`."""
 
-    # A center is the mean of its points, whatever the divergence.
-    _find_mean = NativeRows._find_mean
     _last_planes: tuple[FloatArray, FloatArray, FloatArray] | None  # centers, slopes, lifts
 
     def __init__(
@@ -83,7 +84,7 @@ class BregmanRows(AffineRows):
         except BaseException:
             self._divergence = former
             raise
-        self.__dict__.pop("_form_of_moves", None)
+        self.__dict__.pop("moves", None)
         self._tangent, self._last_planes = tangent, None
         self._use_heights(heights)
 
@@ -94,11 +95,15 @@ class BregmanRows(AffineRows):
             return medians_of_some(self._points, self._weights if is_weighted else None)
         return np.asarray(divergence.inside(self._weighted_mean()[None, :])[0])
 
+    def _mean_from_moments(self) -> FloatArray | None:
+        # A center is the mean of its points, whatever the divergence.
+        return self._column_mean if self._weights is None else None
+
     def planes(self, centers: FloatArray) -> tuple[FloatArray, FloatArray]:
         # A search often sweeps and then labels by the same centers.
         last = self._last_planes
         if last is None or not np.array_equal(last[0], centers):
-            found = self._divergence.planes(centers, self._tangent, self._native.origin())
+            found = self._divergence.planes(centers, self._tangent, self.native.origin())
             self._last_planes = last = (centers.copy(), *found)
         return last[1:]
 
@@ -134,24 +139,19 @@ class BregmanRows(AffineRows):
     def n_places(self) -> int:
         # More points breathe, which counts no work by places, and are not copied to be told apart.
         is_few = self.n_points * self.n_features <= _MOST_VALUES_SCALED
-        return (
-            self._form_of_moves.rows.n_places if self.moves_points and is_few else super().n_places
-        )
-
-    @property
-    def moves_points(self) -> bool:
-        return type(self._divergence) in _FORMS_OF_MOVES
+        moves = self.moves if is_few else None
+        return super().n_places if moves is None else moves.rows.n_places
 
     @cached_property
-    def _form_of_moves(self) -> FormOfMoves:
-        if not self.moves_points:
-            raise TypeError(f"{self._divergence!r} knows no moves of single points")
-        form, name = _FORMS_OF_MOVES[type(self._divergence)]
-        return form(self._points, self._weights, self._divergence, name, self.team)
+    def moves(self) -> ValuesAsTheyAre | None:
+        if (form := _FORMS_OF_MOVES.get(type(self._divergence))) is None:
+            return None
+        kind, name = form
+        return kind(self, self._points, self._weights, self._divergence, name)
 
     def _forget_what_follows_from_weights(self) -> None:
         super()._forget_what_follows_from_weights()
-        self.__dict__.pop("_form_of_moves", None)
+        self.__dict__.pop("moves", None)
 
     @property
     def loses_digits(self) -> bool:
@@ -174,7 +174,7 @@ class BregmanRows(AffineRows):
             slopes = np.abs(self._divergence.gradient_from(self._tangent, centers))
             lifts, origin = (
                 self._divergence.between(self._tangent[None], centers),
-                self._native.origin(),
+                self.native.origin(),
             )
             products = (np.abs(sample - origin) + np.abs(self._tangent - origin)) @ slopes.T
             error = (self._heights[chosen, None] + lifts + products) * _EPSILON
@@ -187,7 +187,7 @@ class BregmanRows(AffineRows):
 
     def _loses_small_centers(self) -> bool:
         """Whether sums about the origin round off what the smallest values add to them."""
-        smallest, origin = float(self._points.min()), np.abs(self._native.origin()).max()
+        smallest, origin = float(self._points.min()), np.abs(self.native.origin()).max()
         size = max(float(self._points.max()), float(origin))
         return float(np.finfo(self.dtype).eps) * size > _LEAST_SHARE_OF_CENTER * smallest
 
@@ -203,7 +203,7 @@ class BregmanRows(AffineRows):
             return super()._distances_to_own(labels, centers)
         distances = np.empty(self.n_points)
         inner, name = self._divergence.inside(centers), type(self._divergence).__name__.lower()
-        self._native.distances_to_own(name, np.ascontiguousarray(inner), labels, distances)
+        self.native.distances_to_own(name, np.ascontiguousarray(inner), labels, distances)
         return distances * getattr(self._divergence, "shape", 1.0)
 
     def _tangent_place(self) -> FloatArray:
@@ -235,13 +235,14 @@ class DirectBregmanRows(BregmanRows):
         return reduce(add, (spread_by_definition(part, counts[rows]) for rows, part in parts))
 
     def assign(self, centers: FloatArray) -> tuple[Labels, float]:
-        labels = self._labels_of(centers)
+        labels = self.labels_of(centers)
         distances = self._distances_to_own(labels, centers)
         return labels, float(self.sample_weight(np.arange(self.n_points)) @ distances)
 
-    assign_priced = BaseRows.assign_priced
+    def assign_priced(self, centers: FloatArray, prices: FloatArray) -> PricedLabels:
+        return assign_priced(self, centers, prices)
 
-    def _labels_of(self, centers: FloatArray) -> Labels:
+    def labels_of(self, centers: FloatArray) -> Labels:
         parts = self._distances_in_chunks(centers)
         return np.concatenate([part.argmin(axis=1) for _, part in parts]).astype(np.int32)
 
@@ -299,19 +300,20 @@ def _warn_of_lost_digits(points: Points | SparsePoints, divergence: Bregman) -> 
         )
 
 
-class ValuesAsTheyAre(FormOfMoves):
+class ValuesAsTheyAre(CompiledMoves):
     """Move by a divergence that the compiled moves know."""
 
     def __init__(
         self,
+        measured: CompiledRows,
         points: Points | SparsePoints,
         weights: FloatArray | None,
         divergence: Any,
         name: str,
-        team: Team,
     ) -> None:
-        self._divergence = divergence
-        super().__init__(NativeRows(self._formed(points), weights, team=team), name)
+        self._form = divergence
+        rows = EuclideanRows(self._formed(points), weights, team=measured.team)
+        super().__init__(measured, rows, name)
 
     def _formed(self, points: Points | SparsePoints) -> Points | SparsePoints:
         return points
@@ -322,7 +324,7 @@ class SuccessesAndFailures(ValuesAsTheyAre):
 
     def _formed(self, points: Points | SparsePoints) -> FloatArray:
         successes = as_float64(points)
-        return np.hstack([successes, self._divergence.highest - successes])
+        return np.hstack([successes, self._form.highest - successes])
 
     def given(self, centers: FloatArray) -> FloatArray:
         return self._formed(centers)
@@ -335,13 +337,13 @@ class Whitened(ValuesAsTheyAre):
     """Move by a covariance: by squared Euclidean distances after whitening."""
 
     def _formed(self, points: Points | SparsePoints) -> FloatArray:
-        return np.ascontiguousarray(self._divergence.whitened(as_float64(points)))
+        return np.ascontiguousarray(self._form.whitened(as_float64(points)))
 
     def given(self, centers: FloatArray) -> FloatArray:
         return self._formed(centers)
 
     def taken(self, moved: FloatArray, before: FloatArray) -> FloatArray:
-        return np.ascontiguousarray(self._divergence.unwhitened(moved))
+        return np.ascontiguousarray(self._form.unwhitened(moved))
 
 
 # Other divergences have no compiled moves, nor have those that a user derives from one of these.

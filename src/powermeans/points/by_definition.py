@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from powermeans.mathematics.rules import Rule, Scattered
+from powermeans.mathematics.rules import Priced, Rule, Scattered
 from powermeans.mathematics.sums import Spread, Sums
 from powermeans.mathematics.weighted_draws import draw_indices
-from powermeans.points.protocol import Nearness, Rows
+from powermeans.points.protocol import FarPoint, Nearness, PricedLabels, Rows
 from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
 
 # Between candidates in a sample a smaller share of the inertia than this is rounding.
@@ -152,7 +152,7 @@ def further_seeds(
     least_share: float,
     seconds: float,
 ) -> IndexArray:
-    """Choose seeds beside earlier ones by greedy k-means++; see `Rows.further_seeds`."""
+    """Choose seeds beside earlier ones by greedy k-means++; see `Sampler.further_seeds`."""
     whole, chosen = nearness.inertia(), []
     least, margin = least_share * whole, _SHARE_OF_TIES * whole
     end = time.monotonic() + seconds
@@ -173,3 +173,25 @@ def _best(nearness: Nearness, candidates: IndexArray, margin: float = 0.0) -> in
         if potentials[candidate] < potentials[best] - margin:
             best = candidate
     return int(candidates[best])
+
+
+def assign_priced(rows: Rows, centers: FloatArray, prices: FloatArray) -> PricedLabels:
+    """Return labels by distance and price, with the distances of all points in memory."""
+    priced = rows.sq_distances(centers) + prices
+    labels = priced.argmin(axis=1).astype(np.int32)
+    margins = np.full(rows.n_points, np.inf)
+    least = priced.min(axis=1)
+    if len(centers) > 1:
+        margins = np.partition(priced, 1, axis=1)[:, 1] - least
+    return PricedLabels(labels, margins, rows.sweep(centers, Priced(tuple(prices.tolist()))))
+
+
+def farthest(rows: Rows, centers: FloatArray, n_wanted: int) -> Iterator[FarPoint]:
+    """Yield the points of largest weighted squared distance, each a center for the next."""
+    nearness = rows.nearness(centers)
+    labels, _ = rows.assign(centers)
+    for _ in range(n_wanted):
+        index = np.array([nearness.farthest()])
+        point, weight = rows.take(index)[0], float(rows.sample_weight(index)[0])
+        yield FarPoint(point, weight, float(nearness.sq_dist(index)[0]), int(labels[index[0]]))
+        nearness.add(point)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -11,8 +11,11 @@ import numpy as np
 from powermeans.divergences import cosine
 from powermeans.mathematics.rules import Hard, Power, Rule
 from powermeans.mathematics.sums import Sums, recorded
-from powermeans.points.base import BaseRows
-from powermeans.points.compiled import FormOfMoves, Labelling, NativeRows
+from powermeans.points.by_definition import farthest
+from powermeans.points.compiled import Labelling
+from powermeans.points.euclidean import EuclideanRows
+from powermeans.points.moves import CompiledMoves
+from powermeans.points.protocol import FarPoint
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
 
 # Squared distances of unit vectors are twice one minus the cosine. Directions of this length halve
@@ -36,23 +39,18 @@ class UnitSums(Sums):
         return of_unit_length(super().centers(fallback), fallback)
 
 
-class MeansOfDirections(FormOfMoves):
+class MeansOfDirections(CompiledMoves):
     """Move means, whose lengths tell how much their points agree."""
 
     def taken(self, moved: FloatArray, before: FloatArray) -> FloatArray:
         return of_unit_length(moved, before)
 
 
-class CosineRows(NativeRows):
+class CosineRows(EuclideanRows):
     """Measure by one minus the cosine of the angle, on a copy of the points.
 
-    No point is zero, which has no direction; options are as for `NativeRows`.
+    No point is zero, which has no direction; options are as for `EuclideanRows`.
     """
-
-    # Moments of the columns do not tell the mean direction.
-    _find_mean = BaseRows._find_mean
-    _find_inertia_about_mean = BaseRows._find_inertia_about_mean
-    farthest = BaseRows.farthest
 
     def __init__(
         self,
@@ -86,8 +84,19 @@ class CosineRows(NativeRows):
         return CosineRows(points, sample_weight, team=self.team, n_columns=self._n_columns)
 
     @property
-    def _form_of_moves(self) -> MeansOfDirections:
-        return MeansOfDirections(self, "cosine")
+    def moves(self) -> MeansOfDirections:
+        return MeansOfDirections(self, self, "cosine")
+
+    def farthest(self, centers: FloatArray, n_wanted: int) -> Iterator[FarPoint]:
+        return farthest(self, centers, n_wanted)
+
+    # Moments of the columns do not tell the mean direction.
+
+    def _mean_from_moments(self) -> FloatArray | None:
+        return None
+
+    def _inertia_from_moments(self) -> float | None:
+        return None
 
     def _distances_in_chunks(self, centers: FloatArray) -> Iterable[tuple[slice, FloatArray]]:
         return cosine.in_chunks(self._points, centers)

@@ -81,7 +81,7 @@ class FeatureWeightedRows(PairedRows):
         """Return slopes along the values and along their squares."""
         v, shifted = self._prices, self._in_unit(centers)
         slopes = np.hstack([2 * v * shifted, np.broadcast_to(-v, shifted.shape)])
-        return slopes, np.square(shifted) @ v - slopes @ self._native.origin()
+        return slopes, np.square(shifted) @ v - slopes @ self.native.origin()
 
     def sweep(self, centers: FloatArray, rule: Rule) -> SquaredSums:
         swept = super().sweep(centers, rule)

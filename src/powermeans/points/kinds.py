@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,15 +10,16 @@ import numpy as np
 from powermeans.divergences import Divergence
 from powermeans.divergences.bregman import Bregman
 from powermeans.points.bregman import open_bregman
-from powermeans.points.compiled import Known, NativeRows, Team
+from powermeans.points.compiled import CompiledRows, Known, Team
 from powermeans.points.cosine import CosineRows
+from powermeans.points.euclidean import EuclideanRows
 from powermeans.points.manhattan import ManhattanRows
 from powermeans.points.observed import ObservedRows
 from powermeans.points.protocol import Rows
 from powermeans.types import FloatArray, Points, SparsePoints
 
-_ROWS_OF: dict[str, type[NativeRows]] = {
-    "squared_euclidean": NativeRows,
+_ROWS_OF: dict[str, Callable[..., CompiledRows]] = {
+    "squared_euclidean": EuclideanRows,
     "cosine": CosineRows,
     "manhattan": ManhattanRows,
 }
@@ -51,12 +53,12 @@ def open_batch(
     known: Known | None = None,
     divergence: Divergence = "squared_euclidean",
     has_missing: bool = False,
-) -> NativeRows:
+) -> CompiledRows:
     """Open points as `open_rows` does, for only a sweep or two.
 
     The rows share the threads of `team`, or of the rows `beside` them.
     """
-    if isinstance(beside, NativeRows):
+    if isinstance(beside, CompiledRows):
         team = beside.team
     options: dict[str, Any] = {"n_threads": n_threads} if team is None else {"team": team}
     if known is not None:
@@ -72,7 +74,7 @@ def _open(
     divergence: Divergence,
     has_missing: bool,
     **options: Any,
-) -> NativeRows:
+) -> CompiledRows:
     if has_missing and isinstance(points, np.ndarray):
         return ObservedRows(points, sample_weight, **options)
     if isinstance(divergence, Bregman):

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial, reduce
@@ -29,9 +29,13 @@ from scipy import sparse
 from powermeans.divergences import manhattan
 from powermeans.mathematics.rules import Hard, Rule
 from powermeans.mathematics.sums import Spread, Sums
-from powermeans.points.base import BaseRows
-from powermeans.points.by_definition import NearnessByDefinition, spread_by_definition
-from powermeans.points.compiled import NativeRows
+from powermeans.points.by_definition import (
+    NearnessByDefinition,
+    assign_priced,
+    spread_by_definition,
+)
+from powermeans.points.compiled import CompiledRows
+from powermeans.points.protocol import PricedLabels
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
 
 Part = TypeVar("Part")
@@ -73,16 +77,12 @@ class MedianSums(Sums):
         return replace(Sums.moved(self, former, cluster, point, weight), medians=medians)
 
 
-class ManhattanRows(NativeRows):
+class ManhattanRows(CompiledRows):
     """Measure dense points by sums of absolute differences.
 
     Each feature is sorted once. A soft sweep then takes time in points times centers times features
     and memory for the weights of all points; a hard one finds its medians in points times features.
     """
-
-    # Centers are medians.
-    moves_points = BaseRows.moves_points
-    has_cells = BaseRows.has_cells
 
     def __init__(
         self,
@@ -150,18 +150,15 @@ class ManhattanRows(NativeRows):
         weights = self.sample_weight(np.arange(self.n_points))
         return NearnessByDefinition(self._values, weights, centers, order, manhattan.pairwise)
 
-    assign_priced = BaseRows.assign_priced
-    near_centers = BaseRows.near_centers
+    def assign_priced(self, centers: FloatArray, prices: FloatArray) -> PricedLabels:
+        return assign_priced(self, centers, prices)
+
+    def _distances_in_chunks(self, centers: FloatArray) -> Iterable[tuple[slice, FloatArray]]:
+        for rows in self._parts(len(centers)):
+            yield rows, manhattan.pairwise(self._values[rows], centers)
 
     def _distances_of(self, indices: IndexArray, centers: FloatArray) -> FloatArray:
         return manhattan.pairwise(self._values[indices], centers)
-
-    # The compiled seeds are for squared Euclidean distances.
-    greedy_seeds = BaseRows.greedy_seeds
-    samples_seeds = BaseRows.samples_seeds
-    has_blocks = BaseRows.has_blocks
-    some = BaseRows.some
-    farthest = BaseRows.farthest
 
     def unit_steps(self) -> float | FloatArray:
         """Return the mean distance from the median, shared evenly among the features."""

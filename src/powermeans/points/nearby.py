@@ -14,7 +14,8 @@ from powermeans.mathematics.rules import Hard, Power, Priced, Rule
 from powermeans.mathematics.sums import Spread, Sums
 from powermeans.points.base import RowsOfRows
 from powermeans.points.by_definition import weighted
-from powermeans.points.compiled import Labelling, NativeNearness, NativeRows
+from powermeans.points.compiled import Labelling, NativeNearness
+from powermeans.points.euclidean import EuclideanRows
 from powermeans.points.farthest import Farthest, farthest_in_passes, largest_first
 from powermeans.points.protocol import FarPoint, NearCenters, PricedLabels, Rows
 from powermeans.types import FloatArray, IndexArray, Labels
@@ -37,9 +38,9 @@ class NearbyRows(RowsOfRows):
     `Hard`, `Priced` and `Power`, compare with all centers.
     """
 
-    _rows: NativeRows
+    _rows: EuclideanRows
 
-    def __init__(self, rows: NativeRows, centers: FloatArray, labels: Labels) -> None:
+    def __init__(self, rows: EuclideanRows, centers: FloatArray, labels: Labels) -> None:
         self._rows, self._centers = rows, centers
         self._labels = np.ascontiguousarray(labels, dtype=np.int32)
         self._nearby: Labels = np.empty((0, 0), dtype=np.int32)

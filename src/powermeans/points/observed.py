@@ -56,7 +56,7 @@ class ObservedSums(Sums):
 class ObservedRows(PairedRows):
     """Leave out missing entries, NaN, with two numbers for each entry.
 
-    No row and no column is all NaN; options are as for `NativeRows`.
+    No row and no column is all NaN; options are as for `EuclideanRows`.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class ObservedRows(PairedRows):
         """Return slopes along the values and along the mask."""
         shifted = centers - self._shift
         slopes = np.hstack([2 * shifted * self._unit, -np.square(shifted)])
-        return slopes, -(slopes @ self._native.origin())
+        return slopes, -(slopes @ self.native.origin())
 
     def sweep(self, centers: FloatArray, rule: Rule) -> ObservedSums:
         swept = super().sweep(centers, rule)

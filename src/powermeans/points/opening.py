@@ -34,7 +34,8 @@ from powermeans.points.checks.points import (
 )
 from powermeans.points.checks.scales import warn_of_unlike_scales
 from powermeans.points.columns import Columns
-from powermeans.points.compiled import NativeRows
+from powermeans.points.compiled import CompiledRows
+from powermeans.points.euclidean import EuclideanRows
 from powermeans.points.kinds import open_rows
 from powermeans.points.protocol import Rows
 from powermeans.points.streams import Stream, is_stream
@@ -289,7 +290,8 @@ class InMemory(Opened):
             return needs.open_array(wide, None, needs).sq_distances(checked), 0
         largest = max(self.largest, float(np.abs(checked).max()))
         exponent = exponent_to_square(largest, points.dtype)
-        rows = open_rows(divide_by_power_of_two(points, exponent), n_threads=needs.n_threads)
+        whole = divide_by_power_of_two(points, exponent)
+        rows = EuclideanRows(whole, n_threads=needs.n_threads)
         scaled, dtype = np.ldexp(checked, -exponent), dtype_of_centers(points.dtype)
         if dtype == rows.dtype:
             return rows.sq_distances(scaled), exponent
@@ -339,7 +341,7 @@ def _opened_array(admitted: Admitted, needs: Needs) -> InMemory:
         if columns is not None:
             return _opened_in_used_columns(admitted, columns, needs)
     rows = needs.open_array(admitted.points, admitted.weights, needs)
-    if needs.known is not None and isinstance(rows, NativeRows):
+    if needs.known is not None and isinstance(rows, CompiledRows):
         rows.expect_few_sweeps()
     points, weights = admitted.points, admitted.weights
     return InMemory(points, weights, rows, largest=admitted.largest, needs=needs)
@@ -353,7 +355,7 @@ def _opened_in_used_columns(
 
     def opened_whole() -> Rows:
         whole = needs.open_array(admitted.points, weights, needs)
-        if isinstance(whole, NativeRows):
+        if isinstance(whole, CompiledRows):
             whole.expect_few_sweeps()
         return whole
 

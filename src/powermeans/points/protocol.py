@@ -158,39 +158,8 @@ class Rows(Protocol):
         ...
 
     @property
-    def samples_seeds(self) -> bool:
-        """Whether `further_seeds` chooses among a sample of the points."""
-        ...
-
-    def further_seeds(
-        self,
-        indices: IndexArray,
-        nearest: FloatArray,
-        others: FloatArray,
-        least_share: float,
-        *,
-        seconds: float = math.inf,
-    ) -> IndexArray:
-        """Return points of a sample that greedy k-means++ chooses beside earlier seeds.
-
-        The sample is drawn by weight times squared distance, and repeats may occur; `nearest` are
-        its squared distances from the earlier seeds, none of them zero. So all its points stand for
-        as much inertia. Each row of `others` draws the candidates for a seed; no more seeds follow
-        once they leave `least_share` of the inertia or less, or after so many seconds.
-        """
-        ...
-
-    def rows_of(self, points: Points | SparsePoints, sample_weight: FloatArray) -> Rows:
-        """Return rows of other points that compute as these do, where `samples_seeds`."""
-        ...
-
-    @property
-    def has_blocks(self) -> bool:
-        """Whether `some` takes a block of points without a copy."""
-        ...
-
-    def some(self, indices: IndexArray | slice) -> Rows:
-        """Return some of the points, at the same distances, with weights of one."""
+    def sampler(self) -> Sampler | None:
+        """What takes samples of these points, or None."""
         ...
 
     def near_centers(
@@ -225,40 +194,17 @@ class Rows(Protocol):
         ...
 
     @property
-    def moves_points(self) -> bool:
-        """Whether there are moves of single points, and swaps with them.
+    def moves(self) -> Moves | None:
+        """Moves of single points, and swaps with them.
 
         There are none for points in parts, in a tensor or with missing entries, nor for
         `divergence="manhattan"` and divergences of the user's own.
         """
         ...
 
-    def move_points(self, centers: FloatArray, n_passes: int) -> Moved:
-        """Move single points from cluster to cluster where that lowers the inertia (Hartigan).
-
-        Start with each point at the nearest of these centers, and end after a pass in vain or
-        `n_passes`.
-        """
-        ...
-
-    def swap_centers(
-        self,
-        centers: FloatArray,
-        n_in_vain: int,
-        most_distances: float,
-        least_gain: float,
-        least_distances: float = 0.0,
-    ) -> Moved:
-        """Dissolve one cluster and split another where that lowers the inertia, with moves nearby.
-
-        End after `n_in_vain` swaps in a row that gain less than this share of the inertia, or once
-        `most_distances` are computed. Swaps in vain end nothing before `least_distances` are.
-        """
-        ...
-
     @property
-    def has_cells(self) -> bool:
-        """Whether `powermeans.points.nearby` can sweep over them, cell by cell."""
+    def cells(self) -> Any | None:
+        """What `powermeans.points.nearby` sweeps over cell by cell, or None."""
         ...
 
     # The following methods treat points in one memory and in parts alike.
@@ -292,6 +238,68 @@ class PartRows(Rows, Protocol):
 
     def column_moments(self) -> ColumnMoments:
         """Return mean and squared deviations of each column, unweighted."""
+        ...
+
+
+class Sampler(Protocol):
+    """What some kinds of points can: take some of them, and choose seeds in a sample."""
+
+    @property
+    def reads_blocks(self) -> bool:
+        """Whether `some` takes a block of points without a copy."""
+        ...
+
+    def some(self, indices: IndexArray | slice) -> Rows:
+        """Return some of the points, at the same distances, with weights of one."""
+        ...
+
+    def further_seeds(
+        self,
+        indices: IndexArray,
+        nearest: FloatArray,
+        others: FloatArray,
+        least_share: float,
+        *,
+        seconds: float = math.inf,
+    ) -> IndexArray:
+        """Return points of a sample that greedy k-means++ chooses beside earlier seeds.
+
+        The sample is drawn by weight times squared distance, and repeats may occur; `nearest` are
+        its squared distances from the earlier seeds, none of them zero. So all its points stand for
+        as much inertia. Each row of `others` draws the candidates for a seed; no more seeds follow
+        once they leave `least_share` of the inertia or less, or after so many seconds.
+        """
+        ...
+
+    def rows_of(self, points: Points | SparsePoints, sample_weight: FloatArray) -> Rows:
+        """Return rows of other points that compute as these do."""
+        ...
+
+
+class Moves(Protocol):
+    """Moves of points from cluster to cluster that lower the inertia."""
+
+    def move_points(self, centers: FloatArray, n_passes: int) -> Moved:
+        """Move single points from cluster to cluster where that lowers the inertia (Hartigan).
+
+        Start with each point at the nearest of these centers, and end after a pass in vain or
+        `n_passes`.
+        """
+        ...
+
+    def swap_centers(
+        self,
+        centers: FloatArray,
+        n_in_vain: int,
+        most_distances: float,
+        least_gain: float,
+        least_distances: float = 0.0,
+    ) -> Moved:
+        """Dissolve one cluster and split another where that lowers the inertia, with moves nearby.
+
+        End after `n_in_vain` swaps in a row that gain less than this share of the inertia, or once
+        `most_distances` are computed. Swaps in vain end nothing before `least_distances` are.
+        """
         ...
 
 

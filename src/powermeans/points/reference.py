@@ -137,8 +137,8 @@ class ReferenceRows(BaseRows):
         return labels, float(self._weight @ sq_dist.min(axis=1))
 
     @property
-    def moves_points(self) -> bool:
-        return self._moves_points
+    def moves(self) -> Any:
+        return self if self._moves_points else None
 
     def move_points(self, centers: FloatArray, n_passes: int) -> Moved:
         points, weight = self._items()
@@ -174,8 +174,12 @@ class ReferenceRows(BaseRows):
         return NearnessByDefinition(self._points, self._weight, centers, order, self._pairwise)
 
     @property
-    def samples_seeds(self) -> bool:
-        return self._divergence is None
+    def sampler(self) -> Any:
+        return self if self._divergence is None else None
+
+    @property
+    def reads_blocks(self) -> bool:
+        return False
 
     def further_seeds(
         self,

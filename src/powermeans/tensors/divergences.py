@@ -11,7 +11,6 @@ from powermeans.divergences import Divergence, cosine
 from powermeans.divergences.bregman import Bregman
 from powermeans.mathematics.rules import Rule
 from powermeans.points.affine import rounding_of_products
-from powermeans.points.base import BaseRows
 from powermeans.points.bregman import check_heights, unit_steps_at
 from powermeans.points.cosine import LENGTH, UnitSums
 from powermeans.tensors.memory import blocks, lack_of_memory_is_told
@@ -107,7 +106,8 @@ class TorchCosineRows(TorchRows):
         return super().take(indices) / LENGTH
 
     # Moments of the columns do not tell the mean direction.
-    _find_mean = BaseRows._find_mean
+    def _mean_from_moments(self) -> FloatArray | None:
+        return None  # moments of the columns do not tell the mean direction
 
     def critical_power(self) -> float:
         # The mean of the directions, unlike the center that the rows report, has not unit length.

@@ -21,7 +21,14 @@ import time
 import numpy as np
 from scipy import sparse
 
-from powermeans.engine.seeds.draws import Drawn, Mass, NeedsOrder, PointsInBlocks, PointsInOrder
+from powermeans.engine.seeds.draws import (
+    Drawn,
+    Mass,
+    NeedsOrder,
+    PointsInBlocks,
+    PointsInOrder,
+    sampler_of,
+)
 from powermeans.engine.seeds.orders import order_by_place, random_places
 from powermeans.mathematics.weighted_draws import draw_indices
 from powermeans.points.protocol import Rows
@@ -73,7 +80,7 @@ def choose_seeds(
     """
     end = time.monotonic() + seconds
     n_sampled = max(_SAMPLED_FOR_EACH_SEED * n_centers, _LEAST_SAMPLED)
-    may_sample = n_candidates > 1 and exponent == 2 and rows.samples_seeds
+    may_sample = n_candidates > 1 and exponent == 2 and rows.sampler is not None
     places = random_places(rows, rng, 2)
     points: Drawn = _opened(rows, places, 2 * n_sampled, may_sample=may_sample)
     is_sampled = may_sample and points.n_places >= 2 * n_sampled
@@ -123,13 +130,14 @@ def drawn_sample(
         drawn = _opened(rows, places, 2 * n_drawn, may_sample=True).draw(mass, steps)
     except NeedsOrder:
         drawn = PointsInOrder(rows, places).draw(mass, steps)
-    return drawn, 1 / (n_drawn * chance(rows.some(drawn)))
+    return drawn, 1 / (n_drawn * chance(sampler_of(rows).some(drawn)))
 
 
 def _opened(rows: Rows, places: FloatArray, n_needed: int, *, may_sample: bool) -> Drawn:
     """Return the points in blocks if there are many at this many places, else in their order."""
-    if may_sample and rows.n_points >= _MANY_POINTS and rows.has_blocks:
-        in_blocks = PointsInBlocks(rows, places)
+    sampler = rows.sampler if may_sample and rows.n_points >= _MANY_POINTS else None
+    if sampler is not None and sampler.reads_blocks:
+        in_blocks = PointsInBlocks(rows, sampler, places)
         if in_blocks.n_places >= n_needed:
             return in_blocks
     return PointsInOrder(rows, places)
@@ -139,7 +147,7 @@ def _seeds_by_samples(
     points: Drawn, first: float, others: FloatArray, n_sampled: int, end: float
 ) -> IndexArray:
     """Choose seeds by greedy k-means++, comparing candidates over samples, until the end."""
-    rows = points.rows
+    rows, sampler = points.rows, sampler_of(points.rows)
     chosen = points.draw(_weight, np.array([first]))
     largest = points.largest(_Inertia(rows.take(chosen)))
     if largest and not _LEAST_MASS < largest < _LARGEST_MASS:
@@ -150,10 +158,10 @@ def _seeds_by_samples(
         sample = points.draw(inertia, _even_steps(n_sampled))
         if not len(sample):  # every point is at a seed
             break
-        nearest = inertia.sq_dist(rows.some(sample))
+        nearest = inertia.sq_dist(sampler.some(sample))
         numbers = left[: max((_GROWTH_OF_SEEDS - 1) * len(chosen), _FEWEST_AT_ONCE)]
         seconds = end - time.monotonic()
-        found = rows.further_seeds(sample, nearest, numbers, _SHARE_LEFT, seconds=seconds)
+        found = sampler.further_seeds(sample, nearest, numbers, _SHARE_LEFT, seconds=seconds)
         chosen = np.append(chosen, found)
     return chosen
 
@@ -180,7 +188,7 @@ def _seeds_by_projection(
     if not math.isfinite(largest):
         return rows.greedy_seeds(order, first, others, seconds=end - time.monotonic())
     projected *= 2.0 ** -math.frexp(largest)[1]
-    few = rows.rows_of(projected.astype(rows.dtype, copy=False), weights)
+    few = sampler_of(rows).rows_of(projected.astype(rows.dtype, copy=False), weights)
     seconds = end - time.monotonic()
     return order[few.greedy_seeds(np.arange(len(order)), first, others, seconds=seconds)]
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from powermeans.engine.seeds.orders import key_from, order_from
 from powermeans.mathematics.weighted_draws import draw_indices
-from powermeans.points.protocol import Rows
+from powermeans.points.protocol import Rows, Sampler
 from powermeans.types import FloatArray, IndexArray
 
 _POINTS_AT_ONCE = 2**18
@@ -31,6 +31,12 @@ Mass = Callable[[Rows, FloatArray], FloatArray]
 
 class NeedsOrder(Exception):
     """The points must be drawn in an order of all."""
+
+
+def sampler_of(rows: Rows) -> Sampler:
+    """Return what takes samples of points that can be sampled."""
+    assert rows.sampler is not None, f"{type(rows).__name__} take no samples"
+    return rows.sampler
 
 
 class Drawn(Protocol):
@@ -118,10 +124,10 @@ class Bins:
 class PointsInBlocks:
     """Draw points along the order of their keys without that order, a block at a time."""
 
-    def __init__(self, rows: Rows, places: FloatArray) -> None:
-        self.rows, self._places = rows, places
+    def __init__(self, rows: Rows, sampler: Sampler, places: FloatArray) -> None:
+        self.rows, self._sampler, self._places = rows, sampler, places
         step = -(-rows.n_points // _SAMPLED_KEYS)
-        self._bins = Bins.of(key_from(rows.some(np.arange(0, rows.n_points, step)), places))
+        self._bins = Bins.of(key_from(sampler.some(np.arange(0, rows.n_points, step)), places))
         self._counts = np.zeros(_N_BINS, dtype=np.int32)
         for _, weights, block in self._blocks():
             bins = self._bins.bins(key_from(block, places))
@@ -160,7 +166,7 @@ class PointsInBlocks:
     def _within_bins(self, mass: Mass, drawn: IndexArray, numbers: FloatArray) -> IndexArray:
         """Return the point at which the mass of its bin exceeds the number."""
         indices, bins = self._points_of_bins(drawn)
-        masses = mass(self.rows.some(indices), self.rows.sample_weight(indices))
+        masses = mass(self._sampler.some(indices), self.rows.sample_weight(indices))
         has_mass = masses > 0  # all bins drawn have some
         indices, bins, masses = indices[has_mass], bins[has_mass], masses[has_mass]
         cumulative = np.cumsum(masses)
@@ -192,4 +198,4 @@ class PointsInBlocks:
         for start in range(0, n_points, _POINTS_AT_ONCE):
             end = min(start + _POINTS_AT_ONCE, n_points)
             weights = self.rows.sample_weight(np.arange(start, end))
-            yield start, weights, self.rows.some(slice(start, end))
+            yield start, weights, self._sampler.some(slice(start, end))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from powermeans.engine.seeds.draws import PointsInOrder
+from powermeans.engine.seeds.draws import PointsInOrder, sampler_of
 from powermeans.engine.seeds.orders import random_places
 from powermeans.points.kinds import open_rows
 from powermeans.points.protocol import Rows
@@ -75,7 +75,7 @@ class MarkovChainSeeds:
         shape = n_clusters - 1, self.chain_length
         proposed = points.draw(proposal, rng.uniform(size=shape).ravel()).reshape(shape)
         for candidates, uniforms in zip(proposed, rng.uniform(size=shape), strict=True):
-            some = rows.some(candidates)
+            some = sampler_of(rows).some(candidates)
             sq_dist = some.nearness(rows.take(chosen)).sq_dist()
             # Only ratios count, and powers of at most one do not overflow.
             wanted = (sq_dist / (sq_dist.max() or 1.0)) ** (self.exponent / 2)
