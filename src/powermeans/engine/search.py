@@ -50,7 +50,7 @@ _SWEEPS_AFTER_REMOVING = 6
 _CENTERS_FOR_EACH_MOVED = 5
 # Swaps move points too, but only near the centers that they move.
 _PASSES_BEFORE_SWAPS = 2
-# At the end they move until none gains, or for so many passes.
+# At the end of a search they move until none gains, or for this many passes.
 PASSES_OF_POLISHING = 10
 # Swaps run on one thread and jump through memory: more values are sampled, or their rows breathe.
 _MOST_VALUES_SWAPPED = 2**20
@@ -64,10 +64,10 @@ _SMALLEST_SHARE_SAMPLED, _FEWEST_FOR_EACH_CENTER = 8, 25
 _COARSE_GAIN = 1e-2
 # What a distance costs besides its features, in units of a feature.
 _FIXED_COST = 8
-# Swaps may take so many distances times features, however few sweeps are allowed.
+# Swaps may always take this many distances times features, even if fewer sweeps are allowed.
 _WORK_OF_SWAPS = 1e7
-# Nobody notices so many distances times features. Swaps without a gain, and starts that agree, end
-# nothing before.
+# This many distances times features take no noticeable time. Up to it, neither swaps without a gain
+# nor starts that agree end anything.
 _WORK_NOT_NOTICED = 3e5
 # Annealing inside a breath starts at 2 s_0 - 1, since the centers are nearly right already.
 _BREATH_GROWTH = 1.2
@@ -86,12 +86,14 @@ class Effort:
 
     n_starts: int  # from seeds of their own, improved by breaths of Lloyd's rule; one is annealed
     n_annealed: int  # how many of the best then breathe with annealing, where rows know no swaps
-    n_crossings: int  # in a row in vain that end breeding; 0 for no breeding
-    n_swaps: int = 20  # in a row in vain that end the swaps of a start; half for a child
-    # The swaps of a start or child may compute the distances of so many sweeps.
+    n_crossings: int  # in a row without a gain that end breeding; 0 for no breeding
+    n_swaps: int = 20  # in a row without a gain that end the swaps of a start; half for a child
+    # The swaps of a start or child may compute as many distances as this many sweeps.
     n_sweeps_of_swaps: float = math.inf
-    n_agreeing: float = math.inf  # starts that have found the best, up to `least_gain`, end them
-    # Where nobody notices a sweep, make so many starts until `n_agreeing` are equal, and breed all.
+    # This many starts that have found the best, up to `least_gain`, end the starts and leave out
+    # breeding. If a sweep takes no noticeable time, up to `n_starts_of_small` starts are made until
+    # this many are equal up to rounding, and breeding follows.
+    n_agreeing: float = math.inf
     n_starts_of_small: int = 0
     least_gain: float = _ROUNDING
     n_powers: int = 12  # of the annealing of the first start
@@ -346,7 +348,7 @@ class Search:
         return swapped if swapped.betters(solution) else solution
 
     def _polish(self) -> None:
-        """Move single points of the best solution for as long as that lowers the inertia."""
+        """Move single points of the best solution until none gains, or for some passes."""
         assert self.best is not None, "there was a start"
         if self.moves is None:
             return
