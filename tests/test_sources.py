@@ -896,6 +896,56 @@ def test_the_decimal_mark_of_text_may_be_given(tmp_path):
         open_data(np.ones((2, 2)), decimal=",")
 
 
+def _table() -> Any:
+    pa = pytest.importorskip("pyarrow")
+    rng = np.random.default_rng(0)
+    return pa.table({"age": rng.normal(size=500), "income": rng.normal(size=500), "n": [2.0] * 500})
+
+
+def _reader_of(table: Any) -> Any:
+    return table.to_reader(max_chunksize=77)
+
+
+def _query_of(table: Any) -> Any:
+    return pytest.importorskip("duckdb").from_arrow(table)
+
+
+def _lazy_frame_of(table: Any) -> Any:
+    return pytest.importorskip("polars").from_arrow(table).lazy()
+
+
+@pytest.mark.parametrize("stream_of", [_reader_of, _query_of, _lazy_frame_of])
+def test_a_stream_of_arrow_batches_is_read_once_and_gives_the_same_fit(stream_of) -> None:
+    table = _table()
+    points = np.column_stack([table["age"], table["income"], table["n"]])
+    expected = KMeans(3, random_state=0).fit(open_data(points, rows_per_part=100))
+    opened = open_data(stream_of(table), rows_per_part=100)
+    model = KMeans(3, random_state=0).fit(opened)
+    np.testing.assert_array_equal(model.cluster_centers_, expected.cluster_centers_)
+    assert model.feature_names_in_.tolist() == ["age", "income", "n"]
+    assert model.score(stream_of(table)) == pytest.approx(-model.inertia_)
+    assert opened.fingerprint() == open_data(stream_of(table), rows_per_part=100).fingerprint()
+    (spool,) = opened.source.paths
+    assert spool.is_file()
+    del opened
+    assert not spool.exists()
+
+
+def test_columns_and_weights_of_a_stream_are_chosen_by_name() -> None:
+    opened = open_data(_reader_of(_table()), columns=["income", "age"], weights="n")
+    assert opened.feature_names == ("income", "age")
+    assert KMeans(2, random_state=0).fit(opened).inertia_ > 0
+    with pytest.raises(ValueError, match="weights of files are one of their columns"):
+        open_data(_reader_of(_table()), weights=np.ones(500))
+
+
+def test_tables_in_memory_are_no_streams() -> None:
+    table = _table()
+    assert not is_stream(table)
+    assert not is_stream(table.to_pandas())
+    assert KMeans(2, random_state=0).fit(table).labels_.shape == (500,)
+
+
 @pytest.mark.parametrize(
     ("data", "is_read_in_parts"),
     [

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Set
 
 from scipy import sparse
 
+_OF_TABLES_IN_MEMORY = ("__array__", "__dataframe__")
 # Every array and every table has at least one of these attributes.
 _OF_ARRAYS = (
     "__array__",
@@ -26,10 +27,23 @@ class Stream:
 def is_stream(data: object) -> bool:
     """Tell whether estimators read these points part by part.
 
-    They do so for paths, for `PartedData`, and for chunks: a function, an iterable that is neither
-    a sequence nor an array, or a list of arrays with rows and columns.
+    They do so for paths, for `PartedData`, for streams of Arrow batches, and for chunks: a
+    function, an iterable that is neither a sequence nor an array, or a list of arrays with rows and
+    columns.
     """
-    return isinstance(data, Stream) or are_paths(data) or _are_chunks(data)
+    return (
+        isinstance(data, Stream)
+        or are_paths(data)
+        or gives_arrow_batches(data)
+        or _are_chunks(data)
+    )
+
+
+def gives_arrow_batches(data: object) -> bool:
+    """Tell whether this is a reader of Arrow, a query of DuckDB or a lazy frame of Polars."""
+    if isinstance(data, type) or any(hasattr(data, name) for name in _OF_TABLES_IN_MEMORY):
+        return False
+    return hasattr(data, "__arrow_c_stream__") or hasattr(data, "sink_ipc")
 
 
 def are_paths(data: object) -> bool:

@@ -18,12 +18,13 @@ from scipy import sparse
 from powermeans.errors import ArgumentError
 from powermeans.points.opening import Needs
 from powermeans.points.scaling import Scaling
-from powermeans.points.streams import Stream, are_paths
+from powermeans.points.streams import Stream, are_paths, gives_arrow_batches
 from powermeans.scale.arrays import ArraySource, IterableSource
 from powermeans.scale.block import Block, OpenedData, Source, SourceError
 from powermeans.scale.files import FileSource, is_passed_over
 from powermeans.scale.partition import Partition, cut
 from powermeans.scale.scaling import Scale, learned_scaling
+from powermeans.scale.spooled import SpooledSource
 from powermeans.system.host_memory import is_dask
 from powermeans.types import Part
 
@@ -212,10 +213,11 @@ def open_data(
         A file or a folder of files: Parquet, Feather or Arrow, CSV and similar text, NPY, and HDF5
         or Zarr if `h5py` or `zarr` is installed; NPZ, an archive, is read into memory as a whole.
         Names in a folder that begin with a dot or an underscore are skipped, and so are files
-        without rows; a file of another kind is an error. Or an array, dense or CSR, whose parts
-        stay in memory. Or an iterable of arrays or tables, or of pairs of an array and weights,
-        that starts again each time it is iterated; or a function that returns a new one each time.
-        Or a Dask array or DataFrame.
+        without rows; a file of another kind is an error. Or a query of DuckDB, a LazyFrame of
+        Polars or a RecordBatchReader, whose rows are written once to a temporary file. Or an array,
+        dense or CSR, whose parts stay in memory. Or an iterable of arrays or tables, or of pairs of
+        an array and weights, that starts again each time it is iterated; or a function that returns
+        a new one each time. Or a Dask array or DataFrame.
     columns : sequence of str or int, optional
         The columns of files or of a Dask DataFrame to read, by name or, in files, by number from
         one, or by ranges of these such as "2-4"; by default all numbers but `weights` and what
@@ -338,10 +340,13 @@ def _source_of(
     options: dict[str, Any],
 ) -> Source:
     if are_paths(source):
-        if weights is not None and not isinstance(weights, str):
-            raise ValueError("weights of files are one of their columns: pass its name")
+        _refuse_weights_beside_columns(weights)
         paths = [source] if isinstance(source, (str, os.PathLike)) else list(source)
         return FileSource(paths, columns=columns, weights=weights, dtype=dtype, options=options)
+    if gives_arrow_batches(source):
+        _refuse_weights_beside_columns(weights)
+        given: dict[str, Any] = {"columns": columns, "weights": weights, "options": options}
+        return SpooledSource(source, dtype=dtype, **given)
     for name, value in {"columns": columns, **options}.items():
         if value is not None:
             raise ValueError(f"{name} is for files, and source is none: leave it out")
@@ -357,6 +362,11 @@ def _source_of(
             "iterable of arrays"
         )
     return IterableSource(source, dtype=dtype)
+
+
+def _refuse_weights_beside_columns(weights: object) -> None:
+    if weights is not None and not isinstance(weights, str):
+        raise ValueError("weights of files are one of their columns: pass its name")
 
 
 def _rows_of_a_part(asked: int | None, memory_limit: int | str | None, bytes_per_row: int) -> int:
