@@ -97,7 +97,7 @@ def test_verbose_prints_at_most_one_line_a_second_with_phase_and_inertia(capsys,
     assert end.startswith(f"ended, {model.n_iter_} sweeps, inertia")
 
 
-@pytest.mark.parametrize("kind", [KMeans, PowerKMeans, powermeans.FuzzyCMeans])
+@pytest.mark.parametrize("kind", [PowerKMeans, powermeans.FuzzyCMeans])
 def test_verbose_2_prints_a_line_for_each_sweep(kind, capsys):
     model = kind(3, verbose=2, random_state=0).fit(POINTS)
     printed = capsys.readouterr().out

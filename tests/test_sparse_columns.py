@@ -27,7 +27,7 @@ from powermeans import (
 )
 from powermeans.divergences import Binomial, Poisson
 from powermeans.engine.spread import rounding_inertia
-from powermeans.points.euclidean import EuclideanRows
+from powermeans.points.compiled import CompiledRows
 from powermeans.points.kinds import open_rows
 from powermeans.points.trimmed import TrimmedRows
 
@@ -102,13 +102,13 @@ KINDS = {"cosine": "cosine", "poisson": "poisson", "binomial": "binomial"}
 def widths(monkeypatch: pytest.MonkeyPatch) -> set[int]:
     """Return how many columns the centers of all sweeps have."""
     found = set()
-    sweep = EuclideanRows.sweep
+    sweep = CompiledRows.sweep
 
-    def noted(self: EuclideanRows, centers: Any, rule: Any) -> Any:
+    def noted(self: CompiledRows, centers: Any, rule: Any) -> Any:
         found.add(centers.shape[1])
         return sweep(self, centers, rule)
 
-    monkeypatch.setattr(EuclideanRows, "sweep", noted)
+    monkeypatch.setattr(CompiledRows, "sweep", noted)
     return found
 
 
