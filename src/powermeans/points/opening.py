@@ -287,11 +287,15 @@ class InMemory(Opened):
         if not needs.is_plain:
             # In float64, since they may leave the range of float32.
             wide = points.astype(np.float64, copy=False)
-            return needs.open_array(wide, None, needs).sq_distances(checked), 0
+            is_open = wide is points and self.weights is None
+            of_wide = self.rows if is_open else needs.open_array(wide, None, needs)
+            return of_wide.sq_distances(checked), 0
         largest = max(self.largest, float(np.abs(checked).max()))
         exponent = exponent_to_square(largest, points.dtype)
-        whole = divide_by_power_of_two(points, exponent)
-        rows = EuclideanRows(whole, n_threads=needs.n_threads)
+        rows = self.rows
+        if exponent or self.weights is not None or not isinstance(rows, EuclideanRows):
+            whole = divide_by_power_of_two(points, exponent)
+            rows = EuclideanRows(whole, n_threads=needs.n_threads)
         scaled, dtype = np.ldexp(checked, -exponent), dtype_of_centers(points.dtype)
         if dtype == rows.dtype:
             return rows.sq_distances(scaled), exponent

@@ -27,6 +27,7 @@ class TorchNearness:
         self._order = order
         self._weights = rows.weights_there
         self._nearest = torch.full_like(self._weights, torch.inf)
+        self._candidates: FloatArray = np.empty((0, rows.n_features))
         if len(centers):
             self._approach(centers)
 
@@ -48,14 +49,22 @@ class TorchNearness:
         return drawn if self._order is None else np.asarray(self._order[drawn])
 
     def potentials(self, candidates: IndexArray) -> FloatArray:
-        left = self._weights.new_zeros(len(candidates))
-        for rows, found in self._rows.distance_blocks(self._rows.take(candidates)):
-            left += self._weights[rows] @ torch.minimum(found, self._nearest[rows, None])
+        self._candidates = self._rows.take(candidates)
+        self._left = self._nearest.new_empty((len(self._nearest), len(candidates)))
+        for rows, found in self._rows.distance_blocks(self._candidates):
+            torch.minimum(found, self._nearest[rows, None], out=self._left[rows])
+        left = self._weights @ self._left
         of_distance, of_weight = self._rows.units
         return np.asarray(left.cpu().numpy() * of_distance * of_weight, dtype=np.float64)
 
     def add(self, center: FloatArray) -> None:
-        self._approach(center[None, :])
+        # Greedy seeding adds one of the candidates, whose distances are known.
+        places = np.flatnonzero((self._candidates == center).all(axis=1))
+        if len(places):
+            self._nearest = self._left[:, places[0]].contiguous()
+        else:
+            self._approach(center[None, :])
+        self._candidates = self._candidates[:0]
 
     def farthest(self) -> int:
         return int(self._weighted().argmax())
