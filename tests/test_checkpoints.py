@@ -8,8 +8,10 @@ import sys
 import time
 import zlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from powermeans import KMeans, PowerKMeans, open_data
@@ -152,6 +154,39 @@ def test_a_checkpoint_of_another_fit_is_refused(tmp_path, points):
     with pytest.raises(CheckpointError, match="no checkpoint"):
         fitted(PowerKMeans(6, random_state=0), points, path)
     assert path.read_bytes() == b"something else altogether"
+
+
+def _file_of_two_arrays(folder: Path, points: np.ndarray) -> Path:
+    path = folder / "two.npz"
+    if not path.exists():
+        np.savez(path, one=points, other=2 * points)
+    return path
+
+
+def _stream_of(_: Path, points: np.ndarray) -> Any:
+    return pa.table(dict(zip("abcd", points.T, strict=True))).to_reader()
+
+
+@pytest.mark.parametrize(
+    ("source_in", "first", "second"),
+    [
+        (_file_of_two_arrays, {"array": "one"}, {"array": "other"}),
+        (_stream_of, {"columns": ["a", "b"]}, {"columns": ["b", "c"]}),
+        (_stream_of, {"columns": ["a", "b"]}, {"columns": ["a"], "weights": "b"}),
+    ],
+)
+def test_a_checkpoint_of_other_columns_or_arrays_is_refused(
+    tmp_path, points, source_in, first, second
+):
+    def fit(**options):
+        source = source_in(tmp_path, np.abs(points))
+        opened = open_data(source, checkpoint=tmp_path / "state", **options)
+        return KMeans(6, random_state=0).fit(opened)
+
+    found = fit(**first)
+    with pytest.raises(CheckpointError, match="is no checkpoint of a fit of these rows"):
+        fit(**second)
+    assert same_fit(fit(**first), found)
 
 
 def test_a_fit_by_chance_has_no_checkpoint(tmp_path, points):

@@ -71,7 +71,8 @@ class _File:
 class FileSource:
     """The rows of files and folders, one file after the other, in a folder by name.
 
-    `columns`, `weights` and `options` are those of `powermeans.read_table`.
+    `columns`, `weights` and `options` are those of `powermeans.read_table`. Messages have `called`
+    in place of the paths.
     """
 
     def __init__(
@@ -82,12 +83,16 @@ class FileSource:
         weights: str | None = None,
         dtype: np.dtype[np.floating[Any]] | None = None,
         options: dict[str, Any] | None = None,
+        called: str | None = None,
     ) -> None:
-        self._places = [Path(path) for path in paths]
-        self._missing_values = (options or {}).get("missing_values")
+        if any(os.fspath(path) == "" for path in paths):
+            raise SourceError('a path is "": pass the name of a file or a folder, "." for this one')
+        self._places, self._called = [Path(path) for path in paths], called
+        self._options = options or {}
+        self._missing_values = self._options.get("missing_values")
         there = [file for path in self._places for file in files_at(path)]
-        self.name = os.fspath(paths[0]) if len(paths) == 1 else f"{len(there)} files"
-        found = _with_rows(there, options or {})
+        self.name = called or (os.fspath(paths[0]) if len(paths) == 1 else f"{len(there)} files")
+        found = _with_rows(there, called, self._options)
         first = found[0][1]
         self._is_all = columns is None
         self._has_weights = weights is not None
@@ -124,10 +129,13 @@ class FileSource:
         return sum(known) if len(known) == len(counts) else None
 
     def fingerprint(self) -> str:
-        """Return a text with the names, sizes and times of the files, and the columns."""
-        files = [[file.path.name, *astuple(file.state)[:2]] for file in self._files]
-        declared = [list(self._missing_values)] if self._missing_values else []
-        return json.dumps([files, list(self._wanted), self._has_weights, self.dtype.str, *declared])
+        """Return a text that identifies the files, and how they are read."""
+        options = sorted(item for item in self._options.items() if item[1] is not None)
+        how = [list(self._wanted), self._has_weights, self.dtype.str, options]
+        return json.dumps([self._identity_of_files(), *how], default=sorted)
+
+    def _identity_of_files(self) -> Any:
+        return [[file.path.name, *astuple(file.state)[:2]] for file in self._files]
 
     def blocks(self, first_row: int = 0, at_once: int | None = None) -> Iterator[Block]:
         """Yield file after file; files that end before `first_row` stay closed."""
@@ -170,7 +178,7 @@ class FileSource:
         return stored
 
     def _block(self, points: Points, file: _File, first_row: int) -> Block:
-        where = os.fspath(file.path)
+        where = self._called or os.fspath(file.path)
         if not self._has_weights:
             return Block(points, None, where, first_row + 1)
         weights: FloatArray = np.ascontiguousarray(points[:, -1], dtype=np.float64)
@@ -210,12 +218,14 @@ class FileSource:
             )
 
 
-def _with_rows(files: Sequence[Path], options: dict[str, Any]) -> list[tuple[Path, FileFormat]]:
+def _with_rows(
+    files: Sequence[Path], called: str | None, options: dict[str, Any]
+) -> list[tuple[Path, FileFormat]]:
     # Programs that write one file for each partition also write empty files.
     found, problem = list[tuple[Path, FileFormat]](), None
     for file in files:
         try:
-            found.append((file, format_of(file, **options)))
+            found.append((file, format_of(file, called, **options)))
         except NoRowsError as error:
             problem = problem or error
     if problem is not None and not found:

@@ -27,14 +27,13 @@ class SpooledSource(FileSource):
         self._remove = weakref.finalize(self, self._spool.unlink, missing_ok=True)
         try:
             _write(stream, self._spool)
-            super().__init__([self._spool], **options)
+            super().__init__([self._spool], called=f"the {type(stream).__name__}", **options)
         except BaseException:
             self._remove()
             raise
-        self.name = f"the {type(stream).__name__}"
 
-    def fingerprint(self) -> str:
-        """Return a digest of the rows, since the file has another name each time."""
+    def _identity_of_files(self) -> Any:
+        # The rows, since the file has another name and time each time.
         with self._spool.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
 
