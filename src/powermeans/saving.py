@@ -30,6 +30,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from powermeans import divergences
 from powermeans.engine.history import Spent
+from powermeans.engine.seeds.markov_chain import MarkovChainSeeds
+from powermeans.engine.seeds.parallel import ParallelSeeds
+from powermeans.engine.seeds.tree import TreeSeeds
 from powermeans.errors import ModelFileError, printable
 from powermeans.estimators.kmeans import KMeans
 from powermeans.estimators.power_kmeans import PowerKMeans
@@ -74,6 +77,7 @@ _OURS: tuple[type[Any], ...] = (
 ESTIMATORS = (*_OURS, Pipeline)
 _VALUES = (schedules.Geometric, schedules.Fixed, schedules.AuthorsSchedule, *divergences.KINDS)
 _VALUES += (Spent, Scaling, Sums, Drift, Admitted, Waiting)
+_VALUES += (MarkovChainSeeds, ParallelSeeds, TreeSeeds)
 _VALUES += (online_kmeans._Counted, mini_batch._Remembered)
 _CLASSES = {kind.__name__: kind for kind in (*ESTIMATORS, StandardScaler, MinMaxScaler, *_VALUES)}
 _LEFT_OUT = {"callback", "_few_axes", "_metadata_request", "_skl_callbacks"}
