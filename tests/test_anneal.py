@@ -105,8 +105,10 @@ class RisingRows(ReferenceRows):
 
 def test_an_objective_that_rises_at_equal_power_gives_a_warning(points, centers) -> None:
     history = History()
-    with pytest.warns(ObjectiveRoseWarning, match=r"rose from .* in sweep 2 at power=-3\.0"):
+    expected = r"rose from .* in sweep 2 at power=-3\.0"
+    with pytest.warns(ObjectiveRoseWarning, match=expected) as told:
         run_stage(RisingRows(points), centers, stage(Fixed(-3.0), max_iter=2), history)
+    assert {warning.filename for warning in told} == {__file__}
     assert len(history.records) == 2
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 import time
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -15,7 +14,7 @@ from powermeans.engine.history import History, SweepState
 from powermeans.engine.spread import rounding_inertia
 from powermeans.engine.stopping import StopRule
 from powermeans.engine.updates import Learner, Sweep, Update
-from powermeans.errors import ObjectiveRoseWarning
+from powermeans.errors import ObjectiveRoseWarning, warn_caller
 from powermeans.mathematics.rules import Rule, rule_at
 from powermeans.points.protocol import Rows
 from powermeans.types import FloatArray
@@ -150,11 +149,10 @@ def _warn_if_objective_rose(before: SweepState | None, now: SweepState, rows: Ro
         return
     allowed = _ROUNDING_UNITS * float(np.finfo(rows.dtype).eps) * before.objective
     if rise > allowed and rise > _steepness(now) * rounding_inertia(rows):
-        warnings.warn(
+        warn_caller(
             f"the objective rose from {before.objective!r} to {now.objective!r} in sweep "
             f"{now.sweep} at power={now.power}: please report this with the data, it is a defect",
             ObjectiveRoseWarning,
-            stacklevel=2,
         )
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
-import warnings
 from collections.abc import Callable, Iterator
 from typing import ParamSpec, TypeVar
 
 import torch
+
+from powermeans.errors import warn_caller
 
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
@@ -50,11 +51,10 @@ def rows_at_once(n_points: int, width: int, device: torch.device, itemsize: int)
             "or use fewer centers"
         )
     rows = min(wanted, 1 << (affordable.bit_length() - 1))
-    warnings.warn(
+    warn_caller(
         f"{free / 2**20:.0f} MiB are free on {device}: the fit works on {rows} points at once "
         f"instead of {wanted}, which is slower and may change last digits",
         RuntimeWarning,
-        stacklevel=2,
     )
     return rows
 
