@@ -648,8 +648,9 @@ def test_what_has_no_rows_and_columns_is_refused(shape: tuple[int, ...]) -> None
 
 
 def test_a_bag_is_refused() -> None:
-    with pytest.raises(TypeError, match="pass a Dask array or DataFrame"):
-        KMeans(2).fit(dask.delayed(np.ones((3, 2))))
+    for method in (KMeans(2).fit, KMeans(2).fit_predict, KMeans(2).fit_transform):
+        with pytest.raises(TypeError, match="pass a Dask array or DataFrame"):
+            method(dask.delayed(np.ones((3, 2))))
 
 
 def test_nan_is_found_in_its_partition_and_row(engine: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import functools
 import os
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from scipy import sparse
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from powermeans import (
+    DPMeans,
     FuzzyCMeans,
     KernelPowerKMeans,
     KHarmonicMeans,
@@ -24,10 +26,15 @@ from powermeans import (
     PowerKMeans,
     RobustPowerKMeans,
     Scaling,
+    critical_power,
+    k_means,
+    kmeans_plusplus,
     load,
+    moment_estimates,
     open_data,
     save,
 )
+from powermeans.errors import NotInPartsError
 from powermeans.mathematics.rules import Hard
 from powermeans.points.opening import Needs
 from powermeans.points.streams import is_stream
@@ -770,6 +777,8 @@ def test_what_is_no_source_is_named(tmp_path, blobs):
     (tmp_path / "empty").mkdir()
     with pytest.raises(SourceError, match="has no files that end in"):
         open_data(tmp_path / "empty")
+    with pytest.raises(SourceError, match='a path is "": pass the name of a file'):
+        KMeans(2).fit("")
     with pytest.raises(SourceError, match="source is a int"):
         open_data(3)
     with pytest.raises(ValueError, match="columns is for files"):
@@ -800,9 +809,36 @@ def test_what_needs_more_than_sums_says_so(blobs, model, reason):
         model.fit(open_data(blobs[0]))
 
 
-def test_kernels_refuse_paths(blobs):
-    with pytest.raises(ValueError):  # noqa: PT011 - by scikit-learn's words
-        KernelPowerKMeans(2).fit("points.parquet")
+@pytest.mark.parametrize("rows", ["points.parquet", [np.ones((2, 1)), np.ones((3, 1))]])
+@pytest.mark.parametrize(
+    "use",
+    [
+        KernelPowerKMeans(2).fit,
+        critical_power,
+        functools.partial(kmeans_plusplus, n_clusters=2),
+        functools.partial(moment_estimates, n_clusters=2),
+        functools.partial(DPMeans.penalty_for, n_clusters=2),
+    ],
+)
+def test_what_takes_only_arrays_refuses_rows_in_parts(use, rows):
+    with pytest.raises(NotInPartsError, match=r"X is read part by part, but .* all points at once"):
+        use(rows)
+
+
+def test_a_function_that_returns_labels_refuses_rows_in_parts_before_a_fit():
+    with pytest.raises(ValueError, match=r"call KMeans\(n_clusters\).fit"):
+        k_means(["does not exist.npy"], 2)
+
+
+def test_messages_about_a_stream_name_no_temporary_file() -> None:
+    table = _table()
+    reader = _reader_of(table)
+    reader.read_all()
+    with pytest.raises(TableError, match=r"^the RecordBatchReader has columns and no rows"):
+        open_data(reader)
+    holed = table.set_column(0, "age", [[None, *range(499)]])
+    with pytest.raises(ValueError, match="Input the RecordBatchReader contains NaN"):
+        KMeans(2).fit(_reader_of(holed))
 
 
 def test_sample_weights_are_part_of_the_data(blobs):

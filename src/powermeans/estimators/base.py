@@ -66,7 +66,6 @@ from powermeans.points.streams import is_stream
 from powermeans.system.host_memory import is_dask, on_host
 from powermeans.types import FloatArray, Labels, Points
 
-_BLOCK_ELEMENTS = 2**17
 # Not at once, so that `verbose` prints what follows the check of the rows, which may take long.
 _FIRST_LINE = 1e-3
 
@@ -494,7 +493,7 @@ class CenterEstimator(
         ndarray of shape (n_samples,)
             int32 labels.
         """
-        _refuse_stream(X, "fit_predict", "call fit(X), then predict(X, output=path)")
+        refuse_stream(X, "fit_predict", "call fit(X), then predict(X, output=path)")
         return self.fit(X, sample_weight=sample_weight).labels_
 
     @overload
@@ -561,7 +560,7 @@ class CenterEstimator(
         ndarray of shape (n_samples, n_clusters)
             As from `transform`.
         """
-        _refuse_stream(X, "fit_transform", "call fit(X), then transform some of the rows")
+        refuse_stream(X, "fit_transform", "call fit(X), then transform some of the rows")
         return self.fit(X, sample_weight=sample_weight).transform(X)
 
     def score(
@@ -781,8 +780,9 @@ def _better(best: Run | None, run: Run) -> Run:
     return run if best is None or run.loss < best.loss else best
 
 
-def _refuse_stream(X: object, method: str, way_out: str) -> None:
-    if is_stream(X):
+def refuse_stream(X: object, method: str, way_out: str) -> None:
+    """Raise before a fit for points whose labels or distances cannot be returned after it."""
+    if is_stream(X) and not is_dask(X):
         raise ValueError(
             f"{method} returns an array with a row for each point, and none is made of points that "
             f"are read part by part, as those of paths and chunks are: {way_out}"

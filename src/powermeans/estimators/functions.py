@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, validate_parameter_constraints
 
 from powermeans.engine.seeds.choose import choose_seeds, n_greedy_candidates
+from powermeans.estimators.base import refuse_stream
 from powermeans.estimators.kmeans import KMeans
 from powermeans.mathematics.critical_power import critical_power as critical_power_of
 from powermeans.points.kinds import open_rows
@@ -69,6 +70,7 @@ def k_means(
     >>> inertia
     16.0
     """
+    refuse_stream(X, "k_means", "call KMeans(n_clusters).fit(X)")
     estimator = KMeans(
         n_clusters,
         init=init,

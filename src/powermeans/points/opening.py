@@ -21,6 +21,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
 from powermeans.divergences import Divergence
+from powermeans.errors import NotInPartsError
 from powermeans.points.checks.centers import check_centers
 from powermeans.points.checks.narrow import dtype_of_centers
 from powermeans.points.checks.points import (
@@ -47,12 +48,12 @@ MatrixLike = ArrayLike | SparsePoints | Stream | Iterable[Any] | Callable[[], It
 Tell = Callable[[int, int | None], object]
 """Is called with the number of parts done in a pass, and the number of all if known."""
 
-# Which module registers an opener for the types of a package.
+# Which module registers an opener for the types of a package, or of a module.
 _OPENERS = {
     "torch": "powermeans.tensors.opening",
     "dask": "powermeans.scale.on_dask",
     "dask_expr": "powermeans.scale.on_dask",
-    "powermeans": "powermeans.scale.on_dask",  # a Dask collection that `open_data` has opened
+    "powermeans.scale.dask_points": "powermeans.scale.on_dask",
 }
 _OPENER_OF_STREAMS = "powermeans.scale.opening"
 _BLOCK_ELEMENTS = 2**17
@@ -64,11 +65,12 @@ _BLOCK_ELEMENTS = 2**17
 @functools.singledispatch
 def open_points(X: Any, sample_weight: ArrayLike | None, needs: Needs) -> Opened:
     """Return points to work on, or raise where they are not as needed."""
+    if load_package_for(type(X)):
+        return open_points(X, sample_weight, needs)
+    # After the types, since a stream is known by what it can do, and other points can be iterated.
     if is_stream(X):
         importlib.import_module(_OPENER_OF_STREAMS)
         return open_points.dispatch(Stream)(X, sample_weight, needs)
-    if load_package_for(type(X)):
-        return open_points(X, sample_weight, needs)
     if needs.known is not None:
         needs.known.refuse_unscaled()
     return _opened_array(admit_array(X, sample_weight, needs), needs)
@@ -76,9 +78,10 @@ def open_points(X: Any, sample_weight: ArrayLike | None, needs: Needs) -> Opened
 
 def load_package_for(kind: type) -> bool:
     """Import what registers an opener for a type, and return whether there is one now."""
-    roots = {base.__module__.partition(".")[0] for base in kind.__mro__}
-    for module in {_OPENERS[root] for root in roots & _OPENERS.keys()}:
-        importlib.import_module(module)
+    modules = {base.__module__ for base in kind.__mro__}
+    homes = modules | {module.partition(".")[0] for module in modules}
+    for opener in {_OPENERS[home] for home in homes & _OPENERS.keys()}:
+        importlib.import_module(opener)
     return open_points.dispatch(kind) is not open_points.dispatch(object)
 
 
@@ -374,6 +377,8 @@ def admit_array(X: Any, sample_weight: ArrayLike | None, needs: Needs, **form: A
     **form
         For scikit-learn, beside `wanted_form`.
     """
+    if is_stream(X):
+        raise not_in_parts(needs.input_name, needs)
     wanted, names = {**wanted_form(X, keeps_narrow=needs.keeps_narrow), **form}, None
     with explained(X, needs.input_name):
         if needs.estimator is None:
@@ -399,6 +404,15 @@ def admit_array(X: Any, sample_weight: ArrayLike | None, needs: Needs, **form: A
         warn_of_unlike_scales(admitted.points, names)
     check_domain(admitted.points, needs.divergence, name=needs.input_name)
     return admitted if needs.as_wide_as is None else wide_enough(admitted, needs.as_wide_as)
+
+
+def not_in_parts(points: str, needs: Needs) -> NotInPartsError:
+    """Return the error of points that are read part by part where all are looked at together."""
+    reason = needs.why_not_in_parts or f"{needs.name} looks at all points at once"
+    return NotInPartsError(
+        f"{points} is read part by part, but {reason}",
+        "read the rows into one array first, for example with powermeans.read_table",
+    )
 
 
 def _without_overflow(distances: Points, *, has_grown: bool) -> Points:

@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from powermeans.errors import NotInPartsError
 from powermeans.points.checks.centers import check_centers
 from powermeans.points.columns import Columns
-from powermeans.points.opening import Needs, Opened, open_points
+from powermeans.points.opening import Needs, Opened, not_in_parts, open_points
 from powermeans.points.streams import Stream
 from powermeans.scale.checkpoint import Recording
 from powermeans.scale.executors import MemoryExecutor, PartOpener, ReadingExecutor, read_ahead
@@ -158,11 +157,8 @@ _NO_ARRAY = (
 @open_points.register(Stream)
 def _open_stream(X: Any, sample_weight: ArrayLike | None, needs: Needs) -> InParts:
     source = X if isinstance(X, PartedData) else open_data(X)
-    if (reason := needs.why_not_in_parts) is not None:
-        raise NotInPartsError(
-            f"{source.source.name} is read part by part, but {reason}",
-            "read the rows into one array first, for example with powermeans.read_table",
-        )
+    if needs.why_not_in_parts is not None:
+        raise not_in_parts(source.source.name, needs)
     if sample_weight is not None:
         raise ValueError(
             "sample_weight is for arrays: weights of files are one of their columns, so pass "
