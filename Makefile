@@ -14,7 +14,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 NATIVE_TESTS := $(wildcard native/tests/*.cpp native/tests/*.hpp)
 NATIVE := $(filter-out $(NATIVE_TESTS),$(wildcard native/*.?pp native/*/*.?pp)) native/instruction_sets.txt
 NATIVE_TEST_NAMES := $(basename $(notdir $(wildcard native/tests/test_*.cpp)))
-CPP := $(NATIVE) $(NATIVE_TESTS)
+CPP := $(filter %.cpp %.hpp,$(NATIVE) $(NATIVE_TESTS))
 
 .PHONY: help demo picture test test-gpu kill-test attack lint types structure format sanitize platforms peers latency bench-quality bench-speed bench-scale reproduce reproduce-quick docs links clean
 .DELETE_ON_ERROR:

@@ -57,6 +57,7 @@ from powermeans.relatives.self_organizing_map import SelfOrganizingMap
 from powermeans.relatives.soft_means import FuzzyCMeans, KHarmonicMeans
 from powermeans.relatives.spectral import SpectralClustering
 from powermeans.system.atomic_write import atomic_write
+from powermeans.system.attributes import remember
 from powermeans.system.host_memory import is_dask, on_host
 
 FORMAT = 1
@@ -355,7 +356,7 @@ def _made(kind: type[Any], parts: list[dict[str, Any]]) -> Any:
     _check_state(kind, state)
     if isinstance(stream := state.get("_stream"), Waiting):
         state["_stream"] = stream.checked(state)
-    vars(model).update(state)
+    remember(model, state)
     return model
 
 
@@ -532,6 +533,8 @@ def _try_out(model: Any) -> None:
                 model.predict(model.landmarks_[:1])
             elif model.n_features_in_ != len(model.labels_):
                 raise ValueError("it has other numbers of labels and of points in its kernel")
+            elif int(np.max(model.landmark_indices_)) >= model.n_features_in_:
+                raise ValueError("it has landmarks that are no points of its kernel")
     labels = getattr(model, "labels_", 0)
     if centers is not None and not is_dask(labels):
         largest = int(np.max(on_host(labels)))

@@ -14,8 +14,16 @@ from powermeans.divergences.bregman import Bregman
 from powermeans.types import FloatArray
 
 
+class _Factors:
+    """What follows from a covariance C = L L^T, and is no field of its dataclass."""
+
+    _root: FloatArray  # L
+    _whitening: FloatArray  # L^-1
+    _precision: FloatArray  # C^-1
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Mahalanobis(Bregman):
+class Mahalanobis(_Factors, Bregman):
     """The divergence for correlated features, with a covariance C that all clusters share.
 
     It is (x - theta)^T C^-1 (x - theta): squared Euclidean distances after whitening by C.
@@ -74,7 +82,7 @@ class Mahalanobis(Bregman):
         object.__setattr__(self, "_precision", whitening.T @ whitening)
 
     def __repr__(self) -> str:
-        n_features = len(self.__dict__["_whitening"])
+        n_features = len(self._whitening)
         digest = hashlib.sha256(np.asarray(self.covariance).tobytes()).hexdigest()[:8]
         return f"Mahalanobis({n_features} x {n_features}, {digest})"
 
@@ -92,7 +100,7 @@ class Mahalanobis(Bregman):
 
     def gradient(self, points: FloatArray) -> FloatArray:
         """Return 2 C^-1 x."""
-        return np.asarray(2 * points @ self.__dict__["_precision"])
+        return np.asarray(2 * points @ self._precision)
 
     def between(self, points: FloatArray, centers: FloatArray) -> FloatArray:
         """Return the squared distances after whitening."""
@@ -100,7 +108,7 @@ class Mahalanobis(Bregman):
 
     def check_width(self, n_features: int) -> None:
         """Raise unless the covariance is of this many features."""
-        n_known = len(self.__dict__["_whitening"])
+        n_known = len(self._whitening)
         if n_features != n_known:
             raise ValueError(
                 f"covariance is of {n_known} features, but X has {n_features}: pass that of the "
@@ -117,8 +125,7 @@ class Mahalanobis(Bregman):
 
     def curvature(self, center: FloatArray) -> FloatArray:
         """Return twice the diagonal of C^-1."""
-        precision: FloatArray = self.__dict__["_precision"]
-        return 2 * np.diag(precision)
+        return np.asarray(2 * np.diag(self._precision))
 
     @cached_property
     def condition(self) -> float:
@@ -126,17 +133,16 @@ class Mahalanobis(Bregman):
         scales = np.sqrt(np.diag(np.asarray(self.covariance)))
         products = scales[:, None] * scales
         correlations = np.asarray(self.covariance) / products
-        inverse = self.__dict__["_precision"] * products
+        inverse = self._precision * products
         return float(np.linalg.norm(correlations, np.inf) * np.linalg.norm(inverse, np.inf))
 
     def whitened(self, points: FloatArray) -> FloatArray:
         """Return L^-1 x with C = L L^T, among which distances are Euclidean."""
-        whitening: FloatArray = self.__dict__["_whitening"]
-        return np.asarray(points @ whitening.T)
+        return np.asarray(points @ self._whitening.T)
 
     def unwhitened(self, points: FloatArray) -> FloatArray:
         """Return L x, which undoes `whitened`."""
-        return np.asarray(points @ self.__dict__["_root"].T)
+        return np.asarray(points @ self._root.T)
 
 
 class FewAxes(Mahalanobis):

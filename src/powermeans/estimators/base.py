@@ -63,6 +63,7 @@ from powermeans.points.opening import (
 )
 from powermeans.points.scaling import Scaling
 from powermeans.points.streams import is_stream
+from powermeans.system.attributes import forget, remember
 from powermeans.system.host_memory import is_dask, on_host
 from powermeans.types import FloatArray, Labels, Points
 
@@ -235,7 +236,7 @@ class CenterEstimator(
                 super()._validate_params()
 
     def __getattr__(self, name: str) -> Any:
-        if name == "labels_" and "scaling_" in self.__dict__:
+        if name == "labels_" and "scaling_" in vars(self):
             raise AttributeError(
                 "there is no labels_ since the rows were read part by part and their labels may "
                 'not fit into memory: call predict(X, output="labels.npy")'
@@ -301,10 +302,10 @@ class CenterEstimator(
         data = open_points(X, sample_weight, needs)
         self._refuse_checkpoint(data)
         _ = data.rows  # of points in parts, the first pass
-        self.__dict__.pop("scaling_", None)
+        forget(self, "scaling_")
         if (noted := data.noted()) is not None:
-            self.__dict__.pop("feature_names_in_", None)
-            self.__dict__.update(noted)
+            forget(self, "feature_names_in_")
+            remember(self, noted)
         return data
 
     def _refuse_checkpoint(self, opened: Opened) -> None:
@@ -312,15 +313,15 @@ class CenterEstimator(
 
     def _fit_opened(self, data: Opened, fit: Fit) -> int:
         """Keep the best run and return how many of its clusters have points."""
-        former = self.__dict__.get("history_")
+        former = getattr(self, "history_", None)
         try:
             watch = _ending_the_recording(self._watcher(data, fit), data)
             self._keep_best_run(data, fit, watch)
             centers = np.asarray(self.cluster_centers_, dtype=np.float64)
-            return data.n_found(centers, self.__dict__.get("labels_"))
+            return data.n_found(centers, getattr(self, "labels_", None))
         finally:
             # Also after a fit that was cut short, unless it left nothing.
-            if self.__dict__.get("history_") is not former:
+            if getattr(self, "history_", None) is not former:
                 self._give_as(data)
 
     def _keep_best_run(self, data: Opened, fit: Fit, callback: Callback) -> None:
@@ -387,19 +388,19 @@ class CenterEstimator(
         """Put a run on the estimator."""
         self.cluster_centers_ = run.centers
         if run.labels is None:
-            self.__dict__.pop("labels_", None)
+            forget(self, "labels_")
         else:
             self.labels_ = run.labels
         self.inertia_ = run.inertia
         self.n_iter_ = len(run.history.records)
         self.n_relocated_ = run.history.n_relocated
         self.history_ = run.history.as_recarray()
-        self.__dict__.update(run.attributes)
+        remember(self, run.attributes)
 
     def _give_as(self, data: Opened) -> None:
         """Give centers all columns, and results as arrays of the kind of the points."""
         self.cluster_centers_ = data.as_given(data.of_all_columns(self.cluster_centers_))
-        if "labels_" in self.__dict__:
+        if hasattr(self, "labels_"):
             self.labels_ = data.as_given(self.labels_)
 
     # Where centers start.

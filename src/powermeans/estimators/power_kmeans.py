@@ -53,6 +53,7 @@ from powermeans.points.euclidean import EuclideanRows
 from powermeans.points.nearby import NearbyRows
 from powermeans.points.opening import InMemory, MatrixLike, Needs, Opened, in_memory
 from powermeans.points.protocol import Rows
+from powermeans.system.attributes import forget
 from powermeans.types import FloatArray, Labels, Points, SparsePoints
 
 # A single descent anneals slowly. A search repairs what a descent misses, so a few powers suffice.
@@ -517,7 +518,7 @@ class PowerKMeans(CenterEstimator):
                 "powermeans.divergences.Mahalanobis(covariance)"
             )
         # Decomposing it again may take longer than the prediction.
-        known = self.__dict__.get("_few_axes")
+        known = getattr(self, "_few_axes", None)
         if known is None or known.covariance is not self.covariance_:
             known = divergences.Mahalanobis(self.covariance_)
         return replace(needs, divergence=known)
@@ -548,8 +549,7 @@ class PowerKMeans(CenterEstimator):
     def _stages(self, data: Opened, fit: Fit) -> list[Stage]:
         if self.schedule is not None:
             check_schedule(self.schedule, n_powers=self.max_iter)
-        for name in ("sizes_", "prices_", "assignment_gap_"):
-            self.__dict__.pop(name, None)
+        forget(self, "sizes_", "prices_", "assignment_gap_")
         if self._wishes_sizes():
             self._limits_without_balance(data)
         if self._has_time_for_hard_sweeps_only(data.rows, fit):

@@ -24,6 +24,7 @@ from powermeans.points.protocol import (
     Rows,
     Sampler,
 )
+from powermeans.system.attributes import forget
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
 
 _DISTANCES_AT_ONCE = 2**20
@@ -45,7 +46,8 @@ class kept(Generic[Value]):
         self._name = name
 
     def __get__(self, rows: Any, owner: type | None = None) -> Value:
-        value = rows.__dict__[self._name] = self._find(rows)
+        value = self._find(rows)
+        setattr(rows, self._name, value)
         return value
 
 
@@ -173,8 +175,8 @@ class BaseRows(Rows):
         return self.sweep(self._mean[None, :], Hard()).inertia
 
     def _forget_what_follows_from_weights(self) -> None:
-        self.__dict__.pop("_mean", None)
-        self.__dict__.pop("_inertia_about_mean", None)
+        forget(self, "_mean")
+        forget(self, "_inertia_about_mean")
 
 
 class RowsOfRows(BaseRows):

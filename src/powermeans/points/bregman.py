@@ -31,6 +31,7 @@ from powermeans.points.compiled import CompiledRows
 from powermeans.points.euclidean import EuclideanRows
 from powermeans.points.moves import CompiledMoves
 from powermeans.points.protocol import PricedLabels
+from powermeans.system.attributes import forget
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
 
 # The critical power scales at most this many values, since that copies them.
@@ -72,7 +73,7 @@ class BregmanRows(AffineRows):
 
     def use(self, divergence: Bregman) -> None:
         """Measure with this divergence from now on; interrupted, with the one before."""
-        former: Any = self.__dict__.get("_divergence")
+        former: Any = getattr(self, "_divergence", None)
         if divergence is former:
             return
         self._divergence = divergence
@@ -84,7 +85,7 @@ class BregmanRows(AffineRows):
         except BaseException:
             self._divergence = former
             raise
-        self.__dict__.pop("moves", None)
+        forget(self, "moves")
         self._tangent, self._last_planes = tangent, None
         self._use_heights(heights)
 
@@ -151,7 +152,7 @@ class BregmanRows(AffineRows):
 
     def _forget_what_follows_from_weights(self) -> None:
         super()._forget_what_follows_from_weights()
-        self.__dict__.pop("moves", None)
+        forget(self, "moves")
 
     @property
     def loses_digits(self) -> bool:

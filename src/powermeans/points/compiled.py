@@ -27,6 +27,7 @@ from powermeans.points.base import MemoryRows, in_unit
 from powermeans.points.by_definition import sweep_by_formula, weighted
 from powermeans.points.checks.narrow import computed_dtype, is_narrow
 from powermeans.points.protocol import PricedLabels
+from powermeans.system.attributes import forget
 from powermeans.system.threads import effective_n_threads
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
 
@@ -107,7 +108,7 @@ class CompiledRows(MemoryRows):
         """
         assert self._weights is not None, "the rows were opened with weights"
         np.divide(sample_weight, self._weight_unit, out=self._weights)
-        self.__dict__.pop("n_places", None)
+        forget(self, "n_places")
         self._forget_what_follows_from_weights()
 
     def critical_power(self) -> float:

@@ -38,6 +38,7 @@ from powermeans.relatives.kernel_features import (
     embedding_of,
     is_named,
 )
+from powermeans.system.attributes import forget, remember
 from powermeans.system.threads import blas_on_one_thread
 from powermeans.types import FloatArray, Labels, Points, SparsePoints
 
@@ -240,8 +241,8 @@ class KernelPowerKMeans(
         except BaseException:
             if getattr(self, "labels_", None) is former.get("labels_"):
                 # The fit found nothing, so the estimator keeps its former state.
-                self.__dict__.clear()
-                self.__dict__.update(former)
+                forget(self, *vars(self).keys() - former.keys())
+                remember(self, former)
             raise
         return self
 
@@ -364,7 +365,7 @@ class KernelPowerKMeans(
         try:
             inner.fit(coordinates, sample_weight=data.weights)
         finally:
-            self.embedded_.__dict__.update(vars(inner))
+            remember(self.embedded_, vars(inner))
             # An interrupted fit keeps its last state.
             if hasattr(inner, "cluster_centers_"):
                 self._keep(data, sq_norms)

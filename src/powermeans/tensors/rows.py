@@ -15,6 +15,7 @@ from powermeans.mathematics.critical_power import critical_power
 from powermeans.mathematics.rules import Online, Rule
 from powermeans.mathematics.sums import Spread, Sums
 from powermeans.points.base import MemoryRows, in_unit
+from powermeans.system.attributes import forget
 from powermeans.tensors import formulas
 from powermeans.tensors.formulas import Added, Block, Planes, View
 from powermeans.tensors.memory import blocks, lack_of_memory_is_told, rows_at_once
@@ -59,7 +60,7 @@ class TorchRows(MemoryRows):
     def weigh(self, sample_weight: FloatArray) -> None:
         """Give the points these weights."""
         self._weights, self._weight_unit = in_unit(sample_weight)
-        self.__dict__.pop("weights_there", None)
+        forget(self, "weights_there")
         self._forget_what_follows_from_weights()
 
     def rounding(self) -> float:

@@ -65,6 +65,7 @@ from powermeans.optimality.gap import OptimalityGap
 from powermeans.points.scaling import Scaling
 from powermeans.saving import save
 from powermeans.scale.parted_data import PartedData
+from powermeans.system.attributes import forget
 from powermeans.types import Labels
 
 _MOST_STEPS = 200  # of the centers in a report
@@ -421,7 +422,7 @@ def name_columns(fitted: Fitted, names: Sequence[str]) -> None:
     """Give the model and the scaler the names of the columns, if there are any."""
     for part in (fitted.model, fitted.scaler):
         if part is not None:
-            part.__dict__.pop("feature_names_in_", None)
+            forget(part, "feature_names_in_")
             if are_names(names):
                 part.feature_names_in_ = np.array(names, dtype=object)
 

@@ -180,7 +180,7 @@ def read_for(model: Any, path: str, files: DataFiles) -> tuple[Table, Missing]:
 
 def _takes_missing(model: Any, path: str, files: DataFiles) -> bool:
     """Return whether a model goes by the values that are there; refuse a wish for it if not."""
-    takes_missing: bool = _last(model).__dict__.get("missing") == "observed"
+    takes_missing: bool = getattr(_last(model), "missing", None) == "observed"
     if files.missing == "observed" and not takes_missing:
         raise failures.Failure(
             f"--missing observed needs a model that was fitted with it, and {path} was not: leave "

@@ -29,6 +29,7 @@ from powermeans.points.opening import (
     wide_enough,
 )
 from powermeans.points.protocol import Rows
+from powermeans.system.attributes import forget, remember
 from powermeans.types import FloatArray, Part
 
 # A waiting stream updates its centers whenever the number of points has grown by this factor.
@@ -194,7 +195,7 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
             return self
         advance = self._advanced(Admitted(opened.points, opened.weights, opened.largest))
         # In one step, which no interrupt can divide.
-        self.__dict__.update(advance.public, _stream=advance.stream)
+        remember(self, {**advance.public, "_stream": advance.stream})
         return self
 
     def _learn_from_parts(self, opened: Any) -> None:
@@ -207,7 +208,7 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
                 "open_data(...), or begin anew with sklearn.base.clone"
             )
         if stream is None:
-            self.__dict__.pop("feature_names_in_", None)
+            forget(self, "feature_names_in_")
         else:
             of_data.pop("feature_names_in_", None)
         course, inertia, n_chunks = None, 0.0, 0
@@ -220,8 +221,8 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
                     inertia = public["inertia_"] = inertia + public["inertia_"]
                 # The labels of one part are not those of X.
                 public.pop("labels_", None)
-                self.__dict__.pop("labels_", None)
-                self.__dict__.update(public, **of_data, _stream=advance.stream)
+                forget(self, "labels_")
+                remember(self, {**public, **of_data, "_stream": advance.stream})
         if not n_chunks:
             raise ValueError("all rows of X weigh nothing: give some row a positive weight")
 
@@ -252,7 +253,7 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
             course, (stream, step) = None, self._joined_by(stream or Waiting(), admitted)
             before = None
         else:
-            step, before = self._learn(stream, here), self.__dict__.get("drift_")
+            step, before = self._learn(stream, here), getattr(self, "drift_", None)
             stream = step.learned
         learned = stream.learned if isinstance(stream, Waiting) else stream
         public = {} if learned is None else self._public(learned, here, dtype)
@@ -337,8 +338,7 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
 
     def _open(self, X: MatrixLike, sample_weight: ArrayLike | None, fit: Fit) -> Opened:
         data = super()._open(X, sample_weight, fit)
-        for name in ("_stream", "drift_"):  # kept if the points are refused
-            self.__dict__.pop(name, None)
+        forget(self, "_stream", "drift_")  # kept if the points are refused
         return data
 
     def _opened(self, points: Admitted | InMemory, beside: Rows | None = None) -> InMemory:
@@ -373,7 +373,9 @@ def is_waiting(model: object) -> bool:
     >>> is_waiting(OnlineKMeans(2).partial_fit([[1.0]])), is_waiting(OnlineKMeans(2))
     (True, False)
     """
-    return isinstance(model, StreamEstimator) and isinstance(vars(model).get("_stream"), Waiting)
+    return isinstance(model, StreamEstimator) and isinstance(
+        getattr(model, "_stream", None), Waiting
+    )
 
 
 def that_weigh(parts: Iterator[Part]) -> Iterator[Part]:
