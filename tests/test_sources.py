@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import errno
 import functools
 import os
@@ -136,6 +137,13 @@ def test_files_give_the_bits_of_the_array(tmp_path, blobs, kind, is_weighted, dt
         np.testing.assert_array_equal(read_weights, weights)
     expected = kmeans(points[:5]).fit(open_data(points, weights=weights, rows_per_part=400))
     assert same_fit(kmeans(points[:5]).fit(data), expected)
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_a_copy_of_opened_rows_has_the_same_rows(tmp_path, blobs, kind):
+    WRITERS[kind](tmp_path / "rows", blobs[0])
+    data = open_data(tmp_path / "rows")
+    np.testing.assert_array_equal(everything(copy.deepcopy(data))[0], everything(data)[0])
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

@@ -117,6 +117,8 @@ class _OfReader(FileFormat):
     _reader: Any
 
     def __getattr__(self, name: str) -> Any:
+        if name == "_reader":  # of a copy that is not complete yet
+            raise AttributeError(name)
         return getattr(self._reader, name)
 
     def read(self, wanted: Sequence[int]) -> Points:
