@@ -27,6 +27,7 @@ from powermeans import (
     PowerKMeans,
     RobustPowerKMeans,
     Scaling,
+    SpectralClustering,
     critical_power,
     k_means,
     kmeans_plusplus,
@@ -822,6 +823,7 @@ def test_what_needs_more_than_sums_says_so(blobs, model, reason):
     "use",
     [
         KernelPowerKMeans(2).fit,
+        SpectralClustering(2).fit,
         critical_power,
         functools.partial(kmeans_plusplus, n_clusters=2),
         functools.partial(moment_estimates, n_clusters=2),

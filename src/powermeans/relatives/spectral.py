@@ -11,13 +11,10 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.base import ClusterMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import validate_data
 
 from powermeans.estimators.base import Documented
 from powermeans.estimators.power_kmeans import PowerKMeans
-from powermeans.points.checks.points import admit, explained
-from powermeans.points.opening import MatrixLike
-from powermeans.system.host_memory import refuse_tensor_elsewhere
+from powermeans.points.opening import MatrixLike, Needs, admit_array
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
 
 Graph = Points | SparsePoints
@@ -165,13 +162,14 @@ class SpectralClustering(ClusterMixin, Documented):
         return tags
 
     def _affinities(self, X: MatrixLike) -> Graph:
-        refuse_tensor_elsewhere(X)
-        form = {"accept_sparse": "csr", "dtype": np.float64, "ensure_all_finite": False}
-        with explained(X, "X"):
-            given = validate_data(self, X, ensure_min_samples=2, order="C", **form)
         is_given = self.affinity == "precomputed"
-        why_whole = None if is_given else "Affinities are of all entries of two rows"
-        points = admit(given, n_clusters=self.n_clusters, why_whole=why_whole).points
+        needs = Needs(
+            name=type(self).__name__,
+            estimator=self,
+            n_needed=self.n_clusters,
+            why_whole=None if is_given else "Affinities are of all entries of two rows",
+        )
+        points = admit_array(X, None, needs, dtype=np.float64, ensure_min_samples=2).points
         if is_given:
             return _checked_graph(points, getattr(X, "dtype", points.dtype))
         if self.affinity == "nearest_neighbors":
