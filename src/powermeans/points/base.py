@@ -180,7 +180,11 @@ class BaseRows(Rows):
 
 
 class RowsOfRows(BaseRows):
-    """Sweep over the points of other rows in another way, which a subclass defines."""
+    """Sweep over the points of other rows in another way, which a subclass defines.
+
+    Distances are those of the other rows: a subclass with others overrides `sq_distances`,
+    `near_centers`, `assign_priced` and `critical_power` too.
+    """
 
     _rows: Rows
 

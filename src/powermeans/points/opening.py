@@ -234,7 +234,7 @@ class InMemory(Opened):
     weights: FloatArray | None
     rows: Rows
     largest: float = field(default=math.nan, kw_only=True)  # the largest magnitude, if known
-    needs: Needs | None = field(default=None, kw_only=True)  # of new points
+    needs: Needs | None = field(default=None, kw_only=True)  # for which they were opened
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -257,7 +257,7 @@ class InMemory(Opened):
         return self.as_given(labels) if output is None else write_labels(output, [labels])
 
     def distances(self, centers: Points) -> Any:
-        assert self.needs is not None, "the points are new"
+        assert self.needs is not None, "predictions are for points that the door opened"
         sq_dist, exponent = self._sq_distances(centers)
         if not self.needs.is_plain:
             is_squared = self.needs.divergence == "squared_euclidean"
@@ -285,7 +285,7 @@ class InMemory(Opened):
     def _sq_distances(self, centers: Points) -> tuple[Points, int]:
         """Return squared distances, points and centers divided by 2^exponent, and the exponent."""
         needs, points = self.needs, self.points
-        assert needs is not None, "the points are new"
+        assert needs is not None, "predictions are for points that the door opened"
         checked = check_centers(centers, self.n_features)
         if not needs.is_plain:
             # In float64, since they may leave the range of float32.

@@ -35,7 +35,7 @@ class InTensor(InMemory):
 
     def distances(self, centers: Points) -> Any:
         """Return distances on the device."""
-        assert self.needs is not None, "the points are new"
+        assert self.needs is not None, "predictions are for points that the door opened"
         rows: Any = self.rows
         checked = check_centers(centers, self.n_features)
         is_squared = self.needs.divergence == "squared_euclidean"
