@@ -24,6 +24,7 @@ from powermeans import (
     KernelPowerKMeans,
     KHarmonicMeans,
     KMeans,
+    MiniBatchPowerKMeans,
     PowerKMeans,
     RobustPowerKMeans,
     Scaling,
@@ -975,6 +976,13 @@ def test_a_stream_of_arrow_batches_is_read_once_and_gives_the_same_fit(stream_of
     assert spool.is_file()
     del opened
     assert not spool.exists()
+
+
+def test_a_stream_of_arrow_batches_is_learned_part_by_part() -> None:
+    model = MiniBatchPowerKMeans(2, random_state=0).partial_fit(_reader_of(_table()))
+    points = np.column_stack([_table()[name] for name in ("age", "income", "n")])
+    expected = MiniBatchPowerKMeans(2, random_state=0).partial_fit(open_data(points))
+    np.testing.assert_array_equal(model.cluster_centers_, expected.cluster_centers_)
 
 
 def test_columns_and_weights_of_a_stream_are_chosen_by_name() -> None:

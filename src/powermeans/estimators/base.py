@@ -522,7 +522,8 @@ class CenterEstimator(
         ndarray of shape (n_samples,) or path
             int32 labels; with `output`, the path.
         """
-        found: Labels | Path = self._new_points(X).predicted(on_host(self.cluster_centers_), output)
+        with self._new_points(X) as opened:
+            found: Labels | Path = opened.predicted(on_host(self.cluster_centers_), output)
         return found
 
     def transform(self, X: MatrixLike) -> Points:
@@ -538,7 +539,8 @@ class CenterEstimator(
         ndarray of shape (n_samples, n_clusters)
             Euclidean distances, not squared; other divergences as they are. Always dense.
         """
-        distances: Points = self._new_points(X).distances(on_host(self.cluster_centers_))
+        with self._new_points(X) as opened:
+            distances: Points = opened.distances(on_host(self.cluster_centers_))
         wants_table = _get_output_config("transform", self)["dense"] != "default"
         return on_host(distances) if wants_table else distances
 
@@ -583,8 +585,8 @@ class CenterEstimator(
         float
             Higher is better; zero is the highest possible score.
         """
-        data = self._new_points(X, sample_weight)
-        return -data.inertia(self._centers(data.n_features))
+        with self._new_points(X, sample_weight) as opened:
+            return -opened.inertia(self._centers(opened.n_features))
 
     def optimality_gap(
         self, X: MatrixLike, *, sample_weight: ArrayLike | None = None, **options: Any
@@ -742,8 +744,9 @@ class CenterEstimator(
 
         Those of a tensor are in proportion to distances to the power of the exponent.
         """
-        opened = self._new_points(X)
-        shares: FloatArray = opened.shares(on_host(self.cluster_centers_), memberships, exponent)
+        with self._new_points(X) as opened:
+            centers = on_host(self.cluster_centers_)
+            shares: FloatArray = opened.shares(centers, memberships, exponent)
         return shares
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
-from scipy import sparse
 
 from powermeans.engine.anneal import Stage, StageEnd
 from powermeans.engine.history import SweepRecord
@@ -19,7 +18,7 @@ from powermeans.errors import warn_caller
 from powermeans.estimators.base import Run, Start
 from powermeans.mathematics.rules import Hard, Priced, Rule
 from powermeans.mathematics.size_limits import SizeLimits
-from powermeans.mathematics.sums import Sums
+from powermeans.mathematics.sums import Sums, relabelled
 from powermeans.points.borders import MOST_STEPS, with_better_prices
 from powermeans.points.euclidean import EuclideanRows
 from powermeans.points.nearby import NearbyRows
@@ -44,7 +43,6 @@ _PATIENCE = 2
 # The relative fall of the cost from one exact assignment to the next that counts as none where
 # starts are compared, with the most assignments.
 _ROUGH, _MOST_ROUGH_SWEEPS = 1e-3, 20
-_POINTS_AT_ONCE = 2**14
 # Clusters that are far too large take long to reach their sizes: where points and centers make no
 # more pairs, it is tried all the same.
 _MOST_PAIRS_UNDIVIDED = 3e7
@@ -87,7 +85,7 @@ class ExactSizes(Learner):
         found = assign_roughly(self.rows, sweep.centers, priced, self.prices, self.limits)
         self.prices = found.prices
         self._costs.append(found.inertia + self.limits.cost(found.sizes))
-        mended = _mended(self.rows, priced.sums, priced.labels, found.labels)
+        mended = relabelled(self.rows, priced.sums, priced.labels, found.labels)
         return replace(mended, objective=self._costs[-1])
 
     def reason(self, records: Sequence[SweepRecord]) -> str | None:
@@ -103,22 +101,6 @@ class ExactSizes(Learner):
     def cost(self) -> float:
         """The cost of the last assignment."""
         return self._costs[-1]
-
-
-def _mended(rows: Rows, sums: Sums, before: Labels, labels: Labels) -> Sums:
-    """Return the sums with each point at its label, where it was elsewhere before."""
-    moved = np.flatnonzero(labels != before)
-    points, weights = sums.points.copy(), sums.weights.copy()
-    for start in range(0, len(moved), _POINTS_AT_ONCE):
-        some = moved[start : start + _POINTS_AT_ONCE]
-        counts, n = rows.sample_weight(some), np.arange(len(some))
-        shape = (len(weights), len(some))
-        added = sparse.csr_array((counts, (labels[some], n)), shape=shape)
-        taken = sparse.csr_array((counts, (before[some], n)), shape=shape)
-        change = added - taken
-        points += np.asarray(change @ rows.take(some))
-        weights += np.asarray(change.sum(axis=1))
-    return replace(sums, points=points, weights=weights)
 
 
 def sample_for_sizes(

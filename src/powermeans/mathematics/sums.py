@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 import numpy as np
+from scipy import sparse
 
-from powermeans.types import FloatArray
+from powermeans.types import FloatArray, IndexArray, Labels
 
 Recorded = TypeVar("Recorded")
 
@@ -22,6 +23,8 @@ RECORDED: dict[str, type[Any]] = {}
 _LEAST_SHARE = 1e-290
 # Weights that differ by no more than this share are the same.
 _ROUNDING_OF_WEIGHTS = 1e-12
+# Points that are taken at a time to mend sums.
+_POINTS_AT_ONCE = 2**14
 # Above this share of the largest, a weight is safe however small the points are.
 _SAFE_SHARE = 1e-10
 
@@ -168,3 +171,31 @@ class ColumnMoments:
             self.means + share * apart,
             self.squares + other.squares + self.counts * share * np.square(apart),
         )
+
+
+class Taken(Protocol):
+    """Points that can be taken by their indices, as all kinds of points can."""
+
+    def take(self, indices: IndexArray) -> FloatArray:
+        """Return these points, dense."""
+        ...
+
+    def sample_weight(self, indices: IndexArray) -> FloatArray:
+        """Return the weights of these points."""
+        ...
+
+
+def relabelled(points: Taken, sums: Sums, before: Labels, labels: Labels) -> Sums:
+    """Return hard sums with each point at its label, where it was elsewhere before."""
+    moved = np.flatnonzero(labels != before)
+    totals, weights = sums.points.copy(), sums.weights.copy()
+    for start in range(0, len(moved), _POINTS_AT_ONCE):
+        some = moved[start : start + _POINTS_AT_ONCE]
+        counts, n = points.sample_weight(some), np.arange(len(some))
+        shape = (len(weights), len(some))
+        added = sparse.csr_array((counts, (labels[some], n)), shape=shape)
+        taken = sparse.csr_array((counts, (before[some], n)), shape=shape)
+        change = added - taken
+        totals += np.asarray(change @ points.take(some))
+        weights += np.asarray(change.sum(axis=1))
+    return replace(sums, points=totals, weights=weights)

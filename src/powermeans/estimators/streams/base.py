@@ -29,6 +29,7 @@ from powermeans.points.opening import (
     wide_enough,
 )
 from powermeans.points.protocol import Rows
+from powermeans.points.streams import gives_arrow_batches
 from powermeans.system.attributes import forget, remember
 from powermeans.types import FloatArray, Part
 
@@ -183,7 +184,7 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
         """
         self._validate_params()
         self._refuse_another_number()
-        if isinstance(X, Iterator):
+        if isinstance(X, Iterator) and not gives_arrow_batches(X):
             raise ValueError(
                 f"X is {X!r}, which can be iterated only once: pass its chunks one by one, with "
                 "for chunk in X: model.partial_fit(chunk)"
