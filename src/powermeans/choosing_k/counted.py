@@ -92,7 +92,7 @@ class CountedPoints:
         columns = self.columns
         if callback is None or columns is None:
             return callback
-        return lambda state: callback(replace(state, centers=columns.all_of(state.centers)))
+        return lambda state: callback(state.widened(columns.all_of))
 
 
 def _check_distinct(places: np.ndarray, n_needed: int) -> None:

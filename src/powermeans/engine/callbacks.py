@@ -7,6 +7,7 @@ on, and its method `fit_ended()` once at the end, also after an error.
 
 from __future__ import annotations
 
+import abc
 import math
 import sys
 import time
@@ -90,7 +91,7 @@ class Listener:
 # What shows a fit.
 
 
-class FitProgress:
+class FitProgress(abc.ABC):
     """A callback that shows a fit; a subclass says where."""
 
     def __init__(self, *, details: bool = False) -> None:
@@ -130,12 +131,15 @@ class FitProgress:
             self._open()
         self._show(done, total, is_new=is_new)
 
+    @abc.abstractmethod
     def _open(self) -> None:
         """Begin to show a fit."""
 
+    @abc.abstractmethod
     def _show(self, done: int, total: int | None, *, is_new: bool) -> None:
-        raise NotImplementedError
+        """Show the phase and the figures; a phase may be new."""
 
+    @abc.abstractmethod
     def _close(self) -> None:
         """End what is shown."""
 

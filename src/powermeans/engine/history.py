@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -83,6 +83,14 @@ class SweepState:
     n_relocated: int = 0
     n_separated: int = 0
     skipped: float = 0.0
+
+    def widened(self, all_of: Callable[[FloatArray], FloatArray]) -> SweepState:
+        """Return the state with all columns of the user's points, where some were left out."""
+        centers = all_of(self.centers)
+        if centers is self.centers:
+            return self
+        centers.setflags(write=False)
+        return replace(self, centers=centers)
 
     def record(self) -> SweepRecord:
         """Return the figures without the centers."""

@@ -380,7 +380,7 @@ class CenterEstimator(
         listener = fit.listener
 
         def watch(state: SweepState) -> object:
-            return (listener and listener(with_all_columns(state, data))) or fit.is_late()
+            return (listener and listener(state.widened(data.of_all_columns))) or fit.is_late()
 
         return watch
 
@@ -748,15 +748,6 @@ class CenterEstimator(
             centers = on_host(self.cluster_centers_)
             shares: FloatArray = opened.shares(centers, memberships, exponent)
         return shares
-
-
-def with_all_columns(state: SweepState, data: Opened) -> SweepState:
-    """Return the state of a sweep with all columns of the points of the user."""
-    centers = data.of_all_columns(state.centers)
-    if centers is state.centers:
-        return state
-    centers.setflags(write=False)
-    return replace(state, centers=centers)
 
 
 def _ending_the_recording(watch: Callback, data: Opened) -> Callback:

@@ -8,7 +8,7 @@ import numpy as np
 
 from powermeans.points.compiled import CompiledRows
 from powermeans.points.protocol import Moved
-from powermeans.types import FloatArray, Labels
+from powermeans.types import FloatArray
 
 if TYPE_CHECKING:
     from powermeans.points.euclidean import EuclideanRows
@@ -25,7 +25,7 @@ class CompiledMoves:
 
     def move_points(self, centers: FloatArray, n_passes: int) -> Moved:
         """Move single points from cluster to cluster; see `powermeans.points.protocol.Moves`."""
-        labels, moved = self._labels_of(centers), self.given(centers)
+        labels, moved = self._measured.labels_of(centers), self.given(centers)
         order = self.rows.order_of_moves
         n_moves = self.rows.native.move_points(self._divergence, order, n_passes, labels, moved)
         return Moved(self.taken(moved, centers), n_moves)
@@ -39,7 +39,7 @@ class CompiledMoves:
         least_distances: float = 0.0,
     ) -> Moved:
         """Dissolve clusters and split others; see `powermeans.points.protocol.Moves`."""
-        labels, moved = self._labels_of(centers), self.given(centers)
+        labels, moved = self._measured.labels_of(centers), self.given(centers)
         _, n_kept, n_distances = self.rows.native.swap_centers(
             self._divergence,
             self.rows.order_of_moves,
@@ -51,9 +51,6 @@ class CompiledMoves:
             moved,
         )
         return Moved(self.taken(moved, centers), n_kept, n_distances)
-
-    def _labels_of(self, centers: FloatArray) -> Labels:
-        return self._measured.labels_of(centers)
 
     def given(self, centers: FloatArray) -> FloatArray:
         """Return a copy of the centers in this form."""
