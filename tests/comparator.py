@@ -17,6 +17,7 @@ from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
 from powermeans.divergences import squared_euclidean
+from powermeans.engine.seeds.choose import greedy_seeds
 from powermeans.mathematics.power_mean import power_mean, power_mean_weights
 from powermeans.mathematics.rules import rule_at
 from powermeans.points.protocol import Nearness, Rows
@@ -336,7 +337,7 @@ def _compare_seeds(rows: Rows, oracle: Rows, truth: _Truth) -> None:
     first, others = 0.4, rng.uniform(size=(len(truth.centers) + 8, 3))
     for exponent in (1.0, 2.0):
         name = f"seeds at exponent {exponent}"
-        seeds = rows.greedy_seeds(order, first, others, exponent)
+        seeds = greedy_seeds(rows, order, first, others, exponent)
         _equal(f"{name}: shape", np.shape(seeds), (1 + len(others),))
         nearness = oracle.nearness(truth.centers[:0])
         for number, seed in enumerate(seeds):

@@ -21,7 +21,7 @@ def improved(
 ) -> tuple[FloatArray, PricedLabels, PricedLabels]:
     """The prices found from zero, with the labels at the first and at these."""
     rows, none = open_rows(points, weights, n_threads=1), np.zeros(len(centers))
-    first = rows.assign_priced(centers, none)
+    first = rows.priced.assign(centers, none)
     last, prices = with_better_prices(
         rows, centers, first, none, limits, enough=0.0, n_most=ALL_STEPS
     )
@@ -43,7 +43,7 @@ def test_prices_never_prove_less_and_go_with_the_labels(
     prices, first, last = improved(points, centers, limits, weights)
     proved = limits.bound(last.sums.objective, prices)
     assert proved >= limits.bound(first.sums.objective, np.zeros(k))
-    again = open_rows(points, weights).assign_priced(centers, prices)
+    again = open_rows(points, weights).priced.assign(centers, prices)
     assert np.array_equal(last.labels, again.labels)
     assert np.all(np.isfinite(prices))
 
@@ -91,7 +91,7 @@ def test_one_step_suffices_where_sizes_follow_prices_in_proportion(curvature: fl
     centers = np.array([[0.1], [0.3], [0.6], [0.9]])
     limits = SizeLimits(4, 960, 1040, 4001, curvature)
     rows, none = open_rows(points, n_threads=1), np.zeros(4)
-    first = rows.assign_priced(centers, none)
+    first = rows.priced.assign(centers, none)
     last, prices = with_better_prices(rows, centers, first, none, limits, enough=1.0, n_most=1)
     before = limits.far_from_wish(none, first.sums.weights)
     assert before > 100

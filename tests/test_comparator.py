@@ -263,30 +263,30 @@ class LabelsTheFarthestWithTheLastCenter(ReferenceRows):
 
 
 class SeedsWithTheWorstCandidate(ReferenceRows):
-    def greedy_seeds(self, order, first, others, exponent=2.0):
+    def greedy_seeds(self, order, first, others, **limits):
         nearness = self.nearness(np.empty((0, self.n_features)), order)
         seeds = [nearness.draw(np.array([first]))]
         for numbers in others:
             nearness.add(self.take(seeds[-1])[0])
-            candidates = nearness.draw(numbers, exponent)
+            candidates = nearness.draw(numbers)
             worst = np.argmax(nearness.potentials(candidates))
             seeds.append(candidates[worst : worst + 1])
         return np.concatenate(seeds)
 
 
 class SeedsWithTheFirstCandidate(ReferenceRows):
-    def greedy_seeds(self, order, first, others, exponent=2.0):
-        return super().greedy_seeds(order, first, others[:, :1], exponent)
+    def greedy_seeds(self, order, first, others, **limits):
+        return super().greedy_seeds(order, first, others[:, :1], **limits)
 
 
 class SeedsInTheOrderOfTheRows(ReferenceRows):
-    def greedy_seeds(self, order, first, others, exponent=2.0):
-        return super().greedy_seeds(np.arange(self.n_points), first, others, exponent)
+    def greedy_seeds(self, order, first, others, **limits):
+        return super().greedy_seeds(np.arange(self.n_points), first, others, **limits)
 
 
 class SeedsWithoutWeights(ReferenceRows):
-    def greedy_seeds(self, order, first, others, exponent=2.0):
-        return ReferenceRows(self._points).greedy_seeds(order, first, others, exponent)
+    def greedy_seeds(self, order, first, others, **limits):
+        return ReferenceRows(self._points).greedy_seeds(order, first, others, **limits)
 
 
 def draws_uniformly(self, uniforms, exponent=2.0):

@@ -16,7 +16,7 @@ from scipy import sparse
 from powermeans.divergences import manhattan
 from powermeans.engine.anneal import Stage, anneal, run_stage
 from powermeans.engine.history import History
-from powermeans.engine.seeds.choose import choose_seeds, uniform_seeds
+from powermeans.engine.seeds.choose import choose_seeds, greedy_seeds, uniform_seeds
 from powermeans.engine.stopping import CentersSettled
 from powermeans.engine.updates import RelocateEmpty, Sweep
 from powermeans.mathematics.rules import Gaussian, Hard, Harmonic, Power, Rule
@@ -389,7 +389,7 @@ def test_seeds_are_the_best_of_candidates_drawn_by_their_distance() -> None:
     points = blobs()
     numbers = np.random.default_rng(0)
     order, others = numbers.permutation(len(points)), numbers.uniform(size=(4, 3))
-    seeds = ManhattanRows(points).greedy_seeds(order, 0.3, others)
+    seeds = greedy_seeds(ManhattanRows(points), order, 0.3, others)
     expected = [order[int(0.3 * len(points))]]
     for uniforms in others:
         nearest = distances(points, points[expected]).min(axis=1)

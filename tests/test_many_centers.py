@@ -14,6 +14,7 @@ from powermeans.engine.seeds import tree
 from powermeans.engine.seeds.tree import _quotas
 from powermeans.estimators import power_kmeans
 from powermeans.mathematics.rules import Hard, Power
+from powermeans.points.cells import Cells
 from powermeans.points.kinds import open_rows
 from powermeans.points.nearby import NearbyRows
 
@@ -39,7 +40,7 @@ def test_a_sweep_among_all_centers_is_the_usual_one(divergence, dtype, rule):
     rows = open_rows(points, weights, divergence=divergence, n_threads=2)
     centers = rows.take(np.arange(0, 900, 75))
     labels = np.random.default_rng(2).integers(12, size=900).astype(np.int32)
-    nearby = rows.sweep_nearby(centers, rule, with_all_listed(12), labels)
+    nearby = Cells(rows).sweep(centers, rule, with_all_listed(12), labels)
     usual = rows.sweep(centers, rule)
     tolerance = {"rtol": 1e-5 if dtype == "f4" else 1e-12}
     np.testing.assert_allclose(nearby.points, usual.points, atol=1e-4, **tolerance)
@@ -54,7 +55,7 @@ def test_a_spread_among_all_centers_is_the_usual_one():
     points = blobs(700, 24, 5)
     rows, labels = open_rows(points), np.zeros(700, dtype=np.int32)
     centers = rows.take(np.arange(0, 700, 70))
-    nearby, usual = rows.spread_nearby(centers, with_all_listed(10), labels), rows.spread(centers)
+    nearby, usual = Cells(rows).spread(centers, with_all_listed(10), labels), rows.spread(centers)
     np.testing.assert_allclose(nearby.error, usual.error, rtol=1e-12)
     np.testing.assert_allclose(nearby.utility, usual.utility, rtol=1e-6)
     np.testing.assert_array_equal(nearby.weights, usual.weights)
@@ -67,7 +68,7 @@ def test_a_point_is_compared_only_with_the_centers_listed_beside_its_own():
     lists = np.array([[0, 1], [1, 2], [2, 3], [3, 4], [4, 0]], dtype=np.int32)
     before = np.random.default_rng(0).integers(5, size=300).astype(np.int32)
     labels = before.copy()
-    rows.sweep_nearby(centers, Hard(), lists, labels)
+    Cells(rows).sweep(centers, Hard(), lists, labels)
     sq_dist = ((points[:, None, :] - centers) ** 2).sum(axis=2)
     among = np.take_along_axis(sq_dist, lists[before], axis=1).argmin(axis=1)
     np.testing.assert_array_equal(labels, lists[before, among])
@@ -80,7 +81,7 @@ def test_centers_near_a_point_are_sought_only_among_those_listed(n_threads):
     centers, prices = rows.take(np.arange(0, 600, 50)), rng.normal(size=12)
     lists, labels = with_all_listed(12)[:, :5].copy(), rng.integers(12, size=600).astype(np.int32)
     some = rng.permutation(600)[:400]
-    found = rows.near_of_listed(some, labels[some], centers, prices, lists, reach=np.inf, n_most=5)
+    found = Cells(rows).near(some, labels[some], centers, prices, lists, reach=np.inf, n_most=5)
     distances = ((points[some, None, :] - centers) ** 2).sum(axis=2)
     for i, own in enumerate(labels[some]):
         others = sorted(lists[own][1:], key=lambda j, i=i: distances[i, j] + prices[j])
@@ -97,7 +98,7 @@ def test_bits_do_not_depend_on_the_number_of_threads():
         rows = open_rows(points, n_threads=n_threads)
         centers, labels = rows.take(np.arange(60) * 60), np.zeros(4000, dtype=np.int32)
         labels[:] = np.arange(4000) % 60
-        sums = rows.sweep_nearby(centers, Hard(), nearby, labels)
+        sums = Cells(rows).sweep(centers, Hard(), nearby, labels)
         results.append((sums.points.tobytes(), sums.inertia, labels.tobytes()))
     assert results[0] == results[1] == results[2]
 
@@ -112,7 +113,7 @@ def test_bits_do_not_depend_on_the_number_of_threads():
 def test_the_core_refuses_lists_that_name_no_centers(lists, message):
     rows = open_rows(blobs(50, 20, 2))
     with pytest.raises(ValueError, match=message):
-        rows.sweep_nearby(rows.take(np.arange(4)), Hard(), lists, np.zeros(50, dtype=np.int32))
+        Cells(rows).sweep(rows.take(np.arange(4)), Hard(), lists, np.zeros(50, dtype=np.int32))
 
 
 @pytest.mark.parametrize("divergence", ["squared_euclidean", "cosine"])
@@ -123,7 +124,7 @@ def test_lists_name_the_centers_nearest_to_each(divergence, dtype, n_features):
     centers = rows.take(np.arange(250))
     if divergence == "cosine":
         centers /= np.linalg.norm(centers, axis=1, keepdims=True)
-    lists = rows.nearest_to_each(centers, 9)
+    lists = Cells(rows).nearest_to_each(centers, 9)
     sq_dist = ((centers[:, None, :] - centers) ** 2).sum(axis=2)
     np.testing.assert_array_equal(lists[:, 0], np.arange(250))
     np.testing.assert_allclose(
@@ -143,14 +144,14 @@ def test_lists_by_price_name_the_centers_cheapest_for_each(divergence):
     costs = distances + prices
     np.fill_diagonal(costs, -np.inf)  # each is the first in its own list, at any price
     expected = costs.argsort(axis=1)[:, :9]
-    np.testing.assert_array_equal(rows.nearest_to_each(centers, 9, prices), expected)
+    np.testing.assert_array_equal(Cells(rows).nearest_to_each(centers, 9, prices), expected)
 
 
 def test_lists_of_equal_centers_begin_with_each_and_go_on_in_order():
     rows = open_rows(np.ones((5, 20)))
-    lists = rows.nearest_to_each(np.ones((4, 20)), 3)
+    lists = Cells(rows).nearest_to_each(np.ones((4, 20)), 3)
     np.testing.assert_array_equal(lists, [[0, 1, 2], [1, 0, 2], [2, 0, 1], [3, 0, 1]])
-    np.testing.assert_array_equal(rows.nearest_to_each(np.ones((1, 20)), 48), [[0]])
+    np.testing.assert_array_equal(Cells(rows).nearest_to_each(np.ones((1, 20)), 48), [[0]])
 
 
 @pytest.mark.parametrize("n_features", [2, 30])
@@ -159,7 +160,7 @@ def test_centers_to_spare_are_the_same_by_lists_of_many_neighbours(n_features):
     rows = open_rows(points)
     centers = rows.take(np.arange(0, 3000, 25))
     solution = Solution(centers, rows.spread(centers))
-    lists = rows.nearest_to_each(centers, 100)
+    lists = Cells(rows).nearest_to_each(centers, 100)
     spared = centers_to_spare(solution, 20)
     np.testing.assert_array_equal(centers_to_spare(solution, 20, lists), spared)
     assert len(np.unique(spared)) == 20

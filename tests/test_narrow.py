@@ -21,10 +21,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import powermeans._native as _native
 from powermeans import KMeans, PowerKMeans, RobustPowerKMeans, TreeSeeds, open_data
+from powermeans.engine.seeds.choose import greedy_seeds
 from powermeans.mathematics.rules import Gaussian, Hard, Harmonic, Power, Priced
+from powermeans.points.cells import Cells
 from powermeans.points.checks.narrow import dtype_of_centers, is_narrow
-from powermeans.points.euclidean import EuclideanRows
-from powermeans.points.opening import Needs
+from powermeans.points.euclidean import EuclideanRows, EuclideanSampler
+from powermeans.points.needs import Measure, Needs
 from powermeans.points.reference import ReferenceRows
 
 TYPES = [np.dtype(t) for t in (np.float16, ml_dtypes.bfloat16, np.int8, np.uint8)]
@@ -83,7 +85,8 @@ def test_rows_give_the_bits_of_float32(dtype: np.dtype[Any], shape: tuple[int, i
         assert_same_bits((a.error, a.utility, a.weights), (b.error, b.utility, b.weights))
         labels, _ = narrow.assign(centers)
         assert_array_equal(
-            narrow.distances_to_own(centers, labels), wide.distances_to_own(centers, labels)
+            Cells(narrow).distances_to_own(centers, labels),
+            Cells(wide).distances_to_own(centers, labels),
         )
         indices = np.array([3, 0, 99])
         assert_array_equal(narrow.take(indices), wide.take(indices))
@@ -100,7 +103,7 @@ def test_seeds_moves_and_swaps_are_those_of_float32(
     narrow, wide = both_rows(points)
     order = np.random.default_rng(0).permutation(n_points)
     others = np.random.default_rng(3).random((n_centers, 4))
-    seeds = [rows.greedy_seeds(order, 0.4, others) for rows in (narrow, wide)]
+    seeds = [greedy_seeds(rows, order, 0.4, others) for rows in (narrow, wide)]
     assert_array_equal(*seeds)
     centers = some_centers(points, n_centers)
     moved = [rows.moves.move_points(centers, 2).centers for rows in (narrow, wide)]
@@ -122,8 +125,8 @@ def test_sweeps_nearby_give_the_bits_of_float32(dtype: np.dtype[Any]) -> None:
     found = []
     for rows in (narrow, wide):
         labels, _ = rows.assign(centers)
-        sums = rows.sweep_nearby(centers + 0.05, Hard(), nearby, labels)
-        soft = rows.sweep_nearby(centers, Power(-5.0), nearby, labels)
+        sums = Cells(rows).sweep(centers + 0.05, Hard(), nearby, labels)
+        soft = Cells(rows).sweep(centers, Power(-5.0), nearby, labels)
         found.append((labels, sums.points, sums.inertia, soft.points, soft.objective))
     assert_same_bits(*found)
 
@@ -386,7 +389,7 @@ def test_arrays_in_files_are_read_as_they_are(name: str, ending: str, tmp_path: 
     data = open_data(path, rows_per_part=256)
     assert data.dtype == dtype_of_centers(points.dtype)
     kept, widened = (
-        list(data.partition(Needs(name="test", takes_narrow=keeps)).read())
+        list(data.partition(Needs(name="test", measure=Measure(takes_narrow=keeps))).read())
         for keeps in (True, False)
     )
     assert {part.dtype for part, _ in kept} == {points.dtype}
@@ -413,16 +416,15 @@ def test_seeds_by_a_tree_hold_one_copy_of_a_cell_at_a_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     rows, copies = EuclideanRows(blobs(np.dtype(np.uint8), 2_000, 20)), []
-    sample = EuclideanRows.sample
+    some = EuclideanSampler.some
 
-    def noted_sample(self: EuclideanRows, indices: Any) -> Any:
-        if self is rows:
-            assert not any(copy() is not None for copy in copies)
-        points = sample(self, indices)
-        if self is rows:
-            copies.append(weakref.ref(points))
-        return points
+    def noted_some(self: EuclideanSampler, indices: Any, *weights: Any) -> Any:
+        assert not any(copy() is not None for copy in copies)
+        found = some(self, indices, *weights)
+        if weights:
+            copies.append(weakref.ref(found))
+        return found
 
-    monkeypatch.setattr(EuclideanRows, "sample", noted_sample)
+    monkeypatch.setattr(EuclideanSampler, "some", noted_some)
     TreeSeeds().seeds(rows, 60, np.random.RandomState(0))
     assert len(copies) > 3

@@ -16,6 +16,7 @@ import pytest
 from scipy import sparse
 
 from powermeans import _native
+from powermeans.engine.seeds.choose import greedy_seeds
 from powermeans.mathematics.rules import Hard, Power
 from powermeans.points.euclidean import EuclideanRows
 from powermeans.points.reference import ReferenceRows
@@ -251,7 +252,7 @@ def all_bytes(rows, centers):
     parts += [spread.error, spread.utility, labels, np.array(inertia), draws, potentials]
     parts += [rows.sq_distances(centers), np.array(nearness.farthest())]
     numbers = np.random.default_rng(0).uniform(size=(30, 9))
-    parts += [rows.greedy_seeds(np.arange(rows.n_points)[::-1].copy(), 0.3, numbers)]
+    parts += [greedy_seeds(rows, np.arange(rows.n_points)[::-1].copy(), 0.3, numbers)]
     return b"".join(part.tobytes() for part in parts)
 
 
@@ -285,7 +286,7 @@ def test_seeding_shares_its_work_among_threads():
     seeds = {}
     for n_threads in (1, 2, 3):
         rows = EuclideanRows(points, n_threads=n_threads)
-        seeds[n_threads] = rows.greedy_seeds(order, 0.3, numbers).tolist()
+        seeds[n_threads] = greedy_seeds(rows, order, 0.3, numbers).tolist()
         stripes = rows.team.stripes_by_worker
         assert len(stripes) == n_threads
         assert all(n > 0 for n in stripes), "some thread had nothing to do"
@@ -297,12 +298,13 @@ def test_an_alarm_interrupts_a_long_seeding():
 import signal, time
 import numpy as np
 from powermeans.points.euclidean import EuclideanRows
-rows = EuclideanRows(np.random.default_rng(0).normal(size=(100_000, 16)))
+sampler = EuclideanRows(np.random.default_rng(0).normal(size=(100_000, 16))).sampler
+numbers = np.random.default_rng(0).uniform(size=(50_000, 8))
 signal.signal(signal.SIGALRM, signal.default_int_handler)
 signal.setitimer(signal.ITIMER_REAL, 0.2)
 begin = time.monotonic()
 try:
-    rows.greedy_seeds(np.arange(100_000), 0.3, np.random.default_rng(0).uniform(size=(50_000, 8)))
+    sampler.greedy_seeds(np.arange(100_000), 0.3, numbers)
 except KeyboardInterrupt:
     print("interrupted" if time.monotonic() - begin < 30 else "late")
 """

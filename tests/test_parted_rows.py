@@ -16,6 +16,7 @@ from kinds_of_rows import ReadAgain, cut
 from scipy import sparse
 
 from powermeans import divergences
+from powermeans.engine.seeds.choose import greedy_seeds
 from powermeans.mathematics.critical_power import critical_power
 from powermeans.mathematics.rules import Gaussian, Hard, Online, Power
 from powermeans.mathematics.sums import Sums
@@ -201,7 +202,7 @@ def test_what_would_be_as_long_as_the_points_is_refused():
     with pytest.raises(TypeError, match="an order of all points is too long for memory"):
         rows.nearness(means, np.arange(50))
     with pytest.raises(TypeError, match=r"choose seeds with .*ParallelSeeds"):
-        rows.greedy_seeds(np.arange(50), 0.5, np.empty((2, 1)))
+        greedy_seeds(rows, np.arange(50), 0.5, np.empty((2, 1)))
     with pytest.raises(TypeError, match="may not fit into memory: ask for one part"):
         rows.sq_distances(means)
     with pytest.raises(TypeError, match="may not fit into memory: pass indices"):

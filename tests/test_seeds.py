@@ -14,10 +14,10 @@ from scipy import sparse
 from powermeans import PowerKMeans
 from powermeans.engine.seeds import choose as choose_module
 from powermeans.engine.seeds import draws as draws_module
-from powermeans.engine.seeds.choose import choose_seeds, uniform_seeds
+from powermeans.engine.seeds.choose import choose_seeds, greedy_seeds, uniform_seeds
 from powermeans.engine.seeds.orders import order_by_place, order_from
 from powermeans.estimators import base as base_module
-from powermeans.points.by_definition import greedy_seeds
+from powermeans.points.by_definition import greedy_seeds_by_definition
 from powermeans.points.euclidean import EuclideanRows
 from powermeans.points.kinds import open_rows
 from powermeans.points.reference import ReferenceRows
@@ -148,7 +148,7 @@ def test_passing_over_points_changes_no_seed(
     order, first = rng.permutation(len(points)), rng.uniform()
     others = rng.uniform(size=(n_seeds - 1, n_candidates))
     stored = sparse.csr_array(points) if kind == "CSR" else points
-    found = open_rows(stored, weights).greedy_seeds(order, first, others)
+    found = greedy_seeds(open_rows(stored, weights), order, first, others)
     expected = greedy_seeds(ReferenceRows(points, weights), order, first, others, exponent=2.0)
     # Of equal points, rounding decides which is said to be the seed.
     np.testing.assert_array_equal(points[found], points[expected])
@@ -204,7 +204,7 @@ def test_more_features_than_codes_can_be_added_up_for_are_seeded_exactly():
     rows, order = open_rows(points), np.arange(len(points))
     others = rng.uniform(size=(15, 3))
     np.testing.assert_array_equal(
-        rows.greedy_seeds(order, 0.3, others), greedy_seeds(rows, order, 0.3, others, exponent=2.0)
+        greedy_seeds(rows, order, 0.3, others), greedy_seeds_by_definition(rows, order, 0.3, others)
     )
 
 
@@ -216,7 +216,7 @@ def test_points_whose_codes_cannot_be_divided_by_their_step_are_seeded_exactly()
     rows, order = open_rows(points), np.arange(len(points))
     others = rng.uniform(size=(60, 5))
     np.testing.assert_array_equal(
-        rows.greedy_seeds(order, 0.3, others), greedy_seeds(rows, order, 0.3, others, exponent=2.0)
+        greedy_seeds(rows, order, 0.3, others), greedy_seeds_by_definition(rows, order, 0.3, others)
     )
 
 
@@ -375,7 +375,7 @@ def test_scaling_sampled_points_scales_the_seeds(scale: float) -> None:
         rows = open_rows(points)
         order, _ = order_by_place(rows, rng)
         numbers = rng.uniform(), rng.uniform(size=(8, 8))
-        expected = points[rows.greedy_seeds(order, *numbers)]
+        expected = points[greedy_seeds(rows, order, *numbers)]
     np.testing.assert_array_equal(sampled_seeds(scale * points), scale * expected)
 
 
@@ -406,56 +406,10 @@ def test_seeds_by_samples_leave_as_little_inertia(kind: str) -> None:
         rng_of_full = np.random.RandomState(random_state)
         order, _ = order_by_place(rows, rng_of_full)
         numbers = rng_of_full.uniform(), rng_of_full.uniform(size=(49, 5))
-        in_full.append(rows.assign(points[rows.greedy_seeds(order, *numbers)])[1])
+        in_full.append(rows.assign(points[greedy_seeds(rows, order, *numbers)])[1])
     assert not np.array_equal(by_samples, in_full), "no sample was taken"
     deviation = np.hypot(np.std(by_samples), np.std(in_full)) / np.sqrt(12)
     assert np.mean(by_samples) < 1.005 * np.mean(in_full) + 2 * deviation
-
-
-def projected_seeds(points, weights=None, rows_of=open_rows, n_seeds=70):
-    rng = np.random.RandomState(0)
-    return choose_seeds(rows_of(points, weights), n_seeds, rng, n_candidates=4)[0]
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("kind", ["dense", "CSR"])
-def test_seeds_by_projection_follow_their_definition(dtype: type, kind: str) -> None:
-    rng = np.random.default_rng(0)
-    points = rng.standard_t(3, size=(200, 520)).astype(dtype)
-    points[points < 0] = 0
-    weights = rng.integers(0, 3, size=200)
-    stored = sparse.csr_array(points) if kind == "CSR" else points
-    seeds = projected_seeds(stored, weights.astype(float))
-    repeated = rng.permutation(np.repeat(points, weights, axis=0))
-    np.testing.assert_array_equal(seeds, projected_seeds(points, weights, ReferenceRows))
-    np.testing.assert_array_equal(seeds, projected_seeds(repeated))
-
-
-def test_each_of_many_categories_is_a_seed_of_projected_points() -> None:
-    points = np.repeat(np.eye(520), 2, axis=0)
-    assert len(np.unique(projected_seeds(points, n_seeds=520), axis=0)) == 520
-
-
-@pytest.mark.parametrize("kind", ["overlapping", "noise", "one large feature", "sparse"])
-def test_seeds_by_projection_leave_as_little_inertia(kind: str, monkeypatch) -> None:
-    rng = np.random.default_rng(0)
-    points = rng.normal(size=(1500, 520))
-    if kind == "overlapping":
-        points += 0.5 * rng.normal(size=(40, 520))[rng.integers(40, size=1500)]
-    elif kind == "one large feature":
-        points[:, 3] *= 300
-    elif kind == "sparse":
-        points[rng.uniform(size=points.shape) < 0.98] = 0
-    rows, inertia = open_rows(points), {}
-    for fewest in (64, 1000):
-        monkeypatch.setattr(choose_module, "_FEWEST_PROJECTED_SEEDS", fewest)
-        inertia[fewest] = [
-            rows.assign(choose_seeds(rows, 80, np.random.RandomState(i), n_candidates=6)[0])[1]
-            for i in range(6)
-        ]
-    assert inertia[64] != inertia[1000], "nothing was projected"
-    deviation = np.hypot(np.std(inertia[64]), np.std(inertia[1000])) / np.sqrt(6)
-    assert np.mean(inertia[64]) < 1.005 * np.mean(inertia[1000]) + 2 * deviation
 
 
 @ROWS
@@ -475,8 +429,8 @@ def test_further_seeds_end_once_little_inertia_is_left(rows_of: Callable) -> Non
 def test_no_seed_is_compared_once_time_is_over(rows_of: Callable) -> None:
     points = np.random.default_rng(0).normal(size=(50, 3))
     rows, order, others = rows_of(points), np.arange(50), np.full((9, 3), 0.5)
-    first = rows.greedy_seeds(order, 0.3, others[:0])
-    np.testing.assert_array_equal(rows.greedy_seeds(order, 0.3, others, seconds=0.0), first)
+    first = greedy_seeds(rows, order, 0.3, others[:0])
+    np.testing.assert_array_equal(greedy_seeds(rows, order, 0.3, others, seconds=0.0), first)
     nearest = 1 + np.square(points[:, 0])
     assert len(rows.sampler.further_seeds(order, nearest, others, 0.0, seconds=0.0)) == 1
     assert len(rows.sampler.further_seeds(order, nearest, others, 0.0)) == 9

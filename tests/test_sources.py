@@ -39,7 +39,7 @@ from powermeans import (
 )
 from powermeans.errors import NotInPartsError
 from powermeans.mathematics.rules import Hard
-from powermeans.points.opening import Needs
+from powermeans.points.needs import Measure, Needs
 from powermeans.points.streams import is_stream
 from powermeans.scale.block import SourceError
 from powermeans.scale.executors import PartOpener, ReadingExecutor
@@ -868,7 +868,9 @@ def test_paths_are_told_from_points():
 def test_what_is_missing_is_refused_where_it_was_not_announced():
     points = np.array([[1.0, np.nan], [2.0, 1.0]])
     data = open_data([points])
-    assert len(list(data.partition(Needs(name="test", has_missing=True)).read())) == 1
+    assert (
+        len(list(data.partition(Needs(name="test", measure=Measure(has_missing=True))).read())) == 1
+    )
     with pytest.raises(ValueError, match="contains NaN"):
         list(data.partition().read())
 

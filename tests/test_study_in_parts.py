@@ -12,7 +12,7 @@ from powermeans.choosing_k.centers_by_k import EFFORTS_FOR_EACH_K
 from powermeans.choosing_k.counted import CountedPoints
 from powermeans.choosing_k.evaluate import CRITERIA, Study
 from powermeans.engine.search import Solution
-from powermeans.points.opening import Needs
+from powermeans.points.needs import FitNeeds, Measure, Needs
 from powermeans.types import FloatArray
 
 SIZES = [1, 2, 3, 4, 5, 6]
@@ -28,7 +28,11 @@ def studies(
     points: FloatArray, weights: FloatArray | None, *, has_missing: bool = False
 ) -> tuple[Study, Study]:
     """Of the same centers, in memory and in parts."""
-    needs = Needs(name="studies", has_missing=has_missing, n_threads=1, n_needed=SIZES[-1])
+    needs = Needs(
+        name="studies",
+        measure=Measure(has_missing=has_missing, n_threads=1),
+        fit=FitNeeds(n_points=SIZES[-1]),
+    )
     whole = CountedPoints.of(points, weights, needs)
     parted = CountedPoints.of(open_data(points, weights=weights, rows_per_part=128), None, needs)
     places = np.random.default_rng(1).choice(len(points), SIZES[-1], replace=False)

@@ -15,6 +15,7 @@ from divergence_cases import CASES
 import powermeans
 from powermeans import DPMeans, KMeans, PowerKMeans, RobustPowerKMeans
 from powermeans.divergences import Mahalanobis, Poisson
+from powermeans.engine.seeds.choose import greedy_seeds
 from powermeans.mathematics.rules import Gaussian, Hard, Harmonic, Online, Power, Priced
 from powermeans.points.bregman import BregmanRows
 from powermeans.points.cosine import CosineRows
@@ -78,7 +79,7 @@ def all_bytes(rows, centers):
     spread, (labels, inertia) = rows.spread(centers), rows.assign(centers)
     parts += [spread.error, spread.utility, labels, np.array(inertia), rows.sq_distances(centers)]
     numbers = np.random.default_rng(0).uniform(size=(5, 3))
-    parts += [rows.greedy_seeds(np.arange(rows.n_points)[::-1].copy(), 0.3, numbers)]
+    parts += [greedy_seeds(rows, np.arange(rows.n_points)[::-1].copy(), 0.3, numbers)]
     return b"".join(np.ascontiguousarray(part).tobytes() for part in parts)
 
 
@@ -129,8 +130,8 @@ def test_greedy_seeds_are_those_of_the_compiled_core():
     order = np.random.default_rng(1).permutation(3000)
     numbers = np.random.default_rng(2).uniform(size=(9, 4))
     wide = points.astype(np.float64)
-    found = TorchRows(tensor(wide, torch.float64), weights).greedy_seeds(order, 0.4, numbers)
-    expected = EuclideanRows(wide, weights).greedy_seeds(order, 0.4, numbers)
+    found = greedy_seeds(TorchRows(tensor(wide, torch.float64), weights), order, 0.4, numbers)
+    expected = greedy_seeds(EuclideanRows(wide, weights), order, 0.4, numbers)
     np.testing.assert_array_equal(found, expected)
 
 

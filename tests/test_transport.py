@@ -11,10 +11,11 @@ from scipy.optimize import linprog
 from powermeans.mathematics.rules import Hard, Priced
 from powermeans.mathematics.size_limits import SizeLimits
 from powermeans.points import transport
-from powermeans.points.base import BaseRows
-from powermeans.points.euclidean import EuclideanRows
+from powermeans.points.by_definition import PricedByDefinition
 from powermeans.points.kinds import open_rows
 from powermeans.points.nearby import NearbyRows
+from powermeans.points.protocol import Rows, priced_of
+from powermeans.points.reference import ReferenceRows
 from powermeans.points.transport import Assigned, assign_within
 from powermeans.types import FloatArray
 
@@ -166,7 +167,7 @@ def test_prices_lead_each_point_to_the_center_of_least_cost(n_features: int, dty
     rows = open_rows(points, n_threads=2)
     costs = ((points[:, None].astype(np.float64) - centers) ** 2).sum(axis=2) + prices
     sums = rows.sweep(centers, Priced(tuple(prices)))
-    labels, margins, labelled = rows.assign_priced(centers, prices)
+    labels, margins, labelled = rows.priced.assign(centers, prices)
     objective = labelled.objective
     tolerance = 1e-4 if dtype == np.float32 else 1e-9
     assert np.array_equal(labels, costs.argmin(axis=1))
@@ -184,10 +185,11 @@ def test_near_centers_are_those_of_least_cost(n_features: int, reach: float, n_m
     points, centers = rng.normal(size=(300, n_features)), rng.normal(size=(23, n_features))
     prices, some = rng.normal(size=23), np.arange(0, 300, 3)
     rows = open_rows(points, n_threads=2)
-    labels = rows.assign_priced(centers, prices).labels[some]
+    labels = rows.priced.assign(centers, prices).labels[some]
     options = {"reach": reach, "n_most": n_most}
-    found = rows.near_centers(some, labels, centers, prices, **options)
-    expected = BaseRows.near_centers(rows, some, labels, centers, prices, **options)
+    found = rows.priced.near(some, labels, centers, prices, **options)
+    by_definition = PricedByDefinition(rows, rows._distances_of)
+    expected = by_definition.near(some, labels, centers, prices, **options)
     assert np.array_equal(found.centers, expected.centers)
     is_near = expected.centers >= 0
     assert found.distances[is_near] == pytest.approx(expected.distances[is_near], rel=1e-9)
@@ -195,10 +197,10 @@ def test_near_centers_are_those_of_least_cost(n_features: int, reach: float, n_m
     assert np.all(expected.distances[~is_near] == np.inf)
 
 
-@pytest.mark.parametrize("kind", [EuclideanRows, BaseRows])
-def test_no_points_have_no_near_centers(kind: type[BaseRows]) -> None:
-    rows, none = open_rows(np.eye(3)), np.empty(0, dtype=np.int32)
-    found = kind.near_centers(rows, none, none, np.eye(3), np.zeros(3), reach=0.5, n_most=2)
+@pytest.mark.parametrize("rows", [open_rows(np.eye(3)), ReferenceRows(np.eye(3))])
+def test_no_points_have_no_near_centers(rows: Rows) -> None:
+    none = np.empty(0, dtype=np.int32)
+    found = priced_of(rows).near(none, none, np.eye(3), np.zeros(3), reach=0.5, n_most=2)
     assert found.centers.shape == found.distances.shape == (0, 2)
 
 
@@ -208,7 +210,7 @@ def test_rows_nearby_price_as_all_rows_where_all_centers_are_near() -> None:
     prices = rng.normal(size=30)
     rows = open_rows(points, n_threads=2)
     nearby = NearbyRows(rows, centers, rows.assign(centers)[0])
-    found, expected = nearby.assign_priced(centers, prices), rows.assign_priced(centers, prices)
+    found, expected = nearby.priced.assign(centers, prices), rows.priced.assign(centers, prices)
     assert np.array_equal(found.labels, expected.labels)
     assert found.margins == pytest.approx(expected.margins, abs=1e-9)
     assert found.sums.points == pytest.approx(expected.sums.points, abs=1e-9)
@@ -223,20 +225,18 @@ def test_rows_nearby_list_the_centers_that_all_rows_list() -> None:
     prices = rng.uniform(0, 0.1, size=len(centers))
     rows = open_rows(points, n_threads=2)
     nearby = NearbyRows(rows, centers, rows.assign(centers)[0])
-    labels = nearby.assign_priced(centers, prices).labels
+    labels = nearby.priced.assign(centers, prices).labels
     some = rng.permutation(len(points))[:500]
     found, expected = (
-        kind.near_centers(some, labels[some], centers, prices, reach=2.0, n_most=4)
+        kind.priced.near(some, labels[some], centers, prices, reach=2.0, n_most=4)
         for kind in (nearby, rows)
     )
     assert np.array_equal(found.centers, expected.centers)
     is_near = expected.centers >= 0
     assert found.distances[is_near] == pytest.approx(expected.distances[is_near], rel=1e-9)
     none = np.empty(0, dtype=np.int32)
-    assert nearby.near_centers(none, none, centers, prices, reach=2.0, n_most=4).centers.shape == (
-        0,
-        4,
-    )
+    found = nearby.priced.near(none, none, centers, prices, reach=2.0, n_most=4)
+    assert found.centers.shape == (0, 4)
 
 
 def test_points_without_weight_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:

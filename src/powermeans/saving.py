@@ -523,7 +523,7 @@ def _try_out(model: Any) -> None:
         warnings.simplefilter("ignore")
         if centers is not None:
             check_domain(
-                on_host(centers), model._fitted_needs().divergence, name="cluster_centers_"
+                on_host(centers), model._fitted_needs().measure.divergence, name="cluster_centers_"
             )
             as_it_is = copy.copy(model)
             as_it_is.scaling_ = None  # centers are already scaled

@@ -100,7 +100,7 @@ class _Path:
         self.largest = largest
         self.rows, self.effort, self.rng, self.callback = rows, effort, rng, callback
         # Rows in parts are too many to sort.
-        self.order = order_by_place(rows, rng)[0] if rows.has_order else None
+        self.order = order_by_place(rows, rng)[0] if rows.parts is None else None
         self.search = Search(
             rows,
             start_power=-math.inf,
@@ -173,7 +173,7 @@ class _Path:
 
     def seeds(self, size: int) -> FloatArray:
         n_candidates = n_greedy_candidates(size)
-        if self.rows.has_order:
+        if self.rows.parts is None:
             return choose_seeds(self.rows, size, self.rng, n_candidates=n_candidates)[0]
         return self.candidates.seeds(size, self.rng, n_candidates)
 

@@ -34,7 +34,8 @@ from powermeans.engine.callbacks import Listener
 from powermeans.engine.history import SweepState
 from powermeans.engine.search import Solution
 from powermeans.errors import ArgumentError
-from powermeans.points.opening import MatrixLike, Needs
+from powermeans.points.needs import FitNeeds, Measure, Needs
+from powermeans.points.opening import MatrixLike
 from powermeans.points.protocol import Rows
 
 
@@ -139,13 +140,14 @@ def choose_k(
     listener = _Listener(callback, end)
     needs = Needs(
         name="choose_k",
-        has_missing=has_missing,
-        n_threads=n_threads,
-        n_needed=sizes[-1],
-        must_differ=True,
-        warns_of_scales=True,
-        leaves_out_columns=True,
-        tell=listener.part if listener else None,
+        measure=Measure(has_missing=has_missing, n_threads=n_threads),
+        fit=FitNeeds(
+            n_points=sizes[-1],
+            must_differ=True,
+            warns_of_scales=True,
+            leaves_out_columns=True,
+            tell=listener.part if listener else None,
+        ),
     )
     points = CountedPoints.of(X, sample_weight, needs)
     rng = check_random_state(random_state)

@@ -13,8 +13,9 @@ from powermeans.engine.seeds.orders import order_by_place
 from powermeans.engine.seeds.samples import distinct_places
 from powermeans.errors import ArgumentError
 from powermeans.points.checks.points import divide_by_power_of_two, exponent_to_square
-from powermeans.points.opening import InMemory, InUsedColumns, Needs, open_array, open_points
-from powermeans.points.protocol import PartRows, Rows
+from powermeans.points.needs import Needs
+from powermeans.points.opening import InMemory, InUsedColumns, open_points
+from powermeans.points.protocol import Rows
 from powermeans.points.used_columns import UsedColumns
 from powermeans.system.host_memory import on_host, refuse_tensor_elsewhere
 from powermeans.types import FloatArray
@@ -55,14 +56,15 @@ class CountedPoints:
         exponent = exponent_to_square(opened.largest, opened.points.dtype)
         points = divide_by_power_of_two(opened.points, exponent)
         columns = opened.columns if isinstance(opened, InUsedColumns) else None
+        measure = needs.measure
         if columns is not None:
-            needs = replace(needs, n_columns=columns.n_columns)
+            measure = replace(measure, n_columns=columns.n_columns)
         weights = np.ones(points.shape[0]) if opened.weights is None else opened.weights
         n_weighing = int(np.count_nonzero(weights))
         unit = _unit_of_counts(float(weights.sum()), n_weighing)
-        rows = open_array(points, None if opened.weights is None else weights * unit, needs)
+        rows = measure.open(points, None if opened.weights is None else weights * unit)
         order, key = order_by_place(rows, np.random.RandomState(0))
-        _check_distinct(key[rows.sample_weight(order) > 0], needs.n_needed)
+        _check_distinct(key[rows.sample_weight(order) > 0], needs.fit.n_points)
         return cls(rows, n_weighing, exponent, unit, columns)
 
     @classmethod
@@ -72,8 +74,8 @@ class CountedPoints:
         if rows.total_weight != rows.n_points:
             unit = _unit_of_counts(rows.total_weight, sum(rows.each(_count_weighing)))
             rows = rows if unit == 1 else opened.weighing(unit).rows
-        places = distinct_places(rows, needs.n_needed, np.random.RandomState(0))
-        _check_distinct(places, needs.n_needed)
+        places = distinct_places(rows, needs.fit.n_points, np.random.RandomState(0))
+        _check_distinct(places, needs.fit.n_points)
         return cls(rows, rows.n_points, 0, unit)
 
     def inertias(self, counted: FloatArray) -> FloatArray:
@@ -106,7 +108,7 @@ def _check_distinct(places: np.ndarray, n_needed: int) -> None:
         )
 
 
-def _count_weighing(rows: PartRows, number: int) -> int:
+def _count_weighing(rows: Rows, number: int) -> int:
     return int(np.count_nonzero(rows.sample_weight(np.arange(rows.n_points))))
 
 

@@ -114,7 +114,9 @@ class Study:
     def _order(self) -> IndexArray | None:
         """Return an order of the points by where they lie; rows in parts are too many to sort."""
         return (
-            order_by_place(self.rows, np.random.RandomState(0))[0] if self.rows.has_order else None
+            order_by_place(self.rows, np.random.RandomState(0))[0]
+            if self.rows.parts is None
+            else None
         )
 
     def _sample_of(self, indices: IndexArray, counts: FloatArray) -> Sample:

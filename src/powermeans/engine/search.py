@@ -31,7 +31,7 @@ from powermeans.engine.spread import rounding_inertia, spread_of_features
 from powermeans.engine.stopping import InertiaSettled, Never
 from powermeans.engine.updates import RelocateEmpty, SeparateCoincident, Update
 from powermeans.mathematics.schedules import Fixed, Geometric, Whole
-from powermeans.mathematics.sums import Spread
+from powermeans.mathematics.sums import Spread, mean_over_columns
 from powermeans.points.protocol import Moves, Rows
 from powermeans.types import FloatArray, IndexArray, Labels
 
@@ -183,7 +183,7 @@ class Search:
     def __post_init__(self) -> None:
         size = spread_of_features(self.rows)
         # Weighted, unlike scikit-learn's unit of `tol`: a weight of three acts as three copies do.
-        mean_variance = self.rows.mean_over_columns(size**2) / self.rows.n_columns
+        mean_variance = mean_over_columns(size**2, self.rows.n_columns) / self.rows.n_columns
         tolerance = max(self.tol, _ROUGH_TOLERANCE) * mean_variance
         self._settled = InertiaSettled(tolerance, self.least_gain)
         self._separate = SeparateCoincident(self.critical_power, size)
@@ -534,9 +534,14 @@ class Search:
         return self._breath(child, min(self.depth, len(mine) // 2), annealed=False)
 
 
+def n_values_each(rows: Rows) -> float:
+    """Return how many values a sweep reads of a point and of the centers beside it, in the mean."""
+    return min(rows.n_features, (rows.n_stored + rows.n_features) / rows.n_points)
+
+
 def n_sampled(rows: Rows, n_centers: int, effort: Effort) -> int:
     """Return how many points to sample and to search among, or none to search among all."""
-    n_places, n_values = rows.n_places, rows.n_values_each
+    n_places, n_values = rows.n_places, n_values_each(rows)
     may_sample = rows.sampler is not None and rows.moves is not None
     if not may_sample or n_places * n_values <= effort.most_values:
         return 0

@@ -53,9 +53,9 @@ from powermeans.points.checks.centers import check_centers, check_init
 from powermeans.points.checks.narrow import as_floats
 from powermeans.points.checks.points import check_domain
 from powermeans.points.columns import Columns
+from powermeans.points.needs import FitNeeds, Measure, Needs, Refusals
 from powermeans.points.opening import (
     MatrixLike,
-    Needs,
     Opened,
     admit_array,
     in_memory,
@@ -132,10 +132,16 @@ class CenterEstimator(
     _state: ClassVar[str] = """cluster_centers_: finite[k,d]! labels_: count[n] inertia_: number
         n_iter_: count n_relocated_: count history_: records scaling_: Scaling? """
 
-    n_clusters: int
-    init: Any
-    random_state: Any
-    verbose: Any
+    # What an estimator without these parameters does.
+    n_clusters: int = 1
+    init: Any = None
+    n_init: Any = 1
+    missing: str = "error"
+    random_state: Any = None
+    n_threads: int | None = None
+    max_seconds: float | None = None
+    callback: Any = None
+    verbose: Any = 0
 
     cluster_centers_: Points
     labels_: Labels
@@ -171,22 +177,24 @@ class CenterEstimator(
         return Needs(
             name=name,
             estimator=self,
-            has_missing=self._parameter("missing") == "observed",
-            n_threads=self._parameter("n_threads"),
-            n_needed=self._parameter("n_clusters", 1),
-            must_differ=True,
-            warns_of_scales=True,
-            leaves_out_columns=not self._asks_init_for_centers(),
-            why_whole=self._why_whole,
-            why_not_in_parts=f"{name} looks at all points at once",
-            why_no_tensor=f"{name} works only on arrays",
-            init=self._parameter("init"),
-            random_state=self._parameter("random_state"),
+            measure=Measure(
+                has_missing=self.missing == "observed",
+                n_threads=self.n_threads,
+            ),
+            refusals=Refusals(
+                missing=self._why_whole,
+                parts=f"{name} looks at all points at once",
+                tensors=f"{name} works only on arrays",
+            ),
+            fit=FitNeeds(
+                n_points=self.n_clusters,
+                must_differ=True,
+                warns_of_scales=True,
+                leaves_out_columns=not self._asks_init_for_centers(),
+                init=self.init,
+                random_state=self.random_state,
+            ),
         )
-
-    def _parameter(self, name: str, otherwise: Any = None) -> Any:
-        """Return a parameter that not every estimator has."""
-        return getattr(self, name, otherwise)
 
     def _fitted_needs(self) -> Needs:
         """Return what is asked of new points after a fit."""
@@ -198,7 +206,7 @@ class CenterEstimator(
 
     def _wanted_runs(self) -> int:
         """Return how many runs to make if the initial centers differ from run to run."""
-        return int(self._parameter("n_init", 1))
+        return int(self.n_init)
 
     def _draws_centers(self) -> bool:
         """Return whether the initial centers are drawn, and not those of an array."""
@@ -279,7 +287,7 @@ class CenterEstimator(
         """
         self._validate_params()
         tasks = FitTasks(self, X, y, sample_weight) if hasattr(self, "_skl_callbacks") else None
-        end = time.monotonic() + (self._parameter("max_seconds") or math.inf)
+        end = time.monotonic() + (self.max_seconds or math.inf)
         with self._new_listener(tasks) as listener:
             fit = Fit(check_random_state(self.random_state), listener, end)
             listener.phase("checking the rows")
@@ -287,7 +295,7 @@ class CenterEstimator(
                 n_found = self._fit_opened(data, fit)
         if tasks is not None:
             tasks.complete()
-        n_needed = self._needs().n_needed
+        n_needed = self._needs().fit.n_points
         if n_found < n_needed:
             warn_caller(
                 f"Number of distinct clusters ({n_found}) found smaller than n_clusters "
@@ -298,7 +306,7 @@ class CenterEstimator(
 
     def _open(self, X: MatrixLike, sample_weight: ArrayLike | None, fit: Fit) -> Opened:
         """Open the points of a fit and note their columns."""
-        needs = replace(self._needs(), tell=fit.listener.part if fit.listener else None)
+        needs = self._needs().of_a_fit(tell=fit.listener.part if fit.listener else None)
         data = open_points(X, sample_weight, needs)
         self._refuse_checkpoint(data)
         _ = data.rows  # of points in parts, the first pass
@@ -361,7 +369,7 @@ class CenterEstimator(
 
     def _new_listener(self, *others: Any) -> Listener:
         """Return who hears of a fit: the callback, lines that `verbose` prints, and others."""
-        callback = self._parameter("callback")
+        callback = self.callback
         if isinstance(callback, str):
             callback = progress()
         return Listener(callback, self._lines() if self.verbose else None, *others)
@@ -409,7 +417,7 @@ class CenterEstimator(
         if not fit.listener.n_sweeps:  # later ones belong to a start of a search
             fit.listener.phase("choosing seeds")
         rows, rng, n_clusters = data.rows, fit.rng, self.n_clusters
-        if isinstance(self.init, ParallelSeeds) or not data.rows.has_order:
+        if isinstance(self.init, ParallelSeeds) or data.rows.parts is not None:
             centers = self._seeds_in_passes(data, fit)
         elif isinstance(self.init, TreeSeeds):
             centers = self.init.planted(rows, n_clusters, rng, fit.seconds_left).centers
@@ -447,7 +455,7 @@ class CenterEstimator(
                 rows,
                 n_clusters,
                 rng,
-                divergence=self._needs().divergence,
+                divergence=self._needs().measure.divergence,
                 is_late=fit.is_late,
             )
             fit.candidates = found
@@ -465,12 +473,12 @@ class CenterEstimator(
 
     def _asks_init_for_centers(self) -> bool:
         """Return whether `init` is a function of the user, which is called with all columns."""
-        init = self._parameter("init")
+        init = self.init
         return callable(init) and not isinstance(init, ParallelSeeds | MarkovChainSeeds | TreeSeeds)
 
     def _checked_init(self, init: ArrayLike, data: Opened) -> FloatArray:
         centers = check_init(init, self.n_clusters, data.n_features)
-        check_domain(centers, self._needs().divergence, name="init")
+        check_domain(centers, self._needs().measure.divergence, name="init")
         return data.of_used_columns(centers)
 
     # After a fit.
@@ -648,9 +656,8 @@ class CenterEstimator(
             params["n_clusters"] = n_clusters
         estimator = cls(**params)
         estimator._validate_params()
-        wanted: dict[str, Any] = {"n_needed": 1, "must_differ": False, "has_missing": False}
-        needs = replace(estimator._needs(), input_name="centers", **wanted)
-        points = admit_array(centers, None, needs).points
+        needs = replace(estimator._needs().measured(has_missing=False), fit=FitNeeds())
+        points = admit_array(centers, None, needs, name="centers").points
         if sparse.issparse(points):
             raise ValueError("centers are sparse: pass centers.toarray()")
         estimator.cluster_centers_ = points.copy()
@@ -673,7 +680,7 @@ class CenterEstimator(
         array([0, 1], dtype=int32)
         """
         check_is_fitted(self)
-        if not self._fitted_needs().is_plain:
+        if not self._fitted_needs().measure.is_plain:
             raise ValueError(
                 f"{self!r} does not compare whole points by squared Euclidean distances, and "
                 "scikit-learn's KMeans does nothing else: there is no such KMeans"
@@ -698,7 +705,7 @@ class CenterEstimator(
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self._parameter("missing") == "observed"
+        tags.input_tags.allow_nan = self.missing == "observed"
         tags.input_tags.sparse = not tags.input_tags.allow_nan
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
@@ -722,7 +729,7 @@ class CenterEstimator(
 
     def _is_plain(self) -> bool:
         """Return whether whole points are compared by squared Euclidean distances."""
-        return self._fitted_needs().is_plain
+        return self._fitted_needs().measure.is_plain
 
     def _centers(self, n_features: int) -> FloatArray:
         return check_centers(on_host(self.cluster_centers_), n_features)

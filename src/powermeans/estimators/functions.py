@@ -16,7 +16,8 @@ from powermeans.estimators.base import refuse_stream
 from powermeans.estimators.kmeans import KMeans
 from powermeans.mathematics.critical_power import critical_power as critical_power_of
 from powermeans.points.kinds import open_rows
-from powermeans.points.opening import MatrixLike, Needs, admit_array
+from powermeans.points.needs import FitNeeds, Needs
+from powermeans.points.opening import MatrixLike, admit_array
 from powermeans.types import IndexArray, Labels, Points
 
 
@@ -140,7 +141,7 @@ def kmeans_plusplus(
     True
     """
     _check_parameters(locals())
-    needs = Needs(name="kmeans_plusplus", n_needed=n_clusters)
+    needs = Needs(name="kmeans_plusplus", fit=FitNeeds(n_points=n_clusters))
     data = admit_array(X, sample_weight, needs)
     _check_norms(x_squared_norms, data.points.shape[0])
     centers, indices = choose_seeds(
@@ -187,7 +188,7 @@ def critical_power(
     >>> round(critical_power(corners), 6)
     -0.5
     """
-    needs = Needs(name="critical_power", must_differ=True)
+    needs = Needs(name="critical_power", fit=FitNeeds(must_differ=True))
     data = admit_array(X, sample_weight, needs)
     return critical_power_of(data.points, data.weights, random_state=random_state)
 

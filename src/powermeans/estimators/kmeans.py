@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar, Literal
 
@@ -20,7 +19,8 @@ from powermeans.engine.updates import RelocateEmpty
 from powermeans.errors import warn_caller
 from powermeans.estimators.base import CenterEstimator, Run
 from powermeans.mathematics.schedules import Fixed
-from powermeans.points.opening import Needs, Opened
+from powermeans.points.needs import Needs
+from powermeans.points.opening import Opened
 
 _N_RUNS_FROM_RANDOM_STARTS = 10
 
@@ -129,9 +129,7 @@ class KMeans(CenterEstimator):
         self.missing = missing
 
     def _needs(self) -> Needs:
-        return replace(
-            super()._needs(), takes_narrow=True, why_not_in_parts=None, why_no_tensor=None
-        )
+        return super()._needs().measured(takes_narrow=True).refusing(parts=None, tensors=None)
 
     def _stages(self, data: Opened, fit: Fit) -> list[Stage]:
         if self.algorithm == "elkan" and self.n_clusters == 1:
@@ -144,7 +142,7 @@ class KMeans(CenterEstimator):
 
     def _wanted_runs(self) -> int:
         if self.n_init != "auto":
-            return self.n_init
+            return int(self.n_init)
         varies = callable(self.init) or (isinstance(self.init, str) and self.init == "random")
         return _N_RUNS_FROM_RANDOM_STARTS if varies else 1
 

@@ -23,7 +23,6 @@ from powermeans.engine.fit import Fit
 from powermeans.engine.history import Spent
 from powermeans.engine.search import EFFORTS, Effort, Search, n_sampled
 from powermeans.engine.seeds.choose import drawn_sample
-from powermeans.engine.seeds.draws import sampler_of
 from powermeans.engine.seeds.tree import TreeSeeds
 from powermeans.engine.spread import spread_of_features
 from powermeans.engine.stopping import CentersSettled, ObjectiveSettled, WeightsHard
@@ -49,10 +48,10 @@ from powermeans.mathematics.size_limits import SizeLimits, weight_of_each
 from powermeans.points.bregman import BregmanRows
 from powermeans.points.checks.schedule import check_schedule
 from powermeans.points.checks.sizes import check_sizes
-from powermeans.points.euclidean import EuclideanRows
 from powermeans.points.nearby import NearbyRows
-from powermeans.points.opening import InMemory, MatrixLike, Needs, Opened, in_memory
-from powermeans.points.protocol import Rows
+from powermeans.points.needs import Needs
+from powermeans.points.opening import InMemory, MatrixLike, Opened, in_memory
+from powermeans.points.protocol import Rows, sampler_of
 from powermeans.system.attributes import forget
 from powermeans.types import FloatArray, Labels, Points, SparsePoints
 
@@ -284,6 +283,11 @@ class PowerKMeans(CenterEstimator):
     array([-2. , -2.2, -inf])
     """
 
+    # Without these parameters, sizes are not limited.
+    size_min: float | None = None
+    size_max: float | None = None
+    balance: float = 0.0
+
     _state: ClassVar[str] = CenterEstimator._state + (
         """power_: number! critical_power_: number n_separated_: count spent_: Spent
         covariance_: finite[d,d] sizes_: weight[k] prices_: finite[k] assignment_gap_: number """
@@ -497,16 +501,13 @@ class PowerKMeans(CenterEstimator):
             reason = 'divergence="manhattan" has medians for centers, which sums do not give'
         # Nothing is learned yet.
         divergence = "squared_euclidean" if learns else self.divergence
-        needs = super()._needs()
-        return replace(
-            needs,
-            divergence=divergences.resolve(divergence),
-            takes_narrow=not learns,
-            warns_of_scales=not learns,
-            leaves_out_columns=needs.leaves_out_columns and not learns,
-            why_not_in_parts=reason,
-            why_no_tensor=reason or self._why_no_tensor(),
+        measured = (
+            super()
+            ._needs()
+            .measured(divergence=divergences.resolve(divergence), takes_narrow=not learns)
         )
+        needs = measured.refusing(parts=reason, tensors=reason or self._why_no_tensor())
+        return needs.of_a_fit(warns_of_scales=False, leaves_out_columns=False) if learns else needs
 
     def _fitted_needs(self) -> Needs:
         needs = super()._fitted_needs()
@@ -521,7 +522,7 @@ class PowerKMeans(CenterEstimator):
         known = getattr(self, "_few_axes", None)
         if known is None or known.covariance is not self.covariance_:
             known = divergences.Mahalanobis(self.covariance_)
-        return replace(needs, divergence=known)
+        return needs.measured(divergence=known)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -623,18 +624,14 @@ class PowerKMeans(CenterEstimator):
         return None if self._learns_covariance() else super()._attributes_at(centers)
 
     def _wishes_sizes(self) -> bool:
-        limits = self._parameter("size_min"), self._parameter("size_max")
-        return limits != (None, None) or self._parameter("balance", 0.0) > 0
+        return (self.size_min, self.size_max) != (None, None) or self.balance > 0
 
     def _run_within_limits(self, start: Start, ends: list[StageEnd]) -> list[StageEnd]:
         """Go on from what a run without limits found."""
         if ends[-1].was_stopped:
             return ends
         start.learned["limits"] = limits = self._limits(start)
-        needs = self._needs()
-        sample = sample_for_sizes(
-            start, self.n_clusters, lambda points: needs.open_array(points, None, needs)
-        )
+        sample = sample_for_sizes(start, self.n_clusters, self._needs().measure)
         fit = LimitedFit(
             start,
             limits,
@@ -744,8 +741,7 @@ class PowerKMeans(CenterEstimator):
             return None
         start.history.phase("drawing a sample")
         drawn, weights = drawn_sample(rows, n_drawn, start.fit.rng)
-        points = rows.sample(drawn)
-        data = InMemory(points, weights, sampler_of(rows).rows_of(points, weights))
+        data = InMemory(rows.sample(drawn), weights, sampler_of(rows).some(drawn, weights))
         if 2 * data.rows.n_places < n_drawn:  # some points outweigh all others
             return None
         if self._starts_from_given_centers() or callable(self.init):
@@ -778,7 +774,7 @@ class PowerKMeans(CenterEstimator):
 
     def _search_nearby(self, start: Start, whole: Search) -> None:
         """Descend with sweeps over the centers near each point."""
-        rows = cast("EuclideanRows", start.data.rows)
+        rows = start.data.rows
         centers, labels = self._planted(start, rows)
         nearby = start.learned["nearby"] = NearbyRows(rows, centers, labels)
         start.history.phase("improving")
@@ -787,7 +783,7 @@ class PowerKMeans(CenterEstimator):
         search.settle_from(centers, start.stages[:-1])
         whole.best, whole.was_stopped = search.best, search.was_stopped
 
-    def _planted(self, start: Start, rows: EuclideanRows) -> tuple[FloatArray, Labels]:
+    def _planted(self, start: Start, rows: Rows) -> tuple[FloatArray, Labels]:
         """Return the seeds and the center that each point belongs to at first."""
         if isinstance(self.init, str) and self.init == "k-means++":
             planted = TreeSeeds().planted(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar, Literal
 
@@ -19,13 +18,12 @@ from powermeans.engine.fit import Fit
 from powermeans.estimators.base import Run, Start
 from powermeans.estimators.power_kmeans import PowerKMeans, searched, with_second_starts
 from powermeans.points.compiled import CompiledRows
+from powermeans.points.needs import Measure, Needs, open_measured
 from powermeans.points.opening import (
     InMemory,
     MatrixLike,
-    Needs,
     Opened,
     in_memory,
-    open_array,
 )
 from powermeans.points.protocol import Rows
 from powermeans.points.trimmed import TrimmedRows
@@ -163,13 +161,8 @@ class RobustPowerKMeans(PowerKMeans):
     def _needs(self) -> Needs:
         reason = "which points are left out is decided by all of them"
         trimmed = functools.partial(_open_trimmed, trim=self.trim)
-        return replace(
-            super()._needs(),
-            takes_narrow=False,
-            why_not_in_parts=reason,
-            why_no_tensor=reason,
-            open_array=trimmed,
-        )
+        needs = super()._needs().measured(takes_narrow=False, opener=trimmed)
+        return needs.refusing(parts=reason, tensors=reason)
 
     def _open(self, X: MatrixLike, sample_weight: ArrayLike | None, fit: Fit) -> Opened:
         data = in_memory(super()._open(X, sample_weight, fit))
@@ -216,16 +209,18 @@ class RobustPowerKMeans(PowerKMeans):
         run, rows = super()._finish(start, ends), start.data.rows
         assert isinstance(rows, TrimmedRows)
         outliers, limit = rows.left_out(run.centers.astype(np.float64))
-        is_squared = self._needs().divergence == "squared_euclidean"
+        is_squared = self._needs().measure.divergence == "squared_euclidean"
         return run.with_attributes(
             outliers_=outliers, radius_=math.sqrt(limit) if is_squared else limit
         )
 
 
-def _open_trimmed(points: Any, weights: FloatArray | None, needs: Needs, *, trim: float) -> Rows:
+def _open_trimmed(
+    points: Any, weights: FloatArray | None, measure: Measure, *, trim: float
+) -> Rows:
     """Return rows that leave out a share of the weight; by default each point weighs one."""
     weights = np.ones(points.shape[0]) if weights is None else weights
-    rows = open_array(points, weights, needs)
+    rows = open_measured(points, weights, measure)
     assert isinstance(rows, CompiledRows), "weights change between sweeps"
     return TrimmedRows(rows, weights, trim)
 

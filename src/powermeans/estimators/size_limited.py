@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from powermeans.engine.anneal import Stage, StageEnd
 from powermeans.engine.history import SweepRecord
 from powermeans.engine.prices import LearnPrices
+from powermeans.engine.search import n_values_each
 from powermeans.engine.seeds.division import divided
 from powermeans.engine.updates import Learner, Sweep
 from powermeans.errors import warn_caller
@@ -20,10 +21,9 @@ from powermeans.mathematics.rules import Hard, Priced, Rule
 from powermeans.mathematics.size_limits import SizeLimits
 from powermeans.mathematics.sums import Sums, relabelled
 from powermeans.points.borders import MOST_STEPS, with_better_prices
-from powermeans.points.euclidean import EuclideanRows
 from powermeans.points.nearby import NearbyRows
+from powermeans.points.needs import Measure
 from powermeans.points.opening import InMemory, in_memory
-from powermeans.points.protocol import Rows
 from powermeans.points.transport import LabelledRows, assign_roughly, assign_within
 from powermeans.types import FloatArray, Labels
 
@@ -103,9 +103,7 @@ class ExactSizes(Learner):
         return self._costs[-1]
 
 
-def sample_for_sizes(
-    start: Start, n_centers: int, open_rows: Callable[[Any], Rows]
-) -> Start | None:
+def sample_for_sizes(start: Start, n_centers: int, measure: Measure) -> Start | None:
     """Return points drawn by weight, which then count the same, or None where all points do.
 
     Unlike the sample of a search, it has no weights: points that are not alike cannot fill a size.
@@ -114,7 +112,7 @@ def sample_for_sizes(
     n_drawn = max(
         _LEAST_SAMPLED,
         _SAMPLED_FOR_EACH_CENTER * n_centers,
-        int(_VALUES_SAMPLED / rows.n_values_each),
+        int(_VALUES_SAMPLED / n_values_each(rows)),
     )
     if isinstance(start.data, InMemory) and rows.n_points <= 4 * n_drawn:
         return None
@@ -126,7 +124,7 @@ def sample_for_sizes(
     else:
         drawn = np.sort(rows.nearness(np.empty((0, rows.n_features))).draw(steps))
     points = rows.sample(drawn)
-    return replace(start, data=InMemory(points, None, open_rows(points)))
+    return replace(start, data=InMemory(points, None, measure.open(points)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +218,7 @@ class LimitedFit:
         """Return the start over rows that compare a point only with centers near its own."""
         if not self.is_nearby:
             return start
-        rows = cast("EuclideanRows", start.data.rows)
+        rows = start.data.rows
         nearby: NearbyRows | None = start.learned.get("nearby")
         if nearby is None or nearby.n_points != rows.n_points:
             nearby = NearbyRows(rows, centers, rows.assign(centers)[0])

@@ -199,3 +199,11 @@ def relabelled(points: Taken, sums: Sums, before: Labels, labels: Labels) -> Sum
         totals += np.asarray(change @ points.take(some))
         weights += np.asarray(change.sum(axis=1))
     return replace(sums, points=totals, weights=weights)
+
+
+def mean_over_columns(values: float | FloatArray, n_columns: int) -> float:
+    """Return the mean over all columns of values of the features; those left out add zero.
+
+    A number is the value of every column.
+    """
+    return float(np.sum(values) / n_columns if np.ndim(values) else values)

@@ -18,7 +18,8 @@ from powermeans.optimality.gap import Clustering, Effort, OptimalityGap, prove
 from powermeans.points.checks.centers import check_centers
 from powermeans.points.checks.points import divide_by_power_of_two
 from powermeans.points.kinds import open_rows
-from powermeans.points.opening import InMemory, MatrixLike, Needs, in_memory, open_points
+from powermeans.points.needs import Needs
+from powermeans.points.opening import InMemory, MatrixLike, in_memory, open_points
 from powermeans.system.host_memory import on_host
 from powermeans.system.threads import effective_n_threads
 from powermeans.types import FloatArray
@@ -112,16 +113,15 @@ def _needs(centers_or_model: Any) -> Needs:
         check_is_fitted(centers_or_model)
     fitted_spec = getattr(centers_or_model, "_fitted_needs", None)
     needs = Needs(name="optimality_gap") if fitted_spec is None else fitted_spec()
-    if not needs.is_plain or not _has_centers(centers_or_model):
+    if not needs.measure.is_plain or not _has_centers(centers_or_model):
         raise ValueError(
             f"centers_or_model={type(centers_or_model).__name__} does not compare whole points "
             "with centers by squared Euclidean distances, and the bound is one on sums of these: "
             "pass an estimator that does, such as KMeans or PowerKMeans, or its centers"
         )
-    return replace(
-        needs,
-        why_not_in_parts="optimality_gap divides the points into subsets as it needs them",
-        why_no_tensor="optimality_gap works only on arrays",
+    return needs.refusing(
+        parts="optimality_gap divides the points into subsets as it needs them",
+        tensors="optimality_gap works only on arrays",
     )
 
 

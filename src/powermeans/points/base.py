@@ -6,7 +6,6 @@ and overrides what it computes faster. Rows whose points lie in a single memory 
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar
@@ -14,20 +13,11 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from powermeans.mathematics.rules import Hard, Rule
-from powermeans.mathematics.sums import ColumnMoments
-from powermeans.points.by_definition import assign_priced, farthest, greedy_seeds
-from powermeans.points.protocol import (
-    FarPoint,
-    Moves,
-    NearCenters,
-    PricedLabels,
-    Rows,
-    Sampler,
-)
+from powermeans.mathematics.sums import ColumnMoments, mean_over_columns
+from powermeans.points.by_definition import PricedByDefinition, farthest
+from powermeans.points.protocol import FarPoint, Moves, Parts, PricedPoints, Rows, Sampler
 from powermeans.system.attributes import forget
-from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
-
-_DISTANCES_AT_ONCE = 2**20
+from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
 
 Value = TypeVar("Value")
 
@@ -55,22 +45,16 @@ class BaseRows(Rows):
     """Derive the methods that the protocol leaves open, for Euclidean units."""
 
     @property
+    def n_columns(self) -> int:
+        return self.n_features
+
+    @property
     def n_places(self) -> int:
         return self.n_points
 
     @property
-    def n_columns(self) -> int:
-        return self.n_features
-
-    def mean_over_columns(self, values: float | FloatArray) -> float:
-        return float(np.sum(values) / self.n_columns if np.ndim(values) else values)
-
-    @property
-    def n_values_each(self) -> float:
-        return self.n_features
-
-    def descends(self, rule: Rule) -> bool:
-        return rule.descends
+    def n_stored(self) -> int:
+        return self.n_points * self.n_features
 
     def mean(self) -> FloatArray:
         return self._mean
@@ -84,53 +68,8 @@ class BaseRows(Rows):
     def rounding(self) -> float:
         return 0.0
 
-    def greedy_seeds(
-        self,
-        order: IndexArray,
-        first: float,
-        others: FloatArray,
-        exponent: float = 2.0,
-        *,
-        seconds: float = math.inf,
-    ) -> IndexArray:
-        return greedy_seeds(self, order, first, others, exponent, seconds)
-
-    @property
-    def sampler(self) -> Sampler | None:
-        return None
-
-    def near_centers(
-        self,
-        indices: IndexArray,
-        labels: Labels,
-        centers: FloatArray,
-        prices: FloatArray,
-        *,
-        reach: float,
-        n_most: int,
-    ) -> NearCenters:
-        listed: Labels = np.empty((len(indices), n_most), dtype=np.int32)
-        near = np.empty(listed.shape)
-        step = max(1, _DISTANCES_AT_ONCE // len(centers))
-        for start in range(0, len(indices), step):
-            block = slice(start, start + step)
-            distances, own = self._distances_of(indices[block], centers), labels[block, None]
-            costs = distances + prices
-            costs -= np.take_along_axis(costs, own, axis=1)
-            np.put_along_axis(costs, own, -np.inf, axis=1)
-            order = np.argsort(costs, axis=1, kind="stable")
-            costs = np.take_along_axis(costs, order, axis=1)
-            order, is_near = order[:, :n_most], costs[:, :n_most] <= reach
-            listed[block] = np.where(is_near, order, -1)
-            near[block] = np.where(is_near, np.take_along_axis(distances, order, axis=1), np.inf)
-        return NearCenters(listed, near)
-
-    def _distances_of(self, indices: IndexArray, centers: FloatArray) -> FloatArray:
-        """Return the distances of some points to all centers."""
-        return self.sq_distances(centers)[indices].astype(np.float64)
-
-    def assign_priced(self, centers: FloatArray, prices: FloatArray) -> PricedLabels:
-        return assign_priced(self, centers, prices)
+    def descends(self, rule: Rule) -> bool:
+        return rule.descends
 
     def farthest(self, centers: FloatArray, n_wanted: int) -> Iterator[FarPoint]:
         return farthest(self, centers, n_wanted)
@@ -140,18 +79,24 @@ class BaseRows(Rows):
         return None
 
     @property
+    def priced(self) -> PricedPoints | None:
+        return PricedByDefinition(self, self._distances_of)
+
+    @property
+    def sampler(self) -> Sampler | None:
+        return None
+
+    @property
     def cells(self) -> Any | None:
         return None
 
     @property
-    def has_order(self) -> bool:
-        return True
+    def parts(self) -> Parts | None:
+        return None
 
-    def first_points(self) -> IndexArray:
-        return np.zeros(1, dtype=np.intp)
-
-    def total(self, call: Callable[[Any, int], Any]) -> Any:
-        return call(self, 0)
+    def _distances_of(self, indices: IndexArray, centers: FloatArray) -> FloatArray:
+        """Return the squared distances of some points from all centers."""
+        return self.sq_distances(centers)[indices].astype(np.float64)
 
     @abstractmethod
     def _middle(self) -> FloatArray:
@@ -182,8 +127,8 @@ class BaseRows(Rows):
 class RowsOfRows(BaseRows):
     """Sweep over the points of other rows in another way, which a subclass defines.
 
-    Distances are those of the other rows: a subclass with others overrides `sq_distances`,
-    `near_centers`, `assign_priced` and `critical_power` too.
+    Distances are those of the other rows: a subclass with others overrides `sq_distances` and
+    `critical_power` too.
     """
 
     _rows: Rows
@@ -199,6 +144,10 @@ class RowsOfRows(BaseRows):
     @property
     def n_columns(self) -> int:
         return self._rows.n_columns
+
+    @property
+    def n_stored(self) -> int:
+        return self._rows.n_stored
 
     @property
     def dtype(self) -> np.dtype[np.floating[Any]]:
@@ -223,30 +172,15 @@ class RowsOfRows(BaseRows):
     def sq_distances(self, centers: FloatArray) -> Points:
         return self._rows.sq_distances(centers)
 
-    def assign_priced(self, centers: FloatArray, prices: FloatArray) -> PricedLabels:
-        return self._rows.assign_priced(centers, prices)
-
-    def near_centers(
-        self,
-        indices: IndexArray,
-        labels: Labels,
-        centers: FloatArray,
-        prices: FloatArray,
-        *,
-        reach: float,
-        n_most: int,
-    ) -> NearCenters:
-        return self._rows.near_centers(indices, labels, centers, prices, reach=reach, n_most=n_most)
-
     def take(self, indices: IndexArray) -> FloatArray:
         return self._rows.take(indices)
+
+    def sample(self, indices: IndexArray) -> Points | SparsePoints:
+        return self._rows.sample(indices)
 
     def sample_weight(self, indices: IndexArray) -> FloatArray:
         """Return the weights that these points have now."""
         return self._rows.sample_weight(indices)
-
-    def sample(self, indices: IndexArray) -> Points | SparsePoints:
-        return self._rows.sample(indices)
 
 
 class MemoryRows(BaseRows):
@@ -270,12 +204,8 @@ class MemoryRows(BaseRows):
     def n_places(self) -> int:
         return self.n_points if self._weights is None else int(np.count_nonzero(self._weights))
 
-    @property
-    def known(self) -> object | None:
-        return None
-
     def mean_variance(self) -> float:
-        return self.mean_over_columns(self._column_variance)
+        return mean_over_columns(self._column_variance, self.n_columns)
 
     def column_moments(self) -> ColumnMoments:
         counts = np.full(self.n_features, float(self.n_points))

@@ -7,7 +7,7 @@ from scipy import sparse
 from scipy.sparse.linalg import cg
 
 from powermeans.mathematics.size_limits import SizeLimits
-from powermeans.points.protocol import PricedLabels, Rows
+from powermeans.points.protocol import PricedLabels, Rows, priced_of
 from powermeans.types import FloatArray
 
 # A point is at the border where another center costs it hardly more: by this share of the mean
@@ -49,7 +49,7 @@ def with_better_prices(
             if not step.any():
                 break
         moved = _without_needless(prices + share * step, prices, limits)
-        tried = rows.assign_priced(centers, moved)
+        tried = priced_of(rows).assign(centers, moved)
         proved = limits.bound(tried.sums.objective, moved)
         if proved > bound:
             priced, prices, bound, step, share = tried, moved, proved, None, min(1.0, 2 * share)
@@ -106,7 +106,7 @@ def _flow(
     reach = _AT_BORDER * means
     points = np.flatnonzero((priced.margins <= reach[labels]) & (reach[labels] > 0) & (counts > 0))
     own = labels[points]
-    near = rows.near_centers(
+    near = priced_of(rows).near(
         points, own, centers, prices, reach=float(reach[own].max(initial=0.0)), n_most=2
     )
     has_other = near.centers[:, 1] >= 0

@@ -23,14 +23,13 @@ from powermeans.mathematics.sums import Spread, Sums
 from powermeans.points.affine import AffineRows, medians_of_some
 from powermeans.points.by_definition import (
     NearnessByDefinition,
-    assign_priced,
+    PricedByDefinition,
     spread_by_definition,
     sweep_by_formula,
 )
 from powermeans.points.compiled import CompiledRows
 from powermeans.points.euclidean import EuclideanRows
 from powermeans.points.moves import CompiledMoves
-from powermeans.points.protocol import PricedLabels
 from powermeans.system.attributes import forget
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
 
@@ -240,8 +239,9 @@ class DirectBregmanRows(BregmanRows):
         distances = self._distances_to_own(labels, centers)
         return labels, float(self.sample_weight(np.arange(self.n_points)) @ distances)
 
-    def assign_priced(self, centers: FloatArray, prices: FloatArray) -> PricedLabels:
-        return assign_priced(self, centers, prices)
+    @property
+    def priced(self) -> PricedByDefinition:
+        return PricedByDefinition(self, self._distances_of)
 
     def labels_of(self, centers: FloatArray) -> Labels:
         parts = self._distances_in_chunks(centers)

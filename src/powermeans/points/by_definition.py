@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from powermeans.mathematics.rules import Priced, Rule, Scattered
 from powermeans.mathematics.sums import Spread, Sums
 from powermeans.mathematics.weighted_draws import draw_indices
-from powermeans.points.protocol import FarPoint, Nearness, PricedLabels, Rows
-from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
+from powermeans.points.protocol import FarPoint, NearCenters, Nearness, PricedLabels, Rows
+from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
 
 # Between candidates in a sample a smaller share of the inertia than this is rounding.
 _SHARE_OF_TIES = 1e-9
+_DISTANCES_AT_ONCE = 2**20
 
 
 def sweep_by_formula(
@@ -124,15 +125,18 @@ def _float64(values: NDArray[Any]) -> FloatArray:
     return values.astype(np.float64)
 
 
-def greedy_seeds(
+def greedy_seeds_by_definition(
     rows: Rows,
     order: IndexArray,
     first: float,
     others: FloatArray,
-    exponent: float,
+    exponent: float = 2.0,
     seconds: float = math.inf,
 ) -> IndexArray:
-    """Choose seeds by greedy k-means++: each is the best of some points drawn by distance."""
+    """Choose seeds by greedy k-means++; see `Sampler.greedy_seeds`.
+
+    Candidates are drawn by their distance to the power of the exponent.
+    """
     nearness = rows.nearness(np.empty((0, rows.n_features)), order)
     chosen = np.empty(1 + len(others), dtype=np.intp)
     end = time.monotonic() + seconds
@@ -175,15 +179,54 @@ def _best(nearness: Nearness, candidates: IndexArray, margin: float = 0.0) -> in
     return int(candidates[best])
 
 
-def assign_priced(rows: Rows, centers: FloatArray, prices: FloatArray) -> PricedLabels:
-    """Return labels by distance and price, with the distances of all points in memory."""
-    priced = rows.sq_distances(centers) + prices
-    labels = priced.argmin(axis=1).astype(np.int32)
-    margins = np.full(rows.n_points, np.inf)
-    least = priced.min(axis=1)
-    if len(centers) > 1:
-        margins = np.partition(priced, 1, axis=1)[:, 1] - least
-    return PricedLabels(labels, margins, rows.sweep(centers, Priced(tuple(prices.tolist()))))
+class PricedByDefinition:
+    """Compare distances and prices, of all points at once or of some at a time.
+
+    `distances_of` returns the squared distances of some points from all centers.
+    """
+
+    def __init__(
+        self, rows: Rows, distances_of: Callable[[IndexArray, FloatArray], FloatArray]
+    ) -> None:
+        self._rows, self._distances_of = rows, distances_of
+
+    def assign(self, centers: FloatArray, prices: FloatArray) -> PricedLabels:
+        """Return labels and margins, with the distances of all points in memory."""
+        rows = self._rows
+        priced = rows.sq_distances(centers) + prices
+        labels = priced.argmin(axis=1).astype(np.int32)
+        margins = np.full(rows.n_points, np.inf)
+        if len(centers) > 1:
+            margins = np.partition(priced, 1, axis=1)[:, 1] - priced.min(axis=1)
+        return PricedLabels(labels, margins, rows.sweep(centers, Priced(tuple(prices.tolist()))))
+
+    def near(
+        self,
+        indices: IndexArray,
+        labels: Labels,
+        centers: FloatArray,
+        prices: FloatArray,
+        *,
+        reach: float,
+        n_most: int,
+    ) -> NearCenters:
+        """List the centers near some points; see `PricedPoints.near`."""
+        found = NearCenters.none(len(indices), n_most)
+        step = max(1, _DISTANCES_AT_ONCE // len(centers))
+        for start in range(0, len(indices), step):
+            block = slice(start, start + step)
+            distances, own = self._distances_of(indices[block], centers), labels[block, None]
+            costs = distances + prices
+            costs -= np.take_along_axis(costs, own, axis=1)
+            np.put_along_axis(costs, own, -np.inf, axis=1)
+            order = np.argsort(costs, axis=1, kind="stable")
+            costs = np.take_along_axis(costs, order, axis=1)
+            order, is_near = order[:, :n_most], costs[:, :n_most] <= reach
+            n_listed = order.shape[1]
+            found.centers[block, :n_listed] = np.where(is_near, order, -1)
+            near = np.take_along_axis(distances, order, axis=1)
+            found.distances[block, :n_listed] = np.where(is_near, near, np.inf)
+        return found
 
 
 def farthest(rows: Rows, centers: FloatArray, n_wanted: int) -> Iterator[FarPoint]:

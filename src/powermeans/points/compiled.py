@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,7 +26,7 @@ from powermeans.mathematics.rules import (
 )
 from powermeans.mathematics.sums import Spread, Sums
 from powermeans.points.base import MemoryRows, in_unit
-from powermeans.points.by_definition import sweep_by_formula, weighted
+from powermeans.points.by_definition import PricedByDefinition, sweep_by_formula, weighted
 from powermeans.points.checks.narrow import computed_dtype, is_narrow
 from powermeans.points.protocol import PricedLabels
 from powermeans.system.attributes import forget
@@ -64,10 +66,8 @@ class CompiledRows(MemoryRows):
         self._points, self._n_columns = points, n_columns
         self._weights, self._weight_unit = in_unit(sample_weight)
         self.team = team or start_team(n_threads)
-        self.native, self._column_mean, self._column_variance = (
-            _sparse(points, self._weights, self.team)
-            if sparse.issparse(points)
-            else _dense(points, self._weights, self.team, known)
+        self.native, self._column_mean, self._column_variance = open_compiled(
+            points, self._weights, self.team, known
         )
 
     @property
@@ -88,18 +88,13 @@ class CompiledRows(MemoryRows):
 
     @property
     def known(self) -> Known | None:
+        """Facts to pass on when the same points are opened again."""
         dense = (_native.DenseFloat, _native.DenseDouble)
         return self.native.moments() if isinstance(self.native, dense) else None
 
     @property
     def n_stored(self) -> int:
         return int(self._points.nnz if sparse.issparse(self._points) else self._points.size)
-
-    @property
-    def n_values_each(self) -> float:
-        if not sparse.issparse(self._points):
-            return super().n_values_each
-        return min(self.n_features, (self.n_stored + self.n_features) / self.n_points)
 
     def weigh(self, sample_weight: FloatArray) -> None:
         """Give the points these weights, none above the largest so far.
@@ -116,7 +111,7 @@ class CompiledRows(MemoryRows):
 
     def sweep(self, centers: FloatArray, rule: Rule) -> Sums:
         if isinstance(rule, Online):
-            return self._sweep_in_turn(centers, rule)
+            return self.finished(self._sweep_in_turn(centers, rule))
         taken = self.as_compiled(centers)
         if isinstance(rule, Hard):
             swept = self.native.sweep_hard(taken)
@@ -132,8 +127,8 @@ class CompiledRows(MemoryRows):
         else:
             distances = self._distances_in_chunks(centers)
             sums = sweep_by_formula(self._points, self._weights, distances, len(centers), rule)
-            return sums * self._weight_unit
-        return self._sums_of(swept, len(centers))
+            return self.finished(sums * self._weight_unit)
+        return self.sums_of(swept, len(centers))
 
     def _sweep_in_turn(self, centers: FloatArray, online: Online) -> Reached:
         """Present the points one after another; each moves its nearest center."""
@@ -151,27 +146,33 @@ class CompiledRows(MemoryRows):
         error, utility, weights = self.native.spread(self.as_compiled(centers))
         if len(centers) == 1:
             utility = np.array([np.inf])
-        return self._spread_of(error, utility, weights)
+        return self.spread_of(error, utility, weights)
 
-    def _spread_of(self, error: FloatArray, utility: FloatArray, weights: FloatArray) -> Spread:
+    def spread_of(self, error: FloatArray, utility: FloatArray, weights: FloatArray) -> Spread:
+        """Return a spread from compiled figures."""
         unit = self._weight_unit
         with np.errstate(over="ignore"):  # what a center is worth may be more than can be told
             return Spread(error * unit, utility * unit, weights * unit)
 
-    def _sums_of(self, swept: Any, n_centers: int) -> Sums:
+    def sums_of(self, swept: Any, n_centers: int) -> Sums:
+        """Return what a compiled sweep added up."""
         points, weights, objective, inertia, n_distances = swept
         n_skipped = max(0.0, self.n_points * n_centers - n_distances)
-        return Sums(points, weights, objective, inertia, n_skipped) * self._weight_unit
+        sums = Sums(points, weights, objective, inertia, n_skipped)
+        return self.finished(sums * self._weight_unit)
+
+    def finished(self, sums: Sums) -> Sums:
+        """Return sums whose centers are those of these points."""
+        return sums
 
     def assign(self, centers: FloatArray) -> tuple[Labels, float]:
         labels = np.empty(self.n_points, dtype=np.int32)
         inertia = self.native.assign(self.as_compiled(centers), labels)
         return labels, inertia * self._weight_unit
 
-    def assign_priced(self, centers: FloatArray, prices: FloatArray) -> PricedLabels:
-        labels: Labels = np.empty(self.n_points, dtype=np.int32)
-        rule = Labelling(tuple(prices.tolist()), labels, np.empty(self.n_points))
-        return PricedLabels(labels, rule.margins, self.sweep(centers, rule))
+    @property
+    def priced(self) -> PricedByDefinition:
+        return CompiledPrices(self, self._distances_of)
 
     def labels_of(self, centers: FloatArray) -> Labels:
         """Return the label of the nearest center of each point."""
@@ -200,6 +201,17 @@ class CompiledRows(MemoryRows):
     def sample(self, indices: IndexArray) -> Points | SparsePoints:
         return self._points[indices]
 
+    @cached_property
+    def order_by_place(self) -> IndexArray:
+        """The points sorted by place, so that the order of the rows makes no difference."""
+        return np.argsort(self._key_of_places(), kind="stable")
+
+    def _key_of_places(self) -> FloatArray:
+        """Return a number for each point, equal for equal points and for others only by chance."""
+        direction = np.random.default_rng(0).standard_normal(self.n_features)
+        far = math.sqrt(self.inertia_about_mean() / self.total_weight / self.n_features)
+        return self.nearness((self.mean() + far * direction)[None, :]).sq_dist()
+
     def as_compiled(self, centers: FloatArray) -> FloatArray:
         """Return the centers in the form that the compiled points take."""
         return np.ascontiguousarray(centers)
@@ -215,6 +227,17 @@ class Labelling(Priced):
 
     labels: Labels  # out (n_points,)
     margins: FloatArray  # out (n_points,)
+
+
+class CompiledPrices(PricedByDefinition):
+    """Label all points in one sweep."""
+
+    def assign(self, centers: FloatArray, prices: FloatArray) -> PricedLabels:
+        """Return labels and margins."""
+        n_points = self._rows.n_points
+        labels: Labels = np.empty(n_points, dtype=np.int32)
+        rule = Labelling(tuple(prices.tolist()), labels, np.empty(n_points))
+        return PricedLabels(labels, rule.margins, self._rows.sweep(centers, rule))
 
 
 class NativeNearness:
@@ -274,6 +297,18 @@ class NativeNearness:
 def start_team(n_threads: int | None) -> Team:
     """Start threads, which several rows may share."""
     return _native.Team(effective_n_threads(n_threads, thread_limit()))
+
+
+def open_compiled(
+    points: Points | SparsePoints,
+    weights: FloatArray | None,
+    team: _native.Team,
+    known: Known | None = None,
+) -> tuple[_native.CompiledPoints, FloatArray, FloatArray]:
+    """Return compiled points, and mean and variance of their columns."""
+    if sparse.issparse(points):
+        return _sparse(points, weights, team)
+    return _dense(points, weights, team, known)
 
 
 def _dense(

@@ -9,14 +9,12 @@ from typing import Any, Self
 import numpy as np
 
 from powermeans.divergences import cosine
-from powermeans.mathematics.rules import Hard, Power, Rule
 from powermeans.mathematics.sums import Sums, recorded
 from powermeans.points.by_definition import farthest
-from powermeans.points.compiled import Labelling
 from powermeans.points.euclidean import EuclideanRows
 from powermeans.points.moves import CompiledMoves
 from powermeans.points.protocol import FarPoint
-from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
+from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
 
 # Squared distances of unit vectors are twice one minus the cosine. Directions of this length halve
 # them.
@@ -62,13 +60,8 @@ class CosineRows(EuclideanRows):
         directions *= points.dtype.type(LENGTH)
         super().__init__(directions, sample_weight, **options)
 
-    def sweep(self, centers: FloatArray, rule: Rule) -> UnitSums:
-        return UnitSums.of(super().sweep(centers, rule))
-
-    def sweep_nearby(
-        self, centers: FloatArray, rule: Hard | Power | Labelling, nearby: Labels, labels: Labels
-    ) -> UnitSums:
-        return UnitSums.of(super().sweep_nearby(centers, rule, nearby, labels))
+    def finished(self, sums: Sums) -> UnitSums:
+        return UnitSums.of(sums)
 
     def as_compiled(self, centers: FloatArray) -> FloatArray:
         return np.ascontiguousarray(cosine.directions(np.asarray(centers)) * LENGTH)
@@ -76,12 +69,6 @@ class CosineRows(EuclideanRows):
     def take(self, indices: IndexArray) -> FloatArray:
         """Return the directions of these points."""
         return super().take(indices) / LENGTH
-
-    def some(self, indices: IndexArray | slice) -> CosineRows:
-        return CosineRows(self._points[indices], team=self.team)
-
-    def rows_of(self, points: Points | SparsePoints, sample_weight: FloatArray) -> CosineRows:
-        return CosineRows(points, sample_weight, team=self.team, n_columns=self._n_columns)
 
     @property
     def moves(self) -> MeansOfDirections:

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from powermeans.mathematics.critical_power import critical_power
-from powermeans.mathematics.rules import Hard, Rule
+from powermeans.mathematics.rules import Hard
 from powermeans.mathematics.sums import Sums
 from powermeans.points.affine import PairedRows, largest_from, medians_of_some, power_of_two_above
 from powermeans.types import FloatArray, IndexArray, Labels, Points
@@ -83,15 +83,15 @@ class FeatureWeightedRows(PairedRows):
         slopes = np.hstack([2 * v * shifted, np.broadcast_to(-v, shifted.shape)])
         return slopes, np.square(shifted) @ v - slopes @ self.native.origin()
 
-    def sweep(self, centers: FloatArray, rule: Rule) -> SquaredSums:
-        swept = super().sweep(centers, rule)
-        shifted, squares = np.hsplit(swept.points, 2)
+    def finished(self, sums: Sums) -> SquaredSums:
+        """Return sums of values and of squares from those of pairs."""
+        shifted, squares = np.hsplit(sums.points, 2)
         return SquaredSums(
-            shifted * self._unit + swept.weights[:, None] * self._shift,
-            swept.weights,
-            swept.objective,
-            swept.inertia,
-            swept.n_skipped,
+            shifted * self._unit + sums.weights[:, None] * self._shift,
+            sums.weights,
+            sums.objective,
+            sums.inertia,
+            sums.n_skipped,
             squares,
             self._shift,
             np.asarray(self._unit),
@@ -115,7 +115,8 @@ class FeatureWeightedRows(PairedRows):
     def spreads(self) -> FloatArray:
         """Return the weighted standard deviation of each feature; zero if it is constant."""
         mean, unit = self.mean(), np.asarray(self._unit)
-        squares = self.sweep(mean[None, :], Hard()).scatter(mean[None, :], unit)
+        sums: Any = self.sweep(mean[None, :], Hard())
+        squares = sums.scatter(mean[None, :], unit)
         spreads = unit * np.sqrt(squares / self.total_weight)
         return np.where(spreads > _LEAST_SPREAD * np.abs(mean), spreads, 0.0)
 

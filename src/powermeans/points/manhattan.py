@@ -31,11 +31,10 @@ from powermeans.mathematics.rules import Hard, Rule
 from powermeans.mathematics.sums import Spread, Sums
 from powermeans.points.by_definition import (
     NearnessByDefinition,
-    assign_priced,
+    PricedByDefinition,
     spread_by_definition,
 )
 from powermeans.points.compiled import CompiledRows
-from powermeans.points.protocol import PricedLabels
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
 
 Part = TypeVar("Part")
@@ -150,8 +149,9 @@ class ManhattanRows(CompiledRows):
         weights = self.sample_weight(np.arange(self.n_points))
         return NearnessByDefinition(self._values, weights, centers, order, manhattan.pairwise)
 
-    def assign_priced(self, centers: FloatArray, prices: FloatArray) -> PricedLabels:
-        return assign_priced(self, centers, prices)
+    @property
+    def priced(self) -> PricedByDefinition:
+        return PricedByDefinition(self, self._distances_of)
 
     def _distances_in_chunks(self, centers: FloatArray) -> Iterable[tuple[slice, FloatArray]]:
         for rows in self._parts(len(centers)):

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from powermeans.points.compiled import CompiledRows
 from powermeans.points.protocol import Moved
 from powermeans.types import FloatArray
-
-if TYPE_CHECKING:
-    from powermeans.points.euclidean import EuclideanRows
 
 
 class CompiledMoves:
@@ -20,13 +15,13 @@ class CompiledMoves:
     A subclass says what form the centers have there.
     """
 
-    def __init__(self, measured: CompiledRows, rows: EuclideanRows, divergence: str) -> None:
+    def __init__(self, measured: CompiledRows, rows: CompiledRows, divergence: str) -> None:
         self._measured, self.rows, self._divergence = measured, rows, divergence
 
     def move_points(self, centers: FloatArray, n_passes: int) -> Moved:
         """Move single points from cluster to cluster; see `powermeans.points.protocol.Moves`."""
         labels, moved = self._measured.labels_of(centers), self.given(centers)
-        order = self.rows.order_of_moves
+        order = self.rows.order_by_place
         n_moves = self.rows.native.move_points(self._divergence, order, n_passes, labels, moved)
         return Moved(self.taken(moved, centers), n_moves)
 
@@ -42,7 +37,7 @@ class CompiledMoves:
         labels, moved = self._measured.labels_of(centers), self.given(centers)
         _, n_kept, n_distances = self.rows.native.swap_centers(
             self._divergence,
-            self.rows.order_of_moves,
+            self.rows.order_by_place,
             n_in_vain,
             most_distances,
             least_distances,

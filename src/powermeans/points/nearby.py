@@ -14,10 +14,18 @@ from powermeans.mathematics.rules import Hard, Power, Priced, Rule
 from powermeans.mathematics.sums import Spread, Sums
 from powermeans.points.base import RowsOfRows
 from powermeans.points.by_definition import weighted
-from powermeans.points.compiled import Labelling, NativeNearness
-from powermeans.points.euclidean import EuclideanRows
+from powermeans.points.cells import Cells
+from powermeans.points.compiled import Labelling
 from powermeans.points.farthest import Farthest, farthest_in_passes, largest_first
-from powermeans.points.protocol import FarPoint, NearCenters, PricedLabels, Rows
+from powermeans.points.protocol import (
+    FarPoint,
+    NearCenters,
+    Nearness,
+    PricedLabels,
+    Rows,
+    priced_of,
+    sampler_of,
+)
 from powermeans.types import FloatArray, IndexArray, Labels
 
 # How many centers a point is compared with. More find nearer ones, and take longer.
@@ -35,13 +43,13 @@ class NearbyRows(RowsOfRows):
     """Sweep over the points of other rows, each among the centers near its own.
 
     `labels` tell which of `centers` each point belongs to at first. `assign`, and rules other than
-    `Hard`, `Priced` and `Power`, compare with all centers.
+    `Hard`, `Priced` and `Power`, compare with all centers. The other rows have `cells`.
     """
 
-    _rows: EuclideanRows
-
-    def __init__(self, rows: EuclideanRows, centers: FloatArray, labels: Labels) -> None:
-        self._rows, self._centers = rows, centers
+    def __init__(self, rows: Rows, centers: FloatArray, labels: Labels) -> None:
+        assert rows.cells is not None, f"{type(rows).__name__} have no cells"
+        cells: Cells = rows.cells
+        self._rows, self._cells, self._centers = rows, cells, centers
         self._labels = np.ascontiguousarray(labels, dtype=np.int32)
         self._nearby: Labels = np.empty((0, 0), dtype=np.int32)
         self._n_sweeps = 0  # since the lists were made
@@ -58,7 +66,7 @@ class NearbyRows(RowsOfRows):
 
     def sweep(self, centers: FloatArray, rule: Rule) -> Sums:
         if isinstance(rule, Priced):
-            return self.assign_priced(centers, rule.prices_of(len(centers))).sums
+            return self.priced.assign(centers, rule.prices_of(len(centers))).sums
         if not isinstance(rule, Hard | Power):
             return self._rows.sweep(centers, rule)
         self._follow(centers)
@@ -67,52 +75,31 @@ class NearbyRows(RowsOfRows):
             self._n_hard += 1
             if self._n_hard % _SWEEPS_PER_LOOK == 0:
                 lists = self._lists_of(centers, _LISTED_FOR_A_LOOK)
-        return self._rows.sweep_nearby(centers, rule, lists, self._labels)
+        return self._cells.sweep(centers, rule, lists, self._labels)
 
     def lists(self, centers: FloatArray) -> Labels:
         """Return the centers that points of each are compared with, with itself first."""
         self._follow(centers)
         return self._nearby
 
-    def assign_priced(self, centers: FloatArray, prices: FloatArray) -> PricedLabels:
-        # A point stays with its center however far that moves, since its price moves with it.
-        if self._centers is not centers or self._n_priced % _SWEEPS_PER_LIST == 0:
-            self._near_by_price, self._n_priced = self._lists_of(centers, _MOST_LISTED, prices), 0
-        self._n_priced += 1
-        self._centers, self._nearby = centers, self._nearby[:0]
-        rule = Labelling(tuple(prices.tolist()), self._labels, np.empty(self.n_points))
-        sums = self._rows.sweep_nearby(centers, rule, self._near_by_price, self._labels)
-        return PricedLabels(self._labels.copy(), rule.margins, sums)
-
-    def near_centers(
-        self,
-        indices: IndexArray,
-        labels: Labels,
-        centers: FloatArray,
-        prices: FloatArray,
-        *,
-        reach: float,
-        n_most: int,
-    ) -> NearCenters:
-        lists, asked = self._near_by_price, (indices, labels, centers, prices)
-        if self._centers is not centers or not n_most <= lists.shape[1] < len(centers):
-            return self._rows.near_centers(*asked, reach=reach, n_most=n_most)
-        return self._rows.near_of_listed(*asked, lists, reach=reach, n_most=n_most)
+    @property
+    def priced(self) -> NearbyPrices:
+        return NearbyPrices(self)
 
     def spread(self, centers: FloatArray) -> Spread:
         self._follow(centers)
-        return self._rows.spread_nearby(centers, self._nearby, self._labels)
+        return self._cells.spread(centers, self._nearby, self._labels)
 
     def assign(self, centers: FloatArray) -> tuple[Labels, float]:
         return self._rows.assign(centers)
 
-    def nearness(self, centers: FloatArray, order: IndexArray | None = None) -> NativeNearness:
+    def nearness(self, centers: FloatArray, order: IndexArray | None = None) -> Nearness:
         return self._rows.nearness(centers, order)
 
     def farthest(self, centers: FloatArray, n_wanted: int) -> Iterator[FarPoint]:
         """Yield the points farthest from the centers that the last sweep gave them."""
         everything = np.arange(self.n_points)
-        sq_dist = self._rows.distances_to_own(centers, self._labels)
+        sq_dist = self._cells.distances_to_own(centers, self._labels)
         weights = self._rows.sample_weight(everything)
         n_near = len(centers)
 
@@ -124,7 +111,7 @@ class NearbyRows(RowsOfRows):
             first = np.sort(largest_first(weighted(weights, sq_dist), n_kept))
             points = self.take(first)
             found = Farthest(n_kept, sq_dist[first], weights[first], self._labels[first], points)
-            return found, self._rows.some(first)
+            return found, sampler_of(self._rows).some(first)
 
         return farthest_in_passes(find, centers, n_wanted)
 
@@ -157,8 +144,7 @@ class NearbyRows(RowsOfRows):
             moved = np.square(centers - former).sum(axis=1)
             away = np.flatnonzero(moved > _SMALL_MOVE**2 * self._sq_gaps(centers))
         if len(away):
-            points = np.ascontiguousarray(former[away], dtype=self.dtype)
-            new[away] = self._rows.rows_of(points, np.ones(len(points))).assign(centers)[0]
+            new[away] = self._cells.nearest_of(centers, former[away])
             self._nearby = self._nearby[:0]
         self._labels = new[self._labels].astype(np.int32)
 
@@ -172,7 +158,42 @@ class NearbyRows(RowsOfRows):
         self, centers: FloatArray, n_listed: int, prices: FloatArray | None = None
     ) -> Labels:
         """Return the centers nearest to each, by distance and price, with itself first."""
-        return _with_lone_centers(self._rows.nearest_to_each(centers, n_listed, prices))
+        return _with_lone_centers(self._cells.nearest_to_each(centers, n_listed, prices))
+
+
+class NearbyPrices:
+    """Assign the same points by distance and price, each among the centers near by both."""
+
+    def __init__(self, nearby: NearbyRows) -> None:
+        self._nearby = nearby
+
+    def assign(self, centers: FloatArray, prices: FloatArray) -> PricedLabels:
+        rows = self._nearby
+        # A point stays with its center however far that moves, since its price moves with it.
+        if rows._centers is not centers or rows._n_priced % _SWEEPS_PER_LIST == 0:
+            rows._near_by_price, rows._n_priced = rows._lists_of(centers, _MOST_LISTED, prices), 0
+        rows._n_priced += 1
+        rows._centers, rows._nearby = centers, rows._nearby[:0]
+        rule = Labelling(tuple(prices.tolist()), rows._labels, np.empty(rows.n_points))
+        sums = rows._cells.sweep(centers, rule, rows._near_by_price, rows._labels)
+        return PricedLabels(rows._labels.copy(), rule.margins, sums)
+
+    def near(
+        self,
+        indices: IndexArray,
+        labels: Labels,
+        centers: FloatArray,
+        prices: FloatArray,
+        *,
+        reach: float,
+        n_most: int,
+    ) -> NearCenters:
+        """List among the centers of the last assignment, or among all where it had others."""
+        rows, asked = self._nearby, (indices, labels, centers, prices)
+        lists = rows._near_by_price
+        if rows._centers is centers and n_most <= lists.shape[1] < len(centers):
+            return rows._cells.near(*asked, lists, reach=reach, n_most=n_most)
+        return priced_of(rows._rows).near(*asked, reach=reach, n_most=n_most)
 
 
 def _with_lone_centers(lists: Labels) -> Labels:

@@ -16,7 +16,6 @@ from scipy import sparse
 
 from powermeans.divergences.chunks import dense_chunks
 from powermeans.mathematics.critical_power import critical_power
-from powermeans.mathematics.rules import Rule
 from powermeans.mathematics.sums import ColumnMoments, Sums, recorded
 from powermeans.points.affine import PairedRows, largest_from, medians_of_some, power_of_two_above
 from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
@@ -84,15 +83,15 @@ class ObservedRows(PairedRows):
         slopes = np.hstack([2 * shifted * self._unit, -np.square(shifted)])
         return slopes, -(slopes @ self.native.origin())
 
-    def sweep(self, centers: FloatArray, rule: Rule) -> ObservedSums:
-        swept = super().sweep(centers, rule)
-        sums, observed = np.hsplit(swept.points, 2)
+    def finished(self, sums: Sums) -> ObservedSums:
+        """Return sums of values and of the mask from those of pairs."""
+        values, observed = np.hsplit(sums.points, 2)
         return ObservedSums(
-            sums * self._unit + self._shift * observed,
-            swept.weights,
-            swept.objective,
-            swept.inertia,
-            swept.n_skipped,
+            values * self._unit + self._shift * observed,
+            sums.weights,
+            sums.objective,
+            sums.inertia,
+            sums.n_skipped,
             np.maximum(observed, 0.0),
         )
 

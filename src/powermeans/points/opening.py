@@ -20,7 +20,6 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from powermeans.divergences import Divergence
 from powermeans.errors import NotInPartsError
 from powermeans.points.checks.centers import check_centers
 from powermeans.points.checks.narrow import dtype_of_centers
@@ -34,10 +33,9 @@ from powermeans.points.checks.points import (
     wanted_form,
 )
 from powermeans.points.checks.scales import warn_of_unlike_scales
-from powermeans.points.columns import Columns
 from powermeans.points.compiled import CompiledRows
 from powermeans.points.euclidean import EuclideanRows
-from powermeans.points.kinds import open_rows
+from powermeans.points.needs import Needs
 from powermeans.points.protocol import Rows
 from powermeans.points.streams import Stream, is_stream
 from powermeans.points.used_columns import UsedColumns
@@ -45,10 +43,8 @@ from powermeans.system.label_files import write_labels
 from powermeans.types import FloatArray, Points, SparsePoints
 
 MatrixLike = ArrayLike | SparsePoints | Stream | Iterable[Any] | Callable[[], Iterable[Any]]
-Tell = Callable[[int, int | None], object]
-"""Is called with the number of parts done in a pass, and the number of all if known."""
-
-# Which module registers an opener for the types of a package, or of a module.
+# Which module registers what opens the types of a package, or of a module: a function of
+# `open_points`, or for points that are read part by part one of `powermeans.scale.source_of`.
 _OPENERS = {
     "torch": "powermeans.tensors.opening",
     "dask": "powermeans.scale.on_dask",
@@ -83,71 +79,6 @@ def load_package_for(kind: type) -> bool:
     for opener in {_OPENERS[home] for home in homes & _OPENERS.keys()}:
         importlib.import_module(opener)
     return open_points.dispatch(kind) is not open_points.dispatch(object)
-
-
-# What is asked of points.
-
-
-def open_array(points: Points | SparsePoints, weights: FloatArray | None, needs: Needs) -> Rows:
-    """Return the rows of an array that has been admitted."""
-    return open_rows(
-        points,
-        weights,
-        n_threads=needs.n_threads,
-        divergence=needs.divergence,
-        has_missing=needs.has_missing,
-        n_columns=needs.n_columns,
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Needs:
-    """What an estimator or a function asks of points, and how they become rows."""
-
-    name: str  # of the estimator or function, for errors
-    estimator: Any = None  # where scikit-learn keeps names and number of the features of arrays
-    divergence: Divergence = "squared_euclidean"
-    has_missing: bool = False
-    weighs_features: bool = False
-    takes_narrow: bool = False  # points of whole bytes or half floats as they are, if plain
-    n_threads: int | None = None
-    n_needed: int = 1  # the least number of points
-    must_differ: bool = False  # whether squared distances among points must not vanish
-    warns_of_scales: bool = False  # whether columns in unlike units deserve a warning
-    leaves_out_columns: bool = False  # of a sparse fit, where they have no entry
-    n_columns: int | None = None  # of the points, where some are left out
-    why_whole: str | None = None  # why entries may not be missing
-    why_not_in_parts: str | None = None
-    why_no_tensor: str | None = None
-    known: Columns | None = None  # of the fit, for new points; None for a fit
-    as_wide_as: Points | None = None  # centers to compare with, which may take float64
-    input_name: str = "X"
-    init: Any = None  # a tensor must be where the points are
-    random_state: Any = None  # an int where a checkpoint is wanted
-    tell: Tell | None = None  # is told how far each pass over parts is
-    open_array: Callable[[Any, FloatArray | None, Needs], Rows] = open_array
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether whole points are compared by squared Euclidean distances."""
-        is_squared = self.divergence == "squared_euclidean"
-        return is_squared and not self.has_missing and not self.weighs_features
-
-    @property
-    def keeps_narrow(self) -> bool:
-        """Whether narrow points stay as they are."""
-        return self.takes_narrow and self.is_plain
-
-    def for_new(self, known: Columns) -> Needs:
-        """Return what is asked of new points, given the columns of those of the fit."""
-        return replace(
-            self, known=known, n_needed=1, must_differ=False, warns_of_scales=False, tell=None
-        )
-
-    def for_blocks(self) -> Needs:
-        """Return what is asked of blocks of points that were opened here; it can be pickled."""
-        known = Columns(None if self.known is None else self.known.n_features, None, None)
-        return replace(self.for_new(known), estimator=None, init=None, random_state=None)
 
 
 # What is opened.
@@ -259,8 +190,8 @@ class InMemory(Opened):
     def distances(self, centers: Points) -> Any:
         assert self.needs is not None, "predictions are for points that the door opened"
         sq_dist, exponent = self._sq_distances(centers)
-        if not self.needs.is_plain:
-            is_squared = self.needs.divergence == "squared_euclidean"
+        if not self.needs.measure.is_plain:
+            is_squared = self.needs.measure.divergence == "squared_euclidean"
             root: Any = np.ldexp(np.sqrt(sq_dist), exponent) if is_squared else sq_dist
             with np.errstate(over="ignore"):
                 of_centers: Points = root.astype(centers.dtype, copy=False)
@@ -287,18 +218,18 @@ class InMemory(Opened):
         needs, points = self.needs, self.points
         assert needs is not None, "predictions are for points that the door opened"
         checked = check_centers(centers, self.n_features)
-        if not needs.is_plain:
+        if not needs.measure.is_plain:
             # In float64, since they may leave the range of float32.
             wide = points.astype(np.float64, copy=False)
             is_open = wide is points and self.weights is None
-            of_wide = self.rows if is_open else needs.open_array(wide, None, needs)
+            of_wide = self.rows if is_open else needs.measure.open(wide)
             return of_wide.sq_distances(checked), 0
         largest = max(self.largest, float(np.abs(checked).max()))
         exponent = exponent_to_square(largest, points.dtype)
         rows = self.rows
         if exponent or self.weights is not None or not isinstance(rows, EuclideanRows):
             whole = divide_by_power_of_two(points, exponent)
-            rows = EuclideanRows(whole, n_threads=needs.n_threads)
+            rows = EuclideanRows(whole, n_threads=needs.measure.n_threads)
         scaled, dtype = np.ldexp(checked, -exponent), dtype_of_centers(points.dtype)
         if dtype == rows.dtype:
             return rows.sq_distances(scaled), exponent
@@ -306,7 +237,7 @@ class InMemory(Opened):
         n_block = max(1, _BLOCK_ELEMENTS // len(checked))
         for start in range(0, rows.n_points, n_block):
             block = slice(start, start + n_block)
-            sq_dist[block] = rows.some(block).sq_distances(scaled)
+            sq_dist[block] = rows.sampler.some(block).sq_distances(scaled)
         return sq_dist, exponent
 
 
@@ -343,11 +274,11 @@ def in_memory(opened: Opened) -> InMemory:
 
 
 def _opened_array(admitted: Admitted, needs: Needs) -> InMemory:
-    if needs.known is None and needs.leaves_out_columns:
-        columns = UsedColumns.of(admitted.points, needs.divergence, needs.init)
+    if needs.fit.leaves_out_columns:
+        columns = UsedColumns.of(admitted.points, needs.measure.divergence, needs.fit.init)
         if columns is not None:
             return _opened_in_used_columns(admitted, columns, needs)
-    rows = needs.open_array(admitted.points, admitted.weights, needs)
+    rows = needs.measure.open(admitted.points, admitted.weights)
     if needs.known is not None and isinstance(rows, CompiledRows):
         rows.expect_few_sweeps()
     points, weights = admitted.points, admitted.weights
@@ -358,10 +289,10 @@ def _opened_in_used_columns(
     admitted: Admitted, columns: UsedColumns, needs: Needs
 ) -> InUsedColumns:
     points, weights = columns.of_points(admitted.points), admitted.weights
-    rows = needs.open_array(points, weights, replace(needs, n_columns=columns.n_columns))
+    rows = replace(needs.measure, n_columns=columns.n_columns).open(points, weights)
 
     def opened_whole() -> Rows:
-        whole = needs.open_array(admitted.points, weights, needs)
+        whole = needs.measure.open(admitted.points, weights)
         if isinstance(whole, CompiledRows):
             whole.expect_few_sweeps()
         return whole
@@ -369,20 +300,24 @@ def _opened_in_used_columns(
     return InUsedColumns(points, weights, rows, columns, opened_whole, largest=admitted.largest)
 
 
-def admit_array(X: Any, sample_weight: ArrayLike | None, needs: Needs, **form: Any) -> Admitted:
+def admit_array(
+    X: Any, sample_weight: ArrayLike | None, needs: Needs, *, name: str = "X", **form: Any
+) -> Admitted:
     """Return the points of an array and their weights, checked.
 
     Parameters
     ----------
+    name : str
+        What X is called in errors.
     **form
         For scikit-learn, beside `wanted_form`.
     """
     if is_stream(X):
-        raise not_in_parts(needs.input_name, needs)
-    wanted, names = {**wanted_form(X, keeps_narrow=needs.keeps_narrow), **form}, None
-    with explained(X, needs.input_name):
+        raise not_in_parts(name, needs)
+    wanted, names = {**wanted_form(X, keeps_narrow=needs.measure.keeps_narrow), **form}, None
+    with explained(X, name):
         if needs.estimator is None:
-            points = check_array(X, input_name=needs.input_name, **wanted)
+            points = check_array(X, input_name=name, **wanted)
             if needs.known is not None:
                 needs.known.check_width(points.shape[1], needs.name)
         else:
@@ -391,24 +326,23 @@ def admit_array(X: Any, sample_weight: ArrayLike | None, needs: Needs, **form: A
     admitted = admit(
         points,
         sample_weight,
-        n_clusters=needs.n_needed,
-        name=needs.input_name,
+        n_clusters=needs.fit.n_points,
+        name=name,
         feature_names=names,
-        must_differ=needs.must_differ,
-        has_missing=needs.has_missing,
-        offers_missing=hasattr(needs.estimator, "missing"),
-        why_whole=needs.why_whole,
+        must_differ=needs.fit.must_differ,
+        has_missing=needs.measure.has_missing,
+        offers_missing=needs.offers_missing,
+        why_whole=needs.refusals.missing,
     )
-    has_units = needs.divergence in ("squared_euclidean", "manhattan") and not needs.weighs_features
-    if needs.warns_of_scales and has_units:
+    if needs.fit.warns_of_scales and needs.measure.has_units:
         warn_of_unlike_scales(admitted.points, names)
-    check_domain(admitted.points, needs.divergence, name=needs.input_name)
+    check_domain(admitted.points, needs.measure.divergence, name=name)
     return admitted if needs.as_wide_as is None else wide_enough(admitted, needs.as_wide_as)
 
 
 def not_in_parts(points: str, needs: Needs) -> NotInPartsError:
     """Return the error of points that are read part by part where all are looked at together."""
-    reason = needs.why_not_in_parts or f"{needs.name} looks at all points at once"
+    reason = needs.refusals.parts or f"{needs.name} looks at all points at once"
     return NotInPartsError(
         f"{points} is read part by part, but {reason}",
         "read the rows into one array first, for example with powermeans.read_table",

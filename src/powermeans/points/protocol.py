@@ -15,12 +15,18 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from powermeans.mathematics.rules import Rule
-from powermeans.mathematics.sums import ColumnMoments, Spread, Sums
+from powermeans.mathematics.sums import Spread, Sums
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
 
 
 class Rows(Protocol):
-    """Weighted points, wherever they are; centers are float64, (n_centers, n_features)."""
+    """Weighted points, wherever they are; centers are float64, (n_centers, n_features).
+
+    What only some kinds of points can is an object, or None: `moves`, `priced`, `sampler`, `cells`
+    and `parts`.
+    """
+
+    # Sizes.
 
     @property
     @abstractmethod
@@ -38,6 +44,8 @@ class Rows(Protocol):
     @abstractmethod
     def total_weight(self) -> float:
         """Sum of the sample weights."""
+
+    # What each kind computes.
 
     @abstractmethod
     def sweep(self, centers: FloatArray, rule: Rule) -> Sums:
@@ -79,14 +87,19 @@ class Rows(Protocol):
         """Return these points, dense, (n_indices, n_features)."""
 
     @abstractmethod
-    def sample_weight(self, indices: IndexArray) -> FloatArray:
-        """Return the weights of these points."""
-
-    @abstractmethod
     def sample(self, indices: IndexArray) -> Points | SparsePoints:
         """Return these points as they are held, dense or CSR."""
 
-    # `BaseRows` derives the following methods from those above.
+    @abstractmethod
+    def sample_weight(self, indices: IndexArray) -> FloatArray:
+        """Return the weights of these points."""
+
+    # `BaseRows` derives all that follows, for squared Euclidean distances in one memory.
+
+    @property
+    def n_columns(self) -> int:
+        """How many features the points have with those left out, since they are always zero."""
+        ...
 
     @property
     def n_places(self) -> int:
@@ -97,24 +110,8 @@ class Rows(Protocol):
         ...
 
     @property
-    def n_columns(self) -> int:
-        """How many features the points have with those left out, since they are always zero."""
-        ...
-
-    def mean_over_columns(self, values: float | FloatArray) -> float:
-        """Return the mean over all columns of values of the features; those left out add zero.
-
-        A number is the value of every column.
-        """
-        ...
-
-    @property
-    def n_values_each(self) -> float:
-        """How many values a sweep reads of a point and of the centers beside it, in the mean."""
-        ...
-
-    def descends(self, rule: Rule) -> bool:
-        """Return whether a sweep with this rule never raises its objective."""
+    def n_stored(self) -> int:
+        """How many values of the points are stored."""
         ...
 
     def mean(self) -> FloatArray:
@@ -139,30 +136,72 @@ class Rows(Protocol):
         """
         ...
 
-    def greedy_seeds(
-        self,
-        order: IndexArray,
-        first: float,
-        others: FloatArray,
-        exponent: float = 2.0,
-        *,
-        seconds: float = math.inf,
-    ) -> IndexArray:
-        """Return the points that greedy k-means++ chooses, (n_seeds,).
+    def descends(self, rule: Rule) -> bool:
+        """Return whether a sweep with this rule never raises its objective."""
+        ...
 
-        Draw as `Nearness.draw` does, along the points in this order: the first seed by the number
-        `first`, and the candidates for each other seed by a row of `others`, (n_seeds - 1,
-        n_candidates). Keep the candidate that leaves the least inertia, the first of several. After
-        so many seconds no further seed is chosen; the first always is.
+    def farthest(self, centers: FloatArray, n_wanted: int) -> Iterator[FarPoint]:
+        """Yield at most `n_wanted` points, each the one of largest weighted squared distance.
+
+        Each point counts as a center for the next. There is at least one center.
+        """
+        ...
+
+    # Abilities.
+
+    @property
+    def moves(self) -> Moves | None:
+        """Moves of single points, and swaps with them.
+
+        There are none for points in parts, in a tensor or with missing entries, nor for
+        `divergence="manhattan"` and divergences of the user's own.
         """
         ...
 
     @property
-    def sampler(self) -> Sampler | None:
-        """What takes samples of these points, or None."""
+    def priced(self) -> PricedPoints | None:
+        """Assignments to centers that have a price; None for points in parts."""
         ...
 
-    def near_centers(
+    @property
+    def sampler(self) -> Sampler | None:
+        """Samples of the points, and seeds chosen in samples; for points in memory."""
+        ...
+
+    @property
+    def cells(self) -> Any | None:
+        """Sweeps over the centers near each point, a `powermeans.points.cells.Cells`."""
+        ...
+
+    @property
+    def parts(self) -> Parts | None:
+        """The parts in which the points come, or None where all are in one memory.
+
+        Points in parts have no order, and draws take them as they come.
+        """
+        ...
+
+
+class Parts(Protocol):
+    """Points in an ordered sequence of parts."""
+
+    def first_points(self) -> IndexArray:
+        """Return the index of the first point of each part."""
+        ...
+
+    def total(self, call: Callable[[Rows, int], Any]) -> Any:
+        """Return the sum of what `call` returns for the rows and the number of each part."""
+        ...
+
+
+class PricedPoints(Protocol):
+    """Points that go where squared distance and price of a center are least together."""
+
+    def assign(self, centers: FloatArray, prices: FloatArray) -> PricedLabels:
+        """Return labels and margins of all points, with the sums of a sweep."""
+        ...
+
+    def near(
         self,
         indices: IndexArray,
         labels: Labels,
@@ -179,78 +218,24 @@ class Rows(Protocol):
         """
         ...
 
-    def assign_priced(self, centers: FloatArray, prices: FloatArray) -> PricedLabels:
-        """Return for each point the center of least distance and price, with the sums of a sweep.
-
-        Without a faster way, the distances of all points to all centers are in memory at once.
-        """
-        ...
-
-    def farthest(self, centers: FloatArray, n_wanted: int) -> Iterator[FarPoint]:
-        """Yield at most `n_wanted` points, each the one of largest weighted squared distance.
-
-        Each point counts as a center for the next. There is at least one center.
-        """
-        ...
-
-    @property
-    def moves(self) -> Moves | None:
-        """Moves of single points, and swaps with them.
-
-        There are none for points in parts, in a tensor or with missing entries, nor for
-        `divergence="manhattan"` and divergences of the user's own.
-        """
-        ...
-
-    @property
-    def cells(self) -> Any | None:
-        """What `powermeans.points.nearby` sweeps over cell by cell, or None."""
-        ...
-
-    # The following methods treat points in one memory and in parts alike.
-
-    @property
-    def has_order(self) -> bool:
-        """Memory holds an order of all points; otherwise draws take them as they come."""
-        ...
-
-    def first_points(self) -> IndexArray:
-        """Return the index of the first point of each part."""
-        ...
-
-    def total(self, call: Callable[[PartRows, int], Any]) -> Any:
-        """Return the sum of what `call` returns for the rows and the number of each part."""
-        ...
-
-
-class PartRows(Rows, Protocol):
-    """Rows that can be a part of others."""
-
-    @property
-    def n_stored(self) -> int:
-        """Number of stored values of the points."""
-        ...
-
-    @property
-    def known(self) -> object | None:
-        """Facts to pass on when the same points are opened again."""
-        ...
-
-    def column_moments(self) -> ColumnMoments:
-        """Return mean and squared deviations of each column, unweighted."""
-        ...
-
 
 class Sampler(Protocol):
-    """What some kinds of points can: take some of them, and choose seeds in a sample."""
+    """Samples of points, and greedy k-means++ without a loop in Python."""
 
-    @property
-    def reads_blocks(self) -> bool:
-        """Whether `some` takes a block of points without a copy."""
+    def some(self, indices: IndexArray | slice, sample_weight: FloatArray | None = None) -> Rows:
+        """Return some of the points, with these weights or weights of one."""
         ...
 
-    def some(self, indices: IndexArray | slice) -> Rows:
-        """Return some of the points, at the same distances, with weights of one."""
+    def greedy_seeds(
+        self, order: IndexArray, first: float, others: FloatArray, *, seconds: float = math.inf
+    ) -> IndexArray:
+        """Return the points that greedy k-means++ chooses, (n_seeds,).
+
+        Draw as `Nearness.draw` does, along the points in this order: the first seed by the number
+        `first`, and the candidates for each other seed by a row of `others`, (n_seeds - 1,
+        n_candidates). Keep the candidate that leaves the least inertia, the first of several. After
+        so many seconds no further seed is chosen; the first always is.
+        """
         ...
 
     def further_seeds(
@@ -269,10 +254,6 @@ class Sampler(Protocol):
         as much inertia. Each row of `others` draws the candidates for a seed; no more seeds follow
         once they leave `least_share` of the inertia or less, or after so many seconds.
         """
-        ...
-
-    def rows_of(self, points: Points | SparsePoints, sample_weight: FloatArray) -> Rows:
-        """Return rows of other points that compute as these do."""
         ...
 
 
@@ -373,3 +354,15 @@ class NearCenters(NamedTuple):
     def none(cls, n: int, n_most: int) -> NearCenters:
         """Return lists that are to be filled."""
         return cls(np.full((n, n_most), -1, dtype=np.int32), np.full((n, n_most), np.inf))
+
+
+def priced_of(rows: Rows) -> PricedPoints:
+    """Return the assignments with prices of points that have them."""
+    assert rows.priced is not None, f"{type(rows).__name__} take no prices"
+    return rows.priced
+
+
+def sampler_of(rows: Rows) -> Sampler:
+    """Return the sampler of points that have one."""
+    assert rows.sampler is not None, f"{type(rows).__name__} take no samples"
+    return rows.sampler

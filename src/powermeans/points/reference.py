@@ -15,7 +15,11 @@ from powermeans.mathematics.critical_power import critical_power
 from powermeans.mathematics.rules import Online, Reached, Rule, Scattered
 from powermeans.mathematics.sums import Spread, Sums
 from powermeans.points.base import BaseRows
-from powermeans.points.by_definition import NearnessByDefinition, further_seeds
+from powermeans.points.by_definition import (
+    NearnessByDefinition,
+    further_seeds,
+    greedy_seeds_by_definition,
+)
 from powermeans.points.protocol import Moved
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
 
@@ -177,9 +181,10 @@ class ReferenceRows(BaseRows):
     def sampler(self) -> Any:
         return self if self._divergence is None else None
 
-    @property
-    def reads_blocks(self) -> bool:
-        return False
+    def greedy_seeds(
+        self, order: IndexArray, first: float, others: FloatArray, *, seconds: float = math.inf
+    ) -> IndexArray:
+        return greedy_seeds_by_definition(self, order, first, others, seconds=seconds)
 
     def further_seeds(
         self,
@@ -198,12 +203,13 @@ class ReferenceRows(BaseRows):
         found = further_seeds(nearness, _float64(points), others, least_share, seconds)
         return indices[found]
 
-    def rows_of(self, points: Points | SparsePoints, sample_weight: FloatArray) -> ReferenceRows:
-        return ReferenceRows(points, sample_weight)
-
-    def some(self, indices: IndexArray | slice) -> ReferenceRows:
+    def some(
+        self, indices: IndexArray | slice, sample_weight: FloatArray | None = None
+    ) -> ReferenceRows:
         precision, divergence = self._points.dtype.type, self._divergence
-        return ReferenceRows(self._given[indices], precision=precision, divergence=divergence)
+        return ReferenceRows(
+            self._given[indices], sample_weight, precision=precision, divergence=divergence
+        )
 
     def take(self, indices: IndexArray) -> FloatArray:
         return _float64(self._points[indices])

@@ -17,7 +17,14 @@ from powermeans.points.base import RowsOfRows
 from powermeans.points.borders import with_better_prices
 from powermeans.points.compiled import transport
 from powermeans.points.nearby import NearbyRows
-from powermeans.points.protocol import NearCenters, Nearness, PricedLabels, Rows
+from powermeans.points.protocol import (
+    NearCenters,
+    Nearness,
+    PricedLabels,
+    PricedPoints,
+    Rows,
+    priced_of,
+)
 from powermeans.types import FloatArray, IndexArray, Labels
 
 # All points are listed with all centers where that makes no more pairs; else points near borders,
@@ -106,7 +113,7 @@ class LabelledRows(RowsOfRows):
     def sweep(self, centers: FloatArray, rule: Rule) -> Sums:
         if not isinstance(rule, Priced):
             return self._rows.sweep(centers, rule)
-        self.last = self._rows.assign_priced(centers, rule.prices_of(len(centers)))
+        self.last = priced_of(self._rows).assign(centers, rule.prices_of(len(centers)))
         return self.last.sums
 
     def spread(self, centers: FloatArray) -> Spread:
@@ -117,6 +124,10 @@ class LabelledRows(RowsOfRows):
 
     def nearness(self, centers: FloatArray, order: IndexArray | None = None) -> Nearness:
         return self._rows.nearness(centers, order)
+
+    @property
+    def priced(self) -> PricedPoints | None:
+        return self._rows.priced
 
     def _middle(self) -> FloatArray:
         return self._rows.mean()
@@ -140,17 +151,17 @@ def assign_within(
     """
     some = nearby or rows
     search = _Search(some, centers, limits)
-    priced = some.assign_priced(centers, prices)
+    priced = priced_of(some).assign(centers, prices)
     if search.are_of_no_use(priced, prices):
         prices = np.zeros(len(centers))
-        priced = some.assign_priced(centers, prices)
+        priced = priced_of(some).assign(centers, prices)
     priced, prices = with_better_prices(
         some, centers, priced, prices, limits, enough=_ENOUGH * limits.total
     )
     allowed = max(least_gap, _ROUNDING_UNITS * float(np.finfo(rows.dtype).eps))
     found, judge = search.moved(priced, prices, 0.0), rows
     for rounds_left in reversed(range(_MOST_ROUNDS)):
-        proof = judge.assign_priced(centers, found.prices)
+        proof = priced_of(judge).assign(centers, found.prices)
         cost = found.inertia + limits.cost(found.sizes)
         gap = max(0.0, cost - limits.bound(proof.sums.objective, found.prices))
         elsewhere = np.flatnonzero(proof.labels != found.labels)
@@ -218,7 +229,7 @@ class _Search:
     def lists_better(self, rows: Rows, points: IndexArray, found: Assigned) -> bool:
         """List the centers where these points cost less; return whether some were not listed."""
         points = points[self._counts[points] > 0]
-        near = rows.near_centers(
+        near = priced_of(rows).near(
             points,
             found.labels[points],
             self._centers,
@@ -289,7 +300,7 @@ class _Search:
         if len(points) * n_centers <= _MOST_PAIRS:
             self._n_each = n_centers
         labels = priced.labels[points]
-        near = self._rows.near_centers(
+        near = priced_of(self._rows).near(
             points,
             labels,
             self._centers,

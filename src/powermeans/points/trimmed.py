@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powermeans.mathematics.rules import Hard, Rule
-from powermeans.mathematics.sums import Spread, Sums
+from powermeans.mathematics.sums import Spread, Sums, mean_over_columns
 from powermeans.mathematics.weighted_draws import draw_indices
 from powermeans.points.base import RowsOfRows
 from powermeans.points.protocol import Nearness, Rows
@@ -63,7 +63,7 @@ class TrimmedRows(RowsOfRows):
     def mean_variance(self) -> float:
         """Return the weighted variance of the points kept about the mean."""
         mean_square = self._inertia_about_mean / self._kept_weight / self.n_columns
-        return mean_square * self.mean_over_columns(np.square(self.unit_steps()))
+        return mean_square * mean_over_columns(np.square(self.unit_steps()), self.n_columns)
 
     def critical_power(self) -> float:
         """Return the critical power of the points kept about the mean."""

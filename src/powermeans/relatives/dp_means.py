@@ -28,7 +28,8 @@ from powermeans.estimators.power_kmeans import PowerKMeans
 from powermeans.mathematics.schedules import Fixed
 from powermeans.mathematics.sums import Sums
 from powermeans.points.kinds import open_rows
-from powermeans.points.opening import MatrixLike, Needs, Opened, admit_array
+from powermeans.points.needs import FitNeeds, Needs
+from powermeans.points.opening import MatrixLike, Opened, admit_array
 from powermeans.points.protocol import Rows
 from powermeans.types import FloatArray, IndexArray
 
@@ -203,7 +204,7 @@ class DPMeans(CenterEstimator):
             {"n_clusters": n_clusters},
             caller_name="penalty_for",
         )
-        needs = Needs(name="penalty_for", n_needed=n_clusters, must_differ=True)
+        needs = Needs(name="penalty_for", fit=FitNeeds(n_points=n_clusters, must_differ=True))
         data = admit_array(X, sample_weight, needs)
         far = _FarPoints.of(open_rows(data.points, data.weights))
         penalties = far.penalties(n_clusters)

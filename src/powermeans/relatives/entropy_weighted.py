@@ -27,7 +27,8 @@ from powermeans.mathematics.rules import Power
 from powermeans.mathematics.schedules import Fixed, Geometric
 from powermeans.mathematics.sums import Sums
 from powermeans.points.feature_weighted import FeatureWeightedRows, SquaredSums
-from powermeans.points.opening import InMemory, Needs, Opened, in_memory
+from powermeans.points.needs import Measure, Needs
+from powermeans.points.opening import InMemory, Opened, in_memory
 from powermeans.points.protocol import Rows
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
 
@@ -206,7 +207,7 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
 
     def _needs(self) -> Needs:
         opening = functools.partial(_open_weighted, standardizes=self.standardize)
-        return replace(super()._needs(), weighs_features=True, open_array=opening)
+        return super()._needs().measured(weighs_features=True, opener=opening)
 
     def _use_given_centers(self) -> None:
         self.feature_scales_ = np.ones(self.n_features_in_)
@@ -215,7 +216,7 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
     def _fitted_needs(self) -> Needs:
         learned = self.feature_weights_, self.feature_scales_
         weighted = functools.partial(_open_weighted, standardizes=False, learned=learned)
-        return replace(super()._fitted_needs(), open_array=weighted)
+        return super()._fitted_needs().measured(opener=weighted)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -265,15 +266,17 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
 def _open_weighted(
     points: Points | SparsePoints,
     weights: FloatArray | None,
-    needs: Needs,
+    measure: Measure,
     *,
     standardizes: bool,
     learned: tuple[FloatArray, FloatArray] | None = None,
 ) -> Rows:
     """Return rows with these feature weights and scales, or equal weights."""
     if not isinstance(points, np.ndarray):
-        raise ValueError(f"X is sparse, and {needs.name} is for dense points: pass X.toarray()")
-    rows = FeatureWeightedRows(points, weights, n_threads=needs.n_threads)
+        raise ValueError(
+            "X is sparse, and EntropyWeightedKMeans is for dense points: pass X.toarray()"
+        )
+    rows = FeatureWeightedRows(points, weights, n_threads=measure.n_threads)
     if learned is not None:
         rows.feature_weights, rows.scales = learned
         return rows

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,8 @@ from powermeans.errors import IndefiniteKernelWarning, warn_caller
 from powermeans.estimators.base import Start
 from powermeans.estimators.power_kmeans import PowerKMeans, searched, with_second_starts
 from powermeans.points.kinds import open_rows
-from powermeans.points.opening import Needs, in_memory
+from powermeans.points.needs import Needs
+from powermeans.points.opening import in_memory
 from powermeans.points.protocol import Rows
 from powermeans.system.threads import blas_on_one_thread
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
@@ -165,7 +166,7 @@ class LeadingPowerKMeans(PowerKMeans):
 
     def _needs(self) -> Needs:
         # Coordinates by eigenvectors have the scales of the eigenvalues.
-        return replace(super()._needs(), warns_of_scales=False)
+        return super()._needs().of_a_fit(warns_of_scales=False)
 
     def _run_in_space(self, start: Start) -> list[StageEnd]:
         return super()._run_in_space(with_second_starts(start, self._centers_of_leading(start)))

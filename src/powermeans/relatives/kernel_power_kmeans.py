@@ -26,7 +26,8 @@ from powermeans.mathematics.power_mean import memberships
 from powermeans.points.checks.points import Admitted, divide_by_power_of_two
 from powermeans.points.columns import Columns
 from powermeans.points.kinds import open_rows
-from powermeans.points.opening import MatrixLike, Needs, admit_array
+from powermeans.points.needs import FitNeeds, Needs, Refusals
+from powermeans.points.opening import MatrixLike, admit_array
 from powermeans.points.protocol import Rows
 from powermeans.relatives.kernel_features import (
     ROUNDING,
@@ -248,9 +249,14 @@ class KernelPowerKMeans(
 
     def _fit(self, X: MatrixLike, sample_weight: ArrayLike | None) -> None:
         name, is_gram = type(self).__name__, self._is("precomputed")
-        wanted: dict[str, Any] = {"n_needed": self.n_clusters, "must_differ": not is_gram}
-        wanted["why_whole"] = None if is_gram else "A kernel is of all entries of two rows"
-        data = self._admitted(X, sample_weight, Needs(name=name, estimator=self, **wanted))
+        reason = None if is_gram else "A kernel is of all entries of two rows"
+        needs = Needs(
+            name=name,
+            estimator=self,
+            refusals=Refusals(missing=reason),
+            fit=FitNeeds(n_points=self.n_clusters, must_differ=not is_gram),
+        )
+        data = self._admitted(X, sample_weight, needs)
         if is_gram:
             check_gram(np.asarray(data.points))
         rng = check_random_state(self.random_state)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import repeat
 from numbers import Real
 from typing import Any, ClassVar, Literal
@@ -20,7 +20,8 @@ from powermeans.engine.stopping import CentersSettled
 from powermeans.engine.updates import SeparateCoincident
 from powermeans.estimators.base import CenterEstimator, Run, Start
 from powermeans.mathematics.rules import Harmonic, Power, Rule
-from powermeans.points.opening import MatrixLike, Needs, Opened
+from powermeans.points.needs import Needs
+from powermeans.points.opening import MatrixLike, Opened
 from powermeans.types import FloatArray
 
 # At a higher p, most weights may be too small for float64.
@@ -50,7 +51,7 @@ class SoftMeans(CenterEstimator):
         return self._shares(X, rule.memberships, rule.power - 1)
 
     def _needs(self) -> Needs:
-        return replace(super()._needs(), why_not_in_parts=None, why_no_tensor=None)
+        return super()._needs().refusing(parts=None, tensors=None)
 
     def _stages(self, data: Opened, fit: Fit) -> list[Stage]:
         settled = CentersSettled(self.tol * data.rows.mean_variance())

@@ -14,7 +14,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from powermeans.estimators.base import Documented
 from powermeans.estimators.power_kmeans import PowerKMeans
-from powermeans.points.opening import MatrixLike, Needs, admit_array
+from powermeans.points.needs import FitNeeds, Needs, Refusals
+from powermeans.points.opening import MatrixLike, admit_array
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
 
 Graph = Points | SparsePoints
@@ -163,11 +164,12 @@ class SpectralClustering(ClusterMixin, Documented):
 
     def _affinities(self, X: MatrixLike) -> Graph:
         is_given = self.affinity == "precomputed"
+        reason = None if is_given else "Affinities are of all entries of two rows"
         needs = Needs(
             name=type(self).__name__,
             estimator=self,
-            n_needed=self.n_clusters,
-            why_whole=None if is_given else "Affinities are of all entries of two rows",
+            refusals=Refusals(missing=reason),
+            fit=FitNeeds(n_points=self.n_clusters),
         )
         points = admit_array(X, None, needs, dtype=np.float64, ensure_min_samples=2).points
         if is_given:

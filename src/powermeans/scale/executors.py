@@ -13,10 +13,9 @@ from scipy import sparse
 
 from powermeans.divergences import Divergence
 from powermeans.mathematics.sums import added
-from powermeans.points.compiled import Known, Team, start_team
+from powermeans.points.compiled import CompiledRows, Known, Team, start_team
 from powermeans.points.kinds import open_batch
-from powermeans.points.opening import Tell
-from powermeans.points.protocol import PartRows
+from powermeans.points.needs import Tell
 from powermeans.scale.partition import Partition
 from powermeans.system.fingerprint import NoFingerprintError, fingerprint
 from powermeans.types import FloatArray, Part, Points, SparsePoints
@@ -24,7 +23,7 @@ from powermeans.types import FloatArray, Part, Points, SparsePoints
 Result = TypeVar("Result")
 Item = TypeVar("Item")
 
-Call = Callable[[PartRows, int], Result]
+Call = Callable[[CompiledRows, int], Result]
 """A function of the rows of a part and its number, which can be pickled."""
 
 # For smaller parts, what is remembered would take more than a hundredth of their memory.
@@ -53,7 +52,7 @@ class PartOpener:
         n_threads: int | None = None,
         team: Team | None = None,
         known: Known | None = None,
-    ) -> PartRows:
+    ) -> CompiledRows:
         """Return the rows of a part."""
         return open_batch(
             points,
@@ -168,13 +167,13 @@ class ReadingExecutor:
 
     def _open(
         self, call: Call[Any], points: Points | SparsePoints, weights: Any, number: int
-    ) -> PartRows:
+    ) -> CompiledRows:
         if not _shows_faults(call) and not self._are_finite(points, weights):
             self._partition.recheck(number, points, weights)
         known = self._known.get(number)
         rows = self.opener.open(points, weights, team=self._team, known=known)
         is_worth_it = known is None and rows.n_points >= _FEWEST_ROWS_REMEMBERED
-        if is_worth_it and isinstance(found := rows.known, Known):
+        if is_worth_it and (found := rows.known) is not None:
             self._known[number] = found
         return rows
 

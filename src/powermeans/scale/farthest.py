@@ -9,10 +9,11 @@ import numpy as np
 
 from powermeans.mathematics.sums import recorded
 from powermeans.points.by_definition import weighted
+from powermeans.points.compiled import CompiledRows
 from powermeans.points.farthest import Farthest, farthest_in_passes, largest_first
 from powermeans.points.kinds import open_batch
 from powermeans.points.observed import filled
-from powermeans.points.protocol import FarPoint, PartRows, Rows
+from powermeans.points.protocol import FarPoint, Rows
 from powermeans.scale.executors import Executor
 from powermeans.types import FloatArray, IndexArray, Points
 
@@ -57,7 +58,7 @@ class _FindFarthest:
         """Size of the result of a part."""
         return 8 * self.n_kept * (int(self.centers.shape[1]) + 3)
 
-    def __call__(self, rows: PartRows, number: int) -> Farthest:
+    def __call__(self, rows: CompiledRows, number: int) -> Farthest:
         sq_dist, weights = rows.nearness(self.centers).sq_dist(), all_weights(rows)
         first = largest_first(weighted(weights, sq_dist), self.n_kept)
         labels, _ = rows.assign(self.centers[: self.n_labels])
@@ -65,11 +66,11 @@ class _FindFarthest:
             self.n_kept, sq_dist[first], weights[first], labels[first], self._points(rows, first)
         )
 
-    def _points(self, rows: PartRows, first: IndexArray) -> Points:
+    def _points(self, rows: CompiledRows, first: IndexArray) -> Points:
         # Keep missing entries: the means of all parts, which fill them, are not known here.
         return np.asarray(rows.sample(first)) if self.has_missing else rows.take(first)
 
 
-def all_weights(rows: PartRows) -> FloatArray:
+def all_weights(rows: CompiledRows) -> FloatArray:
     """Return the weights of all points of a part."""
     return rows.sample_weight(np.arange(rows.n_points))

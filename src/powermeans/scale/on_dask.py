@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from powermeans.points.opening import Needs, open_points
+from powermeans.points.needs import Needs
+from powermeans.points.opening import open_points
 from powermeans.scale.checkpoint import Recording
 from powermeans.scale.dask_executor import DaskExecutor, mapped
 from powermeans.scale.dask_points import DaskPoints
@@ -43,10 +44,10 @@ class OnDask(InParts):
         """The rows, checked where Dask has them."""
         checkpoint = self.checkpoint if self.needs.known is None else None
         with ExitStack() as on_error:
-            recording = on_error.enter_context(Recording(checkpoint, self.needs.random_state))
-            opener = PartOpener(self.needs.divergence, self.needs.has_missing)
-            executor = DaskExecutor(self.source, opener, n_threads=self.needs.n_threads)
-            executor.check(self.needs.n_needed)
+            recording = on_error.enter_context(Recording(checkpoint, self.needs.fit.random_state))
+            opener = PartOpener(self.needs.measure.divergence, self.needs.measure.has_missing)
+            executor = DaskExecutor(self.source, opener, n_threads=self.needs.measure.n_threads)
+            executor.check(self.needs.fit.n_points)
             rows = PartedRows(recording.journaled(executor, executor.fingerprint))
             self._recording, self._largest = recording, executor.facts.largest
             on_error.pop_all()
@@ -72,12 +73,13 @@ class OnDask(InParts):
 
     def distances(self, centers: Points) -> Any:
         """Return the distances as a Dask array that is not computed yet."""
-        is_narrow = self.needs.is_plain and self.source.array.dtype in (np.float16, np.float32)
+        is_plain, dtype = self.needs.measure.is_plain, self.source.array.dtype
+        is_narrow = is_plain and dtype in (np.float16, np.float32)
         plain = np.float32 if is_narrow else np.float64
         return mapped(
             self.source.array,
             _OfBlock("distances", centers, self.needs.for_blocks()),
-            dtype=plain if self.needs.is_plain else centers.dtype,
+            dtype=plain if is_plain else centers.dtype,
             n_columns=len(centers),
         )
 
@@ -105,7 +107,7 @@ class _OfBlock:
 @open_points.register(DaskCollection)
 @open_points.register(DaskPoints)
 def _open_on_dask(X: Any, sample_weight: ArrayLike | None, needs: Needs) -> OnDask:
-    if (reason := needs.why_not_in_parts) is not None:
+    if (reason := needs.refusals.parts) is not None:
         raise ValueError(
             f"X is a Dask collection, whose partitions are worked on one by one, but {reason}: "
             "pass X.compute(), if it fits into memory"

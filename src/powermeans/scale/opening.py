@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike
 
 from powermeans.points.checks.centers import check_centers
 from powermeans.points.columns import Columns
-from powermeans.points.opening import Needs, Opened, not_in_parts, open_points
+from powermeans.points.needs import Needs
+from powermeans.points.opening import Opened, not_in_parts, open_points
 from powermeans.points.streams import Stream
 from powermeans.scale.checkpoint import Recording
 from powermeans.scale.executors import MemoryExecutor, PartOpener, ReadingExecutor, read_ahead
@@ -58,13 +59,14 @@ class InParts(Opened):
             self.checkpoint.refuse_rows(self.source)
         with ExitStack() as on_error:
             # Before a row is read, so that a file that cannot be written costs nothing.
-            recording = on_error.enter_context(Recording(self.checkpoint, self.needs.random_state))
+            recording = Recording(self.checkpoint, self.needs.fit.random_state)
+            on_error.enter_context(recording)
             partition = self._partition()
             executor = recording.journaled(self._executor(partition), self.source.fingerprint)
             rows = PartedRows(executor)
             _ = rows.n_points  # the first pass, in which every row is checked
             partition.facts = recording.once("facts", partition.found)
-            partition.check(self.needs.n_needed)
+            partition.check(self.needs.fit.n_points)
             self._recording, self._largest = recording, partition.facts.largest
             on_error.pop_all()
         return rows
@@ -81,8 +83,9 @@ class InParts(Opened):
         return self.source.partition(self.needs)  # type: ignore[no-any-return]
 
     def _executor(self, partition: Partition) -> MemoryExecutor | ReadingExecutor:
-        opener = PartOpener(self.needs.divergence, self.needs.has_missing)
-        how: dict[str, Any] = {"n_threads": self.needs.n_threads, "tell": self.needs.tell}
+        measure = self.needs.measure
+        opener = PartOpener(measure.divergence, measure.has_missing)
+        how: dict[str, Any] = {"n_threads": measure.n_threads, "tell": self.needs.fit.tell}
         if self.source.is_in_memory:
             return MemoryExecutor(partition.read(), opener, **how)
         return ReadingExecutor(partition, opener, **how)
@@ -157,7 +160,7 @@ _NO_ARRAY = (
 @open_points.register(Stream)
 def _open_stream(X: Any, sample_weight: ArrayLike | None, needs: Needs) -> InParts:
     source = X if isinstance(X, PartedData) else open_data(X)
-    if needs.why_not_in_parts is not None:
+    if needs.refusals.parts is not None:
         raise not_in_parts(source.source.name, needs)
     if sample_weight is not None:
         raise ValueError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -16,7 +17,8 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from powermeans.errors import ArgumentError
-from powermeans.points.opening import Needs
+from powermeans.points.needs import Needs
+from powermeans.points.opening import load_package_for
 from powermeans.points.scaling import Scaling
 from powermeans.points.streams import Stream, are_paths, gives_arrow_batches
 from powermeans.scale.arrays import ArraySource, IterableSource
@@ -288,7 +290,8 @@ def open_data(
 
         named: Any = columns
         return open_dask(source, named, weights, dtype=wanted, scale=scale, checkpoint=where)
-    opened = _source_of(source, columns, weights, wanted, options)
+    load_package_for(type(source))
+    opened = source_of(source, columns, weights, wanted, options)
     n_bytes = opened.n_features * opened.dtype.itemsize + 8 * (weights is not None)
     return PartedData(opened, _rows_of_a_part(rows_per_part, memory_limit, n_bytes), scale, where)
 
@@ -332,13 +335,15 @@ def _refuse_for_dask(rows_per_part: object, memory_limit: object, options: dict[
             )
 
 
-def _source_of(
+@functools.singledispatch
+def source_of(
     source: Any,
     columns: Sequence[str | int] | None,
     weights: Any,
     dtype: Any,
     options: dict[str, Any],
 ) -> Source:
+    """Return the source of rows that are known by what they can do; register those of a type."""
     if are_paths(source):
         _refuse_weights_beside_columns(weights)
         paths = [source] if isinstance(source, (str, os.PathLike)) else list(source)

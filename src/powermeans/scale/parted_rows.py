@@ -7,11 +7,10 @@ array is as long as the points, unless the caller asks for one.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +30,9 @@ from powermeans.points.base import BaseRows
 from powermeans.points.bregman import in_units, step_between_scaled, unit_steps_at
 from powermeans.points.by_definition import weighted
 from powermeans.points.checks.csr import stacked
+from powermeans.points.compiled import CompiledRows
 from powermeans.points.observed import filled
-from powermeans.points.protocol import FarPoint, PartRows
+from powermeans.points.protocol import FarPoint
 from powermeans.scale.checkpoint import JournaledExecutor
 from powermeans.scale.executors import Call, Executor, Result
 from powermeans.scale.farthest import all_weights, farthest_of_parts
@@ -184,18 +184,6 @@ class PartedRows(BaseRows):
             raise TypeError(_NO_ORDER)
         return PartedNearness(self, centers)
 
-    def greedy_seeds(
-        self,
-        order: IndexArray,
-        first: float,
-        others: FloatArray,
-        exponent: float = 2.0,
-        *,
-        seconds: float = math.inf,
-    ) -> IndexArray:
-        """Raise, since draws would need an order of all points."""
-        raise TypeError(_NO_ORDER)
-
     def farthest(self, centers: FloatArray, n_wanted: int) -> Iterator[FarPoint]:
         """Find several of the points in each pass over the parts."""
         return farthest_of_parts(self.executor, self.filling, centers, n_wanted)
@@ -234,9 +222,17 @@ class PartedRows(BaseRows):
         return self.executor.total(call)
 
     @property
-    def has_order(self) -> bool:
-        """False: an order of all points may not fit into memory."""
-        return False
+    def parts(self) -> Self:
+        """These rows themselves."""
+        return self
+
+    @property
+    def priced(self) -> None:
+        """None: the distances of all points may not fit into memory."""
+
+    @property
+    def n_stored(self) -> int:
+        return self._overview.n_stored
 
     def first_points(self) -> IndexArray:
         """Return the index of the first point of each part."""
@@ -372,7 +368,7 @@ class _Look:
     n_stored: int
 
 
-def _look(rows: PartRows, number: int) -> _Look:
+def _look(rows: CompiledRows, number: int) -> _Look:
     moments = rows.column_moments()
     somewhere = moments.means[None, :]
     return _Look(
@@ -392,7 +388,7 @@ class _Sweep:
     centers: FloatArray
     rule: Rule
 
-    def __call__(self, rows: PartRows, number: int) -> Sums:
+    def __call__(self, rows: CompiledRows, number: int) -> Sums:
         return rows.sweep(self.centers, self.rule)
 
 
@@ -400,7 +396,7 @@ class _Sweep:
 class _SpreadOf:
     centers: FloatArray
 
-    def __call__(self, rows: PartRows, number: int) -> Spread:
+    def __call__(self, rows: CompiledRows, number: int) -> Spread:
         return rows.spread(self.centers)
 
 
@@ -409,7 +405,7 @@ class _Assign:
     is_long: ClassVar[bool] = True
     centers: FloatArray
 
-    def __call__(self, rows: PartRows, number: int) -> tuple[Labels, float]:
+    def __call__(self, rows: CompiledRows, number: int) -> tuple[Labels, float]:
         return rows.assign(self.centers)
 
 
@@ -417,7 +413,7 @@ class _Assign:
 class _Summarize:
     centers: FloatArray
 
-    def __call__(self, rows: PartRows, number: int) -> Assignment:
+    def __call__(self, rows: CompiledRows, number: int) -> Assignment:
         labels, inertia = rows.assign(self.centers)
         is_used = np.zeros(len(self.centers), dtype=bool)
         is_used[labels] = True
@@ -425,18 +421,18 @@ class _Summarize:
 
 
 class _Getter(Protocol):
-    def __call__(self, rows: PartRows, indices: IndexArray) -> Any: ...
+    def __call__(self, rows: CompiledRows, indices: IndexArray) -> Any: ...
 
 
-def _take(rows: PartRows, indices: IndexArray) -> FloatArray:
+def _take(rows: CompiledRows, indices: IndexArray) -> FloatArray:
     return rows.take(indices)
 
 
-def _sample(rows: PartRows, indices: IndexArray) -> Points | SparsePoints:
+def _sample(rows: CompiledRows, indices: IndexArray) -> Points | SparsePoints:
     return rows.sample(indices)
 
 
-def _weights(rows: PartRows, indices: IndexArray) -> FloatArray:
+def _weights(rows: CompiledRows, indices: IndexArray) -> FloatArray:
     return rows.sample_weight(indices)
 
 
@@ -444,7 +440,7 @@ def _weights(rows: PartRows, indices: IndexArray) -> FloatArray:
 class _SqDistOf:
     centers: FloatArray
 
-    def __call__(self, rows: PartRows, indices: IndexArray) -> FloatArray:
+    def __call__(self, rows: CompiledRows, indices: IndexArray) -> FloatArray:
         return rows.nearness(self.centers).sq_dist(indices)
 
 
@@ -460,7 +456,7 @@ class _Some:
         """True for samples, which may be sparse, and large for the critical power."""
         return self.get is _sample
 
-    def __call__(self, rows: PartRows, number: int) -> Any:
+    def __call__(self, rows: CompiledRows, number: int) -> Any:
         return self.get(rows, self.wanted[number])
 
 
@@ -470,7 +466,7 @@ class _FarthestSqDist:
 
     centers: FloatArray
 
-    def __call__(self, rows: PartRows, number: int) -> float:
+    def __call__(self, rows: CompiledRows, number: int) -> float:
         has_weight = all_weights(rows) > 0
         return float(np.max(rows.nearness(self.centers).sq_dist()[has_weight], initial=0.0))
 
@@ -483,7 +479,7 @@ class _Mass:
     exponent: float = 2.0
     farthest: float = 1.0
 
-    def __call__(self, rows: PartRows, number: int) -> FloatArray:
+    def __call__(self, rows: CompiledRows, number: int) -> FloatArray:
         weights = all_weights(rows)
         if not len(self.centers):
             return weights
@@ -498,7 +494,7 @@ class _Mass:
 class _TotalOf:
     mass: _Mass
 
-    def __call__(self, rows: PartRows, number: int) -> float:
+    def __call__(self, rows: CompiledRows, number: int) -> float:
         return float(np.cumsum(self.mass(rows, number))[-1])
 
 
@@ -509,7 +505,7 @@ class _DrawIn:
     mass: _Mass
     targets: dict[int, FloatArray]
 
-    def __call__(self, rows: PartRows, number: int) -> IndexArray:
+    def __call__(self, rows: CompiledRows, number: int) -> IndexArray:
         cumulative = np.cumsum(self.mass(rows, number))
         drawn = np.searchsorted(cumulative, self.targets[number], side="right")
         last_with_mass = np.searchsorted(cumulative, cumulative[-1], side="left")
@@ -520,7 +516,7 @@ class _DrawIn:
 class _Contents:
     is_long: ClassVar[bool] = True
 
-    def __call__(self, rows: PartRows, number: int) -> Part:
+    def __call__(self, rows: CompiledRows, number: int) -> Part:
         return rows.sample(np.arange(rows.n_points)), all_weights(rows)
 
 
@@ -529,7 +525,7 @@ class _Potentials:
     centers: FloatArray
     points: FloatArray
 
-    def __call__(self, rows: PartRows, number: int) -> FloatArray:
+    def __call__(self, rows: CompiledRows, number: int) -> FloatArray:
         nearest, weights = rows.nearness(self.centers).sq_dist(), all_weights(rows)
         left = [
             np.sum(weights * np.minimum(nearest, rows.nearness(point[None, :]).sq_dist()))
@@ -542,7 +538,7 @@ class _Potentials:
 class _Farthest:
     centers: FloatArray
 
-    def __call__(self, rows: PartRows, number: int) -> tuple[float, int]:
+    def __call__(self, rows: CompiledRows, number: int) -> tuple[float, int]:
         nearness = rows.nearness(self.centers)
         index = nearness.farthest()
         at = np.array([index])
@@ -554,7 +550,7 @@ class _Farthest:
 class _InertiaOf:
     centers: FloatArray
 
-    def __call__(self, rows: PartRows, number: int) -> float:
+    def __call__(self, rows: CompiledRows, number: int) -> float:
         return rows.nearness(self.centers).inertia()
 
 
@@ -563,6 +559,6 @@ class _ShareOfMoments:
     filling: FloatArray | None
     total_weight: float
 
-    def __call__(self, rows: PartRows, number: int) -> Moments:
+    def __call__(self, rows: CompiledRows, number: int) -> Moments:
         points = filled(rows.sample(np.arange(rows.n_points)), self.filling)
         return moments_about_origin(points, all_weights(rows) / self.total_weight)

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from powermeans.points.checks.narrow import as_floats
 from powermeans.points.checks.parts import PartFacts, check_part, check_parts
-from powermeans.points.opening import Needs
+from powermeans.points.needs import Needs
 from powermeans.points.scaling import Scaling
 from powermeans.scale.block import Block, Source, SourceError
 from powermeans.scale.scaling import scaled
@@ -92,8 +92,8 @@ class Partition:
             name=block.where,
             first_row=block.first_row,
             feature_names=self.source.feature_names,
-            has_missing=self._needs.has_missing,
-            divergence=self._needs.divergence,
+            has_missing=self._needs.measure.has_missing,
+            divergence=self._needs.measure.divergence,
         )
 
     def _again(self) -> Iterator[Part]:
@@ -128,7 +128,7 @@ class Partition:
             floats = map(_as_floats, self.source.blocks(first_row))
             return (scaled(block, scaling) for block in floats)
         blocks = self.source.blocks(first_row, self.rows_per_part)
-        return blocks if self._needs.keeps_narrow else map(_as_floats, blocks)
+        return blocks if self._needs.measure.keeps_narrow else map(_as_floats, blocks)
 
     def _some(self, numbers: Sequence[int]) -> Iterator[Part]:
         """Yield parts; read runs in one go, and skip the rows between if the source can."""

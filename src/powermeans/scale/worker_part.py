@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from powermeans.points.checks.parts import PartFacts, check_part
-from powermeans.points.protocol import PartRows
+from powermeans.points.compiled import CompiledRows
 from powermeans.scale.arrays import admitted, admitted_weights
 from powermeans.scale.executors import Call, PartOpener, Result
 from powermeans.types import FloatArray, Points, SparsePoints
@@ -37,7 +37,7 @@ class WorkerPart:
         self.points, self.weights = _aligned(points), _aligned(weights)
         self.opener, self.facts = opener, facts
         self.package_version = package_version or version("powermeans")
-        self._rows: PartRows | None = None
+        self._rows: CompiledRows | None = None
         self._lock = threading.Lock()
 
     def perform(self, call: Call[Result], number: int, n_threads: int) -> Result:

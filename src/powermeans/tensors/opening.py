@@ -12,7 +12,8 @@ import torch
 from numpy.typing import ArrayLike
 
 from powermeans.points.checks.centers import check_centers
-from powermeans.points.opening import InMemory, Needs, open_points
+from powermeans.points.needs import Needs
+from powermeans.points.opening import InMemory, open_points
 from powermeans.system.threads import effective_n_threads
 from powermeans.tensors.admission import admit_tensor, check_tensor
 from powermeans.tensors.divergences import open_tensor
@@ -38,7 +39,7 @@ class InTensor(InMemory):
         assert self.needs is not None, "predictions are for points that the door opened"
         rows: Any = self.rows
         checked = check_centers(centers, self.n_features)
-        is_squared = self.needs.divergence == "squared_euclidean"
+        is_squared = self.needs.measure.divergence == "squared_euclidean"
         return rows.distances_there(checked, is_squared=is_squared)
 
     def shares(
@@ -56,7 +57,7 @@ class InTensor(InMemory):
 
     def __enter__(self) -> Self:
         points: Any = self.points
-        n_threads = None if self.needs is None else self.needs.n_threads
+        n_threads = None if self.needs is None else self.needs.measure.n_threads
         if n_threads is not None and points.device.type == "cpu":
             self._limits.enter_context(threads_of_torch(effective_n_threads(n_threads)))
         return self
@@ -80,8 +81,8 @@ def as_held_by(device_type: str, values: torch.Tensor) -> torch.Tensor:
 
 @open_points.register(torch.Tensor)
 def _open_tensor(X: Any, sample_weight: ArrayLike | None, needs: Needs) -> InTensor:
-    reason = needs.why_no_tensor
-    if needs.has_missing:
+    reason = needs.refusals.tensors
+    if needs.measure.has_missing:
         reason = 'missing="observed" has no rows for tensors'
     if reason is not None:
         raise ValueError(
@@ -95,10 +96,10 @@ def _open_tensor(X: Any, sample_weight: ArrayLike | None, needs: Needs) -> InTen
     admitted = admit_tensor(
         X,
         sample_weight,
-        init=needs.init if needs.known is None else None,
-        n_clusters=needs.n_needed,
-        divergence=needs.divergence,
-        must_differ=needs.must_differ,
+        init=needs.fit.init,
+        n_clusters=needs.fit.n_points,
+        divergence=needs.measure.divergence,
+        must_differ=needs.fit.must_differ,
     )
-    rows = open_tensor(admitted.points, admitted.weights, divergence=needs.divergence)
+    rows = open_tensor(admitted.points, admitted.weights, divergence=needs.measure.divergence)
     return InTensor(admitted.points, admitted.weights, rows, needs=needs)

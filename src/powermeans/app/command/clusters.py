@@ -11,7 +11,7 @@ from scipy import sparse
 from powermeans.app.command.screen import Screen, number
 from powermeans.app.report.summaries import ClusterSummary, Columns, summaries_of_sums
 from powermeans.estimators.base import CenterEstimator
-from powermeans.points.opening import Needs
+from powermeans.points.needs import Measure, Needs
 from powermeans.scale.executors import read_ahead
 from powermeans.scale.parted_data import PartedData
 from powermeans.types import FloatArray, Labels, Points
@@ -116,7 +116,7 @@ def labelled(model: Any, data: PartedData, tally: Sizes) -> Iterator[Labels]:
     """Yield the labels of each part, and count them."""
     last = model.steps[-1][1] if hasattr(model, "steps") else model
     has_missing = getattr(last, "missing", "error") == "observed"
-    needs = Needs(name="predict", has_missing=has_missing)
+    needs = Needs(name="predict", measure=Measure(has_missing=has_missing))
     parts: Iterator[Any] = read_ahead(data.partition(needs).read())
     for points, weights in parts:
         labels, score = labels_and_score(model, points, weights)

@@ -7,10 +7,6 @@ Of many points, greedy k-means++ compares candidates over a sample: points at ev
 inertia that the seeds so far leave. Each then stands for as much inertia, wherever it is. When the
 seeds are four times as many, or a quarter of the inertia is left in the sample, all points are
 measured from all seeds and another sample is taken.
-
-Where many seeds of many features are chosen without a sample, points are compared by a random
-projection to few features (Kane & Nelson 2014). The gain of a candidate is a sum over points, in
-which the errors of single distances average out; more candidates make up for the rest.
 """
 
 from __future__ import annotations
@@ -19,7 +15,6 @@ import math
 import time
 
 import numpy as np
-from scipy import sparse
 
 from powermeans.engine.seeds.draws import (
     Drawn,
@@ -27,11 +22,10 @@ from powermeans.engine.seeds.draws import (
     NeedsOrder,
     PointsInBlocks,
     PointsInOrder,
-    sampler_of,
 )
 from powermeans.engine.seeds.orders import order_by_place, random_places
-from powermeans.mathematics.weighted_draws import draw_indices
-from powermeans.points.protocol import Rows
+from powermeans.points.by_definition import greedy_seeds_by_definition
+from powermeans.points.protocol import Rows, sampler_of
 from powermeans.types import FloatArray, IndexArray
 
 # A sample has this many points for each seed, and at least so many in all. It is taken where points
@@ -43,13 +37,6 @@ _FEWEST_CANDIDATES = 8
 _GROWTH_OF_SEEDS = 4
 _SHARE_LEFT = 0.25
 _FEWEST_AT_ONCE = 8
-# Below these, distances cost little, or the projection more than it saves.
-_FEWEST_PROJECTED_FEATURES, _FEWEST_PROJECTED_SEEDS = 512, 64
-# Each feature is added to or taken from one of the values in each block, so that rows of few
-# features that differ keep different values.
-_PROJECTED_BLOCKS, _VALUES_PER_BLOCK = 8, 24
-_FEWEST_PROJECTED_CANDIDATES = 16
-_ELEMENTS_AT_ONCE = 2**20
 # An order of more points than these takes more memory than the rest of a fit.
 _MANY_POINTS = 2**20
 # Beyond these, squared distances times weights might leave the range of float64.
@@ -84,12 +71,7 @@ def choose_seeds(
     places = random_places(rows, rng, 2)
     points: Drawn = _opened(rows, places, 2 * n_sampled, may_sample=may_sample)
     is_sampled = may_sample and points.n_places >= 2 * n_sampled
-    is_projected = may_sample and not is_sampled and _is_projected(rows, n_centers)
-    n_tried = n_candidates
-    if is_sampled:
-        n_tried = max(n_candidates, _FEWEST_CANDIDATES)
-    elif is_projected:
-        n_tried = max(2 * n_candidates, _FEWEST_PROJECTED_CANDIDATES)
+    n_tried = max(n_candidates, _FEWEST_CANDIDATES) if is_sampled else n_candidates
     first, others = rng.uniform(), rng.uniform(size=(n_centers - 1, n_tried))
     if is_sampled:
         try:
@@ -98,13 +80,29 @@ def choose_seeds(
         except NeedsOrder:
             points = PointsInOrder(rows, places)
             chosen = _seeds_by_samples(points, first, others, n_sampled, end)
-    elif is_projected:
-        chosen = _seeds_by_projection(rows, points.order, rng, first, others, end)
     else:
         left = end - time.monotonic()
-        chosen = rows.greedy_seeds(points.order, first, others, exponent, seconds=left)
+        chosen = greedy_seeds(rows, points.order, first, others, exponent, seconds=left)
     chosen = _completed(points, chosen, n_centers)
     return rows.take(chosen), chosen
+
+
+def greedy_seeds(
+    rows: Rows,
+    order: IndexArray,
+    first: float,
+    others: FloatArray,
+    exponent: float = 2.0,
+    *,
+    seconds: float = math.inf,
+) -> IndexArray:
+    """Choose seeds among all points by greedy k-means++; see `Sampler.greedy_seeds`.
+
+    Candidates are drawn by their distance to the power of the exponent.
+    """
+    if exponent == 2 and rows.sampler is not None:
+        return rows.sampler.greedy_seeds(order, first, others, seconds=seconds)
+    return greedy_seeds_by_definition(rows, order, first, others, exponent, seconds)
 
 
 def drawn_sample(
@@ -135,9 +133,10 @@ def drawn_sample(
 
 def _opened(rows: Rows, places: FloatArray, n_needed: int, *, may_sample: bool) -> Drawn:
     """Return the points in blocks if there are many at this many places, else in their order."""
-    sampler = rows.sampler if may_sample and rows.n_points >= _MANY_POINTS else None
-    if sampler is not None and sampler.reads_blocks:
-        in_blocks = PointsInBlocks(rows, sampler, places)
+    # Blocks of dense points are read without a copy.
+    is_dense = rows.n_stored == rows.n_points * rows.n_features
+    if may_sample and is_dense and rows.n_points >= _MANY_POINTS:
+        in_blocks = PointsInBlocks(rows, sampler_of(rows), places)
         if in_blocks.n_places >= n_needed:
             return in_blocks
     return PointsInOrder(rows, places)
@@ -152,7 +151,7 @@ def _seeds_by_samples(
     largest = points.largest(_Inertia(rows.take(chosen)))
     if largest and not _LEAST_MASS < largest < _LARGEST_MASS:
         seconds = end - time.monotonic()
-        return rows.greedy_seeds(points.order, first, others, seconds=seconds)
+        return sampler.greedy_seeds(points.order, first, others, seconds=seconds)
     while len(left := others[len(chosen) - 1 :]) and end - time.monotonic() > 0:
         inertia = _Inertia(rows.take(chosen))
         sample = points.draw(inertia, _even_steps(n_sampled))
@@ -164,57 +163,6 @@ def _seeds_by_samples(
         found = sampler.further_seeds(sample, nearest, numbers, _SHARE_LEFT, seconds=seconds)
         chosen = np.append(chosen, found)
     return chosen
-
-
-def _is_projected(rows: Rows, n_seeds: int) -> bool:
-    return rows.n_features >= _FEWEST_PROJECTED_FEATURES and n_seeds >= _FEWEST_PROJECTED_SEEDS
-
-
-def _seeds_by_projection(
-    rows: Rows,
-    order: IndexArray,
-    rng: np.random.RandomState,
-    first: float,
-    others: FloatArray,
-    end: float,
-) -> IndexArray:
-    """Choose seeds by greedy k-means++ among projected points, until the end."""
-    weights = rows.sample_weight(order)
-    drawn = draw_indices(weights, np.array([first]))[0]
-    projected = _projected(rows, order, rng)
-    # Points near each other keep their digits, wherever the origin is.
-    projected -= projected[drawn].copy()
-    largest = float(np.max(np.abs(projected)))
-    if not math.isfinite(largest):
-        return rows.greedy_seeds(order, first, others, seconds=end - time.monotonic())
-    projected *= 2.0 ** -math.frexp(largest)[1]
-    few = sampler_of(rows).rows_of(projected.astype(rows.dtype, copy=False), weights)
-    seconds = end - time.monotonic()
-    return order[few.greedy_seeds(np.arange(len(order)), first, others, seconds=seconds)]
-
-
-def _projected(rows: Rows, order: IndexArray, rng: np.random.RandomState) -> FloatArray:
-    """Return signed sums of random features, whose squared distances are right in the mean.
-
-    Sums run along the features in order, so that equal points have equal sums, dense or sparse.
-    """
-    shape = rows.n_features, _PROJECTED_BLOCKS
-    values = rng.randint(_VALUES_PER_BLOCK, size=shape)
-    values += _VALUES_PER_BLOCK * np.arange(_PROJECTED_BLOCKS)
-    signs = 2.0 * rng.randint(2, size=shape) - 1.0
-    features = np.repeat(np.arange(rows.n_features), _PROJECTED_BLOCKS)
-    n_values = _VALUES_PER_BLOCK * _PROJECTED_BLOCKS
-    matrix = sparse.csr_array(
-        (signs.ravel(), (values.ravel(), features)), shape=(n_values, rows.n_features)
-    )
-    projected = np.empty((len(order), n_values))
-    n_at_once = max(1, _ELEMENTS_AT_ONCE // rows.n_features)
-    for start in range(0, len(order), n_at_once):
-        block = slice(start, start + n_at_once)
-        points = rows.sample(order[block]).astype(np.float64)
-        sums = matrix @ points.T
-        projected[block] = (sums.toarray() if sparse.issparse(sums) else sums).T
-    return projected
 
 
 def _completed(points: Drawn, chosen: IndexArray, n_seeds: int) -> IndexArray:

@@ -33,12 +33,6 @@ class NeedsOrder(Exception):
     """The points must be drawn in an order of all."""
 
 
-def sampler_of(rows: Rows) -> Sampler:
-    """Return what takes samples of points that can be sampled."""
-    assert rows.sampler is not None, f"{type(rows).__name__} take no samples"
-    return rows.sampler
-
-
 class Drawn(Protocol):
     """Points to draw from; those that a mass gets have weights of one, beside their own."""
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from powermeans.divergences import Divergence
 from powermeans.engine.seeds.choose import choose_seeds
-from powermeans.engine.seeds.samples import race
+from powermeans.engine.seeds.samples import race, total_of_parts
 from powermeans.points.kinds import open_rows
 from powermeans.points.protocol import Rows
 from powermeans.types import FloatArray
@@ -99,7 +99,7 @@ class ParallelSeeds:
             if is_late() and len(found) >= n_clusters:
                 break
         # To weigh them takes a pass longer than a sweep, and seeds that come late do not use it.
-        weights = np.ones(len(found)) if is_late() else rows.total(_WeightsNearest(found))
+        weights = np.ones(len(found)) if is_late() else total_of_parts(rows, _WeightsNearest(found))
         return Candidates(found, weights, rows, divergence)
 
 

@@ -7,6 +7,7 @@ number of a point depends only on its row, so the sample does not depend on the 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 
 from powermeans.mathematics.sums import recorded
 from powermeans.points.checks.csr import stacked
-from powermeans.points.protocol import PartRows, Rows
+from powermeans.points.protocol import Rows
 from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
 
 # Philox makes this many random numbers at a time, and advances by as many.
@@ -109,9 +110,16 @@ def race(
     """
     if centers is None:
         centers = np.empty((0, rows.n_features))
-    starts = rows.first_points()
-    arrived: Arrived = rows.total(_Race(centers, n_kept, key, starts, of_places, in_their_kind))
+    parts = rows.parts
+    starts = np.zeros(1, dtype=np.intp) if parts is None else parts.first_points()
+    run = _Race(centers, n_kept, key, starts, of_places, in_their_kind)
+    arrived: Arrived = total_of_parts(rows, run)
     return arrived
+
+
+def total_of_parts(rows: Any, call: Callable[[Any, int], Any]) -> Any:
+    """Return the sum of what a call returns for each part, or for points in one memory."""
+    return call(rows, 0) if rows.parts is None else rows.parts.total(call)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +138,7 @@ class _Race:
         """The largest size of the result of a part."""
         return 8 * self.n_kept * (int(self.centers.shape[1]) + 2)
 
-    def __call__(self, rows: PartRows, number: int) -> Arrived:
+    def __call__(self, rows: Rows, number: int) -> Arrived:
         weights = rows.sample_weight(np.arange(rows.n_points))
         first, times = self._first(rows, self._times(rows, weights, int(self.starts[number])))
         points = rows.sample(first) if self.in_their_kind else rows.take(first)

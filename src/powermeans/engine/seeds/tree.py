@@ -14,10 +14,9 @@ from powermeans.engine.seeds.choose import (
     n_greedy_candidates,
     uniform_seeds,
 )
-from powermeans.engine.seeds.draws import sampler_of
 from powermeans.mathematics.rules import Hard
 from powermeans.points.kinds import open_rows
-from powermeans.points.protocol import Rows
+from powermeans.points.protocol import Rows, sampler_of
 from powermeans.types import FloatArray, IndexArray, Labels
 
 # More cells take less time, fewer come nearer to k-means++ over all points.
@@ -101,7 +100,7 @@ class TreeSeeds:
                 continue
             # No name keeps the copy of a cell, or there would be two while the next is made.
             found = self._in_cell(
-                sampler_of(rows).rows_of(rows.sample(of_one), rows.sample_weight(of_one)),
+                sampler_of(rows).some(of_one, rows.sample_weight(of_one)),
                 int(quota),
                 n_clusters,
                 rng,
@@ -133,7 +132,7 @@ def _coarse_centers(rows: Rows, n_clusters: int, rng: np.random.RandomState) -> 
     n_drawn = _SAMPLED_FOR_EACH_CELL * n_cells
     if n_drawn < rows.n_places:
         drawn, weights = drawn_sample(rows, n_drawn, rng)
-        rows = sampler_of(rows).rows_of(rows.sample(drawn), weights)
+        rows = sampler_of(rows).some(drawn, weights)
     return _descended(rows, uniform_seeds(rows, n_cells, rng), _SWEEPS_OF_CELLS)
 
 

@@ -20,10 +20,10 @@ from powermeans.estimators.base import CenterEstimator, Run
 from powermeans.estimators.streams.drift import Drift, RunningDrift
 from powermeans.points.checks.points import Admitted, admit
 from powermeans.points.kinds import open_batch
+from powermeans.points.needs import Needs
 from powermeans.points.opening import (
     InMemory,
     MatrixLike,
-    Needs,
     Opened,
     open_points,
     wide_enough,
@@ -321,12 +321,10 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
         return found | self._described(learned)
 
     def _needs(self) -> Needs:
-        return replace(
-            super()._needs(),
-            leaves_out_columns=False,  # later chunks may have entries in them
-            why_not_in_parts=None,
-            why_no_tensor=f"{type(self).__name__} learns from batches with the compiled core",
-        )
+        # Later chunks may have entries in other columns.
+        needs = super()._needs().of_a_fit(leaves_out_columns=False)
+        reason = f"{type(self).__name__} learns from batches with the compiled core"
+        return needs.refusing(parts=None, tensors=reason)
 
     def _fitted_needs(self) -> Needs:
         return replace(super()._fitted_needs(), as_wide_as=getattr(self, "cluster_centers_", None))
@@ -334,7 +332,7 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
     def _chunk_needs(self) -> Needs:
         """Return the requirements on the next chunk."""
         if self._stream_so_far() is None:
-            return replace(self._needs(), n_needed=1, must_differ=False)
+            return self._needs().of_a_fit(n_points=1, must_differ=False)
         return self._fitted_needs()
 
     def _open(self, X: MatrixLike, sample_weight: ArrayLike | None, fit: Fit) -> Opened:

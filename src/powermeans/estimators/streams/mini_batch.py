@@ -29,7 +29,8 @@ from powermeans.estimators.streams.running_sums import RunningSums
 from powermeans.mathematics.sums import Sums
 from powermeans.points.checks.points import Admitted
 from powermeans.points.kinds import open_batch
-from powermeans.points.opening import InMemory, Needs, Opened, in_memory
+from powermeans.points.needs import Measure, Needs
+from powermeans.points.opening import InMemory, Opened, in_memory
 from powermeans.points.protocol import Rows
 from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
 
@@ -232,7 +233,7 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
     # All points, in batches.
 
     def _needs(self) -> Needs:
-        return replace(super()._needs(), open_array=_open_batch)
+        return super()._needs().measured(opener=_open_batch)
 
     def _stages(self, data: Opened, fit: Fit) -> list[Stage]:
         return []
@@ -249,7 +250,7 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
         why_end = self._rule_of_end(data)
         for n_passes, batch in parts:
             learned = step.learned
-            if n_seen >= _LONGEST_SOFT_SHARE * n_all or not batch.rows.has_order:
+            if n_seen >= _LONGEST_SOFT_SHARE * n_all or batch.rows.parts is not None:
                 learned = replace(learned, power=-math.inf)
             step, state = self._swept(learned, batch)
             course = self._take_down(step, course, n_passes, state, start)
@@ -382,7 +383,7 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
             init=self.init,
             power=self.power,
             effort=self.effort,
-            n_init=self._parameter("n_init", 1),
+            n_init=self.n_init,
             random_state=rng,
             n_threads=self.n_threads,
         )
@@ -427,8 +428,8 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
         return {"power_": learned.power, "n_steps_": learned.n_steps}
 
 
-def _open_batch(points: Any, weights: FloatArray | None, needs: Needs) -> Rows:
-    return open_batch(points, weights, n_threads=needs.n_threads)
+def _open_batch(points: Any, weights: FloatArray | None, measure: Measure) -> Rows:
+    return open_batch(points, weights, n_threads=measure.n_threads)
 
 
 def _elements_per_point(points: Points | SparsePoints) -> int:

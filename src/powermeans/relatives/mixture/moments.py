@@ -47,7 +47,8 @@ from sklearn.utils._param_validation import Interval, StrOptions, validate_param
 
 from powermeans.errors import warn_caller
 from powermeans.mathematics.principal_axes import PrincipalAxes, principal_axes
-from powermeans.points.opening import MatrixLike, Needs, admit_array
+from powermeans.points.needs import FitNeeds, Needs
+from powermeans.points.opening import MatrixLike, admit_array
 from powermeans.system.threads import blas_on_one_thread
 from powermeans.types import FloatArray, Points, SparsePoints
 
@@ -173,7 +174,8 @@ def moment_estimates(
         {"n_clusters": n_clusters, "covariance_type": covariance_type},
         caller_name="moment_estimates",
     )
-    needs = Needs(name="moment_estimates", n_needed=n_clusters, must_differ=True)
+    of_fit = FitNeeds(n_points=n_clusters, must_differ=True)
+    needs = Needs(name="moment_estimates", fit=of_fit)
     data = admit_array(X, sample_weight, needs)
     _check_n_features(n_clusters, data.points.shape[1])
     found = principal_axes(data.points, data.weights, n_clusters - 1)

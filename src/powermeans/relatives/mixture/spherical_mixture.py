@@ -24,7 +24,8 @@ from powermeans.mathematics.critical_power import critical_temperature
 from powermeans.mathematics.rules import Gaussian, UnequalGaussians
 from powermeans.points.checks.weights import check_sample_weight
 from powermeans.points.kinds import open_rows
-from powermeans.points.opening import MatrixLike, Needs, Opened, in_memory
+from powermeans.points.needs import Needs
+from powermeans.points.opening import MatrixLike, Opened, in_memory
 from powermeans.points.protocol import Rows
 from powermeans.relatives.mixture.learning import (
     EFFORTS,
@@ -306,7 +307,7 @@ class SphericalMixture(CenterEstimator):
     # Fitting.
 
     def _needs(self) -> Needs:
-        return replace(super()._needs(), leaves_out_columns=False)
+        return super()._needs().of_a_fit(leaves_out_columns=False)
 
     def _open(self, X: MatrixLike, sample_weight: ArrayLike | None, fit: Fit) -> MixtureData:
         self._refuse_one_variance()

@@ -1,0 +1,125 @@
+"""What an estimator or a function asks of points, and how they are measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from powermeans.divergences import Divergence
+from powermeans.points.columns import Columns
+from powermeans.points.kinds import open_rows
+from powermeans.points.protocol import Rows
+from powermeans.types import FloatArray, Points, SparsePoints
+
+Tell = Callable[[int, int | None], object]
+"""Is called with the number of parts done in a pass, and the number of all if known."""
+
+
+def open_measured(
+    points: Points | SparsePoints, weights: FloatArray | None, measure: Measure
+) -> Rows:
+    """Return the rows of an array that has been admitted."""
+    return open_rows(
+        points,
+        weights,
+        n_threads=measure.n_threads,
+        divergence=measure.divergence,
+        has_missing=measure.has_missing,
+        n_columns=measure.n_columns,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measure:
+    """How points are compared with centers, and what makes rows of an array for it."""
+
+    divergence: Divergence = "squared_euclidean"
+    has_missing: bool = False
+    weighs_features: bool = False
+    takes_narrow: bool = False  # points of whole bytes or half floats as they are, if plain
+    n_threads: int | None = None
+    n_columns: int | None = None  # of the points, where some are left out
+    opener: Callable[[Any, FloatArray | None, Measure], Rows] = open_measured
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether whole points are compared by squared Euclidean distances."""
+        is_squared = self.divergence == "squared_euclidean"
+        return is_squared and not self.has_missing and not self.weighs_features
+
+    @property
+    def has_units(self) -> bool:
+        """Whether a column in larger units counts more."""
+        adds_columns = self.divergence in ("squared_euclidean", "manhattan")
+        return adds_columns and not self.weighs_features
+
+    @property
+    def keeps_narrow(self) -> bool:
+        """Whether narrow points stay as they are."""
+        return self.takes_narrow and self.is_plain
+
+    def open(self, points: Points | SparsePoints, weights: FloatArray | None = None) -> Rows:
+        """Return the rows of an array that has been admitted."""
+        return self.opener(points, weights, self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusals:
+    """Why an estimator does not take some points; None where it does."""
+
+    missing: str | None = None
+    parts: str | None = None
+    tensors: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FitNeeds:
+    """What a fit asks of its points; predictions ask for nothing of it."""
+
+    n_points: int = 1  # at the least
+    must_differ: bool = False  # whether squared distances among points must not vanish
+    warns_of_scales: bool = False  # whether columns in unlike units deserve a warning
+    leaves_out_columns: bool = False  # of sparse points, where they have no entry
+    init: Any = None  # a tensor must be where the points are
+    random_state: Any = None  # an int where a checkpoint is wanted
+    tell: Tell | None = None  # is told how far each pass over parts is
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needs:
+    """What an estimator or a function asks of points."""
+
+    name: str  # of the estimator or function, for errors
+    estimator: Any = None  # where scikit-learn keeps names and number of the features of arrays
+    measure: Measure = field(default_factory=Measure)
+    refusals: Refusals = field(default_factory=Refusals)
+    fit: FitNeeds = field(default_factory=FitNeeds)
+    known: Columns | None = None  # of the fit, for new points; None for a fit
+    as_wide_as: Points | None = None  # centers to compare with, which may take float64
+
+    @property
+    def offers_missing(self) -> bool:
+        """Whether the estimator has a parameter for missing entries."""
+        return self.estimator is not None and "missing" in self.estimator.get_params(deep=False)
+
+    def measured(self, **changes: Any) -> Needs:
+        """Return the same needs with another measure."""
+        return replace(self, measure=replace(self.measure, **changes))
+
+    def refusing(self, **reasons: str | None) -> Needs:
+        """Return the same needs with other refusals."""
+        return replace(self, refusals=replace(self.refusals, **reasons))
+
+    def of_a_fit(self, **changes: Any) -> Needs:
+        """Return the same needs with others of the fit."""
+        return replace(self, fit=replace(self.fit, **changes))
+
+    def for_new(self, known: Columns) -> Needs:
+        """Return what is asked of new points, given the columns of those of the fit."""
+        return replace(self, known=known, fit=FitNeeds())
+
+    def for_blocks(self) -> Needs:
+        """Return what is asked of blocks of points that were opened here; it can be pickled."""
+        known = Columns(None if self.known is None else self.known.n_features, None, None)
+        return replace(self.for_new(known), estimator=None)
