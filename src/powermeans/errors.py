@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import sys
 import warnings
 from dataclasses import dataclass
@@ -60,17 +61,13 @@ class Explained(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The constructors take parts, and not the text that `args` holds.
-        return _copied, (type(self), self.args, self.__dict__)
+        of_exception: Any = super().__reduce__()
+        kind, args, fields = of_exception
+        return copyreg.__newobj__, (kind, *args), fields  # type: ignore[attr-defined]
 
     def __str__(self) -> str:
         subject = f"{self.argument}={self.value!r} " if self.argument else ""
         return subject + ": ".join(filter(None, [self.problem, "".join(map(str, self.way_out))]))
-
-
-def _copied(kind: type[Explained], args: tuple[str], fields: dict[str, Any]) -> Explained:
-    error = kind.__new__(kind, *args)
-    error.__dict__.update(fields)
-    return error
 
 
 class ExplainedWarning(Explained, UserWarning):

@@ -81,7 +81,7 @@ _VALUES += (Spent, Scaling, Sums, Drift, Admitted, Waiting)
 _VALUES += (MarkovChainSeeds, ParallelSeeds, TreeSeeds)
 _VALUES += (online_kmeans._Counted, mini_batch._Remembered)
 _CLASSES = {kind.__name__: kind for kind in (*ESTIMATORS, StandardScaler, MinMaxScaler, *_VALUES)}
-_LEFT_OUT = {"callback", "_few_axes", "_metadata_request", "_skl_callbacks"}
+_LEFT_OUT = {"callback", "divergence_", "_metadata_request", "_skl_callbacks"}
 _DTYPES = {"|b1", "|i1", "<i2", "<i4", "<i8", "|u1", "<u2", "<u4", "<u8", "<f2", "<f4", "<f8"}
 # JSON takes up to twelve times its bytes as Python objects, and lists and objects more.
 _LONGEST_HEADER, _MOST_BRACKETS, _LONGEST_ARRAY_HEADER = 2**23, 100_000, 1000

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.linalg import solve_triangular
 
 from powermeans.divergences.bregman import Bregman
+from powermeans.system.attributes import remember
 from powermeans.types import FloatArray
 
 
@@ -160,7 +161,7 @@ class FewAxes(Mahalanobis):
         self, scales: FloatArray, vectors: FloatArray, values: FloatArray, least: float
     ) -> None:
         state = {"_scales": scales, "_vectors": vectors, "_ratios": values / least, "_least": least}
-        self.__dict__.update(state)
+        remember(self, state)
 
     @cached_property
     def covariance(self) -> FloatArray:

@@ -244,7 +244,7 @@ class CenterEstimator(
                 super()._validate_params()
 
     def __getattr__(self, name: str) -> Any:
-        if name == "labels_" and "scaling_" in vars(self):
+        if name == "labels_" and hasattr(self, "scaling_"):
             raise AttributeError(
                 "there is no labels_ since the rows were read part by part and their labels may "
                 'not fit into memory: call predict(X, output="labels.npy")'

@@ -230,6 +230,9 @@ class PowerKMeans(CenterEstimator):
     covariance_ : ndarray of shape (n_features, n_features)
         Covariance of the clusters, scaled to determinant one; set only with
         ``divergence="mahalanobis"``.
+    divergence_ : divergences.Mahalanobis
+        The distance by this covariance; set only after a fit of few points of many features, where
+        decomposing the covariance again would take longer than predictions.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -518,8 +521,7 @@ class PowerKMeans(CenterEstimator):
                 'divergence="mahalanobis" learns its covariance in fit: fit first, or pass '
                 "powermeans.divergences.Mahalanobis(covariance)"
             )
-        # Decomposing it again may take longer than the prediction.
-        known = getattr(self, "_few_axes", None)
+        known = getattr(self, "divergence_", None)  # a saved model has only its covariance
         if known is None or known.covariance is not self.covariance_:
             known = divergences.Mahalanobis(self.covariance_)
         return needs.measured(divergence=known)
@@ -865,7 +867,7 @@ class PowerKMeans(CenterEstimator):
             metric = cast("Mahalanobis", cast("BregmanRows", start.data.rows).divergence)
             learned["covariance_"] = metric.covariance
             if isinstance(metric, FewAxes):
-                learned["_few_axes"] = metric
+                learned["divergence_"] = metric
         return run.with_attributes(
             power_=powers[-1] if powers else -math.inf,
             n_separated_=history.n_separated,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable
 from numbers import Integral, Real
@@ -39,7 +40,7 @@ from powermeans.relatives.kernel_features import (
     embedding_of,
     is_named,
 )
-from powermeans.system.attributes import forget, remember
+from powermeans.system.attributes import take_over
 from powermeans.system.threads import blas_on_one_thread
 from powermeans.types import FloatArray, Labels, Points, SparsePoints
 
@@ -117,6 +118,8 @@ class KernelPowerKMeans(
         Whether every point with a weight is a landmark or equal to one.
     embedding_ : ndarray of shape (n_landmarks, n_components)
         The kernel of points with the landmarks times this matrix gives their coordinates.
+    largest_eigenvalue_ : float
+        That of the kernel of the landmarks, the scale of what is rounding in it.
     n_components_ : int
         Number of coordinates: eigenvalues of the kernel of the landmarks that are positive beyond
         rounding.
@@ -164,7 +167,8 @@ class KernelPowerKMeans(
     """
 
     _state: ClassVar[str] = """gamma_: finite?! landmark_indices_: count[m]! is_exact_: flag!
-        landmarks_: finite[m,d] embedding_: finite[m,q]! _largest: finite! n_components_: length[q]!
+        landmarks_: finite[m,d] embedding_: finite[m,q]! n_components_: length[q]!
+        largest_eigenvalue_: finite!
         embedded_: PowerKMeans! labels_: count[n]! n_iter_: count! dual_coef_: finite[k,m]!
         inertia_: number!"""
 
@@ -236,15 +240,13 @@ class KernelPowerKMeans(
         self
         """
         self._validate_params()
-        former = dict(vars(self))
+        # A fit that finds nothing leaves the estimator as it was.
+        fitted = copy.copy(self)
         try:
-            self._fit(X, sample_weight)
-        except BaseException:
-            if getattr(self, "labels_", None) is former.get("labels_"):
-                # The fit found nothing, so the estimator keeps its former state.
-                forget(self, *vars(self).keys() - former.keys())
-                remember(self, former)
-            raise
+            fitted._fit(X, sample_weight)
+        finally:
+            if getattr(fitted, "labels_", None) is not getattr(self, "labels_", None):
+                take_over(self, fitted)
         return self
 
     def _fit(self, X: MatrixLike, sample_weight: ArrayLike | None) -> None:
@@ -360,7 +362,7 @@ class KernelPowerKMeans(
             self.landmarks_ = landmarks.astype(np.float64)
         with blas_on_one_thread():
             gram = self._kernel_with_landmarks(landmarks)
-            self.embedding_, self._largest = embedding_of((gram + gram.T) / 2)
+            self.embedding_, self.largest_eigenvalue_ = embedding_of((gram + gram.T) / 2)
         self.n_components_ = self.embedding_.shape[1]
 
     def _fit_embedded(self, data: Admitted, rng: np.random.RandomState) -> None:
@@ -371,7 +373,7 @@ class KernelPowerKMeans(
         try:
             inner.fit(coordinates, sample_weight=data.weights)
         finally:
-            remember(self.embedded_, vars(inner))
+            take_over(self.embedded_, inner)
             # An interrupted fit keeps its last state.
             if hasattr(inner, "cluster_centers_"):
                 self._keep(data, sq_norms)
@@ -415,7 +417,7 @@ class KernelPowerKMeans(
     def _outside(self, diagonal: FloatArray, sq_norms: FloatArray) -> FloatArray:
         """Return K(x, x) minus the squared norm of the coordinates, or zero if that is rounding."""
         outside = diagonal - sq_norms
-        rounding = ROUNDING * np.maximum(self._largest, np.abs(diagonal))
+        rounding = ROUNDING * np.maximum(self.largest_eigenvalue_, np.abs(diagonal))
         return np.where(outside > rounding, outside, 0.0)
 
     def _diagonal(self, points: Points | SparsePoints) -> FloatArray:

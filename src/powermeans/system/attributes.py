@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 
@@ -11,7 +12,13 @@ def remember(value: object, attributes: Mapping[str, Any]) -> None:
     value.__dict__.update(attributes)
 
 
+def take_over(value: object, other: object) -> None:
+    """Set all attributes of another object."""
+    remember(value, vars(other))
+
+
 def forget(value: object, *names: str) -> None:
     """Remove the attributes that are there."""
     for name in names:
-        value.__dict__.pop(name, None)
+        with suppress(AttributeError):
+            delattr(value, name)
