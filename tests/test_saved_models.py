@@ -146,8 +146,8 @@ def test_a_sparse_matrix_of_more_columns_than_its_file_justifies_is_refused(file
     """Products with it would take memory for columns that have no byte in the file."""
     model = pm.KernelPowerKMeans(3, n_landmarks=9, random_state=0).fit(sparse.csr_array(POINTS))
     save(model, file)
-    rewritten(file, attribute(n_features_in_=2**32))
-    rewritten(file, lambda m: parts(m)[1]["landmarks_"]["csr"].__setitem__(4, 2**32))
+    rewritten(file, entry(n_features_in_=2**32))
+    rewritten(file, lambda m: entries(m)["landmarks_"]["csr"].__setitem__(4, 2**32))
     with pytest.raises(ModelFileError, match="4,294,967,296 columns, and a file may have"):
         load(file)
     model.landmarks_.resize(9, 2**32)
@@ -210,7 +210,7 @@ def test_the_same_model_makes_the_same_file_which_numpy_opens_too(file, tmp_path
     assert file.read_bytes() == other.read_bytes()
     with np.load(file, allow_pickle=False) as members:
         header = json.loads(members["model.json"])
-        centers = header["model"]["KMeans"][1]["cluster_centers_"]["array"]
+        centers = header["model"]["KMeans"]["cluster_centers_"]["array"]
         np.testing.assert_array_equal(members[f"a{centers}"], model.cluster_centers_)
 
 
@@ -297,22 +297,18 @@ class Trap:
 Change = Callable[[dict[str, Any]], object]
 
 
-def parts(members: dict[str, Any]) -> list[dict[str, Any]]:
+def entries(members: dict[str, Any]) -> dict[str, Any]:
     """The parameters and the attributes of the model."""
     ((_, found),) = members["model.json"]["model"].items()
     return found
 
 
-def header(**entries: object) -> Change:
-    return lambda members: members["model.json"].update(entries)
+def header(**changed: object) -> Change:
+    return lambda members: members["model.json"].update(changed)
 
 
-def parameter(**entries: object) -> Change:
-    return lambda members: parts(members)[0].update(entries)
-
-
-def attribute(**entries: object) -> Change:
-    return lambda members: parts(members)[1].update(entries)
+def entry(**changed: object) -> Change:
+    return lambda members: entries(members).update(changed)
 
 
 def member(name: str, content: bytes) -> Change:
@@ -333,29 +329,33 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "no header": (lambda m: m.pop("model.json"), "model.json"),
     "no JSON": (member("model.json", b"{"), "Expecting property name"),
     "deep JSON": (member("model.json", b"[" * 10**5), "recursion"),
-    "an unknown class": (header(model={"os.system": [{}, {}]}), "unknown kind 'os.system'"),
-    "a class of scikit-learn": (header(model={"SVC": [{}, {}]}), "unknown kind 'SVC'"),
-    "an unknown parameter": (parameter(shell=1), "KMeans has no parameter shell"),
-    "a bad parameter": (parameter(max_iter=-1), "'max_iter' parameter"),
-    "a callback": (parameter(callback="print"), "KMeans has no parameter callback"),
-    "a dunder": (attribute(__class__=1), "KMeans has no attribute __class__"),
-    "an unknown kind": (parameter(tol={"eval": "1"}), "unknown kind 'eval'"),
+    "an unknown class": (header(model={"os.system": {}}), "unknown kind 'os.system'"),
+    "a class of scikit-learn": (header(model={"SVC": {}}), "unknown kind 'SVC'"),
+    "an unknown parameter": (entry(shell=1), "KMeans has no attribute shell"),
+    "a bad parameter": (entry(max_iter=-1), "'max_iter' parameter"),
+    "a callback": (entry(callback="print"), "KMeans has no attribute callback"),
+    "a dunder": (entry(__class__=1), "KMeans has no attribute __class__"),
+    "an unknown kind": (entry(tol={"eval": "1"}), "unknown kind 'eval'"),
+    "an endless tuple": (entry(tol={"tuple": {"Fixed": {"power": -1.0}}}), "'tol' parameter"),
     "an array left out": (lambda m: m.pop("a0.npy"), "a0.npy is missing"),
-    "an array too many": (member("a9.npy", npy([1])), "arrays that belong to none"),
-    "an array used twice": (attribute(labels_={"array": 0}), "a0.npy is missing, or is used twice"),
-    "a strange member": (member("../x", b""), "member '../x' is none of a model"),
-    "a label of no cluster": (member("a1.npy", npy(np.full(60, 77, np.int32))), "a label 77"),
-    "labels with commas": (member("a1.npy", npy(np.zeros(60))), r"labels_ of KMeans is not count"),
+    "an array too many": (member("a9.npy", npy([1])), "members that belong to none: a9.npy"),
+    "an array used twice": (entry(labels_={"array": 0}), "a0.npy is missing, or is used twice"),
+    "a strange member": (member("../x", b""), "members that belong to none: ../x"),
+    "a label of no cluster": (
+        member("a1.npy", npy(np.full(60, 77, np.int32))),
+        r"labels_ of KMeans is not label\[n\]",
+    ),
+    "labels with commas": (member("a1.npy", npy(np.zeros(60))), r"labels_ of KMeans is not label"),
     "NaN centers": (centers(np.full((3, 3), np.nan)), r"cluster_centers_ of KMeans is not finite"),
     "centers of text": (centers([["a"]]), "an array of dtype"),
     "flat centers": (centers(np.ones(9)), "cluster_centers_ of KMeans"),
     "no centers": (centers(np.ones((0, 3))), "cluster_centers_"),
-    "other features": (attribute(n_features_in_=4), r"finite\[k,d\]"),
+    "other features": (entry(n_features_in_=4), r"finite\[k,d\]"),
     "a pickle": (centers(np.array([Trap()]), allow_pickle=True), "an array of dtype object"),
     "a pickle without a header": (member("a0.npy", pickle.dumps(Trap())), "magic string"),
     "a lie about the size": (
         member("a0.npy", npy(np.ones((3, 3))).replace(b"(3, 3)", b"(9, 9)")),
-        r"size of its shape \(9, 9\)",
+        r"cannot reshape array of size 9 into shape \(9,9\)",
     ),
     "code in the header of an array": (
         member("a0.npy", npy(np.ones((3, 3))).replace(b"(3, 3)", b"exit()")),
@@ -407,7 +407,7 @@ def without_attribute(name: str) -> Change:
     """Take an attribute out of a model, with its arrays."""
 
     def change(members: dict[str, Any]) -> None:
-        removed = json.dumps(parts(members)[1].pop(name))
+        removed = json.dumps(entries(members).pop(name))
         for number in re.findall(r'{"array": (\d+)}', removed):
             del members[f"a{number}.npy"]
 
@@ -418,9 +418,10 @@ def without_attribute(name: str) -> Change:
 def test_a_model_without_any_of_its_attributes_is_refused_or_works(file) -> None:
     for model in attacked_models.fitted_models():
         save(model, file)
-        whole, names = file.read_bytes(), []
-        rewritten(file, lambda members, names=names: names.extend(parts(members)[1]))
-        for name in names:
+        whole = file.read_bytes()
+        with zipfile.ZipFile(file) as archive:
+            written = entries({"model.json": json.loads(archive.read("model.json"))})
+        for name in written.keys() - model.get_params().keys():
             file.write_bytes(whole)
             rewritten(file, without_attribute(name))
             with contextlib.suppress(ModelFileError):
@@ -429,11 +430,11 @@ def test_a_model_without_any_of_its_attributes_is_refused_or_works(file) -> None
 
 def test_what_does_not_fit_together_is_refused(file) -> None:
     save(pm.PowerKMeans(3, random_state=0).fit(POINTS - 5), file)
-    rewritten(file, parameter(divergence="poisson"))
+    rewritten(file, entry(divergence="poisson"))
     with pytest.raises(ModelFileError, match="Poisson is for"):
         load(file)
     save(MODELS[-1].fit(POINTS), file)
-    rewritten(file, lambda members: parts(members)[0]["steps"].reverse())
+    rewritten(file, lambda members: entries(members)["steps"].reverse())
     with pytest.raises(ModelFileError, match="steps are not scalers and an estimator"):
         load(file)
 
@@ -444,7 +445,7 @@ def test_a_random_state_outside_its_memory_is_refused(change, file) -> None:
     place, value = change
     rewritten(
         file,
-        lambda members: parts(members)[0]["random_state"]["random_state"].__setitem__(place, value),
+        lambda members: entries(members)["random_state"]["random_state"].__setitem__(place, value),
     )
     with pytest.raises(ModelFileError):
         load(file)

@@ -16,7 +16,7 @@ import os
 import re
 import warnings
 import zipfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from importlib.metadata import version
 from typing import IO, Any
@@ -34,6 +34,7 @@ from powermeans.engine.seeds.markov_chain import MarkovChainSeeds
 from powermeans.engine.seeds.parallel import ParallelSeeds
 from powermeans.engine.seeds.tree import TreeSeeds
 from powermeans.errors import ModelFileError, printable
+from powermeans.estimators.base import Documented
 from powermeans.estimators.kmeans import KMeans
 from powermeans.estimators.power_kmeans import PowerKMeans
 from powermeans.estimators.robust_power_kmeans import RobustPowerKMeans
@@ -41,7 +42,7 @@ from powermeans.estimators.streams import mini_batch
 from powermeans.estimators.streams.base import Waiting, is_waiting
 from powermeans.estimators.streams.drift import Drift
 from powermeans.estimators.streams.mini_batch import MiniBatchPowerKMeans
-from powermeans.mathematics import schedules
+from powermeans.mathematics.schedules import AuthorsSchedule, Fixed, Geometric
 from powermeans.mathematics.sums import Sums
 from powermeans.points.checks.points import Admitted, check_domain
 from powermeans.points.scaling import Scaling
@@ -62,35 +63,30 @@ from powermeans.system.host_memory import is_dask, on_host
 
 FORMAT = 1
 _HEADER, _MAGIC = "model.json", "powermeans model"
-_OF_ALL = "_sklearn_output_config: any n_features_in_: length[d]! feature_names_in_: names[d] "
-_STATE_OF_SCIKIT_LEARN: dict[type[Any], str] = {
+_SCALERS: dict[type[Any], str] = {
     StandardScaler: """n_samples_seen_: any! scale_: weight[d]?! mean_: finite[d]?!
         var_: finite[d]?!""",
     MinMaxScaler: """n_samples_seen_: any! scale_: weight[d]! min_: finite[d]! data_min_: finite[d]!
         data_max_: finite[d]! data_range_: finite[d]!""",
-    Pipeline: "",
 }
-_OURS: tuple[type[Any], ...] = (
+ESTIMATORS: tuple[type[Any], ...] = (
     *(PowerKMeans, RobustPowerKMeans, KMeans, GradientKMeans, KHarmonicMeans, FuzzyCMeans, DPMeans),
     *(OnlineKMeans, MiniBatchKMeans, MiniBatchPowerKMeans, SelfOrganizingMap, SphericalMixture),
-    *(EntropyWeightedPowerKMeans, KernelPowerKMeans, SpectralClustering),
+    *(EntropyWeightedPowerKMeans, KernelPowerKMeans, SpectralClustering, Pipeline),
 )
-ESTIMATORS = (*_OURS, Pipeline)
-_VALUES = (schedules.Geometric, schedules.Fixed, schedules.AuthorsSchedule, *divergences.KINDS)
-_VALUES += (Spent, Scaling, Sums, Drift, Admitted, Waiting)
-_VALUES += (MarkovChainSeeds, ParallelSeeds, TreeSeeds)
-_VALUES += (online_kmeans._Counted, mini_batch._Remembered)
-_CLASSES = {kind.__name__: kind for kind in (*ESTIMATORS, StandardScaler, MinMaxScaler, *_VALUES)}
+_CLASSES: dict[str, type[Any]] = {
+    kind.__name__: kind
+    for kind in (
+        *(*ESTIMATORS, *_SCALERS, *divergences.KINDS, Geometric, Fixed, AuthorsSchedule),
+        *(MarkovChainSeeds, ParallelSeeds, TreeSeeds, Spent, Scaling, Sums, Drift),
+        *(Admitted, Waiting, online_kmeans._Counted, mini_batch._Remembered),
+    )
+}
 _LEFT_OUT = {"callback", "divergence_", "_metadata_request", "_skl_callbacks"}
-_DTYPES = {"|b1", "|i1", "<i2", "<i4", "<i8", "|u1", "<u2", "<u4", "<u8", "<f2", "<f4", "<f8"}
 # JSON takes up to twelve times its bytes as Python objects, and lists and objects more.
 _LONGEST_HEADER, _MOST_BRACKETS, _LONGEST_ARRAY_HEADER = 2**23, 100_000, 1000
-_LONGEST_AXIS = 2**48
 # Products with a sparse matrix take memory for each column, also for those without entries.
-_MOST_SPARSE_COLUMNS = 2**24
-# Options by which points are read from a file, which the command line keeps with a model.
-_READING = {"missing": str, "missing_values": list, "delimiter": str, "header": bool, "array": str}
-_READING |= {"decimal": str, "thousands": str, "dates": str, "encoding": str}
+_LONGEST_AXIS, _MOST_SPARSE_COLUMNS = 2**48, 2**24
 
 
 def save(
@@ -121,13 +117,9 @@ def save(
     --------
     >>> import os, tempfile
     >>> import powermeans
-    >>> model = powermeans.KMeans(2, random_state=0).fit([[0.0], [1.0], [9.0], [10.0]])
+    >>> stream = powermeans.OnlineKMeans(2, random_state=0).partial_fit([[0.0], [9.0]])
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = os.path.join(folder, "model.npz")
-    ...     powermeans.save(model, file)
-    ...     again = powermeans.load(file)
-    >>> again.predict([[2.0], [8.0]]).tolist() == model.predict([[2.0], [8.0]]).tolist()
-    True
+    ...     powermeans.save(stream, os.path.join(folder, "stream.npz"))
     """
     if type(model) not in ESTIMATORS:
         name = type(model).__name__
@@ -135,9 +127,9 @@ def save(
     if not is_waiting(model):
         check_is_fitted(model)
     arrays: list[Any] = []
-    encoded = _encoded(model, arrays, "model")
     header = {"format": _MAGIC, "version": FORMAT, "written_by": version("powermeans")}
-    text = json.dumps(header | {"reading": dict(reading or {}), "model": encoded}).encode()
+    header |= {"reading": dict(reading or {}), "model": _encoded(model, arrays, "model")}
+    text = json.dumps(header).encode()
     _check_size(text)
     _try_out(model)
     with atomic_write(path) as file, zipfile.ZipFile(file, "w") as archive:
@@ -191,59 +183,54 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 def reading_of(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return the options by which the points of the checked model at `path` were read."""
-    with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
+    with zipfile.ZipFile(path) as archive:
         reading = _header(archive).get("reading")
     given = reading if isinstance(reading, dict) else {}
-    return {name: given[name] for name, kind in _READING.items() if type(given.get(name)) is kind}
+    kinds = {"header": bool, "missing_values": list}  # all others are texts
+    return {name: value for name, value in given.items() if type(value) is kinds.get(name, str)}
 
 
-# Values as JSON: what JSON lacks becomes an object of one entry, whose key is one of these.
+# Values as JSON: what JSON lacks becomes an object of one entry, whose key says what it is.
 
 
 def _csr(content: Any) -> Any:
     data, indices, indptr, *shape = content
     matrix = sparse.csr_array((data, indices, indptr), shape=tuple(shape))
     matrix.check_format(full_check=True)
+    _parts_of_csr(matrix)
     return matrix
 
 
-def _records(content: Any) -> np.recarray[Any, Any]:
-    dtype = [(name, column.dtype) for name, column in content.items()]
-    records: np.recarray[Any, Any] = np.rec.fromarrays([*content.values()], dtype=dtype)
-    return records
-
-
-def _is_names(value: Any) -> bool:
-    is_list = isinstance(value, np.ndarray) and value.dtype.kind in "OU" and value.ndim == 1
-    return is_list and all(isinstance(name, str) for name in value)
+def _parts_of_csr(matrix: Any) -> list[Any]:
+    n_rows, n_columns = map(int, matrix.shape)
+    if n_columns > max(n_rows, _MOST_SPARSE_COLUMNS):
+        raise ValueError(
+            f"its sparse matrix has {n_columns:,} columns, and a file may have "
+            f"{_MOST_SPARSE_COLUMNS:,}: hash them to fewer, or use pickle"
+        )
+    return [matrix.data, matrix.indices, matrix.indptr, n_rows, n_columns]
 
 
 def _random_state(content: Any) -> np.random.RandomState:
     key, position, has_gauss, gauss = content
     # NumPy checks the key only: from another position it would read beyond the end of it.
-    if not _is_int(position) or not 0 <= position <= len(key) or not math.isfinite(gauss):
+    if type(position) is not int or not 0 <= position <= len(key) or not math.isfinite(gauss):
         raise ValueError(f"its random state is at position {position!r:.40}")
     state = np.random.RandomState(0)
     state.set_state(("MT19937", key, position, has_gauss, gauss))
     return state
 
 
-# By key: which values it is for, what they are made of, and how they are made of that again.
-_FORMS: dict[str, tuple[Callable[[Any], bool], Callable[[Any], Any], Callable[[Any], Any]]] = {
-    "tuple": (lambda value: isinstance(value, tuple), list, tuple),
-    "dict": (lambda value: isinstance(value, dict), lambda value: [*value.items()], dict),
-    "names": (_is_names, np.ndarray.tolist, functools.partial(np.array, dtype=object)),
-    "records": (
-        lambda value: isinstance(value, np.recarray),
-        lambda value: {name: np.asarray(value[name]) for name in value.dtype.names},
-        _records,
-    ),
+# By key: the types of such values, what they are made of, and how they are made of that again.
+_FORMS: dict[str, tuple[Any, Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "tuple": (tuple, list, tuple),
+    "dict": (dict, lambda value: [*value.items()], dict),
+    "csr": ((sparse.sparray, sparse.spmatrix), _parts_of_csr, _csr),
     "random_state": (
-        lambda value: isinstance(value, np.random.RandomState),
+        np.random.RandomState,
         lambda value: [*value.get_state(legacy=True)[1:]],
         _random_state,
     ),
-    "csr": (sparse.issparse, lambda m: [m.data, m.indices, m.indptr, *map(int, m.shape)], _csr),
 }
 
 
@@ -258,43 +245,41 @@ def _encoded(value: Any, arrays: list[Any], name: str) -> Any:
     if isinstance(value, list):
         return [encode(entry) for entry in value]
     if _CLASSES.get(kind := type(value).__name__) is type(value):
-        parts = [
-            {key: _encoded(entry, arrays, key) for key, entry in part.items()}
-            for part in _parts_of(value)
-        ]
-        return {kind: parts}
-    for key, (fits, taken_apart, _) in _FORMS.items():
-        if fits(value):
-            parts = taken_apart(value)
-            is_named = isinstance(parts, dict)
-            return {key: {k: encode(v) for k, v in parts.items()} if is_named else encode(parts)}
-    return {"array": _kept(value, arrays, name)}
-
-
-def _kept(value: Any, arrays: list[Any], name: str) -> int:
-    """Append an array to the list, and return its place there."""
-    if not isinstance(value, np.ndarray) or value.dtype.newbyteorder("<").str not in _DTYPES:
+        entries = _entries_of(value).items()
+        return {kind: {key: _encoded(entry, arrays, key) for key, entry in entries}}
+    for key, (types, taken_apart, _) in _FORMS.items():
+        if isinstance(value, types):
+            return {key: encode(taken_apart(value))}
+    if isinstance(value, np.ndarray) and value.dtype.kind in "OU":
+        return {"names": encode(value.tolist())}
+    if not isinstance(value, np.ndarray) or not _holds_numbers(value.dtype):
         what = getattr(value, "__name__", None) or type(value).__name__
         raise TypeError(
             f"{name} is {what}, which cannot be saved without saving code: replace it with "
             f"model.set_params({name}=...), or use pickle"
         )
     arrays.append(np.asarray(value, dtype=value.dtype.newbyteorder("<")))
-    return len(arrays) - 1
+    return {"array": len(arrays) - 1}
 
 
-def _parts_of(value: Any) -> list[dict[str, Any]]:
+def _holds_numbers(dtype: np.dtype[Any]) -> bool:
+    """Return whether an array has numbers for entries, or records of numbers."""
+    kinds = [dtype[name] for name in dtype.names] if dtype.names else [dtype]
+    return all(kind.kind in "biuf" and kind.itemsize <= 8 for kind in kinds)
+
+
+def _entries_of(value: Any) -> dict[str, Any]:
     """Return the fields of a dataclass, or the parameters and the checked state of a model."""
     if is_dataclass(value):
-        return [{field.name: getattr(value, field.name) for field in fields(value)}]
-    params = value.get_params(deep=False)
-    state = {
+        return {field.name: getattr(value, field.name) for field in fields(value)}
+    entries = {
         name: entry.as_one_chunk() if isinstance(entry, Waiting) else entry
         for name, entry in vars(value).items()
-        if not (name in params or name in _LEFT_OUT or is_dask(entry))
+        if name not in _LEFT_OUT and not is_dask(entry)
     }
-    _check_state(type(value), state)
-    return [{name: params[name] for name in params if name not in _LEFT_OUT}, state]
+    names = set(type(value)._get_param_names())
+    _check_state(type(value), {name: entries[name] for name in entries if name not in names}, {})
+    return entries
 
 
 class _Decoder:
@@ -302,7 +287,7 @@ class _Decoder:
 
     def __init__(self, archive: zipfile.ZipFile) -> None:
         self._archive = archive
-        self.unread = {name for name in archive.namelist() if name != _HEADER}
+        self.unread = set(archive.namelist()) - {_HEADER}
 
     def decode(self, encoded: Any) -> Any:
         """Return the value that was encoded."""
@@ -310,61 +295,55 @@ class _Decoder:
             return [self.decode(entry) for entry in encoded]
         if not isinstance(encoded, dict):
             return encoded
-        ((name, content),) = encoded.items()
-        if name == "array":
+        ((kind, content),) = encoded.items()
+        if kind in _CLASSES:
+            entries = {name: self.decode(value) for name, value in content.items()}
+            return _made(_CLASSES[kind], entries)
+        if kind in _FORMS:
+            return _FORMS[kind][2]([self.decode(entry) for entry in content])
+        if kind == "names":
+            return np.array(content, dtype=object)
+        if kind == "array":
             return self._array(f"a{content}.npy")
-        if name in _FORMS:
-            is_named = isinstance(content, dict)
-            return _FORMS[name][2](self._named(content) if is_named else self.decode(content))
-        if name not in _CLASSES:
-            raise ValueError(f"{_HEADER} has a value of the unknown kind {name!r:.40}")
-        return _made(_CLASSES[name], [self._named(part) for part in content])
-
-    def _named(self, content: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: self.decode(value) for name, value in content.items()}
+        raise ValueError(f"{_HEADER} has a value of the unknown kind {kind!r:.40}")
 
     def _array(self, name: str) -> Any:
-        """Read an array from a member whose header agrees with its size."""
         if name not in self.unread:
             raise ValueError(f"{name:.40} is missing, or is used twice")
         self.unread.remove(name)
-        read = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
         with self._archive.open(name) as member:
-            magic = npy.read_magic(member)
-            shape, is_fortran, dtype = read[magic](member, max_header_size=_LONGEST_ARRAY_HEADER)
-            if dtype.str not in _DTYPES:
+            npy.read_magic(member)
+            head = npy.read_array_header_1_0(member, max_header_size=_LONGEST_ARRAY_HEADER)
+            shape, is_fortran, dtype = head
+            if not _holds_numbers(dtype):
                 raise ValueError(f"{name} is an array of dtype {dtype!s:.40}")
-            n_left = self._archive.getinfo(name).file_size - member.tell()
-            if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != n_left:
-                raise ValueError(f"{name} does not have the size of its shape {shape!s:.60}")
             entries = np.frombuffer(member.read(), dtype=dtype)
-        order: Any = "F" if is_fortran else "C"
-        return entries.reshape(shape, order=order).astype(dtype.newbyteorder("="), order=order)
+        array = entries.reshape(shape, order="F" if is_fortran else "C")
+        array = array.astype(dtype.newbyteorder("="), order="K")
+        return array.view(np.recarray) if dtype.names else array
 
 
-def _made(kind: type[Any], parts: list[dict[str, Any]]) -> Any:
+def _made(kind: type[Any], entries: dict[str, Any]) -> Any:
     """Make a dataclass of its fields, or a model of its parameters and its state."""
     if is_dataclass(kind):
-        return kind(**parts[0])
-    params, state = parts
-    if strange := sorted(set(params) - set(kind._get_param_names()) | set(params) & _LEFT_OUT):
-        raise ValueError(f"{kind.__name__} has no parameter {strange[0]:.40}")
-    model = kind(**params)
+        return kind(**entries)
+    names = set(entries) & set(kind._get_param_names()) - _LEFT_OUT
+    model = kind(**{name: entries.pop(name) for name in names})
     if isinstance(model, Pipeline):
         _check_steps(model)
     model._validate_params()
-    _check_state(kind, state)
-    if isinstance(stream := state.get("_stream"), Waiting):
-        state["_stream"] = stream.checked(state)
-    remember(model, state)
+    _check_state(kind, entries, {})
+    if isinstance(stream := entries.get("_stream"), Waiting):
+        entries["_stream"] = stream.checked(entries)
+    remember(model, entries)
     return model
 
 
 def _check_steps(model: Pipeline) -> None:
     *scalers, last = [type(step) for _, step in model.steps]
     are_named = all(type(step) is tuple and isinstance(step[0], str) for step in model.steps)
-    are_scalers = all(scaler in (StandardScaler, MinMaxScaler) for scaler in scalers)
-    if not are_named or not are_scalers or last not in _OURS or model.memory is not None:
+    are_right = {*scalers} <= {*_SCALERS} and last in ESTIMATORS and last is not Pipeline
+    if not are_named or not are_right or model.memory is not None:
         raise ValueError("its steps are not scalers and an estimator of powermeans")
 
 
@@ -373,26 +352,22 @@ def _check_steps(model: Pipeline) -> None:
 
 def _read(file: IO[bytes]) -> Any:
     with zipfile.ZipFile(file) as archive:
-        members, names = archive.infolist(), archive.namelist()
+        members = archive.infolist()
         for member in members:
-            if not re.fullmatch(rf"a\d{{1,5}}\.npy|{_HEADER}", member.filename):
-                raise ValueError(f"its member {member.filename[:40]!r} is none of a model")
-            is_plain = member.compress_type == zipfile.ZIP_STORED and not member.flag_bits & 0x1
-            if not is_plain or member.compress_size != member.file_size:
-                raise ValueError(f"its member {member.filename} is compressed or encrypted")
-        n_bytes = sum(member.file_size for member in members)
-        if len(set(names)) < len(names) or n_bytes > os.fstat(file.fileno()).st_size:
-            raise ValueError("two of its members have one name, or share their bytes")
+            if member.compress_type != zipfile.ZIP_STORED:
+                raise ValueError(f"its member {member.filename:.40} is compressed")
+        if sum(member.file_size for member in members) > os.fstat(file.fileno()).st_size:
+            raise ValueError("its members share their bytes")
         decoder = _Decoder(archive)
         model = decoder.decode(_header(archive)["model"])
-    if type(model) not in ESTIMATORS or decoder.unread:
-        raise ValueError("it is no estimator, or has arrays that belong to none")
+    if type(model) not in ESTIMATORS:
+        raise ValueError("it is no estimator")
+    if decoder.unread:
+        raise ValueError(f"it has members that belong to none: {min(decoder.unread):.40}")
     return model
 
 
 def _header(archive: zipfile.ZipFile) -> dict[str, Any]:
-    if archive.getinfo(_HEADER).file_size > _LONGEST_HEADER:
-        raise ValueError(f"{_HEADER} is longer than {_LONGEST_HEADER} bytes")
     text = archive.read(_HEADER)
     _check_size(text)
     header = json.loads(text)
@@ -418,98 +393,64 @@ def _check_size(header: bytes) -> None:
         )
 
 
-# What a class says of its state, ``name: kind[axes]`` for each attribute. A bar separates kinds, a
-# question mark allows None, [1] after a dataclass is a tuple of one, and an exclamation mark
-# follows what every fitted model has. Axes of one name have the same length throughout a model.
-_ATTRIBUTE = re.compile(r"(\w+): ([\w|]+)(?:\[([\w,]+)\])?(\??)(!?)")
-
-
-def _state_of(kind: type[Any]) -> dict[str, tuple[list[str], list[str], str, str]]:
-    """Return the kinds and axes of each attribute, whether it may be None, and if it is needed."""
-    text = str(getattr(kind, "_state", _STATE_OF_SCIKIT_LEARN.get(kind) or ""))
-    if is_dataclass(kind) and not text:  # which checks its fields itself
-        text = " ".join(f"{field.name}: any" for field in fields(kind))
-    elif kind in _OURS or kind in (StandardScaler, MinMaxScaler):
-        text = f"{_OF_ALL}{text}"
-    return {
-        name: (kinds.split("|"), axes.split(",") if axes else [], optional, needed)
-        for name, kinds, axes, optional, needed in _ATTRIBUTE.findall(text)
-    }
-
-
-def _check_state(kind: type[Any], state: Mapping[str, Any]) -> None:
-    """Raise where attributes are unknown, lacking, or not as their class says."""
-    expected, stream = _state_of(kind), state.get("_stream")
-    awaits_centers = isinstance(stream, Waiting) and stream.learned is None
-    needed = {name for name, (*_, needed) in expected.items() if needed}
-    needed -= {"cluster_centers_"} if awaits_centers else set()
-    if strange := sorted(set(state) - set(expected)):
-        raise ValueError(f"{kind.__name__} has no attribute {strange[0]:.40}: delete it")
-    if lacking := sorted(needed - set(state)):
-        raise ValueError(f"{kind.__name__} has no {lacking[0]}")
-    _check_values(state, kind, {})
-
-
-def _check_values(found: Mapping[str, Any], kind: type[Any], lengths: dict[str, int]) -> None:
-    for name, value in found.items():
-        kinds, axes, optional, _ = _state_of(kind)[name]
-        if value is None and optional:
-            continue
-        if axes == ["1"]:
-            value = value[0] if isinstance(value, tuple) and len(value) == 1 else None
-        if kinds[0] in _CLASSES:
-            is_right = type(value).__name__ in kinds
-        else:
-            is_right = _is_as_expected(on_host(value), kinds[0], axes, lengths)
-        if not is_right:
-            wanted = f"{'|'.join(kinds)}[{','.join(axes)}]" if axes else "|".join(kinds)
-            raise ValueError(f"{name} of {kind.__name__} is not {wanted}")
-        if is_dataclass(value) and kinds[0] in _CLASSES:
-            _check_values(_parts_of(value)[0], type(value), lengths)
-
-
-def _is_as_expected(value: Any, kind: str, axes: list[str], lengths: dict[str, int]) -> bool:
-    if kind == "any":
-        return True
-    if kind == "records":
-        return isinstance(value, np.recarray) and value.ndim == 1
-    if kind == "length":
-        return _is_int(value) and 0 < value < _LONGEST_AXIS and _fits((value,), axes, lengths)
-    if not axes:
-        is_number = isinstance(value, bool | int | float | np.generic)
-        return is_number and _PREDICATES[kind](np.asarray(value))
-    is_sparse = bool(sparse.issparse(value))
-    if not is_sparse and not isinstance(value, np.ndarray):
-        return False
-    if is_sparse and value.shape[-1] > max(value.shape[0], _MOST_SPARSE_COLUMNS):
-        raise ValueError(
-            f"its sparse matrix has {value.shape[-1]:,} columns, and a file may have "
-            f"{_MOST_SPARSE_COLUMNS:,}: hash them to fewer, or use pickle"
-        )
-    entries = value.data if is_sparse else value
-    return _fits(value.shape, axes, lengths) and _PREDICATES[kind](entries)
-
-
-def _fits(shape: Iterable[int], axes: list[str], lengths: dict[str, int]) -> bool:
-    shape = tuple(shape)
-    return len(shape) == len(axes) and all(
-        length == (int(axis) if axis.isdigit() else lengths.setdefault(axis, length)) and length > 0
-        for length, axis in zip(shape, axes, strict=True)
-    )
-
-
-def _is_int(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-_PREDICATES: dict[str, Callable[[Any], bool]] = {
+# A class says of its state, ``name: kind[axes]`` for each attribute. A kind is one of these or a
+# class, or several with a bar between them. A question mark allows None, and an exclamation mark
+# follows what every fitted model has. Axes of one name have the same length throughout a model, and
+# a label is less than the number `k` of centers, which stand before it.
+_KINDS: dict[str, Callable[[Any], bool]] = {
     "number": lambda entries: entries.dtype.kind in "iuf",
     "finite": lambda entries: entries.dtype.kind in "iuf" and bool(np.isfinite(entries).all()),
-    "weight": lambda entries: _PREDICATES["finite"](entries) and bool((entries >= 0).all()),
+    "weight": lambda entries: _KINDS["finite"](entries) and bool((entries >= 0).all()),
     "count": lambda entries: entries.dtype.kind in "iu" and bool((entries >= 0).all()),
+    "label": lambda entries: _KINDS["count"](entries),
     "flag": lambda entries: entries.dtype.kind == "b",
-    "names": _is_names,
+    "names": lambda entries: entries.dtype == object and all(isinstance(e, str) for e in entries),
+    "records": lambda entries: entries.dtype.names is not None,
 }
+
+
+def _check_state(kind: type[Any], found: Mapping[str, Any], lengths: dict[str, int]) -> None:
+    """Raise where attributes are unknown, lacking, or not as their class says."""
+    bases = (kind, Documented) if kind in _SCALERS else kind.__mro__
+    states = [_SCALERS.get(base) or vars(base).get("_state", "") for base in reversed(bases)]
+    expected = dict(re.findall(r"(\w+): (\S+)", " ".join(states)))
+    needed = {name for name, what in expected.items() if what.endswith("!")}
+    if isinstance(found.get("_stream"), Waiting):
+        needed.discard("cluster_centers_")
+    if strange := sorted(set(found) - set(expected)):
+        raise ValueError(f"{kind.__name__} has no attribute {strange[0]:.40}: delete it")
+    if lacking := sorted(needed - set(found)):
+        raise ValueError(f"{kind.__name__} has no {lacking[0]}")
+    for name, what in expected.items():
+        if name in found and not _is_as_expected(on_host(found[name]), what, lengths):
+            raise ValueError(f"{name} of {kind.__name__} is not {what.rstrip('?!')}")
+
+
+def _is_as_expected(value: Any, what: str, lengths: dict[str, int]) -> bool:
+    kind, _, axes = what.rstrip("]?!").partition("[")
+    if kind == "any" or (value is None and "?" in what):
+        return True
+    if kind == "length":
+        return type(value) is int and _fits((value,), axes, lengths)
+    if kind not in _KINDS:
+        if is_dataclass(value):
+            _check_state(type(value), _entries_of(value), lengths)
+        return type(value).__name__ in kind.split("|")
+    is_sparse: bool = sparse.issparse(value)
+    if not is_sparse and not isinstance(value, np.ndarray | np.generic | int | float):
+        return False
+    entries = value.data if is_sparse else np.asarray(value)
+    is_right = _fits(np.shape(value), axes, lengths) and _KINDS[kind](entries)
+    return is_right and (kind != "label" or int(entries.max()) < lengths.get("k", 0))
+
+
+def _fits(shape: tuple[int, ...], axes: str, lengths: dict[str, int]) -> bool:
+    names = axes.split(",") if axes else []
+    return len(shape) == len(names) and all(
+        0 < length < _LONGEST_AXIS
+        and length == (int(axis) if axis.isdigit() else lengths.setdefault(axis, length))
+        for length, axis in zip(shape, names, strict=True)
+    )
 
 
 def _try_out(model: Any) -> None:
@@ -518,25 +459,17 @@ def _try_out(model: Any) -> None:
         if len({step.n_features_in_ for _, step in model.steps}) != 1:
             raise ValueError("its steps are for different numbers of features")
         model = model.steps[-1][1]
-    centers = getattr(model, "cluster_centers_", None)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        if centers is not None:
-            check_domain(
-                on_host(centers), model._fitted_needs().measure.divergence, name="cluster_centers_"
-            )
+        if (centers := on_host(getattr(model, "cluster_centers_", None))) is not None:
+            check_domain(centers, model._fitted_needs().measure.divergence, name="cluster_centers_")
             as_it_is = copy.copy(model)
             as_it_is.scaling_ = None  # centers are already scaled
-            as_it_is.predict(on_host(centers)[:1])
-        elif (centers := getattr(model, "dual_coef_", None)) is not None:
-            if model.kernel != "precomputed":
-                model.predict(model.landmarks_[:1])
-            elif model.n_features_in_ != len(model.labels_):
+            as_it_is.predict(centers[:1])
+        elif isinstance(model, KernelPowerKMeans) and model.kernel != "precomputed":
+            model.predict(model.landmarks_[:1])
+        elif isinstance(model, KernelPowerKMeans):
+            if model.n_features_in_ != len(model.labels_):
                 raise ValueError("it has other numbers of labels and of points in its kernel")
-            elif int(np.max(model.landmark_indices_)) >= model.n_features_in_:
+            if int(np.max(model.landmark_indices_)) >= model.n_features_in_:
                 raise ValueError("it has landmarks that are no points of its kernel")
-    labels = getattr(model, "labels_", 0)
-    if centers is not None and not is_dask(labels):
-        largest = int(np.max(on_host(labels)))
-        if largest >= len(centers):
-            raise ValueError(f"it has a label {largest}, and clusters up to {len(centers) - 1}")

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -113,7 +113,7 @@ class Spent:
     and for breeding.
     """
 
-    _state: ClassVar[str] = """n_sweeps: count n_breaths: count n_crossings: count
+    _state = """n_sweeps: count n_breaths: count n_crossings: count
         accepted_inertias: any seconds: number skipped: number n_moves: count n_swaps: count"""
 
     n_sweeps: int  # soft and hard

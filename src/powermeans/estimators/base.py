@@ -109,6 +109,10 @@ class Run:
 class Documented(BaseEstimator):
     """Let the picture of an estimator in a notebook link to the page of its class."""
 
+    # The attributes of a saved model, besides those of its base; `powermeans.saving` reads it.
+    _state: ClassVar[str] = """n_features_in_: length[d]! feature_names_in_: names[d]
+        _sklearn_output_config: any"""
+
     _doc_link_module = "powermeans"
 
     @property
@@ -128,9 +132,8 @@ class CenterEstimator(
 ):
     """Base of estimators that describe data by centers. A subclass chooses the stages of a fit."""
 
-    # The attributes that a saved model has; `powermeans.saving` says how to read it.
-    _state: ClassVar[str] = """cluster_centers_: finite[k,d]! labels_: count[n] inertia_: number
-        n_iter_: count n_relocated_: count history_: records scaling_: Scaling? """
+    _state = """cluster_centers_: finite[k,d]! labels_: label[n] inertia_: number
+        n_iter_: count n_relocated_: count history_: records[sweeps] scaling_: Scaling?"""
 
     # What an estimator without these parameters does.
     n_clusters: int = 1

@@ -291,10 +291,8 @@ class PowerKMeans(CenterEstimator):
     size_max: float | None = None
     balance: float = 0.0
 
-    _state: ClassVar[str] = CenterEstimator._state + (
-        """power_: number! critical_power_: number n_separated_: count spent_: Spent
-        covariance_: finite[d,d] sizes_: weight[k] prices_: finite[k] assignment_gap_: number """
-    )
+    _state = """power_: number! critical_power_: number n_separated_: count spent_: Spent
+        covariance_: finite[d,d] sizes_: weight[k] prices_: finite[k] assignment_gap_: number"""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CenterEstimator._parameter_constraints,

@@ -101,7 +101,7 @@ class RobustPowerKMeans(PowerKMeans):
     array([False, False, False, False, False, False,  True])
     """
 
-    _state: ClassVar[str] = PowerKMeans._state + "outliers_: flag[n] radius_: number"
+    _state = "outliers_: flag[n] radius_: number"
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PowerKMeans._parameter_constraints,

@@ -6,7 +6,6 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -35,8 +34,6 @@ class Geometric:
     >>> list(islice(Geometric(start=-1.0, growth=2.0), 4))
     [-1.0, -2.0, -4.0, -8.0]
     """
-
-    _state: ClassVar[str] = "start: number growth: number"
 
     start: float
     growth: float
@@ -76,8 +73,6 @@ class Fixed:
     >>> fuzzy.fit([[0.0], [1.0], [9.0], [10.0]]).power_
     -1.0
     """
-
-    _state: ClassVar[str] = "power: number"
 
     power: float
 
@@ -124,9 +119,6 @@ class AuthorsSchedule:
     >>> [round(power, 2) for power in islice(AuthorsSchedule(start=-0.9), 6)]
     [-0.9, -0.9, -1.1, -1.1, -1.17, -1.17]
     """
-
-    _state: ClassVar[str] = """start: number step: number growth: number
-        sweeps_per_power: count lowest: number"""
 
     start: float
     step: float = 0.2

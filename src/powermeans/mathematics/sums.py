@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -42,7 +42,7 @@ def recorded(kind: type[Recorded]) -> type[Recorded]:
 class Sums:
     """Add up a sweep over points x_i of sample weight c_i, at distances y_ij, with weights w_ij."""
 
-    _state: ClassVar[str] = """points: finite[k,d] weights: weight[k] objective: number
+    _state = """points: finite[k,d] weights: weight[k] objective: number
         inertia: number n_skipped: number"""
 
     points: FloatArray  # sum_i c_i w_ij x_i, (n_centers, n_features)

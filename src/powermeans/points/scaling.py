@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -36,7 +36,7 @@ class Scaling:
     array([[3., 5.]])
     """
 
-    _state: ClassVar[str] = "offsets: finite[d] units: finite[d]"
+    _state = "offsets: finite[d] units: finite[d]"
 
     offsets: FloatArray
     units: FloatArray

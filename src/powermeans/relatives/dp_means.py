@@ -119,9 +119,7 @@ class DPMeans(CenterEstimator):
     49.0
     """
 
-    _state: ClassVar[str] = (
-        CenterEstimator._state + "penalty_: number n_clusters_: length[k] objective_: number"
-    )
+    _state = "penalty_: number objective_: number"
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "penalty": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],

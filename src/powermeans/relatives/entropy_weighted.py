@@ -153,10 +153,8 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
     True
     """
 
-    _state: ClassVar[str] = CenterEstimator._state + (
-        """penalty_: number feature_weights_: weight[d]!
-        feature_scales_: weight[d]! objective_: number"""
-    )
+    _state = """penalty_: number feature_weights_: weight[d]! feature_scales_: weight[d]!
+        objective_: number"""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CenterEstimator._parameter_constraints,

@@ -166,10 +166,10 @@ class KernelPowerKMeans(
     True
     """
 
-    _state: ClassVar[str] = """gamma_: finite?! landmark_indices_: count[m]! is_exact_: flag!
+    _state = """gamma_: finite?! landmark_indices_: count[m]! is_exact_: flag!
         landmarks_: finite[m,d] embedding_: finite[m,q]! n_components_: length[q]!
-        largest_eigenvalue_: finite!
-        embedded_: PowerKMeans! labels_: count[n]! n_iter_: count! dual_coef_: finite[k,m]!
+        largest_eigenvalue_: finite! embedded_: PowerKMeans! dual_coef_: finite[k,m]!
+        labels_: label[n]! n_iter_: count!
         inertia_: number!"""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

@@ -38,7 +38,7 @@ _POINTS_AWAITED_PER_CENTER = 10
 class _Counted:
     """The centers, the weight n_j of the points that each has won, and the number of steps."""
 
-    _state: ClassVar[str] = "centers: finite[k,d] counts: weight[k] n_steps: count"
+    _state = "centers: finite[k,d] counts: weight[k] n_steps: count"
 
     centers: FloatArray
     counts: FloatArray
@@ -160,7 +160,7 @@ class OnlineKMeans(StreamEstimator[_Counted]):
            [10.,  2.]])
     """
 
-    _state: ClassVar[str] = StreamEstimator._state + "counts_: weight[k] _stream: _Counted|Waiting"
+    _state = "counts_: weight[k] _stream: _Counted|Waiting"
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **StreamEstimator._parameter_constraints,

@@ -108,10 +108,8 @@ class SelfOrganizingMap(CenterEstimator):
     0.0
     """
 
-    _state: ClassVar[str] = CenterEstimator._state + (
-        """grid_positions_: finite[k,2]! quantization_error_: number
+    _state = """grid_positions_: finite[k,2]! quantization_error_: number
         topographic_error_: number"""
-    )
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "shape": ["array-like"],

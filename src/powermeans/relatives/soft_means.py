@@ -31,6 +31,8 @@ _HIGHEST_P = 50
 class SoftMeans(CenterEstimator):
     """Base of estimators whose points belong to several centers by the rule of a subclass."""
 
+    _state = "objective_: number"
+
     max_iter: int
     tol: float
     n_init: int
@@ -124,8 +126,6 @@ class KHarmonicMeans(SoftMeans):
     >>> model.memberships([[5.0]]).round(2)
     array([[0.5, 0.5]])
     """
-
-    _state: ClassVar[str] = CenterEstimator._state + "objective_: number"
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **SoftMeans._parameter_constraints,
@@ -227,8 +227,6 @@ class FuzzyCMeans(SoftMeans):
     >>> model.memberships([[5.0]]).round(2)
     array([[0.5, 0.5]])
     """
-
-    _state: ClassVar[str] = CenterEstimator._state + "objective_: number"
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **SoftMeans._parameter_constraints,

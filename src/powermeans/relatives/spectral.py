@@ -98,7 +98,7 @@ class SpectralClustering(ClusterMixin, Documented):
     2
     """
 
-    _state: ClassVar[str] = """affinity_matrix_: finite[n,n]! n_pieces_: count!
+    _state = """affinity_matrix_: finite[n,n]! n_pieces_: count!
         embedding_: finite[n,q]! labels_: count[n]!"""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

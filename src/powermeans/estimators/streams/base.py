@@ -68,8 +68,7 @@ class Step(Generic[Learned]):
 class Waiting(Generic[Learned]):
     """The first chunks of a stream, held back until there are enough points to begin."""
 
-    _state: ClassVar[str] = """chunks: Admitted[1] n_points: count
-        learned: _Counted|_Remembered? n_seen: count"""
+    _state = "chunks: any n_points: count learned: _Counted|_Remembered? n_seen: count"
 
     chunks: tuple[Admitted, ...] = ()  # without the points that have no weight
     n_points: int = 0
@@ -85,7 +84,8 @@ class Waiting(Generic[Learned]):
         (chunk,), learned = self.chunks, self.learned
         kind = "_Counted" if "counts_" in attributes else "_Remembered"
         is_consistent = (
-            chunk.points.shape[0] == self.n_points >= self.n_seen
+            chunk.points.shape == (self.n_points, attributes["n_features_in_"])
+            and self.n_points >= self.n_seen
             and (learned is None) == ("cluster_centers_" not in attributes)
             and type(learned).__name__ in ("NoneType", kind)
             and chunk.points.dtype in (np.float32, np.float64)
@@ -109,7 +109,7 @@ class _Advance(Generic[Learned]):
 class StreamEstimator(CenterEstimator, Generic[Learned]):
     """Base of estimators with `partial_fit`. A subclass defines how to begin and to go on."""
 
-    _state: ClassVar[str] = CenterEstimator._state + "n_steps_: count drift_: Drift "
+    _state = "n_steps_: count drift_: Drift"
 
     _why_whole = "A center keeps one running weight, and would need another in each column"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from typing import ClassVar
 
 import numpy as np
 
@@ -55,7 +54,7 @@ class Drift:
     array([0., 0.])
     """
 
-    _state: ClassVar[str] = """center_shifts: weight[k] rms_shift: weight mean_sq_dist: number
+    _state = """center_shifts: weight[k] rms_shift: weight mean_sq_dist: number
         running_mean_sq_dist: weight total_weight: weight"""
 
     center_shifts: FloatArray

@@ -50,8 +50,7 @@ _LONGEST_SOFT_SHARE = 0.5
 class _Remembered:
     """The centers, their sums, the weight of all points, and the power of the next batch."""
 
-    _state: ClassVar[str] = """centers: finite[k,d] sums: Sums weight: weight power: number
-        n_steps: count"""
+    _state = "centers: finite[k,d] sums: Sums weight: weight power: number n_steps: count"
 
     centers: FloatArray
     sums: Sums
@@ -184,7 +183,7 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
     100
     """
 
-    _state: ClassVar[str] = StreamEstimator._state + "power_: number _stream: _Remembered|Waiting"
+    _state = "power_: number _stream: _Remembered|Waiting"
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **StreamEstimator._parameter_constraints,

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -37,9 +37,6 @@ _LOG_OF_LARGEST = math.log(np.finfo(np.float64).max)
 @dataclass(frozen=True, slots=True)
 class Admitted:
     """Points and weights that the rest of the package can trust."""
-
-    _state: ClassVar[str] = """points: finite[awaited,d] weights: weight[awaited]?
-        largest: weight"""
 
     points: Points | SparsePoints
     weights: FloatArray | None

@@ -172,10 +172,8 @@ class SphericalMixture(CenterEstimator):
     array([0.5, 1.5])
     """
 
-    _state: ClassVar[str] = CenterEstimator._state + (
-        """n_iter_: count! variance_: weight! variances_: weight[k]!
-        shares_: weight[k]! log_likelihood_: number log_likelihoods_: number[steps]"""
-    )
+    _state = """n_iter_: count! variance_: weight! variances_: weight[k]! shares_: weight[k]!
+        log_likelihood_: number log_likelihoods_: number[steps]"""
 
     # A Gaussian has a variance in all columns, also in those of zeros.
     _why_whole = "Its variances are means over all columns of all points"
