@@ -22,7 +22,7 @@ from powermeans.engine.spread import spread_of_features
 from powermeans.engine.stopping import CentersSettled, Never
 from powermeans.engine.updates import RelocateEmpty, SeparateCoincident, Sweep, Update
 from powermeans.estimators.base import CenterEstimator, Run, Start
-from powermeans.estimators.power_kmeans import searched
+from powermeans.estimators.power_kmeans import PowerKMeans, searched
 from powermeans.mathematics.rules import Power
 from powermeans.mathematics.schedules import Fixed, Geometric
 from powermeans.mathematics.sums import Sums
@@ -30,7 +30,7 @@ from powermeans.points.feature_weighted import FeatureWeightedRows, SquaredSums
 from powermeans.points.needs import Measure, Needs
 from powermeans.points.opening import InMemory, Opened, in_memory
 from powermeans.points.protocol import Rows
-from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
+from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
 
 # Below this power, weights are practically hard.
 _HARD_POWER = -100.0
@@ -204,8 +204,7 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
         self.verbose = verbose
 
     def _needs(self) -> Needs:
-        opening = functools.partial(_open_weighted, standardizes=self.standardize)
-        return super()._needs().measured(weighs_features=True, opener=opening)
+        return super()._needs().measured(weighs_features=True, opener=_open_weighted)
 
     def _use_given_centers(self) -> None:
         self.feature_scales_ = np.ones(self.n_features_in_)
@@ -213,7 +212,7 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
 
     def _fitted_needs(self) -> Needs:
         learned = self.feature_weights_, self.feature_scales_
-        weighted = functools.partial(_open_weighted, standardizes=False, learned=learned)
+        weighted = functools.partial(_open_weighted, learned=learned)
         return super()._fitted_needs().measured(opener=weighted)
 
     def __sklearn_tags__(self) -> Any:
@@ -223,21 +222,23 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
 
     def _stages(self, data: Opened, fit: Fit) -> list[Stage]:
         rows = cast("FeatureWeightedRows", data.rows)
-        critical, spreads = rows.critical_power(), rows.spreads()
+        spreads = rows.spreads()
+        rows.feature_weights = _equal(spreads)
+        if self.standardize:
+            rows.scales = np.where(spreads > 0, spreads, 1.0)
+        critical = rows.critical_power()
         # The scatter is that of a mean feature while all features count the same.
         of_scatter = max(_PENALTY_OF_SCATTER * rows.inertia_about_mean(), _TINY)
         self.penalty_ = of_scatter if self.penalty == "auto" else float(self.penalty)
         start = min(2 * critical - 1, -1.0) if self.power == "auto" else float(self.power)
         powers = list(itertools.takewhile(_HARD_POWER.__lt__, Geometric(start, self.growth)))
         least_variance = np.min(np.square(spreads[spreads > 0])) if spreads.any() else 0.0
-        soft, hard = (
-            LearnFeatureWeights(self.penalty_, update, rows.feature_weights > 0)
-            for update in (SeparateCoincident(critical, spread_of_features(rows)), RelocateEmpty())
-        )
+        learn = functools.partial(LearnFeatureWeights, self.penalty_, rows.feature_weights > 0)
+        separate = SeparateCoincident(critical, spread_of_features(rows))
         settled = CentersSettled(self.tol * float(least_variance))
         return [
-            Stage(powers, Never(), self.max_iter, soft),
-            Stage(Fixed(-math.inf), settled, self.max_iter, hard),
+            Stage(powers, Never(), self.max_iter, learn(separate)),
+            Stage(Fixed(-math.inf), settled, self.max_iter, learn(RelocateEmpty())),
         ]
 
     def _attributes_at(self, centers: FloatArray) -> None:
@@ -265,23 +266,16 @@ def _open_weighted(
     points: Points | SparsePoints,
     weights: FloatArray | None,
     measure: Measure,
-    *,
-    standardizes: bool,
     learned: tuple[FloatArray, FloatArray] | None = None,
 ) -> Rows:
-    """Return rows with these feature weights and scales, or equal weights."""
+    """Return rows with these feature weights and scales, if a fit has learned any."""
     if not isinstance(points, np.ndarray):
         raise ValueError(
-            "X is sparse, and EntropyWeightedKMeans is for dense points: pass X.toarray()"
+            "X is sparse, and EntropyWeightedPowerKMeans is for dense points: pass X.toarray()"
         )
     rows = FeatureWeightedRows(points, weights, n_threads=measure.n_threads)
     if learned is not None:
         rows.feature_weights, rows.scales = learned
-        return rows
-    spreads = rows.spreads()
-    rows.feature_weights = _equal(spreads)
-    if standardizes:
-        rows.scales = np.where(spreads > 0, spreads, 1.0)
     return rows
 
 
@@ -363,25 +357,23 @@ class WeightSearch:
     def _share_left(self, values: Points) -> float:
         """Return the scatter about as many centers, as a share of that about the mean."""
         wide = values.astype(np.float64)
-        labels = self._labels(wide[:, None], None, "fast")
-        counts = np.maximum(np.bincount(labels, minlength=self.model.n_clusters), 1)
-        means = np.bincount(labels, wide, minlength=self.model.n_clusters) / counts
-        return float(np.var(wide - means[labels]) / max(float(np.var(wide)), _TINY))
+        found = self._searched(wide[:, None], None, "fast")
+        return found.inertia_ / max(len(wide) * float(np.var(wide)), _TINY)
 
     def _goes_on_from(self, weights: FloatArray, effort: Any) -> bool:
         """Search for centers with these weights, relearn them, and return whether that gains."""
         self.rows.feature_weights = weights
-        labels = self._labels(self.rows.in_weighted_space(), self.data.weights, effort)
-        centers = self.rows.means(labels, self.model.n_clusters)
-        found = self._measured(self.start.anneal(centers, self.start.stages[-1:])[-1])
-        gains = found.objective < self.best.objective - _LEAST_GAIN * self.model.penalty_
+        found = self._searched(self.rows.in_weighted_space(), self.data.weights, effort)
+        centers = self.rows.means(found.labels_, self.model.n_clusters)
+        weighted = self._measured(self.start.anneal(centers, self.start.stages[-1:])[-1])
+        gains = weighted.objective < self.best.objective - _LEAST_GAIN * self.model.penalty_
         if gains:
-            self.best = found
+            self.best = weighted
         return gains
 
-    def _labels(self, points: Points, weights: FloatArray | None, effort: Any) -> Labels:
+    def _searched(self, points: Points, weights: FloatArray | None, effort: Any) -> PowerKMeans:
         how = {"effort": effort, "rng": self.start.fit.rng, "n_threads": self.model.n_threads}
-        return searched(points, weights, self.model.n_clusters, **how).labels_
+        return searched(points, weights, self.model.n_clusters, **how)
 
     def _measured(self, end: StageEnd) -> Weighted:
         weights = self.rows.feature_weights
@@ -394,8 +386,8 @@ class LearnFeatureWeights(Update):
     """After another update, weight the features by the scatter along them."""
 
     penalty: float
-    first: Update
     varies: NDArray[np.bool_]  # the features that may have a weight
+    first: Update
 
     def before(self, sweep: Sweep) -> FloatArray:
         """Return the centers of the first update."""
