@@ -21,13 +21,7 @@ from powermeans.estimators.streams.drift import Drift, RunningDrift
 from powermeans.points.checks.points import Admitted, admit
 from powermeans.points.kinds import open_batch
 from powermeans.points.needs import Needs
-from powermeans.points.opening import (
-    InMemory,
-    MatrixLike,
-    Opened,
-    open_points,
-    wide_enough,
-)
+from powermeans.points.opening import InMemory, MatrixLike, Opened, open_points, wide_enough
 from powermeans.points.protocol import Rows
 from powermeans.points.streams import gives_arrow_batches
 from powermeans.system.attributes import forget, remember
@@ -43,12 +37,10 @@ class HasCenters(Protocol):
     @property
     def centers(self) -> FloatArray:
         """Return the centers in float64, (n_centers, n_features)."""
-        ...
 
     @property
     def weights(self) -> FloatArray:
         """Return the weight of the points of each center, (n_centers,)."""
-        ...
 
 
 Learned = TypeVar("Learned", bound=HasCenters)
@@ -95,15 +87,6 @@ class Waiting(Generic[Learned]):
         is_sparse = sparse.issparse(chunk.points)
         points = chunk.points if is_sparse else np.ascontiguousarray(chunk.points)
         return replace(self, chunks=(admit(points, chunk.weights),))
-
-
-@dataclass(frozen=True, slots=True)
-class _Advance(Generic[Learned]):
-    """The state of a stream after a chunk, and the attributes that users see."""
-
-    stream: Learned | Waiting[Learned]
-    public: dict[str, Any]
-    course: RunningDrift | None
 
 
 class StreamEstimator(CenterEstimator, Generic[Learned]):
@@ -194,9 +177,8 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
         if not isinstance(opened, InMemory):
             self._learn_from_parts(opened)
             return self
-        advance = self._advanced(Admitted(opened.points, opened.weights, opened.largest))
-        # In one step, which no interrupt can divide.
-        remember(self, {**advance.public, "_stream": advance.stream})
+        found, _ = self._advanced(Admitted(opened.points, opened.weights, opened.largest))
+        remember(self, found)
         return self
 
     def _learn_from_parts(self, opened: Any) -> None:
@@ -216,14 +198,14 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
         for part in that_weigh(opened.read()):
             of_data["n_features_in_"] = int(part[0].shape[1])
             for chunk in self._chunks_of(self._admitted_part(part)):
-                advance = self._advanced(chunk, course)
-                course, public, n_chunks = advance.course, advance.public, n_chunks + 1
-                if "inertia_" in public:
-                    inertia = public["inertia_"] = inertia + public["inertia_"]
+                found, course = self._advanced(chunk, course)
+                n_chunks += 1
+                if "inertia_" in found:
+                    inertia = found["inertia_"] = inertia + found["inertia_"]
                 # The labels of one part are not those of X.
-                public.pop("labels_", None)
+                found.pop("labels_", None)
                 forget(self, "labels_")
-                remember(self, {**public, **of_data, "_stream": advance.stream})
+                remember(self, {**found, **of_data})
         if not n_chunks:
             raise ValueError("all rows of X weigh nothing: give some row a positive weight")
 
@@ -245,14 +227,13 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
 
     def _advanced(
         self, admitted: Admitted, course: RunningDrift | None = None
-    ) -> _Advance[Learned]:
-        """Return the stream after a chunk, given the drift of this call so far."""
+    ) -> tuple[dict[str, Any], RunningDrift | None]:
+        """Return the attributes after a chunk, and the drift of this call so far."""
         stream = self._stream_so_far()
         here, dtype = self._opened(admitted), self._widest(stream, admitted)
-        step: Step[Learned] | None
         if stream is None or isinstance(stream, Waiting):
-            course, (stream, step) = None, self._joined_by(stream or Waiting(), admitted)
-            before = None
+            course, before = None, None
+            stream, step = self._joined_by(stream or Waiting(), admitted)
         else:
             step, before = self._learn(stream, here), getattr(self, "drift_", None)
             stream = step.learned
@@ -265,7 +246,7 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
         if self.verbose:
             how = f"inertia {public['inertia_']}" if public else "held back"
             print(f"Chunk of {here.rows.n_points} points, {how}.")
-        return _Advance(stream, public, course)
+        return {**public, "_stream": stream}, course
 
     def _refuse_another_number(self) -> None:
         n_centers = len(getattr(self, "cluster_centers_", ()))
@@ -372,9 +353,7 @@ def is_waiting(model: object) -> bool:
     >>> is_waiting(OnlineKMeans(2).partial_fit([[1.0]])), is_waiting(OnlineKMeans(2))
     (True, False)
     """
-    return isinstance(model, StreamEstimator) and isinstance(
-        getattr(model, "_stream", None), Waiting
-    )
+    return isinstance(getattr(model, "_stream", None), Waiting)
 
 
 def that_weigh(parts: Iterator[Part]) -> Iterator[Part]:

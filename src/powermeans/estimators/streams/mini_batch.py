@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
@@ -12,7 +11,6 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 
 from powermeans.engine.anneal import Stage, StageEnd, run_stage
@@ -20,9 +18,8 @@ from powermeans.engine.fit import Fit
 from powermeans.engine.history import History, SweepState
 from powermeans.engine.seeds.samples import weighted_sample
 from powermeans.engine.stopping import Never, are_hard
-from powermeans.errors import UnlikeScalesWarning
 from powermeans.estimators.base import Run, Start
-from powermeans.estimators.power_kmeans import PowerKMeans
+from powermeans.estimators.power_kmeans import PowerKMeans, searched
 from powermeans.estimators.streams.base import Step, StreamEstimator
 from powermeans.estimators.streams.drift import RunningDrift
 from powermeans.estimators.streams.running_sums import RunningSums
@@ -377,21 +374,17 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
         self, sample: InMemory, data: Opened, rng: np.random.RandomState
     ) -> tuple[Step[_Remembered], SweepState]:
         """Fit the sample, and sum all of the points at its centers."""
-        model = PowerKMeans(
+        model = searched(
+            sample.points,
+            sample.weights,
             self.n_clusters,
+            effort=self.effort,
+            rng=rng,
+            n_threads=self.n_threads,
             init=self.init,
             power=self.power,
-            effort=self.effort,
             n_init=self.n_init,
-            random_state=rng,
-            n_threads=self.n_threads,
         )
-        with warnings.catch_warnings():
-            # The sample may have fewer distinct points than clusters: others follow. Of scales the
-            # fit has warned.
-            for kind in (ConvergenceWarning, UnlikeScalesWarning):
-                warnings.simplefilter("ignore", kind)
-            model.fit(sample.points, sample_weight=sample.weights)
         at_sample = self._from(model.cluster_centers_.astype(np.float64))
         step, state = self._swept(at_sample, data)
         begun = replace(step.learned, power=float(model.history_.power[0]))
