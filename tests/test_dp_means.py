@@ -225,7 +225,7 @@ def test_centers_are_dropped_one_by_one_while_that_pays() -> None:
     # another 3 + 1, or with that at 2 gone instead by 1; the center at 10 is worth 81 or 64.
     for penalty, expected in ((0.5, 4), (1.5, 2), (50.0, 2), (100.0, 1)):
         sweep = Sweep(rows, centers, -np.inf)
-        paying = OpenAndDrop(_FarPoints.of(rows), penalty, penalty).before(sweep)
+        paying = OpenAndDrop(penalty, _FarPoints.of(rows), penalty).before(sweep)
         assert len(paying) == expected
         assert sweep.n_separated == 0
 

@@ -88,6 +88,16 @@ class Start:
         left = stages[-1:] if self.fit.is_late() else stages
         return anneal(self.data.rows, centers, left, self.history, self.callback)
 
+    def best_centers(self) -> FloatArray:
+        """Return the best centers of a run that has swept, as every complete run has."""
+        assert self.history.centers is not None, "no sweep is complete"
+        return self.history.centers
+
+    def stopped(self) -> list[StageEnd]:
+        """Return the end of a run that the callback stopped."""
+        reason = "the callback said stop"
+        return [StageEnd(self.best_centers(), -math.inf, reason, was_stopped=True)]
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -225,8 +235,7 @@ class CenterEstimator(
         """Return the outcome of a run for the centers as they are stored."""
         history = start.history
         history.phase("labelling the rows")
-        assert history.centers is not None, "every run has a sweep"
-        centers = np.array(history.centers, dtype=start.data.dtype)
+        centers = np.array(start.best_centers(), dtype=start.data.dtype)
         # After an interrupt a further pass over parts may take long, or fail as the last one did.
         known = None if ends else history.known_inertia
         labels, inertia = start.data.assign(centers.astype(np.float64), known)

@@ -655,8 +655,7 @@ class PowerKMeans(CenterEstimator):
         limits = self._limits_without_balance(start.data)
         if self.balance in (0, 1):
             return limits
-        assert start.history.centers is not None, "every run has a sweep"
-        error = float(start.data.rows.spread(start.history.centers).error.sum())
+        error = float(start.data.rows.spread(start.best_centers()).error.sum())
         unit = error / limits.total / limits.mean
         return replace(limits, curvature=self.balance / (1 - self.balance) * unit)
 
@@ -721,15 +720,13 @@ class PowerKMeans(CenterEstimator):
         else:
             found = self._search_in_sample(sample, search, first_stages)
         start.learned["found"] = found
-        best = start.history.centers
-        assert best is not None, "the first sweep was complete"
         if search.was_stopped:
-            return [StageEnd(best, -math.inf, "the callback said stop", was_stopped=True)]
+            return start.stopped()
         # They would leave the wished sizes, and take longest where there are many centers.
         if has_many or self._wishes_sizes():
-            return [StageEnd(best, -math.inf, "the search ended")]
+            return [StageEnd(start.best_centers(), -math.inf, "the search ended")]
         start.history.phase("final sweeps")
-        ends = start.anneal(best, [last_stage])
+        ends = start.anneal(start.best_centers(), [last_stage])
         start.history.keep(ends[-1].centers)
         return ends
 
@@ -883,7 +880,7 @@ def searched(
     rng: np.random.RandomState,
     n_threads: int | None,
     seconds_left: float = math.inf,
-    **distances: Any,
+    **options: Any,
 ) -> PowerKMeans:
     """Return a model with the default search, from which another method goes on."""
     model = PowerKMeans(
@@ -892,7 +889,7 @@ def searched(
         max_seconds=max(seconds_left, np.finfo(np.float64).tiny),
         random_state=rng,
         n_threads=n_threads,
-        **distances,
+        **options,
     )
     with warnings.catch_warnings():
         # Its end is not that of the fit, which has warned of scales.

@@ -250,8 +250,7 @@ def within_limits(
     """Return the outcome of a run with the exact assignment to the centers as they are stored."""
     data, history = start.data, start.history
     history.phase("labelling the rows")
-    assert history.centers is not None, "every run has a sweep"
-    centers = np.array(history.centers, dtype=data.dtype)
+    centers = np.array(start.best_centers(), dtype=data.dtype)
     wide = centers.astype(np.float64)
     labels: Labels | None = None
     if isinstance(data, InMemory):

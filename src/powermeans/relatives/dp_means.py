@@ -21,7 +21,7 @@ from powermeans.engine.seeds.choose import choose_seeds, n_greedy_candidates
 from powermeans.engine.seeds.orders import order_by_place
 from powermeans.engine.spread import rounding_inertia, spread
 from powermeans.engine.stopping import CentersSettled
-from powermeans.engine.updates import RelocateEmpty, Sweep, Update
+from powermeans.engine.updates import RelocateEmpty, Sweep
 from powermeans.errors import warn_caller
 from powermeans.estimators.base import CenterEstimator, Run, Start
 from powermeans.estimators.power_kmeans import PowerKMeans
@@ -218,11 +218,12 @@ class DPMeans(CenterEstimator):
         is_auto = self.penalty == "auto"
         farthest = self._penalty_by_distance(far) if is_auto else float(self.penalty)
         self.penalty_ = farthest * far.unit if is_auto else farthest
-        return [self._stage(data.rows, OpenAndDrop(far, self.penalty_, farthest))]
+        return [self._stage(far, farthest)]
 
-    def _stage(self, rows: Rows, update: OpenAndDrop) -> Stage:
+    def _stage(self, far: _FarPoints, far_from: float) -> Stage:
         """Return the paper's algorithm."""
-        settled = CentersSettled(self.tol * spread(rows) ** 2 / rows.n_columns)
+        settled = CentersSettled(self.tol * spread(far.rows) ** 2 / far.rows.n_columns)
+        update = OpenAndDrop(self.penalty_, far, far_from)
         return Stage(Fixed(-math.inf), settled, self.max_iter, update)
 
     def _penalty_by_distance(self, far: _FarPoints) -> float:
@@ -243,9 +244,7 @@ class DPMeans(CenterEstimator):
         try:
             return self._run_with_search(start)
         except SearchStopped:
-            assert start.history.centers is not None, "a sweep was complete"
-            reason = "the callback said stop"
-            return [StageEnd(start.history.centers, -math.inf, reason, was_stopped=True)]
+            return start.stopped()
 
     def _run_with_search(self, start: Start) -> list[StageEnd]:
         """Run the paper's algorithm, search from where it ends, and run it again."""
@@ -257,8 +256,7 @@ class DPMeans(CenterEstimator):
             found, price = steps.found_with_price(self.n_clusters_wanted, efforts[0])
             self.penalty_ = price or self.penalty_
             far = _FarPoints.of(rows)
-            update = OpenAndDrop(far, self.penalty_, self.penalty_ / far.unit)
-            stages = [self._stage(rows, update)]
+            stages = [self._stage(far, self.penalty_ / far.unit)]
 
         def seeds(n_centers: int) -> FloatArray:
             n_tried, left = n_greedy_candidates(n_centers), start.fit.seconds_left()
@@ -289,7 +287,7 @@ class DPMeans(CenterEstimator):
             callback=start.callback,
             least_gain=EFFORTS[self.effort][0].least_gain,
             price=price,
-            update=RelocateAtPrice(price),
+            update=AtPrice(price),
         )
 
     def _initial_centers(self, data: Opened, fit: Fit) -> FloatArray:
@@ -344,11 +342,23 @@ class _FarPoints:
 
 
 @dataclass(frozen=True, slots=True)
-class OpenAndDrop(Update):
+class AtPrice(RelocateEmpty):
+    """Relocate empty clusters, and add the price of the centers to the objective."""
+
+    penalty: float  # the price of a center
+
+    def after(self, sweep: Sweep, sums: Sums) -> Sums:
+        """Return the sums with the price of the centers in the objective."""
+        relocated = RelocateEmpty.after(self, sweep, sums)
+        price = self.penalty * len(sweep.centers)
+        return replace(relocated, objective=relocated.objective + price)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAndDrop(AtPrice):
     """Before a sweep, open clusters where points are far, and drop centers that do not pay."""
 
     far: _FarPoints
-    penalty: float  # the price of a center
     far_from: float  # a point may open a cluster if its squared distance to all centers is larger
 
     def before(self, sweep: Sweep) -> FloatArray:
@@ -357,10 +367,6 @@ class OpenAndDrop(Update):
         while (paying := self._without_idle(self._with_far(centers))) is not centers:
             centers = paying
         return centers
-
-    def after(self, sweep: Sweep, sums: Sums) -> Sums:
-        """Return the sums with the price of the centers in the objective."""
-        return replace(sums, objective=sums.objective + self.penalty * len(sweep.centers))
 
     def _with_far(self, centers: FloatArray) -> FloatArray:
         """Open a cluster at each point beyond the penalty where that pays, the farthest first."""
@@ -401,19 +407,6 @@ class OpenAndDrop(Update):
     def _more_than_rounding(self, sign: int) -> float:
         """Return by what factor gains must exceed costs, or rounding may undo and redo moves."""
         return 1.0 + sign * math.sqrt(float(np.finfo(self.far.rows.dtype).eps))
-
-
-@dataclass(frozen=True, slots=True)
-class RelocateAtPrice(RelocateEmpty):
-    """Relocate empty clusters, and add the price of the centers to the objective."""
-
-    penalty: float
-
-    def after(self, sweep: Sweep, sums: Sums) -> Sums:
-        """Return the sums with the price of the centers in the objective."""
-        relocated = RelocateEmpty.after(self, sweep, sums)
-        price = self.penalty * len(sweep.centers)
-        return replace(relocated, objective=relocated.objective + price)
 
 
 def _first_of_largest(values: FloatArray) -> int:

@@ -252,11 +252,10 @@ class OnlineKMeans(StreamEstimator[_Counted]):
 
     def _finish(self, start: Start, ends: Sequence[StageEnd] = ()) -> Run:
         history, tally = start.history, start.learned["tally"]
-        assert history.centers is not None, "every run has a sweep"
         course = RunningDrift(start.learned["origin"])
         for record in history.records[: self.n_epochs]:
             course = course.with_points(record.inertia, start.data.rows.total_weight)
-        learned = _Counted(history.centers, tally.counts, tally.n_steps)
+        learned = _Counted(start.best_centers(), tally.counts, tally.n_steps)
         return self._taught(super()._finish(start, ends), learned, course)
 
     def _report_end(self, run: Run) -> None:
