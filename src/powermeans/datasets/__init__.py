@@ -7,10 +7,7 @@ from __future__ import annotations
 
 from powermeans.datasets.data_set import DataSet
 from powermeans.datasets.fetching import about, fetch
-from powermeans.datasets.real import (
-    load_data_set,
-    names,
-)
+from powermeans.datasets.real import load_data_set, names
 
 __all__ = [
     "DataSet",

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from powermeans.datasets.real import (
     Entry,
     arrays_of_scikit_learn,
-    check_values,
+    checked,
     data_folder,
     entry_of,
     file_of,
@@ -85,7 +85,8 @@ def fetch(
     """
     entry = entry_of(name)
     path = file_of(entry, Path(folder) if folder is not None else data_folder())
-    if not files and _is_there(entry, path):
+    if not files and path.is_file():
+        read_arrays(entry, path)  # which checks them
         return path
     arrays = _converted(entry, files) if files else _obtained(entry)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -128,14 +129,6 @@ def about(name: str) -> str:
     return f"{said}. {entry.contents}" if entry.contents else said
 
 
-def _is_there(entry: Entry, path: Path) -> bool:
-    """Return whether the file of a set is there and right; WrongDataError if it is wrong."""
-    if not path.is_file():
-        return False
-    check_values(entry, read_arrays(entry, path), path)
-    return True
-
-
 def _obtained(entry: Entry) -> Arrays:
     """Return the arrays of a set from scikit-learn, or from the first place that has them."""
     if not entry.fetch:
@@ -149,7 +142,7 @@ def _obtained(entry: Entry) -> Arrays:
         except OSError as error:  # those of requests are, too
             problems.append(f"{urls[0]}: {error}")
             continue
-        return _checked(entry, _parsed(entry, contents), urls[0])
+        return checked(entry, _parsed(entry, contents), urls[0])
     raise MissingDataError(
         f"{entry.name!r} could not be downloaded ({'; '.join(problems)}): {how_to_place(entry)}"
     )
@@ -178,20 +171,13 @@ def _converted(entry: Entry, files: Sequence[str | os.PathLike[str]]) -> Arrays:
         if not path.is_file():
             raise FileNotFoundError(f"{path} is no file: pass the path of what you downloaded")
     if len(paths) == 1 and paths[0].suffix == ".npz":
-        arrays = read_arrays(entry, paths[0])
-    elif not entry.fetch or entry.is_in_scikit_learn:
+        return read_arrays(entry, paths[0])
+    if not entry.fetch or entry.is_in_scikit_learn:
         raise WrongDataError(
             f"{paths[0]} cannot be converted to {entry.name!r}: pass an NPZ file; "
             f"{how_to_place(entry)}"
         )
-    else:
-        arrays = _parsed(entry, [path.read_bytes() for path in paths])
-    return _checked(entry, arrays, paths[0])
-
-
-def _checked(entry: Entry, arrays: Arrays, origin: str | Path) -> Arrays:
-    check_values(entry, arrays, origin)
-    return arrays
+    return checked(entry, _parsed(entry, [path.read_bytes() for path in paths]), paths[0])
 
 
 def _parsed(entry: Entry, contents: Sequence[bytes]) -> Arrays:

@@ -99,7 +99,6 @@ def load_data_set(name: str, *, dtype: DTypeLike = np.float64) -> DataSet:
     path = file_of(entry, data_folder())
     if path.is_file():
         arrays = read_arrays(entry, path)
-        check_values(entry, arrays, path)
     elif entry.is_in_scikit_learn:
         arrays = arrays_of_scikit_learn(entry)
     else:
@@ -170,26 +169,29 @@ def arrays_of_scikit_learn(entry: Entry) -> dict[str, NDArray[Any]]:
         "y": np.asarray(found.target, np.int32),
     }
     arrays |= {name: np.asarray(found[name]) for name in ("feature_names", "target_names")}
-    check_values(entry, arrays, "scikit-learn")
-    return arrays
+    return checked(entry, arrays, "scikit-learn")
 
 
 def read_arrays(entry: Entry, file: Path) -> dict[str, NDArray[Any]]:
-    """Return the arrays in an NPZ file."""
+    """Return the checked arrays in an NPZ file."""
     try:
-        with file.open("rb") as opened, np.load(opened, allow_pickle=False) as arrays:
-            return dict(arrays)
+        with file.open("rb") as opened, np.load(opened, allow_pickle=False) as archive:
+            arrays = dict(archive)
     except Exception as error:  # zipfile, zlib and NumPy raise many kinds for a damaged archive
         why = str(error) or type(error).__name__
         raise WrongDataError(f"{file} cannot be read ({why}): {how_to_place(entry)}") from error
+    return checked(entry, arrays, file)
 
 
-def check_values(entry: Entry, arrays: dict[str, NDArray[Any]], origin: str | Path) -> None:
-    """Raise unless the arrays are those of the entry."""
+def checked(
+    entry: Entry, arrays: dict[str, NDArray[Any]], origin: str | Path
+) -> dict[str, NDArray[Any]]:
+    """Return the arrays; raise unless they are those of the entry."""
     wanted = {"X": entry.points_sha256, "y": entry.labels_sha256}
     for name, checksum in wanted.items():
         if checksum is not None and (problem := _problem(entry, arrays, name, checksum)):
             raise WrongDataError(f"{origin} has {problem}: {how_to_place(entry)}")
+    return arrays
 
 
 def _problem(entry: Entry, arrays: dict[str, NDArray[Any]], name: str, checksum: str) -> str | None:
