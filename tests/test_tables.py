@@ -97,6 +97,14 @@ def test_weights_are_a_column_apart(write) -> None:
     assert table.weights.tolist() == [5.0, 0.0]
 
 
+def test_weights_change_neither_how_numbers_are_read_nor_which_rows_are_left_out(write) -> None:
+    file = write("a.csv", "x;y;w\n1,5;2,5;1\n9,5;9,5;2\n3,5;4,5;3\n")
+    table = read_table(file, weights="w", skip_rows=[2])
+    assert table.is_kept is not None
+    assert table.is_kept.tolist() == [True, False, True]
+    assert (table.decimal, table.how_read) == (",", '"x", "y" as 1234,5')
+
+
 def test_rows_with_missing_values_are_dropped_or_kept_as_asked(write) -> None:
     file = write("a.csv", "x,y,w\n1,2,1\nNA,9,2\n3,4,3\n8,,4\n")
     dropped = read_table(file, missing="drop", weights="w")

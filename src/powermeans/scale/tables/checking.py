@@ -345,7 +345,7 @@ def with_last_as_weights(table: Table, name: str, missing: Missing) -> Table:
             "weights are finite and not negative",
         )
     points: Any = np.ascontiguousarray(table.points[:, :-1])
-    return Table(points, table.names[:-1], weights)
+    return replace(table, points=points, names=table.names[:-1], weights=weights)
 
 
 def without_rows(table: Table, is_left_out: NDArray[np.bool_]) -> Table:
