@@ -648,6 +648,14 @@ def test_a_file_must_stay_as_it_is(tmp_path, blobs, happens, message):
         model.fit(open_data(path, rows_per_part=400))
 
 
+def test_a_packed_feather_file_is_not_kept_in_memory(tmp_path) -> None:
+    file, before = tmp_path / "points.feather", pa.total_allocated_bytes()
+    feather.write_feather(pa.table({"x": np.arange(2.0**19)}), os.fspath(file), compression="lz4")
+    data = open_data(file)
+    assert data.n_rows == 2**19
+    assert pa.total_allocated_bytes() - before < 2**20  # of 4 MiB
+
+
 @pytest.mark.parametrize("kind", ["parquet", "feather", "arrow"])
 def test_a_truncated_file_is_said_to_be_damaged(tmp_path, blobs, kind):
     path = tmp_path / "rows"

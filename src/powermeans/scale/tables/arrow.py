@@ -4,122 +4,59 @@ from __future__ import annotations
 
 import importlib
 import json
-import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from powermeans.scale.tables.checking import names_identifiers
-from powermeans.scale.tables.table import NoRowsError, TableError, distinct, refusing_damage
+from powermeans.scale.tables.table import TableError, distinct
 from powermeans.types import Points
 
-_BATCH_ROWS = 2**16
 # The values of all columns that stay in the cache while they are written as rows.
 _VALUES_IN_CACHE = 2**14
 
 
 @dataclass(frozen=True)
-class Batches:
-    """A reader of a Parquet, Feather or Arrow file."""
+class ArrowColumns:
+    """The columns of a Parquet, Feather or Arrow file, as in `tables.table.Columns`."""
 
     name: str
-    path: Path
+    keys: tuple[str, ...]
     names: Sequence[str]
     texts: dict[int, str]
     whole: frozenset[int]
     index: frozenset[int]
-    beside: dict[int, str]
     dates: frozenset[int]
-    keys: Sequence[str]
-    n_rows: int
-    open_batches: Any
+    beside: dict[int, str]
+    fits_float32: frozenset[int]
     decimal: ClassVar[str] = ""
 
     @classmethod
-    def of_parquet(cls, path: Path, name: str, *, reads_dates: bool) -> Batches:
-        """Open a Parquet file."""
-        parquet = pyarrow_part("parquet")
-        with refusing_damage(name, "Parquet"):
-            file = parquet.ParquetFile(path)
-        return cls._of(
-            path,
-            name,
-            file.schema_arrow,
-            file.metadata.num_rows,
-            lambda keys: file.iter_batches(_BATCH_ROWS, columns=keys),
-            reads_dates=reads_dates,
-        )
+    def of(cls, schema: Any, name: str, *, reads_dates: bool) -> ArrowColumns:
+        """Find the kinds of the columns in the schema of a file."""
+        types, keys = pyarrow_part("types"), tuple(schema.names)
 
-    @classmethod
-    def of_arrow(cls, path: Path, name: str, *, is_stream: bool, reads_dates: bool) -> Batches:
-        """Open a Feather or Arrow file, or an Arrow stream."""
-        ipc = pyarrow_part("ipc")
-        with refusing_damage(name, "Feather or Arrow"):
-            mapped = pyarrow_part().memory_map(os.fspath(path))
-            if is_stream:
-                table = ipc.open_stream(mapped).read_all()
-                schema, batches = table.schema, table.to_batches()
-            else:
-                file = ipc.open_file(mapped)
-                schema = file.schema
-                batches = [file.get_batch(i) for i in range(file.num_record_batches)]
-        n_rows = sum(batch.num_rows for batch in batches)
-        return cls._of(
-            path, name, schema, n_rows, lambda keys: iter(batches), reads_dates=reads_dates
-        )
+        def those_of(is_kind: Callable[[Any], bool]) -> frozenset[int]:
+            return frozenset(j for j, kind in enumerate(schema.types) if is_kind(kind))
 
-    @classmethod
-    def _of(
-        cls,
-        path: Path,
-        name: str,
-        schema: Any,
-        n_rows: int,
-        open_batches: Any,
-        *,
-        reads_dates: bool,
-    ) -> Batches:
-        if not n_rows:
-            raise NoRowsError(f"{name} has columns and no rows")
-        with refusing_damage(name, "Parquet, Feather or Arrow"):
-            keys = tuple(schema.names)
-        types = dict(enumerate(schema.types))
+        names, whole, dates = distinct(keys), those_of(types.is_integer), those_of(_is_date_type)
         texts = {
             j: f"of the type {kind}"
-            for j, kind in types.items()
-            if not _is_number_type(kind) and not _is_date_type(kind)
+            for j, kind in enumerate(schema.types)
+            if j not in dates and not _is_number_type(kind)
         }
-        is_integer = pyarrow_part("types").is_integer
-        whole = frozenset(j for j, kind in types.items() if is_integer(kind))
-        index, names = _index_of(schema), distinct(keys)
         beside = {j: "identifiers" for j in whole if names_identifiers(names[j])}
-        dates = frozenset(j for j, kind in types.items() if _is_date_type(kind))
         beside |= {} if reads_dates else dict.fromkeys(dates, "dates")
-        return cls(
-            name, path, names, texts, whole, index, beside, dates, keys, n_rows, open_batches
-        )
+        narrow = those_of(types.is_float32) | those_of(types.is_float16)
+        return cls(name, keys, names, texts, whole, _index_of(schema), dates, beside, narrow)
 
     def how_read(self, wanted: Sequence[int]) -> str:
         """Return how dates are read, which are no numbers in the file."""
         dates = [f'"{self.names[number]}"' for number in wanted if number in self.dates]
         return f"{', '.join(dates)}: dates as days since 1970" if dates else ""
-
-    def read(self, wanted: Sequence[int]) -> Points:
-        """Return these columns."""
-        points = np.empty((self.n_rows, len(wanted)))
-        start = 0
-        with refusing_damage(self.name, "table"):
-            keys = list(dict.fromkeys(self.keys[number] for number in wanted))
-            for batch in self.open_batches(keys):
-                end = start + batch.num_rows
-                for place, number in enumerate(places_among(batch.schema, self.keys, wanted)):
-                    points[start:end, place] = _values_of(batch.column(number), points.dtype)
-                start = end
-        return points
 
 
 def places_among(schema: Any, keys: Sequence[str], wanted: Iterable[int]) -> list[int]:
@@ -149,7 +86,7 @@ def _index_of(schema: Any) -> frozenset[int]:
 
 def matrix_of(columns: Iterable[Any], dtype: np.dtype[np.floating[Any]]) -> Points:
     """Return columns of Arrow or NumPy in C order, with NaN for missing values."""
-    arrays = [_values_of(column, dtype) for column in columns]
+    arrays = [values_of(column, dtype) for column in columns]
     points: Points = np.empty((len(arrays[0]), len(arrays)), dtype=dtype)
     n_tile = max(1, _VALUES_IN_CACHE // len(arrays))
     for start in range(0, len(points), n_tile):
@@ -170,7 +107,7 @@ def _is_date_type(kind: Any) -> bool:
     return bool(types.is_date(kind) or types.is_timestamp(kind))
 
 
-def _values_of(column: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
+def values_of(column: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
     """Return a column as an array, without a copy if it can be used in place."""
     if isinstance(column, np.ndarray):
         return column

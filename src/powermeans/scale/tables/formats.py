@@ -10,7 +10,7 @@ import importlib
 import mmap
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -19,7 +19,13 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from powermeans.errors import Argument
-from powermeans.scale.tables.arrow import Batches, matrix_of, places_among, pyarrow_part
+from powermeans.scale.tables.arrow import (
+    ArrowColumns,
+    matrix_of,
+    places_among,
+    pyarrow_part,
+    values_of,
+)
 from powermeans.scale.tables.table import (
     NoRowsError,
     TableError,
@@ -34,10 +40,12 @@ from powermeans.scale.tables.text_form import first_bytes
 from powermeans.types import Points
 
 _BATCH_VALUES, _LEAST_BATCH_ROWS = 2**18, 2**10
+_WHOLE_BATCH_ROWS = 2**16  # of a table that is read as a whole
 # Bytes of a column chunk that are read at a time.
 _PARQUET_BUFFER = 2**16
 _BLOCK_VALUES = 2**20
-_PACKED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00")
+# The first bytes of packed files, and the modules that unpack them.
+PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\x00": "lzma"}
 _BYTES_THAT_TELL = 2**10
 _KEYS_OF_SPARSE = {"format", "shape", "data"}
 _OF_ALL = ("missing_values",)  # options that are for the values, whatever the format
@@ -112,7 +120,7 @@ def _from_row(first_row: int, batches: Iterable[Any]) -> Iterator[Any]:
 
 
 class _OfReader(FileFormat):
-    """A file whose columns another reader has found."""
+    """A file whose columns another object has found."""
 
     _reader: Any
 
@@ -120,11 +128,6 @@ class _OfReader(FileFormat):
         if name == "_reader":  # of a copy that is not complete yet
             raise AttributeError(name)
         return getattr(self._reader, name)
-
-    def read(self, wanted: Sequence[int]) -> Points:
-        """Return these columns, in this order."""
-        points: Points = self._reader.read(wanted)
-        return points
 
     def how_read(self, wanted: Sequence[int]) -> str:
         """Return how text writes the numbers of these columns, where that is not plain."""
@@ -146,6 +149,10 @@ class TextFile(_OfReader):
             self.text = Text.of(path, name, first_bytes(file), TextOptions(**options))
         self._reader = self.text
 
+    def read(self, wanted: Sequence[int]) -> Points:
+        """Return these columns, in this order."""
+        return self.text.read(wanted)
+
     def _fit_float32(self, places: Sequence[int]) -> bool:
         return False
 
@@ -157,22 +164,42 @@ class TextFile(_OfReader):
 
 class _OfArrow(_OfReader):
     options = ("dates",)
+    n_rows: int
 
     def __init__(self, path: Path, name: str, dates: str | None = None) -> None:
-        reader = self._opened(path, name, reads_dates=dates is not None)
-        self._reader, self._path, self._keys = reader, path, reader.keys
-        self.n_rows = reader.n_rows
+        self._path, self.name = path, name
+        with refusing_damage(name, self.kind):
+            schema, self.n_rows = self._schema_and_length()
+            self._reader = ArrowColumns.of(schema, name, reads_dates=dates is not None)
+        if not self.n_rows:
+            raise NoRowsError(f"{name} has columns and no rows")
 
     @abc.abstractmethod
-    def _opened(self, path: Path, name: str, *, reads_dates: bool) -> Batches: ...
+    def _schema_and_length(self) -> tuple[Any, int]: ...
 
     @abc.abstractmethod
-    def _schema(self) -> Any: ...
+    def _columns(self, wanted: Selection) -> Iterator[list[Any]]:
+        """Yield the selection as columns of Arrow, at most `at_once` rows at a time."""
 
     def _fit_float32(self, places: Sequence[int]) -> bool:
-        types, schema = pyarrow_part("types"), self._schema()
-        kinds = [schema.field(place).type for place in places]
-        return all(types.is_float32(kind) or types.is_float16(kind) for kind in kinds)
+        return self._reader.fits_float32.issuperset(places)  # type: ignore[no-any-return]
+
+    def read(self, wanted: Sequence[int]) -> Points:
+        """Return these columns, in this order."""
+        points, end = np.empty((self.n_rows, len(wanted))), 0
+        with refusing_damage(self.name, self.kind):
+            for columns in self._columns(Selection(wanted, _FLOAT64, at_once=_WHOLE_BATCH_ROWS)):
+                start, end = end, end + len(columns[0])
+                for place, column in enumerate(columns):
+                    points[start:end, place] = values_of(column, _FLOAT64)
+        return points
+
+    def blocks(self, wanted: Selection) -> Iterator[Points]:
+        """Yield the selection, fewer rows at a time for more columns."""
+        n_rows = max(_LEAST_BATCH_ROWS, _BATCH_VALUES // len(wanted.places))
+        with refusing_damage(self.name, self.kind):
+            for columns in self._columns(replace(wanted, at_once=n_rows)):
+                yield matrix_of(columns, wanted.dtype)
 
 
 class ParquetFile(_OfArrow):
@@ -180,77 +207,59 @@ class ParquetFile(_OfArrow):
 
     kind, endings, marks = "Parquet", (".parquet", ".pq"), (b"PAR1",)
 
-    def _opened(self, path: Path, name: str, *, reads_dates: bool) -> Batches:
-        return Batches.of_parquet(path, name, reads_dates=reads_dates)
-
-    def _schema(self) -> Any:
-        return self._open().schema_arrow
+    def _schema_and_length(self) -> tuple[Any, int]:
+        with self._open() as file:
+            return file.schema_arrow, file.metadata.num_rows
 
     def _open(self) -> Any:
-        with refusing_damage(self.name, "Parquet"):
-            return pyarrow_part("parquet").ParquetFile(
-                self._path, pre_buffer=False, buffer_size=_PARQUET_BUFFER
-            )
+        return pyarrow_part("parquet").ParquetFile(
+            self._path, pre_buffer=False, buffer_size=_PARQUET_BUFFER
+        )
 
-    def blocks(self, wanted: Selection) -> Iterator[Points]:
-        """Yield the selection, some rows at a time."""
-        keys = list(dict.fromkeys(self._keys[place] for place in wanted.places))
-        with self._open() as file, refusing_damage(self.name, "Parquet"):
+    def _columns(self, wanted: Selection) -> Iterator[list[Any]]:
+        every: Sequence[str] = self._reader.keys
+        keys = list(dict.fromkeys(every[place] for place in wanted.places))
+        with self._open() as file:
             groups, first_row = list(range(file.metadata.num_row_groups)), wanted.first_row
             while groups and file.metadata.row_group(groups[0]).num_rows <= first_row:
                 first_row -= file.metadata.row_group(groups.pop(0)).num_rows
-            n_rows = _rows_of_a_batch(len(keys))
-            batches = file.iter_batches(n_rows, row_groups=groups, columns=keys)
+            batches = file.iter_batches(wanted.at_once, row_groups=groups, columns=keys)
             for batch in _from_row(first_row, batches):
-                order = places_among(batch.schema, self._keys, wanted.places)
-                yield matrix_of([batch.column(place) for place in order], wanted.dtype)
+                order = places_among(batch.schema, every, wanted.places)
+                yield [batch.column(place) for place in order]
 
 
 class ArrowFile(_OfArrow):
-    """Feather and Arrow, a file or a stream, without a memory map."""
+    """Feather and Arrow, a file or a stream, of which one batch at a time is in memory."""
 
     kind = "Feather or Arrow"
     endings = (".feather", ".arrow", ".ipc")
     marks = (b"ARROW1", b"\xff\xff\xff\xff")
     can_skip = False  # only a batch itself says how long it is
 
-    def _opened(self, path: Path, name: str, *, reads_dates: bool) -> Batches:
-        with open(path, "rb") as file:
-            is_stream = file.read(6) != b"ARROW1"
-        return Batches.of_arrow(path, name, is_stream=is_stream, reads_dates=reads_dates)
+    def _schema_and_length(self) -> tuple[Any, int]:
+        # A memory map leaves out the values, but counts against a memory limit while it is there.
+        with pyarrow_part().memory_map(str(self._path)) as file:
+            schema, batches = self._open(file)
+            return schema, sum(batch.num_rows for batch in batches)
 
-    def _schema(self) -> Any:
-        with pyarrow_part().OSFile(str(self._path)) as file:
-            return self._open(file)[0]
-
-    def _open(self, file: Any) -> tuple[Any, Any]:
+    def _open(self, file: Any) -> tuple[Any, Iterator[Any]]:
         ipc = pyarrow_part("ipc")
-        with refusing_damage(self.name, "Feather or Arrow"):
-            if file.read(6) == b"ARROW1":
-                opened = ipc.open_file(file)
-                numbers = range(opened.num_record_batches)
-                return opened.schema, (opened.get_batch(number) for number in numbers)
-            file.seek(0)
-            stream = ipc.open_stream(file)
-            return stream.schema, iter(stream)
+        if file.read(6) == b"ARROW1":
+            opened = ipc.open_file(file)
+            numbers = range(opened.num_record_batches)
+            return opened.schema, (opened.get_batch(number) for number in numbers)
+        file.seek(0)
+        stream = ipc.open_stream(file)
+        return stream.schema, iter(stream)
 
-    def blocks(self, wanted: Selection) -> Iterator[Points]:
-        """Yield the selection, some rows at a time."""
-        n_rows = _rows_of_a_batch(len(wanted.places))
-        with (
-            pyarrow_part().OSFile(str(self._path)) as file,
-            refusing_damage(self.name, "Feather or Arrow"),
-        ):
+    def _columns(self, wanted: Selection) -> Iterator[list[Any]]:
+        assert wanted.at_once is not None
+        with pyarrow_part().OSFile(str(self._path)) as file:
             for batch in _from_row(wanted.first_row, self._open(file)[1]):
-                for start in range(0, len(batch), n_rows):
-                    some = batch.slice(start, n_rows)
-                    columns = [some.column(place) for place in wanted.places]
-                    yield matrix_of(columns, wanted.dtype)
-
-
-def _rows_of_a_batch(n_columns: int) -> int:
-    """Return fewer rows for more columns, so that all batches take similar memory."""
-    return max(_LEAST_BATCH_ROWS, _BATCH_VALUES // n_columns)
+                for start in range(0, len(batch), wanted.at_once):
+                    some = batch.slice(start, wanted.at_once)
+                    yield [some.column(place) for place in wanted.places]
 
 
 class _OfSlices(FileFormat):
@@ -540,18 +549,19 @@ def format_at(path: Path) -> type[FileFormat]:
     """Return the format that a file has by its first bytes; text if it has no other."""
     if path.is_dir():
         return ZarrFolder
-    start = _start_of(path)
+    start = start_of(path)
     return next((kind for kind in FORMATS if kind.marks and start.startswith(kind.marks)), TextFile)
 
 
-def _start_of(path: Path) -> bytes:
+def start_of(path: Path) -> bytes:
+    """Return the first bytes of a file."""
     with open(path, "rb") as file:
         return file.read(_BYTES_THAT_TELL)
 
 
 def _refuse_no_text(path: Path, name: str) -> None:
-    start = _start_of(path)
-    if start.startswith(_PACKED):
+    start = start_of(path)
+    if start.startswith(tuple(PACKED)):
         raise TableError(f"{name} is packed: unpack it first")
     if len(start) < _BYTES_THAT_TELL and not start.strip():
         # Any other kind of file has at least a header.

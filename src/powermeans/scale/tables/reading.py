@@ -24,7 +24,7 @@ from powermeans.scale.tables.checking import (
     without_missing,
     without_rows,
 )
-from powermeans.scale.tables.formats import TextFile, format_of
+from powermeans.scale.tables.formats import PACKED, TextFile, format_of, start_of
 from powermeans.scale.tables.number_forms import Dates
 from powermeans.scale.tables.table import (
     Missing,
@@ -35,7 +35,6 @@ from powermeans.scale.tables.table import (
 )
 from powermeans.scale.tables.text import Text
 
-_PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\x00": "lzma"}
 _COPIED_AT_ONCE = 2**20
 
 
@@ -198,16 +197,11 @@ def _unpacked(path: Path, module: str, name: str) -> Iterator[Path]:
 
 def _packed_by(path: Path, name: str) -> str | None:
     """Return the module that unpacks a file; None if it is not packed."""
-    start = _start_of(path, name, 6)
-    return next((module for mark, module in _PACKED.items() if start.startswith(mark)), None)
-
-
-def _start_of(path: Path, name: str, n_bytes: int) -> bytes:
     try:
-        with open(path, "rb") as file:
-            return file.read(n_bytes)
+        start = start_of(path)
     except OSError as error:
         raise TableError(f"{name} cannot be read: {error.strerror}") from None
+    return next((module for mark, module in PACKED.items() if start.startswith(mark)), None)
 
 
 def path_of_file(path: Path) -> Path:
