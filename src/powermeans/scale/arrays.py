@@ -227,7 +227,7 @@ def admitted(
     *,
     keeps_narrow: bool = False,
 ) -> Points | SparsePoints:
-    """Return points as `inputs.points` admits them, copied only if necessary."""
+    """Return points as `points.checks.points` admits them, copied only if necessary."""
     if sparse.issparse(given):
         matrix: Any = given
         csr = matrix.tocsr()

@@ -13,7 +13,7 @@ from scipy import sparse
 from powermeans.mathematics.sums import ColumnMoments, added
 from powermeans.points.scaling import Scaling
 from powermeans.scale.block import Block, SourceError
-from powermeans.types import FloatArray
+from powermeans.types import FloatArray, Points
 
 Scale = Literal["standard", "minmax"]
 
@@ -23,12 +23,7 @@ _CONSTANT = 10 * float(np.finfo(np.float64).eps)
 
 def scaled(block: Block, scaling: Scaling) -> Block:
     """Return the block with scaled points."""
-    if sparse.issparse(block.points):
-        raise SourceError(
-            f"{block.where} is sparse, and scaling would fill it: leave scale out, or scale it "
-            "with sklearn.preprocessing.MaxAbsScaler"
-        )
-    return replace(block, points=scaling.transform(block.points))
+    return replace(block, points=scaling.transform(_dense(block)))
 
 
 def learned_scaling(blocks: Iterable[Block], n_features: int, scale: Scale) -> Scaling:
@@ -52,8 +47,10 @@ class ColumnRange:
 
 def spread_of(block: Block, scale: Scale) -> Any:
     """Return the moments or ranges of the columns of a block, which add over blocks."""
-    points, weights = _dense(block)
-    return _moments(points, weights) if scale == "standard" else _range(points)
+    points = _dense(block).astype(np.float64, copy=False)
+    if scale == "minmax":
+        return _range(points)
+    return _moments(points, np.ones(len(points)) if block.weights is None else block.weights)
 
 
 def scaling_of(spread: ColumnMoments | ColumnRange) -> Scaling:
@@ -89,8 +86,10 @@ def _of(offsets: FloatArray, units: FloatArray, sizes: FloatArray) -> Scaling:
     return Scaling(np.where(np.isfinite(offsets), offsets, 0.0), np.where(is_plain, units, 1.0))
 
 
-def _dense(block: Block) -> tuple[FloatArray, FloatArray]:
+def _dense(block: Block) -> Points:
     if sparse.issparse(block.points):
-        raise SourceError(f"{block.where} is sparse, and scaling would fill it: leave scale out")
-    points = block.points.astype(np.float64, copy=False)
-    return points, np.ones(len(points)) if block.weights is None else block.weights
+        raise SourceError(
+            f"{block.where} is sparse, and scaling would fill it: leave scale out, or scale it "
+            "with sklearn.preprocessing.MaxAbsScaler"
+        )
+    return block.points

@@ -48,6 +48,8 @@ _BLOCK_BYTES = 2**20
 _COUNTED_AT_ONCE = 2**20
 _LINES_OF_A_BLOCK = 4
 _BYTES_OF_LAST_ROWS, _LAST_ROWS, _MOST_TOTALS = 2**16, 5, 3
+# What PyArrow says of a cell that it cannot convert.
+_INVALID = re.compile(r"column #(\d+).*invalid value '(.*)'", re.DOTALL)
 _TOTAL = re.compile(
     r"(?:grand|sub|net|overall)?[- ]?totals?|sum|summe|(?:gesamt|end|zwischen)[- ]?summe"
     r"|gesamt|insgesamt|average|mean|mittelwert|durchschnitt|somme|moyenne|totale|suma|media",
@@ -262,7 +264,7 @@ class Text:
         self, problem: str, forms: dict[int, Form], wanted: Sequence[int]
     ) -> dict[int, Form]:
         """Return the forms after a fraction in a column that began with whole numbers."""
-        found = re.search(r"column #(\d+).*invalid value '(.*)'", problem, re.DOTALL)
+        found = _INVALID.search(problem)
         if not found or not _is_int64(forms[int(found[1])]):
             return forms
         cell = self._place_of(found[2], int(found[1]))[0].strip()
@@ -310,7 +312,7 @@ class Text:
         return forms | {error.number: replace(form, words=words)}
 
     def _with_later_words(self, problem: str, forms: dict[int, Form]) -> dict[int, Form]:
-        found = re.search(r"column #(\d+).*invalid value '(.*)'", problem, re.DOTALL)
+        found = _INVALID.search(problem)
         if not found or not is_word(found[2]) or not (words := self._words_of(int(found[1]))):
             return forms
         form = replace(forms[int(found[1])], words=words, is_whole=False)
@@ -425,7 +427,7 @@ class Text:
 
     def _explained(self, problem: str) -> TableError:
         """Return an error with the place of a problem of PyArrow, found by a second reading."""
-        if found := re.search(r"column #(\d+).*invalid value '(.*)'", problem, re.DOTALL):
+        if found := _INVALID.search(problem):
             number = int(found[1])
             value, row = self._place_of(found[2], number)
             code = Argument("missing_values", [f"{self.names[number]}={value}"])

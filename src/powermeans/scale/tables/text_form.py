@@ -32,10 +32,9 @@ _BYTE_ORDER_MARKS = {
 
 
 def first_bytes(file: IO[bytes]) -> bytes:
-    """Read the start of a file; of a text with long lines, at least three of them."""
+    """Read the start of a text; where its lines are long, at least three of them."""
     start = file.read(_SAMPLE_BYTES)
-    is_text = not start.startswith((b"\x93NUMPY", b"PK", b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"))
-    while is_text and len(start.splitlines()) < 4 and len(start) < _LONGEST_SAMPLE:
+    while len(start.splitlines()) < 4 and len(start) < _LONGEST_SAMPLE:
         more = file.read(len(start))
         if not more:
             break
