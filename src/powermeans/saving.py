@@ -16,7 +16,7 @@ import os
 import re
 import warnings
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from importlib.metadata import version
 from typing import IO, Any
@@ -326,6 +326,7 @@ class _Decoder:
 def _made(kind: type[Any], entries: dict[str, Any]) -> Any:
     """Make a dataclass of its fields, or a model of its parameters and its state."""
     if is_dataclass(kind):
+        _refuse_others(kind, entries, {field.name for field in fields(kind)})
         return kind(**entries)
     names = set(entries) & set(kind._get_param_names()) - _LEFT_OUT
     model = kind(**{name: entries.pop(name) for name in names})
@@ -417,13 +418,17 @@ def _check_state(kind: type[Any], found: Mapping[str, Any], lengths: dict[str, i
     needed = {name for name, what in expected.items() if what.endswith("!")}
     if isinstance(found.get("_stream"), Waiting):
         needed.discard("cluster_centers_")
-    if strange := sorted(set(found) - set(expected)):
-        raise ValueError(f"{kind.__name__} has no attribute {strange[0]:.40}: delete it")
+    _refuse_others(kind, found, expected)
     if lacking := sorted(needed - set(found)):
         raise ValueError(f"{kind.__name__} has no {lacking[0]}")
     for name, what in expected.items():
         if name in found and not _is_as_expected(on_host(found[name]), what, lengths):
             raise ValueError(f"{name} of {kind.__name__} is not {what.rstrip('?!')}")
+
+
+def _refuse_others(kind: type[Any], found: Iterable[str], known: Iterable[str]) -> None:
+    if strange := sorted(set(found) - set(known)):
+        raise ValueError(f"{kind.__name__} has no attribute {strange[0]:.40}: delete it")
 
 
 def _is_as_expected(value: Any, what: str, lengths: dict[str, int]) -> bool:
