@@ -291,8 +291,7 @@ class DPMeans(CenterEstimator):
         )
 
     def _initial_centers(self, data: Opened, fit: Fit) -> FloatArray:
-        mean: FloatArray = data.rows.mean()
-        return mean[None, :]
+        return np.atleast_2d(data.rows.mean())
 
     def _finish(self, start: Start, ends: Sequence[StageEnd] = ()) -> Run:
         run = super()._finish(start, ends)

@@ -255,10 +255,9 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
 
     def _finish(self, start: Start, ends: Sequence[StageEnd] = ()) -> Run:
         run, rows = super()._finish(start, ends), cast("FeatureWeightedRows", start.data.rows)
-        weights = rows.feature_weights
-        objective = run.inertia + self.penalty_ * _negative_entropy(weights)
+        objective = run.inertia + self.penalty_ * _negative_entropy(rows.feature_weights)
         return replace(run, loss=objective).with_attributes(
-            feature_weights_=weights, feature_scales_=rows.scales, objective_=objective
+            feature_weights_=rows.feature_weights, feature_scales_=rows.scales, objective_=objective
         )
 
 
@@ -270,9 +269,7 @@ def _open_weighted(
 ) -> Rows:
     """Return rows with these feature weights and scales, if a fit has learned any."""
     if not isinstance(points, np.ndarray):
-        raise ValueError(
-            "X is sparse, and EntropyWeightedPowerKMeans is for dense points: pass X.toarray()"
-        )
+        raise ValueError("X is sparse, and feature weights need dense points: pass X.toarray()")
     rows = FeatureWeightedRows(points, weights, n_threads=measure.n_threads)
     if learned is not None:
         rows.feature_weights, rows.scales = learned

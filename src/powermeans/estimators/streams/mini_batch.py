@@ -185,9 +185,8 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **StreamEstimator._parameter_constraints,
         "batch_size": [Interval(Integral, 1, None, closed="left")],
-        "power": PowerKMeans._parameter_constraints["power"],
+        **{name: PowerKMeans._parameter_constraints[name] for name in ("power", "effort")},
         "growth": [Interval(Real, 1, None, closed="neither")],
-        "effort": PowerKMeans._parameter_constraints["effort"],
         "memory": [Interval(Real, 0, None, closed="neither"), None],
         "reassignment_ratio": [Interval(Real, 0, 1, closed="both")],
     }
