@@ -145,8 +145,8 @@ class CenterEstimator(
     _state = """cluster_centers_: finite[k,d]! labels_: label[n] inertia_: number
         n_iter_: count n_relocated_: count history_: records[sweeps] scaling_: Scaling?"""
 
+    n_clusters: int
     # What an estimator without these parameters does.
-    n_clusters: int = 1
     init: Any = None
     n_init: Any = 1
     missing: str = "error"
@@ -200,7 +200,7 @@ class CenterEstimator(
                 tensors=f"{name} works only on arrays",
             ),
             fit=FitNeeds(
-                n_points=self.n_clusters,
+                n_points=getattr(self, "n_clusters", 1),  # scikit-learn asks whether it is there
                 must_differ=True,
                 warns_of_scales=True,
                 leaves_out_columns=not self._asks_init_for_centers(),
