@@ -169,8 +169,7 @@ class KernelPowerKMeans(
     _state = """gamma_: finite?! landmark_indices_: count[m]! is_exact_: flag!
         landmarks_: finite[m,d] embedding_: finite[m,q]! n_components_: length[q]!
         largest_eigenvalue_: finite! embedded_: PowerKMeans! dual_coef_: finite[k,m]!
-        labels_: label[n]! n_iter_: count!
-        inertia_: number!"""
+        labels_: label[n]! n_iter_: count! inertia_: number!"""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **{name: PowerKMeans._parameter_constraints[name] for name in _PASSED_ON},
