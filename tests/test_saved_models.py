@@ -338,9 +338,9 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "an unknown kind": (entry(tol={"eval": "1"}), "unknown kind 'eval'"),
     "an endless tuple": (entry(tol={"tuple": {"Fixed": {"power": -1.0}}}), "'tol' parameter"),
     "an array left out": (lambda m: m.pop("a0.npy"), "a0.npy is missing"),
-    "an array too many": (member("a9.npy", npy([1])), "members that belong to none: a9.npy"),
+    "an array too many": (member("a9.npy", npy([1])), "arrays that belong to none"),
     "an array used twice": (entry(labels_={"array": 0}), "a0.npy is missing, or is used twice"),
-    "a strange member": (member("../x", b""), "members that belong to none: ../x"),
+    "a strange member": (member("../x", b""), "magic string"),
     "a label of no cluster": (
         member("a1.npy", npy(np.full(60, 77, np.int32))),
         r"labels_ of KMeans is not label\[n\]",

@@ -496,6 +496,14 @@ def test_an_array_of_something_else_is_refused(array, message, write) -> None:
     assert str(failure.value).startswith(message)
 
 
+@pytest.mark.parametrize("shape", ["(-1, 2)", "(-3,)"])
+def test_an_array_of_a_negative_length_is_refused(shape, write) -> None:
+    head = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}}}".ljust(117) + "\n"
+    file = write("f.npy", b"\x93NUMPY\1\0v\0" + head.encode() + bytes(64))
+    with pytest.raises(TableError, match=r"of dtype float64 and shape \(-"):
+        read_table(file)
+
+
 @pytest.mark.parametrize("writer", [parquet.write_table, feather.write_feather])
 def test_a_file_that_is_cut_off_is_refused(writer, write) -> None:
     writer(TYPED, "whole")

@@ -130,7 +130,7 @@ def save(
     header = {"format": _MAGIC, "version": FORMAT, "written_by": version("powermeans")}
     header |= {"reading": dict(reading or {}), "model": _encoded(model, arrays, "model")}
     text = json.dumps(header).encode()
-    _check_size(text)
+    _header(text)  # as `load` will read it
     _try_out(model)
     with atomic_write(path) as file, zipfile.ZipFile(file, "w") as archive:
         archive.writestr(zipfile.ZipInfo(_HEADER), text)
@@ -184,7 +184,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 def reading_of(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return the options by which the points of the checked model at `path` were read."""
     with zipfile.ZipFile(path) as archive:
-        reading = _header(archive).get("reading")
+        reading = _header(archive.read(_HEADER)).get("reading")
     given = reading if isinstance(reading, dict) else {}
     kinds = {"header": bool, "missing_values": list}  # all others are texts
     return {name: value for name, value in given.items() if type(value) is kinds.get(name, str)}
@@ -282,45 +282,25 @@ def _entries_of(value: Any) -> dict[str, Any]:
     return entries
 
 
-class _Decoder:
-    """Return values from the JSON of a header, and take each array of the archive once."""
-
-    def __init__(self, archive: zipfile.ZipFile) -> None:
-        self._archive = archive
-        self.unread = set(archive.namelist()) - {_HEADER}
-
-    def decode(self, encoded: Any) -> Any:
-        """Return the value that was encoded."""
-        if isinstance(encoded, list):
-            return [self.decode(entry) for entry in encoded]
-        if not isinstance(encoded, dict):
-            return encoded
-        ((kind, content),) = encoded.items()
-        if kind in _CLASSES:
-            entries = {name: self.decode(value) for name, value in content.items()}
-            return _made(_CLASSES[kind], entries)
-        if kind in _FORMS:
-            return _FORMS[kind][2]([self.decode(entry) for entry in content])
-        if kind == "names":
-            return np.array(content, dtype=object)
-        if kind == "array":
-            return self._array(f"a{content}.npy")
+def _decoded(encoded: Any, arrays: dict[str, Any]) -> Any:
+    """Return the value that was encoded, and take the arrays of it."""
+    decode = functools.partial(_decoded, arrays=arrays)
+    if isinstance(encoded, list):
+        return [decode(entry) for entry in encoded]
+    if not isinstance(encoded, dict):
+        return encoded
+    ((kind, content),) = encoded.items()
+    if kind in _CLASSES:
+        return _made(_CLASSES[kind], {name: decode(value) for name, value in content.items()})
+    if kind in _FORMS:
+        return _FORMS[kind][2]([decode(entry) for entry in content])
+    if kind == "names":
+        return np.array(content, dtype=object)
+    if kind != "array":
         raise ValueError(f"{_HEADER} has a value of the unknown kind {kind!r:.40}")
-
-    def _array(self, name: str) -> Any:
-        if name not in self.unread:
-            raise ValueError(f"{name:.40} is missing, or is used twice")
-        self.unread.remove(name)
-        with self._archive.open(name) as member:
-            npy.read_magic(member)
-            head = npy.read_array_header_1_0(member, max_header_size=_LONGEST_ARRAY_HEADER)
-            shape, is_fortran, dtype = head
-            if not _holds_numbers(dtype):
-                raise ValueError(f"{name} is an array of dtype {dtype!s:.40}")
-            entries = np.frombuffer(member.read(), dtype=dtype)
-        array = entries.reshape(shape, order="F" if is_fortran else "C")
-        array = array.astype(dtype.newbyteorder("="), order="K")
-        return array.view(np.recarray) if dtype.names else array
+    if (name := f"a{content}.npy") not in arrays:
+        raise ValueError(f"{name:.40} is missing, or is used twice")
+    return arrays.pop(name)
 
 
 def _made(kind: type[Any], entries: dict[str, Any]) -> Any:
@@ -359,18 +339,36 @@ def _read(file: IO[bytes]) -> Any:
                 raise ValueError(f"its member {member.filename:.40} is compressed")
         if sum(member.file_size for member in members) > os.fstat(file.fileno()).st_size:
             raise ValueError("its members share their bytes")
-        decoder = _Decoder(archive)
-        model = decoder.decode(_header(archive)["model"])
-    if type(model) not in ESTIMATORS:
-        raise ValueError("it is no estimator")
-    if decoder.unread:
-        raise ValueError(f"it has members that belong to none: {min(decoder.unread):.40}")
+        header = _header(archive.read(_HEADER))
+        arrays = {name: _array(archive, name) for name in archive.namelist() if name != _HEADER}
+    model = _decoded(header["model"], arrays)
+    if type(model) not in ESTIMATORS or arrays:
+        raise ValueError("it is no estimator, or has arrays that belong to none")
     return model
 
 
-def _header(archive: zipfile.ZipFile) -> dict[str, Any]:
-    text = archive.read(_HEADER)
-    _check_size(text)
+def _array(archive: zipfile.ZipFile, name: str) -> Any:
+    with archive.open(name) as member:
+        npy.read_magic(member)
+        head = npy.read_array_header_1_0(member, max_header_size=_LONGEST_ARRAY_HEADER)
+        shape, is_fortran, dtype = head
+        if not _holds_numbers(dtype):
+            raise ValueError(f"{name:.40} is an array of dtype {dtype!s:.40}")
+        entries = np.frombuffer(member.read(), dtype=dtype)
+    array = entries.reshape(shape, order="F" if is_fortran else "C")
+    array = array.astype(dtype.newbyteorder("="), order="K")
+    return array.view(np.recarray) if dtype.names else array
+
+
+def _header(text: bytes) -> dict[str, Any]:
+    """Return the checked header of a file from its text."""
+    n_brackets = text.count(b"[") + text.count(b"{")
+    if len(text) > _LONGEST_HEADER or n_brackets > _MOST_BRACKETS:
+        raise ValueError(
+            f"{_HEADER} takes {len(text):,} bytes with {n_brackets:,} brackets, more than "
+            f"{_LONGEST_HEADER:,} and {_MOST_BRACKETS:,}: pass numbers as arrays rather than "
+            "lists, and give columns shorter names"
+        )
     header = json.loads(text)
     if not isinstance(header, dict) or header.get("format") != _MAGIC or "model" not in header:
         raise ValueError(f"{_HEADER} is that of another format")
@@ -381,17 +379,6 @@ def _header(archive: zipfile.ZipFile) -> dict[str, Any]:
             f"reads version {FORMAT}: pip install --upgrade powermeans"
         )
     return header
-
-
-def _check_size(header: bytes) -> None:
-    """Raise if a header is too long, in saving as in loading."""
-    n_brackets = header.count(b"[") + header.count(b"{")
-    if len(header) > _LONGEST_HEADER or n_brackets > _MOST_BRACKETS:
-        raise ValueError(
-            f"{_HEADER} takes {len(header):,} bytes with {n_brackets:,} brackets, more than "
-            f"{_LONGEST_HEADER:,} and {_MOST_BRACKETS:,}: pass numbers as arrays rather than "
-            "lists, and give columns shorter names"
-        )
 
 
 # A class says of its state, ``name: kind[axes]`` for each attribute. A kind is one of these or a

@@ -273,7 +273,8 @@ class _OfSlices(FileFormat):
     decimal = ""
 
     def _describe(self, name: str, shape: Sequence[int], dtype: np.dtype[Any]) -> None:
-        is_table = len(shape) == 1 or (len(shape) == 2 and shape[1] > 0 and not dtype.names)
+        is_matrix = len(shape) == 2 and shape[1] > 0 and not dtype.names
+        is_table = (is_matrix or len(shape) == 1) and shape[0] >= 0
         if not is_table or not shape[0]:
             kind = NoRowsError if is_table else TableError
             raise kind(
