@@ -21,7 +21,7 @@ _VALUES_IN_CACHE = 2**14
 
 @dataclass(frozen=True)
 class ArrowColumns:
-    """The columns of a Parquet, Feather or Arrow file, as in `tables.table.Columns`."""
+    """What a Parquet, Feather or Arrow file tells of its columns; see `tables.table.Columns`."""
 
     name: str
     keys: tuple[str, ...]

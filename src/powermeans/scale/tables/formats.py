@@ -27,6 +27,7 @@ from powermeans.scale.tables.arrow import (
     values_of,
 )
 from powermeans.scale.tables.table import (
+    Columns,
     NoRowsError,
     TableError,
     distinct,
@@ -64,21 +65,14 @@ class Selection:
     at_once: int | None = None  # rows at a time, for a format that can choose
 
 
-class FileFormat(abc.ABC):
-    """The columns of a file, as in `tables.table.Columns`, and how to read them."""
+class FileFormat(Columns):
+    """The columns of a file, and how to read them."""
 
     kind: ClassVar[str]
     endings: ClassVar[tuple[str, ...]]
     marks: ClassVar[tuple[bytes, ...]]  # of which the file begins with one
     options: ClassVar[tuple[str, ...]] = ()
 
-    name: str
-    names: Sequence[str]
-    texts: dict[int, str]
-    whole: frozenset[int]
-    index: frozenset[int]
-    beside: dict[int, str]
-    decimal: str
     n_rows: int | None  # None until all of the file is read
     can_skip: bool = True  # whether rows can be skipped without reading them
 
@@ -104,10 +98,6 @@ class FileFormat(abc.ABC):
     @abc.abstractmethod
     def blocks(self, wanted: Selection) -> Iterator[Points]:
         """Yield the selection, some rows at a time."""
-
-    @abc.abstractmethod
-    def how_read(self, wanted: Sequence[int]) -> str:
-        """Return how text writes the numbers of these columns, where that is not plain."""
 
 
 def _from_row(first_row: int, batches: Iterable[Any]) -> Iterator[Any]:

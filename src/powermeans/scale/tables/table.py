@@ -1,13 +1,14 @@
-"""A table of numbers, the protocol of its readers, and their errors."""
+"""A table of numbers, what its readers tell of its columns, and their errors."""
 
 from __future__ import annotations
 
+import abc
 import contextlib
 import difflib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,37 +39,18 @@ class Table:
     decimal: str = ""  # the decimal mark of text, if it shows one
 
 
-class Columns(Protocol):
+class Columns(abc.ABC):
     """The columns of an open file, each known by its number from 0."""
 
-    @property
-    def name(self) -> str:
-        """Name of the file, for errors."""
+    name: str  # of the file, for errors
+    names: Sequence[str]
+    texts: dict[int, str]  # what each column without numbers holds instead
+    whole: frozenset[int]  # the columns that look like whole numbers
+    index: frozenset[int]  # those that pandas wrote as an index, read only on request
+    beside: dict[int, str]  # what each of the others holds that are read only on request
+    decimal: str  # the decimal mark of text; empty if it shows none
 
-    @property
-    def names(self) -> Sequence[str]:
-        """Names of the columns."""
-
-    @property
-    def texts(self) -> dict[int, str]:
-        """What each column without numbers holds instead."""
-
-    @property
-    def whole(self) -> frozenset[int]:
-        """The columns that look like whole numbers."""
-
-    @property
-    def index(self) -> frozenset[int]:
-        """The columns that pandas wrote as an index, read only on request."""
-
-    @property
-    def beside(self) -> dict[int, str]:
-        """What each column holds that is read only on request, such as identifiers."""
-
-    @property
-    def decimal(self) -> str:
-        """The decimal mark of text; empty if it shows none."""
-
+    @abc.abstractmethod
     def how_read(self, wanted: Sequence[int]) -> str:
         """Return how text writes the numbers of these columns, where that is not plain."""
 
