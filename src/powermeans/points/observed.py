@@ -127,13 +127,13 @@ class ObservedRows(PairedRows):
     def critical_power(self) -> float:
         """Return that of the points with means for missing entries."""
         shifted: Any = self._points[:, : self._n_features]
-        means = self._in_unit(self._means).astype(self.dtype)
+        means = self._in_unit(self._mean).astype(self.dtype)
         return critical_power(np.where(np.isnan(self._given), means, shifted), self._weights)
 
     def take(self, indices: IndexArray) -> FloatArray:
         """Return these points with means for missing entries."""
         given = self._given[indices].astype(np.float64)
-        return np.where(np.isnan(given), self._means, given)
+        return np.where(np.isnan(given), self._mean, given)
 
     def _middle(self) -> FloatArray:
         return self._means

@@ -154,7 +154,7 @@ class _Settled:
 
     def __call__(self, step: Step[Any]) -> str | None:
         """Take in a batch and return why the fit ends, in scikit-learn's words."""
-        share = min(1.0, 2 * step.weight / (self.total_weight + 1))
+        share = min(1.0, 2 * step.weight / self.total_weight)
         mean = step.sum_sq_dist / step.weight
         if math.isnan(self.smoothed):
             self.smoothed = mean

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -12,6 +13,7 @@ from sklearn.base import ClusterMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from powermeans.errors import UnlikeScalesWarning
 from powermeans.estimators.base import Documented
 from powermeans.estimators.power_kmeans import PowerKMeans
 from powermeans.points.needs import FitNeeds, Needs, Refusals
@@ -152,7 +154,10 @@ class SpectralClustering(ClusterMixin, Documented):
         self.affinity_matrix_ = self._affinities(X)
         self.embedding_ = self._embedding(self.affinity_matrix_, rng)
         last_step = PowerKMeans(self.n_clusters, random_state=rng, n_threads=self.n_threads)
-        self.labels_ = last_step.fit(self.embedding_).labels_
+        with warnings.catch_warnings():
+            # The columns of the embedding are none of X.
+            warnings.simplefilter("ignore", UnlikeScalesWarning)
+            self.labels_ = last_step.fit(self.embedding_).labels_
         return self
 
     def __sklearn_tags__(self) -> Any:

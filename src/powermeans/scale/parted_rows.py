@@ -250,7 +250,7 @@ class PartedRows(BaseRows):
     @property
     def filling(self) -> FloatArray | None:
         """The means of the columns, which replace missing entries; None if none may be missing."""
-        return self._overview.moments.means if self.has_missing else None
+        return self._mean if self.has_missing else None
 
     def _gathered(self, get: _Getter, indices: IndexArray) -> Any:
         """Return the results of a function on some points, in the order of the indices."""

@@ -1,0 +1,293 @@
+"""The table of the matrix: public estimators and functions, their points, and their exemptions.
+
+A relation is a function of test_relations.py, named here by what follows `test_`. An exemption says
+why the relation cannot hold. It must fail there, so that no exemption outlives its reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from matrix.data import K, counts, groups, half_circles, shares, sizes, with_gaps
+from matrix.outcomes import found
+from sklearn.base import clone
+
+import powermeans as pm
+from powermeans import divergences
+
+
+@dataclass(frozen=True)
+class Row:
+    """An estimator of the matrix, or a function whose result is taken for a fitted estimator.
+
+    Attributes
+    ----------
+    make : estimator that is not fitted, or function of points, weights and parameters
+    points : function
+        From a number of points.
+    degree, center_degree, objective_degree : float
+        To which power of the unit of length the inertia, centers and objective are proportional.
+    far : float
+        How many times as large as others points without weight may be.
+    in_unit : function
+        Parameters for points that are so many times as large, and weights.
+    units : tuple of float
+        How many times as large points may be.
+    is_dense : bool
+        Whether sparse points are refused.
+    is_numbered : bool
+        Whether clusters have the same numbers after changes by rounding.
+    many : mapping
+        Parameters for many points: n_points, and what makes a fit short.
+    exempt : mapping
+        From relations that do not hold to the reason.
+    """
+
+    make: Any
+    points: Callable[[int], np.ndarray] = groups
+    degree: float = 2.0
+    center_degree: float = 1.0
+    objective_degree: float = 2.0
+    far: float = 30.0
+    in_unit: Callable[[float, float], Mapping[str, Any]] = lambda length, weight: {}
+    units: tuple[float, ...] = (1e-90, 1e90)
+    is_dense: bool = False
+    is_numbered: bool = True
+    many: Mapping[str, Any] = field(default_factory=dict)
+    exempt: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_estimator(self) -> bool:
+        return hasattr(self.make, "fit")
+
+    def fit(self, points: Any, weights: Any = None, **parameters: Any) -> Any:
+        if not self.is_estimator:
+            return self.make(points, weights, **parameters)
+        model = clone(self.make).set_params(random_state=3, **parameters)
+        return model.fit(points) if weights is None else model.fit(points, sample_weight=weights)
+
+    @cached_property
+    def given(self) -> np.ndarray:
+        return self.points(100)
+
+    @cached_property
+    def weights(self) -> np.ndarray:
+        return np.random.default_rng(1).uniform(0.5, 2, size=len(self.given))
+
+    @cached_property
+    def plain(self) -> dict[str, np.ndarray]:
+        return found(self.fit(self.given), self.given)
+
+    @cached_property
+    def weighted(self) -> dict[str, np.ndarray]:
+        return found(self.fit(self.given, self.weights), self.given, self.weights)
+
+
+def power(**parameters: Any) -> pm.PowerKMeans:
+    return pm.PowerKMeans(K, **parameters)
+
+
+NO_SHIFT = {"shifting": "the divergence has a place where it is zero"}
+BOUNDED = {"scaling": "numbers of successes have no unit", **NO_SHIFT}
+BY_BITS = dict.fromkeys(
+    ("scaling", "shifting", "single_precision"), "the bits of the points draw their order"
+)
+BATCHES = {"weights_as_copies": "batches have so many points, whatever these weigh"}
+LIMITS = {"weights_as_copies": "limits part copies, and no point"}
+UNWEIGHTED = dict.fromkeys(
+    ("weights_as_copies", "no_weight", "scaled_weights"), "it takes no weights"
+)
+NO_KERNEL_UNIT = "the kernel is not linear in the points"
+SHORT = {"n_clusters": 20, "max_iter": 3}
+FAST = {**SHORT, "effort": "fast"}
+ONCE = {"n_clusters": 20, "max_iter": 2, "refine": 0}
+BARE = {"n_clusters": 20, "max_iter": 2, "effort": None}
+
+ROWS = {
+    "power": Row(power(), many=FAST),
+    "power, fast": Row(power(effort="fast")),
+    "power, thorough": Row(power(effort="thorough")),
+    "power, one descent": Row(power(refine=0)),
+    "power, as published": Row(power(power=-3.0, growth=1.5, polish=False, init="plain-k-means++")),
+    "power, d-weighted": Row(power(init="d-weighted")),
+    "power, random": Row(power(init="random", n_init=2)),
+    "cosine": Row(
+        power(divergence="cosine"), degree=0, center_degree=0, many=ONCE, exempt=NO_SHIFT
+    ),
+    "manhattan": Row(
+        power(divergence="manhattan", effort="fast"),
+        degree=1,
+        is_numbered=False,
+        many=ONCE,
+        is_dense=True,
+    ),
+    "poisson": Row(
+        power(divergence="poisson"),
+        counts,
+        degree=1,
+        many={**FAST, "n_points": 4000},
+        exempt=NO_SHIFT,
+    ),
+    "gamma": Row(
+        power(divergence="gamma", effort="fast"),
+        sizes,
+        degree=0,
+        is_numbered=False,
+        many=ONCE,
+        exempt=NO_SHIFT,
+    ),
+    "logistic": Row(power(divergence="logistic", effort="fast"), shares, far=1.0, exempt=BOUNDED),
+    "binomial": Row(
+        power(divergence=divergences.Binomial(60), effort="fast"), counts, far=1.0, exempt=BOUNDED
+    ),
+    "learned covariance": Row(power(divergence="mahalanobis", effort="fast"), units=(1e-30, 1e30)),
+    "Mahalanobis": Row(power(divergence=divergences.Mahalanobis(np.diag([1.0, 2.0, 3.0])))),
+    "gaps": Row(power(missing="observed"), with_gaps, many=ONCE, is_dense=True),
+    "largest size": Row(
+        power(size_max=0.25),
+        is_numbered=False,
+        many=FAST,
+    ),
+    "least size": Row(power(size_min=0.15, effort="fast"), is_numbered=False, exempt=LIMITS),
+    "balance": Row(power(balance=0.5), is_numbered=False, many=FAST),
+    "k-means": Row(pm.KMeans(K, tol=1e-12), many=SHORT),
+    "k-means, random": Row(pm.KMeans(K, init="random", n_init=2, tol=1e-12)),
+    "k-means, Markov chain": Row(pm.KMeans(K, init=pm.MarkovChainSeeds(), tol=1e-12), many=SHORT),
+    "k-means, parallel": Row(
+        pm.KMeans(K, init=pm.ParallelSeeds(), tol=1e-12), is_numbered=False, many=SHORT
+    ),
+    "k-means, tree": Row(pm.KMeans(K, init=pm.TreeSeeds(), tol=1e-12), many=SHORT),
+    "k-means, gaps": Row(
+        pm.KMeans(K, missing="observed", tol=1e-12), with_gaps, many=SHORT, is_dense=True
+    ),
+    "harmonic": Row(pm.KHarmonicMeans(K, tol=0, max_iter=30), many=SHORT),
+    "harmonic, 3.5": Row(
+        pm.KHarmonicMeans(K, p=3.5, tol=0, max_iter=30),
+        objective_degree=3.5,
+        units=(1e-60, 1e60),
+    ),
+    "fuzzy": Row(pm.FuzzyCMeans(K, tol=0, max_iter=30), many=SHORT),
+    "fuzzy, gaps": Row(
+        pm.FuzzyCMeans(K, missing="observed", tol=0, max_iter=30), with_gaps, is_dense=True
+    ),
+    "mixture": Row(pm.SphericalMixture(K), many=BARE),
+    "mixture, shares": Row(pm.SphericalMixture(K, shares="learned")),
+    "mixture, spherical": Row(
+        pm.SphericalMixture(K, covariance_type="spherical", shares="learned", effort="fast"),
+        many=BARE,
+    ),
+    "penalty": Row(
+        pm.DPMeans(100.0, effort="fast"),
+        in_unit=lambda length, weight: {"penalty": 100.0 * length**2 * weight},
+        is_numbered=False,
+    ),
+    "penalty, auto": Row(pm.DPMeans(n_clusters_wanted=K)),
+    "entropy": Row(
+        pm.EntropyWeightedPowerKMeans(K, effort="fast"),
+        degree=0,
+        objective_degree=0,
+        many=BARE,
+        is_dense=True,
+    ),
+    "gradient": Row(pm.GradientKMeans(K, tol=0, max_iter=30), many=SHORT),
+    "kernel": Row(
+        pm.KernelPowerKMeans(K),
+        degree=0,
+        is_numbered=False,
+    ),
+    "kernel, landmarks": Row(
+        pm.KernelPowerKMeans(K, n_landmarks=20),
+        degree=0,
+        is_numbered=False,
+        many=FAST,
+    ),
+    "kernel, linear": Row(
+        pm.KernelPowerKMeans(K, kernel="linear", effort="fast"), is_numbered=False
+    ),
+    "kernel, poly": Row(
+        pm.KernelPowerKMeans(K, kernel="poly", gamma=0.1, effort="fast"),
+        degree=0,
+        in_unit=lambda length, weight: {"gamma": 0.1 / length**2},
+        units=(1e-30, 1e30),
+        is_numbered=False,
+        exempt={"shifting": NO_KERNEL_UNIT},
+    ),
+    "kernel, cosine": Row(
+        pm.KernelPowerKMeans(K, kernel="cosine", effort="fast"),
+        degree=0,
+        units=(1e-9, 1e90),
+        is_numbered=False,
+        exempt={"shifting": NO_KERNEL_UNIT},
+    ),
+    "mini-batch": Row(
+        pm.MiniBatchKMeans(K, batch_size=50),
+        many={**SHORT, "batch_size": 8000},
+        exempt={**BATCHES, "order_of_points": "batches are drawn by the numbers of rows"},
+    ),
+    "mini-batch power": Row(
+        pm.MiniBatchPowerKMeans(K, batch_size=50),
+        many={**SHORT, "batch_size": 8000},
+        exempt=BATCHES,
+    ),
+    "online": Row(pm.OnlineKMeans(K, tol=1e-12), many=SHORT, exempt=BY_BITS),
+    "online, epochs": Row(pm.OnlineKMeans(K, batch=False, n_epochs=2), exempt=BY_BITS),
+    "online, in order": Row(
+        pm.OnlineKMeans(K, shuffle=False, batch=False),
+        exempt={"order_of_points": "it takes one row after the other"},
+    ),
+    "robust": Row(pm.RobustPowerKMeans(K), many=FAST),
+    "map": Row(pm.SelfOrganizingMap((2, 3)), many={"shape": (5, 5), "n_epochs": 2}),
+    "map, hexagonal": Row(pm.SelfOrganizingMap((2, 3), topology="hexagonal", init="random")),
+    "spectral": Row(
+        pm.SpectralClustering(2, gamma=20.0),
+        half_circles,
+        in_unit=lambda length, weight: {"gamma": 20.0 / length**2},
+        is_numbered=False,
+        exempt=UNWEIGHTED,
+    ),
+    "spectral, neighbours": Row(
+        pm.SpectralClustering(2, affinity="nearest_neighbors"),
+        half_circles,
+        is_numbered=False,
+        exempt=UNWEIGHTED,
+    ),
+}
+
+
+def chosen(points: Any, weights: Any = None) -> SimpleNamespace:
+    of = pm.choose_k(points, [2, 4, 5, 6], sample_weight=weights, random_state=3, effort="fast")
+    scores = [values for name, values in of.table.items() if name not in ("k", "inertia")]
+    scores = [values[~np.isnan(values)] for values in scores]
+    return SimpleNamespace(
+        by_k=of.table["inertia"], number=of.recommended, scores=np.concatenate(scores)
+    )
+
+
+def seeds(points: Any, weights: Any = None) -> SimpleNamespace:
+    centers, _ = pm.kmeans_plusplus(points, K, sample_weight=weights, random_state=3)
+    return SimpleNamespace(cluster_centers_=centers)
+
+
+def moments(points: Any, weights: Any = None) -> SimpleNamespace:
+    of = pm.moment_estimates(points, 3, sample_weight=weights)
+    return SimpleNamespace(cluster_centers_=of.means, shares_=of.shares, variance_=of.variance)
+
+
+def critical(points: Any, weights: Any = None) -> SimpleNamespace:
+    return SimpleNamespace(number=pm.critical_power(points, sample_weight=weights))
+
+
+ROWS |= {
+    "choose_k": Row(
+        chosen,
+        exempt={"scaled_weights": "weights of at least one are counts, and others shares"},
+    ),
+    "seeds": Row(seeds),
+    "moments": Row(moments),
+    "critical power": Row(critical),
+}
