@@ -9,7 +9,7 @@ point between two centers and float32 need no looser test for all the rest.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,9 +20,12 @@ from powermeans.divergences import squared_euclidean
 from powermeans.engine.seeds.choose import greedy_seeds
 from powermeans.mathematics.power_mean import power_mean, power_mean_weights
 from powermeans.mathematics.rules import rule_at
+from powermeans.mathematics.sums import Sums
 from powermeans.points.protocol import Nearness, Rows
 from powermeans.scale.parted_rows import PartedRows
 from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
+
+Pairwise = Callable[[FloatArray, FloatArray], FloatArray]
 
 POWERS = (-math.inf, -0.1, -1.0, -3.3, -20.0, -1e3, -1e6)
 TOLERANCES = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-12}
@@ -35,6 +38,7 @@ def compare_rows(
     *,
     tolerance: float,
     powers: Sequence[float] = POWERS,
+    pairwise: Pairwise = squared_euclidean.pairwise,
 ) -> None:
     """Raise AssertionError, naming the quantity, where rows and oracle differ by too much.
 
@@ -49,8 +53,10 @@ def compare_rows(
         See the head of this file.
     powers : sequence of float
         The powers to sweep with; -inf is the hard rule.
+    pairwise : function
+        From points and centers to what the rows call squared distances.
     """
-    truth = _Truth.of(oracle, centers, tolerance)
+    truth = _Truth.of(oracle, centers, tolerance, pairwise)
     _compare_points(rows, oracle, truth)
     for power in powers:
         _compare_sweep(rows, oracle, truth, power)
@@ -65,6 +71,16 @@ def compare_rows(
         _compare_seeds(rows, oracle, truth)
 
 
+def assert_same_sums(sums: Sums, expected: Sums, tolerance: float) -> None:
+    """Compare two sweeps by any rule up to this share of the largest value."""
+    of_points = tolerance * (np.abs(expected.points).max() + np.abs(expected.points))
+    of_weights = tolerance * (expected.weights.max() + expected.weights)
+    _close("points", sums.points, expected.points, of_points)
+    _close("weights", sums.weights, expected.weights, of_weights)
+    _close("objective", sums.objective, expected.objective, tolerance * abs(expected.objective))
+    _close("inertia", sums.inertia, expected.inertia, tolerance * abs(expected.inertia))
+
+
 @dataclass(frozen=True, slots=True)
 class _Truth:
     """The points and what follows from them by formula, and by how much it may be missed."""
@@ -75,15 +91,16 @@ class _Truth:
     sq_dist: FloatArray
     extent: float
     tolerance: float
+    pairwise: Pairwise
 
     @classmethod
-    def of(cls, oracle: Rows, centers: FloatArray, tolerance: float) -> _Truth:
+    def of(cls, oracle: Rows, centers: FloatArray, tolerance: float, pairwise: Pairwise) -> _Truth:
         everything = np.arange(oracle.n_points)
         points = oracle.take(everything)
-        extent = math.sqrt(np.max(np.sum((points - points.mean(axis=0)) ** 2, axis=1)))
-        sq_dist = squared_euclidean.pairwise(points, centers)
+        extent = math.sqrt(np.max(pairwise(points, points.mean(axis=0)[None, :])))
+        sq_dist = pairwise(points, centers)
         weights = oracle.sample_weight(everything)
-        return cls(points, weights, centers, sq_dist, extent, tolerance)
+        return cls(points, weights, centers, sq_dist, extent, tolerance, pairwise)
 
     def error_of(self, sq_dist: FloatArray) -> FloatArray:
         """By how much a squared distance may be wrong."""
@@ -295,7 +312,7 @@ def _potentials(
 ) -> tuple[FloatArray, FloatArray]:
     """The potentials of these candidates, and by how much they may be missed."""
     current = oracle.sq_dist(np.arange(len(truth.points)))[:, None]
-    sq_dist = squared_euclidean.pairwise(truth.points, truth.points[candidates])
+    sq_dist = truth.pairwise(truth.points, truth.points[candidates])
     error = truth.weights @ truth.error_of(np.minimum(current, sq_dist))
     expected = oracle.potentials(candidates)
     return expected, truth.tolerance * expected + error

@@ -346,22 +346,6 @@ def test_weights_of_a_wrong_shape_or_all_zero_are_refused(points, estimator, wei
         estimator(3).fit(points, sample_weight=weights)
 
 
-@pytest.mark.parametrize("scale", [1e-300, 1e-3, 1e200])
-def test_weights_of_any_size_are_right(points, estimator, scale: float) -> None:
-    model = estimator(3, random_state=0).fit(points, sample_weight=np.full(N_POINTS, scale))
-    unweighted = estimator(3, random_state=0).fit(points)
-    np.testing.assert_array_equal(model.labels_, unweighted.labels_)
-    assert model.inertia_ == pytest.approx(scale * unweighted.inertia_, rel=1e-9)
-
-
-def test_points_without_weight_do_not_matter(points, estimator) -> None:
-    outliers = np.vstack([points, np.full((5, 2), 1e6)])
-    weights = np.r_[np.ones(N_POINTS), np.zeros(5)]
-    model = estimator(3, random_state=0, tol=0).fit(outliers, sample_weight=weights)
-    alone = estimator(3, random_state=0, tol=0).fit(points)
-    np.testing.assert_allclose(model.cluster_centers_, alone.cluster_centers_, rtol=1e-9)
-
-
 def test_a_single_point_with_weight_is_the_only_cluster(points, estimator) -> None:
     with pytest.warns(ConvergenceWarning, match="distinct clusters"):
         model = estimator(3, random_state=0).fit(points, sample_weight=np.eye(N_POINTS)[4])

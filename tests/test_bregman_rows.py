@@ -9,6 +9,7 @@ import warnings
 
 import numpy as np
 import pytest
+from comparator import assert_same_sums, compare_rows
 from divergence_cases import CASES
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -28,7 +29,6 @@ from powermeans.points.bregman import BregmanRows
 from powermeans.points.euclidean import EuclideanRows
 from powermeans.points.reference import ReferenceRows
 
-RULES = [Hard(), Power(-1.0), Power(-3.3), Power(-40.0), Harmonic(3.0), Gaussian(2.0)]
 names = st.sampled_from(sorted(CASES))
 
 
@@ -37,77 +37,34 @@ def rows_of(name, points, weights=None, n_threads=2):
     return BregmanRows(points, weights, divergence=divergence, n_threads=n_threads)
 
 
-def reference_of(name, points, weights=None):
-    return ReferenceRows(points, weights, divergence=CASES[name].divergence(points.shape[1]))
-
-
 def some_centers(points, n_centers, seed):
     rng = np.random.default_rng(seed)
     parts = [points[rng.integers(len(points), size=6)].mean(axis=0) for _ in range(n_centers)]
     return np.array(parts, dtype=np.float64)
 
 
-def assert_same_sums(sums, expected, tolerance):
-    scale = np.abs(expected.points).max() + 1e-300
-    np.testing.assert_allclose(sums.points, expected.points, rtol=tolerance, atol=tolerance * scale)
-    np.testing.assert_allclose(
-        sums.weights, expected.weights, rtol=tolerance, atol=tolerance * expected.weights.max()
-    )
-    assert sums.objective == pytest.approx(expected.objective, rel=tolerance)
-    assert sums.inertia == pytest.approx(expected.inertia, rel=tolerance)
-
-
-@pytest.mark.parametrize("rule", RULES, ids=repr)
+@pytest.mark.parametrize("stored", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-7), (np.float32, 3e-4)])
 @pytest.mark.parametrize("name", sorted(CASES))
-@pytest.mark.parametrize(("n_features", "n_centers"), [(1, 2), (3, 5), (20, 9), (70, 33)])
-def test_sweeps_are_those_of_the_definition(name, rule, n_features, n_centers):
-    points = CASES[name].points(150, n_features, seed=n_features)
-    weights = np.random.default_rng(0).uniform(0, 2, size=150)
-    centers = some_centers(points, n_centers, seed=1)
-    expected = reference_of(name, points, weights).sweep(centers, rule)
-    assert_same_sums(rows_of(name, points, weights).sweep(centers, rule), expected, 1e-7)
-    as_csr = BregmanRows(
-        sparse.csr_array(points), weights, divergence=CASES[name].divergence(n_features)
-    )
-    assert_same_sums(as_csr.sweep(centers, rule), expected, 1e-7)
-
-
-@pytest.mark.parametrize("name", sorted(CASES))
-def test_float32_points_lose_few_digits(name):
-    points = CASES[name].points(200, 12, seed=3).astype(np.float32)
+@pytest.mark.parametrize(("n_features", "n_centers"), [(1, 2), (20, 9)])
+def test_all_quantities_are_those_of_the_definition(
+    name, n_features, n_centers, dtype, tolerance, stored
+):
+    points = CASES[name].points(150, n_features, seed=n_features).astype(dtype)
     if name == "logistic":
         points = np.clip(points, 0, 1)
-    centers = some_centers(points, 4, seed=1)
-    expected = reference_of(name, points.astype(np.float64)).sweep(centers, Power(-3.0))
-    assert_same_sums(rows_of(name, points).sweep(centers, Power(-3.0)), expected, 2e-4)
-
-
-@given(name=names, seed=st.integers(0, 2**32 - 1))
-def test_everything_else_agrees_with_the_definition(name, seed):
-    points = CASES[name].points(60, 5, seed)
-    weights = np.random.default_rng(seed).integers(0, 3, size=60).astype(float)
+    weights = np.random.default_rng(0).integers(0, 3, size=150).astype(float)
     weights[0] = 1.0
-    rows, reference = rows_of(name, points, weights), reference_of(name, points, weights)
-    centers = some_centers(points, 4, seed)
-    distances = reference.sq_distances(centers)
-    tolerance = 1e-9 * (distances.max() + 1)
-    np.testing.assert_allclose(rows.sq_distances(centers), distances, atol=tolerance)
-    labels, inertia = rows.assign(centers)
-    chosen = distances[np.arange(60), labels]
-    np.testing.assert_allclose(chosen, distances.min(axis=1), atol=tolerance)
-    assert inertia == pytest.approx(float(weights @ distances.min(axis=1)), rel=1e-7, abs=tolerance)
-    spread, expected = rows.spread(centers), reference.spread(centers)
-    np.testing.assert_allclose(spread.error.sum(), expected.error.sum(), atol=60 * tolerance)
-    np.testing.assert_allclose(rows.mean(), reference.mean(), rtol=1e-9)
-    near, expected_near = rows.nearness(centers), reference.nearness(centers)
-    np.testing.assert_allclose(near.sq_dist(), expected_near.sq_dist(), atol=tolerance)
-    candidates = np.array([0, 7, 11])
-    np.testing.assert_allclose(
-        near.potentials(candidates),
-        expected_near.potentials(candidates),
-        rtol=1e-7,
-        atol=60 * tolerance,
+    divergence = CASES[name].divergence(n_features)
+    rows, oracle = (
+        kind(stored(points), weights, divergence=divergence)
+        for kind in (BregmanRows, ReferenceRows)
     )
+    centers = some_centers(points, n_centers, seed=1)
+    compare_rows(rows, oracle, centers, tolerance=tolerance, pairwise=divergence.pairwise)
+    for rule in (Harmonic(3.0), Gaussian(2.0)):
+        sums, expected = rows.sweep(centers, rule), oracle.sweep(centers, rule)
+        assert_same_sums(sums, expected, tolerance)
 
 
 @given(name=names, seed=st.integers(0, 2**32 - 1), power=st.sampled_from([-0.5, -1, -3, -12]))
@@ -126,17 +83,6 @@ def test_the_objective_falls_at_equal_power(name, seed, power):
         )
     objectives = [record.objective for record in history.records]
     assert all(now <= before * (1 + 1e-9) for before, now in itertools.pairwise(objectives))
-
-
-def test_results_do_not_depend_on_the_number_of_threads():
-    points = CASES["poisson"].points(3000, 30, seed=0)
-    centers = some_centers(points, 20, seed=0)
-    one = rows_of("poisson", points, n_threads=1).sweep(centers, Power(-3.0))
-    several = rows_of("poisson", points, n_threads=4)
-    swept = several.sweep(centers, Power(-3.0))
-    assert min(several.team.stripes_by_worker) > 0
-    np.testing.assert_array_equal(one.points, swept.points)
-    assert one.objective == swept.objective
 
 
 def test_mahalanobis_is_euclidean_on_whitened_rows():
@@ -426,16 +372,6 @@ def test_a_callback_ends_all_runs_also_while_a_covariance_is_learned(n_sweeps):
     points = CASES["mahalanobis"].points(180, 3, seed=1)
     PowerKMeans(3, divergence="mahalanobis", callback=stop, n_init=3, random_state=0).fit(points)
     assert len(runs) == n_sweeps or runs[-1] == 2
-
-
-def test_an_outlier_of_no_weight_changes_nothing():
-    points = CASES["mahalanobis"].points(180, 3, seed=2)
-    weights = np.append(np.ones(180), 0.0)
-    far = np.vstack([points, np.full(3, 1e9)])
-    divergence = Mahalanobis(np.eye(3))
-    with_it = PowerKMeans(3, divergence=divergence, random_state=0).fit(far, sample_weight=weights)
-    without = PowerKMeans(3, divergence=divergence, random_state=0).fit(points)
-    assert with_it.inertia_ == pytest.approx(without.inertia_, rel=1e-9)
 
 
 def test_a_function_that_is_not_convex_is_named():

@@ -75,16 +75,6 @@ def test_sizes_may_have_holes() -> None:
     assert inertias == sorted(inertias, reverse=True)
 
 
-def test_order_of_points_and_weights_as_copies_make_no_difference() -> None:
-    rng = np.random.default_rng(0)
-    points, counts = rng.normal(size=(120, 2)), rng.integers(0, 4, size=120)
-    order = rng.permutation(counts.sum())
-    weighted = found_by(open_rows(points, counts.astype(float)), [2, 3, 4, 5])
-    copied = found_by(open_rows(np.repeat(points, counts, axis=0)[order]), [2, 3, 4, 5])
-    for k in weighted:
-        assert weighted[k].inertia == pytest.approx(copied[k].inertia, rel=1e-9)
-
-
 def test_fewer_distinct_points_than_centers_are_at_their_centers() -> None:
     points = np.repeat([[0.0], [1.0], [5.0]], 4, axis=0)
     found = found_by(open_rows(points), [2, 3, 4, 5])

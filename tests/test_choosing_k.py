@@ -6,7 +6,6 @@ import re
 
 import numpy as np
 import pytest
-from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.datasets import make_blobs
 from sklearn.metrics import silhouette_score
@@ -16,7 +15,7 @@ import powermeans.choosing_k.evaluate
 from benchmarks import machine
 from benchmarks.choosing_k import counts, rate
 from benchmarks.sets_of_known_k import FAMILIES, WITHOUT_CLUSTERS, family_of, generated
-from powermeans import ChoiceOfK, DPMeans, KMeans, PowerKMeans, SweepState, choose_k
+from powermeans import ChoiceOfK, DPMeans, PowerKMeans, SweepState, choose_k
 from powermeans.choosing_k.evaluate import CRITERIA
 from powermeans.metrics import adjusted_rand_index
 
@@ -94,18 +93,6 @@ def test_dp_means_finds_the_k_that_lasts_longest(of_blobs: ChoiceOfK) -> None:
 # Weights, dtypes, places.
 
 
-def test_weights_act_as_copies_of_points_do() -> None:
-    points = np.concatenate([blobs(3, n_points=60), blobs(2, n_points=40, seed=1) + 3.0])
-    counts = np.random.default_rng(0).integers(0, 4, size=100)
-    copies = np.repeat(points, counts, axis=0)
-    options = {"random_state": 0}
-    weighted = choose_k(points, range(1, 7), sample_weight=counts, **options)
-    copied = choose_k(copies, range(1, 7), **options)
-    for name, values in copied.table.items():
-        np.testing.assert_allclose(weighted.table[name], values, rtol=1e-6, atol=1e-9, err_msg=name)
-    assert weighted.by_criterion == copied.by_criterion
-
-
 def test_weights_that_are_shares_say_the_same_as_ones(of_blobs: ChoiceOfK) -> None:
     choice = choose_k(blobs(4), range(2, 9), sample_weight=np.full(400, 1 / 400), random_state=0)
     assert choice.by_criterion == of_blobs.by_criterion
@@ -120,36 +107,6 @@ def test_weights_that_cannot_be_counts_are_shares(weight: float) -> None:
     choice = choose_k(points, [2, 3, 4], sample_weight=np.full(90, weight), **options)
     assert choice.by_criterion == choose_k(points, [2, 3, 4], **options).by_criterion
     np.testing.assert_allclose(choice.table["inertia"][1], weight * 90 * 2, rtol=0.3)
-
-
-def test_a_row_of_weight_zero_might_as_well_be_left_out() -> None:
-    points = blobs(3)
-    far = np.concatenate([points, [[1e6, 1e6]]])
-    options = {"random_state": 0}
-    without = choose_k(points, [2, 3, 4], **options)
-    weighed = choose_k(far, [2, 3, 4], sample_weight=[1.0] * 400 + [0.0], **options)
-    assert weighed.by_criterion == without.by_criterion
-    assert weighed.table["inertia"] == pytest.approx(without.table["inertia"], rel=1e-9)
-
-
-@pytest.mark.parametrize("convert", [np.float32, sparse.csr_array, np.asfortranarray])
-def test_the_kind_of_array_makes_no_difference(convert, of_blobs: ChoiceOfK) -> None:
-    points = blobs(4)
-    given = points.astype(np.float32) if convert is np.float32 else convert(points)
-    choice = choose_k(given, range(2, 9), random_state=0)
-    assert choice.by_criterion == of_blobs.by_criterion
-    np.testing.assert_allclose(choice.table["inertia"], of_blobs.table["inertia"], rtol=1e-3)
-
-
-@pytest.mark.parametrize(("dtype", "unit"), [(np.float32, 1e25), (np.float64, 1e-120)])
-def test_the_unit_of_length_makes_no_difference(dtype, unit: float) -> None:
-    points = (blobs(3) * unit).astype(dtype)
-    choice = choose_k(points, range(2, 6), random_state=0)
-    assert choice.recommended == 3
-    assert choice.centers[3].max() == pytest.approx(12 * unit, rel=0.1)
-    assert choice.table["inertia"][1] == pytest.approx(
-        KMeans(3, n_init=5, random_state=0).fit(blobs(3)).inertia_ * unit**2, rel=1e-3
-    )
 
 
 def test_threads_and_other_criteria_change_nothing() -> None:

@@ -30,14 +30,6 @@ def test_silhouette_is_that_of_scikit_learn(clustered) -> None:
     assert ours == pytest.approx(silhouette_score(points, labels))
 
 
-def test_silhouette_of_counted_points_is_that_of_copies(clustered) -> None:
-    points, labels, _ = clustered
-    counts = np.random.default_rng(0).integers(1, 4, size=60)
-    copies, labels_of_copies = np.repeat(points, counts, axis=0), np.repeat(labels, counts)
-    ours = criteria.silhouette(cdist(points, points), labels, counts.astype(float))
-    assert ours == pytest.approx(silhouette_score(copies, labels_of_copies))
-
-
 def test_calinski_harabasz_is_that_of_scikit_learn(clustered) -> None:
     points, labels, centers = clustered
     inertia = ((points - centers[labels]) ** 2).sum()
@@ -157,23 +149,6 @@ def test_halves_of_one_cluster_are_not_apart_in_many_dimensions() -> None:
     # With their own share in the centers, they seem far apart.
     biased = criteria.places_between(sq_dist, labels, [10**9] * 2, centers)
     assert criteria.separations(biased, labels, np.ones(100))[0][0, 1] > 4
-
-
-def test_copies_and_counts_have_the_same_separations() -> None:
-    rng = np.random.default_rng(1)
-    points = np.concatenate([rng.normal(size=(30, 2)), rng.normal(size=(30, 2)) + 5])
-    labels, counts = np.repeat([0, 1], 30), rng.integers(1, 4, size=60)
-    copies, of_copies = np.repeat(points, counts, axis=0), np.repeat(labels, counts)
-    centers = np.array([copies[of_copies == j].mean(axis=0) for j in (0, 1)])
-    sq_dist = cdist(points, centers, "sqeuclidean")
-    places = criteria.places_between(sq_dist, labels, np.bincount(of_copies), centers)
-    weighted = criteria.separations(places, labels, counts.astype(float))
-    copied = criteria.separations(
-        places_of(copies, of_copies, centers), of_copies, np.ones(counts.sum())
-    )
-    np.testing.assert_allclose(weighted[0], copied[0])
-    np.testing.assert_allclose(weighted[1], copied[1])
-    assert weighted[0][0, 1] > 3.7
 
 
 def test_a_valley_is_as_deep_as_asked_for_in_standard_errors() -> None:

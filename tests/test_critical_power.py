@@ -117,14 +117,6 @@ def test_many_features_are_iterated_to_within_a_percent():
     assert critical_power(points) == pytest.approx(by_definition(points), rel=1e-2)
 
 
-def test_float32_and_other_orders_are_the_same():
-    points = stretched(100, 6).astype(np.float32)
-    expected = critical_power(points.astype(np.float64))
-    assert critical_power(points) == expected
-    assert critical_power(np.asfortranarray(points)) == pytest.approx(expected, rel=1e-12)
-    assert critical_power(np.repeat(points, 2, axis=0)[::2]) == expected
-
-
 @pytest.mark.parametrize("n_features", [3, 100, 700])
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
 def test_two_and_three_points_are_enough(kind, n_features):

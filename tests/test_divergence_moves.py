@@ -9,7 +9,6 @@ import pytest
 from divergence_cases import CASES
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from scipy import sparse
 
 from powermeans import PowerKMeans
 from powermeans.divergences import Poisson, cosine
@@ -135,45 +134,6 @@ def test_a_point_moves_to_a_center_from_which_it_is_infinitely_far() -> None:
     moved = rows.moves.move_points(stuck, UNTIL_IN_VAIN)
     assert moved.n_moves == 1
     assert rows.assign(moved.centers)[1] == pytest.approx(math.log(2), rel=1e-12)
-
-
-@pytest.mark.parametrize("name", [*MOVED, "cosine"])
-def test_a_weight_is_copies_and_weightless_rows_change_nothing(name) -> None:
-    problem = some_problem(name, is_weighted=False)
-    rng = np.random.default_rng(1)
-    counts = rng.integers(0, 4, len(problem.points))
-    copies = rng.permutation(np.repeat(problem.points, counts, axis=0))
-    weighted = problem.rows(weights=counts.astype(float))
-    repeated = problem.rows(copies, np.ones(len(copies)))
-    for move, options in (("move_points", (5,)), ("swap_centers", (20, np.inf, 0.0))):
-        one, other = (
-            getattr(rows.moves, move)(problem.centers, *options) for rows in (weighted, repeated)
-        )
-        assert one.n_moves == other.n_moves > 0
-        np.testing.assert_allclose(one.centers, other.centers, rtol=1e-9, atol=1e-9)
-
-
-@pytest.mark.parametrize("name", [*MOVED, "cosine"])
-def test_sparse_points_move_as_dense_ones(name) -> None:
-    problem = some_problem(name)
-    points = problem.points
-    both = [problem.rows(held) for held in (points, sparse.csr_array(points))]
-    for move, options in (("move_points", (5,)), ("swap_centers", (20, np.inf, 0.0))):
-        dense, filled = (getattr(rows.moves, move)(problem.centers, *options) for rows in both)
-        assert dense.n_moves == filled.n_moves > 0
-        np.testing.assert_allclose(dense.centers, filled.centers, rtol=1e-12, atol=1e-12)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("name", ["poisson", "gamma", "cosine"])
-def test_threads_change_no_bit(name, dtype) -> None:
-    problem = some_problem(name, n_points=9000, n_centers=20)
-    points = problem.points.astype(dtype)
-    rows = [problem.rows(points, n_threads=n) for n in (1, 3)]
-    moved = [several.moves.move_points(problem.centers, 3) for several in rows]
-    assert len(rows[1].moves.rows.team.stripes_by_worker) == 3
-    assert moved[0].n_moves > 100
-    assert moved[0].centers.tobytes() == moved[1].centers.tobytes()
 
 
 @pytest.mark.parametrize("factor", [1e-100, 1e100])

@@ -12,7 +12,6 @@ from hypothesis import given as for_all
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
-from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from powermeans import DPMeans, KMeans, SweepState
@@ -230,22 +229,6 @@ def test_centers_are_dropped_one_by_one_while_that_pays() -> None:
         assert sweep.n_separated == 0
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("penalty", [0.2, 2.0, "auto"])
-def test_weights_are_copies_and_zero_is_none(penalty, dtype) -> None:
-    rng = np.random.default_rng(3)
-    points = rng.normal(size=(120, 2)).astype(dtype)
-    weights = rng.integers(0, 4, size=120)
-    weighted = DPMeans(penalty, random_state=0).fit(points, sample_weight=weights)
-    copied = DPMeans(penalty, random_state=0).fit(np.repeat(points, weights, axis=0))
-    assert weighted.n_clusters_ == copied.n_clusters_
-    assert weighted.penalty_ == pytest.approx(copied.penalty_, rel=1e-5)
-    tolerance = {"rtol": 1e-4, "atol": 1e-4} if dtype == np.float32 else {"rtol": 1e-9}
-    np.testing.assert_allclose(
-        in_order(weighted.cluster_centers_), in_order(copied.cluster_centers_), **tolerance
-    )
-
-
 @pytest.mark.parametrize("penalty", [0.5, 2.0, "auto"])
 def test_the_order_of_the_rows_does_not_matter_even_among_ties(penalty) -> None:
     grid = np.stack(np.meshgrid(np.arange(8.0), np.arange(8.0)), axis=-1).reshape(-1, 2)
@@ -265,24 +248,6 @@ def test_a_light_point_opens_a_cluster_only_if_that_pays() -> None:
     together = np.array([[0.0], [1.0], *[[10.0]] * 10])
     light = np.array([5.0, 5.0, *[0.1] * 10])
     assert DPMeans(20.0).fit(together, sample_weight=light).n_clusters_ == 2
-
-
-def test_sparse_points_and_threads_change_nothing() -> None:
-    points = np.where(np.random.default_rng(0).uniform(size=(200, 6)) < 0.5, 0.0, 1.0)
-    points *= np.random.default_rng(1).uniform(size=(200, 6))
-    dense = DPMeans(0.4, random_state=0, n_threads=1).fit(points)
-    again = DPMeans(0.4, random_state=0, n_threads=2).fit(points)
-    as_csr = DPMeans(0.4, random_state=0).fit(sparse.csr_array(points))
-    np.testing.assert_array_equal(dense.cluster_centers_, again.cluster_centers_)
-    np.testing.assert_allclose(dense.cluster_centers_, as_csr.cluster_centers_, atol=1e-12)
-
-
-@pytest.mark.parametrize("scale", [1e-100, 1e100])
-def test_the_unit_of_length_does_not_matter(scale: float) -> None:
-    points = blobs(4, seed=1)
-    model = DPMeans(50.0).fit(points)
-    scaled = DPMeans(50.0 * scale**2).fit(scale * points)
-    np.testing.assert_allclose(scaled.cluster_centers_, scale * model.cluster_centers_)
 
 
 def test_the_penalty_by_hand() -> None:

@@ -1,4 +1,4 @@
-"""What holds for estimators of every kind: errors that name the parameter, weights as copies."""
+"""What holds for estimators of every kind before a fit: errors name the parameter."""
 
 from __future__ import annotations
 
@@ -136,40 +136,3 @@ def test_every_estimator_has_what_is_asked_of_it_before_a_fit():
         assert hasattr(kind, "memberships")
     assert hasattr(SphericalMixture, "bic")
     assert hasattr(KMeans, "to_sklearn")
-
-
-START = POINTS[:4]
-COUNTS = np.random.default_rng(2).integers(0, 4, size=len(POINTS))
-CLOUDS = POINTS + 6 * np.eye(2)[np.arange(200) % 2]
-AS_COPIES = [
-    (KHarmonicMeans(4, init=START), CLOUDS, {"cluster_centers_": (1e-7, 1e-7)}),
-    (FuzzyCMeans(4, init=START), CLOUDS, {"cluster_centers_": (1e-7, 1e-7)}),
-    (KHarmonicMeans(4, init=START), np.float32(CLOUDS), {"cluster_centers_": (1e-4, 1e-4)}),
-    (FuzzyCMeans(4, init=START), np.float32(CLOUDS), {"cluster_centers_": (1e-4, 1e-4)}),
-    (
-        EntropyWeightedPowerKMeans(4, penalty=30.0, init=START, n_init=1),
-        CLOUDS,
-        {"feature_weights_": (1e-5, 1e-9), "objective_": (1e-6, 0)},
-    ),
-    (
-        PowerKMeans(4, divergence="poisson", random_state=0),
-        np.rint(9 + CLOUDS),
-        {"inertia_": (1e-6, 0)},
-    ),
-    (PowerKMeans(4, divergence="gamma", random_state=0), np.exp(CLOUDS), {"inertia_": (1e-6, 0)}),
-    (
-        PowerKMeans(3, divergence="mahalanobis", random_state=0),
-        CLOUDS @ [[3.0, 1.0], [0.0, 0.3]],
-        {"covariance_": (1e-6, 1e-9), "inertia_": (1e-6, 0)},
-    ),
-]
-
-
-@pytest.mark.parametrize(("estimator", "points", "attributes"), AS_COPIES)
-def test_weights_are_copies_whatever_the_number_of_threads(estimator, points, attributes):
-    weighted, copied = (clone(estimator).set_params(n_threads=n_threads) for n_threads in (1, 2))
-    weighted.fit(points, sample_weight=COUNTS)
-    copied.fit(np.repeat(points, COUNTS, axis=0))
-    assert weighted.cluster_centers_.dtype == points.dtype
-    for name, (rtol, atol) in attributes.items():
-        np.testing.assert_allclose(getattr(weighted, name), getattr(copied, name), rtol, atol)

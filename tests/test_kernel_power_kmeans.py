@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
-from scipy import sparse
 from sklearn.datasets import make_circles, make_moons
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.metrics import adjusted_rand_score
@@ -157,9 +154,6 @@ def test_neither_the_default_gamma_nor_clusters_know_a_unit_or_place() -> None:
     assert adjusted_rand_score(near.labels_, far.labels_) == 1.0
 
 
-# What it is for.
-
-
 # Landmarks.
 
 
@@ -208,37 +202,6 @@ def test_landmarks_are_no_copies_and_five_hundred_of_many_points() -> None:
     assert not model.is_exact_
     assert len(model.landmark_indices_) == 500
     assert model.score(points) == pytest.approx(-model.inertia_, rel=1e-9)
-
-
-# Weights, dtypes, sparse points.
-
-
-@pytest.mark.parametrize("n_landmarks", [None, 15])
-def test_weights_are_copies(n_landmarks) -> None:
-    points = blobs(n=60)
-    counts = np.random.default_rng(2).integers(0, 4, size=len(points))
-    model = KernelPowerKMeans(3, n_landmarks=n_landmarks, random_state=0)
-    weighted = pickle.loads(pickle.dumps(model)).fit(points, sample_weight=counts)
-    copied = model.fit(np.repeat(points, counts, axis=0))
-    np.testing.assert_array_equal(weighted.landmarks_, copied.landmarks_)
-    assert weighted.inertia_ == pytest.approx(copied.inertia_, rel=1e-9)
-    np.testing.assert_allclose(weighted.transform(points), copied.transform(points), atol=1e-6)
-
-
-@pytest.mark.parametrize("kernel", ["rbf", "linear", "poly", "cosine"])
-def test_sparse_points_have_the_clusters_of_dense_ones(kernel: str) -> None:
-    rng = np.random.default_rng(0)
-    points = blobs(n_features=6) * (rng.uniform(size=(120, 6)) < 0.6)
-    dense, model = (
-        KernelPowerKMeans(3, kernel=kernel, n_landmarks=40, effort="thorough", random_state=0)
-        for _ in range(2)
-    )
-    dense.fit(points)
-    model.fit(sparse.csr_array(points))
-    assert sparse.issparse(model.landmarks_)
-    assert model.inertia_ == pytest.approx(dense.inertia_, rel=1e-6)
-    distances = (np.sort(m.transform(points), axis=1) for m in (dense, model))
-    np.testing.assert_allclose(*distances, atol=1e-5)
 
 
 # Kernels that are none.
@@ -417,15 +380,3 @@ def test_more_effort_never_ends_above_less(gamma: float) -> None:
     )
     assert balanced <= fast * (1 + 1e-9)
     assert thorough <= balanced * (1 + 1e-9)
-
-
-def test_weights_are_copies_in_any_order_in_a_search() -> None:
-    points, _ = make_moons(150, noise=0.05, random_state=0)
-    counts = np.random.default_rng(0).integers(0, 4, size=len(points))
-    copies = np.repeat(points, counts, axis=0)
-    order = np.random.default_rng(1).permutation(len(copies))
-    model = KernelPowerKMeans(2, gamma=12.0, random_state=0)
-    weighted = model.fit(points, sample_weight=counts).inertia_
-    assert type(model.embedded_) is PowerKMeans
-    assert model.fit(copies).inertia_ == pytest.approx(weighted, rel=1e-6)
-    assert model.fit(copies[order]).inertia_ == pytest.approx(weighted, rel=1e-6)

@@ -56,24 +56,6 @@ def test_long_chains_draw_as_k_means_plus_plus_does() -> None:
     np.testing.assert_allclose(chances, expected, atol=1e-12)
 
 
-def test_shuffled_rows_and_copies_change_no_seed() -> None:
-    rng = np.random.default_rng(0)
-    points = rng.normal(size=(60, 3))
-    weights = rng.integers(1, 4, size=60).astype(float)
-    shuffled = rng.permutation(60)
-    copies = np.repeat(points, weights.astype(int), axis=0)
-    found = [
-        MarkovChainSeeds(20).seeds(open_rows(some, of_each), 6, np.random.RandomState(1))
-        for some, of_each in (
-            (points, weights),
-            (points[shuffled], weights[shuffled]),
-            (copies, None),
-        )
-    ]
-    np.testing.assert_array_equal(found[0], found[1])
-    np.testing.assert_array_equal(found[0], found[2])
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("estimator", [KMeans, PowerKMeans])
 def test_estimators_begin_there(estimator: type, dtype: type) -> None:

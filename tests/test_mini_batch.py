@@ -89,19 +89,6 @@ def test_a_chunk_is_one_step_of_the_recursion():
         np.testing.assert_allclose(stream.cluster_centers_, centers)
 
 
-def test_weights_in_a_chunk_are_copies():
-    points = blobs(2000)
-    weights = np.random.default_rng(0).integers(0, 4, 2000)
-    centers = points[:12]
-    weighted = MiniBatchPowerKMeans.from_centers(centers).partial_fit(points, sample_weight=weights)
-    copied = MiniBatchPowerKMeans.from_centers(centers)
-    copied.partial_fit(np.repeat(points, weights, axis=0))
-    np.testing.assert_allclose(weighted.cluster_centers_, copied.cluster_centers_, atol=1e-10)
-    for model in (weighted, copied):
-        model.partial_fit(points)
-    np.testing.assert_allclose(weighted.cluster_centers_, copied.cluster_centers_, atol=1e-10)
-
-
 def test_a_stream_of_the_batches_of_a_fit_is_the_fit(monkeypatch):
     points, batches = blobs(), []
     part = MiniBatchPowerKMeans._part
@@ -122,18 +109,6 @@ def test_a_stream_of_the_batches_of_a_fit_is_the_fit(monkeypatch):
         stream.partial_fit(batch)
     np.testing.assert_array_equal(stream.cluster_centers_, fitted.cluster_centers_)
     assert stream.n_steps_ == fitted.n_steps_
-
-
-def test_points_without_weight_are_in_no_batch():
-    points = blobs(10_000)
-    weights = np.ones(10_000)
-    weights[::2] = 0
-    spoilt = points.copy()
-    spoilt[::2] = 1e6
-    params = {"n_clusters": 12, "init_size": 1000, "random_state": 0}
-    one = MiniBatchPowerKMeans(**params).fit(points, sample_weight=weights)
-    other = MiniBatchPowerKMeans(**params).fit(spoilt, sample_weight=weights)
-    np.testing.assert_allclose(one.cluster_centers_, other.cluster_centers_, atol=1e-9)
 
 
 def test_with_a_memory_the_centers_follow_clusters_that_move():

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given as for_all
 from hypothesis import settings
 from hypothesis import strategies as st
-from scipy import sparse
 
 from powermeans import KMeans, moment_estimates
 from powermeans.relatives.mixture.moments import orthonormal_components
@@ -143,27 +142,6 @@ def test_mean_and_covariance_of_the_result_are_those_of_the_points(seed, n_clust
     leading = np.arange(5 - n_leading, 5)
     np.testing.assert_allclose(np.diag(modelled)[leading], values[leading], rtol=1e-7)
     assert np.trace(modelled) == pytest.approx(values.sum())
-
-
-@pytest.mark.parametrize("scale", [1e-140, 1e-30, 1e30, 1e140])
-def test_the_unit_of_length_does_not_matter(scale: float) -> None:
-    points = sample(*mixture(2, 3, 4), 1.0, 2000, seed=0)
-    here, there = moment_estimates(points, 3), moment_estimates(scale * points, 3)
-    np.testing.assert_allclose(there.means, scale * here.means, rtol=1e-6)
-    assert there.variance == pytest.approx(scale * here.variance * scale)
-
-
-@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_weights_are_copies_in_each_kind_of_array(container, dtype) -> None:
-    points = sample(*mixture(3, 3, 4), 1.0, 3000, seed=1).astype(dtype)
-    weights = np.random.default_rng(0).integers(0, 4, 3000)
-    weighted = moment_estimates(container(points), 3, sample_weight=weights)
-    copied = moment_estimates(np.repeat(points.astype(float), weights, axis=0), 3)
-    assert weighted.means.dtype == dtype
-    np.testing.assert_allclose(weighted.means, copied.means, rtol=1e-5, atol=1e-5)
-    np.testing.assert_allclose(weighted.shares, copied.shares, rtol=1e-6)
-    assert weighted.variance == pytest.approx(copied.variance, rel=1e-6)
 
 
 @for_all(st.integers(0, 2**31), st.integers(1, 9))

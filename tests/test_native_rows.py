@@ -65,23 +65,6 @@ def test_a_shift_costs_no_digits_relative_to_the_spread(dtype, tolerance):
         assert error < max(tolerance, 4 * np.finfo(np.float64).eps * 1e4)
 
 
-@pytest.mark.parametrize("exponent", [-100, -30, 30, 100])
-@pytest.mark.parametrize("n_features", [2, 40])
-def test_scaling_float64_data_scales_centers_and_keeps_labels(n_features, exponent):
-    points, weights, centers = clusters(1000, n_features, 9, np.float64)
-    scale = 10.0**exponent
-    scaled = EuclideanRows(points * scale, weights)
-    plain = EuclideanRows(points, weights)
-    np.testing.assert_array_equal(scaled.assign(centers * scale)[0], plain.assign(centers)[0])
-    for rule in RULES[:5]:
-        np.testing.assert_allclose(
-            scaled.sweep(centers * scale, rule).centers(centers) / scale,
-            plain.sweep(centers, rule).centers(centers),
-            rtol=1e-9,
-            atol=1e-9,
-        )
-
-
 @pytest.mark.parametrize(
     ("dtype", "magnitude"),
     [(np.float64, 1e150), (np.float64, 1e-150), (np.float32, 1e18), (np.float32, 1e-18)],
@@ -576,20 +559,6 @@ def test_no_include_of_the_core_runs_up():
 
 
 # ---- The binding --------------------------------------------------------------------------------
-
-
-def test_read_only_and_memory_mapped_points_are_taken_as_they_are(tmp_path):
-    points, weights, centers = clusters(500, 4, 3, np.float64)
-    expected = EuclideanRows(points, weights).sweep(centers, Hard()).points
-    np.save(tmp_path / "points.npy", points)
-    mapped = np.load(tmp_path / "points.npy", mmap_mode="r")
-    np.testing.assert_array_equal(
-        EuclideanRows(mapped, weights).sweep(centers, Hard()).points, expected
-    )
-    points.flags.writeable = False
-    np.testing.assert_array_equal(
-        EuclideanRows(points, weights).sweep(centers, Hard()).points, expected
-    )
 
 
 def test_centers_of_the_wrong_width_are_refused():

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from powermeans import FuzzyCMeans, KHarmonicMeans, KMeans, PowerKMeans
@@ -138,16 +137,6 @@ def test_the_objective_falls_and_nothing_is_imputed():
     np.testing.assert_array_equal(points, before)
 
 
-def test_weights_are_copies():
-    points = with_gaps(blobs(90, 4, seed=3)[0], 0.2)
-    weights = np.random.default_rng(0).integers(1, 4, size=90)
-    one = PowerKMeans(3, missing="observed", random_state=0).fit(points, sample_weight=weights)
-    other = PowerKMeans(3, missing="observed", random_state=0).fit(
-        np.repeat(points, weights, axis=0)
-    )
-    assert one.inertia_ == pytest.approx(other.inertia_, rel=1e-6)
-
-
 @pytest.mark.parametrize("unit", [2.0**-140, 2.0**115])
 def test_float32_points_of_any_size_have_the_same_labels(unit):
     points = np.rint(64 * with_gaps(blobs(n_features=17)[0], 0.2)).astype(np.float32)
@@ -196,11 +185,6 @@ def test_a_point_to_predict_may_have_few_entries_but_some():
         model.predict(row)
     row[0, 1] = model.cluster_centers_[2, 1]
     assert model.predict(row)[0] == 2
-
-
-def test_sparse_points_have_no_missing_entries():
-    with pytest.raises(ValueError, match="X is sparse"):
-        KMeans(2, missing="observed").fit(sparse.csr_array(np.eye(4)))
 
 
 def test_other_divergences_have_no_missing_entries():

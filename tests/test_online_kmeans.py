@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import sparse
 
 from powermeans import KMeans, OnlineKMeans
 
@@ -96,19 +95,6 @@ def test_batch_sweeps_follow_and_end_where_lloyds_do():
     np.testing.assert_array_equal(both.labels_, both.predict(points))
 
 
-def test_without_a_fixed_order_rows_may_be_shuffled_and_weights_be_copies():
-    points = blobs(n_points=150)
-    weights = np.random.default_rng(0).integers(0, 4, len(points))
-    shuffle = np.random.default_rng(1).permutation(len(points))
-    params = {"init": points[:4].copy(), "batch": False, "n_epochs": 2, "random_state": 0}
-    weighted = OnlineKMeans(4, **params).fit(points, sample_weight=weights)
-    shuffled = OnlineKMeans(4, **params).fit(points[shuffle], sample_weight=weights[shuffle])
-    copied = OnlineKMeans(4, **params).fit(np.repeat(points, weights, axis=0))
-    np.testing.assert_array_equal(shuffled.cluster_centers_, weighted.cluster_centers_)
-    np.testing.assert_allclose(copied.cluster_centers_, weighted.cluster_centers_, atol=1e-12)
-    np.testing.assert_allclose(copied.counts_, weighted.counts_)
-
-
 def test_epochs_take_the_points_in_other_orders():
     points = blobs()
     params = {"init": points[:4], "batch": False, "n_epochs": 3, "learning_rate": 0.2}
@@ -144,15 +130,6 @@ def test_a_seed_that_has_won_no_point_yet_stays():
     stream = OnlineKMeans.from_centers([[0.0], [9.0]]).partial_fit([[1.0], [2.0]])
     stream.partial_fit([[1.0], [3.0]])
     np.testing.assert_array_equal(stream.cluster_centers_, [[1.75], [9.0]])
-
-
-def test_sparse_streams_are_dense_ones():
-    points = np.random.default_rng(0).poisson(0.4, size=(300, 12)).astype(float)
-    of_dense = plain(init=points[:4]).partial_fit(points[:100]).partial_fit(points[100:])
-    chunks = sparse.csr_array(points)
-    of_sparse = plain(init=points[:4]).partial_fit(chunks[:100]).partial_fit(chunks[100:])
-    np.testing.assert_allclose(of_sparse.cluster_centers_, of_dense.cluster_centers_, atol=1e-12)
-    np.testing.assert_array_equal(of_sparse.counts_, of_dense.counts_)
 
 
 def test_after_a_fit_a_stream_goes_on_from_its_clusters():

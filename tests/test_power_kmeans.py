@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 import os
-import pickle
 import signal
 import threading
 import tracemalloc
@@ -14,7 +13,6 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-import sklearn
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
@@ -31,8 +29,6 @@ from powermeans import (
 from powermeans.engine.history import SweepRecord
 from powermeans.mathematics.power_mean import memberships
 from powermeans.mathematics.rules import Gaussian
-from powermeans.points import opening
-from powermeans.points.kinds import open_rows
 
 
 def clusters(n_clusters=12, n_features=5, n_points=600, distance=8.0, seed=0) -> np.ndarray:
@@ -273,51 +269,6 @@ def test_the_run_of_least_inertia_is_kept(points) -> None:
     assert several.n_iter_ == sum(state.run == best for state in states)
 
 
-@pytest.mark.parametrize("init", ["k-means++", "plain-k-means++", "d-weighted", "random"])
-def test_the_same_random_state_gives_the_same_bytes(points, init: str) -> None:
-    first, second = (PowerKMeans(12, init=init, random_state=5).fit(points) for _ in range(2))
-    other = PowerKMeans(12, init=init, random_state=6).fit(points)
-    assert first.cluster_centers_.tobytes() == second.cluster_centers_.tobytes()
-    assert first.cluster_centers_.tobytes() != other.cluster_centers_.tobytes()
-
-
-@pytest.mark.parametrize("n_threads", [2, 3, 8])
-def test_threads_do_not_change_a_bit(n_threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    opened = []
-
-    def open_and_remember(*args, **kwargs):
-        opened.append(open_rows(*args, **kwargs))
-        return opened[-1]
-
-    monkeypatch.setattr(opening, "open_rows", open_and_remember)
-    points = clusters(n_points=20_000)
-    options = {"random_state": 0, "growth": 2, "tol": 1e-2}
-    alone = PowerKMeans(12, n_threads=1, **options).fit(points)
-    together = PowerKMeans(12, n_threads=n_threads, **options).fit(points)
-    workers = [np.count_nonzero(rows.team.stripes_by_worker) for rows in opened]
-    assert workers[0] == 1
-    assert workers[1] > 1
-    assert alone.cluster_centers_.tobytes() == together.cluster_centers_.tobytes()
-    assert alone.labels_.tobytes() == together.labels_.tobytes()
-
-
-@pytest.mark.parametrize("init", ["k-means++", "plain-k-means++", "d-weighted", "random"])
-def test_the_order_of_the_rows_does_not_matter(points, init: str) -> None:
-    order = np.random.default_rng(1).permutation(len(points))
-    model = PowerKMeans(12, init=init, random_state=0, tol=0).fit(points)
-    shuffled = PowerKMeans(12, init=init, random_state=0, tol=0).fit(points[order])
-    np.testing.assert_array_equal(shuffled.labels_, model.labels_[order])
-
-
-@pytest.mark.parametrize("scale", [1e-100, 2.0, 1e100])
-@pytest.mark.parametrize("polish", [True, False])
-def test_scaling_the_points_scales_the_centers(points, scale: float, polish: bool) -> None:
-    model = PowerKMeans(12, random_state=0, tol=1e-3, polish=polish).fit(points)
-    scaled = PowerKMeans(12, random_state=0, tol=1e-3, polish=polish).fit(scale * points)
-    np.testing.assert_array_equal(scaled.labels_, model.labels_)
-    np.testing.assert_allclose(scaled.cluster_centers_, scale * model.cluster_centers_, rtol=1e-9)
-
-
 def test_moving_or_turning_the_points_does_the_same_to_the_centers(points) -> None:
     turn, _ = np.linalg.qr(np.random.default_rng(0).normal(size=(5, 5)))
     moved_start, moved = points[:12] @ turn + 100, points @ turn + 100
@@ -361,13 +312,6 @@ def test_the_output_may_be_a_table(points) -> None:
     distances = model.transform(table)
     assert list(distances.columns) == ["powerkmeans0", "powerkmeans1", "powerkmeans2"]
     np.testing.assert_array_equal(distances.to_numpy().argmin(axis=1), model.labels_)
-
-
-def test_a_fitted_model_survives_pickling(points) -> None:
-    model = PowerKMeans(3, random_state=0, schedule=Geometric(-1.0, 1.2)).fit(points)
-    copy = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(copy.predict(points), model.labels_)
-    assert sklearn.clone(copy).schedule == Geometric(-1.0, 1.2)
 
 
 def test_scikit_learns_estimator_predicts_the_same(points) -> None:

@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 import pytest
-from scipy import sparse
 
 from powermeans import PowerKMeans, RobustPowerKMeans
 from powermeans.metrics import adjusted_rand_index
@@ -99,27 +98,6 @@ def test_without_trimming_it_is_power_k_means(effort):
     assert robust.radius_ == math.inf
 
 
-def test_weights_are_copies():
-    points, labels = problem(seed=5)
-    counts = np.where(labels >= 0, np.random.default_rng(0).integers(1, 4, size=len(points)), 1)
-    weighted = RobustPowerKMeans(3, trim=0.1, random_state=0).fit(points, sample_weight=counts)
-    copied = RobustPowerKMeans(3, trim=0.1, random_state=0).fit(np.repeat(points, counts, axis=0))
-    assert weighted.inertia_ == pytest.approx(copied.inertia_, rel=1e-9)
-    assert weighted.radius_ == pytest.approx(copied.radius_)
-    np.testing.assert_array_equal(np.repeat(weighted.outliers_, counts), copied.outliers_)
-    assert counts[weighted.outliers_].sum() <= 0.1 * counts.sum()
-
-
-def test_neither_threads_nor_zeros_in_the_points_matter():
-    points, _ = problem(seed=7)
-    points[np.abs(points) < 1] = 0
-    one, two = (RobustPowerKMeans(3, random_state=0, n_threads=n).fit(points) for n in (1, 2))
-    csr = RobustPowerKMeans(3, random_state=0).fit(sparse.csr_array(points))
-    np.testing.assert_array_equal(one.cluster_centers_, two.cluster_centers_)
-    np.testing.assert_array_equal(one.outliers_, csr.outliers_)
-    assert one.inertia_ == pytest.approx(csr.inertia_, rel=1e-9)
-
-
 def test_lloyds_inertia_never_rises():
     points, _ = problem("heavy tails", n_clusters=5, seed=9)
     model = RobustPowerKMeans(5, power=-math.inf, refine=0, init=points[:5]).fit(points)
@@ -197,14 +175,3 @@ def test_no_cluster_stays_left_out(seed):
     from_truth = RobustPowerKMeans(16, trim=0.1, init=middles, refine=0, power=-np.inf).fit(points)
     assert model.inertia_ <= from_truth.inertia_ * (1 + 1e-3)
     assert np.bincount(model.labels_[~model.outliers_], minlength=16).min() > 10
-
-
-def test_a_search_starts_with_weights_as_copies_in_any_order():
-    rng = np.random.default_rng(0)
-    points = np.repeat(9.0 * rng.normal(size=(6, 2)), 20, axis=0) + rng.normal(size=(120, 2))
-    counts = rng.integers(0, 4, size=120)
-    copies = np.repeat(points, counts, axis=0)
-    model = RobustPowerKMeans(6, trim=0.2, random_state=0)
-    weighted = model.fit(points, sample_weight=counts).inertia_
-    assert model.fit(copies).inertia_ == pytest.approx(weighted, rel=1e-6)
-    assert model.fit(rng.permutation(copies)).inertia_ == pytest.approx(weighted, rel=1e-6)

@@ -14,7 +14,6 @@ from kinds_of_rows import KINDS
 from scipy import sparse
 from sklearn.datasets import load_iris, make_blobs
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import adjusted_rand_score
 
 from powermeans import KMeans, PowerKMeans, SweepState, divergences
 from powermeans.engine.history import History
@@ -312,36 +311,6 @@ def test_few_centers_for_many_groups_end_in_the_same_place_from_every_seed() -> 
 # The same result.
 
 
-@pytest.mark.parametrize("effort", EFFORTS)
-@pytest.mark.parametrize("container", [np.array, sparse.csr_array])
-def test_neither_threads_nor_repetition_change_a_bit(effort: str, container) -> None:
-    points = container(hard_problem(n_points=3000))
-    alone, *others = (
-        PowerKMeans(6, effort=effort, random_state=3, n_threads=n, max_iter=20, tol=1e-3).fit(
-            points
-        )
-        for n in (1, 1, 2, 3)
-    )
-    for other in others:
-        assert other.cluster_centers_.tobytes() == alone.cluster_centers_.tobytes()
-        assert other.spent_.accepted_inertias == alone.spent_.accepted_inertias
-
-
-@pytest.mark.parametrize(("n_features", "n_clusters"), [(3, 40), (20, 30)])
-def test_threads_that_share_the_work_change_no_bit(n_features: int, n_clusters: int) -> None:
-    points = np.random.default_rng(0).normal(size=(60_000, n_features))
-    rows = [EuclideanRows(points, n_threads=n_threads) for n_threads in (1, 3)]
-    found = []
-    for several in rows:
-        rng = np.random.RandomState(0)
-        seeds = points[rng.permutation(len(points))[:n_clusters]]
-        effort = Effort(n_starts=1, n_annealed=0, n_crossings=0, least_gain=1e-2)
-        found.append(search_on(several).run(lambda seeds=seeds: seeds, [], effort))
-    assert len(rows[1].team.stripes_by_worker) == 3
-    assert found[0].centers.tobytes() == found[1].centers.tobytes()
-    assert found[0].inertia == found[1].inertia
-
-
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_rows_of_every_kind_are_searched_alike(kind: str, points) -> None:
     def found(rows) -> Solution:
@@ -355,23 +324,6 @@ def test_rows_of_every_kind_are_searched_alike(kind: str, points) -> None:
     solution, expected = found(rows), found(reference)
     assert solution.inertia == pytest.approx(expected.inertia, rel=1e-6)
     np.testing.assert_allclose(solution.centers, expected.centers, rtol=1e-4, atol=1e-4)
-
-
-@pytest.mark.parametrize("effort", EFFORTS)
-@pytest.mark.parametrize("seed", range(3))
-def test_a_weight_is_as_good_as_copies(effort: str, seed: int) -> None:
-    points = hard_problem(n_points=80, seed=seed)
-    counts = np.random.default_rng(seed).integers(0, 5, size=80)
-    # What weighs nothing may lie anywhere.
-    points[counts == 0] *= 30
-    options = {"effort": effort, "random_state": seed, "tol": 0}
-    weighted = PowerKMeans(10, **options).fit(points, sample_weight=counts)
-    repeated = PowerKMeans(10, **options).fit(np.repeat(points, counts, axis=0))
-    assert weighted.inertia_ == pytest.approx(repeated.inertia_, rel=1e-10)
-    assert adjusted_rand_score(np.repeat(weighted.labels_, counts), repeated.labels_) == 1
-    if effort == "fast":
-        # With more starts rounding may decide about moves that lead to the same solution.
-        assert weighted.spent_.n_sweeps == repeated.spent_.n_sweeps
 
 
 @pytest.mark.parametrize("divergence", ["squared_euclidean", "cosine", "manhattan", "poisson"])
@@ -399,32 +351,6 @@ def test_small_data_are_searched_as_far_with_copies_and_rows_of_no_weight() -> N
     copied = PowerKMeans(6, **options).fit(np.repeat(points, 3, axis=0))
     for same in (padded.inertia_, copied.inertia_ / 3):
         assert same == pytest.approx(alone.inertia_, rel=1e-9)
-
-
-def test_the_order_of_the_rows_does_not_matter() -> None:
-    points = hard_problem(n_clusters=20)
-    order = np.random.default_rng(1).permutation(len(points))
-    options = {"random_state": 0, "tol": 0}
-    model, shuffled = (PowerKMeans(20, **options).fit(x) for x in (points, points[order]))
-    np.testing.assert_array_equal(shuffled.labels_, model.labels_[order])
-    assert shuffled.spent_.n_sweeps == model.spent_.n_sweeps
-    chains = zip(shuffled.spent_.accepted_inertias, model.spent_.accepted_inertias, strict=True)
-    for ours, theirs in chains:
-        np.testing.assert_allclose(ours, theirs, rtol=1e-9)
-
-
-@pytest.mark.parametrize("scale", [1e-100, 1e100])
-def test_the_scale_of_the_points_does_not_matter(points, scale: float) -> None:
-    model, scaled = (PowerKMeans(12, random_state=0).fit(x) for x in (points, scale * points))
-    np.testing.assert_allclose(scaled.cluster_centers_ / scale, model.cluster_centers_, rtol=1e-6)
-
-
-def test_single_precision_finds_as_good_a_solution(points) -> None:
-    single = PowerKMeans(12, random_state=0).fit(points.astype(np.float32))
-    double = PowerKMeans(12, random_state=0).fit(points.astype(np.float32).astype(float))
-    assert single.cluster_centers_.dtype == np.float32
-    assert_is_complete(single, points.astype(np.float32))
-    assert single.inertia_ == pytest.approx(double.inertia_, rel=0.01)
 
 
 # No search.

@@ -99,22 +99,6 @@ def choose_uniformly(rows, rng) -> np.ndarray:
     return uniform_seeds(rows, 9, rng)
 
 
-@ROWS
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("seeding", [choose, choose_uniformly])
-@pytest.mark.parametrize("random_state", range(10))
-def test_weights_are_the_same_as_shuffled_repetitions(
-    rows_of: Callable, dtype: type, seeding: Callable, random_state: int
-) -> None:
-    rng = np.random.default_rng(random_state)
-    points = rng.normal(size=(80, 3)).astype(dtype)
-    weights = rng.integers(0, 4, size=80)
-    repeated = rng.permutation(np.repeat(points, weights, axis=0))
-    weighted = seeding(rows_of(points, weights.astype(float)), np.random.RandomState(random_state))
-    unweighted = seeding(rows_of(repeated), np.random.RandomState(random_state))
-    np.testing.assert_array_equal(weighted, unweighted)
-
-
 @given(
     n_points=st.integers(1, 300),
     n_features=st.sampled_from([1, 2, 5, 31, 32, 45]),
@@ -152,33 +136,6 @@ def test_passing_over_points_changes_no_seed(
     expected = greedy_seeds(ReferenceRows(points, weights), order, first, others, exponent=2.0)
     # Of equal points, rounding decides which is said to be the seed.
     np.testing.assert_array_equal(points[found], points[expected])
-
-
-@ROWS
-def test_sparse_points_give_the_same_seeds(rows_of: Callable) -> None:
-    points = np.random.default_rng(0).normal(size=(60, 4))
-    points[points < 0] = 0
-    dense = choose(rows_of(points), np.random.RandomState(0))
-    np.testing.assert_array_equal(
-        choose(rows_of(sparse.csr_array(points)), np.random.RandomState(0)), dense
-    )
-
-
-@pytest.mark.parametrize("scale", [1e-150, 1e-100, 1e100, 1e150])
-def test_scaling_the_points_scales_the_seeds(scale: float) -> None:
-    points = np.random.default_rng(0).normal(size=(60, 2))
-    seeds = choose(open_rows(points), np.random.RandomState(0))
-    scaled = choose(open_rows(scale * points), np.random.RandomState(0))
-    np.testing.assert_array_equal(scaled, scale * seeds)
-
-
-@pytest.mark.parametrize("seeding", [choose, choose_uniformly])
-def test_points_without_weight_are_never_seeds(seeding: Callable) -> None:
-    points = np.arange(30.0)[:, None]
-    weights = np.where(points[:, 0] % 3 == 0, 1.0, 0.0)
-    for random_state in range(20):
-        seeds = seeding(open_rows(points, weights), np.random.RandomState(random_state))
-        assert (seeds % 3 == 0).all()
 
 
 @pytest.mark.parametrize("seeding", [choose, choose_uniformly])

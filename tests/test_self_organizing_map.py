@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 import pytest
-from scipy import sparse
 
 from powermeans import KMeans, SelfOrganizingMap
 from powermeans.relatives.self_organizing_map import Grid
@@ -124,22 +123,6 @@ def test_a_node_has_eight_neighbours_on_squares_and_six_among_hexagons() -> None
         grid = Grid((5, 5), topology)
         beside = grid.are_neighbours(np.full(25, 12), nodes) & (nodes != 12)
         assert beside.sum() == expected
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_weights_are_copies_and_csr_is_dense(dtype) -> None:
-    points = cloud().astype(dtype)
-    weights = np.random.default_rng(2).integers(0, 4, size=len(points))
-    weighted = SelfOrganizingMap((3, 3), n_threads=1).fit(points, sample_weight=weights)
-    copied = SelfOrganizingMap((3, 3), n_threads=2).fit(np.repeat(points, weights, axis=0))
-    as_csr = SelfOrganizingMap((3, 3)).fit(sparse.csr_array(points), sample_weight=weights)
-    assert weighted.cluster_centers_.dtype == dtype
-    for other in (copied, as_csr):
-        np.testing.assert_allclose(
-            weighted.cluster_centers_, other.cluster_centers_, rtol=1e-4, atol=1e-4
-        )
-        assert weighted.quantization_error_ == pytest.approx(other.quantization_error_, rel=1e-4)
-        assert weighted.topographic_error_ == pytest.approx(other.topographic_error_, abs=0.02)
 
 
 @pytest.mark.parametrize(

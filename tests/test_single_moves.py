@@ -179,24 +179,6 @@ def test_points_far_from_the_origin_move_alike() -> None:
     np.testing.assert_allclose(shifted.centers - 2.0**20, moved.centers, atol=1e-8)
 
 
-@pytest.mark.parametrize("opened", sorted(OPENED))
-def test_a_weight_is_copies_and_rows_may_be_shuffled(opened) -> None:
-    points, centers = cloud(200)
-    rng = np.random.default_rng(1)
-    counts = rng.integers(0, 5, len(points))
-    copies = rng.permutation(np.repeat(points, counts, axis=0))
-    weighted, repeated = (
-        OPENED[opened](points, counts.astype(float)),
-        OPENED[opened](copies),
-    )
-    # Both sort the points by their distance from a place that hangs on their mean.
-    for move in ("move_points", "swap_centers"):
-        options = (5,) if move == "move_points" else (20, np.inf, 0.0)
-        one, other = (getattr(rows.moves, move)(centers, *options) for rows in (weighted, repeated))
-        assert one.n_moves == other.n_moves > 0
-        np.testing.assert_allclose(one.centers, other.centers, atol=1e-9)
-
-
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_rows_say_whether_they_move_points(kind) -> None:
     points, _ = cloud(100)

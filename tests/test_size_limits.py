@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from scipy import sparse
 
 import powermeans
 from powermeans import PowerKMeans
@@ -107,17 +106,6 @@ def test_prediction_goes_to_the_nearest_center() -> None:
     assert np.bincount(nearest).max() > 550
 
 
-@pytest.mark.parametrize("options", [{"size_max": 0.2}, {"balance": 0.7}, {"size_min": 90}])
-def test_threads_change_no_bit(options: dict[str, Any]) -> None:
-    X = drawn(3000, n_features=20)
-    one, two = (
-        PowerKMeans(6, random_state=0, effort="fast", n_threads=n, **options).fit(X) for n in (1, 2)
-    )
-    assert np.array_equal(one.cluster_centers_, two.cluster_centers_)
-    assert np.array_equal(one.labels_, two.labels_)
-    assert np.array_equal(one.prices_, two.prices_)
-
-
 def test_shares_are_of_the_whole() -> None:
     X = drawn(1000)
     by_share = PowerKMeans(4, size_min=0.2, size_max=0.3, random_state=0).fit(X)
@@ -144,16 +132,6 @@ def test_more_balance_makes_sizes_more_even() -> None:
     ]
     assert np.all(np.diff(spreads) < 0)
     assert spreads[-1] < 1
-
-
-def test_weights_count_as_copies() -> None:
-    X = drawn(200)
-    weights = np.full(200, 2.0)
-    options: dict[str, Any] = {"init": X[:4], "refine": 0}
-    weighted = PowerKMeans(4, size_max=110, **options).fit(X, sample_weight=weights)
-    copies = PowerKMeans(4, size_max=110, **options).fit(np.repeat(X, 2, axis=0))
-    assert weighted.sizes_.max() <= 110
-    assert weighted.inertia_ == pytest.approx(copies.inertia_, rel=1e-6)
 
 
 def test_limits_are_of_weight() -> None:
@@ -200,35 +178,10 @@ def test_equal_points_and_huge_ones_have_limits() -> None:
     assert huge.sizes_.max() <= 26
 
 
-@pytest.mark.parametrize("scale", [2.0**990, 2.0**-990])
-@pytest.mark.parametrize("options", [{"size_max": 0.28}, {"balance": 0.5}], ids=str)
-def test_weights_of_any_size_count_the_same(scale: float, options: dict[str, Any]) -> None:
-    X, weights = drawn(200), np.random.default_rng(1).uniform(0.5, 1.5, size=200)
-    model = PowerKMeans(4, random_state=0, effort="fast", **options)
-    expected = model.fit(X, sample_weight=weights).labels_
-    assert np.array_equal(model.fit(X, sample_weight=scale * weights).labels_, expected)
-
-
 def test_a_warning_tells_what_heavy_points_miss() -> None:
     X = np.array([[0.0], [1.0], [2.0], [3.0]])
     with pytest.warns(RuntimeWarning, match=r"miss the limits by \d"):
         PowerKMeans(2, size_max=5.5, random_state=0).fit(X, sample_weight=[3, 3, 3, 1.9])
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_dtypes_are_kept(dtype: type) -> None:
-    X = drawn().astype(dtype)
-    model = PowerKMeans(4, size_max=160, random_state=0).fit(X)
-    assert model.cluster_centers_.dtype == dtype
-    assert model.sizes_.max() <= 160
-    assert model.assignment_gap_ < 1e-5
-
-
-def test_sparse_points_have_limits() -> None:
-    X = np.maximum(drawn() - 1, 0)
-    model = PowerKMeans(4, size_max=170, random_state=0).fit(sparse.csr_array(X))
-    assert model.sizes_.max() <= 170
-    assert model.inertia_ == pytest.approx(inertia_of(X, model), rel=1e-9)
 
 
 @pytest.mark.parametrize(

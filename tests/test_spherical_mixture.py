@@ -153,28 +153,6 @@ def test_what_was_drawn_is_found_again():
     assert np.mean(order[labels] == model.labels_) > 0.9
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_weights_are_copies_and_neither_threads_nor_zeros_in_the_points_matter(dtype):
-    points = np.where(POINTS < -1, 0, POINTS).astype(dtype)
-    counts = np.random.default_rng(2).integers(1, 4, size=len(points))
-    options = {"shares": "learned", "random_state": 0}
-    weighted = SphericalMixture(3, n_threads=1, **options).fit(points, sample_weight=counts)
-    copied = SphericalMixture(3, n_threads=2, **options).fit(np.repeat(points, counts, axis=0))
-    csr = SphericalMixture(3, **options).fit(sparse.csr_array(points), sample_weight=counts)
-    tolerance = 1e-3 if dtype == np.float32 else 1e-6
-    for other in (copied, csr):
-        np.testing.assert_allclose(
-            weighted.cluster_centers_, other.cluster_centers_, rtol=tolerance, atol=tolerance
-        )
-        assert weighted.variance_ == pytest.approx(other.variance_, rel=tolerance)
-        assert weighted.log_likelihood_ == pytest.approx(other.log_likelihood_, rel=tolerance)
-    assert weighted.cluster_centers_.dtype == dtype
-    np.testing.assert_array_equal(csr.predict(sparse.csr_array(points)), csr.labels_)
-    assert weighted.bic(points, counts) == pytest.approx(
-        weighted.bic(np.repeat(points, counts, axis=0))
-    )
-
-
 # Variances of their own, and learning while hot.
 
 
@@ -361,17 +339,6 @@ def test_a_search_finds_what_a_start_at_the_truth_finds():
         assert found > from_truth - 1e-4
         falls_short.append(from_truth - alone)
     assert max(falls_short) > 1e-3
-
-
-def test_weights_and_order_change_a_search_by_rounding_only():
-    points, *_ = drawn(np.full(5, 0.2), n=200, n_features=2, seed=3)
-    counts = np.random.default_rng(0).integers(0, 4, size=len(points))
-    copies = np.repeat(points, counts, axis=0)
-    order = np.random.default_rng(1).permutation(len(copies))
-    model = SphericalMixture(5, random_state=0)
-    weighted = model.fit(points, sample_weight=counts).log_likelihood_
-    assert model.fit(copies).log_likelihood_ == pytest.approx(weighted, abs=1e-5)
-    assert model.fit(copies[order]).log_likelihood_ == pytest.approx(weighted, abs=1e-5)
 
 
 # After a fit.

@@ -10,6 +10,7 @@ import sys
 
 import numpy as np
 import pytest
+from comparator import assert_same_sums
 from divergence_cases import CASES
 
 import powermeans
@@ -59,15 +60,6 @@ def clusters(n_points, n_features, n_centers, *, shift=0.0, seed=0):
     points = means[rng.integers(n_centers, size=n_points)] + rng.normal(size=(n_points, n_features))
     centers = means + 0.1 * rng.normal(size=means.shape)
     return (points + shift).astype(np.float32), rng.uniform(0, 2, n_points), centers + shift
-
-
-def assert_same_sums(sums, expected, tolerance):
-    size = np.abs(expected.points).max()
-    np.testing.assert_allclose(sums.points, expected.points, rtol=0, atol=tolerance * size)
-    weights = tolerance * expected.weights.max()
-    np.testing.assert_allclose(sums.weights, expected.weights, rtol=tolerance, atol=weights)
-    assert sums.objective == pytest.approx(expected.objective, rel=tolerance)
-    assert sums.inertia == pytest.approx(expected.inertia, rel=tolerance)
 
 
 def all_bytes(rows, centers):

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from comparator import assert_same_sums
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
@@ -50,14 +51,6 @@ def kept_by_sorting(points, centers, weights, trim):
         kept[tied] = part * weights[tied]
         left = max(0.0, left - weights[tied].sum())
     return kept
-
-
-def assert_same_sums(got, expected):
-    scale = np.abs(expected.points).max()
-    np.testing.assert_allclose(got.points, expected.points, rtol=1e-9, atol=1e-9 * scale)
-    np.testing.assert_allclose(got.weights, expected.weights, rtol=1e-9, atol=1e-12)
-    assert got.objective == pytest.approx(expected.objective, rel=1e-9)
-    assert got.inertia == pytest.approx(expected.inertia, rel=1e-9)
 
 
 # The weights.
@@ -108,7 +101,7 @@ def test_a_sweep_is_that_of_the_points_that_are_kept(make_rows, rule, trim):
     weights = np.random.default_rng(1).uniform(0.5, 2, size=len(points))
     kept = kept_by_sorting(points, centers, weights, trim)
     rows = trimmed(make_rows, points, trim, weights)
-    assert_same_sums(rows.sweep(centers, rule), make_rows(points, kept).sweep(centers, rule))
+    assert_same_sums(rows.sweep(centers, rule), make_rows(points, kept).sweep(centers, rule), 1e-9)
     assert rows.total_weight == pytest.approx(kept.sum())
     labels, inertia = rows.assign(centers)
     np.testing.assert_array_equal(labels, make_rows(points, weights).assign(centers)[0])
@@ -170,7 +163,7 @@ def test_weights_are_copies(make_rows, rule):
     counts = np.random.default_rng(2).integers(1, 4, size=len(points))
     weighted = trimmed(make_rows, points, 0.15, counts)
     copied = trimmed(make_rows, np.repeat(points, counts, axis=0), 0.15)
-    assert_same_sums(weighted.sweep(centers, rule), copied.sweep(centers, rule))
+    assert_same_sums(weighted.sweep(centers, rule), copied.sweep(centers, rule), 1e-9)
     np.testing.assert_allclose(weighted.mean(), copied.mean(), rtol=1e-9)
     assert weighted.critical_power() == pytest.approx(copied.critical_power(), rel=1e-6)
 
@@ -186,7 +179,7 @@ def test_without_trimming_all_is_that_of_the_rows_within(make_rows):
     assert rows.critical_power() == pytest.approx(within.critical_power())
     assert not rows.left_out(centers)[0].any()
     assert rows.nearness(centers).inertia() == pytest.approx(within.nearness(centers).inertia())
-    assert_same_sums(rows.sweep(centers, Power(-2.0)), within.sweep(centers, Power(-2.0)))
+    assert_same_sums(rows.sweep(centers, Power(-2.0)), within.sweep(centers, Power(-2.0)), 1e-9)
     np.testing.assert_allclose(rows.spread(centers).utility, within.spread(centers).utility)
 
 

@@ -38,6 +38,7 @@ UNITS: dict[str, tuple[Any, float]] = {
     "memberships": (0, 0),
     "score": (None, None),
     "prices_": ("degree", 0),
+    "n_starts": (0, 0),
     "number": (0, 0),
     "by_k": (2, 1),
     "scores": (None, 0),
@@ -56,6 +57,8 @@ def found(model: Any, points: Any, weights: Any = None) -> dict[str, np.ndarray]
     if values["score"]:
         options = {} if weights is None else {"sample_weight": weights}
         values["score"] = model.score(points, **options)
+    if hasattr(model, "spent_"):
+        values["n_starts"] = len(model.spent_.accepted_inertias)
     return {name: np.asarray(v) for name, v in values.items() if v is not None}
 
 

@@ -186,6 +186,12 @@ ROWS = {
         in_unit=lambda length, weight: {"penalty": 100.0 * length**2 * weight},
         is_numbered=False,
     ),
+    "penalty, as published": Row(
+        pm.DPMeans(20.0, refine=0),
+        in_unit=lambda length, weight: {"penalty": 20.0 * length**2 * weight},
+        is_numbered=False,
+        exempt={"scaled_weights": "a point that opens a cluster is as far as one of weight one"},
+    ),
     "penalty, auto": Row(pm.DPMeans(n_clusters_wanted=K)),
     "entropy": Row(
         pm.EntropyWeightedPowerKMeans(K, effort="fast"),
@@ -282,7 +288,27 @@ def critical(points: Any, weights: Any = None) -> SimpleNamespace:
     return SimpleNamespace(number=pm.critical_power(points, sample_weight=weights))
 
 
+def chunks(stream: Any) -> Callable[..., Any]:
+    """Learn from two chunks, from centers that do not depend on them."""
+
+    def learn(points: Any, weights: Any = None) -> Any:
+        model = stream.from_centers(groups(K))
+        for _ in range(2):
+            model.partial_fit(points, sample_weight=weights)
+        return model
+
+    return learn
+
+
+OF_STREAM = dict.fromkeys(
+    ("scaling", "shifting", "single_precision"), "the centers were there before the points"
+)
 ROWS |= {
+    "mini-batch power, chunks": Row(chunks(pm.MiniBatchPowerKMeans), exempt=OF_STREAM),
+    "online, chunks": Row(
+        chunks(pm.OnlineKMeans),
+        exempt={**OF_STREAM, "order_of_points": "it takes one row after the other"},
+    ),
     "choose_k": Row(
         chosen,
         exempt={"scaled_weights": "weights of at least one are counts, and others shares"},
