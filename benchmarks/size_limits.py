@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from benchmarks import parts
 from benchmarks.pages import Page
 from benchmarks.parts import Part
-from powermeans import PowerKMeans
+from powermeans import BalancedKMeans, PowerKMeans
 from powermeans.datasets import load_data_set
 
 NAME = "size_limits"
@@ -84,8 +84,8 @@ def constrained() -> Iterator[dict[str, Any]]:
     limits = {"size_min": SIZE_MIN, "size_max": SIZE_MAX, "random_state": 0}
     theirs = f"k-means-constrained {version('k-means-constrained')}"
     models: dict[str, Callable[[], Any]] = {
-        "powermeans, fast": lambda: PowerKMeans(N_CENTERS, effort="fast", **limits),
-        "powermeans, balanced": lambda: PowerKMeans(N_CENTERS, **limits),
+        "powermeans, fast": lambda: BalancedKMeans(N_CENTERS, effort="fast", **limits),
+        "powermeans, balanced": lambda: BalancedKMeans(N_CENTERS, **limits),
         f"{theirs}, n_init=1": lambda: KMeansConstrained(N_CENTERS, n_init=1, **limits),
         f"{theirs}, n_init=10": lambda: KMeansConstrained(N_CENTERS, n_init=10, **limits),
     }
@@ -110,7 +110,8 @@ def many() -> Iterator[dict[str, Any]]:
     points = heavy_tails(N_MANY, 32)
     most = int(1.2 * N_MANY / MANY_CENTERS)
     for name, limits in {"no limits": {}, f"at most {most}": {"size_max": most}}.items():
-        model = PowerKMeans(MANY_CENTERS, effort="fast", random_state=0, **limits)
+        kind = BalancedKMeans if limits else PowerKMeans
+        model = kind(MANY_CENTERS, effort="fast", random_state=0, **limits)
         yield {"method": f"fast, {name}", **outcome(points, model)}
 
 

@@ -31,7 +31,7 @@ ATTRIBUTES = (
     *("table", "recommended", "is_clear", "lower_bound", "seeds"),
 )
 # What is called otherwise now, with the former name: of classes, functions, and parameters.
-FORMERLY: dict[str, str] = {}
+FORMERLY: dict[str, str] = {"BalancedKMeans": "PowerKMeans"}
 
 Fit = Callable[[], Any]
 
@@ -204,11 +204,11 @@ def _fits_within_limits(points: Points, fit: Callable[..., Fit]) -> Iterator[tup
         for effort in ("fast", "balanced"):
             yield (
                 f"{name}, {effort}",
-                fit("PowerKMeans", 12, points.blobs, effort=effort, **limits),
+                fit("BalancedKMeans", 12, points.blobs, effort=effort, **limits),
             )
     yield (
         "largest weight",
-        fit("PowerKMeans", 12, points.blobs, points.real_weights, size_max=150.0),
+        fit("BalancedKMeans", 12, points.blobs, points.real_weights, size_max=150.0),
     )
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from powermeans import PowerKMeans
+from powermeans import BalancedKMeans, PowerKMeans
 from powermeans.engine.seeds.division import divided
 from powermeans.estimators import size_limited
 from powermeans.points.kinds import open_rows
@@ -74,7 +74,7 @@ def test_there_are_as_many_centers_within_the_points(
 
 
 def test_a_fit_has_less_inertia_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    points, model = uneven(), PowerKMeans(30, effort="fast", size_max=120, random_state=0)
+    points, model = uneven(), BalancedKMeans(30, effort="fast", size_max=120, random_state=0)
     inertia = model.fit(points).inertia_
     assert model.sizes_.max() <= 120
     monkeypatch.setattr(size_limited, "divided", lambda rows, centers, most: centers)

@@ -11,6 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from powermeans import (
+    BalancedKMeans,
     DPMeans,
     EntropyWeightedPowerKMeans,
     FuzzyCMeans,
@@ -55,6 +56,8 @@ ESTIMATORS = [
     SpectralClustering(affinity="nearest_neighbors", n_neighbors=3),
     SphericalMixture(),
     SphericalMixture(shares="learned", variance=0.5, init="random", n_init=2, random_state=0),
+    BalancedKMeans(),
+    BalancedKMeans(size_min=0.05, effort="none"),
     RobustPowerKMeans(),
     RobustPowerKMeans(trim=0.0),
     RobustPowerKMeans(trim=0.2, init="random", refine=0),
@@ -73,9 +76,16 @@ def checks_that_cannot_pass(estimator) -> dict[str, str]:
     if getattr(estimator, "divergence", None) == "cosine":
         reason = "their points have rows of zeros, which have no direction"
         return dict.fromkeys(CHECKS_WITH_ROWS_OF_ZEROS, reason)
+    if isinstance(estimator, BalancedKMeans):
+        reason = "limits of size divide copies, and no point that weighs as much as they do"
+        return dict.fromkeys(CHECKS_OF_WEIGHTS, reason)
     return {}
 
 
+CHECKS_OF_WEIGHTS = [
+    "check_sample_weight_equivalence_on_dense_data",
+    "check_sample_weight_equivalence_on_sparse_data",
+]
 CHECKS_WITH_ROWS_OF_ZEROS = [
     "check_estimators_dtypes",
     "check_estimator_sparse_tag",

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import powermeans._native as _native
-from powermeans import KMeans, PowerKMeans, RobustPowerKMeans, TreeSeeds, open_data
+from powermeans import BalancedKMeans, KMeans, PowerKMeans, RobustPowerKMeans, TreeSeeds, open_data
 from powermeans.engine.seeds.choose import greedy_seeds
 from powermeans.mathematics.rules import Gaussian, Hard, Harmonic, Power, Priced
 from powermeans.points.cells import Cells
@@ -174,7 +174,7 @@ MODELS: dict[str, Callable[[], Any]] = {
     "fast": lambda: PowerKMeans(6, effort="fast", random_state=0),
     "balanced": lambda: PowerKMeans(6, random_state=0),
     "thorough": lambda: PowerKMeans(6, effort="thorough", random_state=0),
-    "limited": lambda: PowerKMeans(6, size_max=0.2, random_state=0),
+    "limited": lambda: BalancedKMeans(6, size_max=0.2, random_state=0),
 }
 
 

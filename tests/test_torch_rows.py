@@ -14,7 +14,7 @@ from comparator import assert_same_sums
 from divergence_cases import CASES
 
 import powermeans
-from powermeans import DPMeans, KMeans, PowerKMeans, RobustPowerKMeans
+from powermeans import BalancedKMeans, DPMeans, KMeans, PowerKMeans, RobustPowerKMeans
 from powermeans.divergences import Mahalanobis, Poisson
 from powermeans.engine.seeds.choose import greedy_seeds
 from powermeans.mathematics.rules import Gaussian, Hard, Harmonic, Online, Power, Priced
@@ -320,7 +320,7 @@ def test_estimators_refuse_what_has_no_rows_of_tensors():
         (KMeans(2, missing="observed"), 'missing="observed" has no rows for tensors'),
         (PowerKMeans(2, divergence="manhattan"), "medians for centers"),
         (DPMeans(1.0), "DPMeans works only on arrays"),
-        (PowerKMeans(2, size_min=5), "sizes of clusters are limited only for arrays"),
+        (BalancedKMeans(2, size_min=5), "sizes of clusters are limited only for arrays"),
         (PowerKMeans(2, divergence="mahalanobis"), "learns its covariance"),
         (RobustPowerKMeans(2), "which points are left out is decided by all of them"),
     ):

@@ -12,7 +12,7 @@ from __future__ import annotations
 import matplotlib.pyplot as plt
 import numpy as np
 
-from powermeans import PowerKMeans
+from powermeans import BalancedKMeans, PowerKMeans
 
 N_PLACES, N_ADDRESSES, MOST = 24, 6000, 300
 
@@ -28,7 +28,7 @@ addresses = np.where(
 # The same fit without limits and with them.
 
 free = PowerKMeans(N_PLACES, random_state=0).fit(addresses)
-limited = PowerKMeans(N_PLACES, size_max=MOST, random_state=0).fit(addresses)
+limited = BalancedKMeans(N_PLACES, size_max=MOST, random_state=0).fit(addresses)
 for name, model in (("without limits", free), (f"at most {MOST}", limited)):
     sizes = np.bincount(model.labels_)
     print(f"{name}: {sizes.min()} to {sizes.max()} addresses, inertia {model.inertia_:.0f}")

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from powermeans.errors import ObjectiveRoseWarning as ObjectiveRoseWarning
     from powermeans.errors import UnlikeScalesWarning as UnlikeScalesWarning
     from powermeans.errors import WrongDataError as WrongDataError
+    from powermeans.estimators.balanced_kmeans import BalancedKMeans as BalancedKMeans
     from powermeans.estimators.functions import critical_power as critical_power
     from powermeans.estimators.functions import k_means as k_means
     from powermeans.estimators.functions import kmeans_plusplus as kmeans_plusplus
@@ -93,6 +94,7 @@ _MODULE_OF = {
     "PartedData": "powermeans.scale.parted_data",
     "PathRecorder": "powermeans.engine.callbacks",
     "PowerKMeans": "powermeans.estimators.power_kmeans",
+    "BalancedKMeans": "powermeans.estimators.balanced_kmeans",
     "RobustPowerKMeans": "powermeans.estimators.robust_power_kmeans",
     "Scaling": "powermeans.points.scaling",
     "SelfOrganizingMap": "powermeans.relatives.self_organizing_map",

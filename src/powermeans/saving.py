@@ -34,6 +34,7 @@ from powermeans.engine.seeds.markov_chain import MarkovChainSeeds
 from powermeans.engine.seeds.parallel import ParallelSeeds
 from powermeans.engine.seeds.tree import TreeSeeds
 from powermeans.errors import ModelFileError, printable
+from powermeans.estimators.balanced_kmeans import BalancedKMeans
 from powermeans.estimators.base import Documented
 from powermeans.estimators.kmeans import KMeans
 from powermeans.estimators.power_kmeans import PowerKMeans
@@ -70,7 +71,8 @@ _SCALERS: dict[type[Any], str] = {
         data_max_: finite[d]! data_range_: finite[d]!""",
 }
 ESTIMATORS: tuple[type[Any], ...] = (
-    *(PowerKMeans, RobustPowerKMeans, KMeans, GradientKMeans, KHarmonicMeans, FuzzyCMeans, DPMeans),
+    *(PowerKMeans, BalancedKMeans, RobustPowerKMeans, KMeans, GradientKMeans, KHarmonicMeans),
+    *(FuzzyCMeans, DPMeans),
     *(OnlineKMeans, MiniBatchKMeans, MiniBatchPowerKMeans, SelfOrganizingMap, SphericalMixture),
     *(EntropyWeightedPowerKMeans, KernelPowerKMeans, SpectralClustering, Pipeline),
 )

@@ -92,6 +92,10 @@ def power(**parameters: Any) -> pm.PowerKMeans:
     return pm.PowerKMeans(K, **parameters)
 
 
+def balanced(**parameters: Any) -> pm.BalancedKMeans:
+    return pm.BalancedKMeans(K, **parameters)
+
+
 NO_SHIFT = {"shifting": "the divergence has a place where it is zero"}
 BOUNDED = {"scaling": "numbers of successes have no unit", **NO_SHIFT}
 BY_BITS = dict.fromkeys(
@@ -149,12 +153,12 @@ ROWS = {
     "Mahalanobis": Row(power(divergence=divergences.Mahalanobis(np.diag([1.0, 2.0, 3.0])))),
     "gaps": Row(power(missing="observed"), with_gaps, many=ONCE, is_dense=True),
     "largest size": Row(
-        power(size_max=0.25),
+        balanced(size_max=0.25),
         is_numbered=False,
         many=FAST,
     ),
-    "least size": Row(power(size_min=0.15, effort="fast"), is_numbered=False, exempt=LIMITS),
-    "balance": Row(power(balance=0.5), is_numbered=False, many=FAST),
+    "least size": Row(balanced(size_min=0.15, effort="fast"), is_numbered=False, exempt=LIMITS),
+    "balance": Row(balanced(balance=0.5), is_numbered=False, many=FAST),
     "k-means": Row(pm.KMeans(K, tol=1e-12), many=SHORT),
     "k-means, random": Row(pm.KMeans(K, init="random", n_init=2, tol=1e-12)),
     "k-means, Markov chain": Row(pm.KMeans(K, init=pm.MarkovChainSeeds(), tol=1e-12), many=SHORT),

@@ -168,6 +168,11 @@ class History:
             return self._kept
         return self.last.centers
 
+    def last_soft_power(self) -> float:
+        """Return the power of the last sweep with soft weights, minus infinity without one."""
+        soft = (one.power for one in reversed(self.records) if one.power > -math.inf)
+        return next(soft, -math.inf)
+
     @property
     def known_inertia(self) -> float:
         """The inertia of `centers` if a search accepted them, else before the last sweep."""

@@ -35,24 +35,15 @@ from powermeans.estimators.shared_covariance import (
     run_with_covariance,
     with_covariance_of_all,
 )
-from powermeans.estimators.size_limited import (
-    LimitedFit,
-    keep_divided,
-    sample_for_sizes,
-    within_limits,
-)
 from powermeans.mathematics.power_mean import memberships
 from powermeans.mathematics.rules import Power, Rule
 from powermeans.mathematics.schedules import AuthorsSchedule, Fixed, Geometric, Whole, resting_power
-from powermeans.mathematics.size_limits import SizeLimits, weight_of_each
 from powermeans.points.bregman import BregmanRows
 from powermeans.points.checks.schedule import check_schedule
-from powermeans.points.checks.sizes import check_sizes
 from powermeans.points.nearby import NearbyRows
 from powermeans.points.needs import Needs
 from powermeans.points.opening import InMemory, MatrixLike, Opened, in_memory
 from powermeans.points.protocol import Rows, sampler_of
-from powermeans.system.attributes import forget
 from powermeans.types import FloatArray, Labels, Points, SparsePoints
 
 # A single descent anneals slowly. A search repairs what a descent misses, so a few powers suffice.
@@ -66,8 +57,6 @@ _GROWTH_IN_A_SEARCH = 20.0
 _MANY_CENTERS, _LEAST_WORK_NEARBY = 1000, 4e9
 # A sweep over the centers near each point goes on for smaller gains than one over all centers.
 _LEAST_GAIN_NEARBY = 1e-3
-# The relative fall of the cost that ends a descent within limits of size.
-_LEAST_FALL = {"fast": 1e-4, "balanced": 1e-5, "thorough": 1e-6}
 
 
 class PowerKMeans(CenterEstimator):
@@ -154,18 +143,6 @@ class PowerKMeans(CenterEstimator):
         Meaning of NaN: an error, or a missing entry. With "observed", squared Euclidean distances
         and means use only the observed entries (Chi, Chi & Baraniuk 2016); nothing is imputed. A
         point with few observed entries is near every center: leave such rows out.
-    size_min, size_max : int or float, optional
-        Least and largest number of points in a cluster; with sample weights, their sum. A float
-        between 0 and 1 is a share of the whole. `labels_` then is the assignment of least inertia
-        to `cluster_centers_` within these limits, which are met exactly, or with unequal weights up
-        to what moves of whole points reach; a warning tells what is missing. `predict` goes to the
-        nearest center, whatever the sizes. Points in parts learn the same centers, and have the
-        sizes only nearly: see `sizes_`. Limits go with every divergence, but not with tensors or a
-        learned covariance.
-    balance : float, default=0.0
-        A wish for even sizes, from 0 (none) to 1 (sizes differ by at most one point). In between, a
-        cluster of n points costs c / 2 times the square of n less the mean size, where c is
-        balance / (1 - balance) times the mean squared distance over the mean size.
     random_state : int, RandomState instance or None, default=None
         Seed of the initial centers. An int makes the result reproducible.
     n_threads : int, optional
@@ -189,10 +166,9 @@ class PowerKMeans(CenterEstimator):
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         The centers, in the dtype of the points.
     labels_ : ndarray of shape (n_samples,)
-        Label of the nearest center of each point, the same as `predict` gives for these points;
-        where sizes are wished, of the center that each point is assigned to.
+        Label of the nearest center of each point, the same as `predict` gives for these points.
     inertia_ : float
-        Weighted sum of squared distances to the nearest center, or to the assigned one.
+        Weighted sum of squared distances to the nearest center.
     n_iter_ : int
         Number of sweeps of the best run.
     history_ : recarray
@@ -216,17 +192,6 @@ class PowerKMeans(CenterEstimator):
         `seconds`, `skipped`, the share of the distances that were not computed, `n_moves` of single
         points and `n_swaps` of centers; the last two are zero where the search breathes. Inertias
         accepted in a sample estimate those of all points.
-    sizes_ : ndarray of shape (n_clusters,)
-        Number of points in each cluster, or the sum of their weights; set only where sizes are
-        wished, as are the next two.
-    prices_ : ndarray of shape (n_clusters,)
-        Price of each center. All points but those on borders are at the center of least squared
-        distance and price.
-    assignment_gap_ : float
-        By what share of the inertia, and of the cost of unbalanced sizes, the assignment could at
-        most be better with the same centers, by linear programming duality; zero up to rounding,
-        unless weights are unequal or a fast search has a thousand centers, where it is at most
-        about 0.0005.
     covariance_ : ndarray of shape (n_features, n_features)
         Covariance of the clusters, scaled to determinant one; set only with
         ``divergence="mahalanobis"``.
@@ -241,6 +206,7 @@ class PowerKMeans(CenterEstimator):
     See Also
     --------
     KMeans : Only Lloyd's algorithm, with scikit-learn's signature.
+    BalancedKMeans : Clusters of limited or even sizes.
 
     Notes
     -----
@@ -286,13 +252,8 @@ class PowerKMeans(CenterEstimator):
     array([-2. , -2.2, -inf])
     """
 
-    # Without these parameters, sizes are not limited.
-    size_min: float | None = None
-    size_max: float | None = None
-    balance: float = 0.0
-
     _state = """power_: number! critical_power_: number n_separated_: count spent_: Spent
-        covariance_: finite[d,d] sizes_: weight[k] prices_: finite[k] assignment_gap_: number"""
+        covariance_: finite[d,d]"""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CenterEstimator._parameter_constraints,
@@ -319,9 +280,6 @@ class PowerKMeans(CenterEstimator):
         "n_init": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "divergence": [StrOptions(set(divergences.NAMES) | {"mahalanobis"}), divergences.Bregman],
         "missing": [StrOptions({"error", "observed"})],
-        "size_min": [Interval(Real, 0, None, closed="left"), None],
-        "size_max": [Interval(Real, 0, None, closed="neither"), None],
-        "balance": [Interval(Real, 0, 1, closed="both")],
         "n_threads": [Integral, None],
         "callback": [callable, StrOptions({"progress"}), None],
     }
@@ -349,9 +307,6 @@ class PowerKMeans(CenterEstimator):
         tol: float = 1e-6,
         divergence: str | divergences.Bregman = "squared_euclidean",
         missing: Literal["error", "observed"] = "error",
-        size_min: float | None = None,
-        size_max: float | None = None,
-        balance: float = 0.0,
         random_state: int | np.random.RandomState | None = None,
         n_threads: int | None = None,
         callback: Callback | Literal["progress"] | None = None,
@@ -371,9 +326,6 @@ class PowerKMeans(CenterEstimator):
         self.tol = tol
         self.divergence = divergence
         self.missing = missing
-        self.size_min = size_min
-        self.size_max = size_max
-        self.balance = balance
         self.random_state = random_state
         self.n_threads = n_threads
         self.callback = callback
@@ -507,7 +459,7 @@ class PowerKMeans(CenterEstimator):
             ._needs()
             .measured(divergence=divergences.resolve(divergence), takes_narrow=not learns)
         )
-        needs = measured.refusing(parts=reason, tensors=reason or self._why_no_tensor())
+        needs = measured.refusing(parts=reason, tensors=reason)
         return needs.of_a_fit(warns_of_scales=False, leaves_out_columns=False) if learns else needs
 
     def _fitted_needs(self) -> Needs:
@@ -530,6 +482,14 @@ class PowerKMeans(CenterEstimator):
         return tags
 
     def _open(self, X: MatrixLike, sample_weight: ArrayLike | None, fit: Fit) -> Opened:
+        self.check_missing()
+        data = super()._open(X, sample_weight, fit)
+        if not self._learns_covariance():
+            return data
+        return with_covariance_of_all(in_memory(data), self.n_threads)
+
+    def check_missing(self) -> None:
+        """Raise where entries may be missing and the divergence needs them all."""
         if self.missing == "observed" and self.divergence != "squared_euclidean":
             raise ArgumentError(
                 "takes no missing values",
@@ -539,10 +499,6 @@ class PowerKMeans(CenterEstimator):
                 argument="divergence",
                 value=self.divergence,
             )
-        data = super()._open(X, sample_weight, fit)
-        if not self._learns_covariance():
-            return data
-        return with_covariance_of_all(in_memory(data), self.n_threads)
 
     def _learns_covariance(self) -> bool:
         return isinstance(self.divergence, str) and self.divergence == "mahalanobis"
@@ -550,9 +506,6 @@ class PowerKMeans(CenterEstimator):
     def _stages(self, data: Opened, fit: Fit) -> list[Stage]:
         if self.schedule is not None:
             check_schedule(self.schedule, n_powers=self.max_iter)
-        forget(self, "sizes_", "prices_", "assignment_gap_")
-        if self._wishes_sizes():
-            self._limits_without_balance(data)
         if self._has_time_for_hard_sweeps_only(data.rows, fit):
             self.critical_power_ = math.nan
             return [self._hard_stage(data)]
@@ -617,87 +570,18 @@ class PowerKMeans(CenterEstimator):
             n_learned = _MOST_COVARIANCES if self._searches() else 1
             most_learned = n_learned if self.polish else 0
             return run_with_covariance(start, self._run_in_space, most_learned)
-        ends = self._run_in_space(start)
-        return self._run_within_limits(start, ends) if self._wishes_sizes() else ends
+        return self._run_in_space(start)
 
     def _attributes_at(self, centers: FloatArray) -> dict[str, Any] | None:
         return None if self._learns_covariance() else super()._attributes_at(centers)
 
-    def _wishes_sizes(self) -> bool:
-        return (self.size_min, self.size_max) != (None, None) or self.balance > 0
-
-    def _run_within_limits(self, start: Start, ends: list[StageEnd]) -> list[StageEnd]:
-        """Go on from what a run without limits found."""
-        if ends[-1].was_stopped:
-            return ends
-        start.learned["limits"] = limits = self._limits(start)
-        sample = sample_for_sizes(start, self.n_clusters, self._needs().measure)
-        fit = LimitedFit(
-            start,
-            limits,
-            sample,
-            self._centers_are_means(),
-            self.max_iter,
-            _LEAST_FALL[self.effort],
-            is_nearby=self._searches() and self._has_many_centers(start.data.rows),
-            divides=self._divides(),
-        )
-        more, start.learned["prices"] = fit.run(self._found(start, ends))
-        start.history.keep(more[-1].centers)
-        return ends + more
-
-    def _divides(self) -> bool:
-        """Return whether clusters that are much too large give their points to other centers."""
-        return self._centers_are_means() and not self._starts_from_given_centers()
-
-    def _limits(self, start: Start) -> SizeLimits:
-        """Return the wished sizes, by the mean squared distance of the run so far."""
-        limits = self._limits_without_balance(start.data)
-        if self.balance in (0, 1):
-            return limits
-        error = float(start.data.rows.spread(start.best_centers()).error.sum())
-        unit = error / limits.total / limits.mean
-        return replace(limits, curvature=self.balance / (1 - self.balance) * unit)
-
-    def _limits_without_balance(self, data: Opened) -> SizeLimits:
-        rows = data.rows
-        self._refuse_sizes(rows)
-        each, heaviest = float(rows.total_weight == rows.n_points), 0.0
-        if isinstance(data, InMemory):
-            weights = rows.sample_weight(np.arange(rows.n_points))
-            each, heaviest = weight_of_each(weights), float(weights.max())
-        return check_sizes(
-            self.size_min,
-            self.size_max,
-            self.balance,
-            n_clusters=self.n_clusters,
-            total=rows.total_weight,
-            heaviest=heaviest,
-            each=each,
-        )
-
-    def _refuse_sizes(self, rows: Rows) -> None:
-        """Raise where sizes of clusters cannot be had."""
-        name = "size_max" if self.size_max is not None else "size_min"
-        name = name if getattr(self, name) is not None else "balance"
-        reason, way_out = "", ""
-        if not self.polish:
-            reason, way_out = "needs hard clusters, which polish=False does not make", "polish=True"
-        elif self._learns_covariance():
-            reason = "goes with no covariance that is learned"
-            way_out = "divergence=powermeans.divergences.Mahalanobis(covariance)"
-        if reason:
-            raise ArgumentError(reason, f"pass {way_out}", argument=name, value=getattr(self, name))
-
-    def _why_no_tensor(self) -> str | None:
-        return "sizes of clusters are limited only for arrays" if self._wishes_sizes() else None
-
-    def _centers_are_means(self) -> bool:
-        """Return whether moved points change the centers as they change sums."""
+    @property
+    def has_means(self) -> bool:
+        """Whether moved points change the centers as they change sums."""
         return self.missing == "error" and self.divergence != "manhattan"
 
-    def _found(self, start: Start, ends: list[StageEnd]) -> list[FloatArray]:
-        """Return the centers that may do best within limits: the best without, and other seeds."""
+    def starts_for_another_search(self, start: Start, ends: list[StageEnd]) -> list[FloatArray]:
+        """Return where a search for something else may start: the best found, and other seeds."""
         n_others = self._effort().n_starts - 1 if self._searches() else 0
         found = [centers for centers in start.learned.get("found", []) if centers is not ends[-1]]
         seeds = [start.seeds() for _ in range(n_others)]
@@ -705,14 +589,25 @@ class PowerKMeans(CenterEstimator):
 
     def _run_in_space(self, start: Start) -> list[StageEnd]:
         """Make one run with the present divergence."""
+        ends = self.find_centers(start)
+        # After a search near many centers, which leaves no others, they would take longest.
+        if not start.learned.get("found") or ends[-1].was_stopped:
+            return ends
+        start.history.phase("final sweeps")
+        ends = start.anneal(ends[-1].centers, start.stages[-1:])
+        start.history.keep(ends[-1].centers)
+        return ends
+
+    def find_centers(self, start: Start) -> list[StageEnd]:
+        """Return how a run ended, without the final sweeps where it searched."""
+        start.learned.pop("found", None)
         is_late = self._has_time_for_hard_sweeps_only(start.data.rows, start.fit)
         if is_late or not self._searches():
             return super()._run(start)
         search = self._search(start)
-        *first_stages, last_stage = start.stages
+        first_stages = start.stages[:-1]
         found: list[FloatArray] = []
-        has_many = self._has_many_centers(start.data.rows)
-        if has_many:
+        if self._has_many_centers(start.data.rows):
             self._search_nearby(start, search)
         elif (sample := self._sample(start)) is None:
             left = search.explore(start.seeds, first_stages, *self._efforts())
@@ -722,13 +617,7 @@ class PowerKMeans(CenterEstimator):
         start.learned["found"] = found
         if search.was_stopped:
             return start.stopped()
-        # They would leave the wished sizes, and take longest where there are many centers.
-        if has_many or self._wishes_sizes():
-            return [StageEnd(start.best_centers(), -math.inf, "the search ended")]
-        start.history.phase("final sweeps")
-        ends = start.anneal(start.best_centers(), [last_stage])
-        start.history.keep(ends[-1].centers)
-        return ends
+        return [StageEnd(start.best_centers(), -math.inf, "the search ended")]
 
     def _sample(self, start: Start) -> Start | None:
         """Return the start of a search in a sample, or None where all points are searched."""
@@ -833,30 +722,10 @@ class PowerKMeans(CenterEstimator):
         return 1 if self.n_init == "auto" else self.n_init
 
     def _report_end(self, run: Run) -> None:
-        for end in run.ends:
-            stage = "Lloyd" if end.power == -math.inf else "annealing"
-            if self.verbose:
-                print(f"End of {stage}: {end.reason}.")
-            if not (end.has_converged or end.was_stopped):
-                warn_caller(
-                    f"{stage} was cut short at power={end.power:.4g} by {end.reason}: "
-                    "raise max_iter, growth or tol",
-                    ConvergenceWarning,
-                )
+        report_ends(run, self.verbose)
 
     def _finish(self, start: Start, ends: Sequence[StageEnd] = ()) -> Run:
-        history = start.history
-        if self._wishes_sizes():
-            limits = start.learned.get("limits") or self._limits(start)
-            prices = start.learned.get("prices")
-            if prices is None and self._divides():
-                keep_divided(start, limits)
-            run = within_limits(
-                start, ends, limits, np.zeros(self.n_clusters) if prices is None else prices
-            )
-        else:
-            run = super()._finish(start, ends)
-        powers = [record.power for record in history.records if record.power > -math.inf]
+        run, history = super()._finish(start, ends), start.history
         learned: dict[str, Any] = {}
         if self._learns_covariance():
             metric = cast("Mahalanobis", cast("BregmanRows", start.data.rows).divergence)
@@ -864,11 +733,25 @@ class PowerKMeans(CenterEstimator):
             if isinstance(metric, FewAxes):
                 learned["divergence_"] = metric
         return run.with_attributes(
-            power_=powers[-1] if powers else -math.inf,
+            power_=history.last_soft_power(),
             n_separated_=history.n_separated,
             spent_=history.spent(),
             **learned,
         )
+
+
+def report_ends(run: Run, verbose: Any) -> None:
+    """Print why each stage ended, and warn of those that were cut short."""
+    for end in run.ends:
+        stage = "Lloyd" if end.power == -math.inf else "annealing"
+        if verbose:
+            print(f"End of {stage}: {end.reason}.")
+        if not (end.has_converged or end.was_stopped):
+            warn_caller(
+                f"{stage} was cut short at power={end.power:.4g} by {end.reason}: "
+                "raise max_iter, growth or tol",
+                ConvergenceWarning,
+            )
 
 
 def searched(

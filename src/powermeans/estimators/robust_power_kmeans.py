@@ -155,7 +155,6 @@ class RobustPowerKMeans(PowerKMeans):
             callback=callback,
             verbose=verbose,
         )
-        del self.size_min, self.size_max, self.balance
         self.trim = trim
 
     def _needs(self) -> Needs:

@@ -8,7 +8,7 @@ import os
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -60,6 +60,7 @@ from powermeans.app.report.summaries import ClusterSummary
 from powermeans.app.report.warnings_on_data import count_copies
 from powermeans.engine.callbacks import Listener, PathRecorder
 from powermeans.errors import EntryError, printable
+from powermeans.estimators.balanced_kmeans import BalancedKMeans
 from powermeans.estimators.power_kmeans import PowerKMeans
 from powermeans.optimality.gap import OptimalityGap
 from powermeans.points.scaling import Scaling
@@ -74,6 +75,8 @@ _MOST_CLUSTERS = 20
 _READ_OF_OUTPUTS = 2**16
 _OPENERS = {"darwin": "open", "win32": "start"}
 _NOT_IN_PARTS = ("manhattan", "mahalanobis")
+# Options of the search without limits of size, with their values where they are left out.
+_NOT_WITHIN_LIMITS = {"power": ("auto",), "growth": ("auto",), "refine": (0, 5)}
 # With these divergences a column of larger numbers counts for more.
 _DEPEND_ON_SCALE = ("squared_euclidean", "manhattan")
 
@@ -107,7 +110,7 @@ class Wanted:
 class Fitted:
     """A model, how its rows were scaled, and how the fit went."""
 
-    model: PowerKMeans
+    model: PowerKMeans | BalancedKMeans
     scaler: Any
     seconds: float
     was_interrupted: bool
@@ -299,7 +302,9 @@ def _with_proof(fitted: Fitted, data: FitData, wanted: Wanted) -> Fitted:
     return fitted
 
 
-def _proof(model: PowerKMeans, data: FitData, wanted: Wanted, max_seconds: float) -> OptimalityGap:
+def _proof(
+    model: PowerKMeans | BalancedKMeans, data: FitData, wanted: Wanted, max_seconds: float
+) -> OptimalityGap:
     searching = "searching for a proof"
     with Listener(None if wanted.is_quiet else shown_progress()) as shown:
         shown.phase(searching)
@@ -313,9 +318,28 @@ def _proof(model: PowerKMeans, data: FitData, wanted: Wanted, max_seconds: float
         )
 
 
+def _estimator(settings: Mapping[str, Any]) -> PowerKMeans | BalancedKMeans:
+    """Return the estimator with these settings: another one where sizes are limited."""
+    sizes = {name: settings[name] for name in ("size_min", "size_max")}
+    others = {name: value for name, value in settings.items() if name not in sizes}
+    if not any(sizes.values()):
+        return PowerKMeans(**others)
+    if others["divergence"] == "mahalanobis":
+        raise failures.Failure(
+            "--divergence mahalanobis learns a covariance, which does not go with limits of size: "
+            "leave one of them out"
+        )
+    for name, usual in _NOT_WITHIN_LIMITS.items():
+        if others.pop(name) not in usual:
+            raise failures.Failure(f"--{name} does not go with limits of size: leave it out")
+    if settings["refine"] == 0:
+        others["effort"] = "none"
+    return BalancedKMeans(**others, **sizes)
+
+
 def _fitted(data: FitData, files: DataFiles, wanted: Wanted) -> Fitted:
     """Fit; Ctrl-C ends the fit and keeps the centers it has reached."""
-    model = PowerKMeans(**wanted.settings)
+    model = _estimator(wanted.settings)
     recorder = PathRecorder(_MOST_STEPS) if wanted.report else None
     shown = None if wanted.is_quiet else shown_progress(details=wanted.is_verbose)
     started, was_interrupted = time.perf_counter(), False
@@ -406,7 +430,7 @@ def _write_labels(
 
 
 def _labels(
-    model: PowerKMeans, data: FitData, tally: Tally, say: Callable[[int], object]
+    model: PowerKMeans | BalancedKMeans, data: FitData, tally: Tally, say: Callable[[int], object]
 ) -> Iterator[Labels]:
     """Yield the labels of all rows, -1 for rows that were left out."""
     if isinstance(data.points, PartedData):
