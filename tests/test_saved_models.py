@@ -61,6 +61,7 @@ MODELS = [
     pm.GradientKMeans(3),
     pm.SphericalMixture(3),
     pm.SphericalMixture(3, shares="learned", variance=0.5, random_state=0),
+    pm.BalancedKMeans(3, random_state=0),
     pm.RobustPowerKMeans(3, random_state=0),
     pm.KernelPowerKMeans(3, random_state=0),
     pm.KernelPowerKMeans(3, kernel="polynomial", n_landmarks=7, random_state=0),

@@ -69,6 +69,7 @@ def models() -> list[Any]:
         powermeans.MiniBatchKMeans(2, random_state=0),
         powermeans.MiniBatchPowerKMeans(2, random_state=0),
         powermeans.SphericalMixture(2, shares="learned", random_state=0),
+        powermeans.BalancedKMeans(2, random_state=0),
         powermeans.RobustPowerKMeans(2, random_state=0),
         powermeans.KernelPowerKMeans(2, kernel="precomputed", random_state=0),
         powermeans.GradientKMeans(2, random_state=0),

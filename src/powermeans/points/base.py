@@ -127,8 +127,11 @@ class BaseRows(Rows):
 class RowsOfRows(BaseRows):
     """Sweep over the points of other rows in another way, which a subclass defines.
 
-    Distances are those of the other rows: a subclass with others overrides `sq_distances` and
-    `critical_power` too.
+    It has `sweep`, `spread`, `assign`, `nearness` and `_middle`. Points, weights and distances are
+    those of the other rows; a subclass with others overrides what they follow from: `take`,
+    `sample`, `sample_weight` and `n_places`, or `sq_distances` and `critical_power`. Seeds are what
+    `take` returns for points that `nearness` draws. `farthest` takes single points; a subclass that
+    moves points together overrides it. No ability of the other rows is passed on.
     """
 
     _rows: Rows
@@ -171,6 +174,10 @@ class RowsOfRows(BaseRows):
 
     def sq_distances(self, centers: FloatArray) -> Points:
         return self._rows.sq_distances(centers)
+
+    @property
+    def priced(self) -> PricedPoints | None:
+        return None
 
     def take(self, indices: IndexArray) -> FloatArray:
         return self._rows.take(indices)

@@ -329,7 +329,11 @@ def _sparse(
     points: Any, weights: FloatArray | None, team: _native.Team
 ) -> tuple[_native.CompiledPoints, FloatArray, FloatArray]:
     n_features = points.shape[1]
-    if points.indices.dtype != np.int32:
+    if max(points.nnz, n_features) < 2**31:
+        points = sparse.csr_array(
+            (points.data, points.indices.astype(np.int32, copy=False), points.indptr), points.shape
+        )
+    else:
         raise ValueError(
             f"X has {points.nnz} stored entries in {n_features} columns, indexed by "
             f"{points.indices.dtype}: sparse points need int32 indices, so pass fewer than 2^31"

@@ -103,9 +103,10 @@ class Rows(Protocol):
 
     @property
     def n_places(self) -> int:
-        """At how many places there are points with a weight, or how many points, if not known.
+        """At how many distinct places there are points with a weight, or a larger number.
 
-        A search counts work by it, so that a weight acts as copies do, and zero as no point.
+        A search counts work by it, so that a weight acts as copies do, and zero as no point. Where
+        places are not counted, it is the number of points with a weight.
         """
         ...
 
@@ -151,7 +152,7 @@ class Rows(Protocol):
 
     @property
     def moves(self) -> Moves | None:
-        """Moves of single points, and swaps with them.
+        """Moves of single points, and swaps with them; a search breathes instead where it is None.
 
         There are none for points in parts, in a tensor or with missing entries, nor for
         `divergence="manhattan"` and divergences of the user's own.
@@ -160,17 +161,24 @@ class Rows(Protocol):
 
     @property
     def priced(self) -> PricedPoints | None:
-        """Assignments to centers that have a price; None for points in parts."""
+        """Assignments to centers that have a price, without which sizes cannot be limited."""
         ...
 
     @property
     def sampler(self) -> Sampler | None:
-        """Samples of the points, and seeds chosen in samples; for points in memory."""
+        """Samples of the points, and seeds chosen in samples.
+
+        Where it is None, seeds are compared over all points, all of them are searched, and seeds by
+        trees and Markov chains are refused.
+        """
         ...
 
     @property
     def cells(self) -> Any | None:
-        """Sweeps over the centers near each point, a `powermeans.points.cells.Cells`."""
+        """Sweeps over the centers near each point, a `powermeans.points.cells.Cells`.
+
+        Where it is None, thousands of centers are all compared.
+        """
         ...
 
     @property
@@ -364,5 +372,9 @@ def priced_of(rows: Rows) -> PricedPoints:
 
 def sampler_of(rows: Rows) -> Sampler:
     """Return the sampler of points that have one."""
-    assert rows.sampler is not None, f"{type(rows).__name__} take no samples"
+    if rows.sampler is None:
+        raise ValueError(
+            "samples are taken of whole points in memory by squared Euclidean distances or cosines, "
+            f'and {type(rows).__name__} are others: pass init="k-means++"'
+        )
     return rows.sampler
