@@ -329,21 +329,18 @@ def _sparse(
     points: Any, weights: FloatArray | None, team: _native.Team
 ) -> tuple[_native.CompiledPoints, FloatArray, FloatArray]:
     n_features = points.shape[1]
-    if max(points.nnz, n_features) < 2**31:
-        points = sparse.csr_array(
-            (points.data, points.indices.astype(np.int32, copy=False), points.indptr), points.shape
-        )
-    else:
+    if points.indices.dtype != np.int32 and max(points.nnz, n_features) >= 2**31:
         raise ValueError(
-            f"X has {points.nnz} stored entries in {n_features} columns, indexed by "
-            f"{points.indices.dtype}: sparse points need int32 indices, so pass fewer than 2^31"
+            f"X has {points.nnz} stored entries in {n_features} columns: sparse points need int32 "
+            "indices, so pass fewer than 2^31 of both"
         )
     if points.nnz and not 0 <= points.indices.min() <= points.indices.max() < n_features:
         raise ValueError("X is not a valid CSR matrix: a column index lies outside its shape")
+    columns = points.indices.astype(np.int32, copy=False)
     largest = float(max(points.data.max(initial=0.0), -points.data.min(initial=0.0)))
     row_starts = points.indptr.astype(np.int64)
     kind = _native.CsrFloat if points.dtype == np.float32 else _native.CsrDouble
-    compiled = kind(points.data, points.indices, row_starts, n_features, largest, weights, team)
+    compiled = kind(points.data, columns, row_starts, n_features, largest, weights, team)
     return compiled, *_sparse_moments(points)
 
 

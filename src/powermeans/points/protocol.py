@@ -374,7 +374,7 @@ def sampler_of(rows: Rows) -> Sampler:
     """Return the sampler of points that have one."""
     if rows.sampler is None:
         raise ValueError(
-            "samples are taken of whole points in memory by squared Euclidean distances or cosines, "
-            f'and {type(rows).__name__} are others: pass init="k-means++"'
+            "samples are taken of points in memory by squared Euclidean distances or cosines, and "
+            f'{type(rows).__name__} are others: pass init="k-means++"'
         )
     return rows.sampler
