@@ -76,7 +76,7 @@ def checks_that_cannot_pass(estimator) -> dict[str, str]:
     if getattr(estimator, "divergence", None) == "cosine":
         reason = "their points have rows of zeros, which have no direction"
         return dict.fromkeys(CHECKS_WITH_ROWS_OF_ZEROS, reason)
-    if isinstance(estimator, BalancedKMeans):
+    if isinstance(estimator, BalancedKMeans) and estimator.size_min is None:
         reason = "limits of size divide copies, and no point that weighs as much as they do"
         return dict.fromkeys(CHECKS_OF_WEIGHTS, reason)
     return {}

@@ -65,7 +65,11 @@ class Rows(Protocol):
 
     @abstractmethod
     def sq_distances(self, centers: FloatArray) -> Points:
-        """Return all squared distances, (n_points, n_centers), in the dtype of the points."""
+        """Return all squared distances, (n_points, n_centers), in the dtype of the points.
+
+        A center that `take` returned for a point is at a distance of exactly zero from it, since
+        draws and soft weights depend on that.
+        """
 
     @abstractmethod
     def nearness(self, centers: FloatArray, order: IndexArray | None = None) -> Nearness:

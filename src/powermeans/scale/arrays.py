@@ -120,7 +120,8 @@ class IterableSource:
             raise SourceError(
                 f"{chunks!r} can be iterated only once, and a fit reads the rows once for each "
                 "sweep: pass a list, an object whose __iter__ starts anew, or the function that "
-                "makes the generator, without calling it (see powermeans.open_data)"
+                "makes the generator, without calling it (see powermeans.open_data); or pass its "
+                "chunks to partial_fit, one by one"
             )
         self._refuse_the_same(this_pass)
         return this_pass

@@ -23,7 +23,6 @@ from powermeans.points.kinds import open_batch
 from powermeans.points.needs import Needs
 from powermeans.points.opening import InMemory, MatrixLike, Opened, open_points, wide_enough
 from powermeans.points.protocol import Rows
-from powermeans.points.streams import gives_arrow_batches
 from powermeans.system.attributes import forget, remember
 from powermeans.types import FloatArray, Part
 
@@ -167,11 +166,6 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
         """
         self._validate_params()
         self._refuse_another_number()
-        if isinstance(X, Iterator) and not gives_arrow_batches(X):
-            raise ValueError(
-                f"X is {X!r}, which can be iterated only once: pass its chunks one by one, with "
-                "for chunk in X: model.partial_fit(chunk)"
-            )
         opened = open_points(X, sample_weight, self._chunk_needs())
         self._refuse_checkpoint(opened)
         if not isinstance(opened, InMemory):
