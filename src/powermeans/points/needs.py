@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -101,7 +102,8 @@ class Needs:
     @property
     def offers_missing(self) -> bool:
         """Whether the estimator has a parameter for missing entries."""
-        return self.estimator is not None and "missing" in self.estimator.get_params(deep=False)
+        kind: Any = type(self.estimator)
+        return self.estimator is not None and "missing" in _parameters_of(kind)
 
     def measured(self, **changes: Any) -> Needs:
         """Return the same needs with another measure."""
@@ -123,3 +125,9 @@ class Needs:
         """Return what is asked of blocks of points that were opened here; it can be pickled."""
         known = Columns(None if self.known is None else self.known.n_features, None, None)
         return replace(self.for_new(known), estimator=None)
+
+
+@functools.cache
+def _parameters_of(estimator: Any) -> frozenset[str]:
+    """Return the parameters of a class, which scikit-learn takes long to find."""
+    return frozenset(estimator._get_param_names())
