@@ -148,7 +148,8 @@ class IterableSource:
 
     def __getstate__(self) -> dict[str, Any]:
         # An iterator can neither be copied nor pickled.
-        return {**self.__dict__, "_first_pass": None}
+        state: Any = super().__getstate__()
+        return {**state, "_first_pass": None}
 
     def _refuse_others(self, points: Points | SparsePoints) -> None:
         """Raise if a pass begins with another row than the first pass."""
