@@ -135,7 +135,7 @@ class TestPartialFit:
         assert_same_stream(stream, by_hand)
 
     def test_a_generator_is_to_be_passed_chunk_by_chunk(self, kind):
-        with pytest.raises(ValueError, match="for chunk in X"):
+        with pytest.raises(ValueError, match="its chunks to partial_fit, one by one"):
             model_of(kind).partial_fit(chunk for chunk in np.split(blobs(), 4))
 
     def test_sparse_parts_are_dense_ones(self, kind):

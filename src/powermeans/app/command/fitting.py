@@ -76,7 +76,11 @@ _READ_OF_OUTPUTS = 2**16
 _OPENERS = {"darwin": "open", "win32": "start"}
 _NOT_IN_PARTS = ("manhattan", "mahalanobis")
 # Options of the search without limits of size, with their values where they are left out.
-_NOT_WITHIN_LIMITS = {"power": ("auto",), "growth": ("auto",), "refine": (0, 5)}
+_NOT_WITHIN_LIMITS: dict[str, tuple[Any, ...]] = {
+    "power": ("auto",),
+    "growth": ("auto",),
+    "refine": (0, 5),
+}
 # With these divergences a column of larger numbers counts for more.
 _DEPEND_ON_SCALE = ("squared_euclidean", "manhattan")
 
@@ -320,19 +324,19 @@ def _proof(
 
 def _estimator(settings: Mapping[str, Any]) -> PowerKMeans | BalancedKMeans:
     """Return the estimator with these settings: another one where sizes are limited."""
-    sizes = {name: settings[name] for name in ("size_min", "size_max")}
+    sizes: dict[str, Any] = {name: settings.get(name) for name in ("size_min", "size_max")}
     others = {name: value for name, value in settings.items() if name not in sizes}
-    if not any(sizes.values()):
+    if all(size is None for size in sizes.values()):
         return PowerKMeans(**others)
-    if others["divergence"] == "mahalanobis":
+    if others.get("divergence") == "mahalanobis":
         raise failures.Failure(
             "--divergence mahalanobis learns a covariance, which does not go with limits of size: "
             "leave one of them out"
         )
     for name, usual in _NOT_WITHIN_LIMITS.items():
-        if others.pop(name) not in usual:
+        if others.pop(name, usual[0]) not in usual:
             raise failures.Failure(f"--{name} does not go with limits of size: leave it out")
-    if settings["refine"] == 0:
+    if settings.get("refine") == 0:
         others["effort"] = "none"
     return BalancedKMeans(**others, **sizes)
 
