@@ -73,7 +73,7 @@ class KMeans(CenterEstimator):
         Number of times an empty cluster moved to where the error is largest.
     history_ : recarray
         One record for each of these sweeps: `power` (always -inf), `objective` and `inertia` at the
-        centers before the sweep, `center_shift` and `seconds`. If PyTorch computed the sweeps,
+        centers before the sweep, `center_shift`, `seconds` and `skipped`.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)

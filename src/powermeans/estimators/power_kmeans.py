@@ -176,7 +176,7 @@ class PowerKMeans(CenterEstimator):
         the centers before the sweep, `center_shift`, `seconds`, and `skipped`, the share of the
         distances that were not computed. A search records all of its descents, one after another;
         in a sample, `objective` and `inertia` estimate those of all points.
-        ``pandas.DataFrame(history_)`` makes a table of it. If PyTorch computed the sweeps,
+        ``pandas.DataFrame(history_)`` makes a table of it.
     power_ : float
         Power at which annealing last ended; -inf if all sweeps were Lloyd's. After `from_centers`
         it is `power` if that is a number, else -inf.
