@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sklearn.exceptions import ConvergenceWarning
 
 import powermeans
 from powermeans import BalancedKMeans, PowerKMeans
@@ -229,12 +230,25 @@ def test_missing_entries_have_limits() -> None:
         ({"size_max": 1.0}, r"size_max=1.0 may be a share of the whole or a size of one"),
         ({"size_max": -1}, r"size_max"),
         ({"balance": 2}, r"balance"),
-        ({"divergence": "mahalanobis"}, r"divergence"),
+        ({"divergence": "mahalanobis"}, r"divergence='mahalanobis' .*pass .*Mahalanobis\(covar"),
     ],
 )
 def test_sizes_that_cannot_be_had_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         BalancedKMeans(10, **options).fit(drawn(100))
+
+
+def test_given_centers_need_a_covariance_that_is_known() -> None:
+    X = drawn(100)
+    with pytest.raises(ArgumentError, match="covariance"):
+        BalancedKMeans.from_centers(X[:3], divergence="mahalanobis")
+    known = BalancedKMeans.from_centers(X[:3], divergence=Mahalanobis(np.eye(3)))
+    assert np.array_equal(known.predict(X[:3]), [0, 1, 2])
+
+
+def test_a_fit_that_is_cut_short_names_parameters_that_there_are() -> None:
+    with pytest.warns(ConvergenceWarning, match="cut short .*: raise max_iter or tol$"):
+        BalancedKMeans(4, effort="none", max_iter=1, random_state=0).fit(drawn(100))
 
 
 def test_a_point_heavier_than_a_cluster_is_refused() -> None:

@@ -16,6 +16,7 @@ from powermeans import divergences
 from powermeans.engine.anneal import Callback, Stage, StageEnd
 from powermeans.engine.fit import Fit
 from powermeans.engine.history import Spent
+from powermeans.errors import ArgumentError
 from powermeans.estimators.base import CenterEstimator, Run, Start
 from powermeans.estimators.power_kmeans import PowerKMeans, report_ends
 from powermeans.estimators.size_limited import (
@@ -74,7 +75,8 @@ class BalancedKMeans(CenterEstimator):
     max_seconds : float, optional
         Stop after about this time and keep the best centers so far.
     divergence : str or Bregman, default="squared_euclidean"
-        As in `PowerKMeans`, except "mahalanobis", which learns its covariance.
+        As in `PowerKMeans`, except "mahalanobis", which learns its covariance; pass
+        `divergences.Mahalanobis(covariance)`.
     missing : {"error", "observed"}, default="error"
         As in `PowerKMeans`.
     random_state : int, RandomState instance or None, default=None
@@ -144,7 +146,6 @@ class BalancedKMeans(CenterEstimator):
         },
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "effort": [StrOptions(set(_LEAST_FALL))],
-        "divergence": [StrOptions(set(divergences.NAMES)), divergences.Bregman],
         "size_min": [Interval(Real, 0, None, closed="left"), None],
         "size_max": [Interval(Real, 0, None, closed="neither"), None],
         "balance": [Interval(Real, 0, 1, closed="both"), None],
@@ -203,6 +204,13 @@ class BalancedKMeans(CenterEstimator):
         return PowerKMeans(**passed_on, effort=self.effort)
 
     def _needs(self) -> Needs:
+        if self.divergence == "mahalanobis":
+            raise ArgumentError(
+                "learns its covariance from clusters of any size",
+                "pass powermeans.divergences.Mahalanobis(covariance), or another divergence",
+                argument="divergence",
+                value=self.divergence,
+            )
         needs = replace(self._unlimited()._needs(), name=type(self).__name__, estimator=self)
         return needs.refusing(tensors="sizes of clusters are limited only for arrays")
 
@@ -298,4 +306,4 @@ class BalancedKMeans(CenterEstimator):
         )
 
     def _report_end(self, run: Run) -> None:
-        report_ends(run, self.verbose)
+        report_ends(run, self.verbose, "raise max_iter or tol")

@@ -740,7 +740,7 @@ class PowerKMeans(CenterEstimator):
         )
 
 
-def report_ends(run: Run, verbose: Any) -> None:
+def report_ends(run: Run, verbose: Any, advice: str = "raise max_iter, growth or tol") -> None:
     """Print why each stage ended, and warn of those that were cut short."""
     for end in run.ends:
         stage = "Lloyd" if end.power == -math.inf else "annealing"
@@ -748,8 +748,7 @@ def report_ends(run: Run, verbose: Any) -> None:
             print(f"End of {stage}: {end.reason}.")
         if not (end.has_converged or end.was_stopped):
             warn_caller(
-                f"{stage} was cut short at power={end.power:.4g} by {end.reason}: "
-                "raise max_iter, growth or tol",
+                f"{stage} was cut short at power={end.power:.4g} by {end.reason}: {advice}",
                 ConvergenceWarning,
             )
 
