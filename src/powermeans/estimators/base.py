@@ -47,7 +47,7 @@ from powermeans.engine.seeds.markov_chain import MarkovChainSeeds
 from powermeans.engine.seeds.parallel import Candidates, ParallelSeeds
 from powermeans.engine.seeds.samples import distinct_places
 from powermeans.engine.seeds.tree import TreeSeeds
-from powermeans.errors import warn_caller
+from powermeans.errors import Argument, ArgumentError, warn_caller
 from powermeans.optimality.gap import OptimalityGap
 from powermeans.points.checks.centers import check_centers, check_init
 from powermeans.points.checks.narrow import as_floats
@@ -61,6 +61,7 @@ from powermeans.points.opening import (
     in_memory,
     open_points,
 )
+from powermeans.points.protocol import Rows
 from powermeans.points.scaling import Scaling
 from powermeans.points.streams import is_stream
 from powermeans.system.attributes import forget, remember
@@ -431,10 +432,8 @@ class CenterEstimator(
         rows, rng, n_clusters = data.rows, fit.rng, self.n_clusters
         if isinstance(self.init, ParallelSeeds) or data.rows.parts is not None:
             centers = self._seeds_in_passes(data, fit)
-        elif isinstance(self.init, TreeSeeds):
-            centers = self.init.planted(rows, n_clusters, rng, fit.seconds_left).centers
-        elif isinstance(self.init, MarkovChainSeeds):
-            centers = self.init.seeds(rows, n_clusters, rng)
+        elif isinstance(self.init, TreeSeeds | MarkovChainSeeds):
+            centers = self._seeds_in_samples(self.init, rows, fit)
         elif callable(self.init):
             centers = self._checked_init(
                 self.init(as_floats(in_memory(data).points), n_clusters, random_state=rng), data
@@ -447,6 +446,23 @@ class CenterEstimator(
             drawn = self._drawing_of_seeds()
             centers, _ = choose_seeds(rows, n_clusters, rng, seconds=fit.seconds_left(), **drawn)
         return centers
+
+    def _seeds_in_samples(
+        self, init: TreeSeeds | MarkovChainSeeds, rows: Rows, fit: Fit
+    ) -> FloatArray:
+        """Return seeds that are chosen in samples of the points."""
+        if rows.sampler is None:
+            raise ArgumentError(
+                "takes samples, which needs an array of whole points that are all compared by "
+                "squared Euclidean distances or cosines",
+                "pass ",
+                Argument("init", "k-means++"),
+                argument="init",
+                value=init,
+            )
+        if isinstance(init, TreeSeeds):
+            return init.planted(rows, self.n_clusters, fit.rng, fit.seconds_left).centers
+        return init.seeds(rows, self.n_clusters, fit.rng)
 
     def _seeds_in_passes(self, data: Opened, fit: Fit) -> FloatArray:
         """Return seeds of points that have no order, from candidates found once in a fit."""

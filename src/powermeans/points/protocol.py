@@ -22,8 +22,8 @@ from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoint
 class Rows(Protocol):
     """Weighted points, wherever they are; centers are float64, (n_centers, n_features).
 
-    What only some kinds of points can is an object, or None: `moves`, `priced`, `sampler`, `cells`
-    and `parts`.
+    What only some kinds of points can do is an object, or None: `moves`, `priced`, `sampler`,
+    `cells` and `parts`.
     """
 
     # Sizes.
@@ -376,9 +376,5 @@ def priced_of(rows: Rows) -> PricedPoints:
 
 def sampler_of(rows: Rows) -> Sampler:
     """Return the sampler of points that have one."""
-    if rows.sampler is None:
-        raise ValueError(
-            "samples are taken of points in memory by squared Euclidean distances or cosines, and "
-            f'{type(rows).__name__} are others: pass init="k-means++"'
-        )
+    assert rows.sampler is not None, f"{type(rows).__name__} take no samples"
     return rows.sampler
