@@ -127,11 +127,11 @@ class BaseRows(Rows):
 class RowsOfRows(BaseRows):
     """Sweep over the points of other rows in another way, which a subclass defines.
 
-    It has `sweep`, `spread`, `assign`, `nearness` and `_middle`. Points, weights and distances are
-    those of the other rows; a subclass with others overrides what they follow from: `take`,
-    `sample`, `sample_weight` and `n_places`, or `sq_distances` and `critical_power`. Seeds are what
-    `take` returns for points that `nearness` draws. `farthest` takes single points; a subclass that
-    moves points together overrides it. No ability of the other rows is passed on.
+    The subclass has `sweep`, `spread`, `assign`, `nearness` and `_middle`. Points, weights and
+    distances are those of the other rows; a subclass with others overrides what they follow from:
+    `take`, `sample`, `sample_weight` and `n_places`, or `sq_distances` and `critical_power`. Seeds
+    are what `take` returns for points that `nearness` draws. `farthest` takes single points; a
+    subclass that moves points together overrides it. No ability of the other rows is passed on.
     """
 
     _rows: Rows

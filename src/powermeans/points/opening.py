@@ -44,7 +44,8 @@ from powermeans.types import FloatArray, Points, SparsePoints
 
 MatrixLike = ArrayLike | SparsePoints | Stream | Iterable[Any] | Callable[[], Iterable[Any]]
 # Which module registers what opens the types of a package, or of a module: a function of
-# `open_points`, or for points that are read part by part one of `powermeans.scale.source_of`.
+# `open_points`, or for points that are read part by part one of `source_of`
+# of `powermeans.scale.parted_data`.
 _OPENERS = {
     "torch": "powermeans.tensors.opening",
     "dask": "powermeans.scale.on_dask",
