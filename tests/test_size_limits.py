@@ -280,6 +280,34 @@ def test_the_callback_ends_a_fit_within_the_limits() -> None:
     assert np.bincount(model.labels_).max() <= 450
 
 
+@pytest.mark.parametrize("in_parts", [False, True])
+def test_an_interrupt_within_the_limits_keeps_as_much_as_a_stop(in_parts: bool) -> None:
+    X = drawn()
+    points: Any = [X[:300], X[300:]] if in_parts else X
+    n_sweeps = BalancedKMeans(4, random_state=0).fit(points).n_iter_
+
+    def stop(state: Any) -> bool:
+        return bool(state.sweep == n_sweeps - 1)
+
+    def interrupt(state: Any) -> None:
+        if stop(state):
+            raise KeyboardInterrupt
+
+    stopped = BalancedKMeans(4, random_state=0, callback=stop).fit(points)
+    interrupted = BalancedKMeans(4, random_state=0, callback=interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        interrupted.fit(points)
+    assert np.array_equal(interrupted.cluster_centers_, stopped.cluster_centers_)
+    assert np.array_equal(interrupted.sizes_, stopped.sizes_)
+
+
+def test_parts_of_a_fit_that_is_stopped_warn_of_their_sizes() -> None:
+    X = drawn()
+    model = BalancedKMeans(4, random_state=0, callback=lambda state: True)
+    with pytest.warns(RuntimeWarning, match="in weight, since the fit was stopped before"):
+        model.fit([X[:300], X[300:]])
+
+
 @pytest.mark.parametrize("name", ["improving", "comparing starts", "bringing clusters"])
 def test_the_callback_ends_a_fit_in_any_phase(name: str) -> None:
     class StopIn:

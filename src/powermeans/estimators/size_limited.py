@@ -102,6 +102,11 @@ class ExactSizes(Learner):
         """The cost of the last assignment."""
         return self._costs[-1]
 
+    @property
+    def best_prices(self) -> FloatArray:
+        """The prices of the last assignment."""
+        return self.prices
+
 
 def sample_for_sizes(start: Start, n_centers: int, measure: Measure) -> Start | None:
     """Return points drawn by weight, which then count the same, or None where all points do.
@@ -154,7 +159,7 @@ class LimitedFit:
         if not is_mended and (self.sample is not None or not self.has_means):
             start.history.phase("learning prices of the centers")
             learner = self._learner(start, ends[-1].centers, prices)
-            ends = start.anneal(ends[-1].centers, [Stage.of(learner, _MOST_SWEEPS)])
+            ends = _go_on(start, ends[-1].centers, learner, _MOST_SWEEPS)
             prices = learner.best_prices
         if ends[-1].was_stopped:
             return ends, prices
@@ -162,12 +167,12 @@ class LimitedFit:
         start.history.phase("bringing clusters to their sizes")
         if not is_mended:
             learner = replace(self._learner(start, centers, prices), holds_centers=True)
-            ends = start.anneal(centers, [Stage.of(learner, _MOST_SWEEPS)])
+            ends = _go_on(start, centers, learner, _MOST_SWEEPS)
             # Whether sizes hold is told when they are known.
             return [replace(end, has_converged=True) for end in ends], learner.best_prices
         least_fall = max(self.least_fall, _ROUGH) if self.is_nearby else self.least_fall
-        end, exact = self._descended(start, centers, prices, least_fall, self.max_iter)
-        return [end], exact.prices
+        inner, exact = self._exact(start, prices, least_fall)
+        return _go_on(inner, centers, exact, self.max_iter), exact.best_prices
 
     def _with_divided(self, found: Sequence[FloatArray]) -> Sequence[FloatArray]:
         """Divide the centers of too large clusters, and keep the first as they are too if quick."""
@@ -178,15 +183,14 @@ class LimitedFit:
         first = divided(rows, found[0], most)
         return found if first is found[0] else [first, *found]
 
-    def _descended(
-        self, start: Start, centers: FloatArray, prices: FloatArray, least_fall: float, most: int
-    ) -> tuple[StageEnd, ExactSizes]:
-        """Descend with assignments nearly within the limits."""
+    def _exact(
+        self, start: Start, prices: FloatArray, least_fall: float
+    ) -> tuple[Start, ExactSizes]:
+        """Return what descends with assignments nearly within the limits."""
         rows = LabelledRows(start.data.rows)
         limits = self.limits.of_part(rows.total_weight)
-        exact = ExactSizes(rows, limits, prices, least_fall)
         inner = replace(start, data=replace(in_memory(start.data), rows=rows))
-        return inner.anneal(centers, [Stage.of(exact, most)])[-1], exact
+        return inner, ExactSizes(rows, limits, prices, least_fall)
 
     def _best_of_starts(self, found: Sequence[FloatArray]) -> tuple[list[StageEnd], FloatArray]:
         """Return the end with the least cost in the sample, and its prices."""
@@ -198,6 +202,7 @@ class LimitedFit:
         for centers in found:
             tried = self._tried(start, centers)
             best = tried if best is None or tried[0] < best[0] else best
+            _keep(start, best[1].centers, best[2])
             if was_stopped := tried[1].was_stopped:
                 break
         assert best is not None, "there is a start"
@@ -211,8 +216,9 @@ class LimitedFit:
             end = start.anneal(centers, [Stage.of(learner, _MOST_SWEEPS)])[-1]
             return learner.bound, end, learner.best_prices
         start = self._nearby(start, centers)
-        end, exact = self._descended(start, centers, none, _ROUGH, _MOST_ROUGH_SWEEPS)
-        return exact.cost, end, exact.prices
+        inner, exact = self._exact(start, none, _ROUGH)
+        end = inner.anneal(centers, [Stage.of(exact, _MOST_ROUGH_SWEEPS)])[-1]
+        return exact.cost, end, exact.best_prices
 
     def _nearby(self, start: Start, centers: FloatArray) -> Start:
         """Return the start over rows that compare a point only with centers near its own."""
@@ -233,6 +239,27 @@ class LimitedFit:
             units = np.where(spread.weights > 0, spread.error / spread.weights, mean)
         limits = self.limits.of_part(rows.total_weight)
         return LearnPrices(limits, prices, np.maximum(units, 1e-3 * mean), _LEARNED, _LEARNED)
+
+
+def _go_on(
+    start: Start, centers: FloatArray, learner: ExactSizes | LearnPrices, most: int
+) -> list[StageEnd]:
+    """Sweep at most so often; after an interrupt, the last complete sweep counts."""
+    _keep(start, centers, learner.best_prices)
+    before = start.history.last
+    try:
+        return start.anneal(centers, [Stage.of(learner, most)])
+    except BaseException:
+        last = start.history.last
+        if last is not None and last is not before:
+            _keep(start, last.centers, learner.best_prices)
+        raise
+
+
+def _keep(start: Start, centers: FloatArray, prices: FloatArray) -> None:
+    """Remember these as the best of the run."""
+    start.history.keep(centers)
+    start.learned["prices"] = prices
 
 
 def keep_divided(start: Start, limits: SizeLimits) -> None:
@@ -263,9 +290,14 @@ def within_limits(
         sizes = sums.weights
         inertia, missed = sums.objective - float(prices @ sizes), limits.missed_by(sizes)
         if missed > _TOLD * limits.total:
+            was_stopped = not ends or ends[-1].was_stopped
             warn_caller(
                 f"sizes miss the limits by {missed:.6g} of {limits.total:.6g} in weight, since "
-                "points in parts follow prices alone: pass the rows in one array",
+                + (
+                    "the fit was stopped before it reached them: let it go on"
+                    if was_stopped
+                    else "points in parts follow prices alone: pass the rows in one array"
+                ),
                 RuntimeWarning,
             )
         gap = inertia + limits.cost(sizes) - limits.bound(sums.objective, prices)
