@@ -158,8 +158,8 @@ class Rows(Protocol):
     def moves(self) -> Moves | None:
         """Moves of single points, and swaps with them; a search breathes instead where it is None.
 
-        There are none for points in parts, in a tensor or with missing entries, nor for
-        `divergence="manhattan"` and divergences of the user's own.
+        There are none for points in parts, in a tensor, with missing entries or seen in another way
+        (`RowsOfRows`), nor for `divergence="manhattan"` and divergences of the user's own.
         """
         ...
 
