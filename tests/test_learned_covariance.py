@@ -253,3 +253,12 @@ def test_points_whose_squares_leave_the_range_are_refused_with_a_factor(size):
 def test_a_scatter_of_nothing_but_rounding_is_no_covariance():
     covariance = shared_covariance.unit_covariance(np.array([[-1e20]]), np.ones(1))
     assert covariance == pytest.approx(1.0)
+
+
+def test_a_fit_by_another_divergence_leaves_no_covariance():
+    points = np.random.default_rng(0).normal(size=(20, 50))
+    model = PowerKMeans(2, divergence="mahalanobis", random_state=0).fit(points)
+    assert hasattr(model, "covariance_")
+    model.set_params(divergence="squared_euclidean").fit(points)
+    assert not hasattr(model, "covariance_")
+    assert not hasattr(model, "divergence_")

@@ -44,6 +44,7 @@ from powermeans.points.nearby import NearbyRows
 from powermeans.points.needs import Needs
 from powermeans.points.opening import InMemory, MatrixLike, Opened, in_memory
 from powermeans.points.protocol import Rows, sampler_of
+from powermeans.system.attributes import forget
 from powermeans.types import FloatArray, Labels, Points, SparsePoints
 
 # A single descent anneals slowly. A search repairs what a descent misses, so a few powers suffice.
@@ -738,6 +739,11 @@ class PowerKMeans(CenterEstimator):
             spent_=history.spent(),
             **learned,
         )
+
+    def _keep(self, run: Run) -> None:
+        # Those of a former fit would describe another divergence.
+        forget(self, *{"covariance_", "divergence_"}.difference(run.attributes))
+        super()._keep(run)
 
 
 def report_ends(run: Run, verbose: Any, advice: str = "raise max_iter, growth or tol") -> None:
