@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import make_circles, make_moons
 from sklearn.gaussian_process.kernels import RBF
@@ -380,3 +381,10 @@ def test_more_effort_never_ends_above_less(gamma: float) -> None:
     )
     assert balanced <= fast * (1 + 1e-9)
     assert thorough <= balanced * (1 + 1e-9)
+
+
+def test_a_fit_of_points_without_names_forgets_former_names():
+    points = np.random.default_rng(0).normal(size=(40, 2))
+    model = KernelPowerKMeans(2, random_state=0).fit(pd.DataFrame(points, columns=["a", "b"]))
+    assert list(model.feature_names_in_) == ["a", "b"]
+    assert not hasattr(model.fit(points), "feature_names_in_")

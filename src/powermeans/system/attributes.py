@@ -13,8 +13,8 @@ def remember(value: object, attributes: Mapping[str, Any]) -> None:
 
 
 def take_over(value: object, other: object) -> None:
-    """Set all attributes of another object."""
-    remember(value, vars(other))
+    """Have the attributes of another object and no others, in one step."""
+    value.__dict__ = dict(vars(other))
 
 
 def forget(value: object, *names: str) -> None:
