@@ -68,6 +68,7 @@ few_points = arrays.arrays(
 )
 
 
+@pytest.mark.filterwarnings("ignore::powermeans.UnlikeScalesWarning")
 @for_all(few_points, st.floats(0.01, 100), st.integers(0, 2**31))
 @settings(max_examples=60)
 def test_no_solution_is_below_the_least_of_all_partitions(points, penalty, seed) -> None:

@@ -402,7 +402,7 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
 def _check_state(kind: type[Any], found: Mapping[str, Any], lengths: dict[str, int]) -> None:
     """Raise where attributes are unknown, lacking, or not as their class says."""
     bases = (kind, Documented) if kind in _SCALERS else kind.__mro__
-    states = [_SCALERS.get(base) or vars(base).get("_state", "") for base in reversed(bases)]
+    states = [_SCALERS.get(base) or getattr(base, "_state", "") for base in reversed(bases)]
     expected = dict(re.findall(r"(\w+): (\S+)", " ".join(states)))
     needed = {name for name, what in expected.items() if what.endswith("!")}
     if isinstance(found.get("_stream"), Waiting):
