@@ -17,6 +17,7 @@ from powermeans.mathematics.rules import Hard, Power
 from powermeans.points.cells import Cells
 from powermeans.points.kinds import open_rows
 from powermeans.points.nearby import NearbyRows
+from powermeans.points.protocol import AskedNear
 
 
 def blobs(n_points: int, n_features: int, n_blobs: int, dtype: str = "f4") -> np.ndarray:
@@ -81,7 +82,8 @@ def test_centers_near_a_point_are_sought_only_among_those_listed(n_threads):
     centers, prices = rows.take(np.arange(0, 600, 50)), rng.normal(size=12)
     lists, labels = with_all_listed(12)[:, :5].copy(), rng.integers(12, size=600).astype(np.int32)
     some = rng.permutation(600)[:400]
-    found = Cells(rows).near(some, labels[some], centers, prices, lists, reach=np.inf, n_most=5)
+    asked = AskedNear(some, labels[some], centers, prices, np.inf, n_most=5)
+    found = Cells(rows).near(asked, lists)
     distances = ((points[some, None, :] - centers) ** 2).sum(axis=2)
     for i, own in enumerate(labels[some]):
         others = sorted(lists[own][1:], key=lambda j, i=i: distances[i, j] + prices[j])

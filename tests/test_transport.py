@@ -14,7 +14,7 @@ from powermeans.points import transport
 from powermeans.points.by_definition import PricedByDefinition
 from powermeans.points.kinds import open_rows
 from powermeans.points.nearby import NearbyRows
-from powermeans.points.protocol import Rows, priced_of
+from powermeans.points.protocol import AskedNear, Rows, priced_of
 from powermeans.points.reference import ReferenceRows
 from powermeans.points.transport import Assigned, assign_within
 from powermeans.types import FloatArray
@@ -186,10 +186,10 @@ def test_near_centers_are_those_of_least_cost(n_features: int, reach: float, n_m
     prices, some = rng.normal(size=23), np.arange(0, 300, 3)
     rows = open_rows(points, n_threads=2)
     labels = rows.priced.assign(centers, prices).labels[some]
-    options = {"reach": reach, "n_most": n_most}
-    found = rows.priced.near(some, labels, centers, prices, **options)
+    asked = AskedNear(some, labels, centers, prices, reach, n_most)
+    found = rows.priced.near(asked)
     by_definition = PricedByDefinition(rows, rows._distances_of)
-    expected = by_definition.near(some, labels, centers, prices, **options)
+    expected = by_definition.near(asked)
     assert np.array_equal(found.centers, expected.centers)
     is_near = expected.centers >= 0
     assert found.distances[is_near] == pytest.approx(expected.distances[is_near], rel=1e-9)
@@ -200,7 +200,7 @@ def test_near_centers_are_those_of_least_cost(n_features: int, reach: float, n_m
 @pytest.mark.parametrize("rows", [open_rows(np.eye(3)), ReferenceRows(np.eye(3))])
 def test_no_points_have_no_near_centers(rows: Rows) -> None:
     none = np.empty(0, dtype=np.int32)
-    found = priced_of(rows).near(none, none, np.eye(3), np.zeros(3), reach=0.5, n_most=2)
+    found = priced_of(rows).near(AskedNear(none, none, np.eye(3), np.zeros(3), 0.5, n_most=2))
     assert found.centers.shape == found.distances.shape == (0, 2)
 
 
@@ -227,15 +227,13 @@ def test_rows_nearby_list_the_centers_that_all_rows_list() -> None:
     nearby = NearbyRows(rows, centers, rows.assign(centers)[0])
     labels = nearby.priced.assign(centers, prices).labels
     some = rng.permutation(len(points))[:500]
-    found, expected = (
-        kind.priced.near(some, labels[some], centers, prices, reach=2.0, n_most=4)
-        for kind in (nearby, rows)
-    )
+    asked = AskedNear(some, labels[some], centers, prices, 2.0, n_most=4)
+    found, expected = (kind.priced.near(asked) for kind in (nearby, rows))
     assert np.array_equal(found.centers, expected.centers)
     is_near = expected.centers >= 0
     assert found.distances[is_near] == pytest.approx(expected.distances[is_near], rel=1e-9)
     none = np.empty(0, dtype=np.int32)
-    found = nearby.priced.near(none, none, centers, prices, reach=2.0, n_most=4)
+    found = nearby.priced.near(AskedNear(none, none, centers, prices, 2.0, n_most=4))
     assert found.centers.shape == (0, 4)
 
 

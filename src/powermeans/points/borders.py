@@ -7,7 +7,7 @@ from scipy import sparse
 from scipy.sparse.linalg import cg
 
 from powermeans.mathematics.size_limits import SizeLimits
-from powermeans.points.protocol import PricedLabels, Rows, priced_of
+from powermeans.points.protocol import AskedNear, PricedLabels, Rows, priced_of
 from powermeans.types import FloatArray
 
 # A point is at the border where another center costs it hardly more: by this share of the mean
@@ -106,9 +106,8 @@ def _flow(
     reach = _AT_BORDER * means
     points = np.flatnonzero((priced.margins <= reach[labels]) & (reach[labels] > 0) & (counts > 0))
     own = labels[points]
-    near = priced_of(rows).near(
-        points, own, centers, prices, reach=float(reach[own].max(initial=0.0)), n_most=2
-    )
+    farthest = float(reach[own].max(initial=0.0))
+    near = priced_of(rows).near(AskedNear(points, own, centers, prices, farthest, n_most=2))
     has_other = near.centers[:, 1] >= 0
     points, own, others = points[has_other], own[has_other], near.centers[has_other, 1]
     leaving = sparse.csr_array((counts[points] / unit / reach[own], (own, others)), shape=(n, n))

@@ -13,8 +13,15 @@ from numpy.typing import NDArray
 from powermeans.mathematics.rules import Priced, Rule, Scattered
 from powermeans.mathematics.sums import Spread, Sums
 from powermeans.mathematics.weighted_draws import draw_indices
-from powermeans.points.protocol import FarPoint, NearCenters, Nearness, PricedLabels, Rows
-from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
+from powermeans.points.protocol import (
+    AskedNear,
+    FarPoint,
+    NearCenters,
+    Nearness,
+    PricedLabels,
+    Rows,
+)
+from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
 
 # Between candidates in a sample a smaller share of the inertia than this is rounding.
 _SHARE_OF_TIES = 1e-9
@@ -200,17 +207,9 @@ class PricedByDefinition:
             margins = np.partition(priced, 1, axis=1)[:, 1] - priced.min(axis=1)
         return PricedLabels(labels, margins, rows.sweep(centers, Priced(tuple(prices.tolist()))))
 
-    def near(
-        self,
-        indices: IndexArray,
-        labels: Labels,
-        centers: FloatArray,
-        prices: FloatArray,
-        *,
-        reach: float,
-        n_most: int,
-    ) -> NearCenters:
+    def near(self, asked: AskedNear) -> NearCenters:
         """List the centers near some points; see `PricedPoints.near`."""
+        indices, labels, centers, prices, reach, n_most = asked
         found = NearCenters.none(len(indices), n_most)
         step = max(1, _DISTANCES_AT_ONCE // len(centers))
         for start in range(0, len(indices), step):

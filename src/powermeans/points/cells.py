@@ -8,8 +8,8 @@ from powermeans.mathematics.rules import Hard, Power
 from powermeans.mathematics.sums import Spread, Sums
 from powermeans.points.checks.narrow import widened
 from powermeans.points.compiled import CompiledRows, Labelling, open_compiled
-from powermeans.points.protocol import NearCenters
-from powermeans.types import FloatArray, IndexArray, Labels
+from powermeans.points.protocol import AskedNear, NearCenters
+from powermeans.types import FloatArray, Labels
 
 _ENTRIES_AT_ONCE = 2**20
 
@@ -73,23 +73,15 @@ class Cells:
             distances[block] = np.einsum("if,if->i", differences, differences)
         return distances
 
-    def near(
-        self,
-        indices: IndexArray,
-        labels: Labels,
-        centers: FloatArray,
-        prices: FloatArray,
-        nearby: Labels,
-        *,
-        reach: float,
-        n_most: int,
-    ) -> NearCenters:
+    def near(self, asked: AskedNear, nearby: Labels) -> NearCenters:
         """List as `PricedPoints.near` does, of those that `nearby` lists for the center of each."""
-        rows, found = self._rows, NearCenters.none(len(indices), n_most)
-        if len(indices):
-            some, *_ = open_compiled(rows._points[indices], None, rows.team, rows.known)
-            taken, own = rows.as_compiled(centers), labels.copy()
-            some.near_nearby(taken, nearby, own, prices, reach, found.centers, found.distances)
+        rows, found = self._rows, NearCenters.none(len(asked.indices), asked.n_most)
+        if len(asked.indices):
+            some, *_ = open_compiled(rows._points[asked.indices], None, rows.team, rows.known)
+            taken, own, prices = rows.as_compiled(asked.centers), asked.labels.copy(), asked.prices
+            some.near_nearby(
+                taken, nearby, own, prices, asked.reach, found.centers, found.distances
+            )
         return found
 
     def _beside(self, points: FloatArray) -> CompiledRows:

@@ -16,8 +16,8 @@ from powermeans.points.cells import Cells
 from powermeans.points.compiled import FEW_FEATURES, CompiledPrices, CompiledRows, open_compiled
 from powermeans.points.farthest import Farthest, farthest_in_passes, largest_first
 from powermeans.points.moves import CompiledMoves
-from powermeans.points.protocol import FarPoint, NearCenters, Rows
-from powermeans.types import FloatArray, IndexArray, Labels
+from powermeans.points.protocol import AskedNear, FarPoint, NearCenters, Rows
+from powermeans.types import FloatArray, IndexArray
 
 
 class EuclideanRows(CompiledRows):
@@ -84,21 +84,14 @@ class EuclideanPrices(CompiledPrices):
         super().__init__(rows, rows._distances_of)
         self._euclidean = rows
 
-    def near(
-        self,
-        indices: IndexArray,
-        labels: Labels,
-        centers: FloatArray,
-        prices: FloatArray,
-        *,
-        reach: float,
-        n_most: int,
-    ) -> NearCenters:
-        rows, found = self._euclidean, NearCenters.none(len(indices), n_most)
-        if len(indices):
-            some, *_ = open_compiled(rows._points[indices], None, rows.team, rows.known)
-            taken = rows.as_compiled(centers)
-            some.list_near(taken, prices, labels, reach, found.centers, found.distances)
+    def near(self, asked: AskedNear) -> NearCenters:
+        rows, found = self._euclidean, NearCenters.none(len(asked.indices), asked.n_most)
+        if len(asked.indices):
+            some, *_ = open_compiled(rows._points[asked.indices], None, rows.team, rows.known)
+            taken = rows.as_compiled(asked.centers)
+            some.list_near(
+                taken, asked.prices, asked.labels, asked.reach, found.centers, found.distances
+            )
         return found
 
 

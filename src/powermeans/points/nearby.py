@@ -18,6 +18,7 @@ from powermeans.points.cells import Cells
 from powermeans.points.compiled import Labelling
 from powermeans.points.farthest import Farthest, farthest_in_passes, largest_first
 from powermeans.points.protocol import (
+    AskedNear,
     FarPoint,
     NearCenters,
     Nearness,
@@ -178,22 +179,13 @@ class NearbyPrices:
         sums = rows._cells.sweep(centers, rule, rows._near_by_price, rows._labels)
         return PricedLabels(rows._labels.copy(), rule.margins, sums)
 
-    def near(
-        self,
-        indices: IndexArray,
-        labels: Labels,
-        centers: FloatArray,
-        prices: FloatArray,
-        *,
-        reach: float,
-        n_most: int,
-    ) -> NearCenters:
+    def near(self, asked: AskedNear) -> NearCenters:
         """List among the centers of the last assignment, or among all where it had others."""
-        rows, asked = self._nearby, (indices, labels, centers, prices)
-        lists = rows._near_by_price
-        if rows._centers is centers and n_most <= lists.shape[1] < len(centers):
-            return rows._cells.near(*asked, lists, reach=reach, n_most=n_most)
-        return priced_of(rows._rows).near(*asked, reach=reach, n_most=n_most)
+        rows, lists = self._nearby, self._nearby._near_by_price
+        is_listed = asked.n_most <= lists.shape[1] < len(asked.centers)
+        if rows._centers is asked.centers and is_listed:
+            return rows._cells.near(asked, lists)
+        return priced_of(rows._rows).near(asked)
 
 
 def _with_lone_centers(lists: Labels) -> Labels:

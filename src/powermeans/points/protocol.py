@@ -213,21 +213,8 @@ class PricedPoints(Protocol):
         """Return labels and margins of all points, with the sums of a sweep."""
         ...
 
-    def near(
-        self,
-        indices: IndexArray,
-        labels: Labels,
-        centers: FloatArray,
-        prices: FloatArray,
-        *,
-        reach: float,
-        n_most: int,
-    ) -> NearCenters:
-        """List for some points the center of its label, and others of least distance and price.
-
-        A list has at most `n_most` centers, 2 or more, which cost at most `reach` more than that of
-        the label.
-        """
+    def near(self, asked: AskedNear) -> NearCenters:
+        """List for some points the center of its label, and others of least distance and price."""
         ...
 
 
@@ -354,6 +341,17 @@ class PricedLabels(NamedTuple):
     labels: Labels
     margins: FloatArray  # how much less it costs than the second
     sums: Sums  # of the sweep with these prices
+
+
+class AskedNear(NamedTuple):
+    """Points that ask which centers they may go to."""
+
+    indices: IndexArray
+    labels: Labels  # of these points
+    centers: FloatArray
+    prices: FloatArray
+    reach: float  # by how much more than that of the label a center may cost
+    n_most: int  # centers for each point, 2 or more
 
 
 class NearCenters(NamedTuple):

@@ -18,6 +18,7 @@ from powermeans.points.borders import with_better_prices
 from powermeans.points.compiled import transport
 from powermeans.points.nearby import NearbyRows
 from powermeans.points.protocol import (
+    AskedNear,
     NearCenters,
     Nearness,
     PricedLabels,
@@ -229,7 +230,7 @@ class _Search:
     def lists_better(self, rows: Rows, points: IndexArray, found: Assigned) -> bool:
         """List the centers where these points cost less; return whether some were not listed."""
         points = points[self._counts[points] > 0]
-        near = priced_of(rows).near(
+        asked = AskedNear(
             points,
             found.labels[points],
             self._centers,
@@ -237,6 +238,7 @@ class _Search:
             reach=0.0,
             n_most=min(_BETTER_FOR_EACH + 1, len(self._centers)),
         )
+        near = priced_of(rows).near(asked)
         assert self._lists is not None, "points were moved"
         before, better = self._lists, _Lists.of(points, near, near.centers >= 0)
         self._better.append(better)
@@ -300,7 +302,7 @@ class _Search:
         if len(points) * n_centers <= _MOST_PAIRS:
             self._n_each = n_centers
         labels = priced.labels[points]
-        near = priced_of(self._rows).near(
+        asked = AskedNear(
             points,
             labels,
             self._centers,
@@ -308,6 +310,7 @@ class _Search:
             reach=float(reach.max()),
             n_most=max(2, self._n_each),
         )
+        near = priced_of(self._rows).near(asked)
         costs = near.distances + prices[near.centers]
         costs -= costs[:, :1].copy()
         is_near = (near.centers >= 0) & (costs <= reach[labels, None])

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from powermeans.points.kinds import open_rows
-from powermeans.points.protocol import Rows, priced_of
+from powermeans.points.protocol import AskedNear, Rows, priced_of
 from powermeans.types import FloatArray, IndexArray
 
 # A cluster is divided into as many as it would fill to this share of the largest size.
@@ -117,7 +117,7 @@ def _nearest_other(centers: FloatArray, weights: FloatArray) -> tuple[IndexArray
         return everything, np.full(1, np.inf)
     own = everything.astype(np.int32)
     rows = open_rows(centers)
-    found = priced_of(rows).near(everything, own, centers, none, reach=np.inf, n_most=2)
+    found = priced_of(rows).near(AskedNear(everything, own, centers, none, np.inf, n_most=2))
     near = found.centers[:, 1].astype(np.intp)
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = np.nan_to_num(1 / (1 / weights + 1 / weights[near]))
