@@ -37,7 +37,9 @@ def points_of(seed: int) -> Any:
 def fitted(number: int, path: Path | None) -> tuple[bytes, bytes, float]:
     make, seed, rows = FITS[number]
     data = open_data(points_of(seed), rows_per_part=rows, checkpoint=path, checkpoint_seconds=0.0)
-    model = make().set_params(**({"n_threads": 1} if hasattr(make(), "n_threads") else {}))
+    model = make()
+    if "n_threads" in model.get_params():
+        model.set_params(n_threads=1)
     model.fit(data)
     return model.cluster_centers_.tobytes(), model.history_.inertia.tobytes(), model.inertia_
 
