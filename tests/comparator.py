@@ -17,10 +17,10 @@ from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
 from powermeans.divergences import squared_euclidean
-from powermeans.engine.seeds.choose import greedy_seeds
 from powermeans.mathematics.power_mean import power_mean, power_mean_weights
 from powermeans.mathematics.rules import rule_at
 from powermeans.mathematics.sums import Sums
+from powermeans.points.by_definition import greedy_seeds_by_definition
 from powermeans.points.protocol import Nearness, Rows
 from powermeans.scale.parted_rows import PartedRows
 from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
@@ -29,6 +29,15 @@ Pairwise = Callable[[FloatArray, FloatArray], FloatArray]
 
 POWERS = (-math.inf, -0.1, -1.0, -3.3, -20.0, -1e3, -1e6)
 TOLERANCES = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-12}
+
+
+def greedy_seeds(
+    rows: Rows, order: IndexArray, first: float, others: FloatArray, exponent: float = 2.0
+) -> IndexArray:
+    """Return the seeds of greedy k-means++, in the way of the rows where they have one."""
+    if exponent == 2 and rows.sampler is not None:
+        return rows.sampler.greedy_seeds(order, first, others)
+    return greedy_seeds_by_definition(rows, order, first, others, exponent)
 
 
 def compare_rows(

@@ -16,8 +16,9 @@ from sklearn.preprocessing import StandardScaler
 
 import powermeans
 from powermeans import KMeans, PowerKMeans
-from powermeans.engine import callbacks
-from powermeans.engine.callbacks import Lines, Listener
+from powermeans.engine import callbacks, fit
+from powermeans.engine.callbacks import Lines
+from powermeans.engine.fit import Listener
 
 POINTS = np.random.default_rng(0).normal(size=(300, 2)) + 8 * np.arange(3).repeat(100)[:, None]
 
@@ -150,7 +151,7 @@ def test_only_a_long_pass_over_parts_says_how_far_it_is(total, now):
 
 @pytest.mark.parametrize("kind", ["kept", "file"])
 def test_a_fit_tells_of_its_passes(kind, tmp_path, monkeypatch):
-    monkeypatch.setattr(callbacks, "_LONG_PASS_SECONDS", 0.0)
+    monkeypatch.setattr(fit, "_LONG_PASS_SECONDS", 0.0)
     np.save(tmp_path / "points.npy", POINTS)
     data = {"kept": POINTS, "file": tmp_path / "points.npy"}[kind]
     PowerKMeans(3, refine=0, callback=(heard := Heard()), random_state=0).fit(

@@ -8,6 +8,7 @@ import sys
 
 import numpy as np
 import pytest
+from comparator import greedy_seeds
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -15,7 +16,7 @@ from hypothesis.extra.numpy import arrays
 from powermeans.divergences import manhattan
 from powermeans.engine.anneal import Stage, anneal, run_stage
 from powermeans.engine.history import History
-from powermeans.engine.seeds.choose import greedy_seeds, uniform_seeds
+from powermeans.engine.seeds.choose import uniform_seeds
 from powermeans.engine.stopping import CentersSettled
 from powermeans.engine.updates import RelocateEmpty, Sweep
 from powermeans.mathematics.rules import Gaussian, Hard, Harmonic, Power, Rule

@@ -16,12 +16,12 @@ import hypothesis
 import ml_dtypes
 import numpy as np
 import pytest
+from comparator import greedy_seeds
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import powermeans._native as _native
 from powermeans import BalancedKMeans, KMeans, PowerKMeans, RobustPowerKMeans, TreeSeeds, open_data
-from powermeans.engine.seeds.choose import greedy_seeds
 from powermeans.mathematics.rules import Gaussian, Hard, Harmonic, Power, Priced
 from powermeans.points.cells import Cells
 from powermeans.points.checks.narrow import dtype_of_centers, is_narrow

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from comparator import greedy_seeds
 from scipy import sparse
 
 from powermeans import _native
-from powermeans.engine.seeds.choose import greedy_seeds
 from powermeans.mathematics.rules import Hard, Power
 from powermeans.points.euclidean import EuclideanRows
 from powermeans.points.reference import ReferenceRows

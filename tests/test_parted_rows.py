@@ -8,7 +8,7 @@ import time
 
 import numpy as np
 import pytest
-from comparator import compare_rows, varied_cases
+from comparator import compare_rows, greedy_seeds, varied_cases
 from divergence_cases import CASES
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +16,6 @@ from kinds_of_rows import ReadAgain, cut
 from scipy import sparse
 
 from powermeans import divergences
-from powermeans.engine.seeds.choose import greedy_seeds
 from powermeans.mathematics.critical_power import critical_power
 from powermeans.mathematics.rules import Gaussian, Hard, Online, Power
 from powermeans.mathematics.sums import Sums

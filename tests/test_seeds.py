@@ -7,15 +7,16 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from comparator import greedy_seeds
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
 from powermeans import PowerKMeans
 from powermeans.engine.seeds import choose as choose_module
-from powermeans.engine.seeds import draws as draws_module
-from powermeans.engine.seeds.choose import choose_seeds, greedy_seeds, uniform_seeds
-from powermeans.engine.seeds.orders import order_by_place, order_from
+from powermeans.engine.seeds import orders as orders_module
+from powermeans.engine.seeds.choose import choose_seeds, uniform_seeds
+from powermeans.engine.seeds.orders import PointsInOrder, order_by_place
 from powermeans.estimators import base as base_module
 from powermeans.points.by_definition import greedy_seeds_by_definition
 from powermeans.points.euclidean import EuclideanRows
@@ -212,18 +213,19 @@ def test_seeds_by_samples_follow_their_definition(
 def orders_taken(small_samples, monkeypatch) -> list:
     """Few points count as many, in small blocks and few bins; lists the orders of all points."""
     monkeypatch.setattr(choose_module, "_MANY_POINTS", 1000)
-    monkeypatch.setattr(draws_module, "_POINTS_AT_ONCE", 700)
-    monkeypatch.setattr(draws_module, "_SAMPLED_KEYS", 500)
-    monkeypatch.setattr(draws_module, "_N_BINS", 2048)
-    monkeypatch.setattr(draws_module, "_N_CELLS", 256)
-    monkeypatch.setattr(draws_module, "_LARGEST_SHARE_SORTED", 0.3)
+    monkeypatch.setattr(orders_module, "_POINTS_AT_ONCE", 700)
+    monkeypatch.setattr(orders_module, "_SAMPLED_KEYS", 500)
+    monkeypatch.setattr(orders_module, "_N_BINS", 2048)
+    monkeypatch.setattr(orders_module, "_N_CELLS", 256)
+    monkeypatch.setattr(orders_module, "_LARGEST_SHARE_SORTED", 0.3)
     taken: list = []
 
-    def noted(*arguments):
-        taken.append(arguments)
-        return order_from(*arguments)
+    class Noted(PointsInOrder):
+        def __init__(self, *arguments):
+            taken.append(arguments)
+            super().__init__(*arguments)
 
-    monkeypatch.setattr(draws_module, "order_from", noted)
+    monkeypatch.setattr(choose_module, "PointsInOrder", Noted)
     return taken
 
 
@@ -386,8 +388,9 @@ def test_further_seeds_end_once_little_inertia_is_left(rows_of: Callable) -> Non
 def test_no_seed_is_compared_once_time_is_over(rows_of: Callable) -> None:
     points = np.random.default_rng(0).normal(size=(50, 3))
     rows, order, others = rows_of(points), np.arange(50), np.full((9, 3), 0.5)
-    first = greedy_seeds(rows, order, 0.3, others[:0])
-    np.testing.assert_array_equal(greedy_seeds(rows, order, 0.3, others, seconds=0.0), first)
+    first = rows.sampler.greedy_seeds(order, 0.3, others[:0])
+    at_once = rows.sampler.greedy_seeds(order, 0.3, others, seconds=0.0)
+    np.testing.assert_array_equal(at_once, first)
     nearest = 1 + np.square(points[:, 0])
     assert len(rows.sampler.further_seeds(order, nearest, others, 0.0, seconds=0.0)) == 1
     assert len(rows.sampler.further_seeds(order, nearest, others, 0.0)) == 9

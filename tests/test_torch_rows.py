@@ -10,13 +10,12 @@ import sys
 
 import numpy as np
 import pytest
-from comparator import assert_same_sums
+from comparator import assert_same_sums, greedy_seeds
 from divergence_cases import CASES
 
 import powermeans
 from powermeans import BalancedKMeans, DPMeans, KMeans, PowerKMeans, RobustPowerKMeans
 from powermeans.divergences import Mahalanobis, Poisson
-from powermeans.engine.seeds.choose import greedy_seeds
 from powermeans.mathematics.rules import Gaussian, Hard, Harmonic, Online, Power, Priced
 from powermeans.points.bregman import BregmanRows
 from powermeans.points.cosine import CosineRows

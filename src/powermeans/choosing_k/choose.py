@@ -30,7 +30,7 @@ from powermeans.choosing_k.evaluate import (
 )
 from powermeans.choosing_k.result import ChoiceOfK
 from powermeans.engine.anneal import Callback
-from powermeans.engine.callbacks import Listener
+from powermeans.engine.fit import Listener
 from powermeans.engine.history import SweepState
 from powermeans.engine.search import Solution
 from powermeans.errors import ArgumentError

@@ -1,4 +1,4 @@
-"""Callbacks: who hears of a fit, what shows it, and what records its path.
+"""Callbacks: what shows a fit, and what records its path.
 
 A callback is called after each sweep with a `SweepState`; if it returns True, the fit stops. Its
 method `phase(name, done, total)`, if there is one, is called when a phase begins and while it goes
@@ -18,7 +18,6 @@ from typing import Any, NamedTuple, Self, TextIO, TypeVar
 
 import numpy as np
 
-from powermeans.engine.anneal import says_stop
 from powermeans.engine.history import SweepState
 from powermeans.types import FloatArray
 
@@ -29,63 +28,10 @@ except ImportError:  # before scikit-learn 1.9
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
-# A shorter pass over parts is not reported.
-_LONG_PASS_SECONDS = 1.0
 # Rounding of the centers, as a share of the largest.
 _ROUNDING = 1e-12
 # Shifts are the same if they differ by no more than this share.
 _SAME = 1e-6
-
-
-class Listener:
-    """Several callbacks as one, each of which hears what it has a method for."""
-
-    def __init__(self, *callbacks: Any) -> None:
-        self._callbacks = [callback for callback in callbacks if callback is not None]
-        self._name, self._pass_began = "", math.nan
-        self.n_sweeps = 0
-
-    def __bool__(self) -> bool:
-        return bool(self._callbacks)
-
-    def __call__(self, state: SweepState) -> bool:
-        """Tell all of a sweep, and return whether one of them asks to stop."""
-        self.n_sweeps += 1
-        answers = [callback(state) for callback in self._callbacks]
-        return any(map(says_stop, answers))
-
-    def phase(self, name: str, done: int = 0, total: int | None = None) -> None:
-        """Tell in which phase the fit is, and how much of it is done; the total may be unknown."""
-        self._name = name
-        self._tell("phase", name, done, total)
-
-    def part(self, done: int, total: int | None) -> None:
-        """Tell how many parts of the points a pass has read, if it takes long."""
-        now = time.monotonic()
-        if done == 1:
-            self._pass_began = now
-        if now - self._pass_began < _LONG_PASS_SECONDS:
-            return
-        if done == total:
-            self._tell("phase", self._name, 0, None)
-        else:
-            share = f"{done / total:.0%}" if total else f"{done:,} parts"
-            self._tell("phase", f"{self._name}, {share} of a pass", done, total)
-
-    def fit_ended(self) -> None:
-        """Tell of the end."""
-        self._tell("fit_ended")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *reason: object) -> None:
-        self.fit_ended()
-
-    def _tell(self, method: str, *what: object) -> None:
-        for callback in self._callbacks:
-            if (hears := getattr(callback, method, None)) is not None:
-                hears(*what)
 
 
 # What shows a fit.

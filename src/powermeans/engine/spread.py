@@ -22,7 +22,7 @@ def spread(rows: Rows) -> float:
 
 def spread_of_features(rows: Rows) -> float | FloatArray:
     """Return the step along each feature that has the length `spread`."""
-    return spread(rows) * rows.unit_steps()
+    return math.sqrt(rows.inertia_about_mean() / rows.total_weight) * rows.unit_steps()
 
 
 def is_at_center(point: FloatArray, center: FloatArray) -> bool:

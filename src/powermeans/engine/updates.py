@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -67,7 +68,7 @@ class SeparateCoincident(Update):
 
     critical_power: float
     spread: float | FloatArray  # of the points, or by feature if features have their own units
-    _rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
+    _rng: np.random.Generator = field(default_factory=partial(np.random.default_rng, 0))
 
     def before(self, sweep: Sweep) -> FloatArray:
         """Push all but one of each group of coincident centers, each in its own direction."""

@@ -36,11 +36,10 @@ from powermeans.engine.callbacks import (
     CallbackSupportMixin,
     FitTasks,
     Lines,
-    Listener,
     progress,
     with_callbacks,
 )
-from powermeans.engine.fit import Fit
+from powermeans.engine.fit import Fit, Listener
 from powermeans.engine.history import History, SweepState
 from powermeans.engine.seeds.choose import choose_seeds, n_greedy_candidates, uniform_seeds
 from powermeans.engine.seeds.markov_chain import MarkovChainSeeds
@@ -323,7 +322,7 @@ class CenterEstimator(
         data = open_points(X, sample_weight, needs)
         self._refuse_checkpoint(data)
         _ = data.rows  # of points in parts, the first pass
-        forget(self, "scaling_")
+        self.__dict__.pop("scaling_", None)
         if (noted := data.noted()) is not None:
             forget(self, "feature_names_in_")
             remember(self, noted)

@@ -30,7 +30,9 @@ def effective_n_threads(n_threads: int | None, limit: int = 0) -> int:
         return _asked_for(n_threads)
     if limit > 0:
         return min(limit, _MOST_THREADS)
-    return _from_our_variable() or _from_openmp_variable() or usable_processors()
+    if "POWERMEANS_NUM_THREADS" in os.environ or "OMP_NUM_THREADS" in os.environ:
+        return _from_environment() or usable_processors()
+    return usable_processors()
 
 
 def _asked_for(n_threads: int) -> int:
@@ -50,21 +52,17 @@ def _asked_for(n_threads: int) -> int:
     return n_threads if n_threads > 0 else max(1, usable_processors() + 1 + n_threads)
 
 
-def _from_our_variable() -> int | None:
+def _from_environment() -> int | None:
     value = os.environ.get("POWERMEANS_NUM_THREADS", "").strip()
-    n_threads = _positive_number(value)
-    if value and (n_threads is None or n_threads > _MOST_THREADS):
+    ours = _positive_number(value)
+    if value and (ours is None or ours > _MOST_THREADS):
         raise ValueError(
             f"POWERMEANS_NUM_THREADS={value!r} must be a positive integer of at most "
             f"{_MOST_THREADS}: correct or unset it"
         )
-    return n_threads
-
-
-def _from_openmp_variable() -> int | None:
-    # It has one number for each level of nesting; ours is the outermost.
-    n_threads = _positive_number(os.environ.get("OMP_NUM_THREADS", "").split(",")[0])
-    return None if n_threads is None else min(n_threads, _MOST_THREADS)
+    # That of OpenMP has one number for each level of nesting; ours is the outermost.
+    theirs = _positive_number(os.environ.get("OMP_NUM_THREADS", "").split(",")[0])
+    return ours or (None if theirs is None else min(theirs, _MOST_THREADS))
 
 
 def _positive_number(value: str) -> int | None:

@@ -33,7 +33,7 @@ from powermeans.app.command.screen import (
     shown_progress,
     waiting_for,
 )
-from powermeans.engine.callbacks import Listener
+from powermeans.engine.fit import Listener
 from powermeans.scale.parted_data import PartedData
 from powermeans.scale.tables import nearest
 from powermeans.system.atomic_write import atomic_write

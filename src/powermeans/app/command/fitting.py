@@ -58,7 +58,8 @@ from powermeans.app.command.screen import (
 from powermeans.app.report.report import report
 from powermeans.app.report.summaries import ClusterSummary
 from powermeans.app.report.warnings_on_data import count_copies
-from powermeans.engine.callbacks import Listener, PathRecorder
+from powermeans.engine.callbacks import PathRecorder
+from powermeans.engine.fit import Listener
 from powermeans.errors import EntryError, printable
 from powermeans.estimators.balanced_kmeans import BalancedKMeans
 from powermeans.estimators.power_kmeans import PowerKMeans

@@ -16,14 +16,15 @@ import time
 
 import numpy as np
 
-from powermeans.engine.seeds.draws import (
+from powermeans.engine.seeds.orders import (
     Drawn,
     Mass,
     NeedsOrder,
     PointsInBlocks,
     PointsInOrder,
+    order_by_place,
+    random_places,
 )
-from powermeans.engine.seeds.orders import order_by_place, random_places
 from powermeans.points.by_definition import greedy_seeds_by_definition
 from powermeans.points.protocol import Rows, sampler_of
 from powermeans.types import FloatArray, IndexArray
@@ -32,15 +33,8 @@ from powermeans.types import FloatArray, IndexArray
 # lie in at least twice as many places, so that a weight of three still acts as three copies do.
 _SAMPLED_FOR_EACH_SEED = 32
 _LEAST_SAMPLED = 8192
-# These many are compared in the time of one, and make up for what the sample misjudges.
-_FEWEST_CANDIDATES = 8
-_GROWTH_OF_SEEDS = 4
-_SHARE_LEFT = 0.25
-_FEWEST_AT_ONCE = 8
 # An order of more points than these takes more memory than the rest of a fit.
 _MANY_POINTS = 2**20
-# Beyond these, squared distances times weights might leave the range of float64.
-_LEAST_MASS, _LARGEST_MASS = 1e-200, 1e200
 
 
 def n_greedy_candidates(n_clusters: int) -> int:
@@ -69,40 +63,32 @@ def choose_seeds(
     n_sampled = max(_SAMPLED_FOR_EACH_SEED * n_centers, _LEAST_SAMPLED)
     may_sample = n_candidates > 1 and exponent == 2 and rows.sampler is not None
     places = random_places(rows, rng, 2)
-    points: Drawn = _opened(rows, places, 2 * n_sampled, may_sample=may_sample)
+    points: Drawn
+    if may_sample and rows.n_points >= _MANY_POINTS:
+        points = _opened(rows, places, 2 * n_sampled)
+    else:
+        points = PointsInOrder(rows, places)
     is_sampled = may_sample and points.n_places >= 2 * n_sampled
-    n_tried = max(n_candidates, _FEWEST_CANDIDATES) if is_sampled else n_candidates
+    # Eight are compared in the time of one, and make up for what the sample misjudges.
+    n_tried = max(n_candidates, 8) if is_sampled else n_candidates
     first, others = rng.uniform(), rng.uniform(size=(n_centers - 1, n_tried))
     if is_sampled:
         try:
-            found = _seeds_by_samples(points, first, others, n_sampled, end)
-            chosen = _completed(points, found, n_centers)
+            chosen = _seeds_by_samples(points, first, others, n_sampled, end)
+            if len(chosen) < n_centers:
+                chosen = _completed(points, chosen, n_centers)
         except NeedsOrder:
             points = PointsInOrder(rows, places)
             chosen = _seeds_by_samples(points, first, others, n_sampled, end)
+    elif exponent == 2 and rows.sampler is not None:
+        left = end - time.monotonic()
+        chosen = rows.sampler.greedy_seeds(points.order, first, others, seconds=left)
     else:
         left = end - time.monotonic()
-        chosen = greedy_seeds(rows, points.order, first, others, exponent, seconds=left)
-    chosen = _completed(points, chosen, n_centers)
+        chosen = greedy_seeds_by_definition(rows, points.order, first, others, exponent, left)
+    if len(chosen) < n_centers:
+        chosen = _completed(points, chosen, n_centers)
     return rows.take(chosen), chosen
-
-
-def greedy_seeds(
-    rows: Rows,
-    order: IndexArray,
-    first: float,
-    others: FloatArray,
-    exponent: float = 2.0,
-    *,
-    seconds: float = math.inf,
-) -> IndexArray:
-    """Choose seeds among all points by greedy k-means++; see `Sampler.greedy_seeds`.
-
-    Candidates are drawn by their distance to the power of the exponent.
-    """
-    if exponent == 2 and rows.sampler is not None:
-        return rows.sampler.greedy_seeds(order, first, others, seconds=seconds)
-    return greedy_seeds_by_definition(rows, order, first, others, exponent, seconds)
 
 
 def drawn_sample(
@@ -125,17 +111,17 @@ def drawn_sample(
 
     places, steps = random_places(rows, rng, 2), (np.arange(n_drawn) + rng.uniform()) / n_drawn
     try:
-        drawn = _opened(rows, places, 2 * n_drawn, may_sample=True).draw(mass, steps)
+        drawn = _opened(rows, places, 2 * n_drawn).draw(mass, steps)
     except NeedsOrder:
         drawn = PointsInOrder(rows, places).draw(mass, steps)
     return drawn, 1 / (n_drawn * chance(sampler_of(rows).some(drawn)))
 
 
-def _opened(rows: Rows, places: FloatArray, n_needed: int, *, may_sample: bool) -> Drawn:
+def _opened(rows: Rows, places: FloatArray, n_needed: int) -> Drawn:
     """Return the points in blocks if there are many at this many places, else in their order."""
     # Blocks of dense points are read without a copy.
     is_dense = rows.n_stored == rows.n_points * rows.n_features
-    if may_sample and is_dense and rows.n_points >= _MANY_POINTS:
+    if is_dense and rows.n_points >= _MANY_POINTS:
         in_blocks = PointsInBlocks(rows, sampler_of(rows), places)
         if in_blocks.n_places >= n_needed:
             return in_blocks
@@ -149,7 +135,7 @@ def _seeds_by_samples(
     rows, sampler = points.rows, sampler_of(points.rows)
     chosen = points.draw(_weight, np.array([first]))
     largest = points.largest(_Inertia(rows.take(chosen)))
-    if largest and not _LEAST_MASS < largest < _LARGEST_MASS:
+    if largest and not 1e-200 < largest < 1e200:  # sums might leave the range of float64
         seconds = end - time.monotonic()
         return sampler.greedy_seeds(points.order, first, others, seconds=seconds)
     while len(left := others[len(chosen) - 1 :]) and end - time.monotonic() > 0:
@@ -158,9 +144,9 @@ def _seeds_by_samples(
         if not len(sample):  # every point is at a seed
             break
         nearest = inertia.sq_dist(sampler.some(sample))
-        numbers = left[: max((_GROWTH_OF_SEEDS - 1) * len(chosen), _FEWEST_AT_ONCE)]
+        numbers = left[: max(3 * len(chosen), 8)]
         seconds = end - time.monotonic()
-        found = sampler.further_seeds(sample, nearest, numbers, _SHARE_LEFT, seconds=seconds)
+        found = sampler.further_seeds(sample, nearest, numbers, 0.25, seconds=seconds)
         chosen = np.append(chosen, found)
     return chosen
 
@@ -170,8 +156,6 @@ def _completed(points: Drawn, chosen: IndexArray, n_seeds: int) -> IndexArray:
 
     Shares of the inertia alone would leave the middle of the points without a seed.
     """
-    if not (n_missing := n_seeds - len(chosen)):
-        return chosen
     inertia = _Inertia(points.rows.take(chosen))
     mass: Mass = _weight
     if 0 < (total := points.total(inertia)) < math.inf:
@@ -181,7 +165,7 @@ def _completed(points: Drawn, chosen: IndexArray, n_seeds: int) -> IndexArray:
             nearest = inertia.sq_dist(rows)
             return np.where(nearest > 0, weights, 0.0) / total_away + weights * nearest / total
 
-    return np.append(chosen, points.draw(mass, _even_steps(n_missing)))
+    return np.append(chosen, points.draw(mass, _even_steps(n_seeds - len(chosen))))
 
 
 class _Inertia:

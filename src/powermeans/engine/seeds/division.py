@@ -15,10 +15,8 @@ from powermeans.types import FloatArray, IndexArray
 
 # A cluster is divided into as many as it would fill to this share of the largest size.
 _FULL = 0.95
-# It is cut among so many points for each, several times until the line across the cut is steady.
-_POINTS_OF_A_CENTER, _TURNS_OF_A_CUT, _MOST_VALUES = 400, 5, 2**24
-# Pairs are looked for again once this share of those that are wanted is joined.
-_JOINED_AT_ONCE = 0.5
+# It is cut among this many points for each of these.
+_POINTS_OF_A_CENTER = 400
 
 
 def divided(rows: Rows, centers: FloatArray, most: float) -> FloatArray:
@@ -44,7 +42,7 @@ def divided(rows: Rows, centers: FloatArray, most: float) -> FloatArray:
             parts.append(centers[cluster])
             continue
         some = members[cluster][counts[members[cluster]] > 0]
-        n_most = min(_POINTS_OF_A_CENTER * quota, max(quota, _MOST_VALUES // rows.n_features))
+        n_most = min(_POINTS_OF_A_CENTER * quota, max(quota, 2**24 // rows.n_features))
         some = some[np.linspace(0, len(some) - 1, min(len(some), n_most)).astype(np.intp)]
         parts += _even_parts(rows.take(some), counts[some], quota)
     return np.stack(parts)
@@ -67,7 +65,7 @@ def _ordered_across_cut(points: FloatArray, counts: FloatArray, share: float) ->
     """Return the points along a line, of which this share lies at one end, far from the others."""
     away = points - _mean(points, counts)
     line = away[np.argmax(np.einsum("if,if->i", away, away))]
-    for _ in range(_TURNS_OF_A_CUT):
+    for _ in range(5):  # until the line across the cut is steady
         order = np.argsort(away @ line, kind="stable")
         sums = np.cumsum(counts[order])
         low, high = np.split(order, [max(1, int(np.searchsorted(sums, share * sums[-1])))])
@@ -100,7 +98,8 @@ def _hosts(centers: FloatArray, weights: FloatArray, most: float) -> IndexArray:
             return hosts
         near, loss = _nearest_other(centers[left], weights[left])
         loss[quotas > 1] = np.inf
-        pairs = _cheapest_pairs(near, loss, int(np.ceil(_JOINED_AT_ONCE * n_wanted)))
+        # Others are the cheapest once half of these are joined.
+        pairs = _cheapest_pairs(near, loss, int(np.ceil(0.5 * n_wanted)))
         if not pairs:
             return hosts
         for guest, host in ((left[i], left[near[i]]) for i in pairs):

@@ -18,9 +18,6 @@ from powermeans.points.checks.csr import stacked
 from powermeans.points.protocol import Rows
 from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
 
-# Philox makes this many random numbers at a time, and advances by as many.
-_NUMBERS_AT_A_TIME = 4
-
 
 @dataclass(frozen=True, slots=True)
 class WeightedSample:
@@ -182,7 +179,7 @@ def _first_at_places(points: Any) -> IndexArray:
 def _uniforms_of_rows(key: int, start: int, n_numbers: int) -> FloatArray:
     """Return numbers of one long random sequence, from the position `start` on."""
     bits = np.random.Philox(key=key)
-    bits.advance(start // _NUMBERS_AT_A_TIME)
+    bits.advance(start // 4)  # it makes four numbers at a time, and advances by as many
     generator = np.random.Generator(bits)
-    generator.random(start % _NUMBERS_AT_A_TIME)
+    generator.random(start % 4)
     return generator.random(n_numbers)

@@ -19,12 +19,6 @@ from powermeans.points.kinds import open_rows
 from powermeans.points.protocol import Rows, sampler_of
 from powermeans.types import FloatArray, IndexArray, Labels
 
-# More cells take less time, fewer come nearer to k-means++ over all points.
-_CELLS_PER_ROOT = 0.5
-# The cells are found among so many points for each.
-_SAMPLED_FOR_EACH_CELL = 256
-_SWEEPS_OF_CELLS = 4
-
 
 @dataclass(frozen=True, slots=True)
 class Planted:
@@ -128,12 +122,13 @@ class TreeSeeds:
 
 def _coarse_centers(rows: Rows, n_clusters: int, rng: np.random.RandomState) -> FloatArray:
     """Return centers of a few cells, found in a sample."""
-    n_cells = max(1, round(_CELLS_PER_ROOT * math.sqrt(n_clusters)))
-    n_drawn = _SAMPLED_FOR_EACH_CELL * n_cells
+    # More cells take less time, fewer come nearer to k-means++ over all points.
+    n_cells = max(1, round(0.5 * math.sqrt(n_clusters)))
+    n_drawn = 256 * n_cells
     if n_drawn < rows.n_places:
         drawn, weights = drawn_sample(rows, n_drawn, rng)
         rows = sampler_of(rows).some(drawn, weights)
-    return _descended(rows, uniform_seeds(rows, n_cells, rng), _SWEEPS_OF_CELLS)
+    return _descended(rows, uniform_seeds(rows, n_cells, rng), n_sweeps=4)
 
 
 def _descended(rows: Rows, centers: FloatArray, n_sweeps: int) -> FloatArray:
