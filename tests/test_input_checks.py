@@ -12,7 +12,7 @@ from scipy import sparse
 from powermeans.mathematics.schedules import Fixed, Geometric
 from powermeans.points.checks.centers import check_init
 from powermeans.points.checks.csr import canonical_csr
-from powermeans.points.checks.points import check_n_clusters, check_points, wanted_dtype
+from powermeans.points.checks.points import admit, check_points, wanted_dtype
 from powermeans.points.checks.schedule import check_schedule
 from powermeans.points.checks.weights import check_sample_weight
 
@@ -214,9 +214,9 @@ def test_bad_weights_are_refused(weights: object, message: str) -> None:
 
 
 def test_more_clusters_than_rows_are_refused() -> None:
-    check_n_clusters(3, 3)
+    admit(np.eye(3), n_clusters=3)
     with pytest.raises(ValueError, match="n_samples=2 should be >= n_clusters=3"):
-        check_n_clusters(3, 2)
+        admit(np.eye(2), n_clusters=3)
 
 
 def test_initial_centers_are_a_copy_in_float64() -> None:

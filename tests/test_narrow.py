@@ -24,7 +24,7 @@ import powermeans._native as _native
 from powermeans import BalancedKMeans, KMeans, PowerKMeans, RobustPowerKMeans, TreeSeeds, open_data
 from powermeans.mathematics.rules import Gaussian, Hard, Harmonic, Power, Priced
 from powermeans.points.cells import Cells
-from powermeans.points.checks.narrow import dtype_of_centers, is_narrow
+from powermeans.points.checks.points import NARROW_DTYPES, dtype_of_centers
 from powermeans.points.euclidean import EuclideanRows, EuclideanSampler
 from powermeans.points.needs import Measure, Needs
 from powermeans.points.reference import ReferenceRows
@@ -371,8 +371,8 @@ def test_any_points_give_the_bits_of_float32(
 
 def test_other_types_are_not_narrow() -> None:
     others = ["f4", "f8", "i2", "u2", "i8", "?", ">f2", "V2"]
-    assert not any(is_narrow(np.dtype(name)) for name in others)
-    assert all(is_narrow(dtype) for dtype in TYPES)
+    assert not {str(np.dtype(name)) for name in others} & set(NARROW_DTYPES)
+    assert {str(dtype) for dtype in TYPES} == set(NARROW_DTYPES)
 
 
 @pytest.mark.parametrize("ending", ["npy", "h5", "zarr"])

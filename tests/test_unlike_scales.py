@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits
 
 import powermeans
 from powermeans import KMeans, MiniBatchPowerKMeans, PowerKMeans, UnlikeScalesWarning, choose_k
-from powermeans.points.checks.scales import unlike_scales
+from powermeans.points.checks.points import unlike_scales
 
 
 def people() -> pd.DataFrame:

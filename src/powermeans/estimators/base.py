@@ -49,8 +49,7 @@ from powermeans.engine.seeds.tree import TreeSeeds
 from powermeans.errors import Argument, ArgumentError, warn_caller
 from powermeans.optimality.gap import OptimalityGap
 from powermeans.points.checks.centers import check_centers, check_init
-from powermeans.points.checks.narrow import as_floats
-from powermeans.points.checks.points import check_domain
+from powermeans.points.checks.points import as_floats, check_domain
 from powermeans.points.columns import Columns
 from powermeans.points.needs import FitNeeds, Measure, Needs, Refusals
 from powermeans.points.opening import (

@@ -6,7 +6,7 @@ import numpy as np
 
 from powermeans.mathematics.rules import Hard, Power
 from powermeans.mathematics.sums import Spread, Sums
-from powermeans.points.checks.narrow import widened
+from powermeans.points.checks.points import widened
 from powermeans.points.compiled import CompiledRows, Labelling, open_compiled
 from powermeans.points.protocol import AskedNear, NearCenters
 from powermeans.types import FloatArray, Labels

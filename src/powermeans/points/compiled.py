@@ -27,7 +27,7 @@ from powermeans.mathematics.rules import (
 from powermeans.mathematics.sums import Spread, Sums
 from powermeans.points.base import MemoryRows, in_unit
 from powermeans.points.by_definition import PricedByDefinition, sweep_by_formula, weighted
-from powermeans.points.checks.narrow import computed_dtype, is_narrow
+from powermeans.points.checks.points import NARROW_DTYPES, computed_dtype
 from powermeans.points.protocol import PricedLabels
 from powermeans.system.attributes import forget
 from powermeans.system.threads import effective_n_threads
@@ -315,7 +315,7 @@ def _dense(
     points: Any, weights: FloatArray | None, team: _native.Team, known: Known | None
 ) -> tuple[_native.CompiledPoints, FloatArray, FloatArray]:
     compiled: _native.CompiledPoints
-    if is_narrow(points.dtype):
+    if str(points.dtype) in NARROW_DTYPES:
         compiled = _native.DenseFloat(
             points.view(np.uint8), points.dtype.name, weights, team, known
         )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from powermeans.divergences import Divergence
+from powermeans.points.checks.faults import way_out_of
 from powermeans.points.columns import Columns
 from powermeans.points.kinds import open_rows
 from powermeans.points.protocol import Rows
@@ -99,11 +99,13 @@ class Needs:
     known: Columns | None = None  # of the fit, for new points; None for a fit
     as_wide_as: Points | None = None  # centers to compare with, which may take float64
 
-    @property
-    def offers_missing(self) -> bool:
-        """Whether the estimator has a parameter for missing entries."""
+    def way_out(self, value: float, is_dense: bool) -> str:
+        """Say what to do about an entry that is not finite."""
         kind: Any = type(self.estimator)
-        return self.estimator is not None and "missing" in _parameters_of(kind)
+        offers = self.estimator is not None and "missing" in kind._get_param_names()
+        return way_out_of(
+            value, offers_missing=offers and is_dense, why_whole=self.refusals.missing
+        )
 
     def measured(self, **changes: Any) -> Needs:
         """Return the same needs with another measure."""
@@ -125,9 +127,3 @@ class Needs:
         """Return what is asked of blocks of points that were opened here; it can be pickled."""
         known = Columns(None if self.known is None else self.known.n_features, None, None)
         return replace(self.for_new(known), estimator=None)
-
-
-@functools.cache
-def _parameters_of(estimator: Any) -> frozenset[str]:
-    """Return the parameters of a class, which scikit-learn takes long to find."""
-    return frozenset(estimator._get_param_names())

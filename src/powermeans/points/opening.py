@@ -22,17 +22,18 @@ from sklearn.utils.validation import validate_data
 
 from powermeans.errors import NotInPartsError
 from powermeans.points.checks.centers import check_centers
-from powermeans.points.checks.narrow import dtype_of_centers
+from powermeans.points.checks.faults import refuse_long_integer, refuse_text
 from powermeans.points.checks.points import (
     Admitted,
     admit,
     check_domain,
     divide_by_power_of_two,
-    explained,
+    dtype_of_centers,
     exponent_to_square,
-    wanted_form,
+    unlike_scales,
+    wanted_dtype,
+    warn_of_unlike_scales,
 )
-from powermeans.points.checks.scales import warn_of_unlike_scales
 from powermeans.points.compiled import CompiledRows
 from powermeans.points.euclidean import EuclideanRows
 from powermeans.points.needs import Needs
@@ -311,19 +312,11 @@ def admit_array(
     name : str
         What X is called in errors.
     **form
-        For scikit-learn, beside `wanted_form`.
+        For scikit-learn, beside the dtype.
     """
     if is_stream(X):
         raise not_in_parts(name, needs)
-    wanted, names = {**wanted_form(X, keeps_narrow=needs.measure.keeps_narrow), **form}, None
-    with explained(X, name):
-        if needs.estimator is None:
-            points = check_array(X, input_name=name, **wanted)
-            if needs.known is not None:
-                needs.known.check_width(points.shape[1], needs.name)
-        else:
-            points = validate_data(needs.estimator, X, reset=needs.known is None, **wanted)
-            names = getattr(needs.estimator, "feature_names_in_", None)
+    points, names = _converted(X, needs, name, form)
     admitted = admit(
         points,
         sample_weight,
@@ -332,13 +325,35 @@ def admit_array(
         feature_names=names,
         must_differ=needs.fit.must_differ,
         has_missing=needs.measure.has_missing,
-        offers_missing=needs.offers_missing,
-        why_whole=needs.refusals.missing,
+        way_out=needs.way_out,
     )
-    if needs.fit.warns_of_scales and needs.measure.has_units:
-        warn_of_unlike_scales(admitted.points, names)
+    is_warned = needs.fit.warns_of_scales and needs.measure.has_units
+    if is_warned and (found := unlike_scales(admitted.points)) is not None:
+        warn_of_unlike_scales(found, names)
     check_domain(admitted.points, needs.measure.divergence, name=name)
     return admitted if needs.as_wide_as is None else wide_enough(admitted, needs.as_wide_as)
+
+
+def _converted(X: Any, needs: Needs, name: str, form: dict[str, Any]) -> tuple[Any, Any]:
+    """Return the points as an array or CSR matrix of floats, and the names of their columns."""
+    dtype = wanted_dtype(X, keeps_narrow=needs.measure.keeps_narrow)
+    wanted = {"accept_sparse": "csr", "dtype": dtype, "order": "C", "ensure_all_finite": False}
+    try:
+        if needs.estimator is not None:
+            points = validate_data(
+                needs.estimator, X, reset=needs.known is None, **{**wanted, **form}
+            )
+            return points, getattr(needs.estimator, "feature_names_in_", None)
+        points = check_array(X, input_name=name, **{**wanted, **form})
+    except ValueError as error:
+        refuse_text(X, name, error)
+        raise
+    except OverflowError as error:
+        refuse_long_integer(X, name, error)
+        raise
+    if needs.known is not None:
+        needs.known.check_width(points.shape[1], needs.name)
+    return points, None
 
 
 def not_in_parts(points: str, needs: Needs) -> NotInPartsError:

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from powermeans.divergences import Binomial, Divergence, Poisson
-from powermeans.points.checks.numbers import real_numbers
+from powermeans.points.checks.weights import real_numbers
 from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
 
 # With fewer columns, or a larger share of them in use, a fit gains little or even loses time.

@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from powermeans.points.checks.csr import canonical_csr
-from powermeans.points.checks.narrow import dtype_of_centers, is_narrow
-from powermeans.points.checks.points import wanted_dtype
+from powermeans.points.checks.points import NARROW_DTYPES, dtype_of_centers, wanted_dtype
 from powermeans.points.checks.weights import check_sample_weight
 from powermeans.scale.block import Block, SourceError
 from powermeans.system.fingerprint import fingerprint
@@ -241,7 +240,7 @@ def admitted(
     except ValueError as error:
         raise SourceError(f"{where}: {error}") from None
     array = np.asarray(given)
-    is_number = array.dtype.kind in "biufO" or is_narrow(array.dtype)
+    is_number = array.dtype.kind in "biufO" or str(array.dtype) in NARROW_DTYPES
     if not is_number or array.ndim != 2 or array.shape[1] == 0:
         raise SourceError(
             f"{where} is of the dtype {array.dtype} and the shape {array.shape}: pass numbers in "

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from powermeans.points.checks.narrow import is_narrow
+from powermeans.points.checks.points import NARROW_DTYPES
 from powermeans.scale.block import Block, SourceError
 from powermeans.scale.tables.checking import (
     check_whole_numbers,
@@ -173,9 +173,9 @@ class FileSource:
         if self._has_weights:  # they come with the points, and need float64
             return np.dtype(np.float64)
         are_alike = all(file.form.stored == stored for file in self._files)
-        if stored is None or not is_narrow(stored) or not are_alike or self._missing_values:
-            return self.dtype
-        return stored
+        if stored is not None and are_alike and str(stored) in NARROW_DTYPES:
+            return self.dtype if self._missing_values else stored
+        return self.dtype
 
     def _block(self, points: Points, file: _File, first_row: int) -> Block:
         where = self._called or os.fspath(file.path)

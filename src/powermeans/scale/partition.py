@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from powermeans.points.checks.narrow import as_floats
 from powermeans.points.checks.parts import PartFacts, check_part, check_parts
+from powermeans.points.checks.points import as_floats
 from powermeans.points.needs import Needs
 from powermeans.points.scaling import Scaling
 from powermeans.scale.block import Block, Source, SourceError

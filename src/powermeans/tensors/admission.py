@@ -10,13 +10,13 @@ import torch
 
 from powermeans.divergences import Divergence
 from powermeans.divergences.bregman import Bregman
+from powermeans.errors import FewRowsError
+from powermeans.points.checks.faults import way_out_of
 from powermeans.points.checks.points import (
     Admitted,
     check_domain,
-    check_n_clusters,
     check_points,
     refuse_tiny_spread,
-    way_out_of,
 )
 from powermeans.points.checks.weights import check_sample_weight
 from powermeans.system.host_memory import brought_to_host, fault_of_tensor
@@ -64,7 +64,8 @@ def admit_tensor(
     for name, values in (("sample_weight", sample_weight), ("init", init)):
         _check_neighbour(values, points, name)
     weights = check_sample_weight(sample_weight, len(points))
-    check_n_clusters(n_clusters, len(points))
+    if len(points) < n_clusters:
+        raise FewRowsError(len(points), n_clusters)
     total = max(float(len(points)), 0.0 if weights is None else float(weights.sum()))
     check_points(np.array([[_largest(points)]]), total_weight=total * points.shape[1])
     if must_differ and points.dtype == torch.float64:  # no narrower dtype has numbers so small

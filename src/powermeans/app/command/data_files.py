@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from powermeans.app.command import failures
-from powermeans.points.checks.scales import unlike_scales
+from powermeans.points.checks.points import unlike_scales
 from powermeans.scale.tables import Missing, Table, TableError, read_table
 from powermeans.scale.tables.checking import without_missing, without_rows
 from powermeans.scale.tables.formats import options_of

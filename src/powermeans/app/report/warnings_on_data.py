@@ -9,7 +9,7 @@ import numpy as np
 
 from powermeans.app.report.summaries import ClusterSummary, Columns
 from powermeans.engine.seeds.orders import row_keys
-from powermeans.points.checks.scales import unlike_scales
+from powermeans.points.checks.points import unlike_scales
 from powermeans.types import FloatArray, Labels, SparsePoints
 
 # A cluster is tiny if it has less than this share of the mean size.

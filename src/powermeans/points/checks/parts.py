@@ -11,11 +11,11 @@ import numpy as np
 from scipy import sparse
 
 from powermeans.divergences import Divergence
+from powermeans.errors import FewRowsError
 from powermeans.mathematics.sums import recorded
 from powermeans.points.checks.points import (
     bounds,
     check_domain,
-    check_n_clusters,
     check_points,
     refuse_huge,
     refuse_tiny_products,
@@ -77,7 +77,8 @@ def check_part(
 
 def check_parts(facts: PartFacts, *, n_features: int, n_clusters: int = 1, name: str) -> None:
     """Raise where all parts together cannot be clustered."""
-    check_n_clusters(n_clusters, facts.n_points)
+    if facts.n_points < n_clusters:
+        raise FewRowsError(facts.n_points, n_clusters)
     refuse_total(facts.total_weight, facts.largest_weight)
     total = max(float(facts.n_points), facts.total_weight)
     refuse_huge(facts.largest, total, n_features, name)

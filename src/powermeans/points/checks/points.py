@@ -1,14 +1,14 @@
 """Points of the user: checked here, and trusted everywhere else.
 
-Admitted points are finite, float32, float64 or, where asked for, narrow (see `narrow`), in native
-byte order, and dense in C order and aligned, or CSR with sorted indices and no entry twice.
+Admitted points are finite, float32, float64 or, where asked for, narrow, in native byte order, and
+dense in C order and aligned, or CSR with sorted indices and no entry twice. Narrow points, of fewer
+bits than float32, are kept as they are, and widened where they are read.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,19 +19,21 @@ from scipy import sparse
 from powermeans.divergences import Divergence
 from powermeans.divergences.bregman import Bregman, first_fault
 from powermeans.divergences.cosine import largest_of_rows
-from powermeans.errors import ArgumentError, EntryError, FewRowsError
+from powermeans.errors import EntryError, FewRowsError, UnlikeScalesWarning, warn_caller
 from powermeans.points.checks.csr import canonical_csr
-from powermeans.points.checks.narrow import computed_dtype, is_narrow, widened
-from powermeans.points.checks.numbers import refuse_long_integer
+from powermeans.points.checks.faults import first_not_finite, way_out_of
 from powermeans.points.checks.weights import check_sample_weight
-from powermeans.system.host_memory import refuse_tensor_elsewhere
+from powermeans.system.host_memory import is_tensor, refuse_tensor_elsewhere
 from powermeans.types import FloatArray, Points, SparsePoints
 
+# By name, since only those who have bfloat16 have the package `ml_dtypes`, which defines it. A name
+# tells the byte order where it is not native.
+NARROW_DTYPES = ("float16", "bfloat16", "int8", "uint8")
 _BLOCK_ELEMENTS = 2**17
-
 # Squared differences below the square of this are no longer normal numbers.
 _LEAST_SPREAD = math.sqrt(np.finfo(np.float64).tiny)
-_LOG_OF_LARGEST = math.log(np.finfo(np.float64).max)
+# Scales are unlike if spreads differ so many times.
+_UNLIKE_RATIO = 100.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,24 +73,16 @@ class Admitted:
         return Admitted(points, np.concatenate(together), max(part.largest for part in parts))
 
 
-def wanted_form(X: object, *, keeps_narrow: bool = False) -> dict[str, Any]:
-    """Return the options for scikit-learn's checks; `admit` checks that entries are finite."""
-    refuse_tensor_elsewhere(X)
-    return {
-        "accept_sparse": "csr",
-        "dtype": wanted_dtype(X, keeps_narrow=keeps_narrow),
-        "order": "C",
-        "ensure_all_finite": False,
-    }
-
-
 def wanted_dtype(X: object, *, keeps_narrow: bool = False) -> Any:
     """Return the dtype for points: float32 for float32 and narrower floats, float64 for all else.
 
-    The byte order is native. With `keeps_narrow`, dense arrays of narrow types stay as they are.
+    The byte order is native. With `keeps_narrow`, dense arrays of narrow types stay as they are. A
+    tensor that NumPy cannot read in place is refused.
     """
     dtype = getattr(X, "dtype", None)
-    if keeps_narrow and is_narrow(dtype) and not sparse.issparse(X):
+    if not isinstance(X, np.ndarray):
+        refuse_tensor_elsewhere(X)
+    if keeps_narrow and str(dtype) in NARROW_DTYPES and not sparse.issparse(X):
         return [dtype]
     if isinstance(dtype, np.dtype) and (dtype.kind == "f" or dtype.name == "bfloat16"):
         return np.float32 if dtype.itemsize <= 4 else [np.float64, np.float32]
@@ -100,14 +94,12 @@ def admit(
     sample_weight: ArrayLike | None = None,
     *,
     n_clusters: int = 1,
-    name: str = "X",
-    feature_names: Iterable[object] | None = None,
-    must_differ: bool = False,
-    has_missing: bool = False,
-    offers_missing: bool = False,
-    why_whole: str | None = None,
+    **asked: Any,
 ) -> Admitted:
-    """Return checked points and weights, CSR points in canonical form; raise on faults."""
+    """Return checked points and weights, CSR points in canonical form; raise on faults.
+
+    What else is asked is what `check_points` takes.
+    """
     if sparse.issparse(points):
         points = canonical_csr(points)
     else:  # NumPy sums entries that are not aligned in another order
@@ -115,18 +107,10 @@ def admit(
     weights = None
     if sample_weight is not None:
         weights = check_sample_weight(sample_weight, points.shape[0])
-    check_n_clusters(n_clusters, points.shape[0])
-    largest = check_points(
-        points,
-        name=name,
-        feature_names=feature_names,
-        total_weight=None if weights is None else float(weights.sum()),
-        must_differ=must_differ,
-        has_missing=has_missing,
-        offers_missing=offers_missing,
-        why_whole=why_whole,
-    )
-    return Admitted(points, weights, largest)
+    if points.shape[0] < n_clusters:
+        raise FewRowsError(points.shape[0], n_clusters)
+    total = None if weights is None else float(weights.sum())
+    return Admitted(points, weights, check_points(points, total_weight=total, **asked))
 
 
 def check_points(
@@ -137,14 +121,13 @@ def check_points(
     total_weight: float | None = None,
     must_differ: bool = False,
     has_missing: bool = False,
-    offers_missing: bool = False,
-    why_whole: str | None = None,
     first_row: int = 0,
+    way_out: Callable[[float, bool], str] | None = None,
 ) -> float:
     """Return the largest magnitude; raise on entries or squared distances out of range.
 
-    Errors call the first point `first_row`, and name `missing="observed"` if the caller offers it,
-    or say why it needs whole points.
+    Errors call the first point `first_row`. `way_out` says what to do about an entry that is not
+    finite, given whether the points are dense.
     Without a total weight each point counts one. With `must_differ`, raise if squared distances
     would vanish, or if a column has no observed entry.
     """
@@ -154,10 +137,10 @@ def check_points(
     if not math.isfinite(largest):
         if has_missing and isinstance(points, np.ndarray):
             points = np.where(np.isnan(points), points.dtype.type(0), points)  # NaN is allowed
-        offers_missing = offers_missing and isinstance(points, np.ndarray)
-        where, value = _first_not_finite_in_words(points, feature_names, first_row)
-        way_out = way_out_of(value, offers_missing=offers_missing, why_whole=why_whole)
-        raise ValueError(f"Input {name} contains {where}. {way_out}")
+        where, value = first_not_finite(points, feature_names, first_row)
+        is_dense = isinstance(points, np.ndarray)
+        words = way_out_of(value) if way_out is None else way_out(value, is_dense)
+        raise ValueError(f"Input {name} contains {where}. {words}")
     n_points, n_features = points.shape
     refuse_huge(largest, max(float(n_points), total_weight or 0.0), n_features, name)
     lightest = min(1.0, total_weight or 1.0)
@@ -165,68 +148,6 @@ def check_points(
         refuse_tiny_spread(widest(*bounds(points)), name, lightest)
         refuse_tiny_products(largest, lightest, name)
     return largest
-
-
-@contextmanager
-def explained(X: Any, name: str) -> Iterator[None]:
-    """Say where the entry is that a conversion to numbers within the block takes for none."""
-    try:
-        yield
-    except ValueError as error:
-        _refuse_text(X, name, error)
-        raise
-    except OverflowError as error:
-        refuse_long_integer(X, name, error)
-        raise
-
-
-def _refuse_text(X: Any, name: str, error: ValueError) -> None:
-    """Raise if text in the points caused this error of a conversion, and say where it is."""
-    if "could not convert" not in str(error):
-        return
-    columns = getattr(X, "columns", None)
-    if columns is None:
-        place, value = _first_text(np.atleast_2d(np.asarray(X, dtype=object)))
-    else:
-        texts = [(label, found) for label in columns if (found := _text_in(X[label]))]
-        if not texts:
-            return
-        place, value = f"column {texts[0][0]!r}", texts[0][1][0]
-    raise ArgumentError(
-        f"{name} has the text {value!r} in {place}",
-        "leave the column out, or encode it as numbers, for example with "
-        "sklearn.preprocessing.OneHotEncoder",
-    ) from error
-
-
-def _text_in(column: Any) -> list[Any]:
-    """Return the first entry of a column that is no number, in a list, or an empty one."""
-    entries = np.asarray(column)
-    return [] if entries.dtype.kind in "biuf" else list(filter(_is_text, entries))[:1]
-
-
-def _first_text(entries: Any) -> tuple[str, Any]:
-    for row, of_row in enumerate(entries):
-        for column, entry in enumerate(of_row):
-            if _is_text(entry):
-                return f"row {row}, column {column}", entry
-    raise AssertionError("some entry could not be converted")
-
-
-def _is_text(entry: Any) -> bool:
-    try:
-        float(entry)
-    except ValueError:
-        return True
-    except TypeError:  # None, or a value that NumPy explains better
-        return False
-    return False
-
-
-def check_n_clusters(n_clusters: int, n_points: int) -> None:
-    """Raise if there are fewer rows than clusters."""
-    if n_points < n_clusters:
-        raise FewRowsError(n_points, n_clusters)
 
 
 def check_domain(
@@ -252,7 +173,7 @@ def check_domain(
 def refuse_huge(largest: float, total: float, n_features: int, name: str) -> None:
     """Raise if the sum of squared distances would overflow float64."""
     # A difference of two entries is at most twice the largest. Logarithms cannot overflow.
-    room = _LOG_OF_LARGEST - math.log(total) - math.log(n_features)
+    room = math.log(np.finfo(np.float64).max) - math.log(total) - math.log(n_features)
     if largest > 0 and 2 * math.log(2 * largest) > room:
         raise ValueError(
             f"Input {name} has values as large as {largest:.3g}: the sum of squared "
@@ -374,47 +295,115 @@ def bounds(points: Points | SparsePoints) -> tuple[FloatArray, FloatArray]:
     return lowest, highest
 
 
-def _first_not_finite_in_words(
-    points: Points | SparsePoints, feature_names: Iterable[object] | None, first_row: int
-) -> tuple[str, float]:
-    row, column, value = _first_not_finite(points)
-    kind = "NaN" if math.isnan(value) else "infinity"
-    label = "" if feature_names is None else f" ({list(feature_names)[column]!r})"
-    first = (
-        f"the first entry that is not finite is in row {first_row + row}, column {column}{label}"
-    )
-    return f"{kind}: {first}", value
-
-
-def way_out_of(value: float, *, offers_missing: bool = False, why_whole: str | None = None) -> str:
-    """Say what to do about an entry that is not finite."""
-    if math.isnan(value) and offers_missing:
-        return (
-            'Pass missing="observed" to use only the observed entries, leave such rows out, or '
-            "fill the entries in"
-        )
-    if math.isnan(value) and why_whole is not None:
-        return f"{why_whole}: leave such rows out, or fill the entries in"
-    return "Leave such rows out, or fill the entries in"
-
-
-def _first_not_finite(points: Points | SparsePoints) -> tuple[int, int, float]:
-    if sparse.issparse(points):
-        entry = int(np.argmin(np.isfinite(points.data)))
-        row = int(np.searchsorted(points.indptr, entry, side="right")) - 1
-        return row, int(points.indices[entry]), float(points.data[entry])
-    first_row = 0
-    for block in _blocks(points):
-        finite = np.isfinite(block)
-        if not finite.all():
-            row, column = divmod(int(np.argmin(finite)), block.shape[1])
-            return first_row + row, column, float(block[row, column])
-        first_row += len(block)
-    raise AssertionError("every entry is finite")
-
-
 def _blocks(entries: Points) -> Iterator[Points]:
     """Yield some rows at a time, so that no temporary array is as large as the points."""
     n_rows = max(1, _BLOCK_ELEMENTS // entries.shape[1])
     for start in range(0, len(entries), n_rows):
         yield widened(entries[start : start + n_rows])
+
+
+# Narrow points.
+
+
+def computed_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the dtype of the distances of admitted points: float32 for narrow ones."""
+    return np.dtype(np.float32) if str(dtype) in NARROW_DTYPES else dtype
+
+
+def dtype_of_centers(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the dtype of the centers of such points: float64 for integers, as in scikit-learn."""
+    return np.dtype(np.float64) if dtype.kind in "iu" else computed_dtype(dtype)
+
+
+def widened(points: Points | SparsePoints) -> Any:
+    """Return the points in the dtype that they are computed with, copied if they are narrow."""
+    return points.astype(np.float32) if str(points.dtype) in NARROW_DTYPES else points
+
+
+def as_floats(points: Points | SparsePoints) -> Any:
+    """Return the points in the dtype of their centers, copied if narrow; a tensor as it is."""
+    if is_tensor(points):
+        return points
+    return points.astype(dtype_of_centers(points.dtype), copy=False)
+
+
+# Columns in units so different that one of them decides nearly every distance.
+
+
+@dataclass(frozen=True, slots=True)
+class UnlikeScales:
+    """Two columns, and how many times as much the first varies."""
+
+    widest: int
+    narrowest: int
+    ratio: float
+
+    @property
+    def times(self) -> str:
+        """The ratio in words.
+
+        >>> UnlikeScales(0, 1, 1499.8).times, UnlikeScales(0, 1, 4.2e12).times
+        ('1,500', '4e+12')
+        """
+        return f"{self.ratio:,.0f}" if self.ratio < 1e9 else f"{self.ratio:.0e}"
+
+
+def warn_of_unlike_scales(found: UnlikeScales, names: Sequence[object] | None) -> None:
+    """Warn that one column varies so much more than others that these hardly count in distances."""
+    columns = (found.widest, found.narrowest)
+    labels = [f"column {one}" if names is None else repr(names[one]) for one in columns]
+    warn_caller(
+        f"X has columns of very different scales: {labels[0]} varies {found.times} times as much "
+        f"as {labels[1]}, which hardly counts in the distances. If their units differ, scale the "
+        "columns first, for example with sklearn.preprocessing.StandardScaler; if the scales are "
+        'meant, warnings.simplefilter("ignore", powermeans.UnlikeScalesWarning) silences this',
+        UnlikeScalesWarning,
+    )
+
+
+def unlike_scales(points: Points | SparsePoints) -> UnlikeScales | None:
+    """Return the columns that vary most and least if they differ too much, else None.
+
+    Deviations, ranges and, where they are not zero, distances between quartiles must all differ a
+    hundred times: outliers and rare marks are no other unit. Sparse columns have one unit.
+    """
+    if sparse.issparse(points):
+        return None
+    n_rows = min(2_000, max(2**18 // points.shape[1], 2))  # at even steps, which show enough
+    sample = np.asarray(points[:: -(-len(points) // n_rows)], dtype=np.float64)
+    deviations, ranges = _spreads(sample)
+    varying = np.flatnonzero(deviations > 0)
+    if len(varying) < 2:
+        return None
+    widest = varying[np.argmax(deviations[varying])]
+    with np.errstate(over="ignore"):
+        times = deviations[widest] / deviations[varying]
+        ratios = np.minimum(times, ranges[widest] / ranges[varying])
+    # Of hundreds of columns, such as the pixels of an image, a few may hardly vary in one unit.
+    if np.mean(ratios > _UNLIKE_RATIO) < 0.05:
+        return None
+    first, third = np.nanpercentile(sample[:, varying], [25, 75], axis=0)
+    of_widest = (third - first)[np.argmax(deviations[varying])]
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        of_middle = of_widest / (third - first)
+    ratios = np.where(of_middle > 0, np.minimum(ratios, of_middle), ratios)
+    if np.mean(ratios > _UNLIKE_RATIO) < 0.05:
+        return None
+    narrowest = int(np.argmax(ratios))
+    return UnlikeScales(int(widest), int(varying[narrowest]), float(times[narrowest]))
+
+
+def _spreads(points: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return deviation and range of the observed entries of each column, 0 for constant ones."""
+    is_observed = ~np.isnan(points)
+    counts = np.maximum(np.count_nonzero(is_observed, axis=0), 1)
+    means = np.add.reduce(points / counts, axis=0, where=is_observed)
+    unlike_means = np.where(is_observed, points - means, 0.0)
+    largest = np.maximum(np.max(np.abs(unlike_means), axis=0), np.finfo(np.float64).tiny)
+    # In units of the largest, squares neither overflow nor vanish.
+    shares = unlike_means / largest
+    deviations = largest * np.sqrt(np.sum(np.square(shares), axis=0) / counts)
+    ranges = np.max(unlike_means, axis=0) - np.min(unlike_means, axis=0)
+    # The mean of subnormal numbers rounds too far for its share to tell.
+    deviations[(deviations <= 1e-12 * np.abs(means)) | (ranges == 0)] = 0.0
+    return deviations, ranges

@@ -1,15 +1,31 @@
-"""Sample weights: float64, not negative, not all zero."""
+"""Real numbers from values of any type, and sample weights: not negative, not all zero."""
 
 from __future__ import annotations
 
 import math
 from numbers import Number
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from powermeans.points.checks.numbers import real_numbers
+from powermeans.points.checks.faults import refuse_long_integer
+from powermeans.system.host_memory import brought_to_host
 from powermeans.types import FloatArray
+
+
+def real_numbers(values: ArrayLike, name: str) -> NDArray[np.float64]:
+    """Return values as float64 in C order, copied only if they are not."""
+    given: NDArray[Any] = np.asarray(brought_to_host(values, name))
+    if given.dtype.kind not in "biufO" and given.dtype.name != "bfloat16":
+        raise ValueError(f"{name} has the dtype {given.dtype}: pass real numbers")
+    try:
+        return np.ascontiguousarray(given, dtype=np.float64) if given.ndim else given.astype(float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} holds {error}: pass real numbers") from error
+    except OverflowError as error:
+        refuse_long_integer(given, name, error)
+        raise
 
 
 def check_sample_weight(

@@ -1,0 +1,109 @@
+"""Where in the points a fault is, in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from powermeans.errors import ArgumentError
+from powermeans.types import Points, SparsePoints
+
+
+def refuse_text(X: Any, name: str, error: ValueError) -> None:
+    """Raise if text in the points caused this error of a conversion, and say where it is."""
+    if "could not convert" not in str(error):
+        return
+    columns = getattr(X, "columns", None)
+    if columns is None:
+        place, value = _first_text(np.atleast_2d(np.asarray(X, dtype=object)))
+    else:
+        texts = [(label, found) for label in columns if (found := _text_in(X[label]))]
+        if not texts:
+            return
+        place, value = f"column {texts[0][0]!r}", texts[0][1][0]
+    raise ArgumentError(
+        f"{name} has the text {value!r} in {place}",
+        "leave the column out, or encode it as numbers, for example with "
+        "sklearn.preprocessing.OneHotEncoder",
+    ) from error
+
+
+def _text_in(column: Any) -> list[Any]:
+    """Return the first entry of a column that is no number, in a list, or an empty one."""
+    entries = np.asarray(column)
+    return [] if entries.dtype.kind in "biuf" else list(filter(_is_text, entries))[:1]
+
+
+def _first_text(entries: Any) -> tuple[str, Any]:
+    for row, of_row in enumerate(entries):
+        for column, entry in enumerate(of_row):
+            if _is_text(entry):
+                return f"row {row}, column {column}", entry
+    raise AssertionError("some entry could not be converted")
+
+
+def _is_text(entry: Any) -> bool:
+    try:
+        float(entry)
+    except ValueError:
+        return True
+    except TypeError:  # None, or a value that NumPy explains better
+        return False
+    return False
+
+
+def refuse_long_integer(values: Any, name: str, error: OverflowError) -> None:
+    """Raise if an integer beyond float64 caused this error of a conversion, and say where it is."""
+    entries = np.asarray(values, dtype=object)
+    for index, entry in np.ndenumerate(entries):
+        if isinstance(entry, int) and entry.bit_length() > np.finfo(np.float64).maxexp:
+            is_matrix = len(index) == 2
+            place = "in row {}, column {}" if is_matrix else "at index {}"
+            raise ArgumentError(
+                f"{name} has an integer above 1.8e308 {place.format(*index)}, beyond what float64 "
+                "holds",
+                "divide by a power of ten, or take logarithms",
+            ) from error
+
+
+def first_not_finite(
+    points: Points | SparsePoints, feature_names: Iterable[object] | None, first_row: int
+) -> tuple[str, float]:
+    """Return where the first entry is that is not finite, in words, and its value."""
+    row, column, value = _place_of_first(points)
+    kind = "NaN" if math.isnan(value) else "infinity"
+    label = "" if feature_names is None else f" ({list(feature_names)[column]!r})"
+    first = (
+        f"the first entry that is not finite is in row {first_row + row}, column {column}{label}"
+    )
+    return f"{kind}: {first}", value
+
+
+def way_out_of(value: float, *, offers_missing: bool = False, why_whole: str | None = None) -> str:
+    """Say what to do about an entry that is not finite."""
+    if math.isnan(value) and offers_missing:
+        return (
+            'Pass missing="observed" to use only the observed entries, leave such rows out, or '
+            "fill the entries in"
+        )
+    if math.isnan(value) and why_whole is not None:
+        return f"{why_whole}: leave such rows out, or fill the entries in"
+    return "Leave such rows out, or fill the entries in"
+
+
+def _place_of_first(points: Points | SparsePoints) -> tuple[int, int, float]:
+    if sparse.issparse(points):
+        entry = int(np.argmin(np.isfinite(points.data)))
+        row = int(np.searchsorted(points.indptr, entry, side="right")) - 1
+        return row, int(points.indices[entry]), float(points.data[entry])
+    n_at_once = max(1, 2**17 // points.shape[1])
+    for start in range(0, len(points), n_at_once):
+        is_finite = np.isfinite(points[start : start + n_at_once])
+        if not is_finite.all():
+            row, column = divmod(int(np.argmin(is_finite)), points.shape[1])
+            return start + row, column, float(points[start + row, column])
+    raise AssertionError("every entry is finite")
