@@ -36,7 +36,7 @@ from powermeans.points.base import kept
 from powermeans.scale import dask_executor as rows_of_dask
 from powermeans.scale import worker_part as rows_that_are_held
 from powermeans.scale.checkpoint import CheckpointError
-from powermeans.scale.dask_executor import DaskExecutor, Threads
+from powermeans.scale.dask_executor import DaskExecutor, threads_of_a_task
 from powermeans.scale.dask_points import DaskPoints
 from powermeans.scale.executors import MemoryExecutor, PartOpener, ReadingExecutor
 from powermeans.scale.parted_rows import PartedRows
@@ -811,7 +811,7 @@ def test_a_part_is_as_large_as_its_arrays_and_travels_without_its_rows() -> None
 def test_tasks_share_the_threads_of_a_process(
     budget: int | None, n_parts: int, n_tasks: int, share: int
 ) -> None:
-    assert Threads(budget, n_parts).of_a_task(n_tasks) == share
+    assert threads_of_a_task(n_tasks, budget, n_parts) == share
 
 
 @pytest.mark.parametrize("data", [np.ones((2, 2)), [[1.0]], "points.parquet", None])

@@ -28,7 +28,7 @@ from powermeans.scale.executors import (
     added,
     read_ahead,
 )
-from powermeans.scale.parted_rows import PartedRows, _Sweep
+from powermeans.scale.parted_rows import PartedRows, sweep_of_part
 
 RULES = [Hard(), Power(-0.5), Power(-3.0), Gaussian(2.0)]
 
@@ -227,7 +227,7 @@ def test_squares_are_drawn_without_a_look_for_the_farthest(exponent, n_passes):
 
 def test_calls_travel():
     points, _, means = clusters(300)
-    call = pickle.loads(pickle.dumps(_Sweep(means, Power(-3.0))))
+    call = pickle.loads(pickle.dumps(sweep_of_part(means, Power(-3.0))))
     opener = pickle.loads(pickle.dumps(PartOpener("cosine")))
     rows = opener.open(points, n_threads=1)
     assert same_sums(call(rows, 0), rows.sweep(means, Power(-3.0)))

@@ -18,8 +18,6 @@ from powermeans.system.fingerprint import fingerprint
 from powermeans.system.host_memory import refuse_tensor_elsewhere
 from powermeans.types import FloatArray, Points, SparsePoints
 
-_EACH_PASS = "the rows must be the same in every pass"
-
 
 class ArraySource:
     """A dense or CSR array in memory, with or without weights."""
@@ -83,7 +81,7 @@ class IterableSource:
         """Return the fingerprint of the first chunk, since all chunks would take a pass."""
         first = self._first_chunk()
         if first is None:
-            raise SourceError(f"{self.name} have no rows any more: {_EACH_PASS}")
+            raise self._other_rows("have no rows any more")
         points, weights = _as_pair(first)
         checked = None if weights is None else np.asarray(weights)
         return fingerprint([admitted(points, "chunk 0", self._wanted, keeps_narrow=True), checked])
@@ -158,9 +156,10 @@ class IterableSource:
         if self._first_row is None:
             self._first_row = row
         elif self._first_row != row:
-            raise SourceError(
-                f"{self.name} begin with another row than the first time: {_EACH_PASS}"
-            )
+            raise self._other_rows("begin with another row than the first time")
+
+    def _other_rows(self, problem: str) -> SourceError:
+        return SourceError(f"{self.name} {problem}: the rows must be the same in every pass")
 
     def _check_labels(self, labels: tuple[Any, ...] | None, where: str) -> None:
         if labels == self._labels:

@@ -30,15 +30,14 @@ from powermeans.system.fingerprint import fingerprint
 
 Found = TypeVar("Found")
 
-_NAME = b"powermeans checkpoint "
-_MAGIC = _NAME + b"4\n"
-_ANEW = "name another file, or remove this one to begin anew"
+_MAGIC = b"powermeans checkpoint 4\n"
 
 
 class CheckpointError(ArgumentError):
     """A file is no checkpoint of this fit, or another fit uses it."""
 
     def __init__(self, path: Path, problem: str, *way_out: str | Argument) -> None:
+        way_out = way_out or ("name another file, or remove this one to begin anew",)
         super().__init__(problem, *way_out, argument="checkpoint", value=os.fspath(path))
 
 
@@ -76,9 +75,8 @@ class Journal:
     def _refuse_other_files(self) -> None:
         self._file.seek(0)
         start = self._file.read(len(_MAGIC)) if self.path.is_file() else b"?"
-        if start.startswith(_NAME) and not _MAGIC.startswith(start):
-            problem = "is a checkpoint of another version of powermeans"
-            raise CheckpointError(self.path, problem, _ANEW)
+        if start.startswith(_MAGIC.rstrip(b"0123456789\n")) and not _MAGIC.startswith(start):
+            raise CheckpointError(self.path, "is a checkpoint of another version of powermeans")
         if not _MAGIC.startswith(start):
             raise CheckpointError(self.path, "is no checkpoint", "name another file")
 
@@ -98,7 +96,6 @@ class Journal:
                 self.path,
                 "is no checkpoint of a fit of these rows, cut into parts in this way, with this "
                 "divergence and this version of powermeans",
-                _ANEW,
             )
         if not self._is_replaying:  # the file is new, or a process was killed while it began it
             self._file.truncate(0)
@@ -118,7 +115,7 @@ class Journal:
             asked, result = decoded(contents)
         except Exception as error:
             problem = f"holds what no fit wrote ({type(error).__name__})"
-            raise CheckpointError(self.path, problem, _ANEW) from error
+            raise CheckpointError(self.path, problem) from error
         if asked != question:
             raise CheckpointError(
                 self.path,

@@ -7,8 +7,8 @@ If a worker is lost, Dask runs its tasks again, which gives the same bits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import fields, is_dataclass
 from importlib.metadata import version
 from typing import Any
 
@@ -26,7 +26,7 @@ from powermeans.scale.dask_points import (
     persisted,
 )
 from powermeans.scale.executors import Call, PartOpener, Result
-from powermeans.scale.worker_part import PartReport, WorkerPart, make_worker_part
+from powermeans.scale.worker_part import WorkerPart, make_worker_part
 from powermeans.system.fingerprint import fingerprint
 from powermeans.system.threads import effective_n_threads
 
@@ -36,6 +36,9 @@ _BYTES_IN_A_TASK = 2**15
 # Results of fewer bytes in all are added in this process, in half the time of additions that are
 # tasks of their own.
 _BYTES_ADDED_HERE = 2**20
+
+Report = tuple[PartFacts, int, str]
+"""The facts about a part, its number of columns and its kind."""
 
 
 class DaskExecutor:
@@ -58,14 +61,14 @@ class DaskExecutor:
         reports = computed(delayed(_report, [(part,) for part in made]))
         facts = _facts_of(reports)
         self.facts: PartFacts = added(facts)
-        self.n_features = reports[0].n_features
+        self.n_features = reports[0][1]
         self._parts = [part for part, fact in zip(made, facts, strict=True) if fact.n_points]
         if not self._parts:
             raise ValueError("X has no rows: pass some")
         if client is None:
             n_threads = effective_n_threads(n_threads, thread_limit())
         n_workers = 1 if client is None else max(1, len(client.nthreads()))
-        self._threads = Threads(n_threads, -(-len(self._parts) // n_workers))
+        self._threads = n_threads, -(-len(self._parts) // n_workers)
 
     def _given(self, blocks: Sequence[tuple[Any, Any]]) -> list[tuple[Any, ...]]:
         sent = _Sent((self.opener, version("powermeans")))
@@ -91,7 +94,7 @@ class DaskExecutor:
         sent = _Sent(call)
         performed = self._performed(sent, None)
         # Unless the call tells the size of a result, it is about that of the centers in the call.
-        n_bytes = getattr(call, "n_bytes_given", sent.n_bytes)
+        n_bytes = getattr(call, "n_bytes_given", None) or sent.n_bytes
         if n_bytes * len(self._parts) <= _BYTES_ADDED_HERE:
             return added(computed(performed))
         return computed([added(performed)])[0]
@@ -103,43 +106,13 @@ class DaskExecutor:
         return delayed(_perform, [(self._parts[n], given, n, self._threads) for n in chosen])
 
 
-@dataclass(frozen=True, slots=True)
-class Threads:
-    """How tasks that a process runs at the same time share its threads."""
+def threads_of_a_task(n_tasks: int, budget: int | None, n_parts: int) -> int:
+    """Return the threads of a task in a process that runs this many at a time.
 
-    budget: int | None  # None for one thread a task
-    n_parts: int  # of a process, on average
-
-    def of_a_task(self, n_tasks: int) -> int:
-        """Return the threads of one task in a process that runs this many at a time."""
-        return max(1, (self.budget or n_tasks) // min(n_tasks, self.n_parts))
-
-
-def mapped(
-    data: Any, function: Callable[[Any], Any], *, dtype: Any, n_columns: int | None = None
-) -> Any:
-    """Return the results of a function on each partition, as a Dask array not yet computed.
-
-    The function, which can be pickled, returns a row of `n_columns` for each point or, for None, a
-    number.
+    The tasks share the budget, None for one thread a task; `n_parts` is the mean number of parts
+    in a process.
     """
-    array = DaskPoints(data).array
-    rows = array.chunks[0]
-    nothing = np.empty((0,) if n_columns is None else (0, n_columns), dtype=dtype)
-    shape: dict[str, Any] = {"chunks": (rows, (n_columns,))}
-    if n_columns is None:
-        shape = {"chunks": (rows,), "drop_axis": 1}
-    return array.map_blocks(_of_block, function, nothing, dtype=dtype, meta=nothing, **shape)
-
-
-def _of_block(block: Any, function: Any, nothing: Any, block_id: Any = None) -> Any:
-    if not block.shape[0]:
-        return nothing
-    try:
-        return np.asarray(function(block))
-    except ValueError as error:
-        number = 0 if block_id is None else block_id[0]
-        raise ValueError(f"in partition {number}: {error}") from error
+    return max(1, (budget or n_tasks) // min(n_tasks, n_parts))
 
 
 class _Sent:
@@ -171,8 +144,8 @@ def _make_part(points: Any, weights: Any, sent: _Sent, name: str) -> WorkerPart 
     return make_worker_part(points, weights, opener, name, package_version)
 
 
-def _report(part: WorkerPart | ValueError) -> PartReport | ValueError:
-    return part if isinstance(part, ValueError) else part.report()
+def _report(part: WorkerPart | ValueError) -> Report | ValueError:
+    return part if isinstance(part, ValueError) else (part.facts, part.n_features, part.kind)
 
 
 def _fingerprint(part: WorkerPart) -> str:
@@ -183,32 +156,33 @@ def _itself(sent: _Sent) -> _Sent:
     return sent
 
 
-def _perform(part: WorkerPart, sent: _Sent, number: int, threads: Threads) -> Any:
-    return part.perform(sent.content, number, threads.of_a_task(n_tasks_here()))
+def _perform(part: WorkerPart, sent: _Sent, number: int, threads: tuple[int | None, int]) -> Any:
+    return part.perform(sent.content, number, threads_of_a_task(n_tasks_here(), *threads))
 
 
-def _facts_of(reports: Sequence[PartReport | ValueError]) -> list[PartFacts]:
+def _facts_of(reports: Sequence[Report | ValueError]) -> list[PartFacts]:
     """Return the facts about each partition, or raise the first fault."""
-    first: tuple[int, PartReport] | None = None
+    first: tuple[int, Report] | None = None
     facts = []
     for number, report in enumerate(reports):
         if isinstance(report, ValueError):
             raise report
-        facts.append(report.facts)
-        if report.facts.n_points:
+        facts.append(report[0])
+        if report[0].n_points:
             first = first or (number, report)
             _check_alike(*first, number, report)
     return facts
 
 
-def _check_alike(first_number: int, first: PartReport, number: int, report: PartReport) -> None:
-    if report.n_features != first.n_features:
+def _check_alike(first_number: int, first: Report, number: int, report: Report) -> None:
+    (_, first_width, first_kind), (_, width, kind) = first, report
+    if width != first_width:
         raise ValueError(
-            f"partition {number} of X has {report.n_features} columns and partition "
-            f"{first_number} has {first.n_features}: make all partitions of the same columns"
+            f"partition {number} of X has {width} columns and partition {first_number} has "
+            f"{first_width}: make all partitions of the same columns"
         )
-    if report.kind != first.kind:
+    if kind != first_kind:
         raise ValueError(
-            f"partition {number} of X is {report.kind} and partition {first_number} is "
-            f'{first.kind}: make all alike, for example with X.astype("float64")'
+            f"partition {number} of X is {kind} and partition {first_number} is {first_kind}: "
+            'make all alike, for example with X.astype("float64")'
         )

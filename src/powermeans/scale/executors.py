@@ -26,8 +26,23 @@ Item = TypeVar("Item")
 Call = Callable[[CompiledRows, int], Result]
 """A function of the rows of a part and its number, which can be pickled."""
 
-# For smaller parts, what is remembered would take more than a hundredth of their memory.
-_FEWEST_ROWS_REMEMBERED = 1024
+
+@dataclass(frozen=True, slots=True)
+class PartCall:
+    """A function of the points of a part and its number, with further arguments.
+
+    It can be pickled, and a checkpoint recognizes it.
+    """
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...] = ()
+    is_long: bool = False  # the results are as long as the points
+    tells_of_faults: bool = False  # sums that are not finite where the points are not
+    n_bytes_given: int | None = None  # size of a result, if it is not about that of the arguments
+
+    def __call__(self, rows: CompiledRows, number: int) -> Any:
+        """Return the result of the function."""
+        return self.function(rows, number, *self.arguments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +187,8 @@ class ReadingExecutor:
             self._partition.recheck(number, points, weights)
         known = self._known.get(number)
         rows = self.opener.open(points, weights, team=self._team, known=known)
-        is_worth_it = known is None and rows.n_points >= _FEWEST_ROWS_REMEMBERED
+        # For fewer points, what is known would take more than a hundredth of their memory.
+        is_worth_it = known is None and rows.n_points >= 1024
         if is_worth_it and (found := rows.known) is not None:
             self._known[number] = found
         return rows

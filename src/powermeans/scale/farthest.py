@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,13 +14,10 @@ from powermeans.points.farthest import Farthest, farthest_in_passes, largest_fir
 from powermeans.points.kinds import open_batch
 from powermeans.points.observed import filled
 from powermeans.points.protocol import FarPoint, Rows
-from powermeans.scale.executors import Executor
-from powermeans.types import FloatArray, IndexArray, Points
+from powermeans.scale.executors import Executor, PartCall
+from powermeans.types import FloatArray, IndexArray
 
 recorded(Farthest)
-
-# Kernels for many points and for few round the same distance differently, by less than this share.
-_ROUNDING = 1e-3
 
 
 def farthest_of_parts(
@@ -30,8 +27,10 @@ def farthest_of_parts(
     opener = executor.opener
 
     def find(chosen: FloatArray, n_kept: int) -> tuple[Farthest, Rows]:
+        arguments = chosen, len(centers), n_kept, opener.has_missing
+        n_bytes = 8 * n_kept * (int(chosen.shape[1]) + 3)
         found: Farthest = executor.total(
-            _FindFarthest(chosen, len(centers), n_kept, opener.has_missing)
+            PartCall(_farthest_in_part, arguments, n_bytes_given=n_bytes)
         )
         rows = open_batch(
             found.points,
@@ -41,34 +40,25 @@ def farthest_of_parts(
         )
         return replace(found, points=np.asarray(filled(found.points, filling))), rows
 
-    return farthest_in_passes(find, centers, n_wanted, rounding=_ROUNDING)
+    # Kernels for many points and for few round the same distance differently, by less than this.
+    return farthest_in_passes(find, centers, n_wanted, rounding=1e-3)
 
 
-@dataclass(frozen=True, slots=True)
-class _FindFarthest:
-    """Finds the farthest points of a part, labeled by the first centers."""
-
-    centers: FloatArray
-    n_labels: int
-    n_kept: int
-    has_missing: bool
-
-    @property
-    def n_bytes_given(self) -> int:
-        """Size of the result of a part."""
-        return 8 * self.n_kept * (int(self.centers.shape[1]) + 3)
-
-    def __call__(self, rows: CompiledRows, number: int) -> Farthest:
-        sq_dist, weights = rows.nearness(self.centers).sq_dist(), all_weights(rows)
-        first = largest_first(weighted(weights, sq_dist), self.n_kept)
-        labels, _ = rows.assign(self.centers[: self.n_labels])
-        return Farthest(
-            self.n_kept, sq_dist[first], weights[first], labels[first], self._points(rows, first)
-        )
-
-    def _points(self, rows: CompiledRows, first: IndexArray) -> Points:
-        # Keep missing entries: the means of all parts, which fill them, are not known here.
-        return np.asarray(rows.sample(first)) if self.has_missing else rows.take(first)
+def _farthest_in_part(
+    rows: CompiledRows,
+    number: int,
+    centers: FloatArray,
+    n_labels: int,
+    n_kept: int,
+    has_missing: bool,
+) -> Farthest:
+    """Find the farthest points of a part, labeled by the first centers."""
+    sq_dist, weights = rows.nearness(centers).sq_dist(), all_weights(rows)
+    first: IndexArray = largest_first(weighted(weights, sq_dist), n_kept)
+    labels, _ = rows.assign(centers[:n_labels])
+    # Keep missing entries: the means of all parts, which fill them, are not known here.
+    points = np.asarray(rows.sample(first)) if has_missing else rows.take(first)
+    return Farthest(n_kept, sq_dist[first], weights[first], labels[first], points)
 
 
 def all_weights(rows: CompiledRows) -> FloatArray:

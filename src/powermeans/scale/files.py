@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,33 +23,21 @@ from powermeans.scale.tables.table import NoRowsError, TableError, missing_path
 from powermeans.types import FloatArray, Points
 
 
-@dataclass(frozen=True, slots=True)
-class _State:
-    """The state of a file, by which a change is noticed."""
+def _state_of(path: Path) -> tuple[int, int, int]:
+    """Return bytes, time of the last change and inode of a file, or of a folder that is one array.
 
-    n_bytes: int
-    modified_ns: int
-    inode: int
-
-    @classmethod
-    def of(cls, path: Path) -> _State:
-        try:
-            found = [file.stat() for file in [path, *_inside(path)]]
-        except OSError as error:
-            raise SourceError(
-                f"{path} is gone ({error.strerror}): rows on disk are read once for each sweep, so "
-                "keep the file in its place until the fit is done"
-            ) from None
-        return cls(
-            sum(one.st_size for one in found),
-            max(one.st_mtime_ns for one in found),
-            found[0].st_ino,
-        )
-
-
-def _inside(path: Path) -> list[Path]:
-    """Return the files in a folder that is one array."""
-    return [file for file in path.rglob("*") if file.is_file()] if path.is_dir() else []
+    They tell whether it has changed.
+    """
+    try:
+        inside = [file for file in path.rglob("*") if file.is_file()] if path.is_dir() else []
+        found = [file.stat() for file in [path, *inside]]
+    except OSError as error:
+        raise SourceError(
+            f"{path} is gone ({error.strerror}): rows on disk are read once for each sweep, so "
+            "keep the file in its place until the fit is done"
+        ) from None
+    last_change = max(one.st_mtime_ns for one in found)
+    return sum(one.st_size for one in found), last_change, found[0].st_ino
 
 
 class _File:
@@ -58,10 +46,10 @@ class _File:
     def __init__(self, path: Path, form: FileFormat) -> None:
         self.path, self.form = path, form
         self.n_rows = form.n_rows
-        self.state = _State.of(path)
+        self.state = _state_of(path)
 
     def check_unchanged(self) -> None:
-        if _State.of(self.path) != self.state:
+        if _state_of(self.path) != self.state:
             raise SourceError(
                 f"{self.path} has changed since it was opened: rows on disk are read once for each "
                 "sweep, so start again once nobody writes to it"
@@ -72,7 +60,7 @@ class FileSource:
     """The rows of files and folders, one file after the other, in a folder by name.
 
     `columns`, `weights` and `options` are those of `powermeans.read_table`. Messages have `called`
-    in place of the paths.
+    in place of the paths. Files that are temporary are known by what they hold.
     """
 
     def __init__(
@@ -84,11 +72,12 @@ class FileSource:
         dtype: np.dtype[np.floating[Any]] | None = None,
         options: dict[str, Any] | None = None,
         called: str | None = None,
+        are_temporary: bool = False,
     ) -> None:
         if any(os.fspath(path) == "" for path in paths):
             raise SourceError('a path is "": pass the name of a file or a folder, "." for this one')
         self._places, self._called = [Path(path) for path in paths], called
-        self._options = options or {}
+        self._options, self._are_temporary = options or {}, are_temporary
         self._missing_values = self._options.get("missing_values")
         there = [file for path in self._places for file in files_at(path)]
         self.name = called or (os.fspath(paths[0]) if len(paths) == 1 else f"{len(there)} files")
@@ -135,7 +124,9 @@ class FileSource:
         return json.dumps([self._identity_of_files(), *how], default=sorted)
 
     def _identity_of_files(self) -> Any:
-        return [[file.path.name, *astuple(file.state)[:2]] for file in self._files]
+        if self._are_temporary:
+            return [_digest_of(file.path) for file in self._files]
+        return [[file.path.name, *file.state[:2]] for file in self._files]
 
     def blocks(self, first_row: int = 0, at_once: int | None = None) -> Iterator[Block]:
         """Yield file after file; files that end before `first_row` stay closed."""
@@ -216,6 +207,11 @@ class FileSource:
                 f"{path} holds {found} where {first.name} holds {self.dtype}: write all files in "
                 'one precision, or pass dtype="float64"'
             )
+
+
+def _digest_of(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _with_rows(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import abc
+import functools
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from powermeans.points.needs import Needs
 from powermeans.points.opening import open_points
 from powermeans.scale.checkpoint import Recording
-from powermeans.scale.dask_executor import DaskExecutor, mapped
+from powermeans.scale.dask_executor import DaskExecutor
 from powermeans.scale.dask_points import DaskPoints
 from powermeans.scale.executors import PartOpener
 from powermeans.scale.opening import InParts
@@ -68,20 +68,31 @@ class OnDask(InParts):
                 "collection: leave it out, and store the Dask array that predict returns, for "
                 "example with to_zarr"
             )
-        labels = _OfBlock("predicted", centers, self.needs.for_blocks())
-        return mapped(self.source.array, labels, dtype=np.int32)
+        return self._mapped("predicted", centers, dtype=np.int32)
 
     def distances(self, centers: Points) -> Any:
         """Return the distances as a Dask array that is not computed yet."""
         is_plain, dtype = self.needs.measure.is_plain, self.source.array.dtype
         is_narrow = is_plain and dtype in (np.float16, np.float32)
         plain = np.float32 if is_narrow else np.float64
-        return mapped(
-            self.source.array,
-            _OfBlock("distances", centers, self.needs.for_blocks()),
-            dtype=plain if is_plain else centers.dtype,
-            n_columns=len(centers),
-        )
+        kind = plain if is_plain else centers.dtype
+        return self._mapped("distances", centers, dtype=kind, n_columns=len(centers))
+
+    def _mapped(
+        self, method: str, centers: Points, *, dtype: Any, n_columns: int | None = None
+    ) -> Any:
+        """Return what a method of opened points returns for each partition, not computed yet.
+
+        That is a row of `n_columns` for each point or, for None, a number.
+        """
+        array = self.source.array
+        rows = array.chunks[0]
+        nothing = np.empty((0,) if n_columns is None else (0, n_columns), dtype=dtype)
+        shape: dict[str, Any] = {"chunks": (rows, (n_columns,))}
+        if n_columns is None:
+            shape = {"chunks": (rows,), "drop_axis": 1}
+        call = functools.partial(_of_block, method, centers, self.needs.for_blocks(), nothing)
+        return array.map_blocks(call, dtype=dtype, meta=nothing, **shape)
 
     def shares(
         self, centers: Points, memberships: Callable[[FloatArray], FloatArray], exponent: float
@@ -92,16 +103,16 @@ class OnDask(InParts):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _OfBlock:
-    """What a method of opened points returns for a block; it can be pickled."""
-
-    method: str
-    centers: Any
-    needs: Needs
-
-    def __call__(self, block: Any) -> Any:
-        return getattr(open_points(block, None, self.needs), self.method)(self.centers)
+def _of_block(
+    method: str, centers: Any, needs: Needs, nothing: Any, block: Any, block_id: Any = None
+) -> Any:
+    if not block.shape[0]:
+        return nothing
+    try:
+        return np.asarray(getattr(open_points(block, None, needs), method)(centers))
+    except ValueError as error:
+        number = 0 if block_id is None else block_id[0]
+        raise ValueError(f"in partition {number}: {error}") from error
 
 
 @open_points.register(DaskCollection)

@@ -136,12 +136,12 @@ class InParts(Opened):
         return write_labels(output, (labels for labels, _ in self.rows.assigned(checked)))
 
     def distances(self, centers: Points) -> Any:
-        raise ValueError(_NO_ARRAY.format("transform"))
+        raise _no_array("transform")
 
     def shares(
         self, centers: Points, memberships: Callable[[FloatArray], FloatArray], exponent: float
     ) -> Any:
-        raise ValueError(_NO_ARRAY.format("memberships"))
+        raise _no_array("memberships")
 
     def stop_recording(self) -> None:
         self._recording.leave()
@@ -150,11 +150,12 @@ class InParts(Opened):
         self._recording.close()
 
 
-_NO_ARRAY = (
-    "{} returns an array with a row for each point, and none is made of points that are read part "
-    "by part, as those of paths and chunks are: call it with some of the rows at a time, as an "
-    "array"
-)
+def _no_array(method: str) -> ValueError:
+    return ValueError(
+        f"{method} returns an array with a row for each point, and none is made of points that are "
+        "read part by part, as those of paths and chunks are: call it with some of the rows at a "
+        "time, as an array"
+    )
 
 
 @open_points.register(Stream)

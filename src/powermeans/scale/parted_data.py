@@ -6,7 +6,7 @@ import functools
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
 from pathlib import Path
@@ -26,19 +26,14 @@ from powermeans.scale.block import Block, OpenedData, Source, SourceError
 from powermeans.scale.files import FileSource, is_passed_over
 from powermeans.scale.partition import Partition, cut
 from powermeans.scale.scaling import Scale, learned_scaling
-from powermeans.scale.spooled import SpooledSource
+from powermeans.scale.spooled import spooled
 from powermeans.system.host_memory import is_dask
 from powermeans.types import Part
 
-_BYTES_OF_A_PART = 2**24
 # At most this many copies of a part exist at a time: one in work, one being read, the blocks that
 # it is joined from, and temporary arrays of some distances.
 _COPIES_OF_A_PART = 6
 _FEWEST_ROWS = 256
-# Learning a scaling makes float64 copies, so it takes few values at a time.
-_VALUES_TO_LEARN_FROM = 2**18
-_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
-_UNITS |= {f"{unit}i": 2 ** (10 * power) for power, unit in enumerate("kmgt", start=1)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +100,10 @@ class PartedData(OpenedData, Stream):
         rows_per_part: int,
         scale: Scale | Scaling | None = None,
         checkpoint: Checkpoint | None = None,
+        unit: float = 1.0,
     ) -> None:
         self.source, self.rows_per_part, self._scale = source, rows_per_part, scale
-        self.checkpoint = checkpoint
+        self.checkpoint, self._unit = checkpoint, unit  # times which weights count
         self.is_in_memory = isinstance(source, ArraySource)
 
     @property
@@ -135,7 +131,8 @@ class PartedData(OpenedData, Stream):
         """The scaling of the columns; the first access may take a pass over the rows."""
         if self._scale is None or isinstance(self._scale, Scaling):
             return self._scale
-        n_rows = min(self.rows_per_part, max(1, _VALUES_TO_LEARN_FROM // self.n_features))
+        # Learning makes float64 copies, so it takes few values at a time.
+        n_rows = min(self.rows_per_part, max(1, 2**18 // self.n_features))
         pieces = cut(self.source.blocks(), n_rows)
         blocks = (Block(points, weights, self.source.name) for points, weights in pieces)
         return learned_scaling(blocks, self.n_features, self._scale)
@@ -143,7 +140,7 @@ class PartedData(OpenedData, Stream):
     def partition(self, needs: Needs | None = None) -> Partition:
         """Return the parts, which can be read any number of times."""
         needs = needs or Needs(name="read")
-        return Partition(self.source, self.rows_per_part, needs, self.scaling)
+        return Partition(self.source, self.rows_per_part, needs, self.scaling, self._unit)
 
     def read(self) -> Iterator[Part]:
         """Yield checked parts."""
@@ -151,10 +148,7 @@ class PartedData(OpenedData, Stream):
 
     def weighing(self, unit: float) -> PartedData:
         """Return the same rows with weights times `unit`."""
-        source: Any = _Weighing(self.source, unit)
-        data = PartedData(source, self.rows_per_part, self.scaling)
-        data.is_in_memory = self.is_in_memory
-        return data
+        return PartedData(self.source, self.rows_per_part, self.scaling, unit=unit)
 
     def is_read_from(self, path: str | os.PathLike[str]) -> bool:
         """Return whether rows are read from this file or would be if it existed."""
@@ -172,22 +166,6 @@ class PartedData(OpenedData, Stream):
             f"<rows of {self.source.name}: {self.n_features} columns of {self.dtype}, "
             f"{self.rows_per_part} rows at a time>"
         )
-
-
-@dataclass(frozen=True, slots=True)
-class _Weighing:
-    """A source with weights times `unit`."""
-
-    source: Source
-    unit: float
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.source, name)
-
-    def blocks(self, first_row: int = 0, at_once: int | None = None) -> Iterator[Block]:
-        for block in self.source.blocks(first_row, at_once):
-            assert block.weights is not None
-            yield replace(block, weights=block.weights * self.unit)
 
 
 def open_data(
@@ -351,7 +329,7 @@ def source_of(
     if gives_arrow_batches(source):
         _refuse_weights_beside_columns(weights)
         given: dict[str, Any] = {"columns": columns, "weights": weights, "options": options}
-        return SpooledSource(source, dtype=dtype, **given)
+        return spooled(source, dtype=dtype, **given)
     for name, value in {"columns": columns, **options}.items():
         if value is not None:
             raise ValueError(f"{name} is for files, and source is none: leave it out")
@@ -375,7 +353,7 @@ def _refuse_weights_beside_columns(weights: object) -> None:
 
 
 def _rows_of_a_part(asked: int | None, memory_limit: int | str | None, bytes_per_row: int) -> int:
-    n_bytes = _BYTES_OF_A_PART
+    n_bytes = 2**24
     if memory_limit is not None:
         within = _bytes_of(memory_limit) // _COPIES_OF_A_PART
         n_bytes = min(n_bytes, within)
@@ -406,7 +384,8 @@ def _bytes_of(memory_limit: int | str) -> int:
             argument="memory_limit",
             value=memory_limit,
         )
-    return int(float(found[1]) * _UNITS[found[2]])
+    base, power = 1024 if found[2].endswith("i") else 1000, "kmgt".find(found[2][:1] or "-") + 1
+    return int(float(found[1]) * base**power)
 
 
 def is_read_with(path: str | os.PathLike[str], other: str | os.PathLike[str]) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,14 +34,9 @@ from powermeans.points.compiled import CompiledRows
 from powermeans.points.observed import filled
 from powermeans.points.protocol import FarPoint
 from powermeans.scale.checkpoint import JournaledExecutor
-from powermeans.scale.executors import Call, Executor, Result
+from powermeans.scale.executors import Call, Executor, PartCall, Result
 from powermeans.scale.farthest import all_weights, farthest_of_parts
 from powermeans.types import FloatArray, IndexArray, Labels, Part, Points, SparsePoints
-
-_NO_ORDER = (
-    "points in parts are drawn as they come, since an order of all points is too long for memory: "
-    "leave order out, and choose seeds with powermeans.engine.seeds.parallel.ParallelSeeds"
-)
 
 
 class PartedRows(BaseRows):
@@ -52,25 +47,26 @@ class PartedRows(BaseRows):
         self._last: tuple[bytes, Assignment] | None = None
 
     @cached_property
-    def _overview(self) -> _Overview:
-        """The results of the first pass over all parts."""
-        looks = list(self.executor.each(_look))
-        return _Overview(
-            np.cumsum([look.n_points for look in looks]),
-            looks[0],
-            added(look.moments for look in looks),
-            float(added(look.total_weight for look in looks)),
-            added(look.at_a_center for look in looks),
-            sum(look.n_stored for look in looks),
-        )
+    def _by_part(self) -> list[Overview]:
+        """What the first pass finds in each part."""
+        return list(self.executor.each(PartCall(_overview)))
+
+    @cached_property
+    def _overview(self) -> Overview:
+        whole: Overview = added(self._by_part)
+        return whole
+
+    @cached_property
+    def _ends(self) -> NDArray[np.intp]:
+        return np.cumsum([part.n_points for part in self._by_part])
 
     @property
     def n_parts(self) -> int:
-        return len(self._overview.ends)
+        return len(self._by_part)
 
     @property
     def n_points(self) -> int:
-        return int(self._overview.ends[-1])
+        return self._overview.n_points
 
     @property
     def n_features(self) -> int:
@@ -78,7 +74,7 @@ class PartedRows(BaseRows):
 
     @property
     def dtype(self) -> np.dtype[np.floating[Any]]:
-        return self._overview.first.dtype
+        return self._overview.dtype
 
     @property
     def total_weight(self) -> float:
@@ -101,7 +97,7 @@ class PartedRows(BaseRows):
         return unit_steps_at(divergence.inside(self._mean[None, :])[0], divergence)
 
     def rounding(self) -> float:
-        return self._overview.first.rounding
+        return self._overview.rounding
 
     def critical_power(self) -> float:
         return self._critical_power
@@ -115,7 +111,7 @@ class PartedRows(BaseRows):
         n_sampled = n_rows_to_sample(self.n_points, self.n_features, per_row)
         if n_sampled is None:
             return self._critical_power_of(np.arange(self.n_points))
-        weigh = _ShareOfMoments(self.filling, self._overview.total_weight)
+        weigh = PartCall(_share_of_moments, (self.filling, self.total_weight))
         moments: Moments = self.executor.total(weigh)
         nowhere = self.nearness(np.empty((0, self.n_features)))
         drawn = nowhere.draw(strata_to_sample(n_sampled))
@@ -146,11 +142,11 @@ class PartedRows(BaseRows):
                 "points in parts have no order: call MiniBatchPowerKMeans.partial_fit or "
                 "OnlineKMeans.partial_fit on one chunk after the other"
             )
-        sums: Sums = self.executor.total(_Sweep(centers, rule))
+        sums: Sums = self.executor.total(sweep_of_part(centers, rule))
         return sums
 
     def spread(self, centers: FloatArray) -> Spread:
-        spread: Spread = self.executor.total(_SpreadOf(centers))
+        spread: Spread = self.executor.total(PartCall(_spread, (centers,)))
         return spread
 
     def assign(self, centers: FloatArray) -> tuple[Labels, float]:
@@ -163,13 +159,13 @@ class PartedRows(BaseRows):
 
     def assigned(self, centers: FloatArray) -> Iterator[tuple[Labels, float]]:
         """Yield labels and inertia of one part after the other."""
-        return self.executor.each(_Assign(centers))
+        return self.executor.each(PartCall(_assign, (centers,), is_long=True))
 
     def assignment(self, centers: FloatArray) -> Assignment:
         """Return the result of `assign` without an array of all labels; the last one is kept."""
         key = centers.tobytes()
         if self._last is None or self._last[0] != key:
-            self._last = key, self.executor.total(_Summarize(centers))
+            self._last = key, self.executor.total(PartCall(_assignment, (centers,)))
         return self._last[1]
 
     def sq_distances(self, centers: FloatArray) -> Points:
@@ -181,7 +177,11 @@ class PartedRows(BaseRows):
 
     def nearness(self, centers: FloatArray, order: IndexArray | None = None) -> PartedNearness:
         if order is not None:
-            raise TypeError(_NO_ORDER)
+            raise TypeError(
+                "points in parts are drawn as they come, since an order of all points is too long "
+                "for memory: leave order out, and choose seeds with "
+                "powermeans.engine.seeds.parallel.ParallelSeeds"
+            )
         return PartedNearness(self, centers)
 
     def farthest(self, centers: FloatArray, n_wanted: int) -> Iterator[FarPoint]:
@@ -190,14 +190,14 @@ class PartedRows(BaseRows):
 
     def take(self, indices: IndexArray) -> FloatArray:
         if not self.has_missing:
-            return np.asarray(self._gathered(_take, indices))
+            return np.asarray(self.gathered(indices, _take))
         return np.ascontiguousarray(self._sample_filled(indices), dtype=np.float64)
 
     def sample_weight(self, indices: IndexArray) -> FloatArray:
-        return np.asarray(self._gathered(_weights, indices))
+        return np.asarray(self.gathered(indices, _weights))
 
     def sample(self, indices: IndexArray) -> Points | SparsePoints:
-        found: Points | SparsePoints = self._gathered(_sample, indices)
+        found: Points | SparsePoints = self.gathered(indices, _sample)
         return found
 
     def _sample_filled(self, indices: IndexArray) -> Points | SparsePoints:
@@ -205,7 +205,7 @@ class PartedRows(BaseRows):
 
     def contents(self) -> Iterator[Part]:
         """Yield points and weights of one part after the other, brought to this process."""
-        bring = _Contents()
+        bring = PartCall(_contents, is_long=True)
         if self.executor.reads_each_time:
             yield from self.each(bring)
             return
@@ -236,11 +236,11 @@ class PartedRows(BaseRows):
 
     def first_points(self) -> IndexArray:
         """Return the index of the first point of each part."""
-        return np.concatenate([[0], self._overview.ends[:-1]]).astype(np.intp)
+        return np.concatenate([[0], self._ends[:-1]]).astype(np.intp)
 
     def first_of(self, number: int) -> int:
         """Return the index of the first point of this part."""
-        return int(self._overview.ends[number - 1]) if number else 0
+        return int(self._ends[number - 1]) if number else 0
 
     @property
     def has_missing(self) -> bool:
@@ -252,12 +252,12 @@ class PartedRows(BaseRows):
         """The means of the columns, which replace missing entries; None if none may be missing."""
         return self._mean if self.has_missing else None
 
-    def _gathered(self, get: _Getter, indices: IndexArray) -> Any:
+    def gathered(self, indices: IndexArray, get: Callable[..., Any], *arguments: Any) -> Any:
         """Return the results of a function on some points, in the order of the indices."""
         indices = np.asarray(indices)
         if not len(indices):
-            return next(self.executor.each(_Some(get, {0: indices.astype(np.intp)}), [0]))
-        numbers = np.searchsorted(self._overview.ends, indices, side="right")
+            return next(self._some(get, {0: indices.astype(np.intp)}, arguments))
+        numbers = np.searchsorted(self._ends, indices, side="right")
         order = np.argsort(numbers, kind="stable")
         chosen, firsts = np.unique(numbers[order], return_index=True)
         groups = np.split(order, firsts[1:])
@@ -265,8 +265,15 @@ class PartedRows(BaseRows):
             int(number): indices[group] - self.first_of(int(number))
             for number, group in zip(chosen, groups, strict=True)
         }
-        found = stacked(list(self.executor.each(_Some(get, wanted), sorted(wanted))))
+        found = stacked(list(self._some(get, wanted, arguments)))
         return found if np.all(order[:-1] < order[1:]) else found[np.argsort(order)]
+
+    def _some(
+        self, get: Callable[..., Any], wanted: dict[int, IndexArray], arguments: tuple[Any, ...]
+    ) -> Iterator[Any]:
+        # Samples may be sparse, and large for the critical power.
+        call = PartCall(get, (wanted, *arguments), is_long=get is _sample)
+        return self.executor.each(call, sorted(wanted))
 
 
 @recorded
@@ -288,12 +295,12 @@ class PartedNearness:
         self._rows, self._centers = rows, np.array(centers, dtype=np.float64)
 
     def draw(self, uniforms: FloatArray, exponent: float = 2.0) -> IndexArray:
-        mass = self._mass(exponent)
-        ends = np.cumsum(list(self._rows.executor.each(_TotalOf(mass))))
-        if len(mass.centers) and not 0 < ends[-1] < np.inf:
+        mass, each = self._mass(exponent), self._rows.each
+        ends = np.cumsum(list(each(PartCall(_total_mass, mass))))
+        if len(mass[0]) and not 0 < ends[-1] < np.inf:
             # All points are at a center, so draw by weights only.
-            mass = _Mass(self._centers[:0])
-            ends = np.cumsum(list(self._rows.executor.each(_TotalOf(mass))))
+            mass = self._centers[:0], 2.0, 1.0
+            ends = np.cumsum(list(each(PartCall(_total_mass, mass))))
         # No draw may fall into later parts, which have no mass.
         last = int(np.searchsorted(ends, ends[-1], side="left"))
         targets = np.asarray(uniforms) * ends[-1]
@@ -304,60 +311,46 @@ class PartedNearness:
             for number in np.unique(numbers)
         }
         drawn = np.empty(len(targets), dtype=np.intp)
-        found = self._rows.executor.each(_DrawIn(mass, wanted), sorted(wanted))
+        found = self._rows.executor.each(PartCall(_drawn, (wanted, *mass)), sorted(wanted))
         for number, indices in zip(sorted(wanted), found, strict=True):
             drawn[numbers == number] = self._rows.first_of(number) + indices
         return drawn
 
-    def _mass(self, exponent: float) -> _Mass:
+    def _mass(self, exponent: float) -> tuple[FloatArray, float, float]:
+        """Return the arguments of `_mass_of_points`."""
         if exponent == 2.0 or not len(self._centers):
-            return _Mass(self._centers)
-        farthest = max(self._rows.executor.each(_FarthestSqDist(self._centers)))
-        return _Mass(self._centers, exponent, farthest or 1.0)
+            return self._centers, 2.0, 1.0
+        farthest = max(self._rows.each(PartCall(_farthest_sq_dist, (self._centers,))))
+        return self._centers, exponent, farthest or 1.0
 
     def potentials(self, candidates: IndexArray) -> FloatArray:
         points = self._rows.take(candidates)
-        return np.asarray(self._rows.executor.total(_Potentials(self._centers, points)))
+        return np.asarray(self._rows.total(PartCall(_potentials, (self._centers, points))))
 
     def add(self, center: FloatArray) -> None:
         added_center = np.asarray(center, dtype=np.float64)[None, :]
         self._centers = np.concatenate([self._centers, added_center])
 
     def farthest(self) -> int:
-        found = list(self._rows.executor.each(_Farthest(self._centers)))
+        found = list(self._rows.each(PartCall(_farthest, (self._centers,))))
         number = int(np.argmax([value for value, _ in found]))
-        return self._rows.first_of(number) + found[number][1]
+        return self._rows.first_of(number) + int(found[number][1])
 
     def inertia(self) -> float:
-        return float(self._rows.executor.total(_InertiaOf(self._centers)))
+        return float(self._rows.total(PartCall(_inertia, (self._centers,))))
 
     def sq_dist(self, indices: IndexArray | None = None) -> FloatArray:
         if indices is None:
             raise TypeError(
                 "the distances of all points in parts may not fit into memory: pass indices"
             )
-        return np.asarray(self._rows._gathered(_SqDistOf(self._centers), indices))
-
-
-# Calls on a part, which can be pickled, and their results.
-
-
-@dataclass(frozen=True, slots=True)
-class _Overview:
-    """Facts about all parts."""
-
-    ends: NDArray[np.intp]
-    first: _Look
-    moments: ColumnMoments
-    total_weight: float
-    at_a_center: Sums
-    n_stored: int
+        return np.asarray(self._rows.gathered(indices, _sq_dist, self._centers))
 
 
 @recorded
 @dataclass(frozen=True, slots=True)
-class _Look:
-    """Facts about a part from its first call."""
+class Overview:
+    """Facts about the points of a part from its first call; those of parts add."""
 
     n_points: int
     dtype: np.dtype[np.floating[Any]]
@@ -367,198 +360,141 @@ class _Look:
     at_a_center: Sums
     n_stored: int
 
+    def __add__(self, other: Overview) -> Overview:
+        return Overview(
+            self.n_points + other.n_points,
+            self.dtype,
+            self.rounding,
+            self.total_weight + other.total_weight,
+            self.moments + other.moments,
+            self.at_a_center + other.at_a_center,
+            self.n_stored + other.n_stored,
+        )
 
-def _look(rows: CompiledRows, number: int) -> _Look:
+
+# Functions of the points of a part and its number, called by way of `PartCall`.
+
+
+def _overview(rows: CompiledRows, number: int) -> Overview:
     moments = rows.column_moments()
-    somewhere = moments.means[None, :]
-    return _Look(
+    return Overview(
         rows.n_points,
         rows.dtype,
         rows.rounding(),
         rows.total_weight,
         moments,
-        rows.sweep(somewhere, Hard()),
+        rows.sweep(moments.means[None, :], Hard()),
         rows.n_stored,
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Sweep:
-    tells_of_faults: ClassVar[bool] = True
-    centers: FloatArray
-    rule: Rule
-
-    def __call__(self, rows: CompiledRows, number: int) -> Sums:
-        return rows.sweep(self.centers, self.rule)
+def sweep_of_part(centers: FloatArray, rule: Rule) -> PartCall:
+    """Return the call that sweeps over the points of a part."""
+    return PartCall(_sweep, (centers, rule), tells_of_faults=True)
 
 
-@dataclass(frozen=True, slots=True)
-class _SpreadOf:
-    centers: FloatArray
-
-    def __call__(self, rows: CompiledRows, number: int) -> Spread:
-        return rows.spread(self.centers)
+def _sweep(rows: CompiledRows, number: int, centers: FloatArray, rule: Rule) -> Sums:
+    return rows.sweep(centers, rule)
 
 
-@dataclass(frozen=True, slots=True)
-class _Assign:
-    is_long: ClassVar[bool] = True
-    centers: FloatArray
-
-    def __call__(self, rows: CompiledRows, number: int) -> tuple[Labels, float]:
-        return rows.assign(self.centers)
+def _spread(rows: CompiledRows, number: int, centers: FloatArray) -> Spread:
+    return rows.spread(centers)
 
 
-@dataclass(frozen=True, slots=True)
-class _Summarize:
-    centers: FloatArray
-
-    def __call__(self, rows: CompiledRows, number: int) -> Assignment:
-        labels, inertia = rows.assign(self.centers)
-        is_used = np.zeros(len(self.centers), dtype=bool)
-        is_used[labels] = True
-        return Assignment(inertia, is_used)
+def _assign(rows: CompiledRows, number: int, centers: FloatArray) -> tuple[Labels, float]:
+    return rows.assign(centers)
 
 
-class _Getter(Protocol):
-    def __call__(self, rows: CompiledRows, indices: IndexArray) -> Any: ...
+def _assignment(rows: CompiledRows, number: int, centers: FloatArray) -> Assignment:
+    labels, inertia = rows.assign(centers)
+    is_used = np.zeros(len(centers), dtype=bool)
+    is_used[labels] = True
+    return Assignment(inertia, is_used)
 
 
-def _take(rows: CompiledRows, indices: IndexArray) -> FloatArray:
-    return rows.take(indices)
+def _contents(rows: CompiledRows, number: int) -> Part:
+    return rows.sample(np.arange(rows.n_points)), all_weights(rows)
 
 
-def _sample(rows: CompiledRows, indices: IndexArray) -> Points | SparsePoints:
-    return rows.sample(indices)
+def _take(rows: CompiledRows, number: int, wanted: dict[int, IndexArray]) -> FloatArray:
+    return rows.take(wanted[number])
 
 
-def _weights(rows: CompiledRows, indices: IndexArray) -> FloatArray:
-    return rows.sample_weight(indices)
+def _sample(
+    rows: CompiledRows, number: int, wanted: dict[int, IndexArray]
+) -> Points | SparsePoints:
+    return rows.sample(wanted[number])
 
 
-@dataclass(frozen=True, slots=True)
-class _SqDistOf:
-    centers: FloatArray
-
-    def __call__(self, rows: CompiledRows, indices: IndexArray) -> FloatArray:
-        return rows.nearness(self.centers).sq_dist(indices)
+def _weights(rows: CompiledRows, number: int, wanted: dict[int, IndexArray]) -> FloatArray:
+    return rows.sample_weight(wanted[number])
 
 
-@dataclass(frozen=True, slots=True)
-class _Some:
-    """A function of some points of each part."""
-
-    get: _Getter
-    wanted: dict[int, IndexArray]
-
-    @property
-    def is_long(self) -> bool:
-        """True for samples, which may be sparse, and large for the critical power."""
-        return self.get is _sample
-
-    def __call__(self, rows: CompiledRows, number: int) -> Any:
-        return self.get(rows, self.wanted[number])
+def _sq_dist(
+    rows: CompiledRows, number: int, wanted: dict[int, IndexArray], centers: FloatArray
+) -> FloatArray:
+    return rows.nearness(centers).sq_dist(wanted[number])
 
 
-@dataclass(frozen=True, slots=True)
-class _FarthestSqDist:
-    """Largest squared distance of a point with positive weight, zero without such a point."""
-
-    centers: FloatArray
-
-    def __call__(self, rows: CompiledRows, number: int) -> float:
-        has_weight = all_weights(rows) > 0
-        return float(np.max(rows.nearness(self.centers).sq_dist()[has_weight], initial=0.0))
+def _farthest_sq_dist(rows: CompiledRows, number: int, centers: FloatArray) -> float:
+    """Return the largest squared distance of a point with positive weight, zero if none has it."""
+    has_weight = all_weights(rows) > 0
+    return float(np.max(rows.nearness(centers).sq_dist()[has_weight], initial=0.0))
 
 
-@dataclass(frozen=True, slots=True)
-class _Mass:
-    """The weight of each point times a power of its distance; without centers only the weight."""
-
-    centers: FloatArray
-    exponent: float = 2.0
-    farthest: float = 1.0
-
-    def __call__(self, rows: CompiledRows, number: int) -> FloatArray:
-        weights = all_weights(rows)
-        if not len(self.centers):
-            return weights
-        sq_dist = rows.nearness(self.centers).sq_dist()
-        if self.exponent != 2.0:
-            # Relative to the farthest point, so that no power overflows.
-            sq_dist = (sq_dist / self.farthest) ** (self.exponent / 2)
-        return weighted(weights, sq_dist)
+def _mass_of_points(
+    rows: CompiledRows, centers: FloatArray, exponent: float, farthest: float
+) -> FloatArray:
+    """Return the weight of each point times a power of its distance; without centers the weight."""
+    weights = all_weights(rows)
+    if not len(centers):
+        return weights
+    sq_dist = rows.nearness(centers).sq_dist()
+    if exponent != 2.0:
+        # Relative to the farthest point, so that no power overflows.
+        sq_dist = (sq_dist / farthest) ** (exponent / 2)
+    return weighted(weights, sq_dist)
 
 
-@dataclass(frozen=True, slots=True)
-class _TotalOf:
-    mass: _Mass
-
-    def __call__(self, rows: CompiledRows, number: int) -> float:
-        return float(np.cumsum(self.mass(rows, number))[-1])
+def _total_mass(rows: CompiledRows, number: int, *mass: Any) -> float:
+    return float(np.cumsum(_mass_of_points(rows, *mass))[-1])
 
 
-@dataclass(frozen=True, slots=True)
-class _DrawIn:
-    """Finds the points of a part at which the cumulative mass passes its targets."""
-
-    mass: _Mass
-    targets: dict[int, FloatArray]
-
-    def __call__(self, rows: CompiledRows, number: int) -> IndexArray:
-        cumulative = np.cumsum(self.mass(rows, number))
-        drawn = np.searchsorted(cumulative, self.targets[number], side="right")
-        last_with_mass = np.searchsorted(cumulative, cumulative[-1], side="left")
-        return np.asarray(np.minimum(drawn, last_with_mass), dtype=np.intp)
+def _drawn(
+    rows: CompiledRows, number: int, targets: dict[int, FloatArray], *mass: Any
+) -> IndexArray:
+    """Return the points of a part at which the cumulative mass passes its targets."""
+    cumulative = np.cumsum(_mass_of_points(rows, *mass))
+    drawn = np.searchsorted(cumulative, targets[number], side="right")
+    last_with_mass = np.searchsorted(cumulative, cumulative[-1], side="left")
+    return np.asarray(np.minimum(drawn, last_with_mass), dtype=np.intp)
 
 
-@dataclass(frozen=True, slots=True)
-class _Contents:
-    is_long: ClassVar[bool] = True
-
-    def __call__(self, rows: CompiledRows, number: int) -> Part:
-        return rows.sample(np.arange(rows.n_points)), all_weights(rows)
-
-
-@dataclass(frozen=True, slots=True)
-class _Potentials:
-    centers: FloatArray
-    points: FloatArray
-
-    def __call__(self, rows: CompiledRows, number: int) -> FloatArray:
-        nearest, weights = rows.nearness(self.centers).sq_dist(), all_weights(rows)
-        left = [
-            np.sum(weights * np.minimum(nearest, rows.nearness(point[None, :]).sq_dist()))
-            for point in self.points
-        ]
-        return np.array(left)
+def _potentials(
+    rows: CompiledRows, number: int, centers: FloatArray, points: FloatArray
+) -> FloatArray:
+    nearest, weights = rows.nearness(centers).sq_dist(), all_weights(rows)
+    left = [
+        np.sum(weights * np.minimum(nearest, rows.nearness(point[None, :]).sq_dist()))
+        for point in points
+    ]
+    return np.array(left)
 
 
-@dataclass(frozen=True, slots=True)
-class _Farthest:
-    centers: FloatArray
-
-    def __call__(self, rows: CompiledRows, number: int) -> tuple[float, int]:
-        nearness = rows.nearness(self.centers)
-        index = nearness.farthest()
-        at = np.array([index])
-        weight = float(rows.sample_weight(at)[0])
-        return (weight * float(nearness.sq_dist(at)[0]) if weight else 0.0), index
+def _farthest(rows: CompiledRows, number: int, centers: FloatArray) -> tuple[float, int]:
+    nearness = rows.nearness(centers)
+    index = nearness.farthest()
+    at = np.array([index])
+    weight = float(rows.sample_weight(at)[0])
+    return (weight * float(nearness.sq_dist(at)[0]) if weight else 0.0), index
 
 
-@dataclass(frozen=True, slots=True)
-class _InertiaOf:
-    centers: FloatArray
-
-    def __call__(self, rows: CompiledRows, number: int) -> float:
-        return rows.nearness(self.centers).inertia()
+def _inertia(rows: CompiledRows, number: int, centers: FloatArray) -> float:
+    return rows.nearness(centers).inertia()
 
 
-@dataclass(frozen=True, slots=True)
-class _ShareOfMoments:
-    filling: FloatArray | None
-    total_weight: float
-
-    def __call__(self, rows: CompiledRows, number: int) -> Moments:
-        points = filled(rows.sample(np.arange(rows.n_points)), self.filling)
-        return moments_about_origin(points, all_weights(rows) / self.total_weight)
+def _share_of_moments(
+    rows: CompiledRows, number: int, filling: FloatArray | None, total_weight: float
+) -> Moments:
+    points = filled(rows.sample(np.arange(rows.n_points)), filling)
+    return moments_about_origin(points, all_weights(rows) / total_weight)

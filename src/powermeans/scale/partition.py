@@ -17,13 +17,12 @@ from powermeans.scale.block import Block, Source, SourceError
 from powermeans.scale.scaling import scaled
 from powermeans.types import FloatArray, Part, Points, SparsePoints
 
-_ALL_ALIKE = "The rows were fine in the first pass, and must be the same in every pass"
-
 
 class Partition:
     """The rows of a source in parts of equal length, except for the last, read in each pass.
 
-    The first pass checks every row. Later passes must have as many rows.
+    The first pass checks every row. Later passes must have as many rows. Weights count times
+    `unit`.
     """
 
     def __init__(
@@ -32,9 +31,10 @@ class Partition:
         rows_per_part: int,
         needs: Needs,
         scaling: Scaling | None = None,
+        unit: float = 1.0,
     ) -> None:
         self.source, self.rows_per_part = source, rows_per_part
-        self._needs, self._scaling = needs, scaling
+        self._needs, self._scaling, self._unit = needs, scaling, unit
         self.facts: PartFacts | None = None
 
     def check(self, n_clusters: int = 1) -> None:
@@ -74,7 +74,10 @@ class Partition:
         try:
             self._admit(Block(points, weights, self.source.name, first_row))
         except ValueError as error:
-            raise SourceError(f"{self._after_another_look(error, number)}. {_ALL_ALIKE}") from None
+            raise SourceError(
+                f"{self._after_another_look(error, number)}. The rows were fine in the first pass, "
+                "and must be the same in every pass"
+            ) from None
 
     def _after_another_look(self, error: ValueError, number: int) -> ValueError:
         """Return the error with its place in the source, if another reading finds it again."""
@@ -123,6 +126,10 @@ class Partition:
         self.facts = facts
 
     def _blocks(self, first_row: int) -> Iterator[Block]:
+        blocks = self._scaled_blocks(first_row)
+        return blocks if self._unit == 1.0 else (_weighed(block, self._unit) for block in blocks)
+
+    def _scaled_blocks(self, first_row: int) -> Iterator[Block]:
         if (scaling := self._scaling) is not None:
             # Scaling copies each block, so let the source choose small ones.
             floats = map(_as_floats, self.source.blocks(first_row))
@@ -150,6 +157,11 @@ class Partition:
             return True
         n_left = self.facts.n_points - number * self.rows_per_part
         return bool(part[0].shape[0] == min(self.rows_per_part, n_left))
+
+
+def _weighed(block: Block, unit: float) -> Block:
+    assert block.weights is not None
+    return replace(block, weights=block.weights * unit)
 
 
 def _as_floats(block: Block) -> Block:

@@ -22,7 +22,6 @@ from powermeans.system.host_memory import on_host
 # Length of the contents and their checksum, which goes on from that of the first record, so that
 # records of the file of another fit do not count.
 HEAD = struct.Struct("<QI")
-_N_WORDS = struct.Struct("<Q")
 
 
 def record(contents: bytes, checksum_before: int = 0) -> bytes:
@@ -49,13 +48,13 @@ def encoded(question: str, result: Any) -> bytes:
 
     words = json.dumps([question, result], default=form_of).encode()
     values = b"".join(array.tobytes() for array in arrays)
-    return _N_WORDS.pack(len(words)) + words + values
+    return len(words).to_bytes(8, "little") + words + values
 
 
 def decoded(contents: bytes) -> tuple[str, Any]:
     """Return what `encoded` made contents of; raise any error for other contents."""
-    at = _N_WORDS.size + _N_WORDS.unpack_from(contents)[0]
-    words = contents[_N_WORDS.size : at]
+    at = 8 + int.from_bytes(contents[:8], "little")
+    words = contents[8:at]
 
     def value_of(form: dict[str, Any]) -> Any:
         nonlocal at

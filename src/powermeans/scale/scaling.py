@@ -17,9 +17,6 @@ from powermeans.types import FloatArray, Points
 
 Scale = Literal["standard", "minmax"]
 
-# A column whose spread is a smaller share of its size counts as constant: that is rounding.
-_CONSTANT = 10 * float(np.finfo(np.float64).eps)
-
 
 def scaled(block: Block, scaling: Scaling) -> Block:
     """Return the block with scaled points."""
@@ -82,7 +79,8 @@ def _range(points: FloatArray) -> ColumnRange:
 
 
 def _of(offsets: FloatArray, units: FloatArray, sizes: FloatArray) -> Scaling:
-    is_plain = np.isfinite(units) & (units > _CONSTANT * sizes)
+    # A column whose spread is within the rounding of its entries counts as constant.
+    is_plain = np.isfinite(units) & (units > 10 * np.finfo(np.float64).eps * sizes)
     return Scaling(np.where(np.isfinite(offsets), offsets, 0.0), np.where(is_plain, units, 1.0))
 
 

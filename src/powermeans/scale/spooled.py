@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import tempfile
 import weakref
@@ -14,28 +13,22 @@ from powermeans.scale.files import FileSource
 from powermeans.scale.tables.arrow import pyarrow_part
 
 
-class SpooledSource(FileSource):
-    """The rows of a stream in a temporary file, since it could perhaps not be read twice.
+def spooled(stream: Any, **options: Any) -> FileSource:
+    """Return the rows of a stream, copied to a file, since it could perhaps not be read twice.
 
-    The file is removed with this object; the options are those of files.
+    The file is removed with the source; the options are those of files.
     """
-
-    def __init__(self, stream: Any, **options: Any) -> None:
-        descriptor, name = tempfile.mkstemp(prefix="powermeans-", suffix=".arrow")
-        os.close(descriptor)
-        self._spool = Path(name)
-        self._remove = weakref.finalize(self, self._spool.unlink, missing_ok=True)
-        try:
-            _write(stream, self._spool)
-            super().__init__([self._spool], called=f"the {type(stream).__name__}", **options)
-        except BaseException:
-            self._remove()
-            raise
-
-    def _identity_of_files(self) -> Any:
-        # The rows, since the file has another name and time each time.
-        with self._spool.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+    descriptor, name = tempfile.mkstemp(prefix="powermeans-", suffix=".arrow")
+    os.close(descriptor)
+    path, called = Path(name), f"the {type(stream).__name__}"
+    try:
+        _write(stream, path)
+        source = FileSource([path], called=called, are_temporary=True, **options)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+    weakref.finalize(source, path.unlink, missing_ok=True)
+    return source
 
 
 def _write(stream: Any, path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import socket
 import threading
-from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
@@ -56,10 +55,15 @@ class WorkerPart:
                 f"install powermeans=={self.package_version} there and start the worker anew"
             )
 
-    def report(self) -> PartReport:
-        """Return the facts that the process that runs the fit needs."""
-        kind = f"{'sparse' if sparse.issparse(self.points) else 'dense'} {self.points.dtype}"
-        return PartReport(int(self.points.shape[1]), kind, self.facts)
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return int(self.points.shape[1])
+
+    @property
+    def kind(self) -> str:
+        """The kind of the points, which all parts must share."""
+        return f"{'sparse' if sparse.issparse(self.points) else 'dense'} {self.points.dtype}"
 
     def __reduce__(self) -> tuple[Any, ...]:
         given = (self.points, self.weights, self.opener, self.facts, self.package_version)
@@ -68,15 +72,6 @@ class WorkerPart:
     def __sizeof__(self) -> int:
         arrays = [*_arrays_of(self.points), *_arrays_of(self.weights)]
         return object.__sizeof__(self) + sum(int(array.nbytes) for array in arrays)
-
-
-@dataclass(frozen=True, slots=True)
-class PartReport:
-    """Facts about a part that a worker holds. All parts must have the same kind."""
-
-    n_features: int
-    kind: str
-    facts: PartFacts
 
 
 def make_worker_part(
