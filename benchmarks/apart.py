@@ -29,7 +29,7 @@ from benchmarks.machine import digest
 from benchmarks.turns import repeated
 from powermeans import KMeans, PowerKMeans, _native, kmeans_plusplus
 from powermeans.mathematics.rules import Hard, Power, Rule
-from powermeans.points.kinds import open_rows
+from powermeans.points.opening import open_rows
 
 ROOT = Path(__file__).parent.parent
 

@@ -27,7 +27,7 @@ from benchmarks.turns import in_turns, repeated
 from powermeans.divergences import Binomial, Bregman, Gamma, Mahalanobis, Poisson
 from powermeans.mathematics.rules import Hard, Power, Rule
 from powermeans.metrics import adjusted_rand_index, variation_of_information
-from powermeans.points.kinds import open_rows
+from powermeans.points.opening import open_rows
 
 NAME = "family"
 PAGE = Page("family", "python -m benchmarks.family --page")

@@ -36,7 +36,7 @@ from benchmarks import machine
 from benchmarks.pages import Page, Rows, as_markdown, as_text
 from powermeans import KMeans, PowerKMeans, SweepState, TreeSeeds
 from powermeans.datasets import load_data_set
-from powermeans.points.kinds import open_rows
+from powermeans.points.opening import open_rows
 
 NAME = "many_centers"
 PAGE = Page("vector_search", "python -m benchmarks.many_centers --page")

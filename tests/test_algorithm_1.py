@@ -19,7 +19,7 @@ import powermeans
 from powermeans import Geometric, PowerKMeans
 from powermeans.engine.algorithm_1 import power_k_means
 from powermeans.mathematics.rules import Power
-from powermeans.points.kinds import open_rows
+from powermeans.points.opening import open_rows
 
 PAGE = Path(__file__).parent.parent / "docs" / "algorithm.md"
 PACKAGE = Path(powermeans.__file__).parent

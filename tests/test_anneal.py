@@ -17,7 +17,7 @@ from powermeans.engine.stopping import CentersSettled
 from powermeans.engine.updates import RelocateEmpty, SeparateCoincident, Update
 from powermeans.errors import ObjectiveRoseWarning
 from powermeans.mathematics.schedules import Fixed, Geometric
-from powermeans.points.kinds import open_rows
+from powermeans.points.opening import open_rows
 from powermeans.points.reference import ReferenceRows
 
 LLOYD = Fixed(-math.inf)

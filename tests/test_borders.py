@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from powermeans.mathematics.size_limits import SizeLimits
 from powermeans.points.borders import _without_needless, with_better_prices
-from powermeans.points.kinds import open_rows
+from powermeans.points.opening import open_rows
 from powermeans.points.protocol import PricedLabels
 from powermeans.types import FloatArray
 

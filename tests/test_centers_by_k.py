@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 from powermeans import PowerKMeans
 from powermeans.choosing_k.centers_by_k import EFFORTS_FOR_EACH_K, _Path, centers_by_k
 from powermeans.engine.search import Solution
-from powermeans.points.kinds import open_rows
+from powermeans.points.opening import open_rows
 from powermeans.points.protocol import Rows
 
 

@@ -32,7 +32,6 @@ import powermeans
 from powermeans import KMeans, ParallelSeeds, PowerKMeans, divergences, open_data
 from powermeans.divergences import Divergence
 from powermeans.mathematics.rules import Gaussian, Hard, Harmonic, Power, Rule
-from powermeans.points.base import kept
 from powermeans.scale import dask_executor as rows_of_dask
 from powermeans.scale import worker_part as rows_that_are_held
 from powermeans.scale.checkpoint import CheckpointError
@@ -823,24 +822,3 @@ def test_the_package_does_not_import_dask() -> None:
     code = "import sys, powermeans; powermeans.KMeans(1).fit([[1.0]]); print('dask' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "False"
-
-
-def test_rows_that_wait_for_parts_in_threads_hold_no_lock() -> None:
-    class Lengths:
-        def __init__(self, parts: list[Lengths]) -> None:
-            self.parts = parts
-
-        @kept
-        def length(self) -> int:
-            found: list[int] = []
-
-            def look(part: Lengths) -> None:
-                found.append(part.length)
-
-            for part in self.parts:
-                thread = threading.Thread(target=look, args=(part,), daemon=True)
-                thread.start()
-                thread.join(timeout=10)
-            return 1 + len(found)
-
-    assert Lengths([Lengths([]), Lengths([])]).length == 3

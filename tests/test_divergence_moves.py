@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from powermeans import PowerKMeans
 from powermeans.divergences import Poisson, cosine
-from powermeans.points.kinds import open_rows
+from powermeans.points.opening import open_rows
 from powermeans.points.reference import ReferenceRows
 
 MOVED = [name for name in CASES if name != "given by its function"]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from powermeans import BalancedKMeans, PowerKMeans
 from powermeans.engine.seeds.division import divided
 from powermeans.estimators import size_limited
-from powermeans.points.kinds import open_rows
+from powermeans.points.opening import open_rows
 from powermeans.types import FloatArray
 
 

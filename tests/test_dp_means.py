@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from powermeans import DPMeans, KMeans, SweepState
 from powermeans.engine.updates import Sweep
-from powermeans.points.kinds import open_rows
+from powermeans.points.opening import open_rows
 from powermeans.relatives.dp_means import OpenAndDrop, _FarPoints
 
 

@@ -11,7 +11,7 @@ from powermeans.divergences import Binomial, Gamma, Generated, Poisson
 from powermeans.mathematics.power_mean import power_mean
 from powermeans.mathematics.rules import Power
 from powermeans.points.bregman import DirectBregmanRows
-from powermeans.points.kinds import open_rows
+from powermeans.points.opening import open_rows
 
 Long = np.longdouble
 

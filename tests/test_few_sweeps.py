@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from powermeans.mathematics.rules import Hard, Power
-from powermeans.points.kinds import open_batch, open_rows
+from powermeans.points.opening import open_batch, open_rows
 
 
 @pytest.mark.parametrize("shape", [(30_000, 2, 100), (5_000, 40, 64)], ids=str)

@@ -178,7 +178,7 @@ def test_no_file_has_a_name_that_says_nothing() -> None:
         "from powermeans import KMeans",
         "from powermeans.scale.executors import Executor",
         "from powermeans.points.compiled import EuclideanRows",
-        "from powermeans.points.kinds import open_rows",
+        "from powermeans.points.opening import open_rows",
     ],
 )
 def test_an_import_that_the_engine_may_not_make_is_found(text: str) -> None:

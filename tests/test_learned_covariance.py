@@ -16,8 +16,7 @@ from powermeans.engine.updates import Sweep
 from powermeans.estimators import shared_covariance
 from powermeans.mathematics.rules import Hard, Power
 from powermeans.points.bregman import BregmanRows
-from powermeans.points.kinds import open_rows
-from powermeans.points.opening import InMemory
+from powermeans.points.opening import InMemory, open_rows
 
 
 @pytest.mark.parametrize("is_weighted", [False, True])

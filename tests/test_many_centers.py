@@ -15,8 +15,8 @@ from powermeans.engine.seeds.tree import _quotas
 from powermeans.estimators import power_kmeans
 from powermeans.mathematics.rules import Hard, Power
 from powermeans.points.cells import Cells
-from powermeans.points.kinds import open_rows
 from powermeans.points.nearby import NearbyRows
+from powermeans.points.opening import open_rows
 from powermeans.points.protocol import AskedNear
 
 

@@ -8,7 +8,7 @@ from scipy import sparse
 from scipy.stats import chisquare
 
 from powermeans import KMeans, MarkovChainSeeds, PowerKMeans, open_data
-from powermeans.points.kinds import open_rows
+from powermeans.points.opening import open_rows
 
 POINTS = np.array([[0.0], [1.0], [1.5], [4.0], [9.0]])
 WEIGHTS = np.array([1.0, 2.0, 0.5, 3.0, 1.0])

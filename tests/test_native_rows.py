@@ -375,7 +375,7 @@ import numpy as np
 from scipy import sparse
 from powermeans import _native
 from powermeans.divergences import Binomial, Gamma, Poisson
-from powermeans.points.kinds import open_rows
+from powermeans.points.opening import open_rows
 digest = hashlib.sha256()
 for shape in [(900, 2), (600, 17), (300, 64)]:
     points = np.random.default_rng(0).integers(1, 30, size=shape).astype(float)

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from powermeans.engine.seeds import orders
 from powermeans.engine.seeds.orders import order_by_chance
-from powermeans.points.kinds import open_rows
+from powermeans.points.opening import open_rows
 
 
 def order(points, seed=0):

@@ -19,7 +19,7 @@ from powermeans import divergences
 from powermeans.mathematics.critical_power import critical_power
 from powermeans.mathematics.rules import Gaussian, Hard, Online, Power
 from powermeans.mathematics.sums import Sums
-from powermeans.points.kinds import open_rows
+from powermeans.points.opening import open_rows
 from powermeans.points.reference import ReferenceRows
 from powermeans.scale.executors import (
     MemoryExecutor,

@@ -30,7 +30,7 @@ from powermeans.mathematics.sums import Spread
 from powermeans.metrics import centroid_index
 from powermeans.points.bregman import BregmanRows
 from powermeans.points.euclidean import EuclideanRows
-from powermeans.points.kinds import open_rows
+from powermeans.points.opening import open_rows
 from powermeans.points.reference import ReferenceRows
 
 EFFORTS = ["fast", "balanced", "thorough"]

@@ -12,7 +12,7 @@ from powermeans.engine.history import History
 from powermeans.engine.search import EFFORTS, Search, Solution
 from powermeans.engine.search_over_k import SearchOverK, Steps
 from powermeans.engine.seeds.choose import choose_seeds
-from powermeans.points.kinds import open_rows
+from powermeans.points.opening import open_rows
 from powermeans.points.protocol import Rows
 
 

@@ -20,7 +20,7 @@ from powermeans.engine.seeds.orders import PointsInOrder, order_by_place
 from powermeans.estimators import base as base_module
 from powermeans.points.by_definition import greedy_seeds_by_definition
 from powermeans.points.euclidean import EuclideanRows
-from powermeans.points.kinds import open_rows
+from powermeans.points.opening import open_rows
 from powermeans.points.reference import ReferenceRows
 
 N_DRAWS = 4000

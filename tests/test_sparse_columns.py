@@ -28,7 +28,7 @@ from powermeans import (
 from powermeans.divergences import Binomial, Poisson
 from powermeans.engine.spread import rounding_inertia
 from powermeans.points.compiled import CompiledRows
-from powermeans.points.kinds import open_rows
+from powermeans.points.opening import open_rows
 from powermeans.points.trimmed import TrimmedRows
 
 N_POINTS, N_COLUMNS, N_USED = 60, 4200, 45

@@ -20,7 +20,7 @@ from benchmarks.lloyd_peers import OURS, Runner
 from benchmarks.machine import Bystanders
 from benchmarks.speed_report import FORMER, SKLEARN
 from powermeans import _native
-from powermeans.points.kinds import open_rows
+from powermeans.points.opening import open_rows
 
 SMALL = GridPoint("overlapping", 500, 3, 9)
 

@@ -12,8 +12,8 @@ from powermeans.mathematics.rules import Hard, Priced
 from powermeans.mathematics.size_limits import SizeLimits
 from powermeans.points import transport
 from powermeans.points.by_definition import PricedByDefinition
-from powermeans.points.kinds import open_rows
 from powermeans.points.nearby import NearbyRows
+from powermeans.points.opening import open_rows
 from powermeans.points.protocol import AskedNear, Rows, priced_of
 from powermeans.points.reference import ReferenceRows
 from powermeans.points.transport import Assigned, assign_within

@@ -13,7 +13,7 @@ from scipy import sparse
 from powermeans import KMeans, open_data
 from powermeans.engine.updates import RelocateEmpty, SeparateCoincident, Sweep, Update
 from powermeans.mathematics.rules import Hard
-from powermeans.points.kinds import open_rows
+from powermeans.points.opening import open_rows
 from powermeans.points.reference import ReferenceRows
 from powermeans.scale.executors import PartOpener, ReadingExecutor
 from powermeans.scale.parted_rows import PartedRows

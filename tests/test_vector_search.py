@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from powermeans.points.kinds import open_rows
+from powermeans.points.opening import open_rows
 
 PAGE = Path(__file__).parent.parent / "docs" / "vector_search.md"
 

@@ -9,7 +9,7 @@ from sklearn.datasets import make_blobs
 from powermeans import Geometric
 from powermeans.mathematics.rules import Power
 from powermeans.plots.canvas import BLUE, PALE, color_of
-from powermeans.points.kinds import open_rows
+from powermeans.points.opening import open_rows
 
 points, _ = make_blobs(500, centers=5, cluster_std=0.8, random_state=3)
 rows, centers = open_rows(points), points[:5]

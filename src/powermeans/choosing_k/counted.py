@@ -14,7 +14,7 @@ from powermeans.engine.seeds.samples import distinct_places
 from powermeans.errors import ArgumentError
 from powermeans.points.checks.points import divide_by_power_of_two, exponent_to_square
 from powermeans.points.needs import Needs
-from powermeans.points.opening import InMemory, InUsedColumns, open_points
+from powermeans.points.opening import InMemory, InUsedColumns, open_points, rows_for
 from powermeans.points.protocol import Rows
 from powermeans.points.used_columns import UsedColumns
 from powermeans.system.host_memory import on_host, refuse_tensor_elsewhere
@@ -62,7 +62,7 @@ class CountedPoints:
         weights = np.ones(points.shape[0]) if opened.weights is None else opened.weights
         n_weighing = int(np.count_nonzero(weights))
         unit = _unit_of_counts(float(weights.sum()), n_weighing)
-        rows = measure.open(points, None if opened.weights is None else weights * unit)
+        rows = rows_for(measure, points, None if opened.weights is None else weights * unit)
         order, key = order_by_place(rows, np.random.RandomState(0))
         _check_distinct(key[rows.sample_weight(order) > 0], needs.fit.n_points)
         return cls(rows, n_weighing, exponent, unit, columns)

@@ -17,7 +17,7 @@ from powermeans.engine.seeds.orders import order_by_place
 from powermeans.engine.spread import rounding_inertia
 from powermeans.mathematics import criteria as formulas
 from powermeans.mathematics.principal_axes import directions, scores_above_chance
-from powermeans.points.kinds import open_rows
+from powermeans.points.opening import open_rows
 from powermeans.points.protocol import Rows
 from powermeans.system.threads import blas_on_one_thread
 from powermeans.types import FloatArray, IndexArray

@@ -25,7 +25,7 @@ def power_k_means(
     >>> import numpy as np
     >>> from powermeans import Geometric, PowerKMeans
     >>> from powermeans.engine.algorithm_1 import power_k_means
-    >>> from powermeans.points.kinds import open_rows
+    >>> from powermeans.points.opening import open_rows
     >>> X = np.random.default_rng(0).normal(size=(1000, 2))
     >>> powers = Geometric(start=-3.0, growth=1.05)
     >>> centers = power_k_means(open_rows(X), X[:5], powers, tolerance=1e-6 / np.sqrt(2))

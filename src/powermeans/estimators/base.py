@@ -322,7 +322,7 @@ class CenterEstimator(
         self._refuse_checkpoint(data)
         _ = data.rows  # of points in parts, the first pass
         self.__dict__.pop("scaling_", None)
-        if (noted := data.noted()) is not None:
+        if (noted := data.noted) is not None:
             forget(self, "feature_names_in_")
             remember(self, noted)
         return data

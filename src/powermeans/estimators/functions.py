@@ -15,9 +15,8 @@ from powermeans.engine.seeds.choose import choose_seeds, n_greedy_candidates
 from powermeans.estimators.base import refuse_stream
 from powermeans.estimators.kmeans import KMeans
 from powermeans.mathematics.critical_power import critical_power as critical_power_of
-from powermeans.points.kinds import open_rows
 from powermeans.points.needs import FitNeeds, Needs
-from powermeans.points.opening import MatrixLike, admit_array
+from powermeans.points.opening import MatrixLike, admit_array, open_rows
 from powermeans.types import IndexArray, Labels, Points
 
 

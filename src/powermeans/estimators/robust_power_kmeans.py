@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar, Literal
 
@@ -18,12 +19,13 @@ from powermeans.engine.fit import Fit
 from powermeans.estimators.base import Run, Start
 from powermeans.estimators.power_kmeans import PowerKMeans, searched, with_second_starts
 from powermeans.points.compiled import CompiledRows
-from powermeans.points.needs import Measure, Needs, open_measured
+from powermeans.points.needs import Measure, Needs
 from powermeans.points.opening import (
     InMemory,
     MatrixLike,
     Opened,
     in_memory,
+    rows_for,
 )
 from powermeans.points.protocol import Rows
 from powermeans.points.trimmed import TrimmedRows
@@ -219,7 +221,7 @@ def _open_trimmed(
 ) -> Rows:
     """Return rows that leave out a share of the weight; by default each point weighs one."""
     weights = np.ones(points.shape[0]) if weights is None else weights
-    rows = open_measured(points, weights, measure)
+    rows = rows_for(replace(measure, opener=None), points, weights)
     assert isinstance(rows, CompiledRows), "weights change between sweeps"
     return TrimmedRows(rows, weights, trim)
 

@@ -23,7 +23,7 @@ from powermeans.mathematics.sums import Sums, relabelled
 from powermeans.points.borders import MOST_STEPS, with_better_prices
 from powermeans.points.nearby import NearbyRows
 from powermeans.points.needs import Measure
-from powermeans.points.opening import InMemory, in_memory
+from powermeans.points.opening import InMemory, in_memory, rows_for
 from powermeans.points.transport import LabelledRows, assign_roughly, assign_within
 from powermeans.types import FloatArray, Labels
 
@@ -129,7 +129,7 @@ def sample_for_sizes(start: Start, n_centers: int, measure: Measure) -> Start | 
     else:
         drawn = np.sort(rows.nearness(np.empty((0, rows.n_features))).draw(steps))
     points = rows.sample(drawn)
-    return replace(start, data=InMemory(points, None, measure.open(points)))
+    return replace(start, data=InMemory(points, None, rows_for(measure, points)))
 
 
 @dataclass(frozen=True, slots=True)

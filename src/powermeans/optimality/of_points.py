@@ -17,9 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 from powermeans.optimality.gap import Clustering, Effort, OptimalityGap, prove
 from powermeans.points.checks.centers import check_centers
 from powermeans.points.checks.points import divide_by_power_of_two
-from powermeans.points.kinds import open_rows
 from powermeans.points.needs import Needs
-from powermeans.points.opening import InMemory, MatrixLike, in_memory, open_points
+from powermeans.points.opening import InMemory, MatrixLike, in_memory, open_points, open_rows
 from powermeans.system.host_memory import on_host
 from powermeans.system.threads import effective_n_threads
 from powermeans.types import FloatArray

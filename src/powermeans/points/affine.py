@@ -32,9 +32,6 @@ class AffineRows(CompiledRows):
 
     _heights: FloatArray
 
-    def _mean_from_moments(self) -> FloatArray | None:
-        return None  # the columns may hold pairs
-
     @abc.abstractmethod
     def planes(self, centers: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return slopes, (n_centers, n_values), and lifts for points less the compiled origin."""
@@ -138,13 +135,14 @@ class PairedRows(AffineRows):
     beside them would leave the range in which both are summed.
     """
 
-    _n_features: int
     _shift: FloatArray
     _unit: float | FloatArray
 
-    @property
-    def n_features(self) -> int:
-        return self._n_features
+    def __init__(
+        self, pairs: FloatArray, sample_weight: FloatArray | None = None, **options: Any
+    ) -> None:
+        super().__init__(pairs, sample_weight, **options)
+        self.n_features = self.n_columns = pairs.shape[1] // 2
 
     def sq_distances(self, centers: FloatArray) -> Points:
         """Return all distances from differences, which do not cancel as products do."""
@@ -172,17 +170,20 @@ class PairedRows(AffineRows):
         return np.asarray((places - self._shift) / self._unit)
 
     def critical_power(self) -> float:
-        return critical_power(self._points[:, : self._n_features], self._weights)
+        return critical_power(self._points[:, : self.n_features], self._weights)
 
     def take(self, indices: IndexArray) -> FloatArray:
-        values = super().take(indices)[:, : self._n_features]
+        values = super().take(indices)[:, : self.n_features]
         return np.asarray(values * self._unit + self._shift)
 
     def _middle(self) -> FloatArray:
         return self._shift
 
+    def _find_mean(self) -> FloatArray:
+        return self._mean_of_sweep()  # the columns hold pairs
+
     def _tangent_place(self) -> FloatArray:
-        return np.zeros(2 * self._n_features)
+        return np.zeros(2 * self.n_features)
 
 
 def medians_of_some(points: Points, sample_weight: FloatArray | None = None) -> FloatArray:

@@ -7,8 +7,8 @@ and overrides what it computes faster. Rows whose points lie in a single memory 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
-from typing import Any, Generic, TypeVar
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -16,33 +16,15 @@ from powermeans.mathematics.rules import Hard, Rule
 from powermeans.mathematics.sums import ColumnMoments, mean_over_columns
 from powermeans.points.by_definition import PricedByDefinition, farthest
 from powermeans.points.protocol import FarPoint, Moves, Parts, PricedPoints, Rows, Sampler
-from powermeans.system.attributes import forget
 from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
-
-Value = TypeVar("Value")
-
-
-class kept(Generic[Value]):
-    """Compute an attribute once, as `functools.cached_property` does, but without its lock.
-
-    Before Python 3.12 all instances share that lock. Rows in parts would hold it while they wait
-    for their parts, and threads that compute these would wait for the lock.
-    """
-
-    def __init__(self, find: Callable[[Any], Value]) -> None:
-        self._find = find
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    def __get__(self, rows: Any, owner: type | None = None) -> Value:
-        value = self._find(rows)
-        setattr(rows, self._name, value)
-        return value
 
 
 class BaseRows(Rows):
     """Derive the methods that the protocol leaves open, for Euclidean units."""
+
+    # Found once, and by no property that holds a lock while it waits for parts.
+    _mean: FloatArray | None = None
+    _inertia_about_mean: float | None = None
 
     @property
     def n_columns(self) -> int:
@@ -57,9 +39,13 @@ class BaseRows(Rows):
         return self.n_points * self.n_features
 
     def mean(self) -> FloatArray:
+        if self._mean is None:
+            self._mean = self._find_mean()
         return self._mean
 
     def inertia_about_mean(self) -> float:
+        if self._inertia_about_mean is None:
+            self._inertia_about_mean = self._find_inertia_about_mean()
         return self._inertia_about_mean
 
     def unit_steps(self) -> float | FloatArray:
@@ -102,26 +88,23 @@ class BaseRows(Rows):
     def _middle(self) -> FloatArray:
         """Return a place near the mean, (n_features,)."""
 
-    @kept
-    def _mean(self) -> FloatArray:
-        return self._find_mean()
-
-    @kept
-    def _inertia_about_mean(self) -> float:
-        return self._find_inertia_about_mean()
-
     def _find_mean(self) -> FloatArray:
+        return self._mean_of_sweep()
+
+    def _find_inertia_about_mean(self) -> float:
+        return self._inertia_of_sweep()
+
+    def _mean_of_sweep(self) -> FloatArray:
         """Return the mean: the center of all points after one sweep from any place."""
         middle = self._middle()[None, :]
         mean: FloatArray = self.sweep(middle, Hard()).centers(fallback=middle)[0]
         return mean
 
-    def _find_inertia_about_mean(self) -> float:
-        return self.sweep(self._mean[None, :], Hard()).inertia
+    def _inertia_of_sweep(self) -> float:
+        return self.sweep(self.mean()[None, :], Hard()).inertia
 
     def _forget_what_follows_from_weights(self) -> None:
-        forget(self, "_mean")
-        forget(self, "_inertia_about_mean")
+        self._mean = self._inertia_about_mean = None
 
 
 class RowsOfRows(BaseRows):
@@ -193,11 +176,11 @@ class RowsOfRows(BaseRows):
 class MemoryRows(BaseRows):
     """Hold points in one memory, of this process or of a device.
 
-    A subclass sets the weights by `in_unit`, and the unweighted mean and variance of each column.
+    A subclass sets weights by `in_unit`, and the unweighted mean and variance of each column.
     """
 
-    _weights: FloatArray | None
-    _weight_unit: float
+    _weights: FloatArray | None = None
+    _weight_unit: float = 1.0
     _column_mean: FloatArray
     _column_variance: FloatArray
 
@@ -227,18 +210,11 @@ class MemoryRows(BaseRows):
         return self._column_mean
 
     def _find_mean(self) -> FloatArray:
-        known = self._mean_from_moments()
-        return super()._find_mean() if known is None else known
-
-    def _mean_from_moments(self) -> FloatArray | None:
-        """Return the mean where the moments of the columns tell it."""
-        return self._column_mean if self._weights is None else None
+        return self._column_mean if self._weights is None else self._mean_of_sweep()
 
 
-def in_unit(sample_weight: FloatArray | None) -> tuple[FloatArray | None, float]:
+def in_unit(sample_weight: FloatArray) -> tuple[FloatArray, float]:
     """Divide weights by a power of two, which is exact, so that the largest is in [1/2, 1)."""
-    if sample_weight is None:
-        return None, 1.0
     largest = float(np.max(sample_weight, initial=0.0))
     unit = 2.0 ** np.clip(np.frexp(largest)[1], -1022, 1022) if largest > 0 else 1.0
     return np.ascontiguousarray(sample_weight / unit, dtype=np.float64), float(unit)

@@ -95,10 +95,6 @@ class BregmanRows(AffineRows):
             return medians_of_some(self._points, self._weights if is_weighted else None)
         return np.asarray(divergence.inside(self._weighted_mean()[None, :])[0])
 
-    def _mean_from_moments(self) -> FloatArray | None:
-        # A center is the mean of its points, whatever the divergence.
-        return self._column_mean if self._weights is None else None
-
     def planes(self, centers: FloatArray) -> tuple[FloatArray, FloatArray]:
         # A search often sweeps and then labels by the same centers.
         last = self._last_planes

@@ -53,6 +53,13 @@ class CompiledRows(MemoryRows):
     `n_columns` counts columns that were left out too, since they are zero.
     """
 
+    # Attributes, since sweeps and searches ask for them often.
+    n_points: int = 0
+    n_features: int = 0
+    n_columns: int = 0
+    n_stored: int = 0
+    dtype: np.dtype[np.floating[Any]] = np.dtype(np.float64)
+
     def __init__(
         self,
         points: Points | SparsePoints,
@@ -63,38 +70,22 @@ class CompiledRows(MemoryRows):
         known: Known | None = None,
         n_columns: int | None = None,
     ) -> None:
-        self._points, self._n_columns = points, n_columns
-        self._weights, self._weight_unit = in_unit(sample_weight)
-        self.team = team or start_team(n_threads)
+        self._points, self.dtype = points, computed_dtype(points.dtype)
+        self.n_points, self.n_features = points.shape
+        self.n_columns = self.n_features if n_columns is None else n_columns
+        self.n_stored = points.nnz if sparse.issparse(points) else points.size
+        if sample_weight is not None:
+            self._weights, self._weight_unit = in_unit(sample_weight)
+        self.team = team or Team(effective_n_threads(n_threads, thread_limit()))
         self.native, self._column_mean, self._column_variance = open_compiled(
             points, self._weights, self.team, known
         )
-
-    @property
-    def n_points(self) -> int:
-        return int(self._points.shape[0])
-
-    @property
-    def n_features(self) -> int:
-        return int(self._points.shape[1])
-
-    @property
-    def n_columns(self) -> int:
-        return self.n_features if self._n_columns is None else self._n_columns
-
-    @property
-    def dtype(self) -> np.dtype[np.floating[Any]]:
-        return computed_dtype(self._points.dtype)
 
     @property
     def known(self) -> Known | None:
         """Facts to pass on when the same points are opened again."""
         dense = (_native.DenseFloat, _native.DenseDouble)
         return self.native.moments() if isinstance(self.native, dense) else None
-
-    @property
-    def n_stored(self) -> int:
-        return int(self._points.nnz if sparse.issparse(self._points) else self._points.size)
 
     def weigh(self, sample_weight: FloatArray) -> None:
         """Give the points these weights, none above the largest so far.
@@ -255,7 +246,8 @@ class NativeNearness:
         self.native, self._rows, self._order = compiled, rows, order
         self._weights, self._weight_unit = weights, weight_unit
         self._nearest = np.full(rows.n_points, np.inf)
-        self.add_all(centers)
+        if len(centers):
+            compiled.approach(rows.as_compiled(centers), self._nearest)
 
     def draw(self, uniforms: FloatArray, exponent: float = 2.0) -> IndexArray:
         indices = np.empty(len(uniforms), dtype=np.int64)
@@ -294,11 +286,6 @@ class NativeNearness:
         return self._nearest if self._weights is None else weighted(self._weights, self._nearest)
 
 
-def start_team(n_threads: int | None) -> Team:
-    """Start threads, which several rows may share."""
-    return _native.Team(effective_n_threads(n_threads, thread_limit()))
-
-
 def open_compiled(
     points: Points | SparsePoints,
     weights: FloatArray | None,
@@ -308,12 +295,6 @@ def open_compiled(
     """Return compiled points, and mean and variance of their columns."""
     if sparse.issparse(points):
         return _sparse(points, weights, team)
-    return _dense(points, weights, team, known)
-
-
-def _dense(
-    points: Any, weights: FloatArray | None, team: _native.Team, known: Known | None
-) -> tuple[_native.CompiledPoints, FloatArray, FloatArray]:
     compiled: _native.CompiledPoints
     if str(points.dtype) in NARROW_DTYPES:
         compiled = _native.DenseFloat(

@@ -79,11 +79,11 @@ class CosineRows(EuclideanRows):
 
     # Moments of the columns do not tell the mean direction.
 
-    def _mean_from_moments(self) -> FloatArray | None:
-        return None
+    def _find_mean(self) -> FloatArray:
+        return self._mean_of_sweep()
 
-    def _inertia_from_moments(self) -> float | None:
-        return None
+    def _find_inertia_about_mean(self) -> float:
+        return self._inertia_of_sweep()
 
     def _distances_in_chunks(self, centers: FloatArray) -> Iterable[tuple[slice, FloatArray]]:
         return cosine.in_chunks(self._points, centers)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -24,13 +25,9 @@ class EuclideanRows(CompiledRows):
     """Measure by squared Euclidean distances; options as for `CompiledRows`."""
 
     def _find_inertia_about_mean(self) -> float:
-        known = self._inertia_from_moments()
-        return super()._find_inertia_about_mean() if known is None else known
-
-    def _inertia_from_moments(self) -> float | None:
-        """Return the inertia about the mean where the moments of the columns tell it."""
-        is_known = self._weights is None
-        return self.n_points * float(np.sum(self._column_variance)) if is_known else None
+        if self._weights is not None:
+            return self._inertia_of_sweep()
+        return self.n_points * float(np.sum(self._column_variance))
 
     @cached_property
     def n_places(self) -> int:
@@ -95,11 +92,11 @@ class EuclideanPrices(CompiledPrices):
         return found
 
 
+@dataclass(frozen=True, slots=True)
 class EuclideanSampler:
     """Take samples with the threads of all points; see `powermeans.points.protocol.Sampler`."""
 
-    def __init__(self, rows: EuclideanRows) -> None:
-        self._rows = rows
+    _rows: EuclideanRows
 
     def some(
         self, indices: IndexArray | slice, sample_weight: FloatArray | None = None

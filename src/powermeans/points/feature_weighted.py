@@ -63,17 +63,17 @@ class FeatureWeightedRows(PairedRows):
     def __init__(
         self, points: Points, sample_weight: FloatArray | None = None, **options: Any
     ) -> None:
-        n_points, self._n_features = points.shape
+        n_points, self.n_features = points.shape
         self._given = points
         self._shift = medians_of_some(points, sample_weight)
         self._unit = power_of_two_above(largest_from(self._shift, points))
-        self.feature_weights: FloatArray = np.full(self._n_features, 1 / self._n_features)
-        self.scales: FloatArray = np.ones(self._n_features)
-        pairs = np.empty((n_points, 2 * self._n_features))  # squares leave the range of float32
-        shifted = pairs[:, : self._n_features]
+        self.feature_weights: FloatArray = np.full(self.n_features, 1 / self.n_features)
+        self.scales: FloatArray = np.ones(self.n_features)
+        pairs = np.empty((n_points, 2 * self.n_features))  # squares leave the range of float32
+        shifted = pairs[:, : self.n_features]
         np.subtract(points, self._shift, out=shifted)
         np.divide(shifted, self._unit, out=shifted)
-        np.square(shifted, out=pairs[:, self._n_features :])
+        np.square(shifted, out=pairs[:, self.n_features :])
         super().__init__(pairs, sample_weight, **options)
         self._use_heights(np.zeros(n_points))
 
@@ -109,7 +109,7 @@ class FeatureWeightedRows(PairedRows):
         return np.asarray(self.scales / np.sqrt(np.maximum(self.feature_weights, 1e-12)))
 
     def critical_power(self) -> float:
-        values: FloatArray = np.asarray(self._points)[:, : self._n_features]
+        values: FloatArray = np.asarray(self._points)[:, : self.n_features]
         return critical_power(values * (self._unit / self.scales), self._weights)
 
     def spreads(self) -> FloatArray:
@@ -130,7 +130,7 @@ class FeatureWeightedRows(PairedRows):
         weights = np.ones(self.n_points) if self._weights is None else self._weights
         cells = (weights, (labels, np.arange(self.n_points)))
         of_clusters = sparse.csr_array(cells, shape=(n_centers, self.n_points))
-        sums = np.asarray(of_clusters @ self._points)[:, : self._n_features]
+        sums = np.asarray(of_clusters @ self._points)[:, : self.n_features]
         totals = np.bincount(labels, weights, minlength=n_centers)[:, None]
         np.divide(sums, totals, out=sums, where=totals > 0)
         return np.asarray(self._shift + sums * self._unit)
@@ -141,9 +141,9 @@ class FeatureWeightedRows(PairedRows):
         return np.asarray(self.feature_weights * np.square(self._unit / self.scales))
 
     def mean_variance(self) -> float:
-        in_unit = self._column_variance[: self._n_features]
+        in_unit = self._column_variance[: self.n_features]
         return float(np.mean(self._unit * in_unit * self._unit))
 
     def sample(self, indices: IndexArray) -> Points:
-        shifted = np.asarray(self._points[indices])[:, : self._n_features]
+        shifted = np.asarray(self._points[indices])[:, : self.n_features]
         return np.asarray(shifted * self._unit + self._shift)

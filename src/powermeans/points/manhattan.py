@@ -180,7 +180,7 @@ class ManhattanRows(CompiledRows):
         return np.asarray(self._medians_by_label(nowhere, 1)[0])
 
     def _find_inertia_about_mean(self) -> float:
-        return self.assign(self._mean[None, :])[1]
+        return self.assign(self.mean()[None, :])[1]
 
     def _groups(self, n_centers: int) -> list[slice]:
         """Cut the centers into groups whose weights fit into memory together."""

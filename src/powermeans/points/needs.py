@@ -9,26 +9,11 @@ from typing import Any
 from powermeans.divergences import Divergence
 from powermeans.points.checks.faults import way_out_of
 from powermeans.points.columns import Columns
-from powermeans.points.kinds import open_rows
 from powermeans.points.protocol import Rows
-from powermeans.types import FloatArray, Points, SparsePoints
+from powermeans.types import FloatArray, Points
 
 Tell = Callable[[int, int | None], object]
 """Is called with the number of parts done in a pass, and the number of all if known."""
-
-
-def open_measured(
-    points: Points | SparsePoints, weights: FloatArray | None, measure: Measure
-) -> Rows:
-    """Return the rows of an array that has been admitted."""
-    return open_rows(
-        points,
-        weights,
-        n_threads=measure.n_threads,
-        divergence=measure.divergence,
-        has_missing=measure.has_missing,
-        n_columns=measure.n_columns,
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +26,7 @@ class Measure:
     takes_narrow: bool = False  # points of whole bytes or half floats as they are, if plain
     n_threads: int | None = None
     n_columns: int | None = None  # of the points, where some are left out
-    opener: Callable[[Any, FloatArray | None, Measure], Rows] = open_measured
+    opener: Callable[[Any, FloatArray | None, Measure], Rows] | None = None  # other rows
 
     @property
     def is_plain(self) -> bool:
@@ -50,19 +35,9 @@ class Measure:
         return is_squared and not self.has_missing and not self.weighs_features
 
     @property
-    def has_units(self) -> bool:
-        """Whether a column in larger units counts more."""
-        adds_columns = self.divergence in ("squared_euclidean", "manhattan")
-        return adds_columns and not self.weighs_features
-
-    @property
     def keeps_narrow(self) -> bool:
         """Whether narrow points stay as they are."""
         return self.takes_narrow and self.is_plain
-
-    def open(self, points: Points | SparsePoints, weights: FloatArray | None = None) -> Rows:
-        """Return the rows of an array that has been admitted."""
-        return self.opener(points, weights, self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

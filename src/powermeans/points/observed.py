@@ -66,13 +66,13 @@ class ObservedRows(PairedRows):
         self._means = _observed_means(points, is_missing)
         self._shift = _observed_medians(points, self._means)
         self._unit = float(power_of_two_above(np.nanmax(largest_from(self._shift, points))))
-        self._n_features = points.shape[1]
+        self.n_features = points.shape[1]
         pairs = np.empty((len(points), 2 * points.shape[1]), dtype=points.dtype)
-        shifted = pairs[:, : self._n_features]
+        shifted = pairs[:, : self.n_features]
         for rows, chunk in dense_chunks(points):
             shifted[rows] = self._in_unit(chunk)
         shifted[is_missing] = 0
-        np.logical_not(is_missing, out=pairs[:, self._n_features :], casting="unsafe")
+        np.logical_not(is_missing, out=pairs[:, self.n_features :], casting="unsafe")
         super().__init__(pairs, sample_weight, **options)
         sq_dist = np.einsum("if,if->i", shifted, shifted, dtype=np.float64)
         self._use_heights(self._unit * sq_dist * self._unit)
@@ -113,12 +113,12 @@ class ObservedRows(PairedRows):
 
     def _counts(self) -> FloatArray:
         """Return how many entries of each column are observed."""
-        return np.rint(self.n_points * self._column_mean[self._n_features :])
+        return np.rint(self.n_points * self._column_mean[self.n_features :])
 
     def _squared_deviations(self) -> FloatArray:
         """Return what the observed entries of each column add up to about their mean."""
         means, variances = (
-            a[: self._n_features] for a in (self._column_mean, self._column_variance)
+            a[: self.n_features] for a in (self._column_mean, self._column_variance)
         )
         about_shift = self.n_points * (variances + np.square(means))
         off = self._counts() * np.square(self._in_unit(self._means))
@@ -126,14 +126,14 @@ class ObservedRows(PairedRows):
 
     def critical_power(self) -> float:
         """Return that of the points with means for missing entries."""
-        shifted: Any = self._points[:, : self._n_features]
-        means = self._in_unit(self._mean).astype(self.dtype)
+        shifted: Any = self._points[:, : self.n_features]
+        means = self._in_unit(self.mean()).astype(self.dtype)
         return critical_power(np.where(np.isnan(self._given), means, shifted), self._weights)
 
     def take(self, indices: IndexArray) -> FloatArray:
         """Return these points with means for missing entries."""
         given = self._given[indices].astype(np.float64)
-        return np.where(np.isnan(given), self._mean, given)
+        return np.where(np.isnan(given), self.mean(), given)
 
     def _middle(self) -> FloatArray:
         return self._means

@@ -6,24 +6,30 @@ imported when the first of it comes.
 
 from __future__ import annotations
 
-import abc
 import functools
 import importlib
 import math
 import os
+from abc import abstractmethod
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
+from powermeans.divergences import Divergence
+from powermeans.divergences.bregman import Bregman
 from powermeans.errors import NotInPartsError
+from powermeans.points.bregman import open_bregman
 from powermeans.points.checks.centers import check_centers
 from powermeans.points.checks.faults import refuse_long_integer, refuse_text
 from powermeans.points.checks.points import (
+    NARROW_DTYPES,
     Admitted,
     admit,
     check_domain,
@@ -35,8 +41,11 @@ from powermeans.points.checks.points import (
     warn_of_unlike_scales,
 )
 from powermeans.points.compiled import CompiledRows
+from powermeans.points.cosine import CosineRows
 from powermeans.points.euclidean import EuclideanRows
-from powermeans.points.needs import Needs
+from powermeans.points.manhattan import ManhattanRows
+from powermeans.points.needs import Measure, Needs
+from powermeans.points.observed import ObservedRows
 from powermeans.points.protocol import Rows
 from powermeans.points.streams import Stream, is_stream
 from powermeans.points.used_columns import UsedColumns
@@ -52,6 +61,11 @@ _OPENERS = {
     "dask": "powermeans.scale.on_dask",
     "dask_expr": "powermeans.scale.on_dask",
     "powermeans.scale.dask_points": "powermeans.scale.on_dask",
+}
+_ROWS_OF: dict[str, Callable[..., CompiledRows]] = {
+    "squared_euclidean": EuclideanRows,
+    "cosine": CosineRows,
+    "manhattan": ManhattanRows,
 }
 _OPENER_OF_STREAMS = "powermeans.scale.opening"
 _BLOCK_ELEMENTS = 2**17
@@ -69,9 +83,7 @@ def open_points(X: Any, sample_weight: ArrayLike | None, needs: Needs) -> Opened
     if is_stream(X):
         importlib.import_module(_OPENER_OF_STREAMS)
         return open_points.dispatch(Stream)(X, sample_weight, needs)
-    if needs.known is not None:
-        needs.known.refuse_unscaled()
-    return _opened_array(admit_array(X, sample_weight, needs), needs)
+    return _open_array(X, sample_weight, needs)
 
 
 def load_package_for(kind: type) -> bool:
@@ -86,29 +98,30 @@ def load_package_for(kind: type) -> bool:
 # What is opened.
 
 
-class Opened(abc.ABC):
+class Opened(AbstractContextManager["Opened"]):
     """The points of a user, opened: the rows to work on, and the way back for what is found."""
 
     __slots__ = ()
 
     rows: Any
     checkpoint: Any = None
+    noted: Any = None  # attributes that describe the columns; scikit-learn has set those of arrays
 
     @property
-    @abc.abstractmethod
+    @abstractmethod
     def dtype(self) -> np.dtype[Any]:
         """Dtype for centers."""
 
     @property
-    @abc.abstractmethod
+    @abstractmethod
     def n_features(self) -> int:
         """Number of columns."""
 
-    @abc.abstractmethod
+    @abstractmethod
     def assign(self, centers: FloatArray, known_inertia: float | None = None) -> tuple[Any, float]:
         """Return labels, None if there are too many, and inertia; a known one may save a pass."""
 
-    @abc.abstractmethod
+    @abstractmethod
     def n_found(self, centers: FloatArray, labels: Any) -> int:
         """Return how many clusters have points, given the labels of all points."""
 
@@ -116,15 +129,15 @@ class Opened(abc.ABC):
         """Return the inertia of the centers."""
         return self.assign(centers)[1]
 
-    @abc.abstractmethod
+    @abstractmethod
     def predicted(self, centers: Points, output: str | os.PathLike[str] | None = None) -> Any:
         """Return the labels of new points as the user gave these, or the file with the labels."""
 
-    @abc.abstractmethod
+    @abstractmethod
     def distances(self, centers: Points) -> Any:
         """Return the distance of each new point to each center, not squared."""
 
-    @abc.abstractmethod
+    @abstractmethod
     def shares(
         self, centers: Points, memberships: Callable[[FloatArray], FloatArray], exponent: float
     ) -> Any:
@@ -132,10 +145,6 @@ class Opened(abc.ABC):
 
         They are in proportion to distances to the power of the exponent.
         """
-
-    def noted(self) -> dict[str, Any] | None:
-        """Return attributes that describe the columns; None where scikit-learn has set them."""
-        return None
 
     def of_used_columns(self, centers: FloatArray) -> FloatArray:
         """Return centers with the columns that the rows have."""
@@ -149,11 +158,8 @@ class Opened(abc.ABC):
         """Return a result as an array of the kind that the user gave."""
         return values
 
-    def stop_recording(self) -> None:  # noqa: B027 - only points in parts are recorded
+    def stop_recording(self) -> None:
         """Write no more into a checkpoint."""
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *error: object) -> None:
         return
@@ -224,7 +230,7 @@ class InMemory(Opened):
             # In float64, since they may leave the range of float32.
             wide = points.astype(np.float64, copy=False)
             is_open = wide is points and self.weights is None
-            of_wide = self.rows if is_open else needs.measure.open(wide)
+            of_wide = self.rows if is_open else rows_for(needs.measure, wide)
             return of_wide.sq_distances(checked), 0
         largest = max(self.largest, float(np.abs(checked).max()))
         exponent = exponent_to_square(largest, points.dtype)
@@ -272,18 +278,78 @@ def in_memory(opened: Opened) -> InMemory:
     return opened
 
 
+# Rows.
+
+
+def open_rows(
+    points: Points | SparsePoints,
+    sample_weight: FloatArray | None = None,
+    *,
+    divergence: Divergence = "squared_euclidean",
+    has_missing: bool = False,
+    **options: Any,
+) -> CompiledRows:
+    """Open valid points in memory; with `has_missing`, NaN stands for a missing entry.
+
+    Missing entries need squared Euclidean distances. Options are those of `CompiledRows`.
+    """
+    if has_missing and isinstance(points, np.ndarray):
+        return ObservedRows(points, sample_weight, **options)
+    if isinstance(divergence, Bregman):
+        return open_bregman(points, sample_weight, divergence=divergence, **options)
+    return _ROWS_OF[divergence](points, sample_weight, **options)
+
+
+def open_batch(
+    points: Points | SparsePoints,
+    sample_weight: FloatArray | None = None,
+    *,
+    beside: Rows | None = None,
+    **options: Any,
+) -> CompiledRows:
+    """Open points as `open_rows` does, for only a sweep or two.
+
+    The rows share the threads of `team`, or of the rows `beside` them.
+    """
+    if isinstance(beside, CompiledRows):
+        options["team"] = beside.team
+    rows = open_rows(points, sample_weight, **options)
+    rows.expect_few_sweeps()
+    return rows
+
+
+def rows_for(
+    measure: Measure, points: Points | SparsePoints, weights: FloatArray | None = None
+) -> Rows:
+    """Return the rows of an array that has been admitted."""
+    if measure.opener is not None:
+        return measure.opener(points, weights, measure)
+    return open_rows(
+        points,
+        weights,
+        divergence=measure.divergence,
+        has_missing=measure.has_missing,
+        n_threads=measure.n_threads,
+        n_columns=measure.n_columns,
+    )
+
+
 # Arrays.
 
 
-def _opened_array(admitted: Admitted, needs: Needs) -> InMemory:
-    if needs.fit.leaves_out_columns:
-        columns = UsedColumns.of(admitted.points, needs.measure.divergence, needs.fit.init)
+@open_points.register(np.ndarray)
+def _open_array(X: Any, sample_weight: ArrayLike | None, needs: Needs) -> InMemory:
+    if needs.known is not None:
+        needs.known.refuse_unscaled()
+    admitted = admit_array(X, sample_weight, needs)
+    points, weights = admitted.points, admitted.weights
+    if needs.fit.leaves_out_columns and sparse.issparse(points):
+        columns = UsedColumns.of(points, needs.measure.divergence, needs.fit.init)
         if columns is not None:
             return _opened_in_used_columns(admitted, columns, needs)
-    rows = needs.measure.open(admitted.points, admitted.weights)
+    rows = rows_for(needs.measure, points, weights)
     if needs.known is not None and isinstance(rows, CompiledRows):
         rows.expect_few_sweeps()
-    points, weights = admitted.points, admitted.weights
     return InMemory(points, weights, rows, largest=admitted.largest, needs=needs)
 
 
@@ -291,10 +357,10 @@ def _opened_in_used_columns(
     admitted: Admitted, columns: UsedColumns, needs: Needs
 ) -> InUsedColumns:
     points, weights = columns.of_points(admitted.points), admitted.weights
-    rows = replace(needs.measure, n_columns=columns.n_columns).open(points, weights)
+    rows = rows_for(replace(needs.measure, n_columns=columns.n_columns), points, weights)
 
     def opened_whole() -> Rows:
-        whole = needs.measure.open(admitted.points, weights)
+        whole = rows_for(needs.measure, admitted.points, weights)
         if isinstance(whole, CompiledRows):
             whole.expect_few_sweeps()
         return whole
@@ -314,7 +380,7 @@ def admit_array(
     **form
         For scikit-learn, beside the dtype.
     """
-    if is_stream(X):
+    if not isinstance(X, np.ndarray) and is_stream(X):
         raise not_in_parts(name, needs)
     points, names = _converted(X, needs, name, form)
     admitted = admit(
@@ -327,16 +393,20 @@ def admit_array(
         has_missing=needs.measure.has_missing,
         way_out=needs.way_out,
     )
-    is_warned = needs.fit.warns_of_scales and needs.measure.has_units
+    has_units = needs.measure.divergence in ("squared_euclidean", "manhattan")
+    is_warned = needs.fit.warns_of_scales and has_units and not needs.measure.weighs_features
     if is_warned and (found := unlike_scales(admitted.points)) is not None:
         warn_of_unlike_scales(found, names)
-    check_domain(admitted.points, needs.measure.divergence, name=name)
+    if needs.measure.divergence != "squared_euclidean":
+        check_domain(admitted.points, needs.measure.divergence, name=name)
     return admitted if needs.as_wide_as is None else wide_enough(admitted, needs.as_wide_as)
 
 
 def _converted(X: Any, needs: Needs, name: str, form: dict[str, Any]) -> tuple[Any, Any]:
     """Return the points as an array or CSR matrix of floats, and the names of their columns."""
-    dtype = wanted_dtype(X, keeps_narrow=needs.measure.keeps_narrow)
+    given = getattr(X, "dtype", None)
+    is_kept = str(given) in NARROW_DTYPES and needs.measure.keeps_narrow
+    dtype = [given] if is_kept and not sparse.issparse(X) else wanted_dtype(X)
     wanted = {"accept_sparse": "csr", "dtype": dtype, "order": "C", "ensure_all_finite": False}
     try:
         if needs.estimator is not None:

@@ -62,7 +62,7 @@ class TrimmedRows(RowsOfRows):
 
     def mean_variance(self) -> float:
         """Return the weighted variance of the points kept about the mean."""
-        mean_square = self._inertia_about_mean / self._kept_weight / self.n_columns
+        mean_square = self.inertia_about_mean() / self._kept_weight / self.n_columns
         return mean_square * mean_over_columns(np.square(self.unit_steps()), self.n_columns)
 
     def critical_power(self) -> float:
@@ -102,7 +102,7 @@ class TrimmedRows(RowsOfRows):
 
     def keep_without_centers(self) -> None:
         """Leave out the points farthest from the mean."""
-        self._keep_near(self._mean[None, :])
+        self._keep_near(self.mean()[None, :])
 
     def keep_nearest(self, nearness: Nearness) -> None:
         """Leave out the points farthest from all centers so far."""

@@ -27,9 +27,8 @@ from powermeans.estimators.base import CenterEstimator, Run, Start
 from powermeans.estimators.power_kmeans import PowerKMeans
 from powermeans.mathematics.schedules import Fixed
 from powermeans.mathematics.sums import Sums
-from powermeans.points.kinds import open_rows
 from powermeans.points.needs import FitNeeds, Needs
-from powermeans.points.opening import MatrixLike, Opened, admit_array
+from powermeans.points.opening import MatrixLike, Opened, admit_array, open_rows
 from powermeans.points.protocol import Rows
 from powermeans.types import FloatArray, IndexArray
 

@@ -16,9 +16,8 @@ from powermeans.engine.seeds.orders import order_by_place
 from powermeans.errors import IndefiniteKernelWarning, warn_caller
 from powermeans.estimators.base import Start
 from powermeans.estimators.power_kmeans import PowerKMeans, searched, with_second_starts
-from powermeans.points.kinds import open_rows
 from powermeans.points.needs import Needs
-from powermeans.points.opening import in_memory
+from powermeans.points.opening import in_memory, open_rows
 from powermeans.points.protocol import Rows
 from powermeans.system.threads import blas_on_one_thread
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints

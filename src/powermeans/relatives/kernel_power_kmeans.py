@@ -26,9 +26,8 @@ from powermeans.estimators.power_kmeans import PowerKMeans
 from powermeans.mathematics.power_mean import memberships
 from powermeans.points.checks.points import Admitted, divide_by_power_of_two
 from powermeans.points.columns import Columns
-from powermeans.points.kinds import open_rows
 from powermeans.points.needs import FitNeeds, Needs, Refusals
-from powermeans.points.opening import MatrixLike, admit_array
+from powermeans.points.opening import MatrixLike, admit_array, open_rows
 from powermeans.points.protocol import Rows
 from powermeans.relatives.kernel_features import (
     ROUNDING,

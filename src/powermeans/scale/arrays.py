@@ -245,7 +245,8 @@ def admitted(
             f"{where} is of the dtype {array.dtype} and the shape {array.shape}: pass numbers in "
             "rows and columns"
         )
-    wanted = wanted_dtype(array, keeps_narrow=keeps_narrow)
+    is_kept = keeps_narrow and str(array.dtype) in NARROW_DTYPES
+    wanted = array.dtype if is_kept else wanted_dtype(array)
     if isinstance(wanted, list):
         wanted = array.dtype if array.dtype in wanted else wanted[0]
     try:

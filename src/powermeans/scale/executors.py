@@ -13,11 +13,12 @@ from scipy import sparse
 
 from powermeans.divergences import Divergence
 from powermeans.mathematics.sums import added
-from powermeans.points.compiled import CompiledRows, Known, Team, start_team
-from powermeans.points.kinds import open_batch
+from powermeans.points.compiled import CompiledRows, Known, Team, thread_limit
 from powermeans.points.needs import Tell
+from powermeans.points.opening import open_batch
 from powermeans.scale.partition import Partition
 from powermeans.system.fingerprint import NoFingerprintError, fingerprint
+from powermeans.system.threads import effective_n_threads
 from powermeans.types import FloatArray, Part, Points, SparsePoints
 
 Result = TypeVar("Result")
@@ -126,7 +127,8 @@ class MemoryExecutor:
         n_threads: int | None = None,
         tell: Tell | None = None,
     ) -> None:
-        self.opener, self._tell, team = opener, tell, start_team(n_threads)
+        self.opener, self._tell = opener, tell
+        team = Team(effective_n_threads(n_threads, thread_limit()))
         self._rows = [opener.open(points, weights, team=team) for points, weights in parts]
 
     def each(self, call: Call[Result], numbers: Sequence[int] | None = None) -> Iterator[Result]:
@@ -156,7 +158,8 @@ class ReadingExecutor:
         tell: Tell | None = None,
     ) -> None:
         self.opener, self._tell = opener, tell
-        self._partition, self._team = partition, start_team(n_threads)
+        self._partition = partition
+        self._team = Team(effective_n_threads(n_threads, thread_limit()))
         self._known: dict[int, Known] = {}
 
     def each(self, call: Call[Result], numbers: Sequence[int] | None = None) -> Iterator[Result]:

@@ -11,8 +11,8 @@ from powermeans.mathematics.sums import recorded
 from powermeans.points.by_definition import weighted
 from powermeans.points.compiled import CompiledRows
 from powermeans.points.farthest import Farthest, farthest_in_passes, largest_first
-from powermeans.points.kinds import open_batch
 from powermeans.points.observed import filled
+from powermeans.points.opening import open_batch
 from powermeans.points.protocol import FarPoint, Rows
 from powermeans.scale.executors import Executor, PartCall
 from powermeans.types import FloatArray, IndexArray

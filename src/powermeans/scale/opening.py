@@ -108,6 +108,7 @@ class InParts(Opened):
         known = (self.needs.known or self.columns).n_features
         return self.rows.n_features if known is None else known
 
+    @property
     def noted(self) -> dict[str, Any] | None:
         return {**self.columns.noted(), "n_features_in_": self.n_features}
 

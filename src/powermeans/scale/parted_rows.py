@@ -94,7 +94,7 @@ class PartedRows(BaseRows):
         divergence = self.executor.opener.divergence
         if not isinstance(divergence, Bregman):
             return 1.0
-        return unit_steps_at(divergence.inside(self._mean[None, :])[0], divergence)
+        return unit_steps_at(divergence.inside(self.mean()[None, :])[0], divergence)
 
     def rounding(self) -> float:
         return self._overview.rounding
@@ -250,7 +250,7 @@ class PartedRows(BaseRows):
     @property
     def filling(self) -> FloatArray | None:
         """The means of the columns, which replace missing entries; None if none may be missing."""
-        return self._mean if self.has_missing else None
+        return self.mean() if self.has_missing else None
 
     def gathered(self, indices: IndexArray, get: Callable[..., Any], *arguments: Any) -> Any:
         """Return the results of a function on some points, in the order of the indices."""

@@ -105,9 +105,8 @@ class TorchCosineRows(TorchRows):
         """Return the directions of these points."""
         return super().take(indices) / LENGTH
 
-    # Moments of the columns do not tell the mean direction.
-    def _mean_from_moments(self) -> FloatArray | None:
-        return None  # moments of the columns do not tell the mean direction
+    def _find_mean(self) -> FloatArray:
+        return self._mean_of_sweep()  # moments of the columns do not tell the mean direction
 
     def critical_power(self) -> float:
         # The mean of the directions, unlike the center that the rows report, has not unit length.

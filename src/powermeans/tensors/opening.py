@@ -48,7 +48,9 @@ class InTensor(InMemory):
         rows: Any = self.rows
         return rows.shares_there(check_centers(centers, self.n_features), exponent)
 
+    @property
     def noted(self) -> dict[str, Any] | None:
+        """Attributes that describe the columns."""
         return {"n_features_in_": self.n_features}
 
     def as_given(self, values: Any) -> Any:

@@ -41,7 +41,8 @@ class TorchRows(MemoryRows):
         narrow = torch.float64 if points.dtype == torch.float64 else torch.float32
         self._view = View(narrow, wide)
         self._n_by_width: dict[int, int] = {}
-        self._weights, self._weight_unit = in_unit(sample_weight)
+        if sample_weight is not None:
+            self._weights, self._weight_unit = in_unit(sample_weight)
         self._look_at_columns()
 
     @property
@@ -79,7 +80,7 @@ class TorchRows(MemoryRows):
     def _directions(self) -> torch.Tensor:
         """Return the weighted sum of r r^T / |r|^2 over the points, with r = x - mean."""
         steps = self._there(np.broadcast_to(self.unit_steps(), self.n_features).copy())
-        mean = self._there(self._in_view(self._mean) / self.unit_steps())
+        mean = self._there(self._in_view(self.mean()) / self.unit_steps())
         shape, wide = (self.n_features,) * 2, self._view.wide
         formed = torch.zeros(shape, dtype=wide, device=self._points.device)
         nearest = (1e-13 * self._view.scale) ** 2 * float(np.sum(self._column_variance))

@@ -21,7 +21,7 @@ from powermeans.app.command.screen import Screen, counted, number, seconds, wait
 from powermeans.estimators.kmeans import KMeans
 from powermeans.estimators.power_kmeans import PowerKMeans
 from powermeans.metrics import adjusted_rand_index
-from powermeans.points.kinds import open_rows
+from powermeans.points.opening import open_rows
 from powermeans.types import FloatArray, Labels, Points
 
 _ROWS_TO_WARM_UP = 2_000

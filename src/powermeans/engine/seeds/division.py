@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from powermeans.points.kinds import open_rows
+from powermeans.points.opening import open_rows
 from powermeans.points.protocol import AskedNear, Rows, priced_of
 from powermeans.types import FloatArray, IndexArray
 

@@ -11,7 +11,7 @@ import numpy as np
 from powermeans.divergences import Divergence
 from powermeans.engine.seeds.choose import choose_seeds
 from powermeans.engine.seeds.samples import race, total_of_parts
-from powermeans.points.kinds import open_rows
+from powermeans.points.opening import open_rows
 from powermeans.points.protocol import Rows
 from powermeans.types import FloatArray
 

@@ -15,7 +15,7 @@ from powermeans.engine.seeds.choose import (
     uniform_seeds,
 )
 from powermeans.mathematics.rules import Hard
-from powermeans.points.kinds import open_rows
+from powermeans.points.opening import open_rows
 from powermeans.points.protocol import Rows, sampler_of
 from powermeans.types import FloatArray, IndexArray, Labels
 

@@ -19,9 +19,15 @@ from powermeans.engine.fit import Fit
 from powermeans.estimators.base import CenterEstimator, Run
 from powermeans.estimators.streams.drift import Drift, RunningDrift
 from powermeans.points.checks.points import Admitted, admit
-from powermeans.points.kinds import open_batch
 from powermeans.points.needs import Needs
-from powermeans.points.opening import InMemory, MatrixLike, Opened, open_points, wide_enough
+from powermeans.points.opening import (
+    InMemory,
+    MatrixLike,
+    Opened,
+    open_batch,
+    open_points,
+    wide_enough,
+)
 from powermeans.points.protocol import Rows
 from powermeans.system.attributes import forget, remember
 from powermeans.types import FloatArray, Part

@@ -25,9 +25,8 @@ from powermeans.estimators.streams.drift import RunningDrift
 from powermeans.estimators.streams.running_sums import RunningSums
 from powermeans.mathematics.sums import Sums
 from powermeans.points.checks.points import Admitted
-from powermeans.points.kinds import open_batch
 from powermeans.points.needs import Measure, Needs
-from powermeans.points.opening import InMemory, Opened, in_memory
+from powermeans.points.opening import InMemory, Opened, in_memory, open_batch
 from powermeans.points.protocol import Rows
 from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
 

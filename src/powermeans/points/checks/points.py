@@ -73,17 +73,14 @@ class Admitted:
         return Admitted(points, np.concatenate(together), max(part.largest for part in parts))
 
 
-def wanted_dtype(X: object, *, keeps_narrow: bool = False) -> Any:
+def wanted_dtype(X: object) -> Any:
     """Return the dtype for points: float32 for float32 and narrower floats, float64 for all else.
 
-    The byte order is native. With `keeps_narrow`, dense arrays of narrow types stay as they are. A
-    tensor that NumPy cannot read in place is refused.
+    The byte order is native. A tensor that NumPy cannot read in place is refused.
     """
     dtype = getattr(X, "dtype", None)
     if not isinstance(X, np.ndarray):
         refuse_tensor_elsewhere(X)
-    if keeps_narrow and str(dtype) in NARROW_DTYPES and not sparse.issparse(X):
-        return [dtype]
     if isinstance(dtype, np.dtype) and (dtype.kind == "f" or dtype.name == "bfloat16"):
         return np.float32 if dtype.itemsize <= 4 else [np.float64, np.float32]
     return [np.float64, np.float32]

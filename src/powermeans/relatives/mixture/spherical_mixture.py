@@ -23,9 +23,8 @@ from powermeans.estimators.base import CenterEstimator, Run, Start, report_end
 from powermeans.mathematics.critical_power import critical_temperature
 from powermeans.mathematics.rules import Gaussian, UnequalGaussians
 from powermeans.points.checks.weights import check_sample_weight
-from powermeans.points.kinds import open_rows
 from powermeans.points.needs import Needs
-from powermeans.points.opening import MatrixLike, Opened, in_memory
+from powermeans.points.opening import MatrixLike, Opened, in_memory, open_rows
 from powermeans.points.protocol import Rows
 from powermeans.relatives.mixture.learning import (
     EFFORTS,
