@@ -10,19 +10,7 @@ from powermeans.mathematics.size_limits import SizeLimits
 from powermeans.points.protocol import AskedNear, PricedLabels, Rows, priced_of
 from powermeans.types import FloatArray
 
-# A point is at the border where another center costs it hardly more: by this share of the mean
-# margin in its cluster.
-_AT_BORDER = 0.1
-# The most steps, and the least share of one that is tried where the whole proves no larger cost.
-MOST_STEPS, _LEAST_SHARE = 12, 0.01
-# How much sizes follow a price where no point is at the border, as a share of the median: prices of
-# clusters far from all others stay near those that they have.
-_LEAST_RESPONSE = 1e-2
-# Nearly equal points at one border give so large a response that rounding would lose what is added,
-# unless that is this share of it.
-_LEAST_SHARE_OF_RESPONSE = 1e-6
-# Linear equations are solved up to this share, in so many turns at most.
-_RESIDUAL, _MOST_TURNS = 1e-3, 200
+MOST_STEPS = 12
 
 
 def with_better_prices(
@@ -42,7 +30,7 @@ def with_better_prices(
     """
     bound, share, step = limits.bound(priced.sums.objective, prices), 1.0, None
     for _ in range(n_most):
-        if _misplaced(priced, prices, limits) <= enough or share < _LEAST_SHARE:
+        if _misplaced(priced, prices, limits) <= enough or share < 0.01:
             break
         if step is None:
             step = _step(rows, centers, priced, prices, limits)
@@ -88,11 +76,13 @@ def _step(
     if limits.curvature > 0:
         response += ((wanted > limits.least) & (wanted < limits.most)) / (limits.curvature * mean)
     usual = float(np.median(response[response > 0]))
-    response += np.maximum(_LEAST_RESPONSE * usual, _LEAST_SHARE_OF_RESPONSE * response)
+    # Prices of clusters far from all others, without a point at a border, stay near those that they
+    # have. Nearly equal points at one border respond so much that rounding would lose the rest.
+    response += np.maximum(1e-2 * usual, 1e-6 * response)
     changing = np.flatnonzero((excess != 0) | (prices != 0))
     matrix = sparse.csr_array(sparse.diags_array(response) - flow)[changing][:, changing]
     about = sparse.diags_array(1 / response[changing])
-    step[changing], _ = cg(matrix, excess[changing], rtol=_RESIDUAL, maxiter=_MOST_TURNS, M=about)
+    step[changing], _ = cg(matrix, excess[changing], rtol=1e-3, maxiter=200, M=about)
     return step
 
 
@@ -103,7 +93,8 @@ def _flow(
     n, labels = len(centers), priced.labels
     counts = rows.sample_weight(np.arange(rows.n_points))
     means = np.bincount(labels, priced.margins, n) / np.maximum(np.bincount(labels, minlength=n), 1)
-    reach = _AT_BORDER * means
+    # A point is at the border where another center costs it hardly more.
+    reach = 0.1 * means
     points = np.flatnonzero((priced.margins <= reach[labels]) & (reach[labels] > 0) & (counts > 0))
     own = labels[points]
     farthest = float(reach[own].max(initial=0.0))

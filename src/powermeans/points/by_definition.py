@@ -23,10 +23,6 @@ from powermeans.points.protocol import (
 )
 from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
 
-# Between candidates in a sample a smaller share of the inertia than this is rounding.
-_SHARE_OF_TIES = 1e-9
-_DISTANCES_AT_ONCE = 2**20
-
 
 def sweep_by_formula(
     points: Points | SparsePoints,
@@ -165,7 +161,7 @@ def further_seeds(
 ) -> IndexArray:
     """Choose seeds beside earlier ones by greedy k-means++; see `Sampler.further_seeds`."""
     whole, chosen = nearness.inertia(), []
-    least, margin = least_share * whole, _SHARE_OF_TIES * whole
+    least, margin = least_share * whole, 1e-9 * whole  # a smaller difference is rounding
     end = time.monotonic() + seconds
     for uniforms in others:
         chosen.append(_best(nearness, nearness.draw(uniforms), margin))
@@ -211,7 +207,7 @@ class PricedByDefinition:
         """List the centers near some points; see `PricedPoints.near`."""
         indices, labels, centers, prices, reach, n_most = asked
         found = NearCenters.none(len(indices), n_most)
-        step = max(1, _DISTANCES_AT_ONCE // len(centers))
+        step = max(1, 2**20 // len(centers))
         for start in range(0, len(indices), step):
             block = slice(start, start + step)
             distances, own = self._distances_of(indices[block], centers), labels[block, None]

@@ -11,8 +11,6 @@ from powermeans.points.compiled import CompiledRows, Labelling, open_compiled
 from powermeans.points.protocol import AskedNear, NearCenters
 from powermeans.types import FloatArray, Labels
 
-_ENTRIES_AT_ONCE = 2**20
-
 
 class Cells:
     """Dense points, each in the cell of the center of its label.
@@ -66,7 +64,7 @@ class Cells:
         """Return the squared distance of each point to the center of its label."""
         rows = self._rows
         distances, taken = np.empty(rows.n_points), rows.as_compiled(centers)
-        step = max(1, _ENTRIES_AT_ONCE // rows.n_features)
+        step = max(1, 2**20 // rows.n_features)
         for start in range(0, rows.n_points, step):
             block = slice(start, start + step)
             differences = widened(rows._points[block]) - taken[labels[block]]

@@ -41,8 +41,6 @@ Known = _native.Moments
 transport = _native.transport
 FEW_FEATURES = _native.FEW_FEATURES
 
-_ENTRIES_AT_ONCE = 2**20
-
 
 class CompiledRows(MemoryRows):
     """Sweep over finite points, C-contiguous or CSR, without a copy.
@@ -341,6 +339,6 @@ def _sparse_moments(points: Any) -> tuple[FloatArray, FloatArray]:
 
 def _entries(points: Any) -> Iterator[tuple[Any, FloatArray]]:
     """Yield columns and values of the stored entries, some at a time."""
-    step = max(_ENTRIES_AT_ONCE, int(points.shape[1]))
+    step = max(2**20, int(points.shape[1]))
     for start in range(0, points.nnz, step):
         yield points.indices[start : start + step], points.data[start : start + step].astype(float)

@@ -11,9 +11,6 @@ from powermeans.points.by_definition import weighted
 from powermeans.points.protocol import FarPoint, Rows
 from powermeans.types import FloatArray, IndexArray, Labels, Points
 
-# A pass finds this many more than are wanted, since those near a chosen one are not far any more.
-_MORE = 16
-
 
 @dataclass(frozen=True, slots=True)
 class Farthest:
@@ -55,7 +52,8 @@ def farthest_in_passes(
     for n_left in range(n_wanted, 0, -1):
         place = None if candidates is None else candidates.farthest()
         if candidates is None or place is None:
-            candidates = _Candidates(*find(chosen, 2 * n_left + _MORE), rounding)
+            # More than are wanted, since those near a chosen one are not far any more.
+            candidates = _Candidates(*find(chosen, 2 * n_left + 16), rounding)
             place = candidates.farthest_found()
         far = candidates.at(place)
         yield far

@@ -19,11 +19,6 @@ from powermeans.mathematics.sums import Sums
 from powermeans.points.affine import PairedRows, largest_from, medians_of_some, power_of_two_above
 from powermeans.types import FloatArray, IndexArray, Labels, Points
 
-# A smaller spread, as a share of the mean, may be rounding.
-_LEAST_SPREAD = 1e-14
-# Features of less weight hardly change a distance.
-_LEAST_WEIGHT = 1e-9
-
 
 @dataclass(frozen=True, slots=True)
 class SquaredSums(Sums):
@@ -118,11 +113,13 @@ class FeatureWeightedRows(PairedRows):
         sums: Any = self.sweep(mean[None, :], Hard())
         squares = sums.scatter(mean[None, :], unit)
         spreads = unit * np.sqrt(squares / self.total_weight)
-        return np.where(spreads > _LEAST_SPREAD * np.abs(mean), spreads, 0.0)
+        # A smaller spread may be rounding of the mean.
+        return np.where(spreads > 1e-14 * np.abs(mean), spreads, 0.0)
 
     def in_weighted_space(self) -> FloatArray:
         """Return points whose squared Euclidean distances are those of these rows."""
-        used = np.flatnonzero(self.feature_weights > _LEAST_WEIGHT)
+        # Features of less weight hardly change a distance.
+        used = np.flatnonzero(self.feature_weights > 1e-9)
         return np.asarray(self._points)[:, used] * np.sqrt(self._prices[used])
 
     def means(self, labels: Labels, n_centers: int) -> FloatArray:

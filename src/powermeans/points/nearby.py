@@ -33,11 +33,6 @@ from powermeans.types import FloatArray, IndexArray, Labels
 _MOST_LISTED = 48
 # Lists are made anew after so many sweeps, since centers move.
 _SWEEPS_PER_LIST = 3
-# After so many hard sweeps each point is compared once with as many centers as here, since some
-# points have a nearer center outside the lists.
-_SWEEPS_PER_LOOK, _LISTED_FOR_A_LOOK = 4, 256
-# A center that moved by less than this share of the distance to its neighbour keeps its points.
-_SMALL_MOVE = 0.25
 
 
 class NearbyRows(RowsOfRows):
@@ -74,8 +69,9 @@ class NearbyRows(RowsOfRows):
         lists = self._nearby
         if isinstance(rule, Hard):
             self._n_hard += 1
-            if self._n_hard % _SWEEPS_PER_LOOK == 0:
-                lists = self._lists_of(centers, _LISTED_FOR_A_LOOK)
+            # Some points have a nearer center outside the lists.
+            if self._n_hard % 4 == 0:
+                lists = self._lists_of(centers, 256)
         return self._cells.sweep(centers, rule, lists, self._labels)
 
     def lists(self, centers: FloatArray) -> Labels:
@@ -143,7 +139,8 @@ class NearbyRows(RowsOfRows):
         away = new
         if len(former) == len(centers):
             moved = np.square(centers - former).sum(axis=1)
-            away = np.flatnonzero(moved > _SMALL_MOVE**2 * self._sq_gaps(centers))
+            # A center that moved by less than a quarter of the way to another keeps its points.
+            away = np.flatnonzero(moved > 0.25**2 * self._sq_gaps(centers))
         if len(away):
             new[away] = self._cells.nearest_of(centers, former[away])
             self._nearby = self._nearby[:0]

@@ -67,7 +67,6 @@ _ROWS_OF: dict[str, Callable[..., CompiledRows]] = {
     "cosine": CosineRows,
     "manhattan": ManhattanRows,
 }
-_OPENER_OF_STREAMS = "powermeans.scale.opening"
 _BLOCK_ELEMENTS = 2**17
 
 
@@ -81,7 +80,7 @@ def open_points(X: Any, sample_weight: ArrayLike | None, needs: Needs) -> Opened
         return open_points(X, sample_weight, needs)
     # After the types, since a stream is known by what it can do, and other points can be iterated.
     if is_stream(X):
-        importlib.import_module(_OPENER_OF_STREAMS)
+        importlib.import_module("powermeans.scale.opening")
         return open_points.dispatch(Stream)(X, sample_weight, needs)
     return _open_array(X, sample_weight, needs)
 

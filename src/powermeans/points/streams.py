@@ -7,7 +7,6 @@ from collections.abc import Mapping, Set
 
 from scipy import sparse
 
-_OF_TABLES_IN_MEMORY = ("__array__", "__dataframe__")
 # Every array and every table has at least one of these attributes.
 _OF_ARRAYS = (
     "__array__",
@@ -41,7 +40,7 @@ def is_stream(data: object) -> bool:
 
 def gives_arrow_batches(data: object) -> bool:
     """Tell whether this is a reader of Arrow, a query of DuckDB or a lazy frame of Polars."""
-    if isinstance(data, type) or any(hasattr(data, name) for name in _OF_TABLES_IN_MEMORY):
+    if isinstance(data, type) or hasattr(data, "__array__") or hasattr(data, "__dataframe__"):
         return False
     return hasattr(data, "__arrow_c_stream__") or hasattr(data, "sink_ipc")
 

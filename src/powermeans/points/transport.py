@@ -34,20 +34,9 @@ _MOST_PAIRS = 2**16
 _CENTERS_FOR_EACH = 16
 # So many times the points that have to move are listed, and more where they do not suffice.
 _LISTED_FOR_EACH_MISSED, _GROWTH = 8, 4
-_LISTED_FOR_EACH_LEAVING = 4
-_LEAST_SHARE_LISTED = 1 / 16
-_MOST_ROUNDS, _MOST_WIDENED = 50, 8
-# Of a point that should be elsewhere, so many better centers are listed.
-_BETTER_FOR_EACH = 8
-# Prices that miss the sizes by more than this share of all weight are forgotten.
-_MISSED_BY_USEFUL_PRICES = 0.1
-# Prices are moved before an assignment while sizes miss the wish by more than this share of all
-# weight.
-_ENOUGH = 0.02
-# A rough assignment may miss the limits by this share of all weight.
-_ROUGHLY_MISSED = 5e-3
-# A smaller gap is rounding: as a share of the cost, and in units of the precision of the points.
-_SMALL_GAP, _ROUNDING_UNITS = 1e-10, 8.0
+_MOST_ROUNDS = 50
+# A smaller difference is rounding, in units of the precision of the points.
+_ROUNDING_UNITS = 8.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +129,7 @@ def assign_within(
     prices: FloatArray,
     limits: SizeLimits,
     nearby: NearbyRows | None = None,
-    least_gap: float = _SMALL_GAP,
+    least_gap: float = 1e-10,
 ) -> Assigned:
     """Return the assignment of least cost to these centers, beginning with these prices.
 
@@ -156,9 +145,9 @@ def assign_within(
     if search.are_of_no_use(priced, prices):
         prices = np.zeros(len(centers))
         priced = priced_of(some).assign(centers, prices)
-    priced, prices = with_better_prices(
-        some, centers, priced, prices, limits, enough=_ENOUGH * limits.total
-    )
+    # Prices are moved before an assignment while sizes miss the wish by more.
+    enough = 0.02 * limits.total
+    priced, prices = with_better_prices(some, centers, priced, prices, limits, enough=enough)
     allowed = max(least_gap, _ROUNDING_UNITS * float(np.finfo(rows.dtype).eps))
     found, judge = search.moved(priced, prices, 0.0), rows
     for rounds_left in reversed(range(_MOST_ROUNDS)):
@@ -183,8 +172,8 @@ def assign_within(
 def assign_roughly(
     rows: Rows, centers: FloatArray, priced: PricedLabels, prices: FloatArray, limits: SizeLimits
 ) -> Assigned:
-    """Return an assignment nearly within the limits and nearly of least cost."""
-    allowed = _ROUGHLY_MISSED * limits.total
+    """Return an assignment within the limits but for half a percent of all weight."""
+    allowed = 5e-3 * limits.total
     return _Search(rows, centers, limits).moved(priced, prices, allowed)
 
 
@@ -195,7 +184,7 @@ class _Search:
         self._rows, self._centers, self._limits = rows, centers, limits
         self._counts = rows.sample_weight(np.arange(rows.n_points))
         n_centers = len(centers)
-        least = max(_LEAST_SHARE_LISTED, _MOST_PAIRS / n_centers / rows.n_points)
+        least = max(1 / 16, _MOST_PAIRS / n_centers / rows.n_points)
         self._shares = np.full(n_centers, least)  # of the points of each cluster that are listed
         self._n_each = min(_CENTERS_FOR_EACH, n_centers)
         self._n_widened = 0
@@ -208,14 +197,14 @@ class _Search:
         Without prices most clusters may grow, so that all paths are short.
         """
         far = self._limits.far_from_wish(prices, self._sizes(priced))
-        return far > _MISSED_BY_USEFUL_PRICES * self._limits.total and bool(np.any(prices))
+        return far > 0.1 * self._limits.total and bool(np.any(prices))
 
     def moved(self, priced: PricedLabels, prices: FloatArray, allowed: float) -> Assigned:
         """Move points at least cost, until sizes miss the limits by no more than is allowed."""
         limits, sizes = self._limits, self._sizes(priced)
         excess = np.maximum(sizes - limits.wanted(prices, sizes), 0.0)
         needed = _LISTED_FOR_EACH_MISSED * float(excess.sum()) / limits.total
-        leaving = _LISTED_FOR_EACH_LEAVING * excess / np.maximum(sizes, np.finfo(float).tiny)
+        leaving = 4 * excess / np.maximum(sizes, np.finfo(float).tiny)
         self._shares = np.maximum(self._shares, np.maximum(needed, leaving))
         inertia = priced.sums.objective - float(prices @ sizes)
         begun = Assigned(priced.labels, sizes, prices, inertia, limits.missed_by(sizes))
@@ -236,7 +225,7 @@ class _Search:
             self._centers,
             found.prices,
             reach=0.0,
-            n_most=min(_BETTER_FOR_EACH + 1, len(self._centers)),
+            n_most=min(9, len(self._centers)),
         )
         near = priced_of(rows).near(asked)
         assert self._lists is not None, "points were moved"
@@ -266,7 +255,7 @@ class _Search:
         """List more points of the clusters that weight cannot leave, or cannot reach."""
         stuck = self._stuck(found, lists)
         self._n_widened += 1
-        if np.all(self._shares[stuck] >= 1) or self._n_widened > _MOST_WIDENED:
+        if np.all(self._shares[stuck] >= 1) or self._n_widened > 8:
             if np.all(self._shares >= 1):
                 self._n_each = min(_GROWTH * self._n_each, len(self._centers))
             stuck = np.arange(len(self._shares))

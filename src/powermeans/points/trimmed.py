@@ -22,11 +22,8 @@ from powermeans.types import FloatArray, IndexArray, Labels
 
 # A sum of weights within this share of the kept weight differs from it only by rounding.
 _ROUNDING = 1e-12
-# At most this many values are sorted; more are halved first, which takes linear time.
-_FEW_VALUES = 1024
-# Medians take all points up to this many values, and above it at most this many points.
+# Medians take all points up to this many values.
 _MOST_VALUES_SORTED = 2**20
-_MOST_POINTS_DRAWN = 1001
 
 
 class ReweighableRows(Rows, Protocol):
@@ -123,7 +120,7 @@ class TrimmedRows(RowsOfRows):
         """Return the median of each feature, which outliers move little."""
         if self.n_points * self.n_features <= _MOST_VALUES_SORTED:
             return _weighted_medians(self.take(np.arange(self.n_points)), self._weights)
-        n_drawn = max(1, min(_MOST_POINTS_DRAWN, _MOST_VALUES_SORTED // self.n_features))
+        n_drawn = max(1, min(1001, _MOST_VALUES_SORTED // self.n_features))
         drawn = draw_indices(self._weights, (np.arange(n_drawn) + 0.5) / n_drawn)
         return _weighted_medians(self.take(drawn), np.ones(n_drawn))
 
@@ -193,7 +190,7 @@ def _weighted_medians(values: FloatArray, weights: FloatArray) -> FloatArray:
 
 def _weighted_quantile(values: FloatArray, weights: FloatArray, below: float) -> float:
     """Return the least value up to which the weights reach `below`."""
-    while len(values) > _FEW_VALUES:
+    while len(values) > 1024:  # to halve more takes linear time, and to sort them longer
         order = np.argpartition(values, len(values) // 2)
         halves = np.split(order, [len(values) // 2])
         weight = float(weights[halves[0]].sum())

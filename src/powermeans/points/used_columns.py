@@ -12,10 +12,6 @@ from powermeans.divergences import Binomial, Divergence, Poisson
 from powermeans.points.checks.weights import real_numbers
 from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
 
-# With fewer columns, or a larger share of them in use, a fit gains little or even loses time.
-_FEWEST_COLUMNS = 4096
-_LARGEST_SHARE_USED = 0.5
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UsedColumns:
@@ -33,14 +29,15 @@ class UsedColumns:
         All columns are used unless most are empty and add nothing to the divergence.
         """
         n_columns = points.shape[1]
-        if not sparse.issparse(points) or n_columns < _FEWEST_COLUMNS:
+        # With fewer columns, or a larger share of them in use, a fit gains little or loses time.
+        if not sparse.issparse(points) or n_columns < 4096:
             return None
         if not _adds_nothing_for_zeros(divergence):
             return None
         is_used = _has_entry(init, n_columns)
         is_used[points.indices] = True
         indices = np.flatnonzero(is_used)
-        if not 0 < len(indices) <= _LARGEST_SHARE_USED * n_columns:
+        if not 0 < len(indices) <= 0.5 * n_columns:
             return None
         return cls(indices, n_columns)
 

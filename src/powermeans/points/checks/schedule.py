@@ -9,8 +9,6 @@ import numpy as np
 
 from powermeans.mathematics.rules import Power, Rule
 
-_NUMBERS = (int, float, np.integer, np.floating)
-
 
 def check_schedule(schedule: Iterable[float | Rule], n_powers: int = 1000) -> None:
     """Raise unless the schedule gives powers or rules each time it is iterated."""
@@ -22,7 +20,8 @@ def check_schedule(schedule: Iterable[float | Rule], n_powers: int = 1000) -> No
         )
     n_checked = 0
     for power in itertools.islice(powers, n_powers):
-        is_power = isinstance(power, _NUMBERS) and power <= Power.highest
+        is_number = isinstance(power, int | float | np.integer | np.floating)
+        is_power = is_number and power <= Power.highest
         if not is_power and not isinstance(power, Rule):
             raise ValueError(
                 f"schedule={schedule!r} has {power!r} at index {n_checked}: pass powers of at most "
