@@ -53,7 +53,7 @@ class Cells:
             swept = rows.native.priced_nearby(taken, nearby, labels, prices, rule.margins)
         else:
             swept = rows.native.power_nearby(taken, nearby, labels, rule.power)
-        return rows.sums_of(swept, len(centers))
+        return rows.finished(rows.sums_of(swept, len(centers)))
 
     def spread(self, centers: FloatArray, nearby: Labels, labels: Labels) -> Spread:
         """Return the spread among the centers that `sweep` looks at."""

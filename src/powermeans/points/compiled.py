@@ -117,7 +117,7 @@ class CompiledRows(MemoryRows):
             distances = self._distances_in_chunks(centers)
             sums = sweep_by_formula(self._points, self._weights, distances, len(centers), rule)
             return self.finished(sums * self._weight_unit)
-        return self.sums_of(swept, len(centers))
+        return self.finished(self.sums_of(swept, len(centers)))
 
     def _sweep_in_turn(self, centers: FloatArray, online: Online) -> Reached:
         """Present the points one after another; each moves its nearest center."""
@@ -148,7 +148,7 @@ class CompiledRows(MemoryRows):
         points, weights, objective, inertia, n_distances = swept
         n_skipped = max(0.0, self.n_points * n_centers - n_distances)
         sums = Sums(points, weights, objective, inertia, n_skipped)
-        return self.finished(sums * self._weight_unit)
+        return sums if self._weights is None else sums * self._weight_unit
 
     def finished(self, sums: Sums) -> Sums:
         """Return sums whose centers are those of these points."""

@@ -128,7 +128,7 @@ def _coarse_centers(rows: Rows, n_clusters: int, rng: np.random.RandomState) -> 
     if n_drawn < rows.n_places:
         drawn, weights = drawn_sample(rows, n_drawn, rng)
         rows = sampler_of(rows).some(drawn, weights)
-    return _descended(rows, uniform_seeds(rows, n_cells, rng), n_sweeps=4)
+    return _descended(rows, uniform_seeds(rows, n_cells, rng), 4)
 
 
 def _descended(rows: Rows, centers: FloatArray, n_sweeps: int) -> FloatArray:
