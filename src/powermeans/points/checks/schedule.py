@@ -18,10 +18,9 @@ def check_schedule(schedule: Iterable[float | Rule], n_powers: int = 1000) -> No
             f"schedule={schedule!r} can be iterated only once: pass a list of powers, "
             "Geometric(start, growth) or Fixed(power)"
         )
-    n_checked = 0
+    n_checked, numbers = 0, (int, float, np.integer, np.floating)
     for power in itertools.islice(powers, n_powers):
-        is_number = isinstance(power, int | float | np.integer | np.floating)
-        is_power = is_number and power <= Power.highest
+        is_power = isinstance(power, numbers) and power <= Power.highest
         if not is_power and not isinstance(power, Rule):
             raise ValueError(
                 f"schedule={schedule!r} has {power!r} at index {n_checked}: pass powers of at most "
