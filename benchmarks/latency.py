@@ -74,7 +74,7 @@ holed = np.where(np.random.default_rng(1).random(X.shape) < 0.1, np.nan, X)
 parts = [X[: n // 2], X[n // 2 :]]
 model = KMeans(k, init=X[:k], n_init=1, max_iter=1).fit(X)
 began = time.monotonic()
-PowerKMeans(k, init=X[:k], refine=0, polish=False, max_iter=1, power=-9.0).fit(X)
+PowerKMeans(k, init=X[:k], effort="none", polish=False, max_iter=1, power=-9.0).fit(X)
 print(time.monotonic() - began, flush=True)
 work = compile(work, "work", "eval")
 """

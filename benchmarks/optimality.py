@@ -65,7 +65,7 @@ def ratios_of(points: np.ndarray, model: PowerKMeans, bound: float) -> dict[str,
     n_clusters = model.n_clusters
     centers = {
         "PowerKMeans": model.cluster_centers_,
-        "PowerKMeans, refine=0": PowerKMeans(n_clusters, refine=0, random_state=0),
+        'PowerKMeans, effort="none"': PowerKMeans(n_clusters, effort="none", random_state=0),
         "KMeans": OurKMeans(n_clusters, random_state=0),
         "KMeans, random": OurKMeans(n_clusters, init="random", n_init=1, random_state=0),
         "KHarmonicMeans": KHarmonicMeans(n_clusters, random_state=0),

@@ -219,14 +219,14 @@ def our_methods(n_threads: int) -> Iterator[Method]:
         "fast": ('PowerKMeans(effort="fast")', {"effort": "fast"}),
         "balanced": ("PowerKMeans()", {}),
         "thorough": ('PowerKMeans(effort="thorough")', {"effort": "thorough"}),
-        "annealed": ("PowerKMeans(refine=0): annealed once, no search", {"refine": 0}),
+        "annealed": ('PowerKMeans(effort="none"): annealed once, no search', {"effort": "none"}),
         "lloyd": (
-            "PowerKMeans(refine=0, power=-inf): Lloyd from the same seeds",
-            {"refine": 0, "power": -math.inf},
+            'PowerKMeans(effort="none", power=-inf): Lloyd from the same seeds',
+            {"effort": "none", "power": -math.inf},
         ),
         "paper": (
-            'PowerKMeans(power=-3, growth=1.05, init="plain-k-means++", polish=False)',
-            {"power": -3.0, "growth": 1.05, "init": "plain-k-means++", "polish": False},
+            'PowerKMeans(power=-3, schedule=1.05, init="plain-k-means++", polish=False)',
+            {"power": -3.0, "schedule": 1.05, "init": "plain-k-means++", "polish": False},
         ),
     }
     for name, (label, options) in settings.items():

@@ -51,7 +51,7 @@ ENVIRONMENT = {"MALLOC_ARENA_MAX": "1", "ARROW_DEFAULT_MEMORY_POOL": "system"}
 N_SWEEPS = 10
 MODELS: dict[str, Callable[[int], Any]] = {
     "KMeans": lambda k: KMeans(k, n_init=1, max_iter=N_SWEEPS, random_state=0),
-    "PowerKMeans": lambda k: PowerKMeans(k, refine=0, max_iter=N_SWEEPS, random_state=0),
+    "PowerKMeans": lambda k: PowerKMeans(k, effort="none", max_iter=N_SWEEPS, random_state=0),
 }
 
 
@@ -293,7 +293,9 @@ def dask_ml_model(k: int, seed: int) -> Any:
 CONTESTANTS: dict[str, Callable[[int, int], Any]] = {
     "dask-ml KMeans": dask_ml_model,
     "powermeans KMeans": lambda k, seed: KMeans(k, init=ParallelSeeds(), random_state=seed),
-    "powermeans PowerKMeans(refine=0)": lambda k, seed: PowerKMeans(k, refine=0, random_state=seed),
+    'powermeans PowerKMeans(effort="none")': lambda k, seed: PowerKMeans(
+        k, effort="none", random_state=seed
+    ),
 }
 
 

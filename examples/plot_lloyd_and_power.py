@@ -7,9 +7,9 @@ the same seeds among sixteen clusters in the plane. The seeds are drawn in three
 each, and a table counts how often both methods find all the clusters. It also shows that better
 seeds leave less to gain, and that slower annealing gains more.
 
-Each fit is one descent (``refine=0``): by default `PowerKMeans` goes on to search, which hides what
-the seeds and the annealing did. The picture shows a typical draw of random seeds, and the path of
-each center from there.
+Each fit is one descent (``effort="none"``): by default `PowerKMeans` goes on to search, which
+hides what the seeds and the annealing did. The picture shows a typical draw of random seeds, and
+the path of each center from there.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ SEEDINGS: dict[str, Callable[[int], Array]] = {
 ALGORITHMS: dict[str, dict[str, object]] = {
     "Lloyd": {"schedule": Fixed(-math.inf)},
     "power k-means": {},
-    "power k-means, slowly": {"power": -0.2, "growth": 1.02, "max_iter": 1000},
+    "power k-means, slowly": {"power": -0.2, "schedule": 1.02, "max_iter": 1000},
 }
 
 # %%
@@ -110,7 +110,7 @@ def fit_from(seeds: Array, algorithm: str) -> Outcome:
     model = PowerKMeans(
         N_CLUSTERS,
         init=seeds,
-        refine=0,
+        effort="none",
         callback=lambda state: path.append(state.centers),
         **ALGORITHMS[algorithm],
     ).fit(points)

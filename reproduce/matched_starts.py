@@ -93,7 +93,7 @@ class Method:
 
 def published(start: float, growth: float = 1.05) -> Method:
     """Algorithm 1 of Xu & Lange (2019), stopped by the relative change they state."""
-    params = {"power": start, "growth": growth, "polish": False, "max_iter": MOST_SWEEPS}
+    params = {"power": start, "schedule": growth, "polish": False, "max_iter": MOST_SWEEPS}
     return Method(power_from(start), params)
 
 
@@ -105,7 +105,7 @@ def by_authors(start: float) -> Method:
 
 def patient(start: float, growth: float = 1.05) -> Method:
     """The same powers with our rules of stopping: not before centers that coincided have parted."""
-    params = {"power": start, "growth": growth, "refine": 0, "max_iter": MOST_SWEEPS}
+    params = {"power": start, "schedule": growth, "effort": "none", "max_iter": MOST_SWEEPS}
     return Method(patient_from(start), params)
 
 
@@ -127,7 +127,7 @@ def khm() -> Method:
 
 def one_descent() -> Method:
     """What this package does from given seeds without a search: annealed, then Lloyd's."""
-    return Method(ONE_DESCENT, {"refine": 0, "max_iter": MOST_SWEEPS})
+    return Method(ONE_DESCENT, {"effort": "none", "max_iter": MOST_SWEEPS})
 
 
 def search(**params: Any) -> Method:

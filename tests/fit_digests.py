@@ -30,8 +30,10 @@ ATTRIBUTES = (
     *("variance_", "feature_weights_", "is_outlier_", "penalty_", "embedding_", "n_clusters_"),
     *("table", "recommended", "is_clear", "lower_bound", "seeds"),
 )
-# What is called otherwise now, with the former name: of classes, functions, and parameters.
-FORMERLY: dict[str, str] = {"BalancedKMeans": "PowerKMeans"}
+# What is called otherwise now, with the former name: of classes and functions.
+FORMERLY: dict[str, str] = {}
+# Values of parameters, with those of the parameter that said the same.
+FORMERLY_GIVEN: dict[tuple[str, Any], tuple[str, Any]] = {("effort", "none"): ("refine", 0)}
 
 Fit = Callable[[], Any]
 
@@ -74,9 +76,11 @@ def fits(module: Any, folder: Path) -> Iterator[tuple[str, Fit]]:
     points = Points()
 
     def made(name: str, *given: Any, **parameters: Any) -> Any:
-        renamed = {FORMERLY.get(n, n): v for n, v in parameters.items()}
         kind = getattr(module, name, None) or getattr(module, FORMERLY.get(name, name))
-        return kind(*given, **renamed)
+        for now, (former, value) in FORMERLY_GIVEN.items():
+            if now in parameters.items() and hasattr(kind(), former):
+                parameters = {k: v for k, v in parameters.items() if k != now[0]} | {former: value}
+        return kind(*given, **parameters)
 
     def fit(name: str, k: int, X: Any, w: Any = None, **parameters: Any) -> Fit:
         return lambda: made(name, k, random_state=3, **parameters).fit(X, sample_weight=w)
@@ -93,7 +97,7 @@ def fits(module: Any, folder: Path) -> Iterator[tuple[str, Fit]]:
     for form, (X, w) in forms.items():
         for effort in ("fast", "balanced", "thorough"):
             yield f"power, {effort}, {form}", fit("PowerKMeans", 7, X, w, effort=effort)
-        yield f"power, one descent, {form}", fit("PowerKMeans", 7, X, w, refine=0)
+        yield f"power, one descent, {form}", fit("PowerKMeans", 7, X, w, effort="none")
         yield f"power, as published, {form}", fit("PowerKMeans", 7, X, w, power=-3, polish=False)
         yield f"k-means, {form}", fit("KMeans", 7, X, w)
         yield f"k-means from random seeds, {form}", fit("KMeans", 7, X, w, init="random", n_init=3)
@@ -158,7 +162,7 @@ def _fits_by_divergence(
             )
         yield (
             f"{name}, one descent",
-            fit("PowerKMeans", 5, X, divergence=divergence, refine=0, **rest),
+            fit("PowerKMeans", 5, X, divergence=divergence, effort="none", **rest),
         )
 
 

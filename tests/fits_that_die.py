@@ -38,7 +38,7 @@ def fitted(checkpoint: Path | None, kill: Any = None, at_sweep: int = 0) -> Powe
             kill()
         return state.sweep >= LAST_SWEEP
 
-    return PowerKMeans(5, refine=0, random_state=0, callback=watch).fit(data(checkpoint))
+    return PowerKMeans(5, effort="none", random_state=0, callback=watch).fit(data(checkpoint))
 
 
 def be_a_client_that_dies(checkpoint: Path, address: str | None) -> None:

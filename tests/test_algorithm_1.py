@@ -47,8 +47,8 @@ def test_it_gives_the_bits_of_the_estimator(kind, dtype, n_features, max_iter):
         6,
         init=seeds,
         power=-3.0,
-        growth=1.05,
-        refine=0,
+        schedule=1.05,
+        effort="none",
         polish=False,
         tol=1e-6,
         max_iter=max_iter,
@@ -126,7 +126,7 @@ def test_presets_go_where_the_paper_and_the_authors_code_go(n_features, start):
 
 def test_presets_take_other_parameters():
     model = PowerKMeans.as_published(3, power=-9.0, random_state=1)
-    assert (model.n_clusters, model.power, model.growth, model.polish) == (3, -9.0, 1.05, False)
+    assert (model.n_clusters, model.power, model.schedule, model.polish) == (3, -9.0, 1.05, False)
     model = PowerKMeans.as_authors_code(3, power=-0.4, tol=1e-4, max_iter=7)
     assert (model.schedule.start, model.tol, model.max_iter) == (-0.4, 1e-4, 7)
 

@@ -418,7 +418,7 @@ def test_a_million_features_are_no_trouble(estimator, container) -> None:
     given[:3, :10], given[3:, -10:] = 1, 1
     given[np.arange(6), 100 + np.arange(6)] = 0.1
     # A search would sweep over as many features again and again.
-    alone = {} if estimator is KMeans else {"refine": 0, "growth": 2.0}
+    alone = {} if estimator is KMeans else {"effort": "none", "schedule": 2.0}
     model = estimator(2, random_state=0, **alone).fit(container(given))
     assert model.inertia_ == pytest.approx(6 * (0.1 * 2 / 3) ** 2 + 12 * (0.1 / 3) ** 2, rel=1e-4)
 
@@ -438,12 +438,12 @@ def test_every_negative_power_is_right(points, power: float) -> None:
     with warnings.catch_warnings():
         # The nearest to zero take more sweeps to harden than they get.
         warnings.filterwarnings("ignore", ".*cut short", ConvergenceWarning)
-        assert_finds_the_groups(PowerKMeans(3, power=power, random_state=0, growth=1.5), points)
+        assert_finds_the_groups(PowerKMeans(3, power=power, random_state=0, schedule=1.5), points)
 
 
 @pytest.mark.parametrize("growth", [1.01, 10, 1e300])
 def test_every_growth_above_one_is_right(points, growth: float) -> None:
-    assert_finds_the_groups(PowerKMeans(3, growth=growth, random_state=0), points)
+    assert_finds_the_groups(PowerKMeans(3, schedule=growth, random_state=0), points)
 
 
 def test_the_wrong_number_of_features_is_refused(points, estimator) -> None:
@@ -485,7 +485,7 @@ def any_estimator(rng: np.random.Generator, n_clusters: int) -> KMeans | PowerKM
     if rng.random() < 0.3:
         return KMeans(n_clusters, **options)
     power = -float(10 ** rng.uniform(-1.5, 3))
-    schedules = [None, Fixed(power), Geometric(power, 1.2), AuthorsSchedule(-0.3)]
+    schedules = ["auto", Fixed(power), Geometric(power, 1.2), AuthorsSchedule(-0.3)]
     return PowerKMeans(
         n_clusters,
         schedule=schedules[rng.integers(4)],

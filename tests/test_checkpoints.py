@@ -28,7 +28,7 @@ from powermeans.scale.records import HEAD
 
 MODELS = {
     "search": lambda: PowerKMeans(6, random_state=0),
-    "cosine": lambda: PowerKMeans(6, divergence="cosine", refine=0, random_state=0),
+    "cosine": lambda: PowerKMeans(6, divergence="cosine", effort="none", random_state=0),
     "starts": lambda: KMeans(6, init="random", n_init=3, random_state=0),
 }
 
@@ -132,7 +132,7 @@ def test_the_file_is_written_to_at_most_so_often(tmp_path, points):
     def watch(state):
         lengths.append((tmp_path / "state").stat().st_size)
 
-    model = PowerKMeans(6, refine=0, random_state=0, callback=watch)
+    model = PowerKMeans(6, effort="none", random_state=0, callback=watch)
     fitted(model, points, tmp_path / "state", seconds=1e6)
     assert len(set(lengths)) == 1
     assert (tmp_path / "state").stat().st_size > lengths[-1]  # at the end of the fit

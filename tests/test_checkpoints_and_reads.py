@@ -47,12 +47,12 @@ def file(tmp_path: Path) -> Path:
 
 MODELS: dict[str, Callable[[], Any]] = {
     "search": lambda: PowerKMeans(6, random_state=0),
-    "one descent": lambda: PowerKMeans(6, refine=0, random_state=0),
-    "cosine": lambda: PowerKMeans(6, divergence="cosine", refine=0, random_state=0),
-    "poisson": lambda: PowerKMeans(6, divergence="poisson", refine=0, random_state=0),
-    "missing": lambda: PowerKMeans(6, missing="observed", refine=0, random_state=0),
+    "one descent": lambda: PowerKMeans(6, effort="none", random_state=0),
+    "cosine": lambda: PowerKMeans(6, divergence="cosine", effort="none", random_state=0),
+    "poisson": lambda: PowerKMeans(6, divergence="poisson", effort="none", random_state=0),
+    "missing": lambda: PowerKMeans(6, missing="observed", effort="none", random_state=0),
     "starts": lambda: KMeans(6, init="random", n_init=3, random_state=0),
-    "plain": lambda: PowerKMeans(6, init="plain-k-means++", refine=0, random_state=0),
+    "plain": lambda: PowerKMeans(6, init="plain-k-means++", effort="none", random_state=0),
     "harmonic": lambda: KHarmonicMeans(6, random_state=0),
     "fuzzy": lambda: FuzzyCMeans(6, random_state=0),
 }
@@ -78,7 +78,7 @@ def test_neither_where_the_critical_power_is_that_of_a_sample(tmp_path: Path, re
     data = open_data(tmp_path / "rows.npy", rows_per_part=10_000, checkpoint=tmp_path / "state")
 
     def fitted() -> PowerKMeans:
-        return PowerKMeans(2, refine=0, max_iter=3, polish=False, random_state=0).fit(data)
+        return PowerKMeans(2, effort="none", max_iter=3, polish=False, random_state=0).fit(data)
 
     with pytest.warns(UserWarning, match="cut short|not converged"):
         first = fitted()
@@ -120,7 +120,7 @@ def test_a_fit_that_is_interrupted_reads_nothing_more(
     error: type[BaseException], file: Path, reads: Reads
 ) -> None:
     ends = Interrupt(reads, 4, error)
-    model = PowerKMeans(6, refine=0, random_state=0, callback=ends)
+    model = PowerKMeans(6, effort="none", random_state=0, callback=ends)
     with pytest.raises(error, match="now"):
         model.fit(open_data(file, rows_per_part=1000))
     assert reads == []

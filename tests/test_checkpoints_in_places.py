@@ -30,7 +30,7 @@ def points() -> FloatArray:
 
 def fitted(points: Any, path: Path, seconds: float = 0.0, **params: Any) -> PowerKMeans:
     data = open_data(points, rows_per_part=1000, checkpoint=path, checkpoint_seconds=seconds)
-    return PowerKMeans(4, **{"random_state": 0, "refine": 0, **params}).fit(data)
+    return PowerKMeans(4, **{"random_state": 0, "effort": "none", **params}).fit(data)
 
 
 # Whose it is.

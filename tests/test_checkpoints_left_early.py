@@ -56,33 +56,33 @@ class Ends:
         raise KeyboardInterrupt if self.way == "interrupt" else RuntimeError("no more")
 
 
-@pytest.mark.parametrize(("n_sweeps", "refine"), [(1, 0), (7, 0), (7, 1)])
+@pytest.mark.parametrize(("n_sweeps", "effort"), [(1, "none"), (7, "none"), (7, "balanced")])
 @pytest.mark.parametrize("way", ["stop", "interrupt", "error"])
 def test_a_fit_that_was_ended_goes_on_to_the_same_bits(
-    tmp_path: Path, points: FloatArray, way: str, n_sweeps: int, refine: int
+    tmp_path: Path, points: FloatArray, way: str, n_sweeps: int, effort: str
 ) -> None:
     state = tmp_path / "state"
-    whole = fitted(points, tmp_path / "whole", refine=refine)
+    whole = fitted(points, tmp_path / "whole", effort=effort)
     for seconds in (1e6, 0.0):
         ends = Ends(way, n_sweeps)
         if way == "stop":
-            early = fitted(points, state, seconds, refine=refine, callback=ends)
+            early = fitted(points, state, seconds, effort=effort, callback=ends)
             assert early.inertia_ > 0
         else:
             with pytest.raises((KeyboardInterrupt, RuntimeError)):
-                fitted(points, state, seconds, refine=refine, callback=ends)
+                fitted(points, state, seconds, effort=effort, callback=ends)
         written = state.read_bytes()
         assert (tmp_path / "whole").read_bytes().startswith(written)
-    assert same_fit(fitted(points, state, refine=refine), whole)
+    assert same_fit(fitted(points, state, effort=effort), whole)
     assert state.read_bytes() == (tmp_path / "whole").read_bytes()
 
 
 def test_a_fit_that_is_ended_where_it_was_known_keeps_what_was_known(
     tmp_path: Path, points: FloatArray
 ) -> None:
-    fitted(points, tmp_path / "state", refine=0)
+    fitted(points, tmp_path / "state", effort="none")
     before = (tmp_path / "state").read_bytes()
-    fitted(points, tmp_path / "state", refine=0, callback=Ends("stop", 3))
+    fitted(points, tmp_path / "state", effort="none", callback=Ends("stop", 3))
     assert (tmp_path / "state").read_bytes() == before
 
 
@@ -93,7 +93,7 @@ def test_a_fit_that_is_ended_where_it_was_known_keeps_what_was_known(
 def test_what_a_failed_write_left_is_taken_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, points: FloatArray, error: BaseException
 ) -> None:
-    whole, n_calls, sync = fitted(points, tmp_path / "whole", refine=0), 0, os.fsync
+    whole, n_calls, sync = fitted(points, tmp_path / "whole", effort="none"), 0, os.fsync
 
     def fail_once(number: int) -> None:
         nonlocal n_calls
@@ -104,10 +104,10 @@ def test_what_a_failed_write_left_is_taken_back(
 
     monkeypatch.setattr(os, "fsync", fail_once)
     with pytest.raises(type(error)):
-        fitted(points, tmp_path / "state", refine=0)
+        fitted(points, tmp_path / "state", effort="none")
     assert n_calls >= 12
     assert (tmp_path / "whole").read_bytes().startswith((tmp_path / "state").read_bytes())
-    assert same_fit(fitted(points, tmp_path / "state", refine=0), whole)
+    assert same_fit(fitted(points, tmp_path / "state", effort="none"), whole)
 
 
 FULL = """
@@ -178,13 +178,13 @@ def test_a_divergence_of_ones_own_goes_on_and_another_one_does_not(
     tmp_path: Path, points: FloatArray, kind: Any
 ) -> None:
     state = tmp_path / "state"
-    first = fitted(points, state, divergence=kind(1.5), refine=0)
+    first = fitted(points, state, divergence=kind(1.5), effort="none")
     whole = state.read_bytes()
     state.write_bytes(whole[: len(whole) // 2])
-    assert same_fit(fitted(points, state, divergence=kind(1.5), refine=0), first)
+    assert same_fit(fitted(points, state, divergence=kind(1.5), effort="none"), first)
     assert state.read_bytes() == whole
     with pytest.raises(CheckpointError, match="with this divergence"):
-        fitted(points, state, divergence=kind(2.5), refine=0)
+        fitted(points, state, divergence=kind(2.5), effort="none")
 
 
 def test_another_function_or_parameter_is_another_opening() -> None:
@@ -223,7 +223,7 @@ def test_a_divergence_that_nobody_can_tell_from_others_has_no_checkpoint(
 def test_another_version_does_not_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, points: FloatArray
 ) -> None:
-    fitted(points, tmp_path / "state", refine=0)
+    fitted(points, tmp_path / "state", effort="none")
     monkeypatch.setattr(powermeans.scale.checkpoint, "version", lambda name: "0.0.0")
     with pytest.raises(CheckpointError, match="this version of powermeans"):
-        fitted(points, tmp_path / "state", refine=0)
+        fitted(points, tmp_path / "state", effort="none")

@@ -531,10 +531,10 @@ def test_the_same_seed_gives_the_same_and_options_reach_the_fit(run) -> None:
 
     first, second = settings("--seed", 3), settings("--seed", 3)
     assert first["clusters"] == second["clusters"]
-    other = settings("--divergence", "manhattan", "--effort", "fast", "--power", -2, "--growth", 2)
+    other = settings("--divergence", "manhattan", "--effort", "fast", "--power", -2)
     assert other["settings"]["power"] == -2
     assert other["inertia"] != first["inertia"]
-    assert settings("--refine", 0)["n_sweeps"] < first["n_sweeps"]
+    assert settings("--effort", "none")["n_sweeps"] < first["n_sweeps"]
 
 
 def test_columns_are_scaled_where_one_would_decide_everything(run) -> None:

@@ -303,7 +303,7 @@ def test_a_fit_that_is_interrupted_tells_the_inertia_of_what_it_writes(run, monk
 
     monkeypatch.setattr(FitProgress, "__call__", interrupted)
     command = ["fit", "rows.parquet", "-k", 9, "--columns", "a,b,c", "--memory-limit", "100kB"]
-    ended = run(*command, "-m", "m.pm", "--json", "--refine", 0)
+    ended = run(*command, "-m", "m.pm", "--json", "--effort", "none")
     assert ended.code == failures.INTERRUPTED
     points = parquet.read_table("rows.parquet", columns=NAMES).to_pandas()
     found = json.loads(ended.out)
@@ -404,7 +404,7 @@ def test_each_piece_of_labels_says_how_many_rows_there_were(run, monkeypatch) ->
         yield said.append
 
     monkeypatch.setattr("powermeans.app.command.fitting.waiting_for", waiting)
-    assert run("fit", "folder", "-k", 4, "--memory-limit", "100kB", "--refine", 0).code == 0
+    assert run("fit", "folder", "-k", 4, "--memory-limit", "100kB", "--effort", "none").code == 0
     assert said[0] == N_ROWS == said[-1]
     assert said[1:] == sorted(said[1:])
 

@@ -213,13 +213,11 @@ FITS: dict[str, Callable[[], Any]] = {
     "k-means": lambda: KMeans(4, random_state=0, n_init=2),
     "k-means||": lambda: KMeans(4, init=ParallelSeeds(2, 1.5), tol=0.01, random_state=0),
     "power k-means without a search": lambda: PowerKMeans(
-        4, refine=0, random_state=0, callback=after(12)
+        4, effort="none", random_state=0, callback=after(12)
     ),
-    "breathing": lambda: PowerKMeans(
-        4, refine=1, effort="fast", random_state=0, callback=after(40)
-    ),
+    "breathing": lambda: PowerKMeans(4, effort="fast", random_state=0, callback=after(40)),
     "breathing, Poisson": lambda: PowerKMeans(
-        4, refine=1, effort="fast", divergence="poisson", random_state=0, callback=after(40)
+        4, effort="fast", divergence="poisson", random_state=0, callback=after(40)
     ),
 }
 
@@ -258,7 +256,7 @@ def test_a_divergence_of_lambdas_goes_wherever_dask_works(engine: str) -> None:
     plane = divergences.Generated(lambda x: (x * x).sum(axis=1), lambda x: 2 * x)
     with pytest.raises(Exception, match="pickle"):
         pickle.dumps(plane)
-    given: dict[str, Any] = {"refine": 0, "random_state": 0, "divergence": plane}
+    given: dict[str, Any] = {"effort": "none", "random_state": 0, "divergence": plane}
     array, parts = in_chunks(points[:700], (300, 300, 100)), points[:700]
     model = PowerKMeans(3, callback=after(3), **given).fit(array)
     kept = PowerKMeans(3, callback=after(3), **given).fit(open_data(parts, rows_per_part=300))
@@ -333,7 +331,7 @@ def test_no_report_pulls_all_rows_here(tmp_path: Path) -> None:
 
 def test_labels_distances_and_score_are_those_of_points_in_memory(engine: str) -> None:
     points, weights = points_for("squared_euclidean"), some_weights()
-    model = PowerKMeans(4, init=points[:4], refine=0, callback=after(3))
+    model = PowerKMeans(4, init=points[:4], effort="none", callback=after(3))
     model.fit(in_chunks(points), sample_weight=weights)
     in_memory = PowerKMeans.from_centers(model.cluster_centers_)
     assert isinstance(model.labels_, da.Array)
@@ -383,7 +381,7 @@ def test_each_partition_is_computed_once_for_a_whole_fit() -> None:
         return block
 
     noted = in_chunks(points_for("squared_euclidean")).map_blocks(note, meta=np.empty((0, 3)))
-    PowerKMeans(3, refine=1, random_state=0).fit(noted)
+    PowerKMeans(3, random_state=0).fit(noted)
     assert sorted(numbers) == [0, 1, 2, 3, 4]
 
 
@@ -620,7 +618,7 @@ def test_a_scheduler_that_is_gone_ends_a_fit() -> None:
                 run.kill()
                 run.wait()
 
-        model = PowerKMeans(2, refine=0, random_state=0, callback=kill)
+        model = PowerKMeans(2, effort="none", random_state=0, callback=kill)
         with pytest.raises(CancelledError):
             model.fit(points)
         client.close(timeout=1)

@@ -85,7 +85,7 @@ def test_no_solution_is_below_the_least_of_all_partitions(points, penalty, seed)
 @settings(max_examples=100)
 def test_the_objective_never_rises_and_no_step_that_pays_is_left(points, penalty, seed) -> None:
     weights = np.random.default_rng(seed).uniform(1, 4, len(points))
-    plain = DPMeans(penalty, tol=0.0, refine=0).fit(points, sample_weight=weights)
+    plain = DPMeans(penalty, tol=0.0, effort="none").fit(points, sample_weight=weights)
     path = [*plain.history_.objective, plain.objective_]
     assert np.all(np.diff(path) <= 1e-9 * path[0])
     searched = DPMeans(penalty, tol=0.0, random_state=0).fit(points, sample_weight=weights)
@@ -105,7 +105,7 @@ def test_a_search_never_ends_above_the_algorithm_of_the_paper(points, penalty, s
     weights = np.random.default_rng(seed).uniform(0.1, 4, len(points))
     plain, fast, balanced = (
         DPMeans(penalty, tol=tol, random_state=seed, **options).fit(points, sample_weight=weights)
-        for options in ({"refine": 0}, {"effort": "fast"}, {"effort": "balanced"})
+        for options in ({"effort": "none"}, {"effort": "fast"}, {"effort": "balanced"})
     )
     assert max(fast.objective_, balanced.objective_) <= plain.objective_ * (1 + 1e-9) + 1e-12
 
@@ -129,7 +129,7 @@ def test_clusters_that_no_single_point_pays_for_are_found(penalty: float, dtype)
     found = KMeans(12, init=points[::30], n_init=1).fit(points)
     assert model.n_clusters_ == 12
     assert model.objective_ == pytest.approx(found.inertia_ + 12 * penalty, rel=1e-4)
-    assert DPMeans(4000.0, refine=0).fit(points).n_clusters_ < 12
+    assert DPMeans(4000.0, effort="none").fit(points).n_clusters_ < 12
 
 
 def test_a_higher_price_leaves_fewer_clusters_and_more_inertia() -> None:
@@ -289,7 +289,7 @@ def test_weights_that_add_to_one_leave_the_automatic_penalty_its_number(unit: fl
     assert light.penalty_ == pytest.approx(unit * model.penalty_)
     assert light.objective_ == pytest.approx(unit * model.objective_)
     np.testing.assert_allclose(light.cluster_centers_, model.cluster_centers_)
-    plain = DPMeans(n_clusters_wanted=3, refine=0).fit(points, sample_weight=unit * weights)
+    plain = DPMeans(n_clusters_wanted=3, effort="none").fit(points, sample_weight=unit * weights)
     assert DPMeans.penalty_for(points, 3, sample_weight=unit * weights) == plain.penalty_
     split = DPMeans(n_clusters_wanted=3, random_state=0).fit(
         np.repeat(points, 2, axis=0), sample_weight=np.repeat(unit * weights / 2, 2)

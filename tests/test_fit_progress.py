@@ -72,7 +72,7 @@ def test_a_listener_tells_all_and_stops_if_one_says_so():
 
 def test_later_runs_say_which_they_are():
     heard = Heard()
-    PowerKMeans(2, n_init=2, refine=0, callback=heard, random_state=0).fit(POINTS)
+    PowerKMeans(2, n_init=2, effort="none", callback=heard, random_state=0).fit(POINTS)
     assert heard.phases.count("improving") == heard.phases.count("run 2, improving") == 1
 
 
@@ -154,7 +154,7 @@ def test_a_fit_tells_of_its_passes(kind, tmp_path, monkeypatch):
     monkeypatch.setattr(fit, "_LONG_PASS_SECONDS", 0.0)
     np.save(tmp_path / "points.npy", POINTS)
     data = {"kept": POINTS, "file": tmp_path / "points.npy"}[kind]
-    PowerKMeans(3, refine=0, callback=(heard := Heard()), random_state=0).fit(
+    PowerKMeans(3, effort="none", callback=(heard := Heard()), random_state=0).fit(
         powermeans.open_data(data, rows_per_part=100)
     )
     assert "checking the rows, 33% of a pass" in heard.phases

@@ -199,7 +199,7 @@ def test_landmarks_are_no_copies_and_five_hundred_of_many_points() -> None:
     assert len(np.unique(points[model.landmark_indices_], axis=0)) == 28
     assert model.landmark_indices_.min() >= 6
     points = np.random.default_rng(0).normal(size=(2001, 2))
-    model = KernelPowerKMeans(3, refine=0, random_state=0).fit(points)
+    model = KernelPowerKMeans(3, effort="none", random_state=0).fit(points)
     assert not model.is_exact_
     assert len(model.landmark_indices_) == 500
     assert model.score(points) == pytest.approx(-model.inertia_, rel=1e-9)
@@ -351,7 +351,9 @@ def from_the_truth(model: KernelPowerKMeans, points: np.ndarray, truth: np.ndarr
     coordinates = model.embed(points)
     centers = [coordinates[truth == j].mean(axis=0) for j in np.unique(truth)]
     return (
-        PowerKMeans(len(centers), init=centers, power=-np.inf, refine=0).fit(coordinates).inertia_
+        PowerKMeans(len(centers), init=centers, power=-np.inf, effort="none")
+        .fit(coordinates)
+        .inertia_
     )
 
 

@@ -229,7 +229,7 @@ def test_bad_arguments_of_seeding_are_refused(problem, options: dict, message: s
 
 
 @pytest.mark.parametrize(
-    "estimator", [KMeans(5, random_state=0), PowerKMeans(5, random_state=0, refine=0)]
+    "estimator", [KMeans(5, random_state=0), PowerKMeans(5, random_state=0, effort="none")]
 )
 def test_a_fit_sweeps_no_more_often_than_it_says(monkeypatch, estimator):
     calls = []

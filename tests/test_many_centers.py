@@ -337,7 +337,7 @@ def test_seeds_of_cells_hear_how_much_time_is_left_and_descend_only_while_there_
 
     monkeypatch.setattr(tree, "choose_seeds", choosing)
     monkeypatch.setattr(tree, "_descended", descending)
-    model = PowerKMeans(60, init=TreeSeeds(), refine=0, max_seconds=1e-9, random_state=0)
+    model = PowerKMeans(60, init=TreeSeeds(), effort="none", max_seconds=1e-9, random_state=0)
     late = model.fit(points)
     assert late.history_.power.tolist() == [-math.inf]
     assert max(told) <= 0

@@ -41,7 +41,7 @@ def test_few_points_are_the_first_sample_and_end_as_power_k_means_does():
     copied = MiniBatchPowerKMeans(12, random_state=0).fit(np.repeat(points, weights, axis=0))
     assert model.n_steps_ == 1
     np.testing.assert_allclose(model.cluster_centers_, copied.cluster_centers_, atol=1e-9)
-    fast = PowerKMeans(12, effort="fast", init=model.cluster_centers_, refine=0, power=-math.inf)
+    fast = PowerKMeans(12, init=model.cluster_centers_, effort="none", power=-math.inf)
     fast.fit(points, sample_weight=weights)
     assert model.inertia_ < (1 + 1e-4) * fast.inertia_
 
@@ -50,7 +50,7 @@ def test_powers_go_from_the_automatic_one_to_minus_infinity():
     points = blobs(60_000)
     model = MiniBatchPowerKMeans(12, random_state=0).fit(points)
     power = model.history_.power
-    start = min(2 * PowerKMeans(12, refine=0).fit(points[:3072]).critical_power_ - 1, -1)
+    start = min(2 * PowerKMeans(12, effort="none").fit(points[:3072]).critical_power_ - 1, -1)
     assert power[0] == -math.inf  # the first sample, which is hard by then
     assert power[1] == pytest.approx(start, rel=0.5)
     soft = power[1:][np.isfinite(power[1:])]

@@ -25,14 +25,14 @@ from powermeans.plots.plane import Plane
 RNG = np.random.default_rng(0)
 PLACES = np.array([[0.0, 0.0], [8.0, 0.0], [0.0, 8.0]])
 CLOUDS = np.repeat(PLACES, [10, 20, 30], axis=0) + RNG.normal(scale=0.5, size=(60, 2))
-MODEL = PowerKMeans(3, init=PLACES, refine=0).fit(CLOUDS)
+MODEL = PowerKMeans(3, init=PLACES, effort="none").fit(CLOUDS)
 WIDE = np.hstack([CLOUDS, RNG.normal(scale=0.1, size=(60, 4))])
-WIDE_MODEL = PowerKMeans(3, refine=0, random_state=0).fit(WIDE)
+WIDE_MODEL = PowerKMeans(3, effort="none", random_state=0).fit(WIDE)
 
 
 def recorded() -> PathRecorder:
     path = PathRecorder()
-    PowerKMeans(3, refine=0, random_state=0, callback=path).fit(CLOUDS)
+    PowerKMeans(3, effort="none", random_state=0, callback=path).fit(CLOUDS)
     return path
 
 
@@ -162,7 +162,7 @@ def test_sparse_points_lie_where_dense_ones_do() -> None:
 )
 def test_arrays_sparse_matrices_and_tables_are_drawn(draw: Any, kind: Any) -> None:
     points = kind(WIDE)
-    assert draw(PowerKMeans(3, random_state=0, refine=0).fit(points), points).has_data()
+    assert draw(PowerKMeans(3, random_state=0, effort="none").fit(points), points).has_data()
 
 
 def test_points_with_one_feature_lie_beside_each_other() -> None:
@@ -174,7 +174,7 @@ def test_points_with_one_feature_lie_beside_each_other() -> None:
 def test_missing_entries_are_drawn_where_their_centers_have_them() -> None:
     holed = CLOUDS.copy()
     holed[0, 1] = np.nan
-    model = PowerKMeans(3, init=PLACES, refine=0, missing="observed").fit(holed)
+    model = PowerKMeans(3, init=PLACES, effort="none", missing="observed").fit(holed)
     axes = plots.clusters(model, holed, boundaries=False)
     label = model.labels_[0]
     assert points_drawn(axes)[label][0, 1] == model.cluster_centers_[label, 1]
@@ -235,13 +235,13 @@ def test_objective_and_inertia_are_those_of_the_history() -> None:
 
 
 def test_lloyd_alone_has_no_axis_for_the_power() -> None:
-    lloyd = PowerKMeans(3, init=CLOUDS[:3], schedule=Fixed(-math.inf), refine=0).fit(CLOUDS)
+    lloyd = PowerKMeans(3, init=CLOUDS[:3], schedule=Fixed(-math.inf), effort="none").fit(CLOUDS)
     axes = plots.convergence(lloyd)
     assert axes.figure.axes == [axes]
 
 
 def test_compared_lines_are_the_excess_over_the_least_and_never_rise() -> None:
-    lloyd = PowerKMeans(3, init=CLOUDS[:3], schedule=Fixed(-math.inf), refine=0).fit(CLOUDS)
+    lloyd = PowerKMeans(3, init=CLOUDS[:3], schedule=Fixed(-math.inf), effort="none").fit(CLOUDS)
     axes = plots.convergence({"Lloyd": lloyd, "power": MODEL}, by="seconds")
     least = min(lloyd.inertia_, MODEL.inertia_)
     first = axes.lines[0].get_ydata()[0]
@@ -265,7 +265,7 @@ def test_what_has_no_history_is_refused() -> None:
 
 def test_the_way_of_each_center_ends_where_the_fit_did() -> None:
     path = PathRecorder()
-    model = PowerKMeans(3, refine=0, random_state=0, callback=path).fit(CLOUDS)
+    model = PowerKMeans(3, effort="none", random_state=0, callback=path).fit(CLOUDS)
     axes = plots.annealing_path(path, CLOUDS)
     ends = [[line.get_xdata()[-1], line.get_ydata()[-1]] for line in axes.lines]
     np.testing.assert_allclose(ends, model.cluster_centers_)
@@ -325,14 +325,14 @@ def test_profiles_go_through_the_means_of_the_clusters() -> None:
 
 def test_a_column_that_never_changes_is_at_zero() -> None:
     points = np.hstack([CLOUDS, np.full((60, 1), 5.0)])
-    model = PowerKMeans(3, random_state=0, refine=0).fit(points)
+    model = PowerKMeans(3, random_state=0, effort="none").fit(points)
     for line in plots.profiles(model, points).lines[:3]:
         assert line.get_ydata()[2] == pytest.approx(0.0, abs=1e-9)
 
 
 def test_names_of_columns_are_taken_literally() -> None:
     table = pd.DataFrame(CLOUDS, columns=["$x^{", "y_{$"])
-    model = PowerKMeans(3, random_state=0, refine=0).fit(table)
+    model = PowerKMeans(3, random_state=0, effort="none").fit(table)
     for draw in (plots.profiles, plots.center_bars, plots.clusters):
         pyplot.close("all")
         draw(model, table).figure.canvas.draw()  # mathematics that cannot be parsed would raise

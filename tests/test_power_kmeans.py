@@ -68,7 +68,7 @@ def algorithm_1(points, centers, power=-3.0, growth=1.05, tol=1e-6, max_iter=300
 
 def test_without_polish_it_is_algorithm_1_of_the_paper(points) -> None:
     start = points[:12] + 0.01
-    model = PowerKMeans(12, power=-3.0, growth=1.05, init=start, polish=False, max_iter=60)
+    model = PowerKMeans(12, power=-3.0, schedule=1.05, init=start, polish=False, max_iter=60)
     with pytest.warns(ConvergenceWarning, match="max_iter=60"):
         model.fit(points)
     expected, n_sweeps = algorithm_1(points, start, max_iter=60)
@@ -78,9 +78,9 @@ def test_without_polish_it_is_algorithm_1_of_the_paper(points) -> None:
 
 def test_algorithm_1_ends_by_the_relative_decrease_of_the_objective(points) -> None:
     start = points[:12] + 0.01
-    options = {"power": -3.0, "growth": 1.05, "tol": 1e-2}
-    model = PowerKMeans(12, init=start, polish=False, **options).fit(points)
-    expected, n_sweeps = algorithm_1(points, start, **options)
+    model = PowerKMeans(12, init=start, polish=False, power=-3.0, schedule=1.05, tol=1e-2)
+    model.fit(points)
+    expected, n_sweeps = algorithm_1(points, start, -3.0, growth=1.05, tol=1e-2)
     assert 2 < model.n_iter_ == n_sweeps < 300
     np.testing.assert_allclose(model.cluster_centers_, expected, rtol=1e-7)
     decrease = -np.diff(model.history_.objective) / model.history_.objective[:-1]
@@ -164,7 +164,7 @@ def test_smooth_k_means_with_the_log_of_a_sum_of_exponentials_is_em_and_no_power
 
 def test_auto_starts_at_twice_the_critical_power_less_one() -> None:
     points = clusters(n_features=20, distance=4)
-    model = PowerKMeans(12, refine=0, random_state=0).fit(points)
+    model = PowerKMeans(12, effort="none", random_state=0).fit(points)
     assert model.critical_power_ < -1
     assert model.history_.power[0] == 2 * model.critical_power_ - 1
     searching = PowerKMeans(12, random_state=0).fit(points)
@@ -178,14 +178,16 @@ def test_auto_starts_at_minus_one_at_most() -> None:
 
 
 def test_the_power_grows_by_the_growth(points) -> None:
-    model = PowerKMeans(12, power=-2.0, growth=1.5, refine=0, random_state=0).fit(points)
+    model = PowerKMeans(12, power=-2.0, schedule=1.5, effort="none", random_state=0).fit(points)
     annealing = model.history_.power[model.history_.power > -math.inf]
     np.testing.assert_allclose(annealing, -2.0 * 1.5 ** np.arange(len(annealing)))
     assert model.power_ == annealing[-1]
 
 
-def test_a_schedule_overrides_power_and_growth(points) -> None:
-    model = PowerKMeans(12, power=-7.0, schedule=[-1.0, -4.0], refine=0, random_state=0).fit(points)
+def test_a_schedule_overrides_the_power(points) -> None:
+    model = PowerKMeans(12, power=-7.0, schedule=[-1.0, -4.0], effort="none", random_state=0).fit(
+        points
+    )
     assert model.history_.power[:2].tolist() == [-1.0, -4.0]
     assert (model.history_.power[2:] == -math.inf).all()
     assert model.power_ == -4.0
@@ -195,7 +197,7 @@ def test_a_schedule_overrides_power_and_growth(points) -> None:
     "schedule", [Geometric(-2.0, 1.3), AuthorsSchedule(-0.2), Fixed(-1.0), Fixed(-math.inf)]
 )
 def test_every_schedule_comes_to_an_end(points, schedule) -> None:
-    model = PowerKMeans(12, schedule=schedule, refine=0, random_state=0).fit(points)
+    model = PowerKMeans(12, schedule=schedule, effort="none", random_state=0).fit(points)
     assert model.n_iter_ < 600
     assert model.history_.power[-1] == -math.inf
 
@@ -208,7 +210,7 @@ def test_the_polish_ends_at_a_fixed_point_of_lloyd(points, tol) -> None:
 
 
 def test_minus_infinity_is_lloyds_algorithm(points) -> None:
-    ours = PowerKMeans(12, power=-math.inf, init=points[:12], tol=0, refine=0).fit(points)
+    ours = PowerKMeans(12, power=-math.inf, init=points[:12], tol=0, effort="none").fit(points)
     lloyd = KMeans(12, init=points[:12], tol=0).fit(points)
     np.testing.assert_array_equal(ours.cluster_centers_, lloyd.cluster_centers_)
     assert ours.power_ == -math.inf
@@ -216,10 +218,10 @@ def test_minus_infinity_is_lloyds_algorithm(points) -> None:
 
 def test_a_start_above_the_critical_power_recovers() -> None:
     points = clusters(n_clusters=10, n_features=30, distance=25.0)
-    model = PowerKMeans(10, power=-0.1, refine=0, random_state=0).fit(points)
+    model = PowerKMeans(10, power=-0.1, effort="none", random_state=0).fit(points)
     collapsed = model.history_.power > model.critical_power_
     assert collapsed.sum() > 3
-    good = PowerKMeans(10, refine=0, random_state=0).fit(points)
+    good = PowerKMeans(10, effort="none", random_state=0).fit(points)
     assert model.inertia_ < 1.5 * good.inertia_
     assert len(set(model.labels_)) == 10
 
@@ -229,13 +231,13 @@ def test_annealing_finds_lower_inertia_than_lloyd_from_the_same_starts() -> None
     for seed in range(5):
         points = clusters(n_clusters=30, n_features=10, n_points=1500, distance=10, seed=seed)
         start = points[:30]
-        annealed = PowerKMeans(30, init=start, refine=0).fit(points).inertia_
+        annealed = PowerKMeans(30, init=start, effort="none").fit(points).inertia_
         ratios.append(annealed / KMeans(30, init=start).fit(points).inertia_)
     assert np.mean(ratios) < 0.9
 
 
 def test_the_history_is_a_table_of_the_run(points) -> None:
-    model = PowerKMeans(12, refine=0, random_state=0).fit(points)
+    model = PowerKMeans(12, effort="none", random_state=0).fit(points)
     table = pd.DataFrame(model.history_)
     assert len(table) == model.n_iter_
     assert list(table.columns) == list(SweepRecord._fields)
@@ -257,7 +259,7 @@ def test_labels_and_inertia_belong_to_the_stored_centers(points, dtype, containe
 
 def test_the_run_of_least_inertia_is_kept(points) -> None:
     states: list[SweepState] = []
-    options = {"init": "random", "refine": 0, "random_state": 0}
+    options = {"init": "random", "effort": "none", "random_state": 0}
     several = PowerKMeans(12, n_init=6, callback=states.append, **options).fit(points)
     assert {state.run for state in states} == set(range(6))
     last_of_run = [
@@ -272,8 +274,8 @@ def test_the_run_of_least_inertia_is_kept(points) -> None:
 def test_moving_or_turning_the_points_does_the_same_to_the_centers(points) -> None:
     turn, _ = np.linalg.qr(np.random.default_rng(0).normal(size=(5, 5)))
     moved_start, moved = points[:12] @ turn + 100, points @ turn + 100
-    model = PowerKMeans(12, init=points[:12], tol=0, refine=0).fit(points)
-    turned = PowerKMeans(12, init=moved_start, tol=0, refine=0).fit(moved)
+    model = PowerKMeans(12, init=points[:12], tol=0, effort="none").fit(points)
+    turned = PowerKMeans(12, init=moved_start, tol=0, effort="none").fit(moved)
     np.testing.assert_array_equal(turned.labels_, model.labels_)
     np.testing.assert_allclose(turned.cluster_centers_, model.cluster_centers_ @ turn + 100)
 
@@ -326,7 +328,7 @@ def test_coincident_initial_centers_part_and_are_counted(points) -> None:
 
 
 def test_verbose_tells_the_end_of_each_stage(points, capsys) -> None:
-    PowerKMeans(3, refine=0, random_state=0, verbose=1).fit(points)
+    PowerKMeans(3, effort="none", random_state=0, verbose=1).fit(points)
     printed = capsys.readouterr().out
     assert "End of annealing: " in printed
     assert "End of Lloyd: " in printed
@@ -337,7 +339,7 @@ def test_a_stage_that_is_cut_short_is_told(stage: str) -> None:
     points = np.random.default_rng(0).normal(size=(500, 6))
     options = {"power": -math.inf, "tol": 0} if stage == "Lloyd" else {"tol": 1e3}
     with pytest.warns(ConvergenceWarning, match=f"^{stage} was cut short at .* by max_iter=2"):
-        PowerKMeans(12, max_iter=2, refine=0, random_state=0, **options).fit(points)
+        PowerKMeans(12, max_iter=2, effort="none", random_state=0, **options).fit(points)
 
 
 # Stopping and interrupting.
@@ -496,7 +498,7 @@ def test_d_weighted_seeds_are_drawn_in_proportion_to_the_distance() -> None:
 def seeds_of(X: np.ndarray, init: str, seed: int) -> np.ndarray:
     first = []
     PowerKMeans(
-        2, init=init, refine=0, power=-math.inf, random_state=seed, callback=first.append
+        2, init=init, effort="none", power=-math.inf, random_state=seed, callback=first.append
     ).fit(X)
     return first[0].centers
 

@@ -30,7 +30,7 @@ POINTS = np.random.default_rng(0).integers(0, 9, size=(60, 2)).astype(float)
     "model",
     [
         PowerKMeans(4, random_state=3),
-        PowerKMeans(4, random_state=3, schedule=Fixed(-math.inf), refine=0),
+        PowerKMeans(4, random_state=3, schedule=Fixed(-math.inf), effort="none"),
         PowerKMeans(3, power=-math.inf, max_seconds=math.inf, random_state=np.int64(1)),
         PowerKMeans(3, schedule=AuthorsSchedule(-1.0), polish=False, random_state=0),
         PowerKMeans(3, divergence=Binomial(n_trials=9), random_state=0),
@@ -51,10 +51,10 @@ def test_running_the_code_gives_the_same_centers(
 
 
 def test_what_cannot_be_written_out_is_left_to_the_reader() -> None:
-    model = PowerKMeans(2, init=np.zeros((2, 2)), refine=0)
+    model = PowerKMeans(2, init=np.zeros((2, 2)), effort="none")
     code = python_code(model)
     assert "init = ...  # as it was given\n" in code
-    assert "PowerKMeans(init=init, n_clusters=2, refine=0)" in code
+    assert 'PowerKMeans(effort="none", init=init, n_clusters=2)' in code
     assert "X = ...  # the points, one a row" in code
     compile(code, "code", "exec")
 
@@ -147,7 +147,7 @@ CASES = [
     "plain.csv --columns a,b --weights w",
     "plain.csv --columns 'far off,2' --scale minmax",
     "plain.csv --weights w --scale standard",
-    "plain.csv --header --delimiter , --power -2 --refine 0",
+    "plain.csv --header --delimiter , --power -2 --effort none",
     "decimal.txt --weights w",
     "bare.tsv --columns 1,4",
     "bare.tsv --no-header --weights c3",

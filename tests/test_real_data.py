@@ -73,7 +73,7 @@ def by_eigenvalues(points: np.ndarray) -> float:
 @pytest.mark.parametrize("estimator", [KMeans, PowerKMeans])
 def test_images_get_the_same_labels_dense_and_sparse(real_data, estimator) -> None:
     images = real_data("mnist_train", dtype=np.float32).points[:5000]
-    limits = {} if estimator is KMeans else {"refine": 0, "growth": 2.0}
+    limits = {} if estimator is KMeans else {"effort": "none", "schedule": 2.0}
     model = estimator(10, init=images[:10], **limits)
     labels = model.fit_predict(images)
     assert model.cluster_centers_.dtype == np.float32

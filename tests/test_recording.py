@@ -21,7 +21,7 @@ def state(sweep: int, power: float = -1.0, n_centers: int = 2, run: int = 0) -> 
 
 def test_all_sweeps_of_a_fit_are_recorded_in_their_order() -> None:
     path = PathRecorder()
-    model = PowerKMeans(4, refine=0, random_state=0, callback=path).fit(POINTS)
+    model = PowerKMeans(4, effort="none", random_state=0, callback=path).fit(POINTS)
     assert [one.power for one in path.states] == model.history_.power.tolist()
     np.testing.assert_array_equal(path.centers()[-1], model.cluster_centers_)
 

@@ -81,7 +81,7 @@ class Choice:
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = PathRecorder()
-    model = PowerKMeans(3, random_state=0, refine=0, callback=path).fit(TABLE)
+    model = PowerKMeans(3, random_state=0, effort="none", callback=path).fit(TABLE)
     return powermeans.report(
         model,
         TABLE,
@@ -142,7 +142,7 @@ def test_the_page_says_that_no_k_is_clear_and_why(tmp_path: Path) -> None:
         is_clear = False
         doubt = "clusters overlap & touch"
 
-    model = PowerKMeans(3, random_state=0, refine=0).fit(TABLE)
+    model = PowerKMeans(3, random_state=0, effort="none").fit(TABLE)
     page = report_of(model, TABLE, tmp_path, choice=Unclear())
     expected = "There is no clear k: clusters overlap & touch. A guess is 3; 75% of the"
     assert expected in page.words["sure"]
@@ -175,7 +175,7 @@ def test_the_steps_of_the_annealing_end_at_the_centers(page: Page) -> None:
 
 def test_more_points_than_are_shown_are_sampled_and_it_says_so(tmp_path: Path) -> None:
     points = RNG.normal(size=(20_050, 8))
-    model = PowerKMeans(3, random_state=0, refine=0).fit(points)
+    model = PowerKMeans(3, random_state=0, effort="none").fit(points)
     page = report_of(model, points, tmp_path)
     assert "A sample of 10,000 of the 20,050 points" in page.words["points"]
     assert len(floats(json.loads(page.data)["scatter"]["columns"][0]["values"])) == 10_000
@@ -223,7 +223,7 @@ def test_every_kind_of_model_and_of_points_has_a_report(
 def test_hundreds_of_clusters_and_columns_stay_below_two_megabytes(tmp_path: Path) -> None:
     points = RNG.normal(size=(3000, 400))
     path = PathRecorder()
-    model = PowerKMeans(300, refine=0, random_state=0, max_iter=20, callback=path)
+    model = PowerKMeans(300, effort="none", random_state=0, max_iter=20, callback=path)
     report_of(model.fit(points), points, tmp_path, annealing=path)
     assert (tmp_path / "report.html").stat().st_size < 2_000_000
 
@@ -240,7 +240,7 @@ def test_values_far_from_zero_stay_what_they_are(offset: float, tmp_path: Path) 
     times = offset + np.repeat([0.0, 60.0], 50) * max(1.0, offset / 1.7e9) + RNG.random(100)
     points = np.column_stack([times, np.repeat([1.0, 2.0], 50)])
     recorder = PathRecorder()
-    model = PowerKMeans(2, random_state=0, refine=0, callback=recorder).fit(points)
+    model = PowerKMeans(2, random_state=0, effort="none", callback=recorder).fit(points)
     page = report_of(model, points, tmp_path, annealing=recorder)
     data = json.loads(page.data)
     for column, values in zip(data["scatter"]["columns"][:2], points.T, strict=True):

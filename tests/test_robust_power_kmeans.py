@@ -100,7 +100,7 @@ def test_without_trimming_it_is_power_k_means(effort):
 
 def test_lloyds_inertia_never_rises():
     points, _ = problem("heavy tails", n_clusters=5, seed=9)
-    model = RobustPowerKMeans(5, power=-math.inf, refine=0, init=points[:5]).fit(points)
+    model = RobustPowerKMeans(5, power=-math.inf, effort="none", init=points[:5]).fit(points)
     inertias = model.history_.inertia
     assert len(inertias) > 3
     assert np.all(np.diff(inertias) <= 1e-12 * inertias[0])
@@ -172,7 +172,9 @@ def test_no_cluster_stays_left_out(seed):
     middles = 10.0 * np.stack(np.meshgrid(range(4), range(4)), axis=-1).reshape(-1, 2)
     points = np.repeat(middles, 30, axis=0) + rng.normal(size=(480, 2))
     model = RobustPowerKMeans(16, trim=0.1, random_state=seed).fit(points)
-    from_truth = RobustPowerKMeans(16, trim=0.1, init=middles, refine=0, power=-np.inf).fit(points)
+    from_truth = RobustPowerKMeans(16, trim=0.1, init=middles, effort="none", power=-np.inf).fit(
+        points
+    )
     assert model.inertia_ <= from_truth.inertia_ * (1 + 1e-3)
     assert np.bincount(model.labels_[~model.outliers_], minlength=16).min() > 10
 

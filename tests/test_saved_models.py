@@ -47,8 +47,8 @@ MODELS = [
     pm.PowerKMeans(
         3, divergence=Mahalanobis(np.diag([1.0, 2.0, 3.0])), schedule=pm.Geometric(-1, 1.3)
     ),
-    pm.PowerKMeans(3, schedule=pm.AuthorsSchedule(-0.5), refine=0, max_iter=1000),
-    pm.PowerKMeans(3, schedule=[-1.0, -2.0, -3.0], refine=0, max_iter=3, polish=False),
+    pm.PowerKMeans(3, schedule=pm.AuthorsSchedule(-0.5), effort="none", max_iter=1000),
+    pm.PowerKMeans(3, schedule=[-1.0, -2.0, -3.0], effort="none", max_iter=3, polish=False),
     pm.KMeans(3, init=POINTS[:3].tolist(), n_init=1),
     pm.KMeans(3, init=pm.ParallelSeeds(n_rounds=3), random_state=0),
     pm.PowerKMeans(3, init=pm.MarkovChainSeeds(chain_length=9), random_state=0),
@@ -108,7 +108,7 @@ def test_a_loaded_model_predicts_to_the_last_bit_and_has_every_attribute(model, 
 
 
 def test_a_loaded_model_learns_the_same_again(file) -> None:
-    model = pm.PowerKMeans(3, power=-2.0, growth=1.3, random_state=0).fit(POINTS)
+    model = pm.PowerKMeans(3, power=-2.0, schedule=1.3, random_state=0).fit(POINTS)
     again = there_and_back(model, file).fit(POINTS)
     np.testing.assert_array_equal(again.cluster_centers_, model.cluster_centers_)
 
@@ -218,7 +218,7 @@ def test_the_same_model_makes_the_same_file_which_numpy_opens_too(file, tmp_path
 def test_a_callback_is_left_out_and_powers_of_minus_infinity_come_back(file) -> None:
     model = pm.PowerKMeans(3, random_state=0, callback=lambda state: None).fit(POINTS)
     assert there_and_back(model, file).callback is None
-    model = pm.PowerKMeans(3, schedule=pm.Fixed(-np.inf), refine=0, random_state=0).fit(POINTS)
+    model = pm.PowerKMeans(3, schedule=pm.Fixed(-np.inf), effort="none", random_state=0).fit(POINTS)
     assert there_and_back(model, file).schedule == pm.Fixed(-np.inf)
 
 

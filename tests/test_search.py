@@ -356,10 +356,12 @@ def test_small_data_are_searched_as_far_with_copies_and_rows_of_no_weight() -> N
 # No search.
 
 
-@pytest.mark.parametrize("option", [{"refine": 0}, {"polish": False, "tol": 1e-3}])
-@pytest.mark.parametrize("effort", EFFORTS)
-def test_without_refinement_or_polish_there_is_one_descent(points, option, effort) -> None:
-    model = PowerKMeans(12, random_state=0, effort=effort, **option).fit(points)
+@pytest.mark.parametrize(
+    "option",
+    [{"effort": "none"}, {"polish": False, "tol": 1e-3}, {"polish": False, "effort": "fast"}],
+)
+def test_without_effort_or_polish_there_is_one_descent(points, option) -> None:
+    model = PowerKMeans(12, random_state=0, **option).fit(points)
     assert model.spent_.n_breaths == model.spent_.n_crossings == 0
     assert model.spent_.accepted_inertias == ()
     powers = model.history_.power
@@ -546,7 +548,9 @@ def test_centers_of_a_search_that_is_stopped_in_its_first_descent_are_not_measur
     assert min(measured) < max(measured) == len(points)
 
 
-@pytest.mark.parametrize("options", [{}, {"effort": "fast"}, {"refine": 0}, {"init": "random"}])
+@pytest.mark.parametrize(
+    "options", [{}, {"effort": "fast"}, {"effort": "none"}, {"init": "random"}]
+)
 def test_a_fit_whose_time_is_up_before_its_first_sweep_makes_a_hard_one(points, options) -> None:
     model = PowerKMeans(12, max_seconds=1e-9, random_state=0, **options).fit(points)
     assert_is_complete(model, points)

@@ -440,7 +440,7 @@ def test_a_fit_tells_its_seeding_how_much_time_is_left(monkeypatch) -> None:
     model = PowerKMeans(20, max_seconds=1e-9, random_state=0).fit(points)
     assert model.n_iter_ == 1
     assert len(np.unique(model.labels_)) > 10
-    PowerKMeans(20, max_seconds=1e6, refine=0, random_state=0).fit(points)
-    PowerKMeans(20, refine=0, random_state=0).fit(points)
+    PowerKMeans(20, max_seconds=1e6, effort="none", random_state=0).fit(points)
+    PowerKMeans(20, effort="none", random_state=0).fit(points)
     assert told[0] <= 0 < told[1] <= 1e6
     assert told[2] == np.inf

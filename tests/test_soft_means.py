@@ -89,7 +89,7 @@ def test_k_harmonic_means_and_fuzzy_c_means_at_two_are_power_k_means_at_minus_on
     harmonic = KHarmonicMeans(4, **same).fit(points)
     fuzzy = FuzzyCMeans(4, fuzzifier=2, **same).fit(points)
     power = PowerKMeans(
-        4, init=start, schedule=[-1.0] * harmonic.n_iter_, polish=False, refine=0, tol=0.0
+        4, init=start, schedule=[-1.0] * harmonic.n_iter_, polish=False, effort="none", tol=0.0
     ).fit(points)
     np.testing.assert_allclose(harmonic.cluster_centers_, fuzzy.cluster_centers_, rtol=1e-9)
     np.testing.assert_allclose(harmonic.cluster_centers_, power.cluster_centers_, rtol=1e-9)

@@ -309,7 +309,7 @@ def test_damaged_and_changed_zarr_arrays_are_said_to_be_so(tmp_path, blobs):
         if state.sweep == 2:
             chunk.unlink()  # which Zarr would take for zeros
 
-    model = PowerKMeans(N_CLUSTERS, refine=0, random_state=0, callback=lose_a_chunk)
+    model = PowerKMeans(N_CLUSTERS, effort="none", random_state=0, callback=lose_a_chunk)
     contents = chunk.read_bytes()
     with pytest.raises(SourceError, match="has changed since"):
         model.fit(open_data(path, rows_per_part=400))
@@ -643,7 +643,7 @@ def test_a_file_must_stay_as_it_is(tmp_path, blobs, happens, message):
         if state.sweep == 2:
             happens(path)
 
-    model = PowerKMeans(N_CLUSTERS, refine=0, random_state=0, callback=after_two_sweeps)
+    model = PowerKMeans(N_CLUSTERS, effort="none", random_state=0, callback=after_two_sweeps)
     with pytest.raises(SourceError, match=message):
         model.fit(open_data(path, rows_per_part=400))
 

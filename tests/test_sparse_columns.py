@@ -86,7 +86,7 @@ FITS = {
     "cosine": lambda: PowerKMeans(3, divergence="cosine", random_state=0),
     "poisson": lambda: PowerKMeans(3, divergence="poisson", effort="fast", random_state=0),
     "binomial": lambda: PowerKMeans(3, divergence=Binomial(9), effort="fast", random_state=0),
-    "no search": lambda: PowerKMeans(3, refine=0, random_state=0),
+    "no search": lambda: PowerKMeans(3, effort="none", random_state=0),
     "no polish": lambda: PowerKMeans(3, polish=False, random_state=0),
     "harmonic": lambda: KHarmonicMeans(3, random_state=0),
     "fuzzy": lambda: FuzzyCMeans(3, fuzzifier=1.1, random_state=0),
@@ -238,7 +238,7 @@ def test_a_function_that_chooses_centers_gets_all_columns() -> None:
 
 def test_callbacks_see_centers_with_all_columns() -> None:
     X, recorder = wide_points(), PathRecorder()
-    model = PowerKMeans(3, refine=0, random_state=0, callback=recorder).fit(X)
+    model = PowerKMeans(3, effort="none", random_state=0, callback=recorder).fit(X)
     last = recorder.states[-1].centers
     np.testing.assert_array_equal(last, model.cluster_centers_)
 
@@ -296,7 +296,7 @@ def test_points_that_use_many_columns_keep_them_all(widths: set[int]) -> None:
 def test_divergences_with_parameters_for_each_feature_keep_all_columns(widths: set[int]) -> None:
     X = wide_points()
     divergence = Binomial(np.full(N_COLUMNS, 9.0))
-    model = PowerKMeans(3, divergence=divergence, refine=0, random_state=0).fit(X)
+    model = PowerKMeans(3, divergence=divergence, effort="none", random_state=0).fit(X)
     assert widths == {N_COLUMNS}
     exact = exact_distances(X, model.cluster_centers_, "binomial").min(axis=1).sum()
     assert model.inertia_ == pytest.approx(float(exact), rel=1e-6)

@@ -209,7 +209,7 @@ def threads_during_a_fit(n_points, **params):
 @pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="counts threads as Linux does")
 def test_a_small_fit_starts_no_threads_and_a_large_one_does():
     assert threads_during_a_fit(2000, effort="fast") == 0
-    assert threads_during_a_fit(100_000, refine=0, power=-np.inf, max_iter=2, tol=10) == 3
+    assert threads_during_a_fit(100_000, effort="none", power=-np.inf, max_iter=2, tol=10) == 3
 
 
 def test_the_affinity_of_the_process_is_respected():

@@ -14,7 +14,7 @@ runs_of_all = json.loads(Path("../../benchmarks/results/scale.json").read_text()
 styles = {
     "dask-ml KMeans": (GREY, "D"),
     "powermeans KMeans": (ORANGE, "s"),
-    "powermeans PowerKMeans(refine=0)": (BLUE, "o"),
+    'powermeans PowerKMeans(effort="none")': (BLUE, "o"),
 }
 for name, (color, marker) in styles.items():
     runs = [run for run in runs_of_all if run["fit"] == name]

@@ -71,7 +71,7 @@ clouds = np.repeat(corners, 60, axis=0) + rng.normal(size=(960, 2))
 seeds = clouds[rng.choice(len(clouds), 16, replace=False)]
 path = PathRecorder()
 annealed = PowerKMeans(
-    16, init=seeds, power=-0.2, growth=1.03, refine=0, max_iter=1000, callback=path
+    16, init=seeds, power=-0.2, schedule=1.03, effort="none", max_iter=1000, callback=path
 ).fit(clouds)
 plots.annealing_path(path, clouds)
 plt.show()

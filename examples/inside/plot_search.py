@@ -3,9 +3,9 @@ What the search adds to a descent
 =================================
 
 A search lowers the sum of squares that one descent reaches, and `effort` says how long it looks.
-`PowerKMeans` clusters the same points from twenty random states: with one descent (``refine=0``)
-and with each effort. The lower a dot, the better the clustering; the farther right, the longer it
-took.
+`PowerKMeans` clusters the same points from twenty random states: with one descent
+(``effort="none"``) and with each further effort. The lower a dot, the better the clustering; the
+farther right, the longer it took.
 
 On small and well separated data, all of them end at the same value: then the cheapest will do.
 """
@@ -24,7 +24,7 @@ middles = rng.uniform(0, 10, size=(30, 3))
 points = middles[rng.integers(30, size=1_200)] + rng.normal(0, 0.9, size=(1_200, 3))
 
 settings = {
-    "one descent": {"refine": 0},
+    "one descent": {"effort": "none"},
     'effort="fast"': {"effort": "fast"},
     'effort="balanced"': {"effort": "balanced"},
 }

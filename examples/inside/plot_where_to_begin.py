@@ -8,8 +8,8 @@ weights are nearly hard from the start, and centers stay about where they began.
 critical one, lowered slowly, works best.
 
 You seldom need to set it: by default, `PowerKMeans` begins at -1 or below, goes faster, and makes
-up for it by its search, which ``refine=0`` leaves out here. `PathRecorder` copies the centers after
-each sweep, to draw them.
+up for it by its search, which ``effort="none"`` leaves out here. `PathRecorder` copies the centers
+after each sweep, to draw them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ figure, panels = plt.subplots(1, 2, figsize=(10, 4.8), layout="constrained", sha
 for ax, power in zip(panels, (-0.5, -30.0), strict=True):
     path = PathRecorder()
     model = PowerKMeans(
-        N_CLUSTERS, init=draws[0], power=power, growth=1.05, refine=0, callback=path
+        N_CLUSTERS, init=draws[0], power=power, schedule=1.05, effort="none", callback=path
     ).fit(points)
     plots.annealing_path(path, points, ax=ax)
     ax.set_title(f"From {power}: {model.inertia_ / optimum - 1:.0%} above the optimum", fontsize=11)
@@ -48,7 +48,7 @@ plt.show()
 powers = np.array([-0.1, -0.2, -0.3, -0.5, -0.7, -1, -2, -3, -10, -30])
 found = np.zeros(len(powers))
 for place, power in enumerate(powers):
-    model = PowerKMeans(N_CLUSTERS, power=power, growth=1.05, refine=0)
+    model = PowerKMeans(N_CLUSTERS, power=power, schedule=1.05, effort="none")
     fits = [model.set_params(init=seeds).fit(points).inertia_ for seeds in draws]
     found[place] = np.mean(np.array(fits) < 1.001 * optimum)
 

@@ -88,7 +88,7 @@ def trials(family: str, divergence: str, first: int, n_trials: int) -> list[Row]
                 model = PowerKMeans(
                     N_CLUSTERS,
                     power=METHODS[method],
-                    refine=0,
+                    effort="none",
                     init=starts[start],
                     divergence=measure,
                 )

@@ -205,7 +205,7 @@ def measure_ends(n_cases: int) -> Figures:
         stayed, polished, powers = [], [], []
         for case in range(n_cases):
             _, points, seeds = clouds(case)
-            bare = PowerKMeans(len(seeds), init=seeds, power=-3.0, growth=GROWTH, polish=False)
+            bare = PowerKMeans(len(seeds), init=seeds, power=-3.0, schedule=GROWTH, polish=False)
             stopped = fitted(bare.set_params(max_iter=n_sweeps), points)
             centers, power, inertia = stopped.cluster_centers_, stopped.power_, stopped.inertia_
             longer, _ = sweeps(points, centers, Fixed(power), 300)

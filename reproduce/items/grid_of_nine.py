@@ -76,7 +76,7 @@ def farthest_first(X: FloatArray, n_clusters: int, *, random_state: RandomState)
 
 
 def _lloyd(init: str | Seeder) -> Callable[..., Any]:
-    return functools.partial(PowerKMeans, power=-math.inf, refine=0, init=init)
+    return functools.partial(PowerKMeans, power=-math.inf, effort="none", init=init)
 
 
 METHODS: dict[str, Callable[..., Any]] = {
@@ -84,8 +84,10 @@ METHODS: dict[str, Callable[..., Any]] = {
     "k-means++": _lloyd("plain-k-means++"),
     "greedy k-means++": _lloyd("k-means++"),
     "farthest first": _lloyd(farthest_first),
-    "annealed from random points": functools.partial(PowerKMeans, refine=0, init="random"),
-    "annealed from k-means++": functools.partial(PowerKMeans, refine=0, init="plain-k-means++"),
+    "annealed from random points": functools.partial(PowerKMeans, effort="none", init="random"),
+    "annealed from k-means++": functools.partial(
+        PowerKMeans, effort="none", init="plain-k-means++"
+    ),
     "search (the default)": PowerKMeans,
 }
 _em = functools.partial(SphericalMixture, effort=None)
@@ -673,7 +675,7 @@ def _draw_a_miss(ax: Any) -> None:
     points, means = grid(SIDE, SPACING, 0)
     fits = (METHODS["random starts"](9, random_state=seed).fit(points) for seed in range(100))
     missed = next(fit for fit in fits if centroid_index(fit.cluster_centers_, means) > 0)
-    found = PowerKMeans(9, refine=0, random_state=0).fit(points)
+    found = PowerKMeans(9, effort="none", random_state=0).fit(points)
     ax.scatter(*points.T, s=4, color=GREY, alpha=0.6, linewidths=0, rasterized=True)
     ax.scatter(
         *missed.cluster_centers_.T, s=70, marker="o", facecolors="none", edgecolors=VERMILION,

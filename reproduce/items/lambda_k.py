@@ -78,7 +78,7 @@ def by_price(data: str, largest_k: int, n_prices: int) -> list[Row]:
     lowest, highest = (DPMeans.penalty_for(points, k) for k in (largest_k, 1))
     rows: list[Row] = []
     for price in np.geomspace(lowest, 2 * len(points) * highest, n_prices):
-        model = DPMeans(float(price), tol=0, refine=0).fit(points)
+        model = DPMeans(float(price), tol=0, effort="none").fit(points)
         rises = np.diff(model.history_.objective).max(initial=-np.inf)
         rows.append(
             {

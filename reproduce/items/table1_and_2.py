@@ -144,7 +144,7 @@ def published_methods() -> list[Method]:
 
 def own_methods() -> list[Method]:
     """What this package does when nothing is asked for."""
-    plain = {"refine": 0, "power": -math.inf}
+    plain = {"effort": "none", "power": -math.inf}
     return [
         search(),
         Method(OURS_FAST, {"effort": "fast"}, takes_seeds=False),

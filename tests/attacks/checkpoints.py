@@ -20,9 +20,9 @@ from tests.attacks.running import REFUSED, RIGHT, Attack, Failure, Try
 
 # Each has a checkpoint of its own; the first two differ in a parameter alone.
 FITS: list[tuple[Callable[[], Any], int, int]] = [
-    (lambda: PowerKMeans(3, refine=1, random_state=0), 0, 40),
-    (lambda: PowerKMeans(3, refine=1, random_state=1), 0, 40),
-    (lambda: PowerKMeans(3, divergence="cosine", refine=0, random_state=0), 0, 40),
+    (lambda: PowerKMeans(3, random_state=0), 0, 40),
+    (lambda: PowerKMeans(3, random_state=1), 0, 40),
+    (lambda: PowerKMeans(3, divergence="cosine", effort="none", random_state=0), 0, 40),
     (lambda: KMeans(3, init="random", n_init=3, random_state=0), 0, 40),
     (lambda: FuzzyCMeans(3, random_state=0), 1, 40),
     (lambda: KMeans(3, init="random", n_init=3, random_state=0), 0, 50),

@@ -32,8 +32,8 @@ def model(rng: random.Random) -> Any:
         [
             KMeans(k, n_init=1, random_state=seed),
             MiniBatchKMeans(k, n_init=1, random_state=seed),
-            PowerKMeans(k, effort="fast", refine=0, random_state=seed),
-            PowerKMeans(k, divergence="cosine", refine=0, random_state=seed),
+            PowerKMeans(k, effort="none", random_state=seed),
+            PowerKMeans(k, divergence="cosine", effort="none", random_state=seed),
         ]
     )
 

@@ -108,7 +108,7 @@ def fitted_models() -> Iterator[Any]:
     table = pd.DataFrame(points, columns=["length", "width"])
     scaled = powermeans.open_data(table, rows_per_part=4, scale="standard")
     schedule = powermeans.Geometric(-1.0, 1.5)
-    yield powermeans.PowerKMeans(2, schedule=schedule, refine=0, random_state=0).fit(scaled)
+    yield powermeans.PowerKMeans(2, schedule=schedule, effort="none", random_state=0).fit(scaled)
     yield powermeans.EntropyWeightedPowerKMeans.from_centers(points[:2])
 
 

@@ -224,8 +224,7 @@ def _annealed(rng: np.random.Generator) -> dict[str, Any]:
     power = rng.choice(["auto", "auto", "-1", "-30", "-inf"])
     return {
         "power": "auto" if power == "auto" else float(power),
-        "effort": str(rng.choice(["fast", "balanced"])),
-        "refine": int(rng.choice([0, 1, 5])),
+        "effort": str(rng.choice(["none", "fast", "balanced"])),
         "init": str(rng.choice(["k-means++", "random"])),
         "polish": bool(rng.random() < 0.8),
         "max_iter": int(rng.choice([1, 3, 300])),

@@ -109,15 +109,17 @@ UNWEIGHTED = dict.fromkeys(
 NO_KERNEL_UNIT = "the kernel is not linear in the points"
 SHORT = {"n_clusters": 20, "max_iter": 3}
 FAST = {**SHORT, "effort": "fast"}
-ONCE = {"n_clusters": 20, "max_iter": 2, "refine": 0}
+ONCE = {"n_clusters": 20, "max_iter": 2, "effort": "none"}
 BARE = {"n_clusters": 20, "max_iter": 2, "effort": None}
 
 ROWS = {
     "power": Row(power(), many=FAST),
     "power, fast": Row(power(effort="fast")),
     "power, thorough": Row(power(effort="thorough")),
-    "power, one descent": Row(power(refine=0)),
-    "power, as published": Row(power(power=-3.0, growth=1.5, polish=False, init="plain-k-means++")),
+    "power, one descent": Row(power(effort="none")),
+    "power, as published": Row(
+        power(power=-3.0, schedule=1.5, polish=False, init="plain-k-means++")
+    ),
     "power, d-weighted": Row(power(init="d-weighted")),
     "power, random": Row(power(init="random", n_init=2)),
     "cosine": Row(
@@ -191,7 +193,7 @@ ROWS = {
         is_numbered=False,
     ),
     "penalty, as published": Row(
-        pm.DPMeans(20.0, refine=0),
+        pm.DPMeans(20.0, effort="none"),
         in_unit=lambda length, weight: {"penalty": 20.0 * length**2 * weight},
         is_numbered=False,
         exempt={"scaled_weights": "a point that opens a cluster is as far as one of weight one"},

@@ -29,7 +29,7 @@ def power_k_means(
     >>> X = np.random.default_rng(0).normal(size=(1000, 2))
     >>> powers = Geometric(start=-3.0, growth=1.05)
     >>> centers = power_k_means(open_rows(X), X[:5], powers, tolerance=1e-6 / np.sqrt(2))
-    >>> options = {"power": -3.0, "growth": 1.05, "tol": 1e-6, "refine": 0, "polish": False}
+    >>> options = {"power": -3.0, "schedule": 1.05, "tol": 1e-6, "effort": "none", "polish": False}
     >>> model = PowerKMeans(5, init=X[:5], **options).fit(X)
     >>> bool((model.cluster_centers_ == centers).all())
     True

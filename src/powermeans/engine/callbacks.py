@@ -292,7 +292,7 @@ class PathRecorder:
     --------
     >>> from powermeans import PathRecorder, PowerKMeans
     >>> path = PathRecorder()
-    >>> model = PowerKMeans(2, power=-1.0, growth=2.0, refine=0, init=[[0.0], [1.0]],
+    >>> model = PowerKMeans(2, power=-1.0, schedule=2.0, effort="none", init=[[0.0], [1.0]],
     ...                     callback=path).fit([[0.0], [1.0], [9.0], [10.0]])
     >>> len(path.states) == model.n_iter_
     True

@@ -65,7 +65,7 @@ class SweepState:
     >>> from powermeans import PowerKMeans
     >>> states = []
     >>> X = [[0.0], [1.0], [9.0], [10.0]]
-    >>> model = PowerKMeans(2, refine=0, random_state=0, callback=states.append).fit(X)
+    >>> model = PowerKMeans(2, effort="none", random_state=0, callback=states.append).fit(X)
     >>> states[0].run, states[0].sweep, states[0].centers.shape
     (0, 1, (2, 1))
     >>> states[-1].power  # the last sweep is one of Lloyd's

@@ -160,9 +160,6 @@ class Search:
     _: KW_ONLY
     start_power: float  # s_0 of annealing
     critical_power: float  # above it all centers collapse
-    depth: (
-        int  # centers that the first breath adds and removes: at least these, at most half of all
-    )
     max_iter: int  # sweeps of one stage
     tol: float  # Lloyd's rule ends at this or before, in units of the mean variance
     rng: np.random.RandomState
@@ -175,6 +172,7 @@ class Search:
     last_stage: Stage | None = None  # of the fit, from the best solution
     # Lists the centers near each, with itself first, where nobody is to look at all pairs.
     lists: Callable[[FloatArray], Labels] | None = None
+    depth: int = 5  # centers that the first breath moves: at least these, at most half of all
     best: Solution | None = field(default=None, init=False)
     # With which `improve` swaps, which takes less than breathing; None if it breathes.
     moves: Moves | None = field(init=False)

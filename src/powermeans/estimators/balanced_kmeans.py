@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 
 from powermeans import divergences
 from powermeans.engine.anneal import Callback, Stage, StageEnd
@@ -35,7 +35,7 @@ from powermeans.types import FloatArray
 _LEAST_FALL = {"none": 1e-5, "fast": 1e-4, "balanced": 1e-5, "thorough": 1e-6}
 # Parameters that the estimator which finds centers without limits has too.
 _PASSED_ON = (
-    *("n_clusters", "init", "max_seconds", "max_iter", "tol", "divergence", "missing"),
+    *("n_clusters", "init", "effort", "max_seconds", "max_iter", "tol", "divergence", "missing"),
     *("random_state", "n_threads"),
 )
 
@@ -65,8 +65,7 @@ class BalancedKMeans(CenterEstimator):
             default="k-means++"
         Initial centers, as in `PowerKMeans`.
     effort : {"none", "fast", "balanced", "thorough"}, default="balanced"
-        How much to search for centers without limits, as in `PowerKMeans`; "none" makes one descent
-        from the seeds.
+        How much to search for centers without limits, as in `PowerKMeans`.
     n_init : int, default=1
         Number of runs; the one with the lowest cost is kept.
     max_iter : int, default=300
@@ -143,10 +142,9 @@ class BalancedKMeans(CenterEstimator):
         **{
             name: constraints
             for name, constraints in PowerKMeans._parameter_constraints.items()
-            if name not in ("power", "growth", "schedule", "polish", "refine")
+            if name not in ("power", "schedule", "polish")
         },
         "n_init": [Interval(Integral, 1, None, closed="left")],
-        "effort": [StrOptions(set(_LEAST_FALL))],
         "size_min": [Interval(Real, 0, None, closed="left"), None],
         "size_max": [Interval(Real, 0, None, closed="neither"), None],
         "balance": [Interval(Real, 0, 1, closed="both"), None],
@@ -199,10 +197,7 @@ class BalancedKMeans(CenterEstimator):
 
     def _unlimited(self) -> PowerKMeans:
         """Return the estimator that finds centers without limits."""
-        passed_on = {name: getattr(self, name) for name in _PASSED_ON}
-        if self.effort == "none":
-            return PowerKMeans(**passed_on, refine=0)
-        return PowerKMeans(**passed_on, effort=self.effort)
+        return PowerKMeans(**{name: getattr(self, name) for name in _PASSED_ON})
 
     def _needs(self) -> Needs:
         if self.divergence == "mahalanobis":

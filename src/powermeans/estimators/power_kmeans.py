@@ -65,7 +65,7 @@ class PowerKMeans(CenterEstimator):
 
     Each sweep weights every point by the gradient of a power mean of its squared distances to the
     centers, and moves the centers to the weighted means. The power s < 0 falls towards minus
-    infinity, where the power mean is the minimum and the method is Lloyd's.
+    infinity, where the method is Lloyd's.
 
     Parameters
     ----------
@@ -73,91 +73,52 @@ class PowerKMeans(CenterEstimator):
         Number of centers.
     init : {"k-means++", "plain-k-means++", "d-weighted", "random"}, array-like or callable, \
             default="k-means++"
-        Initial centers. "k-means++" is the greedy variant, which keeps the best of
-        2 + floor(ln k) candidates for each center; "plain-k-means++" draws one (Arthur &
-        Vassilvitskii 2007); "d-weighted" draws one in proportion to the distance to the nearest
-        center so far, and not to its square; "random" draws points by their weights. An array has
-        the shape (n_clusters, n_features). A callable is called as
-        ``init(X, n_clusters, random_state=random_state)`` and returns such an array.
-    power : float or "auto", default="auto"
-        Power of the first sweep, negative. "auto" is twice the critical power of the data minus
-        one, and at most -1. At ``-math.inf`` the method is Lloyd's.
-    growth : float or "auto", default="auto"
-        Factor from one power to the next, greater than one. "auto" is 1.1 for a single descent; in
-        a search it is 1.3 for twelve powers, or 2.1 for four powers with ``effort="fast"``.
-    schedule : iterable of float or Rule, optional
-        Powers of the sweeps, instead of `power` and `growth`: a list, or one of
-        `powermeans.Geometric`, `powermeans.Fixed` and `powermeans.AuthorsSchedule`. A rule of
-        `powermeans.mathematics.rules` may stand for a power.
-    polish : bool, default=True
-        Whether to finish with Lloyd sweeps once the weights are practically hard. Polishing also
-        separates coincident centers while annealing, and moves empty clusters to where the error is
-        largest. With False the sweeps are those of the paper and nothing else: no search either.
-    effort : {"fast", "balanced", "thorough"}, default="balanced"
-        How much to search for lower inertia. "fast" improves one descent by swaps: it dissolves a
-        cluster, splits another, and lets points nearby move one by one. "balanced" improves several
-        starts and crosses them. "thorough" does the same first, and then goes on with more starts,
-        crosses for longer, and continues for smaller gains; it never ends above "balanced". If
-        `init` gives the centers, the search starts only from them, once annealed and once not. More
-        than 1000 centers are not crossed. Points in memory of more than 2^20 values (2^18 if
-        "fast") are searched in a sample, and then all descend from the best that was found; by a
-        Bregman divergence, they are searched whole. That search breathes, which adds centers where
-        the error is and removes the least useful. So does that of points in parts, in a tensor or
-        with missing entries, with ``divergence="manhattan"`` or a divergence of your own, which
-        know no swaps: `spent_` tells. With a thousand centers and more, "fast" compares each point
-        only with the centers near its own, where a sweep over all centers takes long and the points
-        are dense, by squared Euclidean distances or cosines; its last sweeps look at all centers.
-    refine : int, default=5
-        Number of centers that the first breath adds and removes (Fritzke 2020), but at least a
-        fifth and at most half of all centers, where the search breathes. With 0 there is no search,
-        only one descent from the seeds.
-    max_seconds : float, optional
-        Stop after about this time and keep the best centers so far. A sweep is always completed;
-        seeds that are still missing are then drawn at once, without comparisons. The first
-        learned covariance is always completed, and so are the distances of the points to their own
-        centers at the end: each takes as long as a few products of X with a matrix of n_features by
-        n_features.
+        Initial centers: the best of 2 + floor(ln k) candidates for each, one candidate drawn by its
+        squared distance, or by its distance, or any point; an array of the shape (n_clusters,
+        n_features); or a function called as ``init(X, n_clusters, random_state=random_state)``.
     n_init : int or "auto", default=1
         Number of runs; the one with the lowest inertia is kept. "auto" is one run, since each
         makes several starts.
+    power : float or "auto", default="auto"
+        Power of the first sweep, negative. "auto" is twice the critical power of the data minus
+        one, and at most -1. At ``-math.inf`` the method is Lloyd's.
+    schedule : float, iterable or "auto", default="auto"
+        Factor from one power to the next, above one: "auto" is 1.1, or larger where a search
+        follows. Or the powers of all sweeps: a list, `powermeans.Geometric`, `powermeans.Fixed` or
+        `powermeans.AuthorsSchedule`; a rule of `powermeans.mathematics.rules` stands for a power.
+    effort : {"none", "fast", "balanced", "thorough"}, default="balanced"
+        How much to search. "none" is one descent; "fast" improves it by swaps of centers; the
+        others improve several starts and cross them, "thorough" for longer and never with a higher
+        inertia than "balanced". See :doc:`/how_it_searches`.
+    polish : bool, default=True
+        Whether to finish with Lloyd's sweeps, to separate coincident centers, and to move empty
+        clusters to where the error is largest. With False the sweeps are those of the paper and
+        nothing else: no search either.
+    divergence : str or Bregman, default="squared_euclidean"
+        Distance between a point and a center; `inertia_` is its sum. A name, such as "cosine",
+        "poisson", "manhattan" or "mahalanobis", whose covariance is learned; or a value of
+        `powermeans.divergences`, also your own. See :doc:`/which_divergence`.
+    missing : {"error", "observed"}, default="error"
+        Meaning of NaN: an error, or a missing entry. With "observed", squared Euclidean distances
+        and means use only the observed entries; nothing is imputed. See :doc:`/missing_values`.
     max_iter : int, default=300
         Largest number of sweeps, counted separately for annealing and for Lloyd; in a search, for
         each descent.
     tol : float, default=1e-6
         Lloyd ends when the sum of the squared center shifts is at most `tol` times the mean
-        variance of the features, as in scikit-learn, or when no center moves. Without `polish`, a
-        run ends when the relative decrease of the objective is at most ``tol / sqrt(n_features)``;
-        with `AuthorsSchedule`, as in the authors' code, when it is at most
-        ``tol * sqrt(n_features)`` and the power at most ``-sqrt(n_features)``.
-    divergence : str or Bregman, default="squared_euclidean"
-        Distance between a point and a center; `inertia_` is its sum. "squared_euclidean";
-        "mahalanobis" with a learned covariance that all clusters share, or
-        `divergences.Mahalanobis(covariance)` with a given one. With ``polish=False`` or
-        ``refine=0``, each sweep of the annealing moves the learned one together with the centers;
-        in a search, hard sweeps learn it. Further "cosine", one minus the cosine of the angle,
-        with centers of unit length; "poisson" (or "kl") for counts and proportions;
-        `divergences.Binomial(n_trials)`; "logistic" for proportions of yes and no; "gamma" (or
-        "exponential", "itakura_saito") for positive numbers whose spread grows with them;
-        "manhattan", the sum of absolute differences, with medians as centers; or any
-        `divergences.Bregman`.
-    missing : {"error", "observed"}, default="error"
-        Meaning of NaN: an error, or a missing entry. With "observed", squared Euclidean distances
-        and means use only the observed entries (Chi, Chi & Baraniuk 2016); nothing is imputed. A
-        point with few observed entries is near every center: leave such rows out.
+        variance of the features, as in scikit-learn. Without `polish`, a run ends when the
+        objective falls by at most ``tol / sqrt(n_features)`` of itself.
+    max_seconds : float, optional
+        Stop after about this time and keep the best centers so far. A sweep is always completed.
     random_state : int, RandomState instance or None, default=None
         Seed of the initial centers. An int makes the result reproducible.
     n_threads : int, optional
-        Number of threads. None follows the limits of threadpoolctl, the environment variables
-        POWERMEANS_NUM_THREADS and OMP_NUM_THREADS, and the number of processors, in this order. The
-        result of the compiled core does not depend on it. PyTorch on the CPU uses the same number
-        during a fit, or its own with None; there the last digits may depend on it.
+        Number of threads. None follows the limits of threadpoolctl, POWERMEANS_NUM_THREADS,
+        OMP_NUM_THREADS, and the number of processors, in this order. The result of the compiled
+        core does not depend on it.
     callback : callable or "progress", optional
-        Called after each sweep with a `powermeans.SweepState`; returning True ends the fit. A
-        search shows its descents one after another, some with more than `n_clusters` centers. If
-        it has a method ``phase(name, done, total)``, that is called when a phase begins and while
-        it goes on; the total is None if it is not known. Its method ``fit_ended()`` is called once
-        at the end, also after an error. "progress" is `powermeans.progress()`.
-        Scikit-learn's own callbacks are set by ``set_callbacks``, from its version 1.9 on.
+        Called after each sweep with a `powermeans.SweepState`; returning True ends the fit.
+        "progress" is `powermeans.progress()`.
     verbose : int, default=0
         With 1 the fit prints at most one line a second, with the phase and the inertia; with 2 also
         a line for each sweep.
@@ -175,30 +136,18 @@ class PowerKMeans(CenterEstimator):
     history_ : recarray
         One record for each of these sweeps: `power` (-inf for Lloyd), `objective` and `inertia` at
         the centers before the sweep, `center_shift`, `seconds`, and `skipped`, the share of the
-        distances that were not computed. A search records all of its descents, one after another;
-        in a sample, `objective` and `inertia` estimate those of all points.
-        ``pandas.DataFrame(history_)`` makes a table of it.
+        distances that were not computed. In a sample, the first two estimate those of all points.
     power_ : float
-        Power at which annealing last ended; -inf if all sweeps were Lloyd's. After `from_centers`
-        it is `power` if that is a number, else -inf.
+        Power at which annealing last ended; -inf if all sweeps were Lloyd's.
     critical_power_ : float
-        Power above which all centers collapse to the mean of the data; NaN if `max_seconds` were
-        over before it was sought.
-    n_relocated_ : int
-        Number of times an empty cluster moved to where the error is largest.
-    n_separated_ : int
-        Number of times a center was separated from one that it coincided with.
+        Power above which all centers collapse to the mean of the data.
+    n_relocated_, n_separated_ : int
+        Number of times an empty cluster moved, and a center that coincided with another.
     spent_ : Spent
-        Cost of the best run: `n_sweeps`, `n_breaths`, `n_crossings`, `accepted_inertias`,
-        `seconds`, `skipped`, the share of the distances that were not computed, `n_moves` of single
-        points and `n_swaps` of centers; the last two are zero where the search breathes. Inertias
-        accepted in a sample estimate those of all points.
+        Cost of the best run.
     covariance_ : ndarray of shape (n_features, n_features)
         Covariance of the clusters, scaled to determinant one; set only with
         ``divergence="mahalanobis"``.
-    divergence_ : divergences.Mahalanobis
-        The distance by this covariance; set only after a fit of few points of many features, where
-        decomposing the covariance again would take longer than predictions.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -211,11 +160,8 @@ class PowerKMeans(CenterEstimator):
 
     Notes
     -----
-    `PowerKMeans.as_published` is the paper's Algorithm 1 with its settings,
-    `PowerKMeans.as_authors_code` the loop in the code behind the authors' later papers.
-
-    After Ctrl-C, or an error raised by the callback, the estimator keeps the last complete state,
-    in a search the best so far.
+    `PowerKMeans.as_published` is the paper's Algorithm 1 with its settings. After Ctrl-C, or an
+    error raised by the callback, the estimator keeps the last complete state, in a search the best.
 
     At a fixed power the method is fuzzy c-means with fuzzifier 1 - 1/s (k-harmonic means at -1):
     ``PowerKMeans(schedule=Fixed(-1.0), polish=False)``.
@@ -239,16 +185,10 @@ class PowerKMeans(CenterEstimator):
     >>> bool(left == right)
     False
 
-    `history_` records each sweep. A callback sees the sweeps as they happen, and may end the fit:
+    A callback sees the sweeps as they happen, and may end the fit; `history_` records them:
 
-    >>> def three_sweeps(state):
-    ...     print(f"{state.sweep}: power {state.power:.2f}, inertia {state.inertia:.1f}")
-    ...     return state.sweep == 3
-    >>> model = PowerKMeans(2, power=-2.0, init=X[[1, 5]], refine=0, growth=1.1,
-    ...                     callback=three_sweeps).fit(X)
-    1: power -2.00, inertia 40.0
-    2: power -2.20, inertia 16.0
-    3: power -inf, inertia 16.0
+    >>> model = PowerKMeans(2, power=-2.0, schedule=1.1, effort="none", init=X[[1, 5]],
+    ...                     callback=lambda state: state.sweep == 3).fit(X)
     >>> model.history_.power
     array([-2. , -2.2, -inf])
     """
@@ -268,11 +208,13 @@ class PowerKMeans(CenterEstimator):
             Options(Real, {-math.inf}),
             StrOptions({"auto"}),
         ],
-        "growth": [Interval(Real, 1, None, closed="neither"), StrOptions({"auto"})],
-        "schedule": [HasMethods(["__iter__"]), None],
+        "schedule": [
+            Interval(Real, 1, None, closed="neither"),
+            StrOptions({"auto"}),
+            HasMethods(["__iter__"]),
+        ],
         "polish": ["boolean"],
-        "effort": [StrOptions(set(EFFORTS))],
-        "refine": [Interval(Integral, 0, None, closed="left")],
+        "effort": [StrOptions({"none", *EFFORTS})],
         "max_seconds": [
             Interval(Real, 0, None, closed="neither"),
             Options(Real, {math.inf}),
@@ -296,18 +238,16 @@ class PowerKMeans(CenterEstimator):
         n_clusters: int = 8,
         *,
         init: str | ArrayLike | Callable[..., ArrayLike] = "k-means++",
-        power: float | Literal["auto"] = "auto",
-        growth: float | Literal["auto"] = "auto",
-        schedule: Iterable[float | Rule] | None = None,
-        polish: bool = True,
-        effort: Literal["fast", "balanced", "thorough"] = "balanced",
-        refine: int = 5,
-        max_seconds: float | None = None,
         n_init: int | Literal["auto"] = 1,
-        max_iter: int = 300,
-        tol: float = 1e-6,
+        power: float | Literal["auto"] = "auto",
+        schedule: float | Iterable[float | Rule] | Literal["auto"] = "auto",
+        effort: Literal["none", "fast", "balanced", "thorough"] = "balanced",
+        polish: bool = True,
         divergence: str | divergences.Bregman = "squared_euclidean",
         missing: Literal["error", "observed"] = "error",
+        max_iter: int = 300,
+        tol: float = 1e-6,
+        max_seconds: float | None = None,
         random_state: int | np.random.RandomState | None = None,
         n_threads: int | None = None,
         callback: Callback | Literal["progress"] | None = None,
@@ -315,18 +255,16 @@ class PowerKMeans(CenterEstimator):
     ) -> None:
         self.n_clusters = n_clusters
         self.init = init
-        self.power = power
-        self.growth = growth
-        self.schedule = schedule
-        self.polish = polish
-        self.effort = effort
-        self.refine = refine
-        self.max_seconds = max_seconds
         self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
+        self.power = power
+        self.schedule = schedule
+        self.effort = effort
+        self.polish = polish
         self.divergence = divergence
         self.missing = missing
+        self.max_iter = max_iter
+        self.tol = tol
+        self.max_seconds = max_seconds
         self.random_state = random_state
         self.n_threads = n_threads
         self.callback = callback
@@ -344,7 +282,7 @@ class PowerKMeans(CenterEstimator):
         n_clusters : int, default=8
             Number of centers.
         **params
-            Other parameters of the constructor, which replace ``power=-3.0``, ``growth=1.05``,
+            Other parameters of the constructor, which replace ``power=-3.0``, ``schedule=1.05``,
             ``init="plain-k-means++"``, ``polish=False`` and ``tol=1e-6``. The tables of the paper
             have the powers -1, -3, -9 and -18.
 
@@ -371,7 +309,7 @@ class PowerKMeans(CenterEstimator):
         >>> model.history_.power[:3].round(4)
         array([-3.    , -3.15  , -3.3075])
         """
-        settings = {"power": -3.0, "growth": 1.05, "init": "plain-k-means++", "polish": False}
+        settings = {"power": -3.0, "schedule": 1.05, "init": "plain-k-means++", "polish": False}
         return cls(n_clusters, **{**settings, **params})
 
     @classmethod
@@ -505,8 +443,8 @@ class PowerKMeans(CenterEstimator):
         return isinstance(self.divergence, str) and self.divergence == "mahalanobis"
 
     def _stages(self, data: Opened, fit: Fit) -> list[Stage]:
-        if self.schedule is not None:
-            check_schedule(self.schedule, n_powers=self.max_iter)
+        if (given := self._given_powers()) is not None:
+            check_schedule(given, n_powers=self.max_iter)
         if self._has_time_for_hard_sweeps_only(data.rows, fit):
             self.critical_power_ = math.nan
             return [self._hard_stage(data)]
@@ -520,7 +458,7 @@ class PowerKMeans(CenterEstimator):
             self.critical_power_, self.n_clusters, tolerance, resting_power(schedule)
         )
         separate = SeparateCoincident(self.critical_power_, spread_of_features(data.rows))
-        is_short = self._searches() and self.growth == "auto" and self.schedule is None
+        is_short = self._searches() and isinstance(self.schedule, str)
         n_powers = min(self.max_iter, self._effort().n_powers) if is_short else self.max_iter
         learn = self._learning_while_annealing(data, fit, separate)
         return [Stage(schedule, are_hard, n_powers, learn), self._hard_stage(data)]
@@ -546,16 +484,22 @@ class PowerKMeans(CenterEstimator):
         return ObjectiveSettled(self.tol / root)
 
     def _searches(self) -> bool:
-        return self.polish and self.refine > 0 and self.n_clusters > 1
+        return self.polish and self.effort != "none" and self.n_clusters > 1
+
+    def _given_powers(self) -> Iterable[float | Rule] | None:
+        """Return the powers that the schedule gives, or None if it gives only their factor."""
+        given: Any = self.schedule
+        is_factor = isinstance(given, Real) or (isinstance(given, str) and given == "auto")
+        return None if is_factor else given
 
     def _powers(self) -> Iterable[float | Rule]:
-        if self.schedule is not None:
-            return self.schedule
+        if (given := self._given_powers()) is not None:
+            return given
         start = self._start_power()
         if start == -math.inf:
             return Fixed(start)
-        if self.growth != "auto":
-            return Geometric(start, self.growth)
+        if self.schedule != "auto":
+            return Geometric(start, cast("float", self.schedule))
         if not self._searches():
             return Geometric(start, _GROWTH_WITHOUT_SEARCH)
         schedule = Geometric(start, _GROWTH_IN_A_SEARCH ** (1 / self._effort().n_powers))
@@ -690,7 +634,6 @@ class PowerKMeans(CenterEstimator):
             start.data.rows,
             start_power=self._start_power(),
             critical_power=self.critical_power_,
-            depth=self.refine,
             max_iter=self.max_iter,
             tol=self.tol,
             rng=start.fit.rng,
@@ -746,7 +689,9 @@ class PowerKMeans(CenterEstimator):
         super()._keep(run)
 
 
-def report_ends(run: Run, verbose: Any, advice: str = "raise max_iter, growth or tol") -> None:
+def report_ends(
+    run: Run, verbose: Any, advice: str = "raise max_iter or tol, or the factor of the schedule"
+) -> None:
     """Print why each stage ended, and warn of those that were cut short."""
     for end in run.ends:
         stage = "Lloyd" if end.power == -math.inf else "annealing"

@@ -57,7 +57,7 @@ class RobustPowerKMeans(PowerKMeans):
         Share of the total weight to leave out, at least zero and less than one.
     divergence : str or Bregman, default="squared_euclidean"
         As in `PowerKMeans`, except "manhattan" and a learned Mahalanobis distance.
-    init, power, growth, schedule, polish, effort, refine, max_seconds, n_init, max_iter, tol
+    init, power, schedule, polish, effort, max_seconds, n_init, max_iter, tol
         As in `PowerKMeans`.
     missing, random_state, n_threads, callback, verbose
         As in `PowerKMeans`.
@@ -121,11 +121,9 @@ class RobustPowerKMeans(PowerKMeans):
         trim: float = 0.1,
         init: str | ArrayLike | Callable[..., ArrayLike] = "k-means++",
         power: float | Literal["auto"] = "auto",
-        growth: float | Literal["auto"] = "auto",
-        schedule: Iterable[float] | None = None,
+        schedule: float | Iterable[float] | Literal["auto"] = "auto",
         polish: bool = True,
-        effort: Literal["fast", "balanced", "thorough"] = "balanced",
-        refine: int = 5,
+        effort: Literal["none", "fast", "balanced", "thorough"] = "balanced",
         max_seconds: float | None = None,
         n_init: int = 1,
         max_iter: int = 300,
@@ -141,11 +139,9 @@ class RobustPowerKMeans(PowerKMeans):
             n_clusters,
             init=init,
             power=power,
-            growth=growth,
             schedule=schedule,
             polish=polish,
             effort=effort,
-            refine=refine,
             max_seconds=max_seconds,
             n_init=n_init,
             max_iter=max_iter,

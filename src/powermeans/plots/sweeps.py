@@ -42,7 +42,7 @@ def annealing_path(
 
     A soft power draws all centers to the middle; as the power falls they part. An empty circle
     marks where a center starts, a filled shape where it ends. A search descends many times; its
-    first descent is shown. With ``refine=0`` there is no other.
+    first descent is shown. With ``effort="none"`` there is no other.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def annealing_path(
     >>> from powermeans import PathRecorder, PowerKMeans, plots
     >>> X = [[0.0, 0.0], [0.0, 1.0], [9.0, 0.0], [9.0, 1.0]]
     >>> path = PathRecorder()
-    >>> model = PowerKMeans(2, refine=0, random_state=0, callback=path).fit(X)
+    >>> model = PowerKMeans(2, effort="none", random_state=0, callback=path).fit(X)
     >>> len(plots.annealing_path(path, X).lines)
     2
     """
@@ -123,10 +123,10 @@ def convergence(
     >>> import math
     >>> from powermeans import Fixed, PowerKMeans, plots
     >>> X = [[0.0], [1.0], [9.0], [10.0]]
-    >>> annealed = PowerKMeans(2, refine=0, random_state=0).fit(X)
+    >>> annealed = PowerKMeans(2, effort="none", random_state=0).fit(X)
     >>> [line.get_label() for line in plots.convergence(annealed).lines]
     ['objective', 'inertia']
-    >>> lloyd = PowerKMeans(2, schedule=Fixed(-math.inf), refine=0, random_state=0).fit(X)
+    >>> lloyd = PowerKMeans(2, schedule=Fixed(-math.inf), effort="none", random_state=0).fit(X)
     >>> len(plots.convergence({"Lloyd": lloyd, "power k-means": annealed}).lines)
     2
     """

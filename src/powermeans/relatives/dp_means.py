@@ -35,7 +35,7 @@ from powermeans.types import FloatArray, IndexArray
 # Distances or utilities that differ by at most this share may differ only by rounding.
 _ALIKE = 1e-9
 _AS_IN_POWER_K_MEANS = (
-    *("effort", "refine", "max_seconds", "max_iter", "tol"),
+    *("effort", "max_seconds", "max_iter", "tol"),
     *("random_state", "n_threads", "callback", "verbose"),
 )
 
@@ -70,11 +70,9 @@ class DPMeans(CenterEstimator):
         without a search it is that of `penalty_for`.
     n_clusters_wanted : int, default=8
         Approximate number of clusters for "auto"; unused if `penalty` is a number.
-    effort : {"fast", "balanced", "thorough"}, default="balanced"
-        How much to search for a lower objective, as in `PowerKMeans`.
-    refine : int, default=5
-        As in `PowerKMeans`. With 0 there is no search, only the paper's algorithm, in which nothing
-        is random.
+    effort : {"none", "fast", "balanced", "thorough"}, default="balanced"
+        How much to search for a lower objective, as in `PowerKMeans`. With "none" there is only the
+        paper's algorithm, in which nothing is random.
     max_seconds, max_iter, tol, random_state, n_threads, callback, verbose
         As in `PowerKMeans`.
 
@@ -138,8 +136,7 @@ class DPMeans(CenterEstimator):
         penalty: float | Literal["auto"] = "auto",
         *,
         n_clusters_wanted: int = 8,
-        effort: Literal["fast", "balanced", "thorough"] = "balanced",
-        refine: int = 5,
+        effort: Literal["none", "fast", "balanced", "thorough"] = "balanced",
         max_seconds: float | None = None,
         max_iter: int = 300,
         tol: float = 1e-4,
@@ -151,7 +148,6 @@ class DPMeans(CenterEstimator):
         self.penalty = penalty
         self.n_clusters_wanted = n_clusters_wanted
         self.effort = effort
-        self.refine = refine
         self.max_seconds = max_seconds
         self.max_iter = max_iter
         self.tol = tol
@@ -173,8 +169,8 @@ class DPMeans(CenterEstimator):
 
         Kulis and Jordan start with the mean and repeatedly take the point farthest from all taken
         so far. The penalty is the squared distance at which point number `n_clusters` is taken.
-        With ``refine=0`` that is about the number of clusters; a search finds more where several
-        points together pay for one.
+        With ``effort="none"`` that is about the number of clusters; a search finds more where
+        several points together pay for one.
 
         Parameters
         ----------
@@ -238,7 +234,7 @@ class DPMeans(CenterEstimator):
         return float(penalties[-1]) / 2 if len(penalties) else float(np.finfo(np.float64).tiny)
 
     def _run(self, start: Start) -> list[StageEnd]:
-        if self.refine == 0:
+        if self.effort == "none":
             return super()._run(start)
         try:
             return self._run_with_search(start)
@@ -278,7 +274,6 @@ class DPMeans(CenterEstimator):
             start.data.rows,
             start_power=-math.inf,
             critical_power=-math.inf,
-            depth=self.refine,
             max_iter=self.max_iter,
             tol=self.tol,
             rng=start.fit.rng,

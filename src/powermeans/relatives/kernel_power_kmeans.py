@@ -50,7 +50,7 @@ _BLOCK_ELEMENTS = 2**21
 
 # The parameters that go to `PowerKMeans` as they are.
 _PASSED_ON = (
-    *("n_clusters", "init", "effort", "refine", "max_seconds", "n_init", "max_iter", "tol"),
+    *("n_clusters", "init", "effort", "max_seconds", "n_init", "max_iter", "tol"),
     *("n_threads", "callback", "verbose"),
 )
 
@@ -100,7 +100,7 @@ class KernelPowerKMeans(
         all distinct points are landmarks, nothing is approximate.
     init : {"k-means++", "plain-k-means++", "random"}, default="k-means++"
         Initial centers, as in `PowerKMeans`.
-    effort, refine, max_seconds, n_init, max_iter, tol, random_state, n_threads, callback, verbose
+    effort, max_seconds, n_init, max_iter, tol, random_state, n_threads, callback, verbose
         As in `PowerKMeans`; for its other parameters, fit one to ``embed(X)``.
 
     Attributes
@@ -191,8 +191,7 @@ class KernelPowerKMeans(
         coef0: float = 1,
         n_landmarks: int | None = None,
         init: Literal["k-means++", "plain-k-means++", "random"] = "k-means++",
-        effort: Literal["fast", "balanced", "thorough"] = "balanced",
-        refine: int = 5,
+        effort: Literal["none", "fast", "balanced", "thorough"] = "balanced",
         max_seconds: float | None = None,
         n_init: int = 1,
         max_iter: int = 300,
@@ -210,7 +209,6 @@ class KernelPowerKMeans(
         self.n_landmarks = n_landmarks
         self.init = init
         self.effort = effort
-        self.refine = refine
         self.max_seconds = max_seconds
         self.n_init = n_init
         self.max_iter = max_iter

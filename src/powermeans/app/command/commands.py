@@ -51,6 +51,15 @@ class OrderOfDates(StrEnum):
     month_first = "month-first"
 
 
+class FitEffort(StrEnum):
+    """How long a fit searches."""
+
+    none = "none"
+    fast = "fast"
+    balanced = "balanced"
+    thorough = "thorough"
+
+
 class Effort(StrEnum):
     """How long to search."""
 
@@ -313,11 +322,9 @@ def fit(
     power: Annotated[
         str, typer.Option(help='Power of the first sweep, negative; "auto" fits it to the data.')
     ] = "auto",
-    growth: Annotated[str, typer.Option(help="Factor from one power to the next.")] = "auto",
-    effort: Search = Effort.balanced,
-    refine: Annotated[
-        int, typer.Option(min=0, help="Centers that a breath of the search moves; 0: no search.")
-    ] = 5,
+    effort: Annotated[
+        FitEffort, typer.Option(help="How long to search for lower inertia; none is one descent.")
+    ] = FitEffort.balanced,
     runs: Annotated[int, typer.Option(min=1, help="Number of runs; the best is kept.")] = 1,
     max_seconds: Seconds = None,
     size_min: LeastSize = None,
@@ -364,11 +371,7 @@ def fit(
         "n_clusters": _whole_or_auto(clusters),
         "divergence": _divergence(divergence, trials),
         "power": _number_or_auto(power, "--power", lambda value: value < 0, "below 0"),
-        "growth": _number_or_auto(
-            growth, "--growth", lambda value: 1 < value < math.inf, "above 1"
-        ),
         "effort": effort.value,
-        "refine": refine,
         "n_init": runs,
         "max_seconds": max_seconds,
         "size_min": _size(size_min, "--size-min"),

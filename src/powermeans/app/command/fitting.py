@@ -76,12 +76,6 @@ _MOST_CLUSTERS = 20
 _READ_OF_OUTPUTS = 2**16
 _OPENERS = {"darwin": "open", "win32": "start"}
 _NOT_IN_PARTS = ("manhattan", "mahalanobis")
-# Options of the search without limits of size, with their values where they are left out.
-_NOT_WITHIN_LIMITS: dict[str, tuple[Any, ...]] = {
-    "power": ("auto",),
-    "growth": ("auto",),
-    "refine": (0, 5),
-}
 # With these divergences a column of larger numbers counts for more.
 _DEPEND_ON_SCALE = ("squared_euclidean", "manhattan")
 
@@ -334,11 +328,8 @@ def _estimator(settings: Mapping[str, Any]) -> PowerKMeans | BalancedKMeans:
             "--divergence mahalanobis learns a covariance, which does not go with limits of size: "
             "leave one of them out"
         )
-    for name, usual in _NOT_WITHIN_LIMITS.items():
-        if others.pop(name, usual[0]) not in usual:
-            raise failures.Failure(f"--{name} does not go with limits of size: leave it out")
-    if settings.get("refine") == 0:
-        others["effort"] = "none"
+    if others.pop("power", "auto") != "auto":
+        raise failures.Failure("--power does not go with limits of size: leave it out")
     return BalancedKMeans(**others, **sizes)
 
 

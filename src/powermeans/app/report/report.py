@@ -109,7 +109,7 @@ def report(
     >>> import powermeans
     >>> X = [[0.0, 5.0], [1.0, 5.0], [9.0, 6.0], [10.0, 6.0]]
     >>> path = powermeans.PathRecorder()
-    >>> model = powermeans.PowerKMeans(2, refine=0, random_state=0, callback=path).fit(X)
+    >>> model = powermeans.PowerKMeans(2, effort="none", random_state=0, callback=path).fit(X)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     written = powermeans.report(
     ...         model, X, os.path.join(folder, "report.html"), annealing=path
