@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from powermeans.engine.seeds import orders
+from powermeans.engine.seeds import choose
 from powermeans.engine.seeds.orders import order_by_chance
 from powermeans.points.opening import open_rows
 
@@ -72,12 +72,12 @@ def test_each_call_draws_another():
 @pytest.mark.parametrize("n_places", [1, 3, 400, 3000])
 @pytest.mark.parametrize("n_at_once", [7, 2**19])
 def test_ties_keep_the_order_of_the_rows(monkeypatch, n_places, n_at_once):
-    monkeypatch.setattr(orders, "_POINTS_AT_ONCE", n_at_once)
+    monkeypatch.setattr(choose, "_POINTS_AT_ONCE", n_at_once)
     rng = np.random.default_rng(0)
     points = rng.normal(size=(n_places, 2))[rng.integers(n_places, size=500)]
     rows = open_rows(points)
-    order, key = orders.order_by_place(rows, np.random.RandomState(0))
-    one, other = orders.random_places(rows, np.random.RandomState(0), 2)
+    order, key = choose.order_by_place(rows, np.random.RandomState(0))
+    one, other = choose.random_places(rows, np.random.RandomState(0), 2)
     unsorted = sum(rows.nearness(place[None, :]).sq_dist() for place in (one, other))
     np.testing.assert_array_equal(order, np.argsort(unsorted, kind="stable"))
     np.testing.assert_array_equal(key, unsorted[order])

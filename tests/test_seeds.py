@@ -14,9 +14,12 @@ from scipy import sparse
 
 from powermeans import PowerKMeans
 from powermeans.engine.seeds import choose as choose_module
-from powermeans.engine.seeds import orders as orders_module
-from powermeans.engine.seeds.choose import choose_seeds, uniform_seeds
-from powermeans.engine.seeds.orders import PointsInOrder, order_by_place
+from powermeans.engine.seeds.choose import (
+    PointsInOrder,
+    choose_seeds,
+    order_by_place,
+    uniform_seeds,
+)
 from powermeans.estimators import base as base_module
 from powermeans.points.by_definition import greedy_seeds_by_definition
 from powermeans.points.euclidean import EuclideanRows
@@ -213,11 +216,11 @@ def test_seeds_by_samples_follow_their_definition(
 def orders_taken(small_samples, monkeypatch) -> list:
     """Few points count as many, in small blocks and few bins; lists the orders of all points."""
     monkeypatch.setattr(choose_module, "_MANY_POINTS", 1000)
-    monkeypatch.setattr(orders_module, "_POINTS_AT_ONCE", 700)
-    monkeypatch.setattr(orders_module, "_SAMPLED_KEYS", 500)
-    monkeypatch.setattr(orders_module, "_N_BINS", 2048)
-    monkeypatch.setattr(orders_module, "_N_CELLS", 256)
-    monkeypatch.setattr(orders_module, "_LARGEST_SHARE_SORTED", 0.3)
+    monkeypatch.setattr(choose_module, "_POINTS_AT_ONCE", 700)
+    monkeypatch.setattr(choose_module, "_SAMPLED_KEYS", 500)
+    monkeypatch.setattr(choose_module, "_N_BINS", 2048)
+    monkeypatch.setattr(choose_module, "_N_CELLS", 256)
+    monkeypatch.setattr(choose_module, "_LARGEST_SHARE_SORTED", 0.3)
     taken: list = []
 
     class Noted(PointsInOrder):

@@ -28,8 +28,7 @@ from powermeans.engine.search import (
     different,
 )
 from powermeans.engine.search_over_k import Steps
-from powermeans.engine.seeds.choose import choose_seeds, n_greedy_candidates
-from powermeans.engine.seeds.orders import order_by_place
+from powermeans.engine.seeds.choose import choose_seeds, n_greedy_candidates, order_by_place
 from powermeans.engine.seeds.parallel import Candidates, ParallelSeeds
 from powermeans.engine.spread import spread
 from powermeans.engine.stopping import CentersSettled

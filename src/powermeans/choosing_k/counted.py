@@ -9,7 +9,7 @@ import numpy as np
 
 from powermeans.engine.anneal import Callback
 from powermeans.engine.search import Solution
-from powermeans.engine.seeds.orders import order_by_place
+from powermeans.engine.seeds.choose import order_by_place
 from powermeans.engine.seeds.samples import distinct_places
 from powermeans.errors import ArgumentError
 from powermeans.points.checks.points import divide_by_power_of_two, exponent_to_square

@@ -17,8 +17,7 @@ from powermeans.engine.anneal import Callback, Stage, StageEnd
 from powermeans.engine.fit import Fit
 from powermeans.engine.search import EFFORTS, Search, SearchStopped
 from powermeans.engine.search_over_k import SearchOverK, Steps
-from powermeans.engine.seeds.choose import choose_seeds, n_greedy_candidates
-from powermeans.engine.seeds.orders import order_by_place
+from powermeans.engine.seeds.choose import choose_seeds, n_greedy_candidates, order_by_place
 from powermeans.engine.spread import rounding_inertia, spread
 from powermeans.engine.stopping import CentersSettled
 from powermeans.engine.updates import RelocateEmpty, Sweep

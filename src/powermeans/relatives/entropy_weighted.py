@@ -17,7 +17,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from powermeans.engine.anneal import Stage, StageEnd
 from powermeans.engine.fit import Fit
-from powermeans.engine.seeds.orders import order_by_place
+from powermeans.engine.seeds.choose import order_by_place
 from powermeans.engine.spread import spread_of_features
 from powermeans.engine.stopping import CentersSettled, Never
 from powermeans.engine.updates import RelocateEmpty, SeparateCoincident, Sweep, Update

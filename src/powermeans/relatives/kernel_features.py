@@ -11,8 +11,7 @@ from scipy import linalg, sparse
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from powermeans.engine.anneal import StageEnd
-from powermeans.engine.seeds.choose import choose_seeds
-from powermeans.engine.seeds.orders import order_by_place
+from powermeans.engine.seeds.choose import choose_seeds, order_by_place
 from powermeans.errors import IndefiniteKernelWarning, warn_caller
 from powermeans.estimators.base import Start
 from powermeans.estimators.power_kmeans import PowerKMeans, searched, with_second_starts

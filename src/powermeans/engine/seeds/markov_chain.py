@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from powermeans.engine.seeds.orders import PointsInOrder, random_places
+from powermeans.engine.seeds.choose import PointsInOrder, random_places
 from powermeans.points.opening import open_rows
 from powermeans.points.protocol import Rows, sampler_of
 from powermeans.types import FloatArray
