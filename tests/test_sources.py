@@ -46,7 +46,7 @@ from powermeans.scale.executors import PartOpener, ReadingExecutor
 from powermeans.scale.parted_data import PartedData
 from powermeans.scale.parted_rows import PartedRows
 from powermeans.scale.tables import TableError
-from powermeans.scale.tables.formats import Buffers
+from powermeans.scale.tables.array_files import Buffers
 
 N_ROWS, N_CLUSTERS = 2500, 5
 NAMES = ["height", "width", "depth"]

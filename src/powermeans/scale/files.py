@@ -18,8 +18,8 @@ from powermeans.scale.tables.checking import (
     wanted_columns,
     with_declared_missing,
 )
-from powermeans.scale.tables.formats import ENDINGS, FileFormat, Selection, format_of
-from powermeans.scale.tables.table import NoRowsError, TableError, missing_path
+from powermeans.scale.tables.formats import ENDINGS, format_of
+from powermeans.scale.tables.table import FileFormat, NoRowsError, TableError, missing_path
 from powermeans.types import FloatArray, Points
 
 
@@ -92,7 +92,7 @@ class FileSource:
         )
         self.n_features = n_features
         self.how_read, self.decimal = first.how_read(self._wanted), first.decimal
-        self.dtype = dtype or first.dtype_of(self._wanted[:n_features])
+        self.dtype = dtype or _dtype_of(first, self._wanted[:n_features])
         for file, form in found[1:]:
             self._check_like(first, file, form, is_dtype_given=dtype is not None)
         self._files = [_File(file, form) for file, form in found]
@@ -151,7 +151,7 @@ class FileSource:
 
     def _blocks_of(self, file: _File, first_row: int, at_once: int | None) -> Iterator[Points]:
         try:
-            yield from file.form.blocks(Selection(self._wanted, self._read_as, first_row, at_once))
+            yield from file.form.blocks(self._wanted, self._read_as, first_row, at_once)
         except TableError:
             file.check_unchanged()
             raise
@@ -201,7 +201,7 @@ class FileSource:
                 f'{path} has the decimal mark "{form.decimal}" where {first.name} has '
                 f'"{first.decimal}": write all files with the same'
             )
-        found = form.dtype_of(self._wanted[: self.n_features])
+        found = _dtype_of(form, self._wanted[: self.n_features])
         if found != self.dtype and not is_dtype_given:
             raise SourceError(
                 f"{path} holds {found} where {first.name} holds {self.dtype}: write all files in "
@@ -227,6 +227,10 @@ def _with_rows(
     if problem is not None and not found:
         raise problem
     return found
+
+
+def _dtype_of(form: FileFormat, wanted: Sequence[int]) -> np.dtype[np.floating[Any]]:
+    return np.dtype(np.float32 if form.fits_float32(wanted) else np.float64)
 
 
 def _columns_in(form: FileFormat) -> list[str]:

@@ -22,7 +22,8 @@ from powermeans.scale.checkpoint import is_checkpoint
 from powermeans.scale.files import files_at
 from powermeans.scale.parted_data import PartedData, open_data
 from powermeans.scale.tables import Missing
-from powermeans.scale.tables.formats import FileFormat, Hdf5File, ParquetFile, format_at, format_of
+from powermeans.scale.tables.formats import format_at, format_of
+from powermeans.scale.tables.table import FileFormat
 from powermeans.system.free_memory import free_memory
 
 # Reading a table takes three times its memory, and a fit some more.
@@ -71,10 +72,10 @@ def _is_pipe(path: Path) -> bool:
 
 def _bytes_as_table(path: Path, files: DataFiles) -> int | None:
     """Estimate the memory of a table; None for a format that is never read as a whole."""
-    kind = format_at(path)
-    if kind is Hdf5File:
+    kind = format_at(path).kind
+    if kind == "HDF5":
         return None
-    if kind is not ParquetFile:
+    if kind != "Parquet":
         return path.stat().st_size
     form = _format_of(path, files)
     n_columns = len(files.asked_columns or form.names)

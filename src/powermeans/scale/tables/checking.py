@@ -11,33 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powermeans.errors import Argument, ExplainedWarning, warn_caller
-from powermeans.scale.tables.table import Columns, Missing, Table, TableError, listed, nearest
+from powermeans.scale.tables.table import FileFormat, Missing, Table, TableError, listed, nearest
 from powermeans.types import FloatArray, Points
 
-# Float64 cannot represent all larger whole numbers.
-_LARGEST_WHOLE = 2.0**53
-_BLOCK_ROWS = 2**16
-_NO_NAME = re.compile(r"c\d+")
-_WORDS = re.compile(r"[^\W\d_]?[^\W\d_A-Z]+|[A-Z]+|#")
-_IDENTIFIERS = ("id", "ids", "uuid", "guid", "key", "pk")
-_NUMBERS = ("nr", "no", "num", "number", "nummer", "index", "row", "code", "#")
-_ADDRESSES = ("zip", "zipcode", "postcode", "postalcode", "plz", "phone", "phonenumber", "telefon")
-_LEAST_OF_ADDRESS = 4  # digits, unlike a 1 for yes
-_JOINED = re.compile(
-    r"(account|client|customer|item|order|patient|product|record|row|sample|session|user)id",
-    re.IGNORECASE,
-)
-_CODE = re.compile(r"0\d{3,}")
-_LEAST_COUNTED = 10
 _MOST_TOLD = 8
-_IS_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
-_NINES = [9.0, 99.0, 999.0, 9999.0, 99999.0, 999999.0, 99.9, 999.9, 99.99, 999.99]
-_CODES_FOR_MISSING = np.array([-1.0, *_NINES, *(-nines for nines in _NINES)])
-_LEAST_CODES, _LEAST_OTHERS = 3, 3
 
 
 def wanted_columns(
-    reader: Columns, columns: Sequence[str | int] | None, weights: str | None
+    reader: FileFormat, columns: Sequence[str | int] | None, weights: str | None
 ) -> list[int]:
     """Return the numbers of the columns to read, the weights last."""
     last = [] if weights is None else [*numbers_of([weights], reader.names, reader.name)]
@@ -57,7 +38,7 @@ def wanted_columns(
     return wanted + last
 
 
-def _numbers_by_default(reader: Columns, weights: Sequence[int]) -> list[int]:
+def _numbers_by_default(reader: FileFormat, weights: Sequence[int]) -> list[int]:
     """Return all columns of numbers but weights, an index and identifiers."""
     others = {*weights, *reader.index}
     there = [number for number in range(len(reader.names)) if number not in others]
@@ -71,14 +52,19 @@ def _numbers_by_default(reader: Columns, weights: Sequence[int]) -> list[int]:
     told = {
         number: what
         for number, what in left_out.items()
-        if what != "empty" or not _NO_NAME.fullmatch(reader.names[number])
+        if what != "empty" or not has_no_name(reader.names[number])
     }
     if told:
         _tell_left_out(reader, told)
     return [number for number in there if number not in left_out]
 
 
-def _kind_of(reader: Columns, number: int) -> str:
+def has_no_name(name: str) -> bool:
+    """Return whether a column is named after its number, for want of a name."""
+    return bool(re.fullmatch(r"c\d+", name))
+
+
+def _kind_of(reader: FileFormat, number: int) -> str:
     """Return what a column holds that is left out, empty for numbers."""
     found = reader.texts.get(number) or reader.beside.get(number, "")
     return found.partition(" (")[0]
@@ -129,7 +115,7 @@ def _unknown(given: str | int, names: Sequence[str], file: str) -> TableError:
     return TableError(f'{file} has no column "{given}"{suggestion or known}')
 
 
-def _nothing_wanted(reader: Columns, columns: Sequence[str | int] | None) -> TableError:
+def _nothing_wanted(reader: FileFormat, columns: Sequence[str | int] | None) -> TableError:
     if columns is not None:
         problem = f"names none of {reader.name}"
         return TableError(problem, "name some", argument="columns", value=list(columns))
@@ -144,7 +130,7 @@ def _nothing_wanted(reader: Columns, columns: Sequence[str | int] | None) -> Tab
     return TableError(f"{reader.name} has no columns but that of the weights")
 
 
-def _no_number(reader: Columns, number: int, others: Sequence[int]) -> TableError:
+def _no_number(reader: FileFormat, number: int, others: Sequence[int]) -> TableError:
     numeric = [
         name
         for column, name in enumerate(reader.names)
@@ -157,13 +143,14 @@ def _no_number(reader: Columns, number: int, others: Sequence[int]) -> TableErro
 
 
 def check_whole_numbers(
-    reader: Columns, wanted: Sequence[int], points: Points, first_row: int = 0
+    reader: FileFormat, wanted: Sequence[int], points: Points, first_row: int = 0
 ) -> None:
     """Raise on whole numbers that float64 cannot represent, which are likely identifiers."""
     whole = reader.whole
     for place, number in enumerate(wanted):
         if number in whole:
-            is_huge = np.abs(points[:, place]) >= _LARGEST_WHOLE
+            # Float64 cannot represent all larger whole numbers.
+            is_huge = np.abs(points[:, place]) >= 2.0**53
             if is_huge.any():
                 raise TableError(
                     f'{reader.name}: column "{reader.names[number]}" has in row '
@@ -183,15 +170,15 @@ def identifiers(
     A measure whose values are all different is none, unless its name says so. Zeros before other
     digits are those of a code, such as a postal code. Names of addresses count from some digits on.
     """
-    has_names = any(not _NO_NAME.fullmatch(name) for name in names)
+    has_names = not all(map(has_no_name, names))
     return {
         number: "identifiers"
         for number in whole
         if names_identifiers(names[number])
-        or any(map(_CODE.fullmatch, columns[number]))
+        or any(re.fullmatch(r"0\d{3,}", cell) for cell in columns[number])
         or (
             _names_addresses(names[number])
-            and min(map(len, columns[number]), default=0) >= _LEAST_OF_ADDRESS
+            and min(map(len, columns[number]), default=0) >= 4  # digits, unlike a 1 for yes
         )
         or (_names_numbers(names[number]) and len(set(columns[number])) == n_rows)
         or (has_names and _counts_rows(number, names[number], columns[number], n_rows))
@@ -200,24 +187,35 @@ def identifiers(
 
 def names_identifiers(name: str) -> bool:
     """Return whether a name is that of identifiers, which may repeat."""
-    words = [word.lower() for word in _WORDS.findall(name)] or [""]
-    return words[-1] in _IDENTIFIERS or words[0] == "id" or bool(_JOINED.fullmatch(name))
+    words = _words_in(name) or [""]
+    joined = (
+        r"(account|client|customer|item|order|patient|product|record|row|sample|session|user)id"
+    )
+    is_last = words[-1] in ("id", "ids", "uuid", "guid", "key", "pk")
+    return is_last or words[0] == "id" or bool(re.fullmatch(joined, name, re.IGNORECASE))
 
 
 def _names_addresses(name: str) -> bool:
-    words = [word.lower() for word in _WORDS.findall(name)]
-    return any("".join(words[-n_words:]) in _ADDRESSES for n_words in (1, 2))
+    words = _words_in(name)
+    codes = ("zip", "zipcode", "postcode", "postalcode", "plz", "phone", "phonenumber", "telefon")
+    return any("".join(words[-n_words:]) in codes for n_words in (1, 2))
 
 
 def _names_numbers(name: str) -> bool:
-    words = [word.lower() for word in _WORDS.findall(name)] or [name.strip()]
-    return words[-1] in _NUMBERS or words[-1].endswith(("nummer", "number", "nr"))
+    last = (_words_in(name) or [name.strip()])[-1]
+    is_known = last in ("nr", "no", "num", "number", "nummer", "index", "row", "code", "#")
+    return is_known or last.endswith(("nummer", "number", "nr"))
+
+
+def _words_in(name: str) -> list[str]:
+    """Return the words of a name, which may be written as twoWords."""
+    return [word.lower() for word in re.findall(r"[^\W\d_]?[^\W\d_A-Z]+|[A-Z]+|#", name)]
 
 
 def _counts_rows(number: int, name: str, cells: Sequence[str], n_rows: int) -> bool:
     """Return whether a column counts up by one, in a few rows only if it has no name."""
-    is_nameless = not number and bool(_NO_NAME.fullmatch(name))
-    if len(cells) < n_rows or n_rows < (2 if is_nameless else _LEAST_COUNTED):
+    is_nameless = not number and has_no_name(name)
+    if len(cells) < n_rows or n_rows < (2 if is_nameless else 10):
         return False
     first = int(cells[0])
     return first in (0, 1) and all(int(cell) == first + row for row, cell in enumerate(cells))
@@ -239,13 +237,13 @@ def declared_missing(
 
 
 def with_declared_missing(
-    points: Points, wanted: Sequence[int], given: Sequence[str] | None, reader: Columns
+    points: Points, wanted: Sequence[int], given: Sequence[str] | None, reader: FileFormat
 ) -> Points:
     """Return the points with NaN in place of numbers that stand for missing values."""
     values = [
         (columns, float(value))
         for columns, value in declared_missing(given, reader.names, reader.name)
-        if _IS_NUMBER.fullmatch(value)
+        if re.fullmatch(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?", value)
     ]
     if values and not points.flags.writeable:
         points = points.copy()
@@ -280,12 +278,13 @@ def warn_of_codes(table: Table, name: str) -> None:
 
 def _codes_in(values: FloatArray) -> Iterator[tuple[float, int]]:
     """Yield numbers of nines and minus one that recur far outside the range of the others."""
-    is_code = np.isin(values, _CODES_FOR_MISSING)
+    nines = [9.0, 99.0, 999.0, 9999.0, 99999.0, 999999.0, 99.9, 999.9, 99.99, 999.99]
+    is_code = np.isin(values, [-1.0, *nines, *(-code for code in nines)])
     n_there = np.count_nonzero(~np.isnan(values))
     if not is_code.any():
         return
     others = values[~is_code & ~np.isnan(values)]
-    if len(others) < n_there / 2 or len(np.unique(others[:_BLOCK_ROWS])) < _LEAST_OTHERS:
+    if len(others) < n_there / 2 or len(np.unique(others[: 2**16])) < 3:
         return
     low, high = float(others.min()), float(others.max())
     for code in np.unique(values[is_code]):
@@ -293,7 +292,7 @@ def _codes_in(values: FloatArray) -> Iterator[tuple[float, int]]:
             continue  # a price such as 99.99 among others that end in .99
         n_rows = int(np.count_nonzero(values == code))
         is_far = max(low - code, code - high) >= high - low
-        if n_rows >= _LEAST_CODES and (is_far or (code == -1 and low > 0)):
+        if n_rows >= 3 and (is_far or (code == -1 and low > 0)):
             yield float(code), n_rows
 
 
@@ -312,7 +311,7 @@ def rows_to_skip(skip_rows: Sequence[int], n_rows: int, name: str) -> NDArray[np
     return found
 
 
-def _tell_left_out(reader: Columns, left_out: dict[int, str]) -> None:
+def _tell_left_out(reader: FileFormat, left_out: dict[int, str]) -> None:
     """Warn of columns that are left out, and say how to have those that hold numbers."""
     named = [f'"{reader.names[number]}" ({what})' for number, what in sorted(left_out.items())]
     more = f" and {len(named) - _MOST_TOLD} more" if len(named) > _MOST_TOLD else ""
@@ -373,10 +372,11 @@ def without_missing(table: Table, missing: Missing, name: str) -> Table:
 def _are_whole_rows(table: Table, name: str) -> NDArray[np.bool_]:
     """Return for each row whether all its values and its weight are present."""
     found = np.ones(len(table.points), dtype=bool)
-    for start in range(0, len(table.points), _BLOCK_ROWS):
-        block = table.points[start : start + _BLOCK_ROWS]
+    n_block = 2**16
+    for start in range(0, len(table.points), n_block):
+        block = table.points[start : start + n_block]
         _refuse_infinite(block, start, table, name)
-        found[start : start + _BLOCK_ROWS] = ~np.isnan(block).any(axis=1)
+        found[start : start + n_block] = ~np.isnan(block).any(axis=1)
     return found if table.weights is None else found & ~np.isnan(table.weights)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 from collections import Counter
@@ -27,32 +28,21 @@ _UNANSWERED = frozenset(
         *("#value!", "#div/0!", "#ref!", "#nv", "#wert!", "nv", "n.v.", "undefined"),
     )
 )
-_MOST_WORDS = 2  # besides those above
 
 Dates = Literal["days", "day-first", "month-first"]
 _Kind = Literal["number", "boolean", "date", "duration", "text", "empty"]
 
-_SPACES, _APOSTROPHES = "[ \u00a0\u2009\u202f]", "['’]"
-_CLASSES = {"": "", ".": r"\.", ",": ",", " ": _SPACES, "'": _APOSTROPHES}
+_CLASSES = {"": "", ".": r"\.", ",": ",", " ": "[ \u00a0\u2009\u202f]", "'": "['’]"}
 _MARKS = [(decimal, mark) for mark in _CLASSES for decimal in ".," if mark != decimal]
-_CODES = "AUD BRL CAD CHF CNY CZK DKK EUR GBP HUF INR JPY KRW MXN NOK NZD PLN RUB SEK TRY USD ZAR"
-_CURRENCY = rf"[A-Z]{{0,2}}\$|[€£¥₹₽₩₺₴₪฿]|zł|kr|Fr\.|{_CODES.replace(' ', '|')}"
-_SIGN = "[-+−]"
-_CELL = re.compile(
-    rf"(\()?({_SIGN})?\s*({_CURRENCY})?\s*({_SIGN})?"
-    r"([\d.,][\d.,'’ \u00a0\u2009\u202f]*(?:[eE][-+]?\d+)?)"
-    rf"\s*(%)?({_CURRENCY})?(\))?"
-)
-_PLAIN = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
-_MAYBE_THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(?:\.\d{3})+")
-_WHOLE = re.compile(r"[-+]?\d+")
 _NOT_FINITE = re.compile(r"[-+]?(?:inf|infinity)", re.IGNORECASE)
 _PAIRS = ("true false", "yes no", "y n", "t f", "ja nein", "oui non", "wahr falsch", "vrai faux")
-_TIME = r"(?:[T ](\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?Z?)?"
 _DURATION = re.compile(r"(-)?(?:(\d+):)?(\d+):([0-5]\d(?:[.,]\d+)?)")
 _DATES = {
-    "year-first": re.compile(rf"(\d{{4}})[-/.](\d{{1,2}})[-/.](\d{{1,2}}){_TIME}"),
-    "day-first": re.compile(rf"(\d{{1,2}})[-/.](\d{{1,2}})[-/.](\d{{4}}|\d{{2}}){_TIME}"),
+    order: re.compile(day + r"(?:[T ](\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?Z?)?")
+    for order, day in {
+        "year-first": r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})",
+        "day-first": r"(\d{1,2})[-/.](\d{1,2})[-/.](\d{4}|\d{2})",
+    }.items()
 }
 
 
@@ -136,7 +126,7 @@ def words_for_missing(counts: Mapping[str, int]) -> tuple[str, ...]:
     """
     unknown = [word for word in counts if not is_unanswered(word)]
     are_words = all(is_word(word) and counts[word] > 1 for word in unknown)
-    return tuple(counts) if are_words and len(unknown) <= _MOST_WORDS else ()
+    return tuple(counts) if are_words and len(unknown) <= 2 else ()
 
 
 def is_unanswered(cell: str) -> bool:
@@ -153,12 +143,9 @@ def form_of(cells: Sequence[str], decimal: str | None, thousands: str | None) ->
     """Return the form of a column from its first cells, without those that miss a value."""
     if not cells:
         return Form("empty", marks=Marks(decimal or ""))
-    if all(map(_PLAIN.fullmatch, cells)) and decimal in (None, ".") and thousands is None:
-        points = [cell for cell in cells if "." in cell]
-        if not points and all(map(_WHOLE.fullmatch, cells)):
-            return Form("number", Marks(decimal or ""), is_whole=True)
-        if decimal or not points or not all(map(_MAYBE_THOUSANDS.fullmatch, points)):
-            return Form("number", Marks("." if points else decimal or ""))
+    plain = _form_of_plain(cells, decimal) if thousands is None else None
+    if plain is not None:
+        return plain
     found = [(cell, _number_in(cell)) for cell in cells]
     numbers = [number for _, number in found if number is not None]
     texts = [cell for cell, number in found if number is None and not _NOT_FINITE.fullmatch(cell)]
@@ -168,6 +155,20 @@ def form_of(cells: Sequence[str], decimal: str | None, thousands: str | None) ->
     if len(numbers) == len(cells):
         return form
     return replace(form, is_whole=False, words=words_for_missing(Counter(texts)))
+
+
+def _form_of_plain(cells: Sequence[str], decimal: str | None) -> Form | None:
+    """Return the form of numbers as programs write them, None if points may be for thousands."""
+    plain = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+    if decimal not in (None, ".") or not all(map(plain.fullmatch, cells)):
+        return None
+    points = [cell for cell in cells if "." in cell]
+    if not points and all(re.fullmatch(r"[-+]?\d+", cell) for cell in cells):
+        return Form("number", Marks(decimal or ""), is_whole=True)
+    maybe_thousands = re.compile(r"[-+]?[1-9]\d{0,2}(?:\.\d{3})+")
+    if decimal or not points or not all(map(maybe_thousands.fullmatch, points)):
+        return Form("number", Marks("." if points else decimal or ""))
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,8 +181,21 @@ class _Number:
     is_plain: bool
 
 
+@functools.cache
+def _pattern_of_cells() -> re.Pattern[str]:
+    """Return a regular expression for a number with its sign, currency and percent sign."""
+    codes = "AUD BRL CAD CHF CNY CZK DKK EUR GBP HUF INR JPY KRW MXN NOK NZD PLN RUB SEK TRY USD"
+    currency = rf"[A-Z]{{0,2}}\$|[€£¥₹₽₩₺₴₪฿]|zł|kr|Fr\.|{codes.replace(' ', '|')}|ZAR"
+    sign = "[-+−]"
+    return re.compile(
+        rf"(\()?({sign})?\s*({currency})?\s*({sign})?"
+        r"([\d.,][\d.,'’ \u00a0\u2009\u202f]*(?:[eE][-+]?\d+)?)"
+        rf"\s*(%)?({currency})?(\))?"
+    )
+
+
 def _number_in(cell: str) -> _Number | None:
-    found = _CELL.fullmatch(cell)
+    found = _pattern_of_cells().fullmatch(cell)
     if found is None:
         return None
     opened, sign, before, other_sign, digits, percent, after, closed = found.groups()

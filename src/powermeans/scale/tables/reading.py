@@ -24,7 +24,7 @@ from powermeans.scale.tables.checking import (
     without_missing,
     without_rows,
 )
-from powermeans.scale.tables.formats import PACKED, TextFile, format_of, start_of
+from powermeans.scale.tables.formats import PACKED, format_of, start_of
 from powermeans.scale.tables.number_forms import Dates
 from powermeans.scale.tables.table import (
     Missing,
@@ -34,8 +34,6 @@ from powermeans.scale.tables.table import (
     missing_path,
 )
 from powermeans.scale.tables.text import Text
-
-_COPIED_AT_ONCE = 2**20
 
 
 def read_table(
@@ -122,8 +120,8 @@ def read_table(
         chosen = columns(reader.names) if callable(columns) else columns
         wanted = wanted_columns(reader, chosen, weights)
         points = with_declared_missing(reader.read(wanted), wanted, missing_values, reader)
-        if isinstance(reader, TextFile):
-            reader.text.warn_of_totals(len(points), skip_rows)
+        if isinstance(reader, Text):
+            reader.warn_of_totals(len(points), skip_rows)
     check_whole_numbers(reader, wanted, points)
     names = tuple(reader.names[column] for column in wanted)
     table = Table(points, names, how_read=reader.how_read(wanted), decimal=reader.decimal)
@@ -143,7 +141,7 @@ def opened_text(source: str | os.PathLike[str], **options: Any) -> Iterator[Text
         return
     with _as_file(source) as (path, name):
         reader = format_of(path, name, **options)
-        yield reader.text if isinstance(reader, TextFile) else None
+        yield reader if isinstance(reader, Text) else None
 
 
 @contextlib.contextmanager
@@ -179,7 +177,7 @@ def _copied(stream: IO[bytes]) -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "input"
         with open(path, "wb") as file:
-            shutil.copyfileobj(stream, file, _COPIED_AT_ONCE)
+            shutil.copyfileobj(stream, file)
         yield path
 
 

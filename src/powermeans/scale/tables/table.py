@@ -8,7 +8,7 @@ import difflib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,8 +39,8 @@ class Table:
     decimal: str = ""  # the decimal mark of text, if it shows one
 
 
-class Columns(abc.ABC):
-    """The columns of an open file, each known by its number from 0."""
+class FileFormat(abc.ABC):
+    """The columns of an open file, each known by its number from 0, and how to read them."""
 
     name: str  # of the file, for errors
     names: Sequence[str]
@@ -49,10 +49,40 @@ class Columns(abc.ABC):
     index: frozenset[int]  # those that pandas wrote as an index, read only on request
     beside: dict[int, str]  # what each of the others holds that are read only on request
     decimal: str  # the decimal mark of text; empty if it shows none
+    n_rows: int | None  # None until all of the file is read
+    can_skip: bool  # whether rows can be skipped without reading them
+    stored: np.dtype[Any] | None = None  # the dtype of all columns, if the file is one array
 
     @abc.abstractmethod
     def how_read(self, wanted: Sequence[int]) -> str:
         """Return how text writes the numbers of these columns, where that is not plain."""
+
+    @abc.abstractmethod
+    def fits_float32(self, wanted: Sequence[int]) -> bool:
+        """Return whether no number of these columns needs float64."""
+
+    @abc.abstractmethod
+    def read(self, wanted: Sequence[int]) -> Points:
+        """Return these columns, in this order."""
+
+    @abc.abstractmethod
+    def blocks(
+        self,
+        wanted: Sequence[int],
+        dtype: np.dtype[np.floating[Any]],
+        first_row: int = 0,
+        at_once: int | None = None,
+    ) -> Iterator[Points]:
+        """Yield these columns from a row on, `at_once` rows at a time if the format can choose."""
+
+
+def from_row(first_row: int, batches: Iterable[Any]) -> Iterator[Any]:
+    """Yield batches without the rows before `first_row`."""
+    for batch in batches:
+        n_passed = min(first_row, len(batch))
+        first_row -= n_passed
+        if n_passed < len(batch):
+            yield batch[n_passed:]
 
 
 def nearest(name: str, names: Iterable[str]) -> str:

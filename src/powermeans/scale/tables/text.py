@@ -9,9 +9,9 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -33,11 +33,12 @@ from powermeans.scale.tables.number_forms import (
     values_of,
     words_for_missing,
 )
-from powermeans.scale.tables.table import NoRowsError, TableError
+from powermeans.scale.tables.table import FileFormat, NoRowsError, TableError, from_row
 from powermeans.scale.tables.text_form import (
     Layout,
     cells_of,
     columns_apart,
+    first_bytes,
     in_other_encoding,
     sample_lines,
     without_blanks,
@@ -45,89 +46,67 @@ from powermeans.scale.tables.text_form import (
 from powermeans.types import Points
 
 _BLOCK_BYTES = 2**20
-_COUNTED_AT_ONCE = 2**20
-_LINES_OF_A_BLOCK = 4
-_BYTES_OF_LAST_ROWS, _LAST_ROWS, _MOST_TOTALS = 2**16, 5, 3
 # What PyArrow says of a cell that it cannot convert.
 _INVALID = re.compile(r"column #(\d+).*invalid value '(.*)'", re.DOTALL)
-_TOTAL = re.compile(
-    r"(?:grand|sub|net|overall)?[- ]?totals?|sum|summe|(?:gesamt|end|zwischen)[- ]?summe"
-    r"|gesamt|insgesamt|average|mean|mittelwert|durchschnitt|somme|moyenne|totale|suma|media",
-    re.IGNORECASE,
-)
 
 
-@dataclass(frozen=True)
-class TextOptions:
-    """How a text is written, as far as that is given; `tables.read_table` explains the options."""
+class Text(FileFormat):
+    """CSV and similar text, which is read from its start each time.
 
-    delimiter: str | None = None
-    header: bool | None = None
-    decimal: str | None = None
-    thousands: str | None = None
-    dates: Dates | None = None
-    encoding: str | None = None
-    missing_values: Sequence[str] | None = None
+    The options say how it is written, as far as that is given; `tables.read_table` explains them.
+    """
 
+    index: frozenset[int] = frozenset()
+    n_rows = None
+    can_skip = False
 
-@dataclass(frozen=True)
-class Text:
-    """A reader of a text of columns."""
-
-    name: str
-    path: Path
-    names: Sequence[str]
-    texts: dict[int, str]
-    beside: dict[int, str]
-    forms: Sequence[Form]
-    layout: Layout
-    encoding: str
-    options: TextOptions
-    block_bytes: int
-    told: set[str] = field(default_factory=set, compare=False)
-    index: ClassVar[frozenset[int]] = frozenset()
-
-    @classmethod
-    def of(cls, path: Path, name: str, start: bytes, options: TextOptions) -> Text:
-        """Find the form of a text from its first lines."""
+    def __init__(
+        self,
+        path: Path,
+        name: str,
+        *,
+        delimiter: str | None = None,
+        header: bool | None = None,
+        decimal: str | None = None,
+        thousands: str | None = None,
+        dates: Dates | None = None,
+        encoding: str | None = None,
+        missing_values: Sequence[str] | None = None,
+    ) -> None:
+        self.path, self.name, self._told = path, name, set[str]()
+        self._marks_given, self._is_encoding_given = (decimal, thousands), encoding is not None
+        with open(path, "rb") as file:
+            start = first_bytes(file)
         is_cut = len(start) < path.stat().st_size
-        lines, encoding = sample_lines(start, name, options.encoding, is_cut=is_cut)
-        decimal = options.decimal
-        layout = Layout.of(lines, name, options.delimiter, options.header, decimal or "")
-        declared = _declared_words(options.missing_values, layout.names, name)
+        lines, self.encoding = sample_lines(start, name, encoding, is_cut=is_cut)
+        self.layout = Layout.of(lines, name, delimiter, header, decimal or "")
+        self.names = self.layout.names
+        self._declared = _declared_words(missing_values, self.names, name)
+        longest = max(map(len, lines[self.layout.n_skipped :]), default=0)
+        self._block_bytes = max(_BLOCK_BYTES, 4 * longest)
+        self._describe(dates)
+
+    def _describe(self, dates: Dates | None) -> None:
         columns = [
             [cell for cell in cells if cell not in words]
-            for cells, words in zip(layout.columns(), declared, strict=True)
+            for cells, words in zip(self.layout.columns(), self._declared, strict=True)
         ]
-        forms = [form_of(cells, decimal, options.thousands) for cells in columns]
+        forms = [form_of(cells, *self._marks_given) for cells in columns]
         forms = [
             replace(form, words=(*form.words, *words), is_whole=form.is_whole and not words)
-            for form, words in zip(forms, declared, strict=True)
+            for form, words in zip(forms, self._declared, strict=True)
         ]
-        forms = [_dated(form, options.dates) for form in settled(forms)]
-        forms = settled([_assumed(form, layout.delimiter) for form in forms])
-        kinds = [(j, form.kind) for j, form in enumerate(forms)]
-        texts = {j: f"text ({forms[j].sample[:40]!r})" for j, kind in kinds if kind == "text"}
-        beside = {j: "empty" for j, kind in kinds if kind == "empty"}
-        if options.dates is None:
-            beside |= {j: "dates" for j, kind in kinds if kind == "date"}
-        beside |= identifiers(layout.names, _whole(forms), columns, len(layout.body))
-        longest = max(map(len, lines[layout.n_skipped :]), default=0)
-        block_bytes = max(_BLOCK_BYTES, _LINES_OF_A_BLOCK * longest)
-        return cls(
-            name, path, layout.names, texts, beside, forms, layout, encoding, options, block_bytes
-        )
-
-    @property
-    def whole(self) -> frozenset[int]:
-        """The columns that look like whole numbers."""
-        return _whole(self.forms)
-
-    @property
-    def decimal(self) -> str:
-        """The decimal mark of all columns, empty if they show none or several."""
+        forms = [_dated(form, dates) for form in settled(forms)]
+        self.forms = settled([_assumed(form, self.layout.delimiter) for form in forms])
+        self.whole = frozenset(j for j, form in enumerate(self.forms) if form.is_whole)
+        kinds = [(j, form.kind) for j, form in enumerate(self.forms)]
+        self.texts = {j: f"text ({forms[j].sample[:40]!r})" for j, kind in kinds if kind == "text"}
+        self.beside = {j: "empty" for j, kind in kinds if kind == "empty"}
+        if dates is None:
+            self.beside |= {j: "dates" for j, kind in kinds if kind == "date"}
+        self.beside |= identifiers(self.names, self.whole, columns, len(self.layout.body))
         known = {form.marks.decimal for form in self.forms if form.kind == "number"} - {""}
-        return "".join(known) if len(known) == 1 else ""
+        self.decimal = "".join(known) if len(known) == 1 else ""
 
     @property
     def has_header(self) -> bool:
@@ -150,7 +129,7 @@ class Text:
             said.append(f"{self.layout.n_titles} lines above the header left out")
         if self.layout.n_units:
             said.append("a row of units below the header left out")
-        if self.encoding != "utf8" and self.options.encoding is None:
+        if self.encoding != "utf8" and not self._is_encoding_given:
             said.append(f"encoding {self.encoding}")
         return "; ".join(said)
 
@@ -158,7 +137,7 @@ class Text:
         """Return these columns."""
         # There are at most as many rows as lines; rows that are never written take no memory.
         points, end = np.empty((self._most_rows(), len(wanted))), 0
-        for block in self.blocks(wanted):
+        for block in self.blocks(wanted, points.dtype):
             start, end = end, end + len(block)
             points[start:end] = block
         if not end:
@@ -176,7 +155,7 @@ class Text:
             if row not in skipped and (name := _total_in(cells))
         }
         # "average" may also be an answer of many.
-        if not 0 < len(found) <= max(_MOST_TOTALS, len(rows) // 20):
+        if not 0 < len(found) <= max(3, len(rows) // 20):
             return
         said = ", ".join(f'row {row} ("{name}")' for row, name in found.items())
         is_one = len(found) == 1
@@ -192,7 +171,7 @@ class Text:
     def _last_rows(self) -> list[list[str]]:
         """Return some rows at the end of a text without cells of several lines."""
         with open(self.path, "rb") as file:
-            file.seek(max(0, self.path.stat().st_size - _BYTES_OF_LAST_ROWS))
+            file.seek(max(0, self.path.stat().st_size - 2**16))
             is_cut = file.tell() > 0
             if is_cut and codecs.lookup(self.encoding).name.startswith(("utf-16", "utf-32")):
                 return []  # a cut may halve a character
@@ -200,22 +179,33 @@ class Text:
         lines = text.splitlines()[is_cut:]
         if not is_cut:
             lines = lines[self.layout.n_skipped :]
-        lines = [line for line in lines if line.strip()][-_LAST_ROWS:]
+        lines = [line for line in lines if line.strip()][-5:]
         rows, _ = cells_of(columns_apart(lines, self.layout.delimiter), self.layout.delimiter)
         return rows if len(rows) == len(lines) else []
 
-    def blocks(self, wanted: Sequence[int]) -> Iterator[Points]:
-        """Yield these columns, some rows at a time."""
+    def fits_float32(self, wanted: Sequence[int]) -> bool:
+        """Return False: text has no precision of its own."""
+        return False
+
+    def blocks(
+        self,
+        wanted: Sequence[int],
+        dtype: np.dtype[np.floating[Any]],
+        first_row: int = 0,
+        at_once: int | None = None,
+    ) -> Iterator[Points]:
+        """Yield these columns from a row on, some rows at a time."""
+        for block in from_row(first_row, self._all_blocks(wanted)):
+            yield block.astype(dtype, copy=False)
+
+    def _all_blocks(self, wanted: Sequence[int]) -> Iterator[Points]:
         n_given, forms, has_long_cells = 0, self._forms_of(wanted), False
         while True:
-            n_before = n_given
             try:
-                for block in self._blocks(wanted, forms, has_long_cells=has_long_cells):
-                    n_passed = min(n_before, len(block))
-                    n_before -= n_passed
-                    if n_passed < len(block):
-                        n_given += len(block) - n_passed
-                        yield block[n_passed:]
+                blocks = self._blocks(wanted, forms, has_long_cells=has_long_cells)
+                for block in from_row(n_given, blocks):
+                    n_given += len(block)
+                    yield block
                 self._tell_words(forms)
                 return
             except NotInForm as error:
@@ -268,7 +258,7 @@ class Text:
         if not found or not _is_int64(forms[int(found[1])]):
             return forms
         cell = self._place_of(found[2], int(found[1]))[0].strip()
-        form = form_of([cell], self.options.decimal, self.options.thousands)
+        form = form_of([cell], *self._marks_given)
         if form.choices:
             raise self._in_doubt(int(found[1]), cell, form.choices)
         if form.kind != "number" or not form.is_plain:
@@ -333,18 +323,17 @@ class Text:
 
     def _tell_words(self, forms: dict[int, Form]) -> None:
         """Warn once of words that were taken for missing values."""
-        declared = _declared_words(self.options.missing_values, self.names, self.name)
         said = []
         for number, form in forms.items():
-            if words := set(form.words) - declared[number]:
+            if words := set(form.words) - self._declared[number]:
                 counts = self._words_in(number)
                 said += [
                     f'"{word}" in "{self.names[number]}" ({_rows(counts[word])})'
                     for word in form.words
                     if word in words
                 ]
-        if said and not self.told:
-            self.told.update(said)
+        if said and not self._told:
+            self._told.update(said)
             warn_caller(f"{self.name}: taken for missing values: {', '.join(said)}")
 
     def _in_other_form(self, error: NotInForm, number: int, form: Form) -> TableError:
@@ -371,7 +360,7 @@ class Text:
         """Return the number of lines; a row may take several."""
         n_feeds = n_returns = 0
         with open(self.path, "rb") as file:
-            while block := file.read(_COUNTED_AT_ONCE):
+            while block := file.read(_BLOCK_BYTES):
                 n_feeds, n_returns = n_feeds + block.count(b"\n"), n_returns + block.count(b"\r")
         return max(n_feeds, n_returns) + 1
 
@@ -400,7 +389,7 @@ class Text:
                 skip_rows=self.layout.n_skipped,
                 encoding="utf8" if self.layout.has_blanks else self.encoding,
                 use_threads=not in_order,
-                block_size=self.block_bytes,
+                block_size=self._block_bytes,
             ),
             "parse_options": csv_of.ParseOptions(
                 delimiter=self.layout.delimiter, newlines_in_values=has_long_cells
@@ -468,8 +457,13 @@ def _rows(count: int) -> str:
 
 def _total_in(cells: Sequence[str]) -> str:
     """Return a text of a row that names a sum or mean of others, else nothing."""
+    names = re.compile(
+        r"(?:grand|sub|net|overall)?[- ]?totals?|sum|summe|(?:gesamt|end|zwischen)[- ]?summe"
+        r"|gesamt|insgesamt|average|mean|mittelwert|durchschnitt|somme|moyenne|totale|suma|media",
+        re.IGNORECASE,
+    )
     there = (cell.strip() for cell in cells)
-    return next((cell for cell in there if _TOTAL.fullmatch(cell.rstrip(" :."))), "")
+    return next((cell for cell in there if names.fullmatch(cell.rstrip(" :."))), "")
 
 
 def _declared_words(given: Sequence[str] | None, names: Sequence[str], name: str) -> list[set[str]]:
@@ -480,10 +474,6 @@ def _declared_words(given: Sequence[str] | None, names: Sequence[str], name: str
             for number in columns:
                 found[number].add(value)
     return found
-
-
-def _whole(forms: Sequence[Form]) -> frozenset[int]:
-    return frozenset(j for j, form in enumerate(forms) if form.is_whole)
 
 
 def _plain(decimal: str) -> Form:

@@ -14,27 +14,15 @@ from powermeans.errors import Argument
 from powermeans.scale.tables.number_forms import NO_VALUE, is_date, is_number, is_unanswered
 from powermeans.scale.tables.table import NoRowsError, TableError, distinct
 
-_SAMPLE_BYTES = 2**18
-_LONGEST_SAMPLE = 2**26
-_SAMPLE_ROWS = 200
 _SAMPLE_LINES = 50
 _MOST_TITLES = 10
-_LEAST_WIDTH = 3  # of a table whose titles are padded
-_LEAST_BELOW_UNITS = 3
 _DELIMITERS = ("\t", ";", "|", ",", " ")
-_BLANKS = re.compile(rb"(?m)^ +| +$|(?<= ) +")
-_BYTE_ORDER_MARKS = {
-    b"\xff\xfe\0\0": "utf-32",
-    b"\0\0\xfe\xff": "utf-32",
-    b"\xff\xfe": "utf-16",
-    b"\xfe\xff": "utf-16",
-}
 
 
 def first_bytes(file: IO[bytes]) -> bytes:
     """Read the start of a text; where its lines are long, at least three of them."""
-    start = file.read(_SAMPLE_BYTES)
-    while len(start.splitlines()) < 4 and len(start) < _LONGEST_SAMPLE:
+    start = file.read(2**18)
+    while len(start.splitlines()) < 4 and len(start) < 2**26:
         more = file.read(len(start))
         if not more:
             break
@@ -70,9 +58,10 @@ def in_other_encoding(name: str, encoding: str, error: UnicodeError) -> TableErr
 
 
 def _encoding_of(start: bytes, name: str) -> str:
-    for mark, encoding in _BYTE_ORDER_MARKS.items():
-        if start.startswith(mark):
-            return encoding
+    if start.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
+        return "utf-32"
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
     if b"\0" in start:
         return _utf_16_without_mark(start, name)
     try:
@@ -193,7 +182,7 @@ def _titles_as_wide(lines: Sequence[str], mark: str) -> int:
     filled = [sum(bool(cell.strip()) for cell in row) for row in rows]
     width = max(map(len, rows), default=0)
     first = next((row for row, n_cells in enumerate(filled) if 2 * n_cells > width), 0)
-    if not 0 < first <= _MOST_TITLES or len(rows) < first + 3 or width < _LEAST_WIDTH:
+    if not 0 < first <= _MOST_TITLES or len(rows) < first + 3 or width < 3:
         return 0
     is_header = all(map(_is_text, filter(str.strip, rows[first]))) and has_names(rows[first:])
     return (_line_of(lines, first, mark) or 0) if is_header else 0
@@ -202,7 +191,7 @@ def _titles_as_wide(lines: Sequence[str], mark: str) -> int:
 def _holds_units(body: Sequence[Sequence[str]]) -> bool:
     """Return whether the first row has words where all others have numbers."""
     first, others = body[0], body[1:]
-    if len(others) < _LEAST_BELOW_UNITS:
+    if len(others) < 3:
         return False
     of_numbers = [
         j
@@ -226,7 +215,7 @@ def columns_apart(lines: Sequence[str], delimiter: str) -> Sequence[str]:
 
 def without_blanks(text: bytes) -> bytes:
     """Strip blanks at the ends of lines, and reduce runs of blanks to one."""
-    return _BLANKS.sub(b"", text.replace(b" \r\n", b"\r\n"))
+    return re.sub(rb"(?m)^ +| +$|(?<= ) +", b"", text.replace(b" \r\n", b"\r\n"))
 
 
 def cells_of(lines: Sequence[str], delimiter: str) -> tuple[list[list[str]], int]:
@@ -238,7 +227,7 @@ def cells_of(lines: Sequence[str], delimiter: str) -> tuple[list[list[str]], int
             n_lines_of_first = n_lines_of_first or (reader.line_num if row else 0)
             if row:
                 rows.append(row)
-            if len(rows) > _SAMPLE_ROWS:
+            if len(rows) > 200:
                 break
     except csv.Error as error:
         raise TableError(f"line {reader.line_num} is no text of columns: {error}") from None

@@ -1,0 +1,289 @@
+"""Files of one array, which give slices of their rows: NPY, NPZ, HDF5 and Zarr."""
+
+from __future__ import annotations
+
+import importlib
+import math
+import mmap
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from powermeans.errors import Argument
+from powermeans.scale.tables.table import (
+    FileFormat,
+    NoRowsError,
+    TableError,
+    distinct,
+    listed,
+    nearest,
+    refusing_damage,
+)
+from powermeans.types import Points
+
+
+class ArrayFile(FileFormat):
+    """An array, perhaps with named fields, of which a function returns all columns of some rows.
+
+    The function takes the first row, the row behind the last, and `Buffers`.
+    """
+
+    index: frozenset[int] = frozenset()
+    decimal = ""
+    can_skip = True
+    n_rows: int
+    stored: np.dtype[Any]
+
+    def __init__(
+        self,
+        name: str,
+        shape: Sequence[int],
+        dtype: np.dtype[Any],
+        rows: Callable[[int, int, Buffers], Any],
+        *,
+        is_in_rows: bool = True,
+    ) -> None:
+        self._rows, self._is_in_rows = rows, is_in_rows
+        is_matrix = len(shape) == 2 and shape[1] > 0 and not dtype.names
+        is_table = (is_matrix or len(shape) == 1) and shape[0] >= 0
+        if not is_table or not shape[0]:
+            kind = NoRowsError if is_table else TableError
+            raise kind(
+                f"{name} holds an array of dtype {dtype} and shape {tuple(shape)}: pass numbers in "
+                "rows and columns"
+            )
+        self._width = int(shape[1]) if len(shape) == 2 else 1
+        dtypes = [dtype[key] for key in dtype.names] if dtype.names else [dtype] * self._width
+        self.stored, self.n_rows, self.name = dtype, int(shape[0]), name
+        self.names, self.beside = dtype.names or distinct([""] * self._width), {}
+        self.texts = {j: f"of dtype {of}" for j, of in enumerate(dtypes) if of.kind not in "biuf"}
+        self.whole = frozenset(j for j, of in enumerate(dtypes) if of.kind in "iu")
+
+    def how_read(self, wanted: Sequence[int]) -> str:
+        """Return nothing: an array is read as it is."""
+        return ""
+
+    def fits_float32(self, wanted: Sequence[int]) -> bool:
+        """Return whether the array is of float32 or narrower."""
+        return self.stored.kind == "f" and self.stored.itemsize <= 4
+
+    def read(self, wanted: Sequence[int]) -> Points:
+        """Return these columns, in float32 if the array is, else in float64."""
+        dtype: Any = np.dtype(np.float32 if self.stored == np.float32 else np.float64)
+        blocks = list(self.blocks(wanted, dtype, at_once=self.n_rows))
+        points: Any = blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
+        return np.asarray(points)
+
+    def blocks(
+        self,
+        wanted: Sequence[int],
+        dtype: np.dtype[np.floating[Any]],
+        first_row: int = 0,
+        at_once: int | None = None,
+    ) -> Iterator[Points]:
+        """Yield these columns, some rows at a time."""
+        is_all, buffers = list(wanted) == [*range(self._width)], Buffers()
+        n_block = max(1, 2**20 // len(self.names))
+        if at_once is not None and is_all and self._is_in_rows and dtype == self.stored:
+            n_block = at_once  # parts need no copy then
+        for start in range(first_row, self.n_rows, n_block):
+            found = self._rows(start, min(start + n_block, self.n_rows), buffers)
+            if self.stored.names:
+                fields = [found[self.names[place]] for place in wanted]
+                chosen = np.stack([field.astype(dtype) for field in fields], axis=1)
+            else:
+                table = found.reshape(-1, self._width)
+                chosen = table if is_all else table[:, wanted]
+                del table
+            points: Points = np.ascontiguousarray(chosen, dtype)
+            del found, chosen
+            yield points
+            del points
+
+
+def open_npy(path: Path, name: str) -> ArrayFile:
+    """Open NPY, read by position, since a memory map counts against a memory limit."""
+    shape, is_fortran, dtype, offset = _header_of(path, name)
+    is_in_rows = not (is_fortran and len(shape) == 2)
+    rows = partial(_rows_of_npy, path, name, shape, dtype, offset, is_in_rows)
+    found = ArrayFile(name, shape, dtype, rows, is_in_rows=is_in_rows)
+    n_bytes = offset + math.prod(shape) * dtype.itemsize
+    if path.stat().st_size < n_bytes:
+        raise TableError(
+            f"{name} ends after {path.stat().st_size} of {n_bytes} bytes: write it anew"
+        )
+    return found
+
+
+def _rows_of_npy(
+    path: Path,
+    name: str,
+    shape: Sequence[int],
+    dtype: np.dtype[Any],
+    offset: int,
+    is_in_rows: bool,
+    start: int,
+    end: int,
+    buffers: Buffers,
+) -> Any:
+    width = math.prod(shape[1:])
+    found = buffers.array((end - start) * width, dtype)
+    with open(path, "rb", buffering=0) as file:
+        if is_in_rows:
+            file.seek(offset + start * width * dtype.itemsize)
+            _fill(found, file, name)
+            return found
+        columns = found.reshape(width, -1)
+        for f, column in enumerate(columns):
+            file.seek(offset + (f * shape[0] + start) * dtype.itemsize)
+            _fill(column, file, name)
+        return columns.T
+
+
+def _fill(values: NDArray[Any], file: Any, name: str) -> None:
+    """Fill an array with the next values of a file."""
+    values_as_bytes: Any = values.view(np.uint8)
+    left = memoryview(values_as_bytes)
+    while left:
+        n_read = file.readinto(left)
+        if not n_read:
+            raise TableError(f"{name} ends before its array does: write it anew")
+        left = left[n_read:]
+
+
+def _header_of(path: Path, name: str) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
+    """Return shape, whether the order is Fortran's, dtype, and the offset of the values."""
+    read = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+    try:
+        with open(path, "rb") as file:
+            version = npy.read_magic(file)
+            if version in read:
+                return *read[version](file), file.tell()
+        mapped: Any = np.load(path, mmap_mode="r", allow_pickle=False)  # has names beyond Latin 1
+        return mapped.shape, False, mapped.dtype, mapped.offset
+    except Exception as error:  # a mangled header fails in Python's tokenizer and parser
+        raise TableError(f"{name} is no array that can be read: {error!s:.200}") from None
+
+
+def open_npz(path: Path, name: str, array: str | None = None) -> ArrayFile:
+    """Open an array of an NPZ file, held in memory."""
+    found = _array_of_npz(path, name, array)
+    return ArrayFile(name, found.shape, found.dtype, partial(_rows_in_memory, found))
+
+
+def _rows_in_memory(array: NDArray[Any], start: int, end: int, buffers: Buffers) -> Any:
+    return array[start:end]
+
+
+def _array_of_npz(path: Path, name: str, wanted: str | None) -> NDArray[Any]:
+    """Return the array of this name in an NPZ file, or its only array."""
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            if set(arrays.files) >= {"format", "shape", "data"} and wanted is None:
+                raise TableError(
+                    f"{name} holds a sparse matrix of SciPy: in Python, fit "
+                    "scipy.sparse.load_npz(...), or save its toarray() as NPY"
+                )
+            array = arrays[_chosen(arrays.files, wanted, name)]
+    except TableError:
+        raise
+    except Exception as error:
+        raise TableError(f"{name} is no archive of arrays: {error!s:.200}") from None
+    if not isinstance(array, np.ndarray):
+        raise TableError(f"{name} is no archive of arrays")
+    return array
+
+
+def open_hdf5(path: Path, name: str, array: str | None = None) -> ArrayFile:
+    """Open an array of HDF5, read by rows."""
+    with refusing_damage(name, "HDF5"), _open_hdf5(path) as file:
+        found: list[str] = []
+        file.visititems(lambda name, it: found.append(name) if _is_array(it) else None)
+        key = _chosen(found, array, name)
+        rows = partial(_rows_of_hdf5, path, name, key)
+        return ArrayFile(name, file[key].shape, file[key].dtype, rows)
+
+
+def _open_hdf5(path: Path) -> Any:
+    return _module("h5py", "HDF5").File(path, "r")
+
+
+def _rows_of_hdf5(path: Path, name: str, key: str, start: int, end: int, buffers: Buffers) -> Any:
+    with refusing_damage(name, "HDF5"), _open_hdf5(path) as file:
+        return np.asarray(file[key][start:end])
+
+
+def open_zarr(path: Path, name: str, array: str | None = None) -> ArrayFile:
+    """Open Zarr, a folder."""
+    with refusing_damage(name, "Zarr"):
+        opened = _open_zarr(path, name, array)
+        rows = partial(_rows_of_zarr, path, name, array)
+        return ArrayFile(name, opened.shape, opened.dtype, rows)
+
+
+def _open_zarr(path: Path, name: str, array: str | None) -> Any:
+    opened = _module("zarr", "Zarr").open(str(path), mode="r")
+    if hasattr(opened, "shape"):
+        return opened
+    return opened[_chosen(list(opened.array_keys()), array, name)]
+
+
+def _rows_of_zarr(
+    path: Path, name: str, array: str | None, start: int, end: int, buffers: Buffers
+) -> Any:
+    with refusing_damage(name, "Zarr"):
+        return np.asarray(_open_zarr(path, name, array)[start:end])
+
+
+def _is_array(stored: Any) -> bool:
+    return getattr(stored, "shape", None) is not None
+
+
+def _chosen(keys: Sequence[str], wanted: str | None, name: str) -> str:
+    if not keys:
+        raise TableError(f"{name} has no arrays: write one of rows and columns into it")
+    if wanted is not None and wanted not in keys:
+        suggestion = nearest(wanted, keys) or f": there are {listed(keys)}"
+        raise TableError(f'{name} has no array "{wanted}"{suggestion}')
+    if wanted is None and len(keys) != 1:
+        raise TableError(
+            f"{name} has {len(keys)} arrays",
+            "choose with ",
+            Argument("array"),
+            f" one of {listed(keys)}",
+        )
+    return wanted or keys[0]
+
+
+def _module(name: str, kind: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise TableError(f"{kind} files need {name}: pip install {name}") from None
+
+
+class Buffers:
+    """Memory that is used again once no array refers to it.
+
+    Fresh memory from the system costs about as much time as reading a block into it.
+    """
+
+    def __init__(self) -> None:
+        self._free: list[mmap.mmap] = []
+
+    def array(self, n_values: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+        """Return an uninitialized array; its buffer is free again once all its views are gone."""
+        n_bytes = max(1, n_values * dtype.itemsize)
+        buffer = self._free.pop() if self._free else mmap.mmap(-1, n_bytes)
+        if len(buffer) < n_bytes:
+            buffer = mmap.mmap(-1, n_bytes)
+        values: NDArray[Any] = np.frombuffer(buffer, dtype, n_values)
+        # NumPy lets views refer to this array, not to the buffer.
+        weakref.finalize(values, self._free.append, buffer).atexit = False
+        return values
