@@ -15,10 +15,6 @@ class SourceError(ValueError):
     """A source has no rows that can be clustered, or has other rows than before."""
 
 
-class OpenedData:
-    """Rows that `powermeans.open_data` has opened."""
-
-
 @dataclass(frozen=True, slots=True)
 class Block:
     """Some rows of a source, as many as suit it."""

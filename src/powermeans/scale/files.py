@@ -40,22 +40,6 @@ def _state_of(path: Path) -> tuple[int, int, int]:
     return sum(one.st_size for one in found), last_change, found[0].st_ino
 
 
-class _File:
-    """A file that must not change during the fit."""
-
-    def __init__(self, path: Path, form: FileFormat) -> None:
-        self.path, self.form = path, form
-        self.n_rows = form.n_rows
-        self.state = _state_of(path)
-
-    def check_unchanged(self) -> None:
-        if _state_of(self.path) != self.state:
-            raise SourceError(
-                f"{self.path} has changed since it was opened: rows on disk are read once for each "
-                "sweep, so start again once nobody writes to it"
-            )
-
-
 class FileSource:
     """The rows of files and folders, one file after the other, in a folder by name.
 
@@ -95,7 +79,7 @@ class FileSource:
         self.dtype = dtype or _dtype_of(first, self._wanted[:n_features])
         for file, form in found[1:]:
             self._check_like(first, file, form, is_dtype_given=dtype is not None)
-        self._files = [_File(file, form) for file, form in found]
+        self._files, self._states = found, {file: _state_of(file) for file, _ in found}
         self._read_as = self._dtype_to_read(found[0][1].stored if dtype is None else None)
         self._without_rows = set(there) - {file for file, _ in found}
 
@@ -103,17 +87,17 @@ class FileSource:
     def paths(self) -> list[Path]:
         """The files, and the folders in which they were found."""
         folders = [place for place in self._places if place.is_dir()]
-        return [*folders, *(file.path for file in self._files), *self._without_rows]
+        return [*folders, *(path for path, _ in self._files), *self._without_rows]
 
     @property
     def can_skip(self) -> bool:
         """True if rows of all files can be skipped without reading them."""
-        return all(file.form.can_skip for file in self._files)
+        return all(form.can_skip for _, form in self._files)
 
     @property
     def n_rows(self) -> int | None:
         """Number of rows; None until all of them are read."""
-        counts = [file.n_rows for file in self._files]
+        counts = [form.n_rows for _, form in self._files]
         known = [count for count in counts if count is not None]
         return sum(known) if len(known) == len(counts) else None
 
@@ -125,65 +109,63 @@ class FileSource:
 
     def _identity_of_files(self) -> Any:
         if self._are_temporary:
-            return [_digest_of(file.path) for file in self._files]
-        return [[file.path.name, *file.state[:2]] for file in self._files]
+            return [_digest_of(path) for path, _ in self._files]
+        return [[path.name, *state[:2]] for path, state in self._states.items()]
 
     def blocks(self, first_row: int = 0, at_once: int | None = None) -> Iterator[Block]:
         """Yield file after file; files that end before `first_row` stay closed."""
-        for file in self._files:
-            file.check_unchanged()
-            if file.n_rows is not None and file.n_rows <= first_row:
-                first_row -= file.n_rows
+        for path, form in self._files:
+            self._check_unchanged(path)
+            if form.n_rows is not None and form.n_rows <= first_row:
+                first_row -= form.n_rows
                 continue
             n_read = 0
-            for points in self._blocks_of(file, first_row, at_once):
-                points = with_declared_missing(
-                    points, self._wanted, self._missing_values, file.form
-                )
-                check_whole_numbers(file.form, self._wanted, points, first_row + n_read)
-                block, n_read = self._block(points, file, first_row + n_read), n_read + len(points)
+            for points in self._blocks_of(path, form, first_row, at_once):
+                points = with_declared_missing(points, self._wanted, self._missing_values, form)
+                check_whole_numbers(form, self._wanted, points, first_row + n_read)
+                block, n_read = self._block(points, path, first_row + n_read), n_read + len(points)
                 del points  # frees the buffer for the next block
                 yield block
                 del block
-            file.check_unchanged()
-            self._check_length(file, first_row + n_read)
+            self._check_unchanged(path)
+            _check_length(path, form, first_row + n_read)
             first_row = 0
 
-    def _blocks_of(self, file: _File, first_row: int, at_once: int | None) -> Iterator[Points]:
+    def _blocks_of(
+        self, path: Path, form: FileFormat, first_row: int, at_once: int | None
+    ) -> Iterator[Points]:
         try:
-            yield from file.form.blocks(self._wanted, self._read_as, first_row, at_once)
+            yield from form.blocks(self._wanted, self._read_as, first_row, at_once)
         except TableError:
-            file.check_unchanged()
+            self._check_unchanged(path)
             raise
         except OSError as error:
-            file.check_unchanged()
-            raise SourceError(f"{file.path} cannot be read: {error.strerror or error}") from None
+            self._check_unchanged(path)
+            raise SourceError(f"{path} cannot be read: {error.strerror or error}") from None
+
+    def _check_unchanged(self, path: Path) -> None:
+        if _state_of(path) != self._states[path]:
+            raise SourceError(
+                f"{path} has changed since it was opened: rows on disk are read once for each "
+                "sweep, so start again once nobody writes to it"
+            )
 
     def _dtype_to_read(self, stored: np.dtype[Any] | None) -> np.dtype[Any]:
         """Return the stored dtype if it is narrow, that of all files, and needs no change."""
         if self._has_weights:  # they come with the points, and need float64
             return np.dtype(np.float64)
-        are_alike = all(file.form.stored == stored for file in self._files)
+        are_alike = all(form.stored == stored for _, form in self._files)
         if stored is not None and are_alike and str(stored) in NARROW_DTYPES:
             return self.dtype if self._missing_values else stored
         return self.dtype
 
-    def _block(self, points: Points, file: _File, first_row: int) -> Block:
-        where = self._called or os.fspath(file.path)
+    def _block(self, points: Points, path: Path, first_row: int) -> Block:
+        where = self._called or os.fspath(path)
         if not self._has_weights:
             return Block(points, None, where, first_row + 1)
         weights: FloatArray = np.ascontiguousarray(points[:, -1], dtype=np.float64)
         narrow: Points = np.ascontiguousarray(points[:, :-1], dtype=self.dtype)
         return Block(narrow, weights, where, first_row + 1)
-
-    def _check_length(self, file: _File, n_rows: int) -> None:
-        if file.n_rows is None:
-            file.n_rows = n_rows
-        elif file.n_rows != n_rows:
-            raise SourceError(
-                f"{file.path} has {n_rows} rows now, where it had {file.n_rows}: keep the file as "
-                "it is until the fit is done"
-            )
 
     def _check_like(
         self, first: FileFormat, path: Path, form: FileFormat, *, is_dtype_given: bool
@@ -207,6 +189,16 @@ class FileSource:
                 f"{path} holds {found} where {first.name} holds {self.dtype}: write all files in "
                 'one precision, or pass dtype="float64"'
             )
+
+
+def _check_length(path: Path, form: FileFormat, n_rows: int) -> None:
+    if form.n_rows is None:
+        form.n_rows = n_rows
+    elif form.n_rows != n_rows:
+        raise SourceError(
+            f"{path} has {n_rows} rows now, where it had {form.n_rows}: keep the file as it is "
+            "until the fit is done"
+        )
 
 
 def _digest_of(path: Path) -> str:

@@ -22,7 +22,7 @@ from powermeans.points.opening import load_package_for
 from powermeans.points.scaling import Scaling
 from powermeans.points.streams import Stream, are_paths, gives_arrow_batches
 from powermeans.scale.arrays import ArraySource, IterableSource
-from powermeans.scale.block import Block, OpenedData, Source, SourceError
+from powermeans.scale.block import Block, Source, SourceError
 from powermeans.scale.files import FileSource, is_passed_over
 from powermeans.scale.partition import Partition, cut
 from powermeans.scale.scaling import Scale, learned_scaling
@@ -62,7 +62,7 @@ class Checkpoint:
             )
 
 
-class PartedData(OpenedData, Stream):
+class PartedData(Stream):
     """Rows that are read part by part, for `fit`, `predict` and `score`.
 
     `open_data` returns them.
@@ -257,8 +257,6 @@ def open_data(
     array([[ 1.5],
            [10.5]])
     """
-    if isinstance(source, OpenedData):
-        raise ValueError("source is open already: pass it on as it is")
     _check_options(scale, dtype, rows_per_part)
     wanted: Any = None if dtype is None else np.dtype(dtype)
     where = None if checkpoint is None else Checkpoint(os.fspath(checkpoint), checkpoint_seconds)
@@ -345,6 +343,12 @@ def source_of(
             "iterable of arrays"
         )
     return IterableSource(source, dtype=dtype)
+
+
+@source_of.register(PartedData)
+def refuse_opened(source: Any, *options: Any) -> Source:
+    """Raise, since the rows are open already."""
+    raise ValueError("source is open already: pass it on as it is")
 
 
 def _refuse_weights_beside_columns(weights: object) -> None:
