@@ -110,7 +110,7 @@ class FileSource:
     def _identity_of_files(self) -> Any:
         if self._are_temporary:
             return [_digest_of(path) for path, _ in self._files]
-        return [[path.name, *state[:2]] for path, state in self._states.items()]
+        return [[path.name, *self._states[path][:2]] for path, _ in self._files]
 
     def blocks(self, first_row: int = 0, at_once: int | None = None) -> Iterator[Block]:
         """Yield file after file; files that end before `first_row` stay closed."""
