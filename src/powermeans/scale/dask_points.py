@@ -22,7 +22,6 @@ from powermeans.points.checks.parts import check_part
 from powermeans.points.scaling import Scaling
 from powermeans.scale.arrays import admitted, admitted_weights
 from powermeans.scale.block import Block, SourceError
-from powermeans.scale.parted_data import refuse_opened, source_of
 from powermeans.scale.scaling import Scale, scaled, scaling_of, spread_of
 from powermeans.scale.tables.table import listed, nearest
 from powermeans.system.host_memory import is_dask
@@ -159,9 +158,6 @@ class DaskPoints:
         n_points = int(self._given.shape[0])
         weights = np.full(n_points, given) if np.ndim(given) == 0 else np.asarray(given)
         return dask.array.from_array(weights, chunks=-1)
-
-
-source_of.register(DaskPoints, refuse_opened)
 
 
 def _checked(given: Any, given_weights: Any, where: str) -> Part:

@@ -20,6 +20,7 @@ from powermeans.scale.dask_executor import DaskExecutor
 from powermeans.scale.dask_points import DaskPoints
 from powermeans.scale.executors import PartOpener
 from powermeans.scale.opening import InParts
+from powermeans.scale.parted_data import refuse_opened, source_of
 from powermeans.scale.parted_rows import PartedRows
 from powermeans.system.host_memory import is_dask
 from powermeans.types import FloatArray, Part, Points
@@ -113,6 +114,9 @@ def _of_block(
     except ValueError as error:
         number = 0 if block_id is None else block_id[0]
         raise ValueError(f"in partition {number}: {error}") from error
+
+
+source_of.register(DaskPoints, refuse_opened)
 
 
 @open_points.register(DaskCollection)
