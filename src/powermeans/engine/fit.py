@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import time
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from powermeans.engine.history import SweepState
 _LONG_PASS_SECONDS = 1.0
 
 
-class Listener:
+class Listener(AbstractContextManager["Listener"]):
     """Several callbacks as one, each of which hears what it has a method for; None is no callback.
 
     `powermeans.engine.callbacks` says what they hear.
@@ -62,9 +63,6 @@ class Listener:
         for callback in self._callbacks:
             if (hears := getattr(callback, "fit_ended", None)) is not None:
                 hears()
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *reason: object) -> None:
         self.fit_ended()

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from powermeans.engine.spread import is_at_center
 from powermeans.engine.stopping import StopRule
@@ -75,35 +76,29 @@ class SeparateCoincident(Update):
         centers = sweep.centers
         if sweep.power > self.critical_power or not np.all(self.spread):
             return centers
-        followers = self._coincident(centers)
-        if not len(followers):
-            return centers
-        sweep.n_separated += len(followers)
-        pushes = self._rng.standard_normal((len(followers), centers.shape[1]))
-        pushes /= np.linalg.norm(pushes, axis=1, keepdims=True)
-        # Far from the origin a hair may be less than the step to the next float64.
-        resolved = 16 * np.finfo(np.float64).eps * np.abs(centers).max()
-        separated = centers.copy()
-        separated[followers] += np.maximum(_HAIR * self.spread, resolved) * pushes
-        return separated
-
-    def _coincident(self, centers: FloatArray) -> IndexArray:
-        """Return all but the first of each group of coincident centers, by index.
-
-        Centers that coincide follow one another along a random direction.
-        """
+        # Centers that coincide follow one another along a random direction.
         direction = self._rng.standard_normal(centers.shape[1])
         order = (centers @ direction).argsort(kind="stable")
         in_order = centers[order]
         gaps = (in_order[1:] - in_order[:-1]) / self.spread
         goes_on = np.einsum("jf,jf->j", gaps, gaps) <= _COINCIDENT**2
-        if not goes_on.any():
-            return order[:0]
+        return self._separated(sweep, order, goes_on) if goes_on.any() else centers
+
+    def _separated(self, sweep: Sweep, order: IndexArray, goes_on: NDArray[np.bool_]) -> FloatArray:
+        """Push all but the first of each group, by index, whose centers go on along an order."""
+        separated = sweep.centers.copy()
         group = np.cumsum(np.concatenate([[False], ~goes_on]))
-        first = np.full(group[-1] + 1, len(centers))
+        first = np.full(group[-1] + 1, len(separated))
         np.minimum.at(first, group, order)
         # By index, since rounding decides the order in a group, and must not decide the pushes.
-        return np.setdiff1d(order, first)
+        followers = np.setdiff1d(order, first)
+        sweep.n_separated += len(followers)
+        pushes = self._rng.standard_normal((len(followers), separated.shape[1]))
+        pushes /= np.linalg.norm(pushes, axis=1, keepdims=True)
+        # Far from the origin a hair may be less than the step to the next float64.
+        resolved = 16 * np.finfo(np.float64).eps * np.abs(separated).max()
+        separated[followers] += np.maximum(_HAIR * self.spread, resolved) * pushes
+        return separated
 
 
 @dataclass(frozen=True, slots=True)

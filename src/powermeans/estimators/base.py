@@ -317,7 +317,9 @@ class CenterEstimator(
 
     def _open(self, X: MatrixLike, sample_weight: ArrayLike | None, fit: Fit) -> Opened:
         """Open the points of a fit and note their columns."""
-        needs = self._needs().of_a_fit(tell=fit.listener.part if fit.listener else None)
+        needs = self._needs()
+        if fit.listener:
+            needs = needs.of_a_fit(tell=fit.listener.part)
         data = open_points(X, sample_weight, needs)
         self._refuse_checkpoint(data)
         _ = data.rows  # of points in parts, the first pass

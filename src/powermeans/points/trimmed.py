@@ -8,7 +8,6 @@ zero for points that are left out.
 from __future__ import annotations
 
 import math
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,21 +16,14 @@ from powermeans.mathematics.rules import Hard, Rule
 from powermeans.mathematics.sums import Spread, Sums, mean_over_columns
 from powermeans.mathematics.weighted_draws import draw_indices
 from powermeans.points.base import RowsOfRows
-from powermeans.points.protocol import Nearness, Rows
+from powermeans.points.compiled import CompiledRows
+from powermeans.points.protocol import Nearness
 from powermeans.types import FloatArray, IndexArray, Labels
 
 # A sum of weights within this share of the kept weight differs from it only by rounding.
 _ROUNDING = 1e-12
 # Medians take all points up to this many values.
 _MOST_VALUES_SORTED = 2**20
-
-
-class ReweighableRows(Rows, Protocol):
-    """Rows whose weights can be changed."""
-
-    def weigh(self, sample_weight: FloatArray) -> None:
-        """Give the points these weights, none above the largest so far."""
-        ...
 
 
 class TrimmedRows(RowsOfRows):
@@ -43,9 +35,9 @@ class TrimmedRows(RowsOfRows):
     The inner rows are opened with the same points and weights, and nothing else may use them.
     """
 
-    _rows: ReweighableRows
+    _rows: CompiledRows
 
-    def __init__(self, rows: ReweighableRows, sample_weight: FloatArray, trim: float) -> None:
+    def __init__(self, rows: CompiledRows, sample_weight: FloatArray, trim: float) -> None:
         self._rows, self._weights, self.trim = rows, sample_weight, trim
         self._kept_weight = (1 - trim) * float(sample_weight.sum())
 
