@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from powermeans.mathematics.rules import Hard, Power
 from powermeans.mathematics.sums import Spread, Sums
 from powermeans.points.checks.points import widened
-from powermeans.points.compiled import CompiledRows, Labelling, open_compiled
-from powermeans.points.protocol import AskedNear, NearCenters
+from powermeans.points.protocol import AskedNear, Labelling, NearCenters
 from powermeans.types import FloatArray, Labels
 
 
 class Cells:
     """Dense points, each in the cell of the center of its label.
 
-    `nearby` lists centers for each center, with itself first, (n_centers, n_listed), int32.
+    The points are those of the `EuclideanRows` that make this. `nearby` lists centers for each
+    center, with itself first, (n_centers, n_listed), int32.
     """
 
-    def __init__(self, rows: CompiledRows) -> None:
+    def __init__(self, rows: Any) -> None:
         self._rows = rows
 
     def nearest_to_each(
@@ -35,7 +37,8 @@ class Cells:
 
     def nearest_of(self, centers: FloatArray, others: FloatArray) -> Labels:
         """Return the center nearest to each of the others."""
-        return self._beside(others).assign(centers)[0]
+        labels: Labels = self._beside(others).assign(centers)[0]
+        return labels
 
     def sweep(
         self, centers: FloatArray, rule: Hard | Power | Labelling, nearby: Labels, labels: Labels
@@ -53,12 +56,15 @@ class Cells:
             swept = rows.native.priced_nearby(taken, nearby, labels, prices, rule.margins)
         else:
             swept = rows.native.power_nearby(taken, nearby, labels, rule.power)
-        return rows.finished(rows.sums_of(swept, len(centers)))
+        sums: Sums = rows.finished(rows.sums_of(swept, len(centers)))
+        return sums
 
     def spread(self, centers: FloatArray, nearby: Labels, labels: Labels) -> Spread:
         """Return the spread among the centers that `sweep` looks at."""
         rows = self._rows
-        return rows.spread_of(*rows.native.spread_nearby(rows.as_compiled(centers), nearby, labels))
+        found = rows.native.spread_nearby(rows.as_compiled(centers), nearby, labels)
+        spread: Spread = rows.spread_of(*found)
+        return spread
 
     def distances_to_own(self, centers: FloatArray, labels: Labels) -> FloatArray:
         """Return the squared distance of each point to the center of its label."""
@@ -75,14 +81,14 @@ class Cells:
         """List as `PricedPoints.near` does, of those that `nearby` lists for the center of each."""
         rows, found = self._rows, NearCenters.none(len(asked.indices), asked.n_most)
         if len(asked.indices):
-            some, *_ = open_compiled(rows._points[asked.indices], None, rows.team, rows.known)
+            some = rows.native_of(asked.indices)
             taken, own, prices = rows.as_compiled(asked.centers), asked.labels.copy(), asked.prices
             some.near_nearby(
                 taken, nearby, own, prices, asked.reach, found.centers, found.distances
             )
         return found
 
-    def _beside(self, points: FloatArray) -> CompiledRows:
+    def _beside(self, points: FloatArray) -> Any:
         """Return other points that are compared as these are, with the same threads."""
         rows = self._rows
         return type(rows)(np.ascontiguousarray(points, dtype=rows.dtype), team=rows.team)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -28,7 +27,7 @@ from powermeans.mathematics.sums import Spread, Sums
 from powermeans.points.base import MemoryRows, in_unit
 from powermeans.points.by_definition import PricedByDefinition, sweep_by_formula, weighted
 from powermeans.points.checks.points import NARROW_DTYPES, computed_dtype
-from powermeans.points.protocol import PricedLabels
+from powermeans.points.protocol import Labelling, PricedLabels
 from powermeans.system.attributes import forget
 from powermeans.system.threads import effective_n_threads
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
@@ -201,6 +200,10 @@ class CompiledRows(MemoryRows):
         far = math.sqrt(self.inertia_about_mean() / self.total_weight / self.n_features)
         return self.nearness((self.mean() + far * direction)[None, :]).sq_dist()
 
+    def native_of(self, indices: IndexArray) -> _native.CompiledPoints:
+        """Return some of the points, without weights, in compiled form."""
+        return open_compiled(self._points[indices], None, self.team, self.known)[0]
+
     def as_compiled(self, centers: FloatArray) -> FloatArray:
         """Return the centers in the form that the compiled points take."""
         return np.ascontiguousarray(centers)
@@ -208,14 +211,6 @@ class CompiledRows(MemoryRows):
     @abstractmethod
     def _distances_in_chunks(self, centers: FloatArray) -> Iterable[tuple[slice, FloatArray]]:
         """Yield the distances of some points at a time, for rules that have no kernel."""
-
-
-@dataclass(frozen=True, slots=True)
-class Labelling(Priced):
-    """Tell labels and margins too, as `PricedLabels` has them."""
-
-    labels: Labels  # out (n_points,)
-    margins: FloatArray  # out (n_points,)
 
 
 class CompiledPrices(PricedByDefinition):

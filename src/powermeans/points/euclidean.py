@@ -84,8 +84,7 @@ class EuclideanPrices(CompiledPrices):
     def near(self, asked: AskedNear) -> NearCenters:
         rows, found = self._euclidean, NearCenters.none(len(asked.indices), asked.n_most)
         if len(asked.indices):
-            some, *_ = open_compiled(rows._points[asked.indices], None, rows.team, rows.known)
-            taken = rows.as_compiled(asked.centers)
+            some, taken = rows.native_of(asked.indices), rows.as_compiled(asked.centers)
             some.list_near(
                 taken, asked.prices, asked.labels, asked.reach, found.centers, found.distances
             )

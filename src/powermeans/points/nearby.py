@@ -15,11 +15,11 @@ from powermeans.mathematics.sums import Spread, Sums
 from powermeans.points.base import RowsOfRows
 from powermeans.points.by_definition import weighted
 from powermeans.points.cells import Cells
-from powermeans.points.compiled import Labelling
 from powermeans.points.farthest import Farthest, farthest_in_passes, largest_first
 from powermeans.points.protocol import (
     AskedNear,
     FarPoint,
+    Labelling,
     NearCenters,
     Nearness,
     PricedLabels,

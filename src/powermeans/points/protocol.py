@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from powermeans.mathematics.rules import Rule
+from powermeans.mathematics.rules import Priced, Rule
 from powermeans.mathematics.sums import Spread, Sums
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
 
@@ -341,6 +341,14 @@ class PricedLabels(NamedTuple):
     labels: Labels
     margins: FloatArray  # how much less it costs than the second
     sums: Sums  # of the sweep with these prices
+
+
+@dataclass(frozen=True, slots=True)
+class Labelling(Priced):
+    """Tell labels and margins too, as `PricedLabels` has them."""
+
+    labels: Labels  # out (n_points,)
+    margins: FloatArray  # out (n_points,)
 
 
 class AskedNear(NamedTuple):
