@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,6 +15,7 @@ from powermeans.engine.updates import Sweep
 from powermeans.estimators import shared_covariance
 from powermeans.mathematics.rules import Hard, Power
 from powermeans.points.bregman import BregmanRows
+from powermeans.points.needs import Measure
 from powermeans.points.opening import InMemory, open_rows
 
 
@@ -67,12 +67,12 @@ def test_a_covariance_that_would_come_too_late_is_not_learned():
     points = np.random.default_rng(0).normal(size=(60, 3)) * [1.0, 2.0, 3.0]
     centers = points[:3]
     for seconds_left, is_learned in ((0.9, False), (1.1, True)):
-        opened = InMemory(points, None, open_rows(points))
-        data = replace(shared_covariance.with_covariance_of_all(opened, 1), seconds=1.0)
-        before = data.rows.divergence
-        update = shared_covariance.LearnCovariance(data, lambda left=seconds_left: left)
-        update.after(Sweep(data.rows, centers, -math.inf), data.rows.sweep(centers, Hard()))
-        assert (data.rows.divergence is not before) == is_learned
+        rows = shared_covariance.open_learning(points, None, Measure(n_threads=1))
+        rows.seconds_to_learn = 1.0
+        before = rows.divergence
+        update = shared_covariance.LearnCovariance(rows, lambda left=seconds_left: left)
+        update.after(Sweep(rows, centers, -math.inf), rows.sweep(centers, Hard()))
+        assert (rows.divergence is not before) == is_learned
 
 
 @pytest.mark.parametrize("smallest", [1.0, 1e-3, 1e-5, 1e-7])

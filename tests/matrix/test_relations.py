@@ -17,6 +17,7 @@ from sklearn.base import clone
 
 import powermeans as pm
 from powermeans import _native
+from powermeans.points import compiled
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
@@ -113,7 +114,7 @@ def test_threads(row: Row, monkeypatch: pytest.MonkeyPatch) -> None:
         teams.append(make_team(n_threads))
         return teams[-1]
 
-    monkeypatch.setattr(_native, "Team", recorded)
+    monkeypatch.setattr(compiled, "Team", recorded)
     parameters = dict(row.many)
     points = row.points(parameters.pop("n_points", 12_000))
     points = np.tile(points, (1, 24 // points.shape[1]))

@@ -18,7 +18,12 @@ from powermeans.engine.fit import Fit
 from powermeans.engine.history import Spent
 from powermeans.errors import ArgumentError
 from powermeans.estimators.base import CenterEstimator, Run, Start
-from powermeans.estimators.power_kmeans import PowerKMeans, report_ends
+from powermeans.estimators.power_kmeans import (
+    PowerKMeans,
+    annealing_attributes,
+    as_power_kmeans,
+    report_ends,
+)
 from powermeans.estimators.size_limited import (
     LimitedFit,
     keep_divided,
@@ -28,16 +33,11 @@ from powermeans.estimators.size_limited import (
 from powermeans.mathematics.size_limits import SizeLimits, weight_of_each
 from powermeans.points.checks.sizes import check_sizes
 from powermeans.points.needs import Needs
-from powermeans.points.opening import InMemory, MatrixLike, Opened
+from powermeans.points.opening import InMemory, Opened
 from powermeans.types import FloatArray
 
 # The relative fall of the cost that ends a descent within limits of size.
 _LEAST_FALL = {"none": 1e-5, "fast": 1e-4, "balanced": 1e-5, "thorough": 1e-6}
-# Parameters that the estimator which finds centers without limits has too.
-_PASSED_ON = (
-    *("n_clusters", "init", "effort", "max_seconds", "max_iter", "tol", "divergence", "missing"),
-    *("random_state", "n_threads"),
-)
 
 
 class BalancedKMeans(CenterEstimator):
@@ -135,7 +135,7 @@ class BalancedKMeans(CenterEstimator):
     array([2., 4.])
     """
 
-    _state = """power_: number! critical_power_: number n_separated_: count spent_: Spent
+    _state = """power_: number critical_power_: number n_separated_: count spent_: Spent
         sizes_: weight[k] prices_: finite[k] assignment_gap_: number"""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -195,10 +195,6 @@ class BalancedKMeans(CenterEstimator):
         self.callback = callback
         self.verbose = verbose
 
-    def _unlimited(self) -> PowerKMeans:
-        """Return the estimator that finds centers without limits."""
-        return PowerKMeans(**{name: getattr(self, name) for name in _PASSED_ON})
-
     def _needs(self) -> Needs:
         if self.divergence == "mahalanobis":
             raise ArgumentError(
@@ -207,7 +203,7 @@ class BalancedKMeans(CenterEstimator):
                 argument="divergence",
                 value=self.divergence,
             )
-        needs = replace(self._unlimited()._needs(), name=type(self).__name__, estimator=self)
+        needs = replace(as_power_kmeans(self)._needs(), name=type(self).__name__, estimator=self)
         return needs.refusing(tensors="sizes of clusters are limited only for arrays")
 
     def __sklearn_tags__(self) -> Any:
@@ -215,23 +211,15 @@ class BalancedKMeans(CenterEstimator):
         tags.input_tags.sparse &= self.divergence != "manhattan"
         return tags
 
-    def _use_given_centers(self) -> None:
-        self.power_ = -np.inf
-
-    def _open(self, X: MatrixLike, sample_weight: ArrayLike | None, fit: Fit) -> Opened:
-        self._unlimited().check_missing()
-        return super()._open(X, sample_weight, fit)
-
     def _stages(self, data: Opened, fit: Fit) -> list[Stage]:
         self._hard_limits(data)  # sizes that cannot be had are refused before the search
         return []
 
     def _run(self, start: Start) -> list[StageEnd]:
-        inner = self._unlimited()
+        inner = as_power_kmeans(self)
         data, fit = start.data, start.fit
         seeds = functools.partial(inner._initial_centers, data, fit)
         start = replace(start, stages=inner._stages(data, fit), seeds=seeds)
-        start.learned["critical power"] = inner.critical_power_
         ends = inner.find_centers(start)
         if ends[-1].was_stopped:
             return ends
@@ -289,17 +277,11 @@ class BalancedKMeans(CenterEstimator):
         learned = start.learned
         limits = learned.get("limits") or self._limits(start)
         prices = learned.get("prices")
-        if prices is None and self._divides(self._unlimited()):
+        if prices is None and self._divides(as_power_kmeans(self)):
             keep_divided(start, limits)
         none = np.zeros(self.n_clusters)
         run = within_limits(start, ends, limits, none if prices is None else prices)
-        history = start.history
-        return run.with_attributes(
-            power_=history.last_soft_power(),
-            critical_power_=learned.get("critical power", np.nan),
-            n_separated_=history.n_separated,
-            spent_=history.spent(),
-        )
+        return run.with_attributes(**annealing_attributes(start))
 
     def _report_end(self, run: Run) -> None:
         report_ends(run, self.verbose, "raise max_iter or tol")

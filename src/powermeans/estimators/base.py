@@ -218,7 +218,7 @@ class CenterEstimator(
 
     def _wanted_runs(self) -> int:
         """Return how many runs to make if the initial centers differ from run to run."""
-        return int(self.n_init)
+        return 1 if self.n_init == "auto" else int(self.n_init)
 
     def _draws_centers(self) -> bool:
         """Return whether the initial centers are drawn, and not those of an array."""

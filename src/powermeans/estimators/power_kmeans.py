@@ -17,7 +17,6 @@ from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOp
 from sklearn.utils.validation import check_is_fitted
 
 from powermeans import divergences
-from powermeans.divergences.mahalanobis import FewAxes, Mahalanobis
 from powermeans.engine.anneal import Callback, Stage, StageEnd
 from powermeans.engine.fit import Fit
 from powermeans.engine.history import Spent
@@ -30,15 +29,16 @@ from powermeans.engine.updates import RelocateEmpty, SeparateCoincident, Update
 from powermeans.errors import Argument, ArgumentError, UnlikeScalesWarning, warn_caller
 from powermeans.estimators.base import CenterEstimator, Run, Start
 from powermeans.estimators.shared_covariance import (
+    LearningRows,
     LearnWhileAnnealing,
-    Scattered,
+    learned_attributes,
+    learned_divergence,
+    needs_of_learning,
     run_with_covariance,
-    with_covariance_of_all,
 )
 from powermeans.mathematics.power_mean import memberships
 from powermeans.mathematics.rules import Power, Rule
 from powermeans.mathematics.schedules import AuthorsSchedule, Fixed, Geometric, Whole, resting_power
-from powermeans.points.bregman import BregmanRows
 from powermeans.points.checks.schedule import check_schedule
 from powermeans.points.nearby import NearbyRows
 from powermeans.points.needs import Needs
@@ -382,52 +382,29 @@ class PowerKMeans(CenterEstimator):
         self.power_ = -math.inf if self.power == "auto" else float(self.power)
 
     def _needs(self) -> Needs:
-        learns = self._learns_covariance()
+        self._check_missing()
+        needs = super()._needs()
+        if self._learns_covariance():
+            return needs_of_learning(needs)
+        divergence = divergences.resolve(self.divergence)
         reason = None
-        if learns:
-            reason = (
-                'divergence="mahalanobis" learns its covariance from all points at once (pass '
-                "powermeans.divergences.Mahalanobis(covariance), which needs none of that)"
-            )
-        elif self.divergence == "manhattan":
+        if self.divergence == "manhattan":
             reason = 'divergence="manhattan" has medians for centers, which sums do not give'
-        # Nothing is learned yet.
-        divergence = "squared_euclidean" if learns else self.divergence
-        measured = (
-            super()
-            ._needs()
-            .measured(divergence=divergences.resolve(divergence), takes_narrow=not learns)
-        )
-        needs = measured.refusing(parts=reason, tensors=reason)
-        return needs.of_a_fit(warns_of_scales=False, leaves_out_columns=False) if learns else needs
+        needs = needs.measured(divergence=divergence, takes_narrow=True)
+        return needs.refusing(parts=reason, tensors=reason)
 
     def _fitted_needs(self) -> Needs:
         needs = super()._fitted_needs()
         if not self._learns_covariance():
             return needs
-        if not hasattr(self, "covariance_"):
-            raise ValueError(
-                'divergence="mahalanobis" learns its covariance in fit: fit first, or pass '
-                "powermeans.divergences.Mahalanobis(covariance)"
-            )
-        known = getattr(self, "divergence_", None)  # a saved model has only its covariance
-        if known is None or known.covariance is not self.covariance_:
-            known = divergences.Mahalanobis(self.covariance_)
-        return needs.measured(divergence=known)
+        return needs.measured(divergence=learned_divergence(self), opener=None)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse &= self.divergence != "manhattan"
         return tags
 
-    def _open(self, X: MatrixLike, sample_weight: ArrayLike | None, fit: Fit) -> Opened:
-        self.check_missing()
-        data = super()._open(X, sample_weight, fit)
-        if not self._learns_covariance():
-            return data
-        return with_covariance_of_all(in_memory(data), self.n_threads)
-
-    def check_missing(self) -> None:
+    def _check_missing(self) -> None:
         """Raise where entries may be missing and the divergence needs them all."""
         if self.missing == "observed" and self.divergence != "squared_euclidean":
             raise ArgumentError(
@@ -446,18 +423,15 @@ class PowerKMeans(CenterEstimator):
         if (given := self._given_powers()) is not None:
             check_schedule(given, n_powers=self.max_iter)
         if self._has_time_for_hard_sweeps_only(data.rows, fit):
-            self.critical_power_ = math.nan
             return [self._hard_stage(data)]
-        self.critical_power_ = data.rows.critical_power()
-        schedule = self._powers()
+        fit.critical_power = critical_power = data.rows.critical_power()
+        schedule = self._powers(critical_power)
         if not self.polish:
             learn = self._learning_while_annealing(data, fit, Update())
             return [Stage(schedule, self._stop_without_polish(data), self.max_iter, learn)]
         tolerance = self.tol * data.rows.mean_variance()
-        are_hard = WeightsHard(
-            self.critical_power_, self.n_clusters, tolerance, resting_power(schedule)
-        )
-        separate = SeparateCoincident(self.critical_power_, spread_of_features(data.rows))
+        are_hard = WeightsHard(critical_power, self.n_clusters, tolerance, resting_power(schedule))
+        separate = SeparateCoincident(critical_power, spread_of_features(data.rows))
         is_short = self._searches() and isinstance(self.schedule, str)
         n_powers = min(self.max_iter, self._effort().n_powers) if is_short else self.max_iter
         learn = self._learning_while_annealing(data, fit, separate)
@@ -473,8 +447,8 @@ class PowerKMeans(CenterEstimator):
 
     def _learning_while_annealing(self, data: Opened, fit: Fit, update: Update) -> Update:
         """Return the update with the joint one of the covariance, where a descent learns it."""
-        if isinstance(data, Scattered) and not self._searches():
-            return LearnWhileAnnealing(data, fit.seconds_left, update)
+        if isinstance(data.rows, LearningRows) and not self._searches():
+            return LearnWhileAnnealing(data.rows, fit.seconds_left, update)
         return update
 
     def _stop_without_polish(self, data: Opened) -> ObjectiveSettled:
@@ -492,10 +466,10 @@ class PowerKMeans(CenterEstimator):
         is_factor = isinstance(given, Real) or (isinstance(given, str) and given == "auto")
         return None if is_factor else given
 
-    def _powers(self) -> Iterable[float | Rule]:
+    def _powers(self, critical_power: float) -> Iterable[float | Rule]:
         if (given := self._given_powers()) is not None:
             return given
-        start = self._start_power()
+        start = self._start_power(critical_power)
         if start == -math.inf:
             return Fixed(start)
         if self.schedule != "auto":
@@ -505,9 +479,9 @@ class PowerKMeans(CenterEstimator):
         schedule = Geometric(start, _GROWTH_IN_A_SEARCH ** (1 / self._effort().n_powers))
         return Whole(schedule) if self.power == "auto" else schedule
 
-    def _start_power(self) -> float:
+    def _start_power(self, critical_power: float) -> float:
         if self.power == "auto":
-            return min(2 * self.critical_power_ - 1, -1.0)
+            return min(2 * critical_power - 1, -1.0)
         return float(self.power)
 
     def _run(self, start: Start) -> list[StageEnd]:
@@ -632,8 +606,8 @@ class PowerKMeans(CenterEstimator):
     ) -> Search:
         return Search(
             start.data.rows,
-            start_power=self._start_power(),
-            critical_power=self.critical_power_,
+            start_power=self._start_power(start.fit.critical_power),
+            critical_power=start.fit.critical_power,
             max_iter=self.max_iter,
             tol=self.tol,
             rng=start.fit.rng,
@@ -662,31 +636,35 @@ class PowerKMeans(CenterEstimator):
     def _starts_from_given_centers(self) -> bool:
         return not self._draws_centers()
 
-    def _wanted_runs(self) -> int:
-        return 1 if self.n_init == "auto" else self.n_init
-
     def _report_end(self, run: Run) -> None:
         report_ends(run, self.verbose)
 
     def _finish(self, start: Start, ends: Sequence[StageEnd] = ()) -> Run:
-        run, history = super()._finish(start, ends), start.history
-        learned: dict[str, Any] = {}
-        if self._learns_covariance():
-            metric = cast("Mahalanobis", cast("BregmanRows", start.data.rows).divergence)
-            learned["covariance_"] = metric.covariance
-            if isinstance(metric, FewAxes):
-                learned["divergence_"] = metric
-        return run.with_attributes(
-            power_=history.last_soft_power(),
-            n_separated_=history.n_separated,
-            spent_=history.spent(),
-            **learned,
-        )
+        run = super()._finish(start, ends)
+        learned = learned_attributes(start.data.rows)
+        return run.with_attributes(**annealing_attributes(start), **learned)
 
     def _keep(self, run: Run) -> None:
         # Those of a former fit would describe another divergence.
         forget(self, *{"covariance_", "divergence_"}.difference(run.attributes))
         super()._keep(run)
+
+
+def as_power_kmeans(estimator: CenterEstimator) -> PowerKMeans:
+    """Return `PowerKMeans` with those of its parameters that another estimator has too."""
+    given = estimator.get_params(deep=False)
+    known = given.keys() & PowerKMeans().get_params(deep=False).keys()
+    return PowerKMeans(**{name: given[name] for name in known})
+
+
+def annealing_attributes(start: Start) -> dict[str, Any]:
+    """Return the attributes of a run of annealing and search."""
+    return {
+        "power_": start.history.last_soft_power(),
+        "critical_power_": start.fit.critical_power,
+        "n_separated_": start.history.n_separated,
+        "spent_": start.history.spent(),
+    }
 
 
 def report_ends(

@@ -14,10 +14,19 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from powermeans import divergences
-from powermeans.engine.anneal import Callback, StageEnd
+from powermeans.engine.anneal import Callback, Stage, StageEnd
 from powermeans.engine.fit import Fit
-from powermeans.estimators.base import Run, Start
-from powermeans.estimators.power_kmeans import PowerKMeans, searched, with_second_starts
+from powermeans.engine.history import Spent
+from powermeans.estimators.base import CenterEstimator, Run, Start
+from powermeans.estimators.power_kmeans import (
+    PowerKMeans,
+    annealing_attributes,
+    as_power_kmeans,
+    report_ends,
+    searched,
+    with_second_starts,
+)
+from powermeans.mathematics.rules import Rule
 from powermeans.points.compiled import CompiledRows
 from powermeans.points.needs import Measure, Needs
 from powermeans.points.opening import (
@@ -35,7 +44,7 @@ from powermeans.types import FloatArray
 _ROUNDING = 1e-12
 
 
-class RobustPowerKMeans(PowerKMeans):
+class RobustPowerKMeans(CenterEstimator):
     """Power k-means for data with outliers: it leaves out the points farthest from all centers.
 
     It lowers the inertia of the best ``1 - trim`` of the weight (trimmed k-means, Cuesta-Albertos,
@@ -103,7 +112,8 @@ class RobustPowerKMeans(PowerKMeans):
     array([False, False, False, False, False, False,  True])
     """
 
-    _state = "outliers_: flag[n] radius_: number"
+    _state = """power_: number critical_power_: number n_separated_: count spent_: Spent
+        outliers_: flag[n] radius_: number"""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PowerKMeans._parameter_constraints,
@@ -113,6 +123,10 @@ class RobustPowerKMeans(PowerKMeans):
 
     outliers_: NDArray[np.bool_]
     radius_: float
+    spent_: Spent
+    power_: float
+    critical_power_: float
+    n_separated_: int
 
     def __init__(
         self,
@@ -120,46 +134,45 @@ class RobustPowerKMeans(PowerKMeans):
         *,
         trim: float = 0.1,
         init: str | ArrayLike | Callable[..., ArrayLike] = "k-means++",
+        n_init: int | Literal["auto"] = 1,
         power: float | Literal["auto"] = "auto",
-        schedule: float | Iterable[float] | Literal["auto"] = "auto",
-        polish: bool = True,
+        schedule: float | Iterable[float | Rule] | Literal["auto"] = "auto",
         effort: Literal["none", "fast", "balanced", "thorough"] = "balanced",
-        max_seconds: float | None = None,
-        n_init: int = 1,
-        max_iter: int = 300,
-        tol: float = 1e-6,
+        polish: bool = True,
         divergence: str | divergences.Bregman = "squared_euclidean",
         missing: Literal["error", "observed"] = "error",
+        max_iter: int = 300,
+        tol: float = 1e-6,
+        max_seconds: float | None = None,
         random_state: int | np.random.RandomState | None = None,
         n_threads: int | None = None,
-        callback: Callback | None = None,
+        callback: Callback | Literal["progress"] | None = None,
         verbose: int = 0,
     ) -> None:
-        super().__init__(
-            n_clusters,
-            init=init,
-            power=power,
-            schedule=schedule,
-            polish=polish,
-            effort=effort,
-            max_seconds=max_seconds,
-            n_init=n_init,
-            max_iter=max_iter,
-            tol=tol,
-            divergence=divergence,
-            missing=missing,
-            random_state=random_state,
-            n_threads=n_threads,
-            callback=callback,
-            verbose=verbose,
-        )
+        self.n_clusters = n_clusters
         self.trim = trim
+        self.init = init
+        self.n_init = n_init
+        self.power = power
+        self.schedule = schedule
+        self.effort = effort
+        self.polish = polish
+        self.divergence = divergence
+        self.missing = missing
+        self.max_iter = max_iter
+        self.tol = tol
+        self.max_seconds = max_seconds
+        self.random_state = random_state
+        self.n_threads = n_threads
+        self.callback = callback
+        self.verbose = verbose
 
     def _needs(self) -> Needs:
+        opener = functools.partial(_open_trimmed, trim=self.trim)
+        needs = as_power_kmeans(self)._needs().measured(takes_narrow=False, opener=opener)
         reason = "which points are left out is decided by all of them"
-        trimmed = functools.partial(_open_trimmed, trim=self.trim)
-        needs = super()._needs().measured(takes_narrow=False, opener=trimmed)
-        return needs.refusing(parts=reason, tensors=reason)
+        needs = needs.refusing(parts=reason, tensors=reason)
+        return replace(needs, name=type(self).__name__, estimator=self)
 
     def _open(self, X: MatrixLike, sample_weight: ArrayLike | None, fit: Fit) -> Opened:
         data = in_memory(super()._open(X, sample_weight, fit))
@@ -172,10 +185,16 @@ class RobustPowerKMeans(PowerKMeans):
             )
         return data
 
-    def _run_in_space(self, start: Start) -> list[StageEnd]:
-        if not self._starts_from_given_centers():
+    def _stages(self, data: Opened, fit: Fit) -> list[Stage]:
+        return as_power_kmeans(self)._stages(data, fit)
+
+    def _run(self, start: Start) -> list[StageEnd]:
+        if self._draws_centers():
             start = with_second_starts(start, self._centers_of_all(start))
-        return super()._run_in_space(start)
+        return as_power_kmeans(self)._run(start)
+
+    def _report_end(self, run: Run) -> None:
+        report_ends(run, self.verbose)
 
     def _centers_of_all(self, start: Start) -> Iterator[FloatArray]:
         """Yield centers that a search finds for all points.
@@ -208,7 +227,9 @@ class RobustPowerKMeans(PowerKMeans):
         outliers, limit = rows.left_out(run.centers.astype(np.float64))
         is_squared = self._needs().measure.divergence == "squared_euclidean"
         return run.with_attributes(
-            outliers_=outliers, radius_=math.sqrt(limit) if is_squared else limit
+            outliers_=outliers,
+            radius_=math.sqrt(limit) if is_squared else limit,
+            **annealing_attributes(start),
         )
 
 

@@ -21,7 +21,9 @@ from powermeans.estimators.base import Start
 from powermeans.mathematics.rules import rule_at
 from powermeans.mathematics.sums import Sums
 from powermeans.points.bregman import BregmanRows, as_float64
-from powermeans.points.opening import InMemory
+from powermeans.points.needs import Measure, Needs
+from powermeans.points.opening import InMemory, rows_for
+from powermeans.points.protocol import Rows
 from powermeans.system.free_memory import free_memory
 from powermeans.system.threads import blas_on_one_thread
 from powermeans.types import FloatArray
@@ -39,23 +41,65 @@ _LARGEST = 1e60
 _MATRICES_OF_MANY_POINTS, _MATRICES_OF_FEW_POINTS = 8, 3
 
 
-@dataclass(frozen=True, slots=True)
-class Scattered(InMemory):
-    """Points, and what all covariances of clusters are learned from."""
+class LearningRows(BregmanRows):
+    """Points, by the covariance of all of them at first, and what those of clusters come from."""
 
-    scatter: Scatter
-    seconds: float  # that one took to learn
+    def __init__(
+        self, points: Any, weights: FloatArray | None, scatter: Scatter, n_threads: int | None
+    ) -> None:
+        started = time.monotonic()
+        of_all = scatter.divergence_of_all()
+        super().__init__(points, weights, divergence=of_all, n_threads=n_threads)
+        self.scatter = scatter
+        self.seconds_to_learn = time.monotonic() - started
+
+    @property
+    def metric(self) -> Mahalanobis:
+        """The distance by the present covariance."""
+        return cast("Mahalanobis", self.divergence)
 
 
 # BLAS that shares busy processors decomposes a covariance ten times as long with several threads.
 @blas_on_one_thread()
-def with_covariance_of_all(data: InMemory, n_threads: int | None) -> Scattered:
-    """Return the data with distances by the covariance of all points."""
-    started = time.monotonic()
-    scatter = scatter_of(data)
-    of_all = scatter.divergence_of_all()
-    rows = BregmanRows(data.points, data.weights, divergence=of_all, n_threads=n_threads)
-    return Scattered(data.points, data.weights, rows, scatter, time.monotonic() - started)
+def open_learning(points: Any, weights: FloatArray | None, measure: Measure) -> LearningRows:
+    """Return rows that learn the covariance of clusters."""
+    rows = rows_for(replace(measure, opener=None), points, weights)
+    scatter = scatter_of(InMemory(points, weights, rows))
+    return LearningRows(points, weights, scatter, measure.n_threads)
+
+
+def needs_of_learning(needs: Needs) -> Needs:
+    """Return what a fit asks of its points that learns the covariance."""
+    reason = (
+        'divergence="mahalanobis" learns its covariance from all points at once (pass '
+        "powermeans.divergences.Mahalanobis(covariance), which needs none of that)"
+    )
+    return (
+        needs.measured(takes_narrow=False, opener=open_learning)
+        .refusing(parts=reason, tensors=reason)
+        .of_a_fit(warns_of_scales=False, leaves_out_columns=False)
+    )
+
+
+def learned_divergence(model: Any) -> Mahalanobis:
+    """Return the distance that a fitted estimator has learned."""
+    if not hasattr(model, "covariance_"):
+        raise ValueError(
+            'divergence="mahalanobis" learns its covariance in fit: fit first, or pass '
+            "powermeans.divergences.Mahalanobis(covariance)"
+        )
+    known: Mahalanobis | None = getattr(model, "divergence_", None)  # not in a saved model
+    if known is not None and known.covariance is model.covariance_:
+        return known
+    return Mahalanobis(model.covariance_)
+
+
+def learned_attributes(rows: Rows) -> dict[str, Any]:
+    """Return what a fit has learned besides centers; nothing where the distance was given."""
+    if not isinstance(rows, LearningRows):
+        return {}
+    attributes: dict[str, Any] = {"covariance_": rows.metric.covariance}
+    return attributes | ({"divergence_": rows.metric} if isinstance(rows.metric, FewAxes) else {})
 
 
 @blas_on_one_thread()
@@ -68,12 +112,11 @@ def run_with_covariance(
 
     Covariances have determinant one, which makes their inertias comparable.
     """
-    data = cast("Scattered", start.data)
-    rows = cast("BregmanRows", data.rows)
+    rows = cast("LearningRows", start.data.rows)
     rows.use(best_divergence := cast("Mahalanobis", rows.opened_with))
     if most_learned == 0:
         return run_in_space(start)
-    learning = replace(start.stages[-1], update=LearnCovariance(data, start.fit.seconds_left))
+    learning = replace(start.stages[-1], update=LearnCovariance(rows, start.fit.seconds_left))
     best, least = list[StageEnd](), math.inf
     for _ in range(most_learned):
         ends = run_in_space(start)
@@ -86,7 +129,7 @@ def run_with_covariance(
         is_better = inertia < least * (1 - _LEAST_GAIN)
         if is_better:
             best, least = ends, inertia
-            best_divergence = cast("Mahalanobis", rows.divergence)
+            best_divergence = rows.metric
         if was_stopped or not is_better:
             break
     rows.use(best_divergence)
@@ -98,6 +141,7 @@ class Scatter(abc.ABC):
     """Learn the covariance of all points, and those within clusters."""
 
     __slots__ = ()
+    data: InMemory
 
     @abc.abstractmethod
     def divergence_of_all(self) -> Mahalanobis:
@@ -320,15 +364,14 @@ class LearnCovariance(Update):
     not learned.
     """
 
-    data: Scattered
+    rows: LearningRows
     seconds_left: Callable[[], float]
 
     def after(self, sweep: Sweep, sums: Sums) -> Sums:
         """Return sums without empty clusters, and give the rows a new covariance."""
         sums = RelocateEmpty().after(sweep, sums)
-        if self.data.seconds <= self.seconds_left():
-            rows = cast("BregmanRows", self.data.rows)
-            rows.use(self.data.scatter.divergence_within(sweep, sums))
+        if self.rows.seconds_to_learn <= self.seconds_left():
+            self.rows.use(self.rows.scatter.divergence_within(sweep, sums))
         return sums
 
 
@@ -341,7 +384,7 @@ class LearnWhileAnnealing(Update):
     weighted scatter about them. So no sweep raises the objective at its power.
     """
 
-    data: Scattered
+    rows: LearningRows
     seconds_left: Callable[[], float]
     inner: Update
 
@@ -352,11 +395,10 @@ class LearnWhileAnnealing(Update):
     def after(self, sweep: Sweep, sums: Sums) -> Sums:
         """Return the sums of the inner update, and give the rows a new covariance."""
         sums = self.inner.after(sweep, sums)
-        if self.data.seconds <= self.seconds_left():
-            rows = cast("BregmanRows", self.data.rows)
-            metric = cast("Mahalanobis", rows.divergence)
-            deviations = soft_deviations(self.data, metric, sweep, sums)
-            rows.use(self.data.scatter.divergence_of(deviations, metric))
+        if self.rows.seconds_to_learn <= self.seconds_left():
+            scatter, metric = self.rows.scatter, self.rows.metric
+            deviations = soft_deviations(scatter.data, metric, sweep, sums)
+            self.rows.use(scatter.divergence_of(deviations, metric))
         return sums
 
 
