@@ -20,9 +20,6 @@ from typing import Any, NoReturn
 
 from powermeans.app.command import failures
 
-# A lost Ctrl-C comes again after so many seconds, when Python has left what does not raise it.
-_SECONDS_UNTIL_REPEATED = 0.02
-
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run a command, by default the one in the arguments of the process, and exit with its code."""
@@ -75,7 +72,8 @@ def _repeating_lost_interrupts() -> Iterator[None]:
 
     def repeat(lost: sys.UnraisableHookArgs) -> None:
         if issubclass(lost.exc_type, KeyboardInterrupt):
-            threading.Timer(_SECONDS_UNTIL_REPEATED, _thread.interrupt_main).start()
+            # By then Python has left what does not raise it.
+            threading.Timer(0.02, _thread.interrupt_main).start()
         else:
             before(lost)
 

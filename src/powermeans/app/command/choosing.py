@@ -20,11 +20,7 @@ from powermeans.app.command.data_files import (
     split_names,
 )
 from powermeans.app.command.outputs import check_outputs, interruptible, listed
-from powermeans.app.command.parts import (
-    Limits,
-    data_to_fit,
-    why_in_parts,
-)
+from powermeans.app.command.parts import data_to_fit, why_in_parts
 from powermeans.app.command.screen import (
     Screen,
     counted,
@@ -49,14 +45,13 @@ def choose(
     plot: str | None,
     is_quiet: bool,
     screen: Screen,
-    limits: Limits,
 ) -> None:
     """Try each k, and print the recommendation of the criteria."""
     check_outputs(reads=files.paths, picture=plot)
     asked = criteria if criteria == "all" else _known_criteria(criteria)
-    why = why_in_parts(files, limits)
+    why = why_in_parts(files)
     with waiting_for(f"reading {files.name}", is_quiet=is_quiet or why is not None):
-        data = data_to_fit(files, limits, why, scale, sizes[-1], "--to")
+        data = data_to_fit(files, why, scale, sizes[-1], "--to")
     rows, said = rows_for_k(data)
     started = time.perf_counter()
     asked_for = settings | {"criteria": asked}

@@ -16,9 +16,6 @@ from powermeans.scale.executors import read_ahead
 from powermeans.scale.parted_data import PartedData
 from powermeans.types import FloatArray, Labels, Points
 
-_MOST_SHOWN = 40
-_VALUES_AT_ONCE = 2**20
-
 
 class Sizes:
     """Count the rows of each cluster and their weight, and hold the score of the model."""
@@ -55,7 +52,7 @@ class Tally(Sizes):
     def add(self, points: Points, labels: Labels, weights: FloatArray | None = None) -> None:
         """Add some rows; a missing value counts as the value of the center."""
         super().add(points, labels, weights)
-        n_at_once = max(1, _VALUES_AT_ONCE // points.shape[1])
+        n_at_once = max(1, 2**20 // points.shape[1])
         for start in range(0, len(points), n_at_once):
             rows = slice(start, start + n_at_once)
             self._add(points[rows], labels[rows], None if weights is None else weights[rows])
@@ -144,7 +141,7 @@ def show_clusters(
     screen: Screen, clusters: Sequence[ClusterSummary], names: list[str], *, has_weights: bool
 ) -> None:
     """Show size, share, spread and the columns in which each cluster differs most from the rest."""
-    shown = sorted(clusters, key=lambda cluster: -cluster.weight)[:_MOST_SHOWN]
+    shown = sorted(clusters, key=lambda cluster: -cluster.weight)[:40]
     header = ["cluster", "size", *(["weight"] if has_weights else []), "share", "spread"]
     screen.show(
         [*header, "what sets it apart"],

@@ -6,12 +6,10 @@ import functools
 import inspect
 import math
 from collections.abc import Callable
-from enum import StrEnum
-from typing import Annotated, Any
+from dataclasses import replace
+from typing import Annotated, Any, Literal
 
 import typer
-
-_OPTIONAL = ("typer", "rich", "pyarrow", "pillow", "matplotlib")
 
 app = typer.Typer(
     name="powermeans",
@@ -25,69 +23,16 @@ app = typer.Typer(
 )
 
 
-class Scale(StrEnum):
-    """How columns are scaled."""
-
-    auto = "auto"
-    standard = "standard"
-    minmax = "minmax"
-    none = "none"
-
-
-class Missing(StrEnum):
-    """What to do with missing values."""
-
-    auto = "auto"
-    error = "error"
-    drop = "drop"
-    observed = "observed"
-
-
-class OrderOfDates(StrEnum):
-    """How dates are read."""
-
-    days = "days"
-    day_first = "day-first"
-    month_first = "month-first"
-
-
-class FitEffort(StrEnum):
-    """How long a fit searches."""
-
-    none = "none"
-    fast = "fast"
-    balanced = "balanced"
-    thorough = "thorough"
-
-
-class Effort(StrEnum):
-    """How long to search."""
-
-    fast = "fast"
-    balanced = "balanced"
-    thorough = "thorough"
-
-
 _KINDS_OF_DATA = "CSV, TSV, Parquet, Feather, Arrow, NPY or NPZ; - is standard input."
-Data = Annotated[
-    str,
-    typer.Argument(metavar="DATA", help=_KINDS_OF_DATA),
-]
-DataParts = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="DATA...",
-        help=f"{_KINDS_OF_DATA} Several files, and folders of them, are read part by part.",
-    ),
-]
-DataAfterModel = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="DATA...",
-        help=f"{_KINDS_OF_DATA} Several files, and folders of them, are read part by part.",
-    ),
-]
-OneAfterModel = Annotated[str | None, typer.Argument(metavar="DATA", help=_KINDS_OF_DATA)]
+_ONE_FILE: Any = typer.Argument(metavar="DATA", help=_KINDS_OF_DATA)
+_SEVERAL_FILES: Any = typer.Argument(
+    metavar="DATA...",
+    help=f"{_KINDS_OF_DATA} Several files, and folders of them, are read part by part.",
+)
+Data = Annotated[str, _ONE_FILE]
+DataParts = Annotated[list[str], _SEVERAL_FILES]
+DataAfterModel = Annotated[list[str] | None, _SEVERAL_FILES]
+OneAfterModel = Annotated[str | None, _ONE_FILE]
 Model = Annotated[str, typer.Argument(metavar="MODEL", help="File that fit --model wrote.")]
 ModelOption = Annotated[
     str | None, typer.Option("--model", "-m", metavar="FILE", help="The same as MODEL.")
@@ -113,7 +58,7 @@ Columns = Annotated[
 ]
 Weights = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of weights.")]
 MissingValues = Annotated[
-    Missing | None,
+    Literal["auto", "error", "drop", "observed"] | None,
     typer.Option(
         help="What to do with missing values; auto: go by the values that are there, or else drop "
         "the row, and say so."
@@ -145,17 +90,20 @@ Thousands = Annotated[
 ]
 Encoding = Annotated[str | None, typer.Option(metavar="NAME", help="Encoding of text: cp1252, ...")]
 Dates = Annotated[
-    OrderOfDates | None,
+    Literal["days", "day-first", "month-first"] | None,
     typer.Option(help="Read dates as days; 3/4/2024 begins with the day or the month."),
 ]
 Scaling = Annotated[
-    Scale,
+    Literal["auto", "standard", "minmax", "none"],
     typer.Option(
         help="How to scale the columns; auto: to variance one if some spread 100 times as far."
     ),
 ]
 Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same result.")]
-Search = Annotated[Effort, typer.Option(help="How long to search for lower inertia.")]
+Search = Annotated[
+    Literal["fast", "balanced", "thorough"],
+    typer.Option(help="How long to search for lower inertia."),
+]
 Threads = Annotated[int | None, typer.Option(min=1, help="Number of threads.")]
 Seconds = Annotated[float | None, typer.Option(help="Stop after about this many seconds.")]
 LeastSize = Annotated[
@@ -222,13 +170,13 @@ def _files(
         (data,) if isinstance(data, str) else tuple(data),
         columns,
         weights,
-        missing.value if missing else None,
+        missing,
         mark,
         header,
         array,
         decimal,
         between,
-        dates.value if dates else None,
+        dates,
         encoding,
         _codes(missing_values),
         _rows_in(skip_rows),
@@ -314,7 +262,7 @@ def fit(
             help="Number of clusters, or auto: as many as the criteria of choose-k recommend.",
         ),
     ] = "auto",
-    scale: Scaling = Scale.auto,
+    scale: Scaling = "auto",
     divergence: Annotated[
         str, typer.Option(help="Distance: cosine, poisson, manhattan, mahalanobis, ...")
     ] = "squared_euclidean",
@@ -323,8 +271,9 @@ def fit(
         str, typer.Option(help='Power of the first sweep, negative; "auto" fits it to the data.')
     ] = "auto",
     effort: Annotated[
-        FitEffort, typer.Option(help="How long to search for lower inertia; none is one descent.")
-    ] = FitEffort.balanced,
+        Literal["none", "fast", "balanced", "thorough"],
+        typer.Option(help="How long to search for lower inertia; none is one descent."),
+    ] = "balanced",
     runs: Annotated[int, typer.Option(min=1, help="Number of runs; the best is kept.")] = 1,
     max_seconds: Seconds = None,
     size_min: LeastSize = None,
@@ -360,7 +309,6 @@ def fit(
     """
     from powermeans.app.command.fitting import Wanted
     from powermeans.app.command.fitting import fit as run
-    from powermeans.app.command.parts import Limits
 
     _check_max_seconds(max_seconds)
     if prove is not None and not prove > 0:
@@ -371,7 +319,7 @@ def fit(
         "n_clusters": _whole_or_auto(clusters),
         "divergence": _divergence(divergence, trials),
         "power": _number_or_auto(power, "--power", lambda value: value < 0, "below 0"),
-        "effort": effort.value,
+        "effort": effort,
         "n_init": runs,
         "max_seconds": max_seconds,
         "size_min": _size(size_min, "--size-min"),
@@ -384,9 +332,10 @@ def fit(
     shown |= {} if trials is None else {"trials": trials}
     names = _names_of_clusters(name)
     outputs = (output, model, report, quiet, shown, prove, names, rows)
-    wanted = Wanted(settings, scale.value, *outputs, is_verbose=verbose)
-    limits = Limits(memory_limit, checkpoint, checkpoint_seconds)
-    run(files, wanted, limits, _screen(as_json=as_json, output=output))
+    wanted = Wanted(settings, scale, *outputs, is_verbose=verbose)
+    where = {"checkpoint": checkpoint, "checkpoint_seconds": checkpoint_seconds}
+    files = replace(files, memory_limit=memory_limit, **where)
+    run(files, wanted, _screen(as_json=as_json, output=output))
 
 
 def _size(given: float | None, option: str) -> float | None:
@@ -469,11 +418,10 @@ def predict(
 
     Without --output, the labels go to the standard output.
     """
-    from powermeans.app.command.parts import Limits
     from powermeans.app.command.predicting import predict as run
 
     screen = _screen(as_json=as_json, output=output or ("" if as_json else "-"))
-    run(model, files, output, Limits(memory_limit), screen)
+    run(model, replace(files, memory_limit=memory_limit), output, screen)
 
 
 @app.command(name="choose-k")
@@ -483,8 +431,8 @@ def choose_k(
     least: Annotated[int, typer.Option("--from", min=1, help="Smallest k.")] = 2,
     most: Annotated[int, typer.Option("--to", min=1, help="Largest k.")] = 20,
     criteria: Annotated[str, typer.Option(help='Names with commas, or "all".')] = "all",
-    scale: Scaling = Scale.auto,
-    effort: Search = Effort.balanced,
+    scale: Scaling = "auto",
+    effort: Search = "balanced",
     max_seconds: Seconds = None,
     memory_limit: Memory = None,
     plot: Annotated[str | None, typer.Option(help="File for a picture: .png, .svg, .pdf.")] = None,
@@ -495,26 +443,24 @@ def choose_k(
 ) -> None:
     """Try several numbers of clusters, and recommend one."""
     from powermeans.app.command.choosing import choose
-    from powermeans.app.command.parts import Limits
 
     if most < least:
         raise typer.BadParameter(f"--to {most} is less than --from {least}")
     _check_max_seconds(max_seconds)
     choose(
-        files,
+        replace(files, memory_limit=memory_limit),
         range(least, most + 1),
         {
-            "effort": effort.value,
+            "effort": effort,
             "max_seconds": max_seconds,
             "random_state": seed,
             "n_threads": threads,
         },
         criteria=criteria,
-        scale=scale.value,
+        scale=scale,
         plot=plot,
         is_quiet=quiet,
         screen=_screen(as_json=as_json),
-        limits=Limits(memory_limit),
     )
 
 
@@ -523,7 +469,7 @@ def choose_k(
 def compare(
     files: Any,
     clusters: Clusters,
-    scale: Scaling = Scale.auto,
+    scale: Scaling = "auto",
     seed: Seed = 0,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -532,7 +478,7 @@ def compare(
     from powermeans.app.command.comparing import compare as run
 
     screen = _screen(as_json=as_json)
-    run(files, clusters, seed=seed, scale=scale.value, is_quiet=quiet, screen=screen)
+    run(files, clusters, seed=seed, scale=scale, is_quiet=quiet, screen=screen)
 
 
 @app.command()
@@ -566,7 +512,7 @@ def palette(
     colours: Annotated[
         str | None, typer.Option("--palette", help="File for the colours, one on each line.")
     ] = None,
-    effort: Search = Effort.fast,
+    effort: Search = "fast",
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
@@ -578,7 +524,7 @@ def palette(
         clusters,
         output=output,
         palette=colours,
-        settings={"effort": effort.value, "random_state": seed},
+        settings={"effort": effort, "random_state": seed},
         screen=_screen(as_json=as_json),
     )
 
@@ -625,7 +571,8 @@ def info(as_json: Json = False) -> None:
     """Show versions, instruction set and threads, for a bug report."""
     from powermeans.app.report.versions import versions
 
-    found = versions() | {name: _version(name) for name in _OPTIONAL}
+    optional = ("typer", "rich", "pyarrow", "pillow", "matplotlib")
+    found = versions() | {name: _version(name) for name in optional}
     screen = _screen(as_json=as_json)
     for name, value in found.items():
         screen.say(f"{name:16} {value}")

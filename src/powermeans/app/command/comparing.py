@@ -8,7 +8,6 @@ import importlib.util
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -24,19 +23,7 @@ from powermeans.metrics import adjusted_rand_index
 from powermeans.points.opening import open_rows
 from powermeans.types import FloatArray, Labels, Points
 
-_ROWS_TO_WARM_UP = 2_000
-
 Fit = Callable[[Points, FloatArray | None], Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """The result of one method."""
-
-    method: str
-    labels: Labels
-    inertia: float
-    seconds: float
 
 
 def compare(
@@ -55,12 +42,19 @@ def compare(
     methods = list(_ours(n_clusters, seed, missing="observed" if has_missing else "error"))
     if not has_missing:
         methods.extend(_theirs(n_clusters, seed))
-    outcomes = []
+    found, labels = list[dict[str, Any]](), list[Labels]()
     for place, (method, fit) in enumerate(methods, start=1):
         what = f"{place} of {len(methods)}: {method}"
         with waiting_for(what, is_quiet=is_quiet), failures.refusing():
-            outcomes.append(_outcome(method, fit, data, has_missing=has_missing))
-    _tell(outcomes, files, data, n_clusters, screen)
+            own_labels, inertia, elapsed = _timed(fit, data, has_missing=has_missing)
+        labels.append(own_labels)
+        found.append({"method": method, "inertia": inertia, "seconds": elapsed})
+    best = min(range(len(found)), key=lambda place: found[place]["inertia"])
+    for one, own_labels in zip(found, labels, strict=True):
+        least = found[best]["inertia"]
+        one["excess"] = one["inertia"] / least - 1 if least > 0 else 0.0
+        one["agreement"] = adjusted_rand_index(labels[best], own_labels)
+    _tell(found, files, data, n_clusters, screen)
     if has_missing:
         screen.say("scikit-learn and faiss are left out: they take no missing values")
 
@@ -107,7 +101,7 @@ def _centers_of_faiss(n_clusters: int, seed: int) -> Fit:
     return fit
 
 
-def _outcome(method: str, fit: Fit, data: FitData, *, has_missing: bool) -> Outcome:
+def _timed(fit: Fit, data: FitData, *, has_missing: bool) -> tuple[Labels, float, float]:
     """Time a fit after a warm-up, and compute labels and inertia from its centers.
 
     All methods are thus judged by the same float64 distances.
@@ -116,28 +110,21 @@ def _outcome(method: str, fit: Fit, data: FitData, *, has_missing: bool) -> Outc
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with contextlib.suppress(ValueError):
-            fit(points[:_ROWS_TO_WARM_UP], None)
+            fit(points[:2_000], None)
         started = time.perf_counter()
         centers = np.asarray(fit(points, weights), dtype=np.float64)
         elapsed = time.perf_counter() - started
     labels, inertia = open_rows(points, weights, has_missing=has_missing).assign(centers)
-    return Outcome(method, labels, inertia, elapsed)
+    return labels, inertia, elapsed
 
 
 def _tell(
-    outcomes: list[Outcome], files: DataFiles, data: FitData, n_clusters: int, screen: Screen
+    methods: list[dict[str, Any]],
+    files: DataFiles,
+    data: FitData,
+    n_clusters: int,
+    screen: Screen,
 ) -> None:
-    best = min(outcomes, key=lambda outcome: outcome.inertia)
-    methods: list[dict[str, Any]] = [
-        {
-            "method": outcome.method,
-            "inertia": outcome.inertia,
-            "excess": outcome.inertia / best.inertia - 1 if best.inertia > 0 else 0.0,
-            "seconds": outcome.seconds,
-            "agreement": adjusted_rand_index(best.labels, outcome.labels),
-        }
-        for outcome in outcomes
-    ]
     n_rows, n_columns = data.points.shape
     screen.say(
         f"{counted(n_clusters, 'cluster')} of {counted(n_rows, 'row')} and "

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import csv
 import os
-import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,7 +17,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from powermeans.app.command import failures
 from powermeans.points.checks.points import unlike_scales
 from powermeans.scale.tables import Missing, Table, TableError, read_table
-from powermeans.scale.tables.checking import without_missing, without_rows
+from powermeans.scale.tables.checking import has_no_name, without_missing, without_rows
 from powermeans.scale.tables.formats import options_of
 from powermeans.scale.tables.number_forms import Dates
 from powermeans.scale.tables.table import listed
@@ -27,17 +26,13 @@ from powermeans.types import FloatArray
 Chooser = Callable[[Sequence[str]], Sequence[str] | None]
 Scale = Literal["auto", "standard", "minmax", "none"]
 
-_ROWS_AT_ONCE = 2**16
-_SHARE_OF_BARE = 0.9  # of the values of a column that are missing
-_MOST_COLUMNS = 4
-_NO_NAME = re.compile(r"c\d+")
-
 
 @dataclass(frozen=True, slots=True)
 class DataFiles:
     """Paths of data and how to read them, as in `powermeans.read_table`.
 
-    Several files, or a folder, are read part by part.
+    Several files, or a folder, are read part by part, and so is one file with a limit of memory or
+    a checkpoint.
     """
 
     paths: tuple[str, ...]
@@ -53,6 +48,9 @@ class DataFiles:
     encoding: str | None = None
     missing_values: tuple[str, ...] | None = None
     skip_rows: tuple[int, ...] = ()
+    memory_limit: str | None = None
+    checkpoint: str | None = None
+    checkpoint_seconds: float | None = None
 
     @property
     def first(self) -> str:
@@ -114,11 +112,12 @@ class DataFiles:
 
     def reading_of(self, names: Sequence[str]) -> dict[str, Any]:
         """Return the arguments of `read_table`, besides the path, that read these columns again."""
-        how = {name: value for name, value in asdict(self).items() if name != "paths"}
         return {
-            **how,
-            "missing": "error" if self.is_missing_open else self.missing,
             "columns": list(names) if are_names(names) else self.asked_columns,
+            "weights": self.weights,
+            "missing": "error" if self.is_missing_open else self.missing,
+            **self.reading,
+            "skip_rows": self.skip_rows,
         }
 
     def to_remember(self, decimal: str) -> dict[str, Any]:
@@ -217,7 +216,7 @@ def settle_missing(
     n_rows, n_missing = len(table.points), np.isnan(table.points).sum(axis=0)
     if not n_missing.any():
         return table, "error", []
-    is_bare = n_missing > _SHARE_OF_BARE * n_rows
+    is_bare = n_missing > 0.9 * n_rows
     said = []
     if is_bare.any() and not is_bare.all() and files.columns is None and not has_all_columns:
         bare = [name for name, is_so in zip(table.names, is_bare, strict=True) if is_so]
@@ -242,8 +241,8 @@ def settle_missing(
 
 def _missing_in_words(by_column: list[tuple[int, str]], n_rows: int, *, takes_missing: bool) -> str:
     most = sorted(by_column, key=lambda pair: -pair[0])
-    shown = ", ".join(f'{n} in "{name}"' for n, name in most[:_MOST_COLUMNS])
-    n_more = len(most) - _MOST_COLUMNS
+    shown = ", ".join(f'{n} in "{name}"' for n, name in most[:4])
+    n_more = len(most) - 4
     more = f" and more in {n_more} other{'s' * (n_more > 1)}" if n_more > 0 else ""
     values = f"missing values: {shown}{more}, of {n_rows} rows"
     if takes_missing:
@@ -292,7 +291,7 @@ def row_numbers(is_kept: NDArray[np.bool_] | None) -> NDArray[np.intp] | None:
 
 def are_names(names: Sequence[str]) -> bool:
     """Return whether the columns have names of their own, and not just c1, c2, …."""
-    return bool(names) and not all(_NO_NAME.fullmatch(name) for name in names)
+    return bool(names) and not all(map(has_no_name, names))
 
 
 def split_names(names: str) -> list[str]:

@@ -13,7 +13,6 @@ from powermeans.app.command import failures
 from powermeans.app.command.data_files import DataFiles
 from powermeans.app.command.fitting import Wanted, fit
 from powermeans.app.command.outputs import check_outputs, write_text
-from powermeans.app.command.parts import Limits
 from powermeans.app.command.screen import Screen
 from powermeans.types import FloatArray
 
@@ -68,7 +67,7 @@ def demonstrate(data: str, screen: Screen) -> None:
     command = ("fit", data, "-k", 5, "--scale", "standard", "--output", output, "--model", model)
     screen.say(f"$ {_shown(*command)}", is_whole=True)
     wanted = Wanted({"n_clusters": 5, "random_state": 0}, "standard", output, model, is_quiet=True)
-    fit(DataFiles((data,)), wanted, Limits(), screen)
+    fit(DataFiles((data,)), wanted, screen)
     screen.say()
     screen.say("Now with data of your own, or:")
     for words in (

@@ -41,12 +41,7 @@ from powermeans.app.command.outputs import (
     write_labels,
     write_rows,
 )
-from powermeans.app.command.parts import (
-    Limits,
-    all_paths,
-    data_to_fit,
-    why_in_parts,
-)
+from powermeans.app.command.parts import all_paths, data_to_fit, why_in_parts
 from powermeans.app.command.screen import (
     Screen,
     counted,
@@ -69,15 +64,6 @@ from powermeans.saving import save
 from powermeans.scale.parted_data import PartedData
 from powermeans.system.attributes import forget
 from powermeans.types import Labels
-
-_MOST_STEPS = 200  # of the centers in a report
-_LEAST_SECONDS = 1e-3  # for a fit after a choice of k that took all its time
-_MOST_CLUSTERS = 20
-_READ_OF_OUTPUTS = 2**16
-_OPENERS = {"darwin": "open", "win32": "start"}
-_NOT_IN_PARTS = ("manhattan", "mahalanobis")
-# With these divergences a column of larger numbers counts for more.
-_DEPEND_ON_SCALE = ("squared_euclidean", "manhattan")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,13 +111,13 @@ class Fitted:
         return Pipeline([(name, self.scaler), ("powerkmeans", self.model)])
 
 
-def fit(files: DataFiles, wanted: Wanted, limits: Limits, screen: Screen) -> None:
+def fit(files: DataFiles, wanted: Wanted, screen: Screen) -> None:
     """Read the data, fit, write the files asked for and print the clusters."""
-    why = why_in_parts(files, limits)
+    why = why_in_parts(files)
     if wanted.is_whole_job and why is None and not screen.as_json:
         wanted = _with_outputs(files, wanted)
-    _check_outputs(files, wanted, limits, why)
-    data = _read(files, wanted, limits, why)
+    _check_outputs(files, wanted, why)
+    data = _read(files, wanted, why)
     files = files.with_missing(data.missing)
     wanted = replace(wanted, settings=wanted.settings | {"missing": files.missing_in_fit})
     if wanted.prove is not None:
@@ -142,7 +128,7 @@ def fit(files: DataFiles, wanted: Wanted, limits: Limits, screen: Screen) -> Non
     if why is None:
         fitted, n_rows = _fitted(data, files, wanted), None
     else:
-        fitted, n_rows = _fitted_in_parts(data, files, wanted, limits)
+        fitted, n_rows = _fitted_in_parts(data, files, wanted)
     tally = Tally(fitted.model.cluster_centers_)
     with interruptible() as done:
         is_quiet = wanted.is_quiet or screen.as_json or n_rows is None
@@ -160,16 +146,16 @@ def fit(files: DataFiles, wanted: Wanted, limits: Limits, screen: Screen) -> Non
     _end(fitted, wanted, screen)
 
 
-def _read(files: DataFiles, wanted: Wanted, limits: Limits, why: str | None) -> FitData:
+def _read(files: DataFiles, wanted: Wanted, why: str | None) -> FitData:
     """Read the data, scaled if that is asked for or the divergence calls for it."""
     divergence = wanted.settings.get("divergence", "squared_euclidean")
-    is_scale_idle = wanted.scale == "auto" and divergence not in _DEPEND_ON_SCALE
+    # With these divergences a column of larger numbers counts for more.
+    counts_scale = divergence in ("squared_euclidean", "manhattan")
     with waiting_for(f"reading {files.name}", is_quiet=wanted.is_quiet or why is not None):
         return data_to_fit(
             files,
-            limits,
             why,
-            "none" if is_scale_idle else wanted.scale,
+            "none" if wanted.scale == "auto" and not counts_scale else wanted.scale,
             wanted.settings["n_clusters"] or 1,
             "--clusters",
             takes_missing=divergence == "squared_euclidean",
@@ -184,7 +170,7 @@ def _with_outputs(files: DataFiles, wanted: Wanted) -> Wanted:
     for path, option, mark in ((rows, "--rows", b"cluster"), (page, "--report", b"powermeans")):
         if os.path.isfile(path):
             with failures.reading(path), open(path, "rb") as file:
-                start = file.read(_READ_OF_OUTPUTS)
+                start = file.read(2**16)
             if mark not in (
                 start if path == page else start.partition(b"\n")[0].replace(b"\0", b"")
             ):
@@ -202,7 +188,7 @@ def _with_k(data: FitData, wanted: Wanted) -> Wanted:
             "-k auto is for squared Euclidean distances: pass a number, or leave out --divergence"
         )
     rows, said = rows_for_k(data)
-    most = _MOST_CLUSTERS
+    most = 20
     if not isinstance(data.points, PartedData):
         n_distinct = len(rows.points) - count_copies(rows.points)
         most = min(most, n_distinct if n_distinct < len(rows.points) else n_distinct - 1)
@@ -228,12 +214,12 @@ def _choice_of_k(rows: FitData, most: int, wanted: Wanted) -> tuple[Any, Wanted]
     if was_interrupted:
         raise KeyboardInterrupt
     if limit is not None:
-        left = max(limit - (time.monotonic() - began), _LEAST_SECONDS)
+        left = max(limit - (time.monotonic() - began), 1e-3)
         wanted = replace(wanted, settings=wanted.settings | {"max_seconds": left})
     return choice, wanted
 
 
-def _check_outputs(files: DataFiles, wanted: Wanted, limits: Limits, why: str | None) -> None:
+def _check_outputs(files: DataFiles, wanted: Wanted, why: str | None) -> None:
     if why is not None and wanted.report is not None:
         raise failures.Failure(
             f"--report needs all rows at once, and {files.name} is read part by part: leave it "
@@ -251,7 +237,7 @@ def _check_outputs(files: DataFiles, wanted: Wanted, limits: Limits, why: str | 
             "part: pass one file that fits into memory, without --memory-limit and --checkpoint"
         )
     divergence = wanted.settings.get("divergence")
-    if why is not None and divergence in _NOT_IN_PARTS:
+    if why is not None and divergence in ("manhattan", "mahalanobis"):
         raise failures.Failure(
             f"--divergence {divergence} needs all rows at once, and {files.name} is read part by "
             "part: pass one file that fits into memory, without --memory-limit and --checkpoint"
@@ -260,7 +246,7 @@ def _check_outputs(files: DataFiles, wanted: Wanted, limits: Limits, why: str | 
         _check_proof(files, wanted, why)
     _check_names(wanted)
     reads = files.paths if why is None else [*files.paths, *all_paths(files)]
-    outputs = (wanted.model, limits.checkpoint)
+    outputs = (wanted.model, files.checkpoint)
     check_outputs(*outputs, reads=reads, labels=wanted.output, page=wanted.report, rows=wanted.rows)
 
 
@@ -336,7 +322,7 @@ def _estimator(settings: Mapping[str, Any]) -> PowerKMeans | BalancedKMeans:
 def _fitted(data: FitData, files: DataFiles, wanted: Wanted) -> Fitted:
     """Fit; Ctrl-C ends the fit and keeps the centers it has reached."""
     model = _estimator(wanted.settings)
-    recorder = PathRecorder(_MOST_STEPS) if wanted.report else None
+    recorder = PathRecorder(200) if wanted.report else None
     shown = None if wanted.is_quiet else shown_progress(details=wanted.is_verbose)
     started, was_interrupted = time.perf_counter(), False
     try:
@@ -369,12 +355,10 @@ def _naming_entries(data: FitData, files: DataFiles) -> Iterator[None]:
         ) from error
 
 
-def _fitted_in_parts(
-    data: FitData, files: DataFiles, wanted: Wanted, limits: Limits
-) -> tuple[Fitted, int | None]:
+def _fitted_in_parts(data: FitData, files: DataFiles, wanted: Wanted) -> tuple[Fitted, int | None]:
     """Fit to rows that are read part by part, and return their number if known."""
     rows: PartedData = data.points
-    with failures.reading(files.name, writes=limits.checkpoint):
+    with failures.reading(files.name, writes=files.checkpoint):
         fitted = _fitted(data, files, wanted)
     if rows.scaling is None:
         return fitted, rows.n_rows
@@ -579,5 +563,5 @@ def _end(fitted: Fitted, wanted: Wanted, screen: Screen) -> None:
     if written:
         screen.say(f"written: {written}")
     if wanted.report is not None:
-        opener = _OPENERS.get(sys.platform, "xdg-open")
+        opener = {"darwin": "open", "win32": "start"}.get(sys.platform, "xdg-open")
         screen.say(f"open the report: {opener} {shlex.quote(wanted.report)}")

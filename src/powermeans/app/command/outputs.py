@@ -26,10 +26,7 @@ from powermeans.system.atomic_write import atomic_write
 from powermeans.system.label_files import write_npy
 from powermeans.types import Labels
 
-_KINDS_OF_PICTURES = (".png", ".svg", ".pdf")
 _AT_ONCE = 2**16
-_LONGEST_CELL = 2**31 - 1
-_MAY_BE_WRITTEN = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
 
 def check_outputs(
@@ -51,7 +48,7 @@ def check_outputs(
         _refuse_same(path, files[:place], "would be written twice: name two files")
     _check_kind(rows, (".csv", ".tsv", ".txt"), "rows are written as .csv")
     _check_kind(page, ("", ".html", ".htm"), "the report is a page of HTML: .html")
-    _check_kind(picture, _KINDS_OF_PICTURES, f"pictures are {', '.join(_KINDS_OF_PICTURES)}")
+    _check_kind(picture, (".png", ".svg", ".pdf"), "pictures are .png, .svg, .pdf")
     if labels != "-":
         _check_kind(
             labels, _WRITERS_OF_LABELS, f"labels are written as {', '.join(_WRITERS_OF_LABELS)}"
@@ -93,7 +90,8 @@ def _check_place(path: str) -> None:
         raise failures.Failure(
             f"{path} cannot be written: there is no folder {place.parent}", failures.OUTPUT
         )
-    if place.is_file() and not place.stat().st_mode & _MAY_BE_WRITTEN:
+    may_be_written = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
+    if place.is_file() and not place.stat().st_mode & may_be_written:
         raise failures.Failure(
             f"{path} is protected from writing: name another file, or allow it with chmod u+w",
             failures.OUTPUT,
@@ -186,7 +184,7 @@ def write_rows(path: str, files: DataFiles, data: FitData, labels: Labels) -> No
     """
     every = with_rows_left_out(labels, data.is_kept)
     cells = ("" if label < 0 else str(label) for label in every.tolist())
-    csv.field_size_limit(_LONGEST_CELL)
+    csv.field_size_limit(2**31 - 1)
     with (
         failures.refusing(),
         failures.writing(path),

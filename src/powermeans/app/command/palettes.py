@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,25 +16,9 @@ from powermeans.app.command.outputs import check_outputs, interruptible, write_t
 from powermeans.app.command.screen import Screen, counted, seconds
 from powermeans.estimators.power_kmeans import PowerKMeans
 from powermeans.system.atomic_write import atomic_write
+from powermeans.types import FloatArray
 
 Bytes = NDArray[np.uint8]
-
-_MOST_SHOWN = 64
-_MOST_OF_16_BITS = 65535
-
-
-@dataclass(frozen=True, slots=True)
-class Palette:
-    """Colours from the most frequent to the least, and the index of the colour of each pixel."""
-
-    colours: Bytes
-    shares: NDArray[np.float64]
-    indices: NDArray[np.intp]
-    error: float
-
-    def codes(self) -> list[str]:
-        """Return the colours in hexadecimal, as #rrggbb."""
-        return ["#" + bytes(colour).hex() for colour in self.colours]
 
 
 def quantise(
@@ -56,23 +39,27 @@ def quantise(
     pixels, alpha = _read(image)
     _check_kind(output, has_alpha=alpha is not None)
     started = time.perf_counter()
-    found = palette_of(pixels.reshape(-1, 3), n_colours, settings, alpha)
+    colours, indices, shares, error = palette_of(pixels.reshape(-1, 3), n_colours, settings, alpha)
     elapsed = time.perf_counter() - started
+    codes = ["#" + bytes(colour).hex() for colour in colours]
     with interruptible() as done:
-        _write(output, found, pixels.shape[:2], alpha)
+        _write(output, colours, indices.reshape(pixels.shape[:2]), alpha)
         done.append(output)
-        write_text(palette, "\n".join(found.codes()) + "\n")
+        write_text(palette, "\n".join(codes) + "\n")
         done.append(palette)
-        _tell(found, image, elapsed, screen)
+        screen.say(
+            f"{counted(len(codes), 'colour')} of {image} in {seconds(elapsed)}, root mean square "
+            f"error {error:.2f} of 255"
+        )
+        _show(codes, shares, screen)
     screen.say(f"written: {output}, {palette}")
     screen.tell_machines(
         {
             "image": image,
             "colours": [
-                {"colour": code, "share": share}
-                for code, share in zip(found.codes(), found.shares, strict=True)
+                {"colour": code, "share": share} for code, share in zip(codes, shares, strict=True)
             ],
-            "root_mean_square_error": found.error,
+            "root_mean_square_error": error,
             "seconds": elapsed,
             "written": {"image": output, "palette": palette},
         }
@@ -81,8 +68,12 @@ def quantise(
 
 def palette_of(
     pixels: Bytes, n_colours: int, settings: dict[str, Any], alpha: Bytes | None = None
-) -> Palette:
-    """Find the colours that change the visible pixels least."""
+) -> tuple[Bytes, NDArray[np.intp], FloatArray, float]:
+    """Find the colours that change the visible pixels least, from the most frequent to the least.
+
+    Return them, the index of the colour of each pixel, the share of each colour, and the root mean
+    square error.
+    """
     is_seen = np.ones(len(pixels), dtype=bool) if alpha is None else alpha.ravel() > 0
     if not is_seen.any():
         raise failures.Failure("every pixel of the picture is transparent", failures.DATA)
@@ -99,7 +90,7 @@ def palette_of(
     indices = np.zeros(len(pixels), dtype=np.intp)
     indices[is_seen] = rank[model.labels_][place.ravel()]
     error = float(np.sqrt(model.inertia_ / counts.sum() / 3))
-    return Palette(colours, sizes[order] / counts.sum(), indices, error)
+    return colours, indices, sizes[order] / counts.sum(), error
 
 
 def _read(path: str) -> tuple[Bytes, Bytes | None]:
@@ -128,13 +119,13 @@ def _of_eight_bits(image: Any, path: str) -> Any:
     if not image.mode.startswith(("I", "F")):
         return image
     values = np.asarray(image, dtype=np.float64)
-    if image.mode == "F" or values.min() < 0 or values.max() > _MOST_OF_16_BITS:
+    if image.mode == "F" or values.min() < 0 or values.max() > 65535:
         raise failures.Failure(
             f"{path} has grey of the kind {image.mode}, from {values.min():g} to "
             f"{values.max():g}: save it with 8 or 16 bits",
             failures.DATA,
         )
-    return _pillow().fromarray(np.rint(values * (255 / _MOST_OF_16_BITS)).astype(np.uint8))
+    return _pillow().fromarray(np.rint(values * (255 / 65535)).astype(np.uint8))
 
 
 def _check_kind(path: str, *, has_alpha: bool) -> None:
@@ -147,13 +138,13 @@ def _check_kind(path: str, *, has_alpha: bool) -> None:
         raise failures.Failure(f"{path}: {what} cannot be written as {kind}: name a .png") from None
 
 
-def _write(path: str, found: Palette, shape: tuple[int, ...], alpha: Bytes | None) -> None:
+def _write(path: str, colours: Bytes, indices: NDArray[np.intp], alpha: Bytes | None) -> None:
     pillow = _pillow()
-    if len(found.colours) <= 256 and alpha is None and path.lower().endswith((".png", ".gif")):
-        image = pillow.fromarray(found.indices.reshape(shape).astype(np.uint8))
-        image.putpalette(found.colours.tobytes())
+    if len(colours) <= 256 and alpha is None and path.lower().endswith((".png", ".gif")):
+        image = pillow.fromarray(indices.astype(np.uint8))
+        image.putpalette(colours.tobytes())
     else:
-        pixels = found.colours[found.indices].reshape(*shape, 3)
+        pixels = colours[indices]
         if alpha is not None:
             pixels[alpha == 0] = 0
         layers = [pixels] if alpha is None else [pixels, alpha[..., None]]
@@ -177,13 +168,9 @@ def _pillow() -> Any:
     return Image
 
 
-def _tell(found: Palette, image: str, elapsed: float, screen: Screen) -> None:
-    screen.say(
-        f"{counted(len(found.colours), 'colour')} of {image} in {seconds(elapsed)}, root mean "
-        f"square error {found.error:.2f} of 255"
-    )
+def _show(codes: list[str], shares: FloatArray, screen: Screen) -> None:
     screen.say()
-    shown = list(zip(found.codes(), found.shares, strict=True))[:_MOST_SHOWN]
+    shown = list(zip(codes, shares, strict=True))[:64]
     screen.show(
         ["colour", "share", ""],
         [[code, f"{share:.1%}", Text("      ", style=f"on {code}")] for code, share in shown],

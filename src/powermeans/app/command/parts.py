@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,24 +26,10 @@ from powermeans.scale.tables.formats import format_at, format_of
 from powermeans.scale.tables.table import FileFormat
 from powermeans.system.free_memory import free_memory
 
-# Reading a table takes three times its memory, and a fit some more.
-_SHARE_OF_MEMORY = 4
-_BYTES_OF_A_NUMBER = 8
-_WHY_OBSERVED = "values are missing: distances use those that are there"
 
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Options that need reading part by part."""
-
-    memory: str | None = None
-    checkpoint: str | None = None
-    checkpoint_seconds: float | None = None
-
-
-def why_in_parts(files: DataFiles, limits: Limits) -> str | None:
+def why_in_parts(files: DataFiles) -> str | None:
     """Return why data is read part by part: empty if by option or format; None if read whole."""
-    is_limited = limits.memory is not None or limits.checkpoint is not None
+    is_limited = files.memory_limit is not None or files.checkpoint is not None
     path, is_asked = Path(files.first), is_limited or len(files.paths) > 1
     pipe = next((each for each in files.paths if each == "-" or _is_pipe(Path(each))), None)
     if pipe is not None:
@@ -61,7 +47,8 @@ def why_in_parts(files: DataFiles, limits: Limits) -> str | None:
     n_bytes, free = _bytes_as_table(path, files), free_memory()
     if n_bytes is None:
         return ""
-    if free is None or n_bytes * _SHARE_OF_MEMORY <= free:
+    # Reading a table takes three times its memory, and a fit some more.
+    if free is None or n_bytes * 4 <= free:
         return None
     return f"it is {n_bytes / 1e9:.3g} GB in memory, and {free / 1e9:.3g} GB are free"
 
@@ -79,7 +66,7 @@ def _bytes_as_table(path: Path, files: DataFiles) -> int | None:
         return path.stat().st_size
     form = _format_of(path, files)
     n_columns = len(files.asked_columns or form.names)
-    return int(form.n_rows or 0) * n_columns * _BYTES_OF_A_NUMBER
+    return int(form.n_rows or 0) * n_columns * 8
 
 
 def _format_of(path: Path, files: DataFiles) -> FileFormat:
@@ -101,7 +88,6 @@ def names_in(files: DataFiles) -> list[str]:
 
 def data_to_fit(
     files: DataFiles,
-    limits: Limits,
     why: str | None,
     scale: Scale,
     n_clusters: int,
@@ -116,7 +102,7 @@ def data_to_fit(
     missing: Missing = files.missing_in_fit
     if scale == "auto" or files.is_missing_open:
         # The first rows tell, which saves a pass over all of them.
-        start = open_parts(files, replace(limits, checkpoint=None), columns=columns)
+        start = open_parts(replace(files, checkpoint=None), columns=columns)
         with failures.refusing():
             points: Any = next(iter(start.source.blocks())).points
         if files.is_missing_open and takes_missing and np.isnan(points).any():
@@ -124,8 +110,10 @@ def data_to_fit(
         why_scaled = why_scale(points, start.feature_names or ()) if scale == "auto" else ""
     if scale == "auto":
         scale = "standard" if why_scaled else "none"
-    data = open_parts(files, limits, columns=columns, scale=scale)
+    data = open_parts(files, columns=columns, scale=scale)
     note_parts(files, why)
+    is_told = missing == "observed" and files.is_missing_open
+    why_missing = ["values are missing: distances use those that are there"] if is_told else []
     return FitData(
         data,
         list(data.feature_names or ()),
@@ -133,13 +121,13 @@ def data_to_fit(
         scale=scale,
         why_scaled=why_scaled,
         missing=missing,
-        why_missing=[_WHY_OBSERVED] if missing == "observed" and files.is_missing_open else [],
+        why_missing=why_missing,
         decimal=getattr(data.source, "decimal", ""),
     )
 
 
 def open_parts(
-    files: DataFiles, limits: Limits, columns: Sequence[str] | None, scale: Scale = "none"
+    files: DataFiles, columns: Sequence[str] | None, scale: Scale = "none"
 ) -> PartedData:
     """Open the data for reading part by part."""
     if files.skip_rows:
@@ -152,21 +140,21 @@ def open_parts(
             f"{files.name} is read part by part, which --missing drop does not support: remove "
             "those rows from the file, or pass --missing observed"
         )
-    checkpoint: Any = {"checkpoint": limits.checkpoint}
-    if limits.checkpoint_seconds is not None:
-        checkpoint["checkpoint_seconds"] = limits.checkpoint_seconds
+    checkpoint: Any = {"checkpoint": files.checkpoint}
+    if files.checkpoint_seconds is not None:
+        checkpoint["checkpoint_seconds"] = files.checkpoint_seconds
     with failures.refusing():
         data: PartedData = open_data(
             files.paths,
             columns=columns,
             weights=files.weights,
             scale=scale if scale in ("standard", "minmax") else None,
-            memory_limit=limits.memory,
+            memory_limit=files.memory_limit,
             **checkpoint,
             **files.reading,
         )
-    if limits.checkpoint is not None and is_checkpoint(limits.checkpoint):
-        warnings.warn(f"the fit resumes from {limits.checkpoint}", stacklevel=2)
+    if files.checkpoint is not None and is_checkpoint(files.checkpoint):
+        warnings.warn(f"the fit resumes from {files.checkpoint}", stacklevel=2)
     return data
 
 

@@ -26,7 +26,6 @@ from powermeans.app.command.outputs import (
     write_labels,
 )
 from powermeans.app.command.parts import (
-    Limits,
     all_paths,
     names_in,
     note_parts,
@@ -43,11 +42,9 @@ from powermeans.scale.tables import Missing, Table, nearest
 from powermeans.types import Labels
 
 
-def predict(
-    path: str, files: DataFiles, output: str | None, limits: Limits, screen: Screen
-) -> None:
+def predict(path: str, files: DataFiles, output: str | None, screen: Screen) -> None:
     """Label new rows by a saved model, all at once or part by part."""
-    why = why_in_parts(files, limits)
+    why = why_in_parts(files)
     if why is None:
         check_outputs(reads=[path, files.first], labels=output)
     else:
@@ -62,7 +59,7 @@ def predict(
     if why is None:
         data: Table | PartedData = read_for(model, path, files)[0]
     else:
-        data = open_for(model, path, files, limits)
+        data = open_for(model, path, files)
         note_parts(files, why)
     sizes, started = Sizes(_n_clusters_of(model)), time.perf_counter()
     with interruptible() as done:
@@ -189,11 +186,11 @@ def _takes_missing(model: Any, path: str, files: DataFiles) -> bool:
     return takes_missing
 
 
-def open_for(model: Any, path: str, files: DataFiles, limits: Limits) -> PartedData:
+def open_for(model: Any, path: str, files: DataFiles) -> PartedData:
     """Open the columns to which a model was fitted, for reading part by part."""
     _takes_missing(model, path, files)
     columns = _columns_for(model, path, files, names_in(files))
-    data = open_parts(files, limits, columns)
+    data = open_parts(files, columns)
     _check_width(data.n_features, model, path, files)
     return data
 

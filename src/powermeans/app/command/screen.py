@@ -20,8 +20,6 @@ from rich.text import Text
 from powermeans.engine.callbacks import FitProgress, Lines
 from powermeans.errors import printable
 
-_WIDTH_OF_PIPES = 100
-_SECONDS_BETWEEN_LINES = 10.0  # in logs and pipes
 # Controls, marks of direction and halves of characters, which JSON keeps as they are.
 _NOT_PRINTABLE = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -32,7 +30,7 @@ class Screen:
     def __init__(self, *, as_json: bool = False, to_stderr: bool = False) -> None:
         self.as_json = as_json
         stream = sys.stderr if to_stderr else sys.stdout
-        width = None if stream.isatty() else int(os.environ.get("COLUMNS", _WIDTH_OF_PIPES))
+        width = None if stream.isatty() else int(os.environ.get("COLUMNS", 100))
         self._console = Console(file=stream, width=width, highlight=False, soft_wrap=False)
 
     def say(self, line: str = "", *, is_whole: bool = False) -> None:
@@ -96,7 +94,7 @@ def shown_progress(*, details: bool = False) -> FitProgress:
     """Return what shows a fit: a bar on a terminal, and a line now and then elsewhere."""
     if sys.stderr.isatty():
         return Bar(details=details)
-    return Lines(details=details, stream=sys.stderr, seconds=_SECONDS_BETWEEN_LINES, first=1.0)
+    return Lines(details=details, stream=sys.stderr, seconds=10.0, first=1.0)
 
 
 @contextlib.contextmanager
