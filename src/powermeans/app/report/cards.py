@@ -14,10 +14,6 @@ from powermeans.app.report.text import breakable, count, entry, escaped, percent
 from powermeans.plots.canvas import color_of
 from powermeans.types import FloatArray, IndexArray
 
-# All clusters together show so many columns, and each at most so many, some of them as charts.
-_MOST_COLUMNS, _MOST_COLUMNS_OF_ONE, _MOST_CHARTS = 300, 6, 4
-_MOST_UNFOLDED = 12
-
 
 @dataclass(frozen=True, slots=True)
 class Cards:
@@ -35,7 +31,8 @@ class Cards:
     def of(cls, subject: Subject) -> Cards:
         """Choose the columns that each card tells, and look at some rows."""
         clusters, n_features = subject.clusters, subject.points.shape[1]
-        n_told = min(n_features, _MOST_COLUMNS_OF_ONE, max(1, _MOST_COLUMNS // len(clusters)))
+        # So that a page of many clusters stays small.
+        n_told = min(n_features, 6, max(1, 300 // len(clusters)))
         told = [np.argsort(-np.abs(one.z_scores), kind="stable")[:n_told] for one in clusters]
         sample = RowSample.of(subject, np.unique(np.concatenate(told)))
         both = np.vstack([subject.columns.means, *[one.mean for one in clusters]])
@@ -74,14 +71,14 @@ class Cards:
 
     def _card(self, cluster: ClusterSummary) -> str:
         label = cluster.label
-        is_open = " open" * (len(self.subject.clusters) <= _MOST_UNFOLDED)
+        is_open = " open" * (len(self.subject.clusters) <= 12)
         head = (
             f'<h3><span class="badge" style="border-color:{color_of(label)}">{label}</span> '
             f"{escaped(self.subject.names[label])}</h3>"
         )
         body = f"<p>{self._sentences(cluster)}</p>"
         if cluster.weight > 0:
-            charts = (self._chart(cluster, f) for f in self.told[label][:_MOST_CHARTS])
+            charts = (self._chart(cluster, f) for f in self.told[label][:4])
             body += f'<div class="charts">{"".join(charts)}</div>{self._examples(label)}'
         return (
             f'<details class="cluster" id="cluster-{label}"{is_open}><summary>{head}</summary>'

@@ -12,15 +12,9 @@ from numpy.typing import ArrayLike
 from powermeans.app.report.text import escaped
 from powermeans.types import FloatArray
 
-_WIDTH, _HEIGHT = 320, 190
-_LEFT, _RIGHT, _TOP, _BOTTOM = 60, 10, 20, 34
-_MOST_DOTS = 60
-_BARS_WIDTH, _BAR_HEIGHT, _BAR_LEFT, _BAR_WIDTH, _BAR_BOTTOM = 260, 140, 36, 214, 34
-_N_BARS, _MOST_WHOLE = 20, 30
-# Bars leave out the ends of this share if they are that many times as wide as the rest.
-_BEYOND, _MOST_BEYOND = 0.005, 2.0
-_LONGEST_NAME = 34
-_SHARE_OF_ROWS = "share of rows"
+# Left, right, top and bottom of the area between the axes, in charts of 320 by 190 and 260 by 140.
+_OF_LINES = 60, 310, 20, 156
+_OF_BARS = 36, 250, 20, 106
 
 
 def line_chart(
@@ -42,19 +36,19 @@ def line_chart(
     across, up = np.asarray(xs, dtype=np.float64), np.asarray(ys, dtype=np.float64)
     is_shown = np.isfinite(across) & np.isfinite(up) & ((up > 0) | (not is_log))
     across, up = across[is_shown], up[is_shown]
-    box, label = f"0 0 {_WIDTH} {_HEIGHT}", escaped(f"{y_name} by {x_name}")
-    opening = f'<svg class="chart" viewBox="{box}" role="img" aria-label="{label}">'
+    label = escaped(f"{y_name} by {x_name}")
+    opening = f'<svg class="chart" viewBox="0 0 320 190" role="img" aria-label="{label}">'
     if len(across) == 0:
         return f'{opening}<text x="60" y="90">nothing to show</text></svg>'
     heights = np.log(up) if is_log else up
     places = list(zip(_rights(across, across), _downs(heights, heights), strict=True))
     parts = [opening, *_axes(across, heights, is_log, x_name, y_name)]
     if mark is not None:
-        right = _rights(float(mark), across)
-        parts.append(f'<path class="mark" d="M{right:.1f} {_TOP}V{_HEIGHT - _BOTTOM}"/>')
+        (_, _, top, bottom), right = _OF_LINES, _rights(float(mark), across)
+        parts.append(f'<path class="mark" d="M{right:.1f} {top}V{bottom}"/>')
     line = "L".join(f"{right:.1f} {down:.1f}" for right, down in places)
     parts.append(f'<path class="first" d="M{line}"/>')
-    if len(places) <= _MOST_DOTS:
+    if len(places) <= 60:
         parts += [
             f'<circle class="first-dot" cx="{right:.1f}" cy="{down:.1f}" r="3"/>'
             for right, down in places
@@ -65,25 +59,29 @@ def line_chart(
 def _axes(
     across: FloatArray, heights: FloatArray, is_log: bool, x_name: str, y_name: str
 ) -> list[str]:
-    bottom = _HEIGHT - _BOTTOM
-    parts = [f'<path class="axis" fill="none" d="M{_LEFT} {_TOP}V{bottom}H{_WIDTH - _RIGHT}"/>']
+    left, right, _, bottom = _OF_LINES
+    parts = [_corner(_OF_LINES)]
     ticks = _ticks(float(across.min()), float(across.max()))
     for tick, text in zip(ticks, _told_apart(ticks), strict=True):
-        right = _rights(tick, across)
-        parts.append(f'<text x="{right:.1f}" y="{bottom + 14}" text-anchor="middle">{text}</text>')
+        parts.append(_below(_rights(tick, across), bottom + 14, text))
     low, high = float(heights.min()), float(heights.max())
     levels = np.linspace(low, high, 4).tolist() if is_log else _ticks(low, high)
     levels = levels if high > low else [low]
     texts = _told_apart([math.exp(level) if is_log else level for level in levels])
     for level, text in zip(levels, texts, strict=True):
         down = _downs(level, heights)
-        parts.append(f'<text x="{_LEFT - 6}" y="{down + 4:.1f}" text-anchor="end">{text}</text>')
+        parts.append(f'<text x="{left - 6}" y="{down + 4:.1f}" text-anchor="end">{text}</text>')
     parts.append(f'<text x="4" y="11">{escaped(y_name)}</text>')
-    middle = (_LEFT + _WIDTH - _RIGHT) / 2
-    parts.append(
-        f'<text x="{middle}" y="{_HEIGHT - 4}" text-anchor="middle">{escaped(x_name)}</text>'
-    )
-    return parts
+    return [*parts, _below((left + right) / 2, bottom + 30, escaped(x_name))]
+
+
+def _corner(area: tuple[int, int, int, int]) -> str:
+    left, right, top, bottom = area
+    return f'<path class="axis" fill="none" d="M{left} {top}V{bottom}H{right}"/>'
+
+
+def _below(right: float, down: float, text: str) -> str:
+    return f'<text x="{right:.1f}" y="{down}" text-anchor="middle">{text}</text>'
 
 
 def edges_of(values: FloatArray) -> FloatArray:
@@ -98,12 +96,12 @@ def edges_of(values: FloatArray) -> FloatArray:
     if len(values) == 0:
         return np.array([0.0, 1.0])
     low, high = float(values.min()), float(values.max())
-    inner_low, inner_high = np.quantile(values, [_BEYOND, 1 - _BEYOND]).tolist()
-    if high - low > _MOST_BEYOND * (inner_high - inner_low) > 0:
+    inner_low, inner_high = np.quantile(values, [0.005, 0.995]).tolist()
+    if high - low > 2 * (inner_high - inner_low) > 0:
         low, high = inner_low, inner_high
-    if high - low <= _MOST_WHOLE and bool((values == np.round(values)).all()):
+    if high - low <= 30 and bool((values == np.round(values)).all()):
         return np.arange(math.floor(low), math.ceil(high) + 2, dtype=np.float64) - 0.5
-    return np.linspace(low, high, _N_BARS + 1) if high > low else np.array([low - 0.5, low + 0.5])
+    return np.linspace(low, high, 21) if high > low else np.array([low - 0.5, low + 0.5])
 
 
 def shares_of(values: FloatArray, weights: FloatArray, edges: FloatArray) -> FloatArray:
@@ -121,44 +119,45 @@ def histogram(
 ) -> str:
     """Draw the shares of a cluster as filled bars, and those of the other rows as a line."""
     top = float(max(mine.max(), rest.max())) or 1.0
-    bottom = _BAR_HEIGHT - _BAR_BOTTOM
-    rights = _BAR_LEFT + (edges - edges[0]) / (edges[-1] - edges[0]) * _BAR_WIDTH
+    left, right, above, bottom = _OF_BARS
+
+    def place(values: Any) -> Any:
+        return left + (values - edges[0]) / (edges[-1] - edges[0]) * (right - left)
+
+    rights = place(edges)
     parts = [
-        f'<svg class="chart" viewBox="0 0 {_BARS_WIDTH} {_BAR_HEIGHT}" role="img" '
-        f'aria-label="{escaped(label)}">',
+        f'<svg class="chart" viewBox="0 0 260 140" role="img" aria-label="{escaped(label)}">',
         f'<path fill="{color}" fill-opacity="0.75" d="{_stairs(mine / top, rights)}"/>',
         f'<path class="rest" d="{_stairs(rest / top, rights)}"/>',
-        f'<path class="axis" fill="none" d="M{_BAR_LEFT} {_TOP}V{bottom}h{_BAR_WIDTH}"/>',
-        f'<text x="{_BAR_LEFT - 5}" y="{_TOP + 4}" text-anchor="end">{top:.0%}</text>',
-        f'<text x="{_BAR_LEFT - 5}" y="{bottom}" text-anchor="end">0</text>',
-        f'<text x="4" y="11">{_SHARE_OF_ROWS}</text>',
+        _corner(_OF_BARS),
+        f'<text x="{left - 5}" y="{above + 4}" text-anchor="end">{top:.0%}</text>',
+        f'<text x="{left - 5}" y="{bottom}" text-anchor="end">0</text>',
+        '<text x="4" y="11">share of rows</text>',
     ]
     ticks = _ticks(float(edges[0]), float(edges[-1]))
     for tick, text in zip(ticks, _told_apart(ticks), strict=True):
-        right = _BAR_LEFT + (tick - edges[0]) / (edges[-1] - edges[0]) * _BAR_WIDTH
-        parts.append(f'<text x="{right:.1f}" y="{bottom + 14}" text-anchor="middle">{text}</text>')
-    if len(name) <= _LONGEST_NAME:  # longer ones would be cut; the caption has them
-        middle = _BAR_LEFT + _BAR_WIDTH / 2
-        parts.append(
-            f'<text x="{middle}" y="{_BAR_HEIGHT - 4}" text-anchor="middle">{escaped(name)}</text>'
-        )
+        parts.append(_below(place(tick), bottom + 14, text))
+    if len(name) <= 34:  # longer ones would be cut; the caption has them
+        parts.append(_below((left + right) / 2, bottom + 30, escaped(name)))
     return "".join([*parts, "</svg>"])
 
 
 def _stairs(heights: FloatArray, rights: FloatArray) -> str:
-    bottom = _BAR_HEIGHT - _BAR_BOTTOM
-    downs = bottom - heights * (bottom - _TOP)
+    _, _, top, bottom = _OF_BARS
+    downs = bottom - heights * (bottom - top)
     steps = zip(downs.tolist(), rights[1:].tolist(), strict=True)
     path = "".join(f"V{down:.1f}H{right:.1f}" for down, right in steps)
     return f"M{rights[0]:.1f} {bottom}{path}V{bottom}"
 
 
 def _rights(values: Any, of_all: FloatArray) -> Any:
-    return _LEFT + 8 + _shares(values, of_all) * (_WIDTH - _LEFT - _RIGHT - 16)
+    left, right, _, _ = _OF_LINES
+    return left + 8 + _shares(values, of_all) * (right - left - 16)
 
 
 def _downs(values: Any, of_all: FloatArray) -> Any:
-    return _HEIGHT - _BOTTOM - 6 - _shares(values, of_all) * (_HEIGHT - _BOTTOM - _TOP - 12)
+    _, _, top, bottom = _OF_LINES
+    return bottom - 6 - _shares(values, of_all) * (bottom - top - 12)
 
 
 def _shares(values: Any, of_all: FloatArray) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import math
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,18 +20,14 @@ from powermeans.plots import fitted
 from powermeans.plots.canvas import OKABE_ITO
 from powermeans.types import FloatArray, IndexArray
 
-_MOST_COLUMNS_IN_TIP = 6
-_MOST_POINTS_OF_ANNEALING = 3000
-_MOST_STEPS = 200
-_MOST_CENTERS_OF_ANNEALING = 20_000  # added up over the steps
-_DIGITS_TO_DRAW = 5
-# Centers are the same if they differ by no more than rounding of what is large in them.
-_SAME = 1e-9
+# Words on some centers, these in the order of the clusters of the page, and whether they are a jump
+# from the centers before, to where another descent ended.
+_Step = tuple[str, FloatArray, bool]
 
 
 def page_data(subject: Subject, annealing: PathRecorder | None) -> dict[str, Any]:
     """Return the data of the page's script in types of JSON."""
-    told = subject.distinguishing(_MOST_COLUMNS_IN_TIP)
+    told = subject.distinguishing(6)
     data: dict[str, Any] = {
         "colors": OKABE_ITO,
         "names": [visible(name) for name in subject.names],
@@ -45,7 +41,7 @@ def page_data(subject: Subject, annealing: PathRecorder | None) -> dict[str, Any
     }
     if annealing is not None:
         places = subject.plane.points
-        some = places[fitted.sample_of(len(places), _MOST_POINTS_OF_ANNEALING)]
+        some = places[fitted.sample_of(len(places), 3000)]
         data["annealing"] = {
             "steps": _steps(annealing, subject),
             "points": _encoded(some.ravel()),
@@ -103,14 +99,6 @@ def _encoded(values: ArrayLike, dtype: str | None = None) -> str | dict[str, str
     return {"dtype": dtype, "bytes": str(_encoded(values, dtype))}
 
 
-class _Step(NamedTuple):
-    """Centers in the order of the clusters of the page, and how they were found."""
-
-    words: str
-    centers: FloatArray
-    is_jump: bool  # from the step before, to where another descent ended
-
-
 def _steps(annealing: PathRecorder, subject: Subject) -> list[dict[str, Any]]:
     """Return centers in the plane: the first descent, what the search found, and the result."""
     if not annealing.states:
@@ -121,34 +109,34 @@ def _steps(annealing: PathRecorder, subject: Subject) -> list[dict[str, Any]]:
     plane, decimals = subject.plane, _decimals_to_draw(subject.plane.points)
     return [
         {
-            "words": step.words,
-            "jump": step.is_jump,
+            "words": words,
+            "jump": is_jump,
             "centers": [
                 [round(right, decimals), round(up, decimals)]
-                for right, up in plane.project(step.centers).tolist()
+                for right, up in plane.project(centers).tolist()
             ],
         }
-        for step in _path(annealing, subject)
+        for words, centers, is_jump in _path(annealing, subject)
     ]
 
 
 def _path(annealing: PathRecorder, subject: Subject) -> list[_Step]:
     """Return the steps of a path that ends at the centers of the model."""
     ends = fitted.centers_of(subject.model)
-    most = min(_MOST_STEPS, max(4, _MOST_CENTERS_OF_ANNEALING // len(ends)))
+    most = min(200, max(4, 20_000 // len(ends)))
     way = [state for state in annealing.descents()[0] if len(state.centers) == len(ends)]
     found = [one for one in annealing.improvements if len(one.centers) == len(ends)]
-    path = [_Step(f"the result, {_inertia_of(subject)}", ends, True)]
+    path: list[_Step] = [(f"the result, {_inertia_of(subject)}", ends, True)]
     for one in reversed(_some(found, most // 2)):
         words = f"search, after sweep {one.sweep}: inertia {one.inertia:.6g}"
-        order = _order(one.centers, path[-1].centers)
-        path.append(_Step(words, one.centers[order], True))
+        order = _order(one.centers, path[-1][1])
+        path.append((words, one.centers[order], True))
     if way:
         # Annealed centers coincide at first, so their order is that of the last of them.
-        order = _order(way[-1].centers, path[-1].centers)
+        order = _order(way[-1].centers, path[-1][1])
         words_of = _words_by_sweep(way)
         path += [
-            _Step(words_of[state.sweep], state.centers[order], False)
+            (words_of[state.sweep], state.centers[order], False)
             for state in reversed(_some(way, most // 2))
         ]
     return _without_twin_of_result(path[::-1])
@@ -184,12 +172,12 @@ def _without_twin_of_result(path: list[_Step]) -> list[_Step]:
     """Join the last two steps if the search ended where its centers were already."""
     if len(path) < 2:
         return path
-    *before, last, result = path
-    unit = np.abs(result.centers).max()
-    if np.abs(last.centers - result.centers).max() > _SAME * unit:
+    *before, (words, centers, is_jump), (of_result, result, _) = path
+    # They are the same if they differ by rounding of what is large in them.
+    if np.abs(centers - result).max() > 1e-9 * np.abs(result).max():
         return path
-    how = last.words.partition(" inertia")[0].rstrip(",:")
-    return [*before, _Step(f"{how}: {result.words}", *last[1:])]
+    how = words.partition(" inertia")[0].rstrip(",:")
+    return [*before, (f"{how}: {of_result}", centers, is_jump)]
 
 
 def _inertia_of(subject: Subject) -> str:
@@ -205,4 +193,4 @@ def _decimals_to_draw(places: FloatArray) -> int:
     """Return as many decimals as a screen can show of the range of the points."""
     ranges = np.ptp(places, axis=0)
     least = float(ranges[ranges > 0].min(initial=math.inf))
-    return 9 if least == math.inf else _DIGITS_TO_DRAW - math.floor(math.log10(least))
+    return 9 if least == math.inf else 5 - math.floor(math.log10(least))

@@ -14,9 +14,6 @@ import numpy as np
 from powermeans.types import FloatArray
 
 _SHORT = 120
-_WEIGHTING = ", sample_weight=weights"
-_TEXT = re.compile(r'"(\\.|[^"\\])*"')
-_NOT_FINITE = re.compile(r"(?<![\w.])(inf|nan)\b")
 
 
 def python_code(
@@ -73,7 +70,7 @@ def _imports(model: Any, scalers: Sequence[Any], body: str) -> list[str]:
         **{_import_of(value): f"{type(value).__name__}(" for value in [*scalers, *values]},
         "from powermeans import read_table": "read_table(",
     }
-    without_text = _TEXT.sub("", body)
+    without_text = re.sub(r'"(\\.|[^"\\])*"', "", body)
     return [line for line, use in uses.items() if use in without_text]
 
 
@@ -84,7 +81,7 @@ def _import_of(value: Any) -> str:
 
 def _fit(model: Any, scalers: Sequence[Any], weights: FloatArray | None) -> list[str]:
     arguments, missing = _arguments(model)
-    weighting = "" if weights is None else _WEIGHTING
+    weighting = "" if weights is None else ", sample_weight=weights"
     call = f"{type(model).__name__}({', '.join(arguments)})"
     return [
         *[f"{name} = ...  # as it was given" for name in missing],
@@ -96,7 +93,8 @@ def _fit(model: Any, scalers: Sequence[Any], weights: FloatArray | None) -> list
 
 
 def _scaling(scaler: Any, weights: FloatArray | None) -> str:
-    weighting = _WEIGHTING if weights is not None and _counted_weights(scaler, weights) else ""
+    is_weighted = weights is not None and _counted_weights(scaler, weights)
+    weighting = ", sample_weight=weights" if is_weighted else ""
     call = f"{type(scaler).__name__}({', '.join(_arguments(scaler)[0])})"
     return f"X = {call}.fit_transform(X{weighting})"
 
@@ -181,7 +179,7 @@ def _written(value: Any) -> str:
     plain = value.item() if isinstance(value, np.generic) else value
     if isinstance(plain, str):
         return _quoted(plain)
-    return _NOT_FINITE.sub(r"math.\1", repr(plain))
+    return re.sub(r"(?<![\w.])(inf|nan)\b", r"math.\1", repr(plain))
 
 
 def _quoted(text: str) -> str:

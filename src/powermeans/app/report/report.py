@@ -15,16 +15,14 @@ from numpy.typing import ArrayLike
 
 from powermeans.app.report.page_data import page_data
 from powermeans.app.report.python_code import python_code
-from powermeans.app.report.sections import Section, Told, sections_of
-from powermeans.app.report.subject import Subject, Wanted
+from powermeans.app.report.sections import Section, sections_of
+from powermeans.app.report.subject import Subject, Told
 from powermeans.app.report.text import escaped
 from powermeans.engine.callbacks import PathRecorder
 from powermeans.plots.fitted import PointsLike
 from powermeans.points.streams import is_stream
 from powermeans.system.atomic_write import atomic_write
 from powermeans.system.host_memory import is_dask
-
-_PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 
 
 def report(
@@ -118,8 +116,19 @@ def report(
     True
     """
     _refuse_parted(X)
-    wanted = Wanted(max_points, sample_weight, scalers, names, row_numbers, feature_names)
-    subject = Subject.of(model, X, wanted)
+    told = Told(
+        max_points,
+        sample_weight,
+        scalers,
+        names,
+        row_numbers,
+        feature_names,
+        annealing,
+        choice,
+        source,
+        optimality,
+    )
+    subject = Subject.of(model, X, told)
     code = python_code(
         model,
         source,
@@ -129,7 +138,7 @@ def report(
         weights=subject.weights,
     )
     data = page_data(subject, annealing)
-    sections = sections_of(subject, Told(annealing, choice, source, optimality), code)
+    sections = sections_of(subject, code)
     with atomic_write(path) as file:
         file.write(_page(title, sections, data).encode("utf-8", "backslashreplace"))
     return Path(path)
@@ -145,10 +154,10 @@ def _refuse_parted(X: Any) -> None:
 
 
 def _page(title: str, sections: list[Section], data: dict[str, Any]) -> str:
-    links = (f'<li><a href="#{one.name}">{escaped(one.title)}</a></li>' for one in sections)
+    links = (f'<li><a href="#{name}">{escaped(title)}</a></li>' for name, title, _ in sections)
     bodies = (
-        f'<section id="{one.name}"><h2>{escaped(one.title)}</h2>\n{one.body}</section>'
-        for one in sections
+        f'<section id="{name}"><h2>{escaped(title)}</h2>\n{body}</section>'
+        for name, title, body in sections
     )
     parts = {
         "title": escaped(title),
@@ -159,7 +168,7 @@ def _page(title: str, sections: list[Section], data: dict[str, Any]) -> str:
         "style": _file("page.css"),
         "script": _file("page.js"),
     }
-    return _PLACEHOLDER.sub(lambda found: parts[found[1]], _file("page.html"))
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], _file("page.html"))
 
 
 def _file(name: str) -> str:

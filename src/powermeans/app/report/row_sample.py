@@ -13,13 +13,6 @@ from powermeans.types import FloatArray, IndexArray, Labels
 
 # A row is clearly in its cluster if the next center is so many times as far.
 CLEAR = 1.25
-# Of each cluster at least so many rows are looked at, if it has them.
-_LEAST_ROWS = 50
-_N_EXAMPLES = 3
-# Memberships above this are hard.
-_HARD = 1 - 1e-9
-# So many of the first rows are searched for examples that differ.
-_MOST_COMPARED = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +60,7 @@ class RowSample:
 
     def mean_membership(self) -> float | None:
         """Return how much a row belongs to its cluster on average; None if that is hard."""
-        if self.memberships is None or bool((self.memberships > _HARD).all()):
+        if self.memberships is None or bool((self.memberships > 1 - 1e-9).all()):
             return None
         return float(np.average(self.memberships, weights=self.weights))
 
@@ -81,24 +74,24 @@ class RowSample:
 
     def _first(self, label: int, heights: FloatArray) -> list[int]:
         mine = np.flatnonzero(self.labels == label)
-        order = mine[np.argsort(heights[mine], kind="stable")[:_MOST_COMPARED]]
+        order = mine[np.argsort(heights[mine], kind="stable")[:60]]
         found: dict[bytes, int] = {}
         for place in order:
             found.setdefault(self.values[place].tobytes(), int(place))
-        return list(found.values())[:_N_EXAMPLES]
+        return list(found.values())[:3]
 
 
 def _rows(labels: Labels, shown: IndexArray, n_clusters: int) -> IndexArray:
     """Add rows of the clusters that have few among those shown, spread over each evenly."""
     if len(shown) == len(labels):
         return shown
-    sizes = np.bincount(labels, minlength=n_clusters)
-    few = np.flatnonzero(np.bincount(labels[shown], minlength=n_clusters) < _LEAST_ROWS)
+    sizes, least = np.bincount(labels, minlength=n_clusters), 50
+    few = np.flatnonzero(np.bincount(labels[shown], minlength=n_clusters) < least)
     by_cluster, ends = np.argsort(labels, kind="stable"), np.cumsum(sizes)
     more = [
         by_cluster[np.linspace(ends[label] - sizes[label], ends[label] - 1, n).astype(int)]
         for label in few
-        if (n := min(_LEAST_ROWS, sizes[label])) > 0
+        if (n := min(least, sizes[label])) > 0
     ]
     return np.unique(np.concatenate([shown, *more]))
 

@@ -6,7 +6,6 @@ import html
 import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,62 +20,41 @@ from powermeans.app.report.warnings_on_data import find_warnings
 from powermeans.engine.callbacks import PathRecorder
 from powermeans.types import IndexArray
 
-_MOST_CELLS = 2000
-_MOST_HEAT_ROWS, _MOST_ACROSS = 20, 8
-_MOST_NAMED = 3
-_LONGEST_VALUE = 80
+Section = tuple[str, str, str]
+"""The name of a section in links, its heading, and the HTML below it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
-    """A heading and the HTML below it."""
-
-    name: str
-    title: str
-    body: str
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """What the caller of a report tells about the fit, besides the points."""
-
-    annealing: PathRecorder | None = None
-    choice: Any = None
-    source: str | None = None
-    optimality: Any = None
-
-
-def sections_of(subject: Subject, told: Told, code: str) -> list[Section]:
+def sections_of(subject: Subject, code: str) -> list[Section]:
     """Return the sections of a report in order, without those that have nothing to show."""
     cards = Cards.of(subject)
     found = [
-        _answer(cards, told),
+        _answer(cards),
         _warnings(subject),
         _clusters(cards),
         _scatter(subject),
         _means(subject),
-        _sureness(cards, told),
-        _annealing(told.annealing),
-        _what_was_run(subject, told, code),
+        _sureness(cards),
+        _annealing(subject.told.annealing),
+        _what_was_run(subject, code),
     ]
     return [section for section in found if section is not None]
 
 
-def _answer(cards: Cards, told: Told) -> Section:
-    sentences = (_how_many(cards.subject, told.source), _how_good(cards.subject))
-    body = "".join(f"<p>{sentence}</p>" for sentence in (*sentences, _how_sure(cards, told)))
-    return Section("answer", "The answer", f'<div class="answer">{body}</div>')
+def _answer(cards: Cards) -> Section:
+    sentences = (_how_many(cards.subject), _how_good(cards.subject), _how_sure(cards))
+    body = "".join(f"<p>{sentence}</p>" for sentence in sentences)
+    return "answer", "The answer", f'<div class="answer">{body}</div>'
 
 
-def _how_many(subject: Subject, source: str | None) -> str:
+def _how_many(subject: Subject) -> str:
     """Say how many clusters of what there are, and where they differ."""
-    n_clusters = len(subject.clusters)
+    n_clusters, source = len(subject.clusters), subject.told.source
     of = "" if source in (None, "-") else f" of {escaped(os.path.basename(str(source)))}"
     text = f"The {count(len(subject.labels))} rows{of} form "
     if n_clusters == 1:
         return f"{text}one cluster."
     explained = subject.explained()
-    most = np.argsort(-explained, kind="stable")[:_MOST_NAMED]
+    most = np.argsort(-explained, kind="stable")[:3]
     names = [plain(subject.columns.names[f]) for f in most if explained[f] > 0]
     differ = f", which differ most in {escaped(listed(names))}" if names else ""
     return f"{text}<strong>{count(n_clusters)} clusters</strong>{differ}."
@@ -96,9 +74,9 @@ def _how_good(subject: Subject) -> str:
     return f"The clusters explain {strong} of the variance of the rows; {sizes}."
 
 
-def _how_sure(cards: Cards, told: Told) -> str:
+def _how_sure(cards: Cards) -> str:
     """Say how sure the clusters are: by distances, by the choice of k, and by a proof."""
-    parts = []
+    told, parts = cards.subject.told, []
     if (clear := cards.sample.clear_share()) is not None:
         parts.append(
             f"<strong>{percent(clear)}</strong> of the rows are clearly nearer to the center of "
@@ -134,9 +112,9 @@ def _warnings(subject: Subject) -> Section:
     found = find_warnings(subject.points, subject.labels, subject.columns, subject.clusters)
     if not found:
         body = "<p>Nothing looked wrong: scales, sizes, gaps between clusters, copies of rows.</p>"
-        return Section("warnings", "Checks", body)
-    items = "".join(f"<li>{escaped(warning.text)}</li>" for warning in found)
-    return Section("warnings", "Warnings", f'<ul class="warnings">{items}</ul>')
+        return "warnings", "Checks", body
+    items = "".join(f"<li>{escaped(text)}</li>" for text in found.values())
+    return "warnings", "Warnings", f'<ul class="warnings">{items}</ul>'
 
 
 def _clusters(cards: Cards) -> Section:
@@ -157,7 +135,7 @@ def _clusters(cards: Cards) -> Section:
             "sizes and means are of all."
         )
     body = f'{cards.overview()}<p class="note">{text}</p>{cards.cards()}'
-    return Section("clusters", "The clusters", body)
+    return "clusters", "The clusters", body
 
 
 def _scatter(subject: Subject) -> Section:
@@ -173,7 +151,7 @@ def _scatter(subject: Subject) -> Section:
             f"<p>The plane of the two principal axes shows {subject.plane.share:.0%} of the "
             "variance: clusters that overlap here may be apart in other directions.</p>"
         )
-    return Section("points", "The points", body + _SCATTER)
+    return "points", "The points", body + _SCATTER
 
 
 _SCATTER = """<div class="tools">
@@ -199,9 +177,8 @@ keyboard: arrows, + and −, 0 for all, n and p for the next and previous point.
 def _means(subject: Subject) -> Section | None:
     """Show the means of the columns that differ most; few clusters stand side by side."""
     clusters, n_features = subject.weighing, subject.points.shape[1]
-    are_across = len(clusters) <= _MOST_ACROSS
-    most = _MOST_HEAT_ROWS if are_across else _MOST_ACROSS
-    n_columns = min(most, _MOST_CELLS // len(clusters), n_features)
+    are_across = len(clusters) <= 8
+    n_columns = min(20 if are_across else 8, 2000 // len(clusters), n_features)
     if n_columns == 0:
         return None
     columns = subject.distinguishing(n_columns)
@@ -219,7 +196,7 @@ def _means(subject: Subject) -> Section | None:
         f"<p>The mean of each cluster{in_units}; blue is below the mean of all points, red above."
         f'{some}</p><div class="wide" tabindex="0" role="region" aria-label="means">{table}</div>'
     )
-    return Section("means", "Means by column", body)
+    return "means", "Means by column", body
 
 
 def _heat_table(of: str, heads: list[str], sides: list[str], cells: Sequence[Sequence[str]]) -> str:
@@ -250,13 +227,14 @@ def _heat_cell(text: str, share: float) -> str:
     return f'<td style="background:rgba({rgb},{0.55 * abs(share):.2f})">{text}</td>'
 
 
-def _sureness(cards: Cards, told: Told) -> Section:
+def _sureness(cards: Cards) -> Section:
     """Say how sure rows, the number of clusters and the whole are."""
+    told = cards.subject.told
     parts = [f"<h3>Each row</h3><p>{_of_rows(cards)}</p>"]
     if told.choice is not None:
         parts.append(f"<h3>The number of clusters</h3>{_choice(told.choice)}")
     parts.append(f"<h3>The whole</h3><p>{_of_whole(cards.subject, told.optimality)}</p>")
-    return Section("sure", "How sure", "".join(parts))
+    return "sure", "How sure", "".join(parts)
 
 
 def _of_rows(cards: Cards) -> str:
@@ -339,18 +317,18 @@ def _annealing(annealing: PathRecorder | None) -> Section | None:
         '<output id="said" for="sweep"></output></div>'
         '<canvas id="ways" role="img" aria-label="the ways of the centers"></canvas>'
     )
-    return Section("annealing", "How the centers were found", body)
+    return "annealing", "How the centers were found", body
 
 
-def _what_was_run(subject: Subject, told: Told, code: str) -> Section:
+def _what_was_run(subject: Subject, code: str) -> Section:
     body = (
         f"<details><summary>method, parameters, history, versions, code</summary>"
-        f"{_listed(_facts(subject, told.optimality))}"
+        f"{_listed(_facts(subject, subject.told.optimality))}"
         f"<h3>Parameters</h3>{_listed(_parameters(subject.model))}"
         f"{_sweeps(getattr(subject.model, 'history_', None))}"
         f"<h3>Versions</h3>{_listed(versions().items())}{_code(code)}</details>"
     )
-    return Section("run", "What was run", body)
+    return "run", "What was run", body
 
 
 def _listed(facts: Iterable[tuple[str, str]]) -> str:
@@ -390,7 +368,7 @@ def _parameters(model: Any) -> Iterator[tuple[str, str]]:
     for name, value in model.get_params(deep=False).items():
         text = " ".join(repr(value).split())
         if name != "callback":
-            yield name, text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
+            yield name, text if len(text) <= 80 else f"{text[:80]}…"
 
 
 def _sweeps(history: Any) -> str:

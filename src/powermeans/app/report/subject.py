@@ -14,6 +14,7 @@ from scipy import sparse
 
 from powermeans.app.report.summaries import ClusterSummary, Columns, name_clusters, summarize
 from powermeans.app.report.text import rounded
+from powermeans.engine.callbacks import PathRecorder
 from powermeans.errors import ArgumentError
 from powermeans.plots import fitted
 from powermeans.plots.fitted import PointsLike
@@ -24,8 +25,8 @@ from powermeans.types import FloatArray, IndexArray, Labels, SparsePoints
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What the caller of a report says about the points."""
+class Told:
+    """What the caller of a report says about the fit, besides the model and its points."""
 
     max_points: int
     sample_weight: ArrayLike | None
@@ -33,6 +34,10 @@ class Wanted:
     names: Mapping[int, str] | None  # of clusters
     row_numbers: ArrayLike | None
     feature_names: Sequence[str] | None
+    annealing: PathRecorder | None
+    choice: Any
+    source: str | None
+    optimality: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,18 +56,19 @@ class Subject:
     plane: Plane
     weights: FloatArray | None
     scalers: Sequence[Any]
+    told: Told
 
     @classmethod
-    def of(cls, model: Any, X: PointsLike, wanted: Wanted) -> Self:
+    def of(cls, model: Any, X: PointsLike, told: Told) -> Self:
         """Label and summarize the points, and project a sample of them."""
         labels = fitted.labels_of(model, X)
         points = fitted.points_of(model, X, labels)
-        names = _feature_names(wanted.feature_names, points.shape[1], fitted.names_of(model, X))
-        weights = check_sample_weight(wanted.sample_weight, len(labels))
+        names = _feature_names(told.feature_names, points.shape[1], fitted.names_of(model, X))
+        weights = check_sample_weight(told.sample_weight, len(labels))
         n_clusters = fitted.n_clusters_of(model, labels)
         columns, clusters = summarize(points, labels, n_clusters, names, weights)
-        shown = fitted.sample_of(len(labels), wanted.max_points)
-        scaled = [f"{name}, scaled" for name in names] if wanted.scalers else names
+        shown = fitted.sample_of(len(labels), told.max_points)
+        scaled = [f"{name}, scaled" for name in names] if told.scalers else names
         return cls(
             model=model,
             given=X,
@@ -70,12 +76,13 @@ class Subject:
             labels=labels,
             columns=columns,
             clusters=clusters,
-            names=_names(clusters, columns, wanted),
+            names=_names(clusters, columns, told),
             shown=shown,
-            row_numbers=_row_numbers(wanted.row_numbers, len(labels)),
+            row_numbers=_row_numbers(told.row_numbers, len(labels)),
             plane=Plane.of(points[shown], scaled),
             weights=weights,
-            scalers=wanted.scalers,
+            scalers=told.scalers,
+            told=told,
         )
 
     @property
@@ -126,9 +133,9 @@ class Subject:
         return np.asarray(on_host(found), dtype=np.float64)
 
 
-def _names(clusters: list[ClusterSummary], columns: Columns, wanted: Wanted) -> list[str]:
+def _names(clusters: list[ClusterSummary], columns: Columns, told: Told) -> list[str]:
     """Name the clusters as the caller does, the others after what sets them apart."""
-    given = dict(wanted.names or {})
+    given = dict(told.names or {})
     for label in given:
         if label not in range(len(clusters)):
             raise ArgumentError(
@@ -137,10 +144,10 @@ def _names(clusters: list[ClusterSummary], columns: Columns, wanted: Wanted) -> 
                 argument="names",
                 value=label,
             )
-    deviations = _own_deviations(columns, wanted.scalers)
+    deviations = _own_deviations(columns, told.scalers)
 
     def mean_of(cluster: ClusterSummary, feature: int) -> str:
-        own = _in_own_units(cluster.mean[None], wanted.scalers)[0, feature]
+        own = _in_own_units(cluster.mean[None], told.scalers)[0, feature]
         return rounded(float(own), float(deviations[feature]))
 
     found = name_clusters(clusters, columns.names, mean_of)

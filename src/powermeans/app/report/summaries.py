@@ -18,13 +18,9 @@ from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoint
 
 # A mean is high or low if it is this many standard deviations of all points from their mean.
 _NOTABLE = 0.5
-# And very high or low if it is this many.
-_VERY = 2.0
 # A name has two columns, or three if two clusters would have the same name.
 _LEAST_NAMED, _MOST_NAMED = 2, 3
 _DISTANCES_AT_ONCE = 2**20
-# A column whose deviation is at most this share of its mean varies by rounding only.
-_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +33,7 @@ class Columns:
 
     def are_constant(self) -> NDArray[np.bool_]:
         """Tell which columns do not vary, or only by rounding."""
-        return self.deviations <= _ROUNDING * np.abs(self.means)
+        return self.deviations <= 1e-12 * np.abs(self.means)
 
     def units(self) -> FloatArray:
         """Return the deviations, one for constant columns."""
@@ -199,4 +195,4 @@ def _name(
 
 def _degree(z_score: float) -> str:
     """Say how high a mean is, in a word or two."""
-    return "very " * (abs(z_score) >= _VERY) + ("high" if z_score > 0 else "low")
+    return "very " * (abs(z_score) >= 2) + ("high" if z_score > 0 else "low")

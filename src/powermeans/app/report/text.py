@@ -7,13 +7,13 @@ import math
 import unicodedata
 from collections.abc import Sequence
 
-_DIGITS = 4
-_ALL_DIGITS = 15
 # Numbers outside this range have an exponent.
 _LARGEST, _LEAST = 1e15, 1e-4
 # Characters that turn the direction of what follows, or that nobody sees.
-_DIRECTIONS = "\u061c\u200b\u200e\u200f\u2028\u2029\u202a\u202b\u202c\u202d\u202e"
-_UNSEEN = frozenset(_DIRECTIONS + "\u2066\u2067\u2068\u2069\ufeff")
+_UNSEEN = (
+    "\u061c\u200b\u200e\u200f\u2028\u2029\u202a\u202b\u202c\u202d\u202e"
+    "\u2066\u2067\u2068\u2069\ufeff"
+)
 
 
 def visible(text: str) -> str:
@@ -75,7 +75,7 @@ def number(value: float, deviation: float = 0.0) -> str:
     if not math.isfinite(value) or abs(value) >= _LARGEST or 0 < abs(value) < _LEAST:
         return _minus(f"{value:.4g}")
     wanted = max(decimals_of(value), decimals_of(deviation))
-    return _minus(f"{value:.{min(wanted, decimals_of(value, _ALL_DIGITS))}f}")
+    return _minus(f"{value:.{min(wanted, decimals_of(value, 15))}f}")
 
 
 def rounded(value: float, deviation: float) -> str:
@@ -94,7 +94,7 @@ def entry(value: float, deviation: float) -> str:
     return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
 
 
-def decimals_of(value: float, digits: int = _DIGITS) -> int:
+def decimals_of(value: float, digits: int = 4) -> int:
     """Return how many decimals a number needs to show some significant digits."""
     return max(0, digits - 1 - math.floor(math.log10(abs(value)))) if value else 0
 

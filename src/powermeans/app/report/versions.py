@@ -9,15 +9,14 @@ from importlib.metadata import version
 from powermeans.points import compiled as native
 from powermeans.system.threads import effective_n_threads
 
-_DEPENDENCIES = ("numpy", "scipy", "scikit-learn", "threadpoolctl")
-
 
 def versions() -> dict[str, str]:
     """Return versions, instruction set and number of threads, by name."""
+    dependencies = ("numpy", "scipy", "scikit-learn", "threadpoolctl")
     return {
         "powermeans": version("powermeans"),
         "python": sys.version.split()[0],
-        **{name: version(name) for name in _DEPENDENCIES},
+        **{name: version(name) for name in dependencies},
         "machine": f"{platform.system()} {platform.machine()}",
         "instruction set": f"{native.instruction_set()} of {', '.join(native.instruction_sets())}",
         "threads": str(effective_n_threads(None, native.thread_limit())),

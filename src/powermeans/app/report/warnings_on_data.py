@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,75 +11,61 @@ from powermeans.engine.seeds.orders import row_keys
 from powermeans.points.checks.points import unlike_scales
 from powermeans.types import FloatArray, Labels, SparsePoints
 
-# A cluster is tiny if it has less than this share of the mean size.
-_TINY = 0.1
-# Clusters touch if their means are nearer than this many times the sum of their standard deviations
-# along the line between them. Two halves of a Gaussian have 1.33, of a uniform block 1.73.
-_APART = 2.0
-_LEAST_DUPLICATES = 0.01
-_MOST_NAMED = 5
-
-
-@dataclass(frozen=True, slots=True)
-class DataWarning:
-    """A kind of problem for programs, and its description and solution for people."""
-
-    kind: str
-    text: str
-
 
 def find_warnings(
     points: FloatArray | SparsePoints,
     labels: Labels,
     columns: Columns,
     summaries: list[ClusterSummary],
-) -> list[DataWarning]:
-    """Find problems of finite points and their summaries, the most serious first."""
-    return [
-        *_warn_of_scales(points, columns),
-        *_warn_of_empty(summaries),
-        *_warn_of_touching(points, labels, summaries),
-        *_warn_of_tiny(summaries),
-        *_warn_of_duplicates(points),
-        *_warn_of_constants(columns),
-    ]
+) -> dict[str, str]:
+    """Return the kinds of problems of finite points and their summaries, most serious first.
+
+    With each kind comes a text on what is wrong, and the way out.
+    """
+    found = {
+        "scales": _of_scales(points, columns),
+        "empty": _of_empty(summaries),
+        "k too large": _of_touching(points, labels, summaries),
+        "tiny": _of_tiny(summaries),
+        "duplicates": _of_duplicates(points),
+        "constant": _of_constants(columns),
+    }
+    return {kind: text for kind, text in found.items() if text}
 
 
-def _warn_of_scales(points: FloatArray | SparsePoints, columns: Columns) -> list[DataWarning]:
+def _of_scales(points: FloatArray | SparsePoints, columns: Columns) -> str:
     found = unlike_scales(points)
     if found is None:
-        return []
-    text = (
+        return ""
+    return (
         f"The columns have very different scales: “{columns.names[found.widest]}” varies "
         f"{found.times} times as much as “{columns.names[found.narrowest]}”, which hardly counts "
         "in the distances. Scale the columns first, for example with "
         "sklearn.preprocessing.StandardScaler."
     )
-    return [DataWarning("scales", text)]
 
 
-def _warn_of_empty(summaries: list[ClusterSummary]) -> list[DataWarning]:
+def _of_empty(summaries: list[ClusterSummary]) -> str:
     empty = [cluster.label for cluster in summaries if cluster.size == 0]
     if not empty:
-        return []
-    return [DataWarning("empty", f"{_clusters(empty)} no points: ask for fewer clusters.")]
+        return ""
+    return f"{_clusters(empty)} no points: ask for fewer clusters."
 
 
-def _warn_of_tiny(summaries: list[ClusterSummary]) -> list[DataWarning]:
-    least = _TINY * sum(one.size for one in summaries) / len(summaries)
+def _of_tiny(summaries: list[ClusterSummary]) -> str:
+    least = 0.1 * sum(one.size for one in summaries) / len(summaries)
     tiny = [one.label for one in summaries if 0 < one.size < least]
     if not tiny:
-        return []
-    text = (
+        return ""
+    return (
         f"{_clusters(tiny)} very few points (less than a tenth of the mean size): they may be "
         "outliers rather than clusters."
     )
-    return [DataWarning("tiny", text)]
 
 
-def _warn_of_touching(
+def _of_touching(
     points: FloatArray | SparsePoints, labels: Labels, summaries: list[ClusterSummary]
-) -> list[DataWarning]:
+) -> str:
     """Warn of nearest clusters without a gap between them: many mean that k is too large."""
     pairs = {
         (min(one.label, one.nearest), max(one.label, one.nearest))
@@ -93,13 +78,12 @@ def _warn_of_touching(
         if not _are_apart(points, labels, summaries[pair[0]], summaries[pair[1]])
     ]
     if not touching:
-        return []
+        return ""
     named = _some([f"{one} and {other}" for one, other in touching], " pairs")
-    text = (
+    return (
         f"There is no gap between the clusters {named}: each pair may be one group cut in "
         "two. Fewer clusters may describe the points as well; see choose_k."
     )
-    return [DataWarning("k too large", text)]
 
 
 def _are_apart(
@@ -108,7 +92,9 @@ def _are_apart(
     if min(one.size, other.size) < 3:
         return True
     first, second = along_the_line(points, labels, one, other)
-    return bool(_APART * (first.std() + second.std()) < 1.0)
+    # Means of two halves of a Gaussian are 1.33 times the sum of their deviations apart, those of a
+    # uniform block 1.73 times.
+    return bool(2 * (first.std() + second.std()) < 1.0)
 
 
 def along_the_line(
@@ -124,24 +110,22 @@ def along_the_line(
     return from_one, from_other
 
 
-def _warn_of_duplicates(points: FloatArray | SparsePoints) -> list[DataWarning]:
+def _of_duplicates(points: FloatArray | SparsePoints) -> str:
     n_copies, n_points = count_copies(points), points.shape[0]
-    if n_copies == 0 or n_copies < _LEAST_DUPLICATES * n_points:
-        return []
-    text = (
+    if n_copies == 0 or n_copies < 0.01 * n_points:
+        return ""
+    return (
         f"{n_copies:,} of {n_points:,} rows ({n_copies / n_points:.0%}) are copies of others in "
         "all columns used. Each counts; drop them if they are mistakes, or keep one of each with a "
         "weight."
     )
-    return [DataWarning("duplicates", text)]
 
 
-def _warn_of_constants(columns: Columns) -> list[DataWarning]:
+def _of_constants(columns: Columns) -> str:
     constant = [f"“{columns.names[column]}”" for column in np.flatnonzero(columns.are_constant())]
     if not constant:
-        return []
-    text = f"The same in all rows, and so of no use: {_some(constant)}."
-    return [DataWarning("constant", text)]
+        return ""
+    return f"The same in all rows, and so of no use: {_some(constant)}."
 
 
 def count_copies(points: FloatArray | SparsePoints) -> int:
@@ -156,5 +140,5 @@ def _clusters(labels: list[int]) -> str:
 
 def _some(names: Sequence[object], unit: str = "") -> str:
     """Join the first names, and tell how many more there are."""
-    more = f" and {len(names) - _MOST_NAMED} more{unit}" * (len(names) > _MOST_NAMED)
-    return ", ".join(map(str, names[:_MOST_NAMED])) + more
+    more = f" and {len(names) - 5} more{unit}" * (len(names) > 5)
+    return ", ".join(map(str, names[:5])) + more
