@@ -31,7 +31,7 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from powermeans.engine.anneal import Callback, Stage, StageEnd, anneal, says_stop
+from powermeans.engine.anneal import Callback, Stage, StageEnd, anneal
 from powermeans.engine.callbacks import (
     CallbackSupportMixin,
     FitTasks,
@@ -216,10 +216,6 @@ class CenterEstimator(
     def _stages(self, data: Opened, fit: Fit) -> list[Stage]:
         """Return the stages of each run."""
 
-    def _wanted_runs(self) -> int:
-        """Return how many runs to make if the initial centers differ from run to run."""
-        return 1 if self.n_init == "auto" else int(self.n_init)
-
     def _draws_centers(self) -> bool:
         """Return whether the initial centers are drawn, and not those of an array."""
         return isinstance(self.init, str) or callable(self.init)
@@ -321,7 +317,6 @@ class CenterEstimator(
         if fit.listener:
             needs = needs.of_a_fit(tell=fit.listener.part)
         data = open_points(X, sample_weight, needs)
-        self._refuse_checkpoint(data)
         _ = data.rows  # of points in parts, the first pass
         self.__dict__.pop("scaling_", None)
         if (noted := data.noted) is not None:
@@ -329,15 +324,11 @@ class CenterEstimator(
             remember(self, noted)
         return data
 
-    def _refuse_checkpoint(self, opened: Opened) -> None:
-        """Raise if points ask for a checkpoint that this estimator does not write."""
-
     def _fit_opened(self, data: Opened, fit: Fit) -> int:
-        """Keep the best run and return how many of its clusters have points."""
+        """Keep the best run, and return how many of its clusters have points."""
         former = getattr(self, "history_", None)
         try:
-            watch = _ending_the_recording(self._watcher(data, fit), data)
-            self._keep_best_run(data, fit, watch)
+            self._keep_best_run(data, fit)
             centers = np.asarray(self.cluster_centers_, dtype=np.float64)
             return data.n_found(centers, getattr(self, "labels_", None))
         finally:
@@ -345,32 +336,33 @@ class CenterEstimator(
             if getattr(self, "history_", None) is not former:
                 self._give_as(data)
 
-    def _keep_best_run(self, data: Opened, fit: Fit, callback: Callback) -> None:
+    def _keep_best_run(self, data: Opened, fit: Fit) -> None:
         """Make all runs and keep the best, even if the last one is interrupted."""
-        stages = self._stages(data, fit)
+        stages, watch = self._stages(data, fit), self._watcher(data, fit)
         seeds = functools.partial(self._initial_centers, data, fit)
         best: Run | None = None
         for number in range(self._n_runs()):
             history = History(number, fit.listener.phase)
-            start = Start(data, stages, seeds, history, fit, callback)
+            start = Start(data, stages, seeds, history, fit, watch)
             try:
                 run = self._finish(start, self._run(start))
             except BaseException:
                 data.stop_recording()
                 if start.history.centers is not None:
-                    best = _better(best, self._finish(start))
+                    best = _better(self._finish(start), best)
                 if best is not None:
                     self._keep(best)
                 raise
             self._report_end(run)
-            best = _better(best, run)
+            best = _better(run, best)
             if any(end.was_stopped for end in run.ends):
                 break
         if best is not None:
             self._keep(best)
 
     def _n_runs(self) -> int:
-        wanted = self._wanted_runs()
+        """Return how many runs to make."""
+        wanted = 1 if self.n_init == "auto" else int(self.n_init)
         if wanted == 1 or self._draws_centers():
             return wanted
         warn_caller(
@@ -401,7 +393,10 @@ class CenterEstimator(
         listener = fit.listener
 
         def watch(state: SweepState) -> object:
-            return (listener and listener(state.widened(data.of_all_columns))) or fit.is_late()
+            asks = listener and listener(state.widened(data.of_all_columns))
+            if is_over := asks or fit.is_late():
+                data.stop_recording()
+            return is_over
 
         return watch
 
@@ -785,16 +780,8 @@ class CenterEstimator(
         return shares
 
 
-def _ending_the_recording(watch: Callback, data: Opened) -> Callback:
-    """Return the same callback, except that it ends the recording when it stops the fit."""
-
-    def ended(state: SweepState) -> object:
-        answer = watch(state)
-        if says_stop(answer):
-            data.stop_recording()
-        return answer
-
-    return ended
+def _better(run: Run, best: Run | None) -> Run:
+    return run if best is None or run.loss < best.loss else best
 
 
 def report_end(run: Run, verbose: Any, advice: str = "raise max_iter or tol") -> None:
@@ -804,10 +791,6 @@ def report_end(run: Run, verbose: Any, advice: str = "raise max_iter or tol") ->
         print(f"The end: {end.reason}.")
     if not (end.has_converged or end.was_stopped):
         warn_caller(f"not converged after {end.reason}: {advice}", ConvergenceWarning)
-
-
-def _better(best: Run | None, run: Run) -> Run:
-    return run if best is None or run.loss < best.loss else best
 
 
 def refuse_stream(X: object, method: str, way_out: str) -> None:

@@ -140,9 +140,9 @@ class KMeans(CenterEstimator):
         settled = CentersSettled(self.tol * data.rows.mean_variance())
         return [Stage(Fixed(-math.inf), settled, self.max_iter, RelocateEmpty())]
 
-    def _wanted_runs(self) -> int:
+    def _n_runs(self) -> int:
         if self.n_init != "auto":
-            return int(self.n_init)
+            return super()._n_runs()
         varies = callable(self.init) or (isinstance(self.init, str) and self.init == "random")
         return _N_RUNS_FROM_RANDOM_STARTS if varies else 1
 

@@ -217,8 +217,8 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
         centers = getattr(self, "cluster_centers_", None)
         return admitted if centers is None else wide_enough(admitted, centers)
 
-    def _refuse_checkpoint(self, opened: Opened) -> None:
-        if opened.checkpoint is not None:
+    def _refuse_checkpoint(self, given: Any) -> None:
+        if getattr(given, "checkpoint", None) is not None:
             raise ValueError(
                 f"{type(self).__name__} writes no checkpoint of its own: leave checkpoint out of "
                 "open_data(...), and powermeans.save the model between calls of partial_fit, from "
@@ -317,6 +317,7 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
         return self._fitted_needs()
 
     def _open(self, X: MatrixLike, sample_weight: ArrayLike | None, fit: Fit) -> Opened:
+        self._refuse_checkpoint(X)
         data = super()._open(X, sample_weight, fit)
         forget(self, "_stream", "drift_")  # kept if the points are refused
         return data
@@ -334,7 +335,7 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
             )
         return self.init_size or default
 
-    def _wanted_runs(self) -> int:
+    def _n_runs(self) -> int:
         return 1
 
     def _taught(self, run: Run, learned: Learned, course: RunningDrift) -> Run:
