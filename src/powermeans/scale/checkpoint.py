@@ -22,7 +22,7 @@ from typing import Any, Self, TypeVar
 from weakref import WeakSet
 
 from powermeans.errors import Argument, ArgumentError, warn_caller
-from powermeans.scale.executors import Call, Executor, PartOpener, Result
+from powermeans.scale.executors import Call, Executor, Result
 from powermeans.scale.parted_data import Checkpoint
 from powermeans.scale.records import HEAD, decoded, encoded, record
 from powermeans.system.atomic_write import check_folder
@@ -246,83 +246,58 @@ class JournaledExecutor:
     """
 
     def __init__(self, executor: Executor, journal: Journal) -> None:
-        self._executor, self._journal = executor, journal
-
-    @property
-    def opener(self) -> PartOpener:
-        """How parts become rows."""
-        return self._executor.opener
-
-    @property
-    def reads_each_time(self) -> bool:
-        """True if each call without a known result reads the parts again."""
-        return self._executor.reads_each_time
+        self._executor, self.journal = executor, journal
+        self.opener, self.reads_each_time = executor.opener, executor.reads_each_time
 
     def each(self, call: Call[Result], numbers: Sequence[int] | None = None) -> Iterator[Result]:
         """Yield the result of a call on each part, from the journal if it is known."""
         if getattr(call, "is_long", False):
             return self._executor.each(call, numbers)
         question = _digest(["each", call, None if numbers is None else list(numbers)])
-        return iter(self._journal.once(question, lambda: list(self._executor.each(call, numbers))))
+        return iter(self.journal.once(question, lambda: list(self._executor.each(call, numbers))))
 
     def total(self, call: Call[Any]) -> Any:
         """Return the sum of the results of a call on all parts."""
-        return self._journal.once(_digest(["total", call]), lambda: self._executor.total(call))
-
-    def once(self, what: str, find: Callable[[], Found]) -> Found:
-        """Return a result that follows from others that are too long for the journal."""
-        return self._journal.once(_digest(["once", what]), find)
+        return self.journal.once(_digest(["total", call]), lambda: self._executor.total(call))
 
 
-class Recording:
-    """The checkpoint of a fit, if any, locked from before its points are opened until it ends."""
-
-    def __init__(self, checkpoint: Checkpoint | None, random_state: object = None) -> None:
-        self._journal: Journal | None = None
-        if checkpoint is not None:
-            _refuse_chance(random_state)
-            self._journal = Journal(checkpoint.path, checkpoint.seconds)
-
-    def journaled(self, executor: Executor, fingerprint: Callable[[], str]) -> Executor:
-        """Return an executor that notes its results, for points of this fingerprint."""
-        if self._journal is None:
-            return executor
-        fit = [version("powermeans"), fingerprint(), executor.opener.fingerprint()]
-        return JournaledExecutor(executor, self._journal.begin(repr(fit)))
-
-    def once(self, what: str, find: Callable[[], Found]) -> Found:
-        """Return the known result, or find it now."""
-        return (
-            find() if self._journal is None else self._journal.once(_digest(["once", what]), find)
-        )
-
-    def leave(self) -> None:
-        """Note nothing more, since a fit that goes on would make other calls."""
-        if self._journal is not None:
-            self._journal.leave()
-
-    def close(self) -> None:
-        """Write the buffer and release the file; warn if that fails."""
-        try:
-            if self._journal is not None:
-                self._journal.close()
-        except OSError as error:
-            problem = f"{error.filename}: {error.strerror}. The fit itself is complete"
-            warn_caller(problem, RuntimeWarning)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-
-def _refuse_chance(random_state: object) -> None:
+def open_journal(checkpoint: Checkpoint | None, random_state: object) -> Journal | None:
+    """Open the journal of a fit before its points, locked until it ends; None without one."""
+    if checkpoint is None:
+        return None
     if not isinstance(random_state, Integral):
         raise ValueError(
             f"random_state={random_state!r} differs from run to run, and a checkpoint needs the "
             "same random numbers in each run: pass an int"
         )
+    return Journal(checkpoint.path, checkpoint.seconds)
+
+
+def close_journal(journal: Journal | None) -> None:
+    """Write the buffer and release the file; warn if that fails."""
+    try:
+        if journal is not None:
+            journal.close()
+    except OSError as error:
+        problem = f"{error.filename}: {error.strerror}. The fit itself is complete"
+        warn_caller(problem, RuntimeWarning)
+
+
+def journaled(
+    executor: Executor, journal: Journal | None, fingerprint: Callable[[], str]
+) -> Executor:
+    """Return an executor that notes its results, for points of this fingerprint."""
+    if journal is None:
+        return executor
+    fit = [version("powermeans"), fingerprint(), executor.opener.fingerprint()]
+    return JournaledExecutor(executor, journal.begin(repr(fit)))
+
+
+def once(executor: Executor, what: str, find: Callable[[], Found]) -> Found:
+    """Find a result that follows from others too long for a journal; a journal keeps it."""
+    if not isinstance(executor, JournaledExecutor):
+        return find()
+    return executor.journal.once(_digest(["once", what]), find)
 
 
 def _digest(question: Any) -> str:

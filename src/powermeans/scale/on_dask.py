@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from powermeans.points.needs import Needs
 from powermeans.points.opening import open_points
-from powermeans.scale.checkpoint import Recording
+from powermeans.scale.checkpoint import close_journal, journaled, open_journal
 from powermeans.scale.dask_executor import DaskExecutor
 from powermeans.scale.dask_points import DaskPoints
 from powermeans.scale.executors import PartOpener
@@ -43,14 +43,15 @@ class OnDask(InParts):
     @cached_property
     def rows(self) -> PartedRows:
         """The rows, checked where Dask has them."""
-        checkpoint = self.checkpoint if self.needs.known is None else None
+        checkpoint = self.source.checkpoint if self.needs.known is None else None
         with ExitStack() as on_error:
-            recording = on_error.enter_context(Recording(checkpoint, self.needs.fit.random_state))
+            journal = open_journal(checkpoint, self.needs.fit.random_state)
+            on_error.callback(close_journal, journal)
             opener = PartOpener(self.needs.measure.divergence, self.needs.measure.has_missing)
             executor = DaskExecutor(self.source, opener, n_threads=self.needs.measure.n_threads)
             executor.check(self.needs.fit.n_points)
-            rows = PartedRows(recording.journaled(executor, executor.fingerprint))
-            self._recording, self._largest = recording, executor.facts.largest
+            rows = PartedRows(journaled(executor, journal, executor.fingerprint))
+            self._journal, self._largest = journal, executor.facts.largest
             on_error.pop_all()
         return rows
 

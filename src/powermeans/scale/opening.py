@@ -17,7 +17,7 @@ from powermeans.points.columns import Columns
 from powermeans.points.needs import Needs
 from powermeans.points.opening import Opened, not_in_parts, open_points
 from powermeans.points.streams import Stream
-from powermeans.scale.checkpoint import Recording
+from powermeans.scale.checkpoint import Journal, close_journal, journaled, once, open_journal
 from powermeans.scale.executors import MemoryExecutor, PartOpener, ReadingExecutor, read_ahead
 from powermeans.scale.parted_data import PartedData, open_data
 from powermeans.scale.parted_rows import PartedRows
@@ -34,7 +34,7 @@ class InParts(Opened):
 
     def __init__(self, source: Any, needs: Needs) -> None:
         self.source, self.needs = source, needs
-        self._recording = Recording(None)
+        self._journal: Journal | None = None
         if needs.known is not None:
             needs.known.check(self.columns, self._way_out)
 
@@ -45,29 +45,25 @@ class InParts(Opened):
         """The columns of the source."""
         return Columns(self.source.n_features, self.source.feature_names, self.source.scaling)
 
-    @property
-    def checkpoint(self) -> Any:
-        """The file in which a fit notes its results, or None."""
-        return self.source.checkpoint
-
     @cached_property
     def rows(self) -> PartedRows:
         """The rows; those of a fit are checked in a first pass."""
         if self.needs.known is not None:
             return PartedRows(self._executor(self._partition()))
-        if self.checkpoint is not None:
-            self.checkpoint.refuse_rows(self.source)
+        checkpoint = self.source.checkpoint
+        if checkpoint is not None:
+            checkpoint.refuse_rows(self.source)
         with ExitStack() as on_error:
             # Before a row is read, so that a file that cannot be written costs nothing.
-            recording = Recording(self.checkpoint, self.needs.fit.random_state)
-            on_error.enter_context(recording)
+            journal = open_journal(checkpoint, self.needs.fit.random_state)
+            on_error.callback(close_journal, journal)
             partition = self._partition()
-            executor = recording.journaled(self._executor(partition), self.source.fingerprint)
+            executor = journaled(self._executor(partition), journal, self.source.fingerprint)
             rows = PartedRows(executor)
             _ = rows.n_points  # the first pass, in which every row is checked
-            partition.facts = recording.once("facts", partition.found)
+            partition.facts = once(executor, "facts", partition.found)
             partition.check(self.needs.fit.n_points)
-            self._recording, self._largest = recording, partition.facts.largest
+            self._journal, self._largest = journal, partition.facts.largest
             on_error.pop_all()
         return rows
 
@@ -145,10 +141,11 @@ class InParts(Opened):
         raise _no_array("memberships")
 
     def stop_recording(self) -> None:
-        self._recording.leave()
+        if self._journal is not None:
+            self._journal.leave()
 
     def __exit__(self, *error: object) -> None:
-        self._recording.close()
+        close_journal(self._journal)
 
 
 def _no_array(method: str) -> ValueError:

@@ -33,7 +33,7 @@ from powermeans.points.checks.csr import stacked
 from powermeans.points.compiled import CompiledRows
 from powermeans.points.observed import filled
 from powermeans.points.protocol import FarPoint
-from powermeans.scale.checkpoint import JournaledExecutor
+from powermeans.scale.checkpoint import once
 from powermeans.scale.executors import Call, Executor, PartCall, Result
 from powermeans.scale.farthest import all_weights, farthest_of_parts
 from powermeans.types import FloatArray, IndexArray, Labels, Part, Points, SparsePoints
@@ -115,9 +115,11 @@ class PartedRows(BaseRows):
         moments: Moments = self.executor.total(weigh)
         nowhere = self.nearness(np.empty((0, self.n_features)))
         drawn = nowhere.draw(strata_to_sample(n_sampled))
-        return self._known_or_found(
-            lambda: critical_power_of_sample(self._sample_filled(drawn), moments)
-        )
+
+        def find() -> float:
+            return critical_power_of_sample(self._sample_filled(drawn), moments)
+
+        return once(self.executor, "critical power", find)
 
     def _critical_power_of(self, some: IndexArray) -> float:
         weights = self.sample_weight(some)
@@ -128,13 +130,7 @@ class PartedRows(BaseRows):
                 points = in_units(points, self.unit_steps())
             return critical_power(points, None if np.all(weights == 1) else weights)
 
-        return self._known_or_found(find)
-
-    def _known_or_found(self, find: Callable[[], float]) -> float:
-        """Return the critical power; a journal keeps it, but not its sample."""
-        if isinstance(self.executor, JournaledExecutor):
-            return self.executor.once("critical power", find)
-        return find()
+        return once(self.executor, "critical power", find)
 
     def sweep(self, centers: FloatArray, rule: Rule) -> Sums:
         if isinstance(rule, Online):

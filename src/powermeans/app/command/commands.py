@@ -318,7 +318,7 @@ def fit(
     settings = {
         "n_clusters": _whole_or_auto(clusters),
         "divergence": _divergence(divergence, trials),
-        "power": _number_or_auto(power, "--power", lambda value: value < 0, "below 0"),
+        "power": _power(power),
         "effort": effort,
         "n_init": runs,
         "max_seconds": max_seconds,
@@ -390,17 +390,15 @@ def _divergence(name: str, trials: float | None) -> Any:
     return Binomial(trials)
 
 
-def _number_or_auto(
-    text: str, option: str, is_in_range: Callable[[float], bool], range_in_words: str
-) -> float | str:
+def _power(text: str) -> float | str:
     if text == "auto":
         return text
     try:
         value = float(text)
     except ValueError:
-        raise typer.BadParameter(f'{option} must be a number or "auto", not {text!r}') from None
-    if not is_in_range(value):
-        raise typer.BadParameter(f"{option} must be {range_in_words}, not {text}")
+        raise typer.BadParameter(f'--power must be a number or "auto", not {text!r}') from None
+    if not value < 0:
+        raise typer.BadParameter(f"--power must be below 0, not {text}")
     return value
 
 
