@@ -14,13 +14,13 @@ from scipy import sparse
 
 from powermeans import PowerKMeans
 from powermeans.engine.seeds import choose as choose_module
+from powermeans.engine.seeds import initial
 from powermeans.engine.seeds.choose import (
     PointsInOrder,
     choose_seeds,
     order_by_place,
     uniform_seeds,
 )
-from powermeans.estimators import base as base_module
 from powermeans.points.by_definition import greedy_seeds_by_definition
 from powermeans.points.euclidean import EuclideanRows
 from powermeans.points.opening import open_rows
@@ -438,7 +438,7 @@ def test_a_fit_tells_its_seeding_how_much_time_is_left(monkeypatch) -> None:
         told.append(seconds)
         return choose_seeds(*given, seconds=seconds, **options)
 
-    monkeypatch.setattr(base_module, "choose_seeds", choose)
+    monkeypatch.setattr(initial, "choose_seeds", choose)
     points = np.random.default_rng(0).normal(size=(500, 2))
     model = PowerKMeans(20, max_seconds=1e-9, random_state=0).fit(points)
     assert model.n_iter_ == 1

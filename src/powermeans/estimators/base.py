@@ -41,25 +41,18 @@ from powermeans.engine.callbacks import (
 )
 from powermeans.engine.fit import Fit, Listener
 from powermeans.engine.history import History, SweepState
-from powermeans.engine.seeds.choose import choose_seeds, n_greedy_candidates, uniform_seeds
-from powermeans.engine.seeds.markov_chain import MarkovChainSeeds
-from powermeans.engine.seeds.parallel import Candidates, ParallelSeeds
-from powermeans.engine.seeds.samples import distinct_places
-from powermeans.engine.seeds.tree import TreeSeeds
-from powermeans.errors import Argument, ArgumentError, warn_caller
+from powermeans.engine.seeds.initial import asks_for_centers, initial_centers
+from powermeans.errors import warn_caller
 from powermeans.optimality.gap import OptimalityGap
-from powermeans.points.checks.centers import check_centers, check_init
-from powermeans.points.checks.points import as_floats, check_domain
+from powermeans.points.checks.centers import check_centers
 from powermeans.points.columns import Columns
 from powermeans.points.needs import FitNeeds, Measure, Needs, Refusals
 from powermeans.points.opening import (
     MatrixLike,
     Opened,
     admit_array,
-    in_memory,
     open_points,
 )
-from powermeans.points.protocol import Rows
 from powermeans.points.scaling import Scaling
 from powermeans.points.streams import is_stream
 from powermeans.system.attributes import forget, remember
@@ -202,7 +195,7 @@ class CenterEstimator(
                 n_points=getattr(self, "n_clusters", 1),  # scikit-learn asks whether it is there
                 must_differ=True,
                 warns_of_scales=True,
-                leaves_out_columns=not self._asks_init_for_centers(),
+                leaves_out_columns=not asks_for_centers(self.init),
                 init=self.init,
                 random_state=self.random_state,
             ),
@@ -419,90 +412,10 @@ class CenterEstimator(
         if hasattr(self, "labels_"):
             self.labels_ = data.as_given(self.labels_)
 
-    # Where centers start.
-
     def _initial_centers(self, data: Opened, fit: Fit) -> FloatArray:
-        if not fit.listener.n_sweeps:  # later ones belong to a start of a search
-            fit.listener.phase("choosing seeds")
-        rows, rng, n_clusters = data.rows, fit.rng, self.n_clusters
-        if isinstance(self.init, ParallelSeeds) or data.rows.parts is not None:
-            centers = self._seeds_in_passes(data, fit)
-        elif isinstance(self.init, TreeSeeds | MarkovChainSeeds):
-            centers = self._seeds_in_samples(self.init, rows, fit)
-        elif callable(self.init):
-            centers = self._checked_init(
-                self.init(as_floats(in_memory(data).points), n_clusters, random_state=rng), data
-            )
-        elif not isinstance(self.init, str):
-            centers = self._checked_init(self.init, data)
-        elif self.init == "random":
-            centers = uniform_seeds(rows, n_clusters, rng)
-        else:
-            drawn = self._drawing_of_seeds()
-            centers, _ = choose_seeds(rows, n_clusters, rng, seconds=fit.seconds_left(), **drawn)
-        return centers
-
-    def _seeds_in_samples(
-        self, init: TreeSeeds | MarkovChainSeeds, rows: Rows, fit: Fit
-    ) -> FloatArray:
-        """Return seeds that are chosen in samples of the points."""
-        if rows.sampler is None:
-            raise ArgumentError(
-                "takes samples, which needs an array of whole points that are all compared by "
-                "squared Euclidean distances or cosines",
-                "pass ",
-                Argument("init", "k-means++"),
-                argument="init",
-                value=init,
-            )
-        if isinstance(init, TreeSeeds):
-            return init.planted(rows, self.n_clusters, fit.rng, fit.seconds_left).centers
-        return init.seeds(rows, self.n_clusters, fit.rng)
-
-    def _seeds_in_passes(self, data: Opened, fit: Fit) -> FloatArray:
-        """Return seeds of points that have no order, from candidates found once in a fit."""
-        rows, rng, n_clusters = data.rows, fit.rng, self.n_clusters
-        if not isinstance(self.init, str | ParallelSeeds):
-            if callable(self.init):
-                raise ValueError(
-                    "init is a function of all points, and X is read part by part: pass "
-                    'init="k-means++", "random", an array or powermeans.ParallelSeeds()'
-                )
-            return self._checked_init(self.init, data)
-        if self.init == "random":
-            return distinct_places(rows, n_clusters, rng)
-        found = fit.candidates
-        if not isinstance(found, Candidates) or found.origin is not rows:
-            way = self.init if isinstance(self.init, ParallelSeeds) else ParallelSeeds()
-            found = way.candidates(
-                rows,
-                n_clusters,
-                rng,
-                divergence=self._needs().measure.divergence,
-                is_late=fit.is_late,
-            )
-            fit.candidates = found
-        return found.seeds(n_clusters, rng, seconds=fit.seconds_left(), **self._drawing_of_seeds())
-
-    def _drawing_of_seeds(self) -> dict[str, Any]:
-        """Return how k-means++ draws by the name of `init`."""
-        match self.init:
-            case "plain-k-means++":
-                return {"n_candidates": 1}
-            case "d-weighted":
-                return {"n_candidates": 1, "exponent": 1.0}
-            case _:
-                return {"n_candidates": n_greedy_candidates(self.n_clusters)}
-
-    def _asks_init_for_centers(self) -> bool:
-        """Return whether `init` is a function of the user, which is called with all columns."""
-        init = self.init
-        return callable(init) and not isinstance(init, ParallelSeeds | MarkovChainSeeds | TreeSeeds)
-
-    def _checked_init(self, init: ArrayLike, data: Opened) -> FloatArray:
-        centers = check_init(init, self.n_clusters, data.n_features)
-        check_domain(centers, self._needs().measure.divergence, name="init")
-        return data.of_used_columns(centers)
+        """Return centers to start from, others at each call if they are drawn."""
+        divergence = self._needs().measure.divergence
+        return initial_centers(self.init, self.n_clusters, data, fit, divergence)
 
     # After a fit.
 

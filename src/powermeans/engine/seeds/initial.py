@@ -1,0 +1,104 @@
+"""The centers that a fit starts from, by its `init`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from powermeans.divergences import Divergence
+from powermeans.engine.fit import Fit
+from powermeans.engine.seeds.choose import choose_seeds, n_greedy_candidates, uniform_seeds
+from powermeans.engine.seeds.markov_chain import MarkovChainSeeds
+from powermeans.engine.seeds.parallel import Candidates, ParallelSeeds
+from powermeans.engine.seeds.samples import distinct_places
+from powermeans.engine.seeds.tree import TreeSeeds
+from powermeans.errors import Argument, ArgumentError
+from powermeans.points.checks.centers import check_init
+from powermeans.points.checks.points import as_floats, check_domain
+from powermeans.points.opening import Opened, in_memory
+from powermeans.types import FloatArray
+
+
+def initial_centers(
+    init: Any, n_clusters: int, data: Opened, fit: Fit, divergence: Divergence
+) -> FloatArray:
+    """Return seeds of this number, others at each call if they are drawn."""
+    if not fit.listener.n_sweeps:  # later ones belong to a start of a search
+        fit.listener.phase("choosing seeds")
+    rows = data.rows
+    if isinstance(init, ParallelSeeds) or rows.parts is not None:
+        return _in_passes(init, n_clusters, data, fit, divergence)
+    if isinstance(init, TreeSeeds | MarkovChainSeeds):
+        return _in_samples(init, n_clusters, data, fit)
+    if callable(init):
+        init = init(as_floats(in_memory(data).points), n_clusters, random_state=fit.rng)
+    if not isinstance(init, str):
+        return _checked(init, n_clusters, data, divergence)
+    if init == "random":
+        return uniform_seeds(rows, n_clusters, fit.rng)
+    drawn, left = _drawing(init, n_clusters), fit.seconds_left()
+    return choose_seeds(rows, n_clusters, fit.rng, seconds=left, **drawn)[0]
+
+
+def asks_for_centers(init: object) -> bool:
+    """Return whether `init` is a function of the user, which is called with all columns."""
+    return callable(init) and not isinstance(init, ParallelSeeds | MarkovChainSeeds | TreeSeeds)
+
+
+def _in_samples(
+    init: TreeSeeds | MarkovChainSeeds, n_clusters: int, data: Opened, fit: Fit
+) -> FloatArray:
+    """Return seeds that are chosen in samples of the points."""
+    if data.rows.sampler is None:
+        raise ArgumentError(
+            "takes samples, which needs an array of whole points that are all compared by "
+            "squared Euclidean distances or cosines",
+            "pass ",
+            Argument("init", "k-means++"),
+            argument="init",
+            value=init,
+        )
+    if isinstance(init, TreeSeeds):
+        return init.planted(data.rows, n_clusters, fit.rng, fit.seconds_left).centers
+    return init.seeds(data.rows, n_clusters, fit.rng)
+
+
+def _in_passes(
+    init: Any, n_clusters: int, data: Opened, fit: Fit, divergence: Divergence
+) -> FloatArray:
+    """Return seeds of points that have no order, from candidates found once in a fit."""
+    if callable(init) and not isinstance(init, ParallelSeeds):
+        raise ValueError(
+            "init is a function of all points, and X is read part by part: pass "
+            'init="k-means++", "random", an array or powermeans.ParallelSeeds()'
+        )
+    if not isinstance(init, str | ParallelSeeds):
+        return _checked(init, n_clusters, data, divergence)
+    if init == "random":
+        return distinct_places(data.rows, n_clusters, fit.rng)
+    found = fit.candidates
+    if not isinstance(found, Candidates) or found.origin is not data.rows:
+        way = init if isinstance(init, ParallelSeeds) else ParallelSeeds()
+        found = fit.candidates = way.candidates(
+            data.rows, n_clusters, fit.rng, divergence=divergence, is_late=fit.is_late
+        )
+    drawn = _drawing(init, n_clusters)
+    return found.seeds(n_clusters, fit.rng, seconds=fit.seconds_left(), **drawn)
+
+
+def _checked(
+    centers: ArrayLike, n_clusters: int, data: Opened, divergence: Divergence
+) -> FloatArray:
+    checked = check_init(centers, n_clusters, data.n_features)
+    check_domain(checked, divergence, name="init")
+    return data.of_used_columns(checked)
+
+
+def _drawing(init: Any, n_clusters: int) -> dict[str, Any]:
+    """Return how k-means++ draws by the name of `init`."""
+    if init == "plain-k-means++":
+        return {"n_candidates": 1}
+    if init == "d-weighted":
+        return {"n_candidates": 1, "exponent": 1.0}
+    return {"n_candidates": n_greedy_candidates(n_clusters)}
