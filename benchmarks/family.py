@@ -24,7 +24,7 @@ from benchmarks.apart import shortcuts_taken
 from benchmarks.pages import Page
 from benchmarks.parts import Part
 from benchmarks.turns import in_turns, repeated
-from powermeans.divergences import Binomial, Bregman, Gamma, Mahalanobis, Poisson
+from powermeans.divergences import Binomial, Bregman, Cosine, Gamma, Mahalanobis, Poisson
 from powermeans.mathematics.rules import Hard, Power, Rule
 from powermeans.metrics import adjusted_rand_index, variation_of_information
 from powermeans.points.opening import open_rows
@@ -58,7 +58,7 @@ def _sweep_cell(n_points: int, n_features: int, n_centers: int, dtype: type, rul
         "gamma": open_rows(points, divergence=Gamma()),
         "binomial": open_rows(shares, divergence=Binomial(1.0)),
         "mahalanobis": open_rows(points, divergence=Mahalanobis(np.eye(n_features))),
-        "cosine": open_rows(points, divergence="cosine"),
+        "cosine": open_rows(points, divergence=Cosine()),
         "missing": open_rows(gaps, has_missing=True),
     }
     by_shares = shares[:n_centers].astype(np.float64)

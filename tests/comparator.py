@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
-from powermeans.divergences import squared_euclidean
+from powermeans.divergences import SquaredEuclidean
 from powermeans.mathematics.power_mean import power_mean, power_mean_weights
 from powermeans.mathematics.rules import rule_at
 from powermeans.mathematics.sums import Sums
@@ -47,7 +47,7 @@ def compare_rows(
     *,
     tolerance: float,
     powers: Sequence[float] = POWERS,
-    pairwise: Pairwise = squared_euclidean.pairwise,
+    pairwise: Pairwise = SquaredEuclidean().pairwise,
 ) -> None:
     """Raise AssertionError, naming the quantity, where rows and oracle differ by too much.
 

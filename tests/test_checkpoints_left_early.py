@@ -15,7 +15,7 @@ import pytest
 
 import powermeans.scale.checkpoint
 from powermeans import KMeans, PowerKMeans, open_data
-from powermeans.divergences import Bregman, Generated, Mahalanobis, Poisson
+from powermeans.divergences import Bregman, Cosine, Generated, Mahalanobis, Poisson
 from powermeans.scale.checkpoint import CheckpointError, Journal
 from powermeans.scale.executors import PartOpener
 from powermeans.types import FloatArray
@@ -189,7 +189,7 @@ def test_a_divergence_of_ones_own_goes_on_and_another_one_does_not(
 
 def test_another_function_or_parameter_is_another_opening() -> None:
     openings: list[Any] = [
-        "cosine",
+        Cosine(),
         Poisson(),
         Mahalanobis(np.eye(2)),
         Mahalanobis(2 * np.eye(2)),

@@ -10,7 +10,7 @@ import pytest
 from comparator import Case, compare_rows, varied_cases
 from scipy import sparse
 
-from powermeans.divergences import squared_euclidean
+from powermeans.divergences import SquaredEuclidean
 from powermeans.mathematics.rules import Hard, Power
 from powermeans.mathematics.sums import Spread, Sums
 from powermeans.points.by_definition import NearnessByDefinition
@@ -322,17 +322,17 @@ def draws_the_next_point(self, uniforms, exponent=2.0):
 
 
 def forgets_the_present_centers(self, candidates):
-    sq_dist = squared_euclidean.pairwise(self._points, self._points[candidates])
+    sq_dist = SquaredEuclidean().pairwise(self._points, self._points[candidates])
     return (self._weight @ sq_dist).astype(np.float64)
 
 
 def sums_potentials_unweighted(self, candidates):
-    sq_dist = squared_euclidean.pairwise(self._points, self._points[candidates])
+    sq_dist = SquaredEuclidean().pairwise(self._points, self._points[candidates])
     return np.minimum(sq_dist, self._nearest[:, None]).sum(axis=0)
 
 
 def replaces_instead_of_adding(self, center):
-    self._nearest = squared_euclidean.pairwise(self._points, np.asarray(center)[None])[:, 0]
+    self._nearest = SquaredEuclidean().pairwise(self._points, np.asarray(center)[None])[:, 0]
 
 
 def finds_the_last_of_the_farthest(self):

@@ -30,7 +30,7 @@ from scipy import sparse
 
 import powermeans
 from powermeans import KMeans, ParallelSeeds, PowerKMeans, divergences, open_data
-from powermeans.divergences import Divergence
+from powermeans.divergences import Cosine, Divergence, SquaredEuclidean
 from powermeans.mathematics.rules import Gaussian, Hard, Harmonic, Power, Rule
 from powermeans.scale import dask_executor as rows_of_dask
 from powermeans.scale import worker_part as rows_that_are_held
@@ -48,8 +48,8 @@ LENGTHS = (400, 1, 0, 97, 250)
 N_FEATURES = 3
 RULES: list[Rule] = [Hard(), Power(-2.0), Harmonic(3.5), Gaussian(4.0)]
 DIVERGENCES: dict[str, Callable[[int], Divergence]] = {
-    "squared_euclidean": lambda d: "squared_euclidean",
-    "cosine": lambda d: "cosine",
+    "squared_euclidean": lambda d: SquaredEuclidean(),
+    "cosine": lambda d: Cosine(),
     **{name: case.divergence for name, case in CASES.items()},
 }
 

@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from powermeans import PowerKMeans
-from powermeans.divergences import Poisson, cosine
+from powermeans.divergences import Cosine, Poisson, cosine
 from powermeans.points.opening import open_rows
 from powermeans.points.reference import ReferenceRows
 
@@ -26,7 +26,7 @@ class Problem:
         rng = np.random.default_rng(seed)
         self.given = name, n_points, n_features, n_centers, is_weighted, seed
         if name == "cosine":
-            self.divergence = "cosine"
+            self.divergence = Cosine()
             self.points = rng.normal(size=(n_points, n_features)) + rng.normal(size=n_features)
         else:
             self.divergence = CASES[name].divergence(n_features)
@@ -49,7 +49,7 @@ class Problem:
         """The error of one cluster by the definition: at the mean direction, or at the mean."""
         if not weights.any():
             return 0.0
-        if self.divergence == "cosine":
+        if isinstance(self.divergence, Cosine):
             units = cosine.directions(points)
             return float(weights.sum() - np.linalg.norm(weights @ units))
         mean = np.average(points, axis=0, weights=weights)

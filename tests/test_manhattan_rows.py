@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from powermeans.divergences import manhattan
+from powermeans.divergences import Manhattan
 from powermeans.engine.anneal import Stage, anneal, run_stage
 from powermeans.engine.history import History
 from powermeans.engine.seeds.choose import uniform_seeds
@@ -53,7 +53,7 @@ def medians_by_definition(points: np.ndarray, weights: np.ndarray) -> np.ndarray
 
 def test_distances_are_sums_of_absolute_differences() -> None:
     points, centers = np.array([[0.0, 0.0], [3.0, 4.0]]), np.array([[0.0, 0.0], [3.0, -1.0]])
-    np.testing.assert_array_equal(manhattan.pairwise(points, centers), [[0, 4], [7, 5]])
+    np.testing.assert_array_equal(Manhattan().pairwise(points, centers), [[0, 4], [7, 5]])
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -62,10 +62,10 @@ def test_chunks_of_distances_cover_all_points(n_points, n_centers, n_features, d
     rng = np.random.default_rng(0)
     points = rng.normal(size=(n_points, n_features)).astype(dtype)
     centers = rng.normal(size=(n_centers, n_features))
-    assert len(list(manhattan.in_chunks(points, centers))) > 1
+    assert len(list(Manhattan().in_chunks(points, centers))) > 1
     chosen = rng.integers(n_points, size=20)
     expected = distances(points[chosen], centers)
-    np.testing.assert_allclose(manhattan.pairwise(points, centers)[chosen], expected, rtol=1e-12)
+    np.testing.assert_allclose(Manhattan().pairwise(points, centers)[chosen], expected, rtol=1e-12)
 
 
 # A sweep.

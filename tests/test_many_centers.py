@@ -9,6 +9,7 @@ import pytest
 
 import powermeans
 from powermeans import KMeans, PowerKMeans, TreeSeeds
+from powermeans.divergences import resolve
 from powermeans.engine.search import Solution, centers_to_spare
 from powermeans.engine.seeds import tree
 from powermeans.engine.seeds.tree import _quotas
@@ -38,7 +39,7 @@ def with_all_listed(n_centers: int) -> np.ndarray:
 def test_a_sweep_among_all_centers_is_the_usual_one(divergence, dtype, rule):
     points = blobs(900, 20, 6, dtype)
     weights = np.random.default_rng(1).uniform(0, 3, size=900)
-    rows = open_rows(points, weights, divergence=divergence, n_threads=2)
+    rows = open_rows(points, weights, divergence=resolve(divergence), n_threads=2)
     centers = rows.take(np.arange(0, 900, 75))
     labels = np.random.default_rng(2).integers(12, size=900).astype(np.int32)
     nearby = Cells(rows).sweep(centers, rule, with_all_listed(12), labels)
@@ -122,7 +123,7 @@ def test_the_core_refuses_lists_that_name_no_centers(lists, message):
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 @pytest.mark.parametrize("n_features", [3, 40])
 def test_lists_name_the_centers_nearest_to_each(divergence, dtype, n_features):
-    rows = open_rows(blobs(400, n_features, 5, dtype), divergence=divergence, n_threads=2)
+    rows = open_rows(blobs(400, n_features, 5, dtype), divergence=resolve(divergence), n_threads=2)
     centers = rows.take(np.arange(250))
     if divergence == "cosine":
         centers /= np.linalg.norm(centers, axis=1, keepdims=True)
@@ -136,7 +137,7 @@ def test_lists_name_the_centers_nearest_to_each(divergence, dtype, n_features):
 
 @pytest.mark.parametrize("divergence", ["squared_euclidean", "cosine"])
 def test_lists_by_price_name_the_centers_cheapest_for_each(divergence):
-    rows = open_rows(blobs(400, 40, 5, "f8"), divergence=divergence, n_threads=2)
+    rows = open_rows(blobs(400, 40, 5, "f8"), divergence=resolve(divergence), n_threads=2)
     centers = rows.take(np.arange(250))
     if divergence == "cosine":
         centers /= np.linalg.norm(centers, axis=1, keepdims=True)

@@ -113,7 +113,7 @@ def openings():
     kinds = {
         "squared Euclidean": (points, PartOpener(), means),
         "CSR": (sparse.csr_array(np.where(points > 0, points, 0)), PartOpener(), means),
-        "cosine": (points, PartOpener("cosine"), means),
+        "cosine": (points, PartOpener(divergences.Cosine()), means),
         "missing": (gaps, PartOpener(has_missing=True), means),
     }
     for name, case in CASES.items():
@@ -175,7 +175,7 @@ def test_a_part_may_have_one_row_or_no_weight():
     chunks = [(points[a:b], weights[a:b]) for a, b in [(0, 1), (1, 100), (100, 200), (200, 500)]]
     for opener in (
         PartOpener(),
-        PartOpener("cosine"),
+        PartOpener(divergences.Cosine()),
         PartOpener(divergences.Mahalanobis(np.eye(5))),
     ):
         rows = PartedRows(MemoryExecutor(chunks, opener, n_threads=1))
@@ -188,7 +188,7 @@ def test_a_part_may_have_one_row_or_no_weight():
 
 def test_medians_and_an_order_of_points_are_refused():
     with pytest.raises(ValueError, match="medians of parts do not add up"):
-        PartOpener("manhattan")
+        PartOpener(divergences.Manhattan())
     points, _, means = clusters(50)
     rows = PartedRows(MemoryExecutor(cut(points, None, 20), PartOpener()))
     with pytest.raises(TypeError, match="partial_fit on one chunk after the other"):
@@ -228,7 +228,7 @@ def test_squares_are_drawn_without_a_look_for_the_farthest(exponent, n_passes):
 def test_calls_travel():
     points, _, means = clusters(300)
     call = pickle.loads(pickle.dumps(sweep_of_part(means, Power(-3.0))))
-    opener = pickle.loads(pickle.dumps(PartOpener("cosine")))
+    opener = pickle.loads(pickle.dumps(PartOpener(divergences.Cosine())))
     rows = opener.open(points, n_threads=1)
     assert same_sums(call(rows, 0), rows.sweep(means, Power(-3.0)))
 

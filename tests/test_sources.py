@@ -37,6 +37,7 @@ from powermeans import (
     open_data,
     save,
 )
+from powermeans.divergences import resolve
 from powermeans.errors import NotInPartsError
 from powermeans.mathematics.rules import Hard
 from powermeans.points.needs import Measure, Needs
@@ -924,7 +925,7 @@ def test_rows_hold_the_memory_that_they_look_at():
 def test_parts_that_are_known_give_the_same_bits(tmp_path, dtype, divergence):
     points = np.random.default_rng(0).normal(size=(5000, 20)).astype(dtype) + 3
     np.save(tmp_path / "points.npy", points)
-    opener = PartOpener(divergence)
+    opener = PartOpener(resolve(divergence))
     partition = open_data(tmp_path / "points.npy", rows_per_part=2048).partition()
     rows = PartedRows(ReadingExecutor(partition, opener, n_threads=1))
     centers = points[:7].astype(np.float64)

@@ -25,7 +25,7 @@ from powermeans import (
     SphericalMixture,
     choose_k,
 )
-from powermeans.divergences import Binomial, Poisson
+from powermeans.divergences import Binomial, Poisson, resolve
 from powermeans.engine.spread import rounding_inertia
 from powermeans.points.compiled import CompiledRows
 from powermeans.points.opening import open_rows
@@ -162,7 +162,7 @@ def test_threads_and_repeats_change_no_bit_of_a_wide_fit(name: str) -> None:
 
 @pytest.mark.parametrize("divergence", ["squared_euclidean", "cosine"])
 def test_rows_without_unused_columns_have_the_mean_variance_of_all(divergence: Any) -> None:
-    X, options = wide_points(), {"divergence": divergence}
+    X, options = wide_points(), {"divergence": resolve(divergence)}
     narrow: Any = open_rows(X[:, used_columns(X)], WEIGHTS, n_columns=N_COLUMNS, **options)
     whole: Any = open_rows(X, WEIGHTS, **options)
     assert narrow.mean_variance() == pytest.approx(whole.mean_variance(), rel=1e-12)

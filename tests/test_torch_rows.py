@@ -15,7 +15,7 @@ from divergence_cases import CASES
 
 import powermeans
 from powermeans import BalancedKMeans, DPMeans, KMeans, PowerKMeans, RobustPowerKMeans
-from powermeans.divergences import Mahalanobis, Poisson
+from powermeans.divergences import Cosine, Mahalanobis, Poisson
 from powermeans.mathematics.rules import Gaussian, Hard, Harmonic, Online, Power, Priced
 from powermeans.points.bregman import BregmanRows
 from powermeans.points.cosine import CosineRows
@@ -232,7 +232,7 @@ def test_a_device_without_memory_left_is_told_as_an_error_of_python(monkeypatch)
             work()
     monkeypatch.setattr(TorchRows, "_look_at_columns", lacking)
     with pytest.raises(MemoryError, match="allocate 52 GiB"):
-        open_tensor(tensor(points), None, divergence="cosine")
+        open_tensor(tensor(points), None, divergence=Cosine())
 
 
 def test_another_run_autocasting_and_a_default_device_change_no_bit():

@@ -11,6 +11,7 @@ from kinds_of_rows import ReadAgain, cut
 from scipy import sparse
 
 from powermeans import KMeans, open_data
+from powermeans.divergences import Cosine
 from powermeans.engine.updates import RelocateEmpty, SeparateCoincident, Sweep, Update
 from powermeans.mathematics.rules import Hard
 from powermeans.points.opening import open_rows
@@ -271,7 +272,7 @@ def test_rows_of_every_kind_choose_as_in_one_piece(kind: str) -> None:
     if kind == "CSR":
         points = sparse.csr_array(np.where(points > 0, points, 0.0))
     elif kind == "cosine":
-        opener = PartOpener("cosine")
+        opener = PartOpener(Cosine())
     elif kind == "missing":
         points = np.where(rng.uniform(size=points.shape) < 0.2, np.nan, points)
         points[:, 0] = 1.0

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from powermeans import PowerKMeans
-from powermeans.divergences import squared_euclidean
+from powermeans.divergences import SquaredEuclidean
 from powermeans.metrics import quality_ratio, variation_of_information
 from powermeans.plots.canvas import BLUE, GREY, INK, ORANGE, VERMILION
 from reproduce.checks import above, paired_gain, share_and_error
@@ -117,13 +117,13 @@ def missed_clusters(optimal: Array, centers: Array) -> Array:
     >>> missed_clusters(np.array([[0.0], [5.0], [9.0]]), np.array([[0.1], [0.2], [8.0]]))
     array([1])
     """
-    nearest = np.argmin(squared_euclidean.pairwise(centers, optimal), axis=1)
+    nearest = np.argmin(SquaredEuclidean().pairwise(centers, optimal), axis=1)
     return np.setdiff1d(np.arange(len(optimal)), nearest)
 
 
 def separations(optimal: Array) -> Array:
     """How far each optimal center is from the nearest other one."""
-    sq_dist = squared_euclidean.pairwise(optimal, optimal)
+    sq_dist = SquaredEuclidean().pairwise(optimal, optimal)
     np.fill_diagonal(sq_dist, np.inf)
     return np.asarray(np.sqrt(sq_dist.min(axis=1)))
 

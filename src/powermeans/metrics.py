@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from powermeans.divergences import squared_euclidean
+from powermeans.divergences import SquaredEuclidean
 from powermeans.divergences.chunks import as_rows
 from powermeans.points.checks.weights import check_sample_weight
 from powermeans.system.host_memory import on_host
@@ -150,7 +150,7 @@ def centroid_index(centers_a: ArrayLike, centers_b: ArrayLike) -> int:
     1
     """
     a, b = (np.asarray(on_host(centers), dtype=np.float64) for centers in (centers_a, centers_b))
-    sq_dist = squared_euclidean.pairwise(a, b)
+    sq_dist = SquaredEuclidean().pairwise(a, b)
     n_orphans_of_a = len(a) - len(np.unique(np.argmin(sq_dist, axis=0)))
     n_orphans_of_b = len(b) - len(np.unique(np.argmin(sq_dist, axis=1)))
     return max(n_orphans_of_a, n_orphans_of_b)
@@ -266,12 +266,12 @@ def within_scatter(
 
 def _about_center(points: Points | SparsePoints, weights: FloatArray) -> float:
     center = np.asarray((weights @ points) / weights.sum(), dtype=np.float64)
-    return float(weights @ squared_euclidean.pairwise(points, center[None, :])[:, 0])
+    return float(weights @ SquaredEuclidean().pairwise(points, center[None, :])[:, 0])
 
 
 def _of_pairs(points: Points | SparsePoints, weights: FloatArray) -> float:
     others = points.toarray() if sparse.issparse(points) else points
-    chunks = squared_euclidean.in_chunks(points, others.astype(np.float64, copy=False))
+    chunks = SquaredEuclidean().in_chunks(points, others.astype(np.float64, copy=False))
     total = math.fsum(float(weights[rows] @ sq_dist @ weights) for rows, sq_dist in chunks)
     return total / (2 * float(weights.sum()))
 
@@ -334,7 +334,7 @@ def _error(
 ) -> float:
     """Add up the squared distances to the nearest center, each raised to the exponent."""
     total = 0.0
-    for rows, sq_dist in squared_euclidean.in_chunks(points, centers):
+    for rows, sq_dist in SquaredEuclidean().in_chunks(points, centers):
         nearest = sq_dist.min(axis=1) ** exponent
         total += float(nearest.sum() if sample_weight is None else sample_weight[rows] @ nearest)
     return total

@@ -45,7 +45,7 @@ from powermeans.estimators.streams.drift import Drift
 from powermeans.estimators.streams.mini_batch import MiniBatchPowerKMeans
 from powermeans.mathematics.schedules import AuthorsSchedule, Fixed, Geometric
 from powermeans.mathematics.sums import Sums
-from powermeans.points.checks.points import Admitted, check_domain
+from powermeans.points.checks.points import Admitted
 from powermeans.points.scaling import Scaling
 from powermeans.relatives import online_kmeans
 from powermeans.relatives.dp_means import DPMeans
@@ -456,7 +456,7 @@ def _try_out(model: Any) -> None:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         if (centers := on_host(getattr(model, "cluster_centers_", None))) is not None:
-            check_domain(centers, model._fitted_needs().measure.divergence, name="cluster_centers_")
+            model._fitted_needs().measure.divergence.check_domain(centers, name="cluster_centers_")
             as_it_is = copy.copy(model)
             as_it_is.scaling_ = None  # centers are already scaled
             as_it_is.predict(centers[:1])

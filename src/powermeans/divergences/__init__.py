@@ -1,59 +1,53 @@
 """Distances: squared Euclidean, Bregman, cosine and Manhattan, one file for each.
 
-A new Bregman divergence is one file here, and below an import, an entry of `KINDS` for model files,
-and a name. One that is not Bregman needs rows of its own too, as in `points/cosine.py`. It
+A new Bregman divergence is one file here, and below an import and an entry of `KINDS`: it says all
+about itself. One that is not Bregman needs rows of its own too, as in `points/cosine.py`. It
 imports only `types` and `errors`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any
 
+from powermeans.divergences.base import Divergence
 from powermeans.divergences.binomial import Binomial
 from powermeans.divergences.bregman import Bregman, Generated, Separable
+from powermeans.divergences.cosine import Cosine
 from powermeans.divergences.gamma import Gamma
 from powermeans.divergences.mahalanobis import Mahalanobis
+from powermeans.divergences.manhattan import Manhattan
 from powermeans.divergences.poisson import Poisson
+from powermeans.divergences.squared_euclidean import SquaredEuclidean
 
 __all__ = [
     "Binomial",
     "Bregman",
+    "Cosine",
     "Divergence",
     "Gamma",
     "Generated",
     "Mahalanobis",
+    "Manhattan",
     "Poisson",
     "Separable",
+    "SquaredEuclidean",
     "resolve",
 ]
 
-Divergence = Bregman | Literal["squared_euclidean", "cosine", "manhattan"]
-
-# Divergences that model files hold by their fields.
-KINDS: tuple[type[Any], ...] = (Binomial, Gamma, Mahalanobis, Poisson)
-
-_BY_NAME: dict[str, Callable[[], Divergence]] = {
-    "squared_euclidean": lambda: "squared_euclidean",
-    "cosine": lambda: "cosine",
-    "manhattan": lambda: "manhattan",
-    "poisson": Poisson,
-    "kl": Poisson,
-    "logistic": lambda: Binomial(1.0),
-    "gamma": Gamma,
-    "exponential": Gamma,
-    "itakura_saito": Gamma,
-}
-NAMES = frozenset(_BY_NAME) | {"binomial"}
+# Those that have names, which model files hold by their fields and the documentation lists.
+KINDS: tuple[type[Divergence], ...] = (
+    *(SquaredEuclidean, Poisson, Gamma, Binomial, Mahalanobis, Manhattan, Cosine),
+)
+_KIND_OF = {name: kind for kind in KINDS for name in kind.names}
+NAMES = frozenset(_KIND_OF)
 
 
-def resolve(divergence: Bregman | str) -> Divergence:
+def kind_of(divergence: Any) -> type[Divergence]:
+    """Return the class of a divergence or a name, or `Divergence` if it is none of either."""
+    kind = _KIND_OF.get(divergence) if isinstance(divergence, str) else type(divergence)
+    return kind if kind is not None and issubclass(kind, Divergence) else Divergence
+
+
+def resolve(divergence: Divergence | str) -> Divergence:
     """Return the divergence of this name; a divergence stays as it is."""
-    if isinstance(divergence, Bregman):
-        return divergence
-    if divergence == "binomial":
-        raise ValueError(
-            'divergence="binomial" needs the number of trials: pass '
-            "powermeans.divergences.Binomial(n_trials)"
-        )
-    return _BY_NAME[divergence]()
+    return kind_of(divergence).named(divergence) if isinstance(divergence, str) else divergence

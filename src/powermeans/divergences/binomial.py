@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from powermeans.divergences.bregman import Separable
+from powermeans.divergences.chunks import as_float64
 from powermeans.divergences.ratios import log_ratio, relative_entropy
-from powermeans.types import FloatArray
+from powermeans.types import FloatArray, Points, SparsePoints
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,9 @@ class Binomial(Separable):
     """
 
     n_trials: ArrayLike
+    names = ("binomial", "logistic")
+    differences = "most in the middle, little near 0 and N: successes out of N"
+    moves = "poisson"  # of successes and failures
     lowest = 0.0
     wanted = "numbers of successes from zero to n_trials"
 
@@ -60,6 +65,21 @@ class Binomial(Separable):
         object.__setattr__(
             self, "n_trials", trials.tolist() if not trials.ndim else tuple(trials.tolist())
         )
+
+    @classmethod
+    def named(cls, name: str) -> Self:
+        """Return the divergence for proportions; another number of trials is not in a name."""
+        if name == "logistic":
+            return cls(1.0)
+        raise ValueError(
+            'divergence="binomial" needs the number of trials: pass '
+            "powermeans.divergences.Binomial(n_trials)"
+        )
+
+    @property
+    def adds_nothing_for_zeros(self) -> bool:
+        """Whether all features have the same N."""
+        return np.ndim(self.n_trials) == 0
 
     @property
     def highest(self) -> FloatArray:  # type: ignore[override]
@@ -89,3 +109,12 @@ class Binomial(Separable):
         trials, rise = self.highest, centers - tangent
         failures = log_ratio(trials - centers, trials - tangent, -rise)
         return log_ratio(centers, tangent, rise) - failures
+
+    def as_moved(self, points: Points | SparsePoints) -> FloatArray:
+        """Return successes, and beside them failures, each of which moves as counts do."""
+        successes = as_float64(points)
+        return np.hstack([successes, self.highest - successes])
+
+    def from_moved(self, moved: FloatArray, before: FloatArray) -> FloatArray:
+        """Return the successes."""
+        return np.ascontiguousarray(moved[:, : before.shape[1]])

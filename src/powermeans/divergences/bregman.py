@@ -18,7 +18,9 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 
+from powermeans.divergences.base import Divergence
 from powermeans.divergences.chunks import dense_chunks, in_chunks
+from powermeans.errors import EntryError
 from powermeans.types import FloatArray, Points, SparsePoints
 
 # Centers on the border of the domain move inside by this share of their size.
@@ -28,7 +30,7 @@ _STEP_OF_CURVATURE = 1e-4
 _FEATURES_AT_ONCE = 64
 
 
-class Bregman(abc.ABC):
+class Bregman(Divergence):
     """A divergence given by its convex function: a subclass defines `generator` and `gradient`.
 
     Arrays of points and centers have one of them in each row. A divergence that is a sum over the
@@ -56,8 +58,15 @@ class Bregman(abc.ABC):
     4.0
     """
 
-    wanted: ClassVar[str] = "finite numbers"
-    """The domain in words, for errors."""
+    is_quadratic: ClassVar[bool] = False
+    """Whether phi is, so that distances depend on differences of points only."""
+    loses_small_centers: ClassVar[bool] = False
+    """Whether centers much smaller than others matter, which sums about one origin round off."""
+
+    @property
+    def condition(self) -> float:
+        """How many times the terms of a distance may exceed what is left of them."""
+        return 1.0
 
     @abc.abstractmethod
     def generator(self, points: FloatArray) -> FloatArray:
@@ -84,13 +93,32 @@ class Bregman(abc.ABC):
         """Return for each entry whether it is outside the domain."""
         return np.zeros(values.shape, dtype=bool)
 
+    def check_domain(self, points: Points | SparsePoints, *, name: str, first_row: int = 0) -> None:
+        """Raise on the first entry outside the domain."""
+        self.check_width(points.shape[1])
+        if (fault := self._first_fault(points)) is None:
+            return
+        row, column = fault
+        way_out = f"{type(self).__name__} is for {self.wanted}"
+        raise EntryError(name, first_row + row, column, points[row, column], way_out)
+
+    def _first_fault(self, points: Points | SparsePoints) -> tuple[int, int] | None:
+        if sparse.issparse(points) and self._takes_entries_of(points):
+            return None
+        for rows, chunk in dense_chunks(points):
+            is_fault = self.is_fault(chunk)
+            if is_fault.any():
+                row, column = divmod(int(np.argmax(is_fault)), chunk.shape[1])
+                return rows.start + row, column
+        return None
+
+    def _takes_entries_of(self, points: SparsePoints) -> bool:
+        """Return whether zeros and entries are known to be inside, whatever their features."""
+        return False
+
     def inside(self, centers: FloatArray) -> FloatArray:
         """Return the centers, moved inside the domain if they are on its border or beyond."""
         return centers
-
-    def pairwise(self, points: Points | SparsePoints, centers: FloatArray) -> FloatArray:
-        """Compute D of every point and center, (n_points, n_centers), by the definition."""
-        return np.concatenate([distances for _, distances in self.in_chunks(points, centers)])
 
     def in_chunks(
         self, points: Points | SparsePoints, centers: FloatArray
@@ -199,6 +227,13 @@ class Separable(Bregman):
         is_low = values <= self.lowest if self.excludes_lowest else values < self.lowest
         return np.asarray(is_low | (values > self.highest))
 
+    def _takes_entries_of(self, points: SparsePoints) -> bool:
+        if type(self).is_fault is not Separable.is_fault:
+            return False
+        if np.ndim(self.lowest) or np.ndim(self.highest):
+            return False
+        return not self.is_fault(np.append(points.data, 0.0)).any()
+
     def inside(self, centers: FloatArray) -> FloatArray:
         """Move centers off the bounds by a tiny share of their other entries."""
         is_low, is_high = centers <= self.lowest, centers >= self.highest
@@ -296,24 +331,3 @@ def _protected(points: FloatArray) -> FloatArray:
     view = points.view()
     view.flags.writeable = False
     return view
-
-
-def first_fault(divergence: Bregman, points: Points | SparsePoints) -> tuple[int, int] | None:
-    """Return row and column of the first entry outside the domain, or None."""
-    if sparse.issparse(points) and _takes_entries_of(divergence, points):
-        return None
-    for rows, chunk in dense_chunks(points):
-        is_fault = divergence.is_fault(chunk)
-        if is_fault.any():
-            row, column = divmod(int(np.argmax(is_fault)), chunk.shape[1])
-            return rows.start + row, column
-    return None
-
-
-def _takes_entries_of(divergence: Bregman, points: SparsePoints) -> bool:
-    """Return whether zeros and entries are inside a domain that is the same for all features."""
-    if not isinstance(divergence, Separable) or type(divergence).is_fault is not Separable.is_fault:
-        return False
-    if np.ndim(divergence.lowest) or np.ndim(divergence.highest):
-        return False
-    return not divergence.is_fault(np.append(points.data, 0.0)).any()

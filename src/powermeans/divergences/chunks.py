@@ -20,6 +20,12 @@ def as_rows(points: Any) -> Points | SparsePoints:
     return np.asarray(points)
 
 
+def as_float64(points: Points | SparsePoints) -> FloatArray:
+    """Return dense float64 points."""
+    dense = points.toarray() if sparse.issparse(points) else points
+    return np.asarray(dense, dtype=np.float64)
+
+
 def dense_chunks(
     points: Points | SparsePoints, elements_per_point: int | None = None
 ) -> Iterator[tuple[slice, FloatArray]]:

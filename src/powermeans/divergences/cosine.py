@@ -3,24 +3,66 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from powermeans.divergences import chunks
+from powermeans.divergences.base import Divergence
 from powermeans.types import FloatArray, Points, SparsePoints
 
 
-def pairwise(points: Points | SparsePoints, centers: FloatArray) -> FloatArray:
-    """Compute one minus the cosine of every point to every center, by the definition."""
-    return np.concatenate([distances for _, distances in in_chunks(points, centers)])
+@dataclass(frozen=True)
+class Cosine(Divergence):
+    """One minus the cosine of the angle, for directions, such as embeddings and texts.
+
+    Only the direction of a point counts. A center is the mean of the directions of its points,
+    scaled to unit length.
+
+    See Also
+    --------
+    SquaredEuclidean : Lengths count, too.
+
+    Examples
+    --------
+    >>> from powermeans.divergences import Cosine
+    >>> Cosine().pairwise([[1.0, 0.0], [2.0, 2.0]], [[0.0, 3.0]]).round(3)
+    array([[1.   ],
+           [0.293]])
+    """
+
+    names = ("cosine",)
+    differences = "their length, which means nothing: only the proportions within a row count"
+    wanted = "rows with an entry other than zero"
+    moves = "cosine"
+    adds_nothing_for_zeros = True
+
+    def in_chunks(
+        self, points: Points | SparsePoints, centers: FloatArray
+    ) -> Iterator[tuple[slice, FloatArray]]:
+        """Yield the rows of `pairwise`, some points at a time, each with its slice of points."""
+        return chunks.in_chunks(points, centers, _cosine_distances)
+
+    def check_domain(self, points: Points | SparsePoints, *, name: str, first_row: int = 0) -> None:
+        """Raise on the first point that has no direction."""
+        is_zero = largest_of_rows(points) == 0
+        if is_zero.any():
+            raise ValueError(
+                f"{name} has nothing but zeros in row {first_row + int(np.argmax(is_zero))}, "
+                'which have no direction for divergence="cosine": leave the row out'
+            )
+
+    def from_moved(self, moved: FloatArray, before: FloatArray) -> FloatArray:
+        """Return directions; moved means have lengths that tell how much their points agree."""
+        return of_unit_length(moved, before)
 
 
-def in_chunks(
-    points: Points | SparsePoints, centers: FloatArray
-) -> Iterator[tuple[slice, FloatArray]]:
-    """Yield the rows of `pairwise`, some points at a time, each with its slice of points."""
-    return chunks.in_chunks(points, centers, _cosine_distances)
+def of_unit_length(means: FloatArray, fallback: FloatArray) -> FloatArray:
+    """Return the means divided by their lengths, or the row of `fallback` where points cancel."""
+    lengths = np.linalg.norm(means, axis=1, keepdims=True)
+    is_lost = lengths < 1e-12
+    return np.where(is_lost, fallback, means / np.where(is_lost, 1.0, lengths))
 
 
 def _cosine_distances(points: FloatArray, centers: FloatArray) -> FloatArray:

@@ -44,9 +44,13 @@ class Gamma(Separable):
     """
 
     shape: float = 1.0
+    names = ("gamma", "exponential", "itakura_saito")
+    differences = "a share of the value: sizes, prices, waiting times, powers"
+    moves = "gamma"
     lowest = 0.0
     excludes_lowest = True
     wanted = "positive numbers"
+    loses_small_centers = True
 
     def __post_init__(self) -> None:
         try:

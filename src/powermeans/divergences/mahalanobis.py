@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike
 from scipy.linalg import solve_triangular
 
 from powermeans.divergences.bregman import Bregman
+from powermeans.divergences.chunks import as_float64
 from powermeans.system.attributes import remember
-from powermeans.types import FloatArray
+from powermeans.types import FloatArray, Points, SparsePoints
 
 
 class _Factors:
@@ -31,12 +32,13 @@ class Mahalanobis(_Factors, Bregman):
 
     Parameters
     ----------
-    covariance : array-like of shape (n_features, n_features)
-        C, symmetric and positive definite.
+    covariance : array-like of shape (n_features, n_features), optional
+        C, symmetric and positive definite. None, for which ``"mahalanobis"`` is another name, lets
+        `powermeans.PowerKMeans` learn it.
 
     See Also
     --------
-    powermeans.PowerKMeans : With ``divergence="mahalanobis"`` it learns the covariance.
+    SquaredEuclidean : Features in one unit, that are not correlated.
 
     Examples
     --------
@@ -53,9 +55,15 @@ class Mahalanobis(_Factors, Bregman):
            [0., 5.]])
     """
 
-    covariance: ArrayLike
+    covariance: ArrayLike | None = None
+    names = ("mahalanobis",)
+    differences = "amounts that differ by column, or are correlated between columns"
+    moves = "squared_euclidean"  # of whitened points
+    is_quadratic = True
 
     def __post_init__(self) -> None:
+        if self.is_learned:
+            return
         try:
             given = np.array(self.covariance, dtype=np.float64)
         except (TypeError, ValueError):
@@ -82,7 +90,24 @@ class Mahalanobis(_Factors, Bregman):
         object.__setattr__(self, "_whitening", whitening)
         object.__setattr__(self, "_precision", whitening.T @ whitening)
 
+    @property
+    def is_learned(self) -> bool:
+        """Whether there is no covariance yet."""
+        return self.covariance is None
+
+    @property
+    def needs_all_points(self) -> str | None:
+        """Why parts of the points do not do for learning."""
+        if not self.is_learned:
+            return None
+        return (
+            "learns its covariance from all points at once (pass "
+            "powermeans.divergences.Mahalanobis(covariance), which needs none of that)"
+        )
+
     def __repr__(self) -> str:
+        if self.is_learned:
+            return "Mahalanobis()"
         n_features = len(self._whitening)
         digest = hashlib.sha256(np.asarray(self.covariance).tobytes()).hexdigest()[:8]
         return f"Mahalanobis({n_features} x {n_features}, {digest})"
@@ -145,6 +170,14 @@ class Mahalanobis(_Factors, Bregman):
         """Return L x, which undoes `whitened`."""
         return np.asarray(points @ self._root.T)
 
+    def as_moved(self, points: Points | SparsePoints) -> FloatArray:
+        """Return whitened points."""
+        return np.ascontiguousarray(self.whitened(as_float64(points)))
+
+    def from_moved(self, moved: FloatArray, before: FloatArray) -> FloatArray:
+        """Return the centers before whitening."""
+        return np.ascontiguousarray(self.unwhitened(moved))
+
 
 class FewAxes(Mahalanobis):
     """Distances by the covariance D (V diag(v) V^T + least (1 - V V^T)) D with few columns V.
@@ -156,6 +189,8 @@ class FewAxes(Mahalanobis):
     _vectors: FloatArray
     _ratios: FloatArray
     _least: float
+    moves = "squared_euclidean"
+    is_learned = False
 
     def __init__(
         self, scales: FloatArray, vectors: FloatArray, values: FloatArray, least: float

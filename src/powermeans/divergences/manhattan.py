@@ -3,23 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.spatial.distance import cdist
 
+from powermeans.divergences.base import Divergence
 from powermeans.divergences.chunks import dense_chunks
-from powermeans.types import FloatArray, Points
+from powermeans.types import FloatArray, Points, SparsePoints
 
 
-def pairwise(points: Points, centers: FloatArray) -> FloatArray:
-    """Compute the distance of every point to every center, y = sum_f |x_f - theta_f|."""
-    result = np.empty((len(points), len(centers)))
-    for rows, distances in in_chunks(points, centers):
-        result[rows] = distances
-    return result
+@dataclass(frozen=True)
+class Manhattan(Divergence):
+    """The sum of absolute differences, for numbers with outliers in single features.
 
+    It is the sum of |x - theta|. A center has the median of its points in each feature.
 
-def in_chunks(points: Points, centers: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
-    """Yield the rows of `pairwise`, some points at a time, each with its slice of points."""
-    for rows, chunk in dense_chunks(points, max(points.shape[1], len(centers))):
-        yield rows, np.asarray(cdist(chunk, centers, "cityblock"))
+    See Also
+    --------
+    SquaredEuclidean : Means, to which outliers matter more.
+
+    Examples
+    --------
+    >>> from powermeans.divergences import Manhattan
+    >>> Manhattan().pairwise([[0.0, 0.0]], [[3.0, 4.0]])
+    array([[7.]])
+    """
+
+    names = ("manhattan",)
+    differences = "little most of the time, but greatly now and then, in one column or another"
+    needs_all_points = "has medians for centers, and medians of parts do not add up"
+    takes_sparse = False
+    depends_on_scale = True
+
+    def in_chunks(
+        self, points: Points | SparsePoints, centers: FloatArray
+    ) -> Iterator[tuple[slice, FloatArray]]:
+        """Yield the rows of `pairwise`, some points at a time, each with its slice of points."""
+        for rows, chunk in dense_chunks(points, max(points.shape[1], len(centers))):
+            yield rows, np.asarray(cdist(chunk, centers, "cityblock"))

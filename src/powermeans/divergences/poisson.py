@@ -36,6 +36,10 @@ class Poisson(Separable):
            [30.5, 41.5]])
     """
 
+    names = ("poisson", "kl")
+    differences = "about the root of the value: counts"
+    moves = "poisson"
+    adds_nothing_for_zeros = True
     lowest = 0.0
     wanted = "numbers of at least zero, such as counts"
 

@@ -3,27 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
 from powermeans.divergences import chunks
+from powermeans.divergences.base import Divergence
 from powermeans.types import FloatArray, Points, SparsePoints
 
 
-def pairwise(points: Points | SparsePoints, centers: FloatArray) -> FloatArray:
-    """Compute the squared distance of every point to every center, in float64 or long double."""
-    precision = np.result_type(points.dtype, centers.dtype, np.float64)
-    result = np.empty((points.shape[0], len(centers)), precision)
-    for rows, sq_dist in in_chunks(points, centers):
-        result[rows] = sq_dist
-    return result
+@dataclass(frozen=True)
+class SquaredEuclidean(Divergence):
+    """The squared distance, for numbers that vary by the same amount everywhere.
 
+    It is the sum of (x - theta)^2. A center is the mean of its points.
 
-def in_chunks(
-    points: Points | SparsePoints, centers: FloatArray
-) -> Iterator[tuple[slice, FloatArray]]:
-    """Yield the rows of `pairwise`, some points at a time, each with its slice of points."""
-    return chunks.in_chunks(points, centers, _sq_distances)
+    See Also
+    --------
+    Mahalanobis : Features that are correlated, or in different units.
+
+    Examples
+    --------
+    >>> from powermeans.divergences import SquaredEuclidean
+    >>> SquaredEuclidean().pairwise([[0.0, 0.0]], [[3.0, 4.0]])
+    array([[25.]])
+    """
+
+    names = ("squared_euclidean",)
+    differences = "the same amount for large and small values"
+    moves = "squared_euclidean"
+    adds_nothing_for_zeros = True
+    takes_missing = True
+    depends_on_scale = True
+    is_squared = True
+
+    def in_chunks(
+        self, points: Points | SparsePoints, centers: FloatArray
+    ) -> Iterator[tuple[slice, FloatArray]]:
+        """Yield the rows of `pairwise`, some points at a time, each with its slice of points."""
+        return chunks.in_chunks(points, centers, _sq_distances)
 
 
 def _sq_distances(points: FloatArray, centers: FloatArray) -> FloatArray:

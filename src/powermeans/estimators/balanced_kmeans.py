@@ -171,7 +171,7 @@ class BalancedKMeans(CenterEstimator):
         max_iter: int = 300,
         tol: float = 1e-6,
         max_seconds: float | None = None,
-        divergence: str | divergences.Bregman = "squared_euclidean",
+        divergence: str | divergences.Divergence = "squared_euclidean",
         missing: Literal["error", "observed"] = "error",
         random_state: int | np.random.RandomState | None = None,
         n_threads: int | None = None,
@@ -196,7 +196,7 @@ class BalancedKMeans(CenterEstimator):
         self.verbose = verbose
 
     def _needs(self) -> Needs:
-        if self.divergence == "mahalanobis":
+        if divergences.resolve(self.divergence).is_learned:
             raise ArgumentError(
                 "learns its covariance from clusters of any size",
                 "pass powermeans.divergences.Mahalanobis(covariance), or another divergence",
@@ -208,7 +208,7 @@ class BalancedKMeans(CenterEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse &= self.divergence != "manhattan"
+        tags.input_tags.sparse &= divergences.kind_of(self.divergence).takes_sparse
         return tags
 
     def _stages(self, data: Opened, fit: Fit) -> list[Stage]:

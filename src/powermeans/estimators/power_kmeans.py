@@ -221,7 +221,7 @@ class PowerKMeans(CenterEstimator):
             None,
         ],
         "n_init": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
-        "divergence": [StrOptions(set(divergences.NAMES) | {"mahalanobis"}), divergences.Bregman],
+        "divergence": [StrOptions(set(divergences.NAMES)), divergences.Divergence],
         "missing": [StrOptions({"error", "observed"})],
         "n_threads": [Integral, None],
         "callback": [callable, StrOptions({"progress"}), None],
@@ -243,7 +243,7 @@ class PowerKMeans(CenterEstimator):
         schedule: float | Iterable[float | Rule] | Literal["auto"] = "auto",
         effort: Literal["none", "fast", "balanced", "thorough"] = "balanced",
         polish: bool = True,
-        divergence: str | divergences.Bregman = "squared_euclidean",
+        divergence: str | divergences.Divergence = "squared_euclidean",
         missing: Literal["error", "observed"] = "error",
         max_iter: int = 300,
         tol: float = 1e-6,
@@ -387,9 +387,8 @@ class PowerKMeans(CenterEstimator):
         if self._learns_covariance():
             return needs_of_learning(needs)
         divergence = divergences.resolve(self.divergence)
-        reason = None
-        if self.divergence == "manhattan":
-            reason = 'divergence="manhattan" has medians for centers, which sums do not give'
+        if (reason := divergence.needs_all_points) is not None:
+            reason = f"divergence={self.divergence!r} {reason}"
         needs = needs.measured(divergence=divergence, takes_narrow=True)
         return needs.refusing(parts=reason, tensors=reason)
 
@@ -401,12 +400,13 @@ class PowerKMeans(CenterEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse &= self.divergence != "manhattan"
+        tags.input_tags.sparse &= divergences.kind_of(self.divergence).takes_sparse
         return tags
 
     def _check_missing(self) -> None:
         """Raise where entries may be missing and the divergence needs them all."""
-        if self.missing == "observed" and self.divergence != "squared_euclidean":
+        takes_missing = divergences.resolve(self.divergence).takes_missing
+        if self.missing == "observed" and not takes_missing:
             raise ArgumentError(
                 "takes no missing values",
                 "entries may be missing from ",
@@ -417,7 +417,7 @@ class PowerKMeans(CenterEstimator):
             )
 
     def _learns_covariance(self) -> bool:
-        return isinstance(self.divergence, str) and self.divergence == "mahalanobis"
+        return divergences.resolve(self.divergence).is_learned
 
     def _stages(self, data: Opened, fit: Fit) -> list[Stage]:
         if (given := self._given_powers()) is not None:
@@ -497,7 +497,8 @@ class PowerKMeans(CenterEstimator):
     @property
     def has_means(self) -> bool:
         """Whether moved points change the centers as they change sums."""
-        return self.missing == "error" and self.divergence != "manhattan"
+        adds_up = divergences.resolve(self.divergence).needs_all_points is None
+        return self.missing == "error" and adds_up
 
     def starts_for_another_search(self, start: Start, ends: list[StageEnd]) -> list[FloatArray]:
         """Return where a search for something else may start: the best found, and other seeds."""

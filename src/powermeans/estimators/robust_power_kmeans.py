@@ -11,12 +11,13 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 
 from powermeans import divergences
 from powermeans.engine.anneal import Callback, Stage, StageEnd
 from powermeans.engine.fit import Fit
 from powermeans.engine.history import Spent
+from powermeans.errors import ArgumentError
 from powermeans.estimators.base import CenterEstimator, Run, Start
 from powermeans.estimators.power_kmeans import (
     PowerKMeans,
@@ -118,7 +119,6 @@ class RobustPowerKMeans(CenterEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PowerKMeans._parameter_constraints,
         "trim": [Interval(Real, 0, 1, closed="left")],
-        "divergence": [StrOptions(set(divergences.NAMES) - {"manhattan"}), divergences.Bregman],
     }
 
     outliers_: NDArray[np.bool_]
@@ -139,7 +139,7 @@ class RobustPowerKMeans(CenterEstimator):
         schedule: float | Iterable[float | Rule] | Literal["auto"] = "auto",
         effort: Literal["none", "fast", "balanced", "thorough"] = "balanced",
         polish: bool = True,
-        divergence: str | divergences.Bregman = "squared_euclidean",
+        divergence: str | divergences.Divergence = "squared_euclidean",
         missing: Literal["error", "observed"] = "error",
         max_iter: int = 300,
         tol: float = 1e-6,
@@ -168,6 +168,10 @@ class RobustPowerKMeans(CenterEstimator):
         self.verbose = verbose
 
     def _needs(self) -> Needs:
+        if (reason := divergences.resolve(self.divergence).needs_all_points) is not None:
+            raise ArgumentError(
+                reason, "pass another divergence", argument="divergence", value=self.divergence
+            )
         opener = functools.partial(_open_trimmed, trim=self.trim)
         needs = as_power_kmeans(self)._needs().measured(takes_narrow=False, opener=opener)
         reason = "which points are left out is decided by all of them"
@@ -225,7 +229,7 @@ class RobustPowerKMeans(CenterEstimator):
         run, rows = super()._finish(start, ends), start.data.rows
         assert isinstance(rows, TrimmedRows)
         outliers, limit = rows.left_out(run.centers.astype(np.float64))
-        is_squared = self._needs().measure.divergence == "squared_euclidean"
+        is_squared = self._needs().measure.divergence.is_squared
         return run.with_attributes(
             outliers_=outliers,
             radius_=math.sqrt(limit) if is_squared else limit,

@@ -12,7 +12,7 @@ from typing import Any, cast
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from powermeans.divergences.chunks import dense_chunks
+from powermeans.divergences.chunks import as_float64, dense_chunks
 from powermeans.divergences.mahalanobis import FewAxes, Mahalanobis
 from powermeans.engine.anneal import StageEnd
 from powermeans.engine.updates import RelocateEmpty, Sweep, Update
@@ -20,7 +20,7 @@ from powermeans.errors import Argument, ArgumentError
 from powermeans.estimators.base import Start
 from powermeans.mathematics.rules import rule_at
 from powermeans.mathematics.sums import Sums
-from powermeans.points.bregman import BregmanRows, as_float64
+from powermeans.points.bregman import BregmanRows
 from powermeans.points.needs import Measure, Needs
 from powermeans.points.opening import InMemory, rows_for
 from powermeans.points.protocol import Rows
@@ -70,10 +70,7 @@ def open_learning(points: Any, weights: FloatArray | None, measure: Measure) -> 
 
 def needs_of_learning(needs: Needs) -> Needs:
     """Return what a fit asks of its points that learns the covariance."""
-    reason = (
-        'divergence="mahalanobis" learns its covariance from all points at once (pass '
-        "powermeans.divergences.Mahalanobis(covariance), which needs none of that)"
-    )
+    reason = f'divergence="mahalanobis" {Mahalanobis().needs_all_points}'
     return (
         needs.measured(takes_narrow=False, opener=open_learning)
         .refusing(parts=reason, tensors=reason)

@@ -16,7 +16,7 @@ import math
 
 import numpy as np
 
-from powermeans.divergences import squared_euclidean
+from powermeans.divergences import SquaredEuclidean
 from powermeans.types import FloatArray, Points, SparsePoints
 
 # Nearer to zero a power gives the geometric mean, to the last bit.
@@ -334,7 +334,7 @@ def objective(
     1.0
     """
     total = 0.0
-    for rows, sq_dist in squared_euclidean.in_chunks(points, centers):
+    for rows, sq_dist in SquaredEuclidean().in_chunks(points, centers):
         means = power_mean(sq_dist, power)
         total += float(means.sum() if sample_weight is None else sample_weight[rows] @ means)
     return total
@@ -372,7 +372,7 @@ def hessian_of_k_means(
     array([4., 2.])
     """
     counts = np.zeros(len(centers))
-    for rows, sq_dist in squared_euclidean.in_chunks(points, centers):
+    for rows, sq_dist in SquaredEuclidean().in_chunks(points, centers):
         nearest = np.argmin(sq_dist, axis=-1)
         weights = None if sample_weight is None else sample_weight[rows]
         counts += np.bincount(nearest, weights, minlength=len(centers))

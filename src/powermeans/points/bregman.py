@@ -11,11 +11,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from powermeans.divergences.binomial import Binomial
+from powermeans.divergences.base import Divergence
 from powermeans.divergences.bregman import Bregman, Separable
-from powermeans.divergences.gamma import Gamma
-from powermeans.divergences.mahalanobis import FewAxes, Mahalanobis
-from powermeans.divergences.poisson import Poisson
+from powermeans.divergences.chunks import as_float64
 from powermeans.errors import warn_caller
 from powermeans.mathematics.critical_power import critical_power
 from powermeans.mathematics.rules import Rule
@@ -27,7 +25,6 @@ from powermeans.points.by_definition import (
     spread_by_definition,
     sweep_by_formula,
 )
-from powermeans.points.compiled import CompiledRows
 from powermeans.points.euclidean import EuclideanRows
 from powermeans.points.moves import CompiledMoves
 from powermeans.system.attributes import forget
@@ -90,7 +87,7 @@ class BregmanRows(AffineRows):
 
     def _tangent_of(self, divergence: Bregman) -> FloatArray:
         """Return the mean; where any place will do, a median, which stays with most points."""
-        if isinstance(divergence, Mahalanobis) and not sparse.issparse(self._points):
+        if divergence.is_quadratic and not sparse.issparse(self._points):
             is_weighted = self._weights is not None and self._weights.any()
             return medians_of_some(self._points, self._weights if is_weighted else None)
         return np.asarray(divergence.inside(self._weighted_mean()[None, :])[0])
@@ -112,7 +109,7 @@ class BregmanRows(AffineRows):
         Beside the diagonal of the precision no product is larger than those on it.
         """
         of_products = super().rounding()
-        if not isinstance(self._divergence, Mahalanobis):
+        if not self._divergence.is_quadratic:
             return of_products
         if not (inertia := self.inertia_about_mean()) > 0:
             return of_products
@@ -139,11 +136,12 @@ class BregmanRows(AffineRows):
         return super().n_places if moves is None else moves.rows.n_places
 
     @cached_property
-    def moves(self) -> ValuesAsTheyAre | None:
-        if (form := _FORMS_OF_MOVES.get(type(self._divergence))) is None:
+    def moves(self) -> CompiledMoves | None:
+        if self._divergence.moves is None:
             return None
-        kind, name = form
-        return kind(self, self._points, self._weights, self._divergence, name)
+        as_moved = self._divergence.as_moved(self._points)
+        rows = EuclideanRows(as_moved, self._weights, team=self.team)
+        return CompiledMoves(self, rows, self._divergence)
 
     def _forget_what_follows_from_weights(self) -> None:
         super()._forget_what_follows_from_weights()
@@ -157,7 +155,7 @@ class BregmanRows(AffineRows):
         point exceeds what all other points add up to, times a tolerance. It is so too where a
         center near the smallest positive points would be lost beside the largest.
         """
-        if isinstance(self._divergence, Gamma) and self._loses_small_centers():
+        if self._divergence.loses_small_centers and self._loses_small_centers():
             return True
         is_wide = sparse.issparse(self._points) and self.n_features > _MOST_FEATURES_SAMPLED
         if is_wide or not isinstance(self._divergence, Separable):
@@ -195,19 +193,19 @@ class BregmanRows(AffineRows):
         return np.asarray(mean, dtype=np.float64)
 
     def _distances_to_own(self, labels: Labels, centers: FloatArray) -> FloatArray:
-        if type(self._divergence) not in (Poisson, Gamma):
+        is_as_moved = type(self._divergence).as_moved is Divergence.as_moved
+        if self._divergence.moves is None or not is_as_moved:
             return super()._distances_to_own(labels, centers)
         distances = np.empty(self.n_points)
-        inner, name = self._divergence.inside(centers), type(self._divergence).__name__.lower()
-        self.native.distances_to_own(name, np.ascontiguousarray(inner), labels, distances)
+        inner = np.ascontiguousarray(self._divergence.inside(centers))
+        self.native.distances_to_own(self._divergence.moves, inner, labels, distances)
         return distances * getattr(self._divergence, "shape", 1.0)
 
     def _tangent_place(self) -> FloatArray:
         return np.asarray(self._tangent)
 
     def _most_cancelled(self) -> float:
-        divergence = self._divergence
-        return divergence.condition if isinstance(divergence, Mahalanobis) else 1.0
+        return self._divergence.condition
 
     def _distances_between(self, rows: slice | IndexArray, centers: FloatArray) -> FloatArray:
         inner = self._divergence.inside(centers)
@@ -297,70 +295,8 @@ def _warn_of_lost_digits(points: Points | SparsePoints, divergence: Bregman) -> 
         )
 
 
-class ValuesAsTheyAre(CompiledMoves):
-    """Move by a divergence that the compiled moves know."""
-
-    def __init__(
-        self,
-        measured: CompiledRows,
-        points: Points | SparsePoints,
-        weights: FloatArray | None,
-        divergence: Any,
-        name: str,
-    ) -> None:
-        self._form = divergence
-        rows = EuclideanRows(self._formed(points), weights, team=measured.team)
-        super().__init__(measured, rows, name)
-
-    def _formed(self, points: Points | SparsePoints) -> Points | SparsePoints:
-        return points
-
-
-class SuccessesAndFailures(ValuesAsTheyAre):
-    """Move by the binomial divergence, which is that of Poisson for successes and for failures."""
-
-    def _formed(self, points: Points | SparsePoints) -> FloatArray:
-        successes = as_float64(points)
-        return np.hstack([successes, self._form.highest - successes])
-
-    def given(self, centers: FloatArray) -> FloatArray:
-        return self._formed(centers)
-
-    def taken(self, moved: FloatArray, before: FloatArray) -> FloatArray:
-        return np.ascontiguousarray(moved[:, : before.shape[1]])
-
-
-class Whitened(ValuesAsTheyAre):
-    """Move by a covariance: by squared Euclidean distances after whitening."""
-
-    def _formed(self, points: Points | SparsePoints) -> FloatArray:
-        return np.ascontiguousarray(self._form.whitened(as_float64(points)))
-
-    def given(self, centers: FloatArray) -> FloatArray:
-        return self._formed(centers)
-
-    def taken(self, moved: FloatArray, before: FloatArray) -> FloatArray:
-        return np.ascontiguousarray(self._form.unwhitened(moved))
-
-
-# Other divergences have no compiled moves, nor have those that a user derives from one of these.
-_FORMS_OF_MOVES: dict[type[Bregman], tuple[type[ValuesAsTheyAre], str]] = {
-    Poisson: (ValuesAsTheyAre, "poisson"),
-    Gamma: (ValuesAsTheyAre, "gamma"),
-    Binomial: (SuccessesAndFailures, "poisson"),
-    Mahalanobis: (Whitened, "squared_euclidean"),
-    FewAxes: (Whitened, "squared_euclidean"),
-}
-
-
 def _middle_of(values: FloatArray) -> float:
     return float(np.sort(values)[len(values) // 2])
-
-
-def as_float64(points: Points | SparsePoints) -> FloatArray:
-    """Return dense float64 points."""
-    dense = points.toarray() if sparse.issparse(points) else points
-    return np.asarray(dense, dtype=np.float64)
 
 
 def check_heights(heights: FloatArray, divergence: Bregman, first_row: int = 0) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from powermeans.divergences import cosine
+from powermeans.divergences.cosine import Cosine, directions, of_unit_length
 from powermeans.mathematics.sums import Sums, recorded
 from powermeans.points.by_definition import farthest
 from powermeans.points.euclidean import EuclideanRows
@@ -37,13 +37,6 @@ class UnitSums(Sums):
         return of_unit_length(super().centers(fallback), fallback)
 
 
-class MeansOfDirections(CompiledMoves):
-    """Move means, whose lengths tell how much their points agree."""
-
-    def taken(self, moved: FloatArray, before: FloatArray) -> FloatArray:
-        return of_unit_length(moved, before)
-
-
 class CosineRows(EuclideanRows):
     """Measure by one minus the cosine of the angle, on a copy of the points.
 
@@ -56,23 +49,23 @@ class CosineRows(EuclideanRows):
         sample_weight: FloatArray | None = None,
         **options: Any,
     ) -> None:
-        directions = cosine.directions(points)
-        directions *= points.dtype.type(LENGTH)
-        super().__init__(directions, sample_weight, **options)
+        halved = directions(points)
+        halved *= points.dtype.type(LENGTH)
+        super().__init__(halved, sample_weight, **options)
 
     def finished(self, sums: Sums) -> UnitSums:
         return UnitSums.of(sums)
 
     def as_compiled(self, centers: FloatArray) -> FloatArray:
-        return np.ascontiguousarray(cosine.directions(np.asarray(centers)) * LENGTH)
+        return np.ascontiguousarray(directions(np.asarray(centers)) * LENGTH)
 
     def take(self, indices: IndexArray) -> FloatArray:
         """Return the directions of these points."""
         return super().take(indices) / LENGTH
 
     @property
-    def moves(self) -> MeansOfDirections:
-        return MeansOfDirections(self, self, "cosine")
+    def moves(self) -> CompiledMoves:
+        return CompiledMoves(self, self, Cosine())
 
     def farthest(self, centers: FloatArray, n_wanted: int) -> Iterator[FarPoint]:
         return farthest(self, centers, n_wanted)
@@ -86,11 +79,4 @@ class CosineRows(EuclideanRows):
         return self._inertia_of_sweep()
 
     def _distances_in_chunks(self, centers: FloatArray) -> Iterable[tuple[slice, FloatArray]]:
-        return cosine.in_chunks(self._points, centers)
-
-
-def of_unit_length(means: FloatArray, fallback: FloatArray) -> FloatArray:
-    """Return the means divided by their lengths, or the row of `fallback` where points cancel."""
-    lengths = np.linalg.norm(means, axis=1, keepdims=True)
-    is_lost = lengths < 1e-12
-    return np.where(is_lost, fallback, means / np.where(is_lost, 1.0, lengths))
+        return Cosine().in_chunks(self._points, centers)

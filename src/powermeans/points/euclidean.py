@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from powermeans.divergences import squared_euclidean
+from powermeans.divergences import SquaredEuclidean
 from powermeans.points.base import in_unit
 from powermeans.points.by_definition import weighted
 from powermeans.points.cells import Cells
@@ -37,7 +37,7 @@ class EuclideanRows(CompiledRows):
 
     @property
     def moves(self) -> CompiledMoves:
-        return CompiledMoves(self, self, "squared_euclidean")
+        return CompiledMoves(self, self, SquaredEuclidean())
 
     @property
     def priced(self) -> EuclideanPrices:
@@ -71,7 +71,7 @@ class EuclideanRows(CompiledRows):
         return farthest_in_passes(find, centers, n_wanted)
 
     def _distances_in_chunks(self, centers: FloatArray) -> Iterable[tuple[slice, FloatArray]]:
-        return squared_euclidean.in_chunks(self._points, centers)
+        return SquaredEuclidean().in_chunks(self._points, centers)
 
 
 class EuclideanPrices(CompiledPrices):

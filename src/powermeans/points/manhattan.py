@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from powermeans.divergences import manhattan
+from powermeans.divergences import Manhattan
 from powermeans.mathematics.rules import Hard, Rule
 from powermeans.mathematics.sums import Spread, Sums
 from powermeans.points.by_definition import (
@@ -125,7 +125,7 @@ class ManhattanRows(CompiledRows):
 
     def spread(self, centers: FloatArray) -> Spread:
         def of_part(rows: slice) -> Spread:
-            distances = manhattan.pairwise(self._values[rows], centers)
+            distances = Manhattan().pairwise(self._values[rows], centers)
             return spread_by_definition(distances, self._counts(rows) * self._weight_unit)
 
         return reduce(operator.add, self._each(of_part, self._parts(len(centers))))
@@ -138,7 +138,7 @@ class ManhattanRows(CompiledRows):
         distances: Points = np.empty((self.n_points, len(centers)), dtype=self.dtype)
 
         def fill(rows: slice) -> None:
-            distances[rows] = manhattan.pairwise(self._values[rows], centers)
+            distances[rows] = Manhattan().pairwise(self._values[rows], centers)
 
         self._each(fill, self._parts(len(centers)))
         return distances
@@ -147,7 +147,7 @@ class ManhattanRows(CompiledRows):
         self, centers: FloatArray, order: IndexArray | None = None
     ) -> NearnessByDefinition:
         weights = self.sample_weight(np.arange(self.n_points))
-        return NearnessByDefinition(self._values, weights, centers, order, manhattan.pairwise)
+        return NearnessByDefinition(self._values, weights, centers, order, Manhattan().pairwise)
 
     @property
     def priced(self) -> PricedByDefinition:
@@ -155,10 +155,10 @@ class ManhattanRows(CompiledRows):
 
     def _distances_in_chunks(self, centers: FloatArray) -> Iterable[tuple[slice, FloatArray]]:
         for rows in self._parts(len(centers)):
-            yield rows, manhattan.pairwise(self._values[rows], centers)
+            yield rows, Manhattan().pairwise(self._values[rows], centers)
 
     def _distances_of(self, indices: IndexArray, centers: FloatArray) -> FloatArray:
-        return manhattan.pairwise(self._values[indices], centers)
+        return Manhattan().pairwise(self._values[indices], centers)
 
     def unit_steps(self) -> float | FloatArray:
         """Return the mean distance from the median, shared evenly among the features."""
@@ -194,7 +194,7 @@ class ManhattanRows(CompiledRows):
         weighted = np.empty((self.n_points, group.stop - group.start))
 
         def of_part(rows: slice) -> tuple[float, float]:
-            distances = manhattan.pairwise(self._values[rows], centers)
+            distances = Manhattan().pairwise(self._values[rows], centers)
             weights, objectives = rule.weigh(distances)
             counts = self._counts(rows)
             np.multiply(weights[:, group], counts[:, None], out=weighted[rows])
@@ -209,7 +209,7 @@ class ManhattanRows(CompiledRows):
         labels, nearest = np.empty(self.n_points, dtype=np.int32), np.empty(self.n_points)
 
         def of_part(rows: slice) -> None:
-            distances = manhattan.pairwise(self._values[rows], centers)
+            distances = Manhattan().pairwise(self._values[rows], centers)
             labels[rows], nearest[rows] = distances.argmin(axis=1), distances.min(axis=1)
 
         self._each(of_part, self._parts(len(centers)))

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import numpy as np
 
+from powermeans.divergences import Divergence
 from powermeans.points.compiled import CompiledRows
 from powermeans.points.protocol import Moved
 from powermeans.types import FloatArray
 
 
 class CompiledMoves:
-    """Move points that are `measured` in one way in the form of other rows, by a named divergence.
+    """Move points that are `measured` in the form of other rows, which their divergence tells."""
 
-    A subclass says what form the centers have there.
-    """
-
-    def __init__(self, measured: CompiledRows, rows: CompiledRows, divergence: str) -> None:
+    def __init__(self, measured: CompiledRows, rows: CompiledRows, divergence: Divergence) -> None:
+        assert divergence.moves is not None, "compiled code knows no moves by it"
         self._measured, self.rows, self._divergence = measured, rows, divergence
+        self._kind = divergence.moves
 
     def move_points(self, centers: FloatArray, n_passes: int) -> Moved:
         """Move single points from cluster to cluster; see `powermeans.points.protocol.Moves`."""
-        labels, moved = self._measured.labels_of(centers), self.given(centers)
+        labels, moved = self._measured.labels_of(centers), self._given(centers)
         order = self.rows.order_by_place
-        n_moves = self.rows.native.move_points(self._divergence, order, n_passes, labels, moved)
-        return Moved(self.taken(moved, centers), n_moves)
+        n_moves = self.rows.native.move_points(self._kind, order, n_passes, labels, moved)
+        return Moved(self._divergence.from_moved(moved, centers), n_moves)
 
     def swap_centers(
         self,
@@ -34,9 +34,9 @@ class CompiledMoves:
         least_distances: float = 0.0,
     ) -> Moved:
         """Dissolve clusters and split others; see `powermeans.points.protocol.Moves`."""
-        labels, moved = self._measured.labels_of(centers), self.given(centers)
+        labels, moved = self._measured.labels_of(centers), self._given(centers)
         _, n_kept, n_distances = self.rows.native.swap_centers(
-            self._divergence,
+            self._kind,
             self.rows.order_by_place,
             n_in_vain,
             most_distances,
@@ -45,12 +45,9 @@ class CompiledMoves:
             labels,
             moved,
         )
-        return Moved(self.taken(moved, centers), n_kept, n_distances)
+        return Moved(self._divergence.from_moved(moved, centers), n_kept, n_distances)
 
-    def given(self, centers: FloatArray) -> FloatArray:
-        """Return a copy of the centers in this form."""
-        return centers.astype(np.float64, order="C")
-
-    def taken(self, moved: FloatArray, before: FloatArray) -> FloatArray:
-        """Return the centers that have this form; `before` are those that were given."""
-        return moved
+    def _given(self, centers: FloatArray) -> FloatArray:
+        """Return a copy of the centers in the form of the rows."""
+        copied = centers.astype(np.float64, order="C")
+        return np.ascontiguousarray(self._divergence.as_moved(copied))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from powermeans.divergences import Divergence
+from powermeans.divergences import Divergence, SquaredEuclidean
 from powermeans.points.checks.faults import way_out_of
 from powermeans.points.columns import Columns
 from powermeans.points.protocol import Rows
@@ -20,7 +20,7 @@ Tell = Callable[[int, int | None], object]
 class Measure:
     """How points are compared with centers, and what makes rows of an array for it."""
 
-    divergence: Divergence = "squared_euclidean"
+    divergence: Divergence = SquaredEuclidean()
     has_missing: bool = False
     weighs_features: bool = False
     takes_narrow: bool = False  # points of whole bytes or half floats as they are, if plain
@@ -31,8 +31,7 @@ class Measure:
     @property
     def is_plain(self) -> bool:
         """Whether whole points are compared by squared Euclidean distances."""
-        is_squared = self.divergence == "squared_euclidean"
-        return is_squared and not self.has_missing and not self.weighs_features
+        return self.divergence.is_squared and not self.has_missing and not self.weighs_features
 
     @property
     def keeps_narrow(self) -> bool:

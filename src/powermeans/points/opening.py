@@ -22,8 +22,7 @@ from scipy import sparse
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from powermeans.divergences import Divergence
-from powermeans.divergences.bregman import Bregman
+from powermeans.divergences import Bregman, Cosine, Divergence, Manhattan, SquaredEuclidean
 from powermeans.errors import NotInPartsError
 from powermeans.points.bregman import open_bregman
 from powermeans.points.checks.centers import check_centers
@@ -32,7 +31,6 @@ from powermeans.points.checks.points import (
     NARROW_DTYPES,
     Admitted,
     admit,
-    check_domain,
     divide_by_power_of_two,
     dtype_of_centers,
     exponent_to_square,
@@ -62,10 +60,10 @@ _OPENERS = {
     "dask_expr": "powermeans.scale.on_dask",
     "powermeans.scale.dask_points": "powermeans.scale.on_dask",
 }
-_ROWS_OF: dict[str, Callable[..., CompiledRows]] = {
-    "squared_euclidean": EuclideanRows,
-    "cosine": CosineRows,
-    "manhattan": ManhattanRows,
+_ROWS_OF: dict[type[Divergence], Callable[..., CompiledRows]] = {
+    SquaredEuclidean: EuclideanRows,
+    Cosine: CosineRows,
+    Manhattan: ManhattanRows,
 }
 _BLOCK_ELEMENTS = 2**17
 
@@ -198,7 +196,7 @@ class InMemory(Opened):
         assert self.needs is not None, "predictions are for points that the door opened"
         sq_dist, exponent = self._sq_distances(centers)
         if not self.needs.measure.is_plain:
-            is_squared = self.needs.measure.divergence == "squared_euclidean"
+            is_squared = self.needs.measure.divergence.is_squared
             root: Any = np.ldexp(np.sqrt(sq_dist), exponent) if is_squared else sq_dist
             with np.errstate(over="ignore"):
                 of_centers: Points = root.astype(centers.dtype, copy=False)
@@ -284,7 +282,7 @@ def open_rows(
     points: Points | SparsePoints,
     sample_weight: FloatArray | None = None,
     *,
-    divergence: Divergence = "squared_euclidean",
+    divergence: Divergence = SquaredEuclidean(),
     has_missing: bool = False,
     **options: Any,
 ) -> CompiledRows:
@@ -296,7 +294,7 @@ def open_rows(
         return ObservedRows(points, sample_weight, **options)
     if isinstance(divergence, Bregman):
         return open_bregman(points, sample_weight, divergence=divergence, **options)
-    return _ROWS_OF[divergence](points, sample_weight, **options)
+    return _ROWS_OF[type(divergence)](points, sample_weight, **options)
 
 
 def open_batch(
@@ -392,12 +390,12 @@ def admit_array(
         has_missing=needs.measure.has_missing,
         way_out=needs.way_out,
     )
-    has_units = needs.measure.divergence in ("squared_euclidean", "manhattan")
-    is_warned = needs.fit.warns_of_scales and has_units and not needs.measure.weighs_features
+    divergence = needs.measure.divergence
+    has_units = divergence.depends_on_scale and not needs.measure.weighs_features
+    is_warned = needs.fit.warns_of_scales and has_units
     if is_warned and (found := unlike_scales(admitted.points)) is not None:
         warn_of_unlike_scales(found, names)
-    if needs.measure.divergence != "squared_euclidean":
-        check_domain(admitted.points, needs.measure.divergence, name=name)
+    divergence.check_domain(admitted.points, name=name)
     return admitted if needs.as_wide_as is None else wide_enough(admitted, needs.as_wide_as)
 
 

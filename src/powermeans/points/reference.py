@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from powermeans.divergences import squared_euclidean
-from powermeans.divergences.bregman import Bregman
+from powermeans.divergences import Bregman, SquaredEuclidean
 from powermeans.mathematics.critical_power import critical_power
 from powermeans.mathematics.rules import Online, Reached, Rule, Scattered
 from powermeans.mathematics.sums import Spread, Sums
@@ -46,7 +45,7 @@ class ReferenceRows(BaseRows):
         self._given = points
         self._moves_points = moves_points
         self._divergence = divergence
-        self._pairwise = divergence.pairwise if divergence else squared_euclidean.pairwise
+        self._pairwise = (divergence or SquaredEuclidean()).pairwise
         dense = points.toarray() if sparse.issparse(points) else np.asarray(points)
         self._points: NDArray[Any] = dense.astype(precision)
         weight = np.ones(len(dense)) if sample_weight is None else np.asarray(sample_weight)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from powermeans.divergences import Binomial, Divergence, Poisson
+from powermeans.divergences import Divergence
 from powermeans.points.checks.weights import real_numbers
 from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
 
@@ -32,7 +32,7 @@ class UsedColumns:
         # With fewer columns, or a larger share of them in use, a fit gains little or loses time.
         if not sparse.issparse(points) or n_columns < 4096:
             return None
-        if not _adds_nothing_for_zeros(divergence):
+        if not divergence.adds_nothing_for_zeros:
             return None
         is_used = _has_entry(init, n_columns)
         is_used[points.indices] = True
@@ -60,16 +60,6 @@ class UsedColumns:
         every = np.zeros((len(centers), self.n_columns), dtype=centers.dtype)
         every[:, self.indices] = centers
         return every
-
-
-def _adds_nothing_for_zeros(divergence: Divergence) -> bool:
-    """Return whether features are alike, and those that are zero everywhere change no distance.
-
-    A divergence of the user may give each feature a scale of its own.
-    """
-    if type(divergence) is Binomial:
-        return np.ndim(divergence.n_trials) == 0
-    return divergence in ("squared_euclidean", "cosine") or type(divergence) is Poisson
 
 
 def _has_entry(init: Any, n_columns: int) -> Any:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from powermeans.divergences import squared_euclidean
+from powermeans.divergences import SquaredEuclidean
 from powermeans.engine.anneal import Stage, StageEnd
 from powermeans.engine.fit import Fit
 from powermeans.engine.seeds.choose import uniform_seeds
@@ -284,7 +284,7 @@ def _topographic_error(
     if grid.n_nodes == 1:
         return 0.0
     apart = 0.0
-    for chunk, sq_dist in squared_euclidean.in_chunks(data.points, centers):
+    for chunk, sq_dist in SquaredEuclidean().in_chunks(data.points, centers):
         first, second = np.argpartition(sq_dist, 1, axis=1)[:, :2].T
         apart += float(weights[chunk] @ ~grid.are_neighbours(first, second))
     return apart / float(weights.sum())

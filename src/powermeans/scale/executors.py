@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from scipy import sparse
 
-from powermeans.divergences import Divergence
+from powermeans.divergences import Divergence, SquaredEuclidean
 from powermeans.mathematics.sums import added
 from powermeans.points.compiled import CompiledRows, Known, Team, thread_limit
 from powermeans.points.needs import Tell
@@ -50,14 +50,13 @@ class PartCall:
 class PartOpener:
     """How points of a part become rows. It can be pickled."""
 
-    divergence: Divergence = "squared_euclidean"
+    divergence: Divergence = SquaredEuclidean()
     has_missing: bool = False
 
     def __post_init__(self) -> None:
-        if self.divergence == "manhattan":
+        if (reason := self.divergence.needs_all_points) is not None:
             raise ValueError(
-                'divergence="manhattan" has medians for centers, and medians of parts do not add '
-                "up: pass the points as one array in memory"
+                f"{self.divergence!r} {reason}: pass the points as one array in memory"
             )
 
     def open(

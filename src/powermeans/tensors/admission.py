@@ -8,13 +8,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from powermeans.divergences import Divergence
-from powermeans.divergences.bregman import Bregman
 from powermeans.errors import FewRowsError
 from powermeans.points.checks.faults import way_out_of
 from powermeans.points.checks.points import (
     Admitted,
-    check_domain,
     check_points,
     refuse_tiny_spread,
 )
@@ -53,7 +50,6 @@ def admit_tensor(
     *,
     init: Any = None,
     n_clusters: int = 1,
-    divergence: Divergence = "squared_euclidean",
     must_differ: bool = False,
 ) -> Admitted:
     """Admit a tensor that `check_tensor` passes, without a copy, or raise saying what is wrong.
@@ -70,8 +66,6 @@ def admit_tensor(
     check_points(np.array([[_largest(points)]]), total_weight=total * points.shape[1])
     if must_differ and points.dtype == torch.float64:  # no narrower dtype has numbers so small
         refuse_tiny_spread(float((points.amax(0) - points.amin(0)).amax()), "X")
-    if divergence != "squared_euclidean":
-        _check_domain(points, divergence)
     return Admitted(points, weights, float("nan"))
 
 
@@ -111,20 +105,3 @@ def _not_finite(block: torch.Tensor, first_row: int) -> str:
         f"Input X contains {kind}: the first entry that is not finite is in "
         f"row {first_row + row}, column {column}. {way_out}"
     )
-
-
-def _check_domain(points: torch.Tensor, divergence: Divergence) -> None:
-    if divergence == "cosine":
-        is_zero = ~points.any(1)
-        if is_zero.any():
-            raise ValueError(
-                f"X has nothing but zeros in row {int(is_zero.int().argmax())}, which have no "
-                'direction for divergence="cosine": leave the row out'
-            )
-        return
-    assert isinstance(divergence, Bregman)
-    for rows in blocks(len(points), max(1, _ENTRIES_AT_ONCE // points.shape[1])):
-        try:
-            check_domain(points[rows].cpu().double().numpy(), divergence, name="X")
-        except ValueError as error:
-            raise ValueError(f"{error} (rows count from row {rows.start} of X)") from error

@@ -7,8 +7,8 @@ from functools import cached_property
 import numpy as np
 import torch
 
-from powermeans.divergences import Divergence, cosine
-from powermeans.divergences.bregman import Bregman
+from powermeans.divergences import Bregman, Cosine, Divergence
+from powermeans.divergences.cosine import directions
 from powermeans.mathematics.rules import Rule
 from powermeans.points.affine import rounding_of_products
 from powermeans.points.bregman import check_heights, unit_steps_at
@@ -24,10 +24,10 @@ _ENTRIES_ON_HOST = 2**22
 def open_tensor(
     points: torch.Tensor, sample_weight: FloatArray | None, *, divergence: Divergence
 ) -> TorchRows:
-    """Open a tensor that `admit_tensor` passes."""
+    """Open a tensor that `admit_tensor` passes, or raise where the divergence is not defined."""
     if isinstance(divergence, Bregman):
         return TorchBregmanRows(points, sample_weight, divergence=divergence)
-    return (TorchCosineRows if divergence == "cosine" else TorchRows)(points, sample_weight)
+    return (TorchCosineRows if isinstance(divergence, Cosine) else TorchRows)(points, sample_weight)
 
 
 class TorchBregmanRows(TorchRows):
@@ -45,6 +45,9 @@ class TorchBregmanRows(TorchRows):
         divergence: Bregman,
     ) -> None:
         self._divergence = divergence
+        for rows in blocks(len(points), max(1, _ENTRIES_ON_HOST // points.shape[1])):
+            block = points[rows].cpu().double().numpy()
+            divergence.check_domain(block, name="X", first_row=rows.start)
         super().__init__(points, sample_weight)
 
     def rounding(self) -> float:
@@ -96,6 +99,8 @@ class TorchCosineRows(TorchRows):
     """
 
     def __init__(self, points: torch.Tensor, sample_weight: FloatArray | None = None) -> None:
+        has_direction = points.any(1, keepdim=True).cpu().numpy()
+        Cosine().check_domain(has_direction.astype(np.float64), name="X")
         super().__init__(_halved_directions(points), sample_weight)
 
     def sweep(self, centers: FloatArray, rule: Rule) -> UnitSums:
@@ -114,7 +119,7 @@ class TorchCosineRows(TorchRows):
         return TorchRows(self._points, weights).critical_power()
 
     def _planes_in_view(self, centers: FloatArray) -> tuple[FloatArray, FloatArray, bool]:
-        return super()._planes_in_view(np.asarray(cosine.directions(centers)) * LENGTH)
+        return super()._planes_in_view(np.asarray(directions(centers)) * LENGTH)
 
 
 def _halved_directions(points: torch.Tensor) -> torch.Tensor:

@@ -39,7 +39,7 @@ class InTensor(InMemory):
         assert self.needs is not None, "predictions are for points that the door opened"
         rows: Any = self.rows
         checked = check_centers(centers, self.n_features)
-        is_squared = self.needs.measure.divergence == "squared_euclidean"
+        is_squared = self.needs.measure.divergence.is_squared
         return rows.distances_there(checked, is_squared=is_squared)
 
     def shares(
@@ -100,7 +100,6 @@ def _open_tensor(X: Any, sample_weight: ArrayLike | None, needs: Needs) -> InTen
         sample_weight,
         init=needs.fit.init,
         n_clusters=needs.fit.n_points,
-        divergence=needs.measure.divergence,
         must_differ=needs.fit.must_differ,
     )
     rows = open_tensor(admitted.points, admitted.weights, divergence=needs.measure.divergence)

@@ -375,9 +375,8 @@ def _divergence(name: str, trials: float | None) -> Any:
     from powermeans.divergences import NAMES, Binomial
     from powermeans.scale.tables import nearest
 
-    known = sorted({*NAMES, "mahalanobis"})
-    if name not in known:
-        hint = nearest(name, known) or f": there are {', '.join(known)}"
+    if name not in NAMES:
+        hint = nearest(name, NAMES) or f": there are {', '.join(sorted(NAMES))}"
         raise typer.BadParameter(f"--divergence {name!r} is not known{hint}")
     if name != "binomial":
         if trials is not None:

@@ -53,6 +53,7 @@ from powermeans.app.command.screen import (
 from powermeans.app.report.report import report
 from powermeans.app.report.summaries import ClusterSummary
 from powermeans.app.report.warnings_on_data import count_copies
+from powermeans.divergences import Divergence, resolve
 from powermeans.engine.callbacks import PathRecorder
 from powermeans.engine.fit import Listener
 from powermeans.errors import EntryError, printable
@@ -83,6 +84,11 @@ class Wanted:
     rows: str | None = None
     choice: Any = None  # of the number of clusters, by `choose_k`
     why_k: Sequence[str] = ()
+
+    @property
+    def divergence(self) -> Divergence:
+        """The distance between a row and a center."""
+        return resolve(self.settings.get("divergence", "squared_euclidean"))
 
     @property
     def is_whole_job(self) -> bool:
@@ -148,17 +154,15 @@ def fit(files: DataFiles, wanted: Wanted, screen: Screen) -> None:
 
 def _read(files: DataFiles, wanted: Wanted, why: str | None) -> FitData:
     """Read the data, scaled if that is asked for or the divergence calls for it."""
-    divergence = wanted.settings.get("divergence", "squared_euclidean")
-    # With these divergences a column of larger numbers counts for more.
-    counts_scale = divergence in ("squared_euclidean", "manhattan")
+    is_scale_idle = wanted.scale == "auto" and not wanted.divergence.depends_on_scale
     with waiting_for(f"reading {files.name}", is_quiet=wanted.is_quiet or why is not None):
         return data_to_fit(
             files,
             why,
-            "none" if wanted.scale == "auto" and not counts_scale else wanted.scale,
+            "none" if is_scale_idle else wanted.scale,
             wanted.settings["n_clusters"] or 1,
             "--clusters",
-            takes_missing=divergence == "squared_euclidean",
+            takes_missing=wanted.divergence.takes_missing,
         )
 
 
@@ -182,8 +186,7 @@ def _with_outputs(files: DataFiles, wanted: Wanted) -> Wanted:
 
 def _with_k(data: FitData, wanted: Wanted) -> Wanted:
     """Let the criteria choose the number of clusters."""
-    divergence = wanted.settings.get("divergence", "squared_euclidean")
-    if divergence != "squared_euclidean":
+    if not wanted.divergence.is_squared:
         raise failures.Failure(
             "-k auto is for squared Euclidean distances: pass a number, or leave out --divergence"
         )
@@ -236,11 +239,11 @@ def _check_outputs(files: DataFiles, wanted: Wanted, why: str | None) -> None:
             f"--{limit.replace('_', '-')} needs all rows at once, and {files.name} is read part by "
             "part: pass one file that fits into memory, without --memory-limit and --checkpoint"
         )
-    divergence = wanted.settings.get("divergence")
-    if why is not None and divergence in ("manhattan", "mahalanobis"):
+    if why is not None and wanted.divergence.needs_all_points is not None:
         raise failures.Failure(
-            f"--divergence {divergence} needs all rows at once, and {files.name} is read part by "
-            "part: pass one file that fits into memory, without --memory-limit and --checkpoint"
+            f"--divergence {wanted.shown['divergence']} needs all rows at once, and {files.name} "
+            "is read part by part: pass one file that fits into memory, without --memory-limit "
+            "and --checkpoint"
         )
     if wanted.prove is not None:
         _check_proof(files, wanted, why)
@@ -270,8 +273,7 @@ def _check_proof(files: DataFiles, wanted: Wanted, why: str | None) -> None:
             f"--prove needs all rows at once, and {files.name} is read part by part: leave it out, "
             "or prove it for some of the rows"
         )
-    divergence = wanted.settings.get("divergence", "squared_euclidean")
-    if divergence != "squared_euclidean" or wanted.settings.get("missing") == "observed":
+    if not wanted.divergence.is_squared or wanted.settings.get("missing") == "observed":
         raise failures.Failure(
             "--prove is for whole rows and squared Euclidean distances: leave it out, or leave out "
             "--divergence and pass --missing drop"
@@ -309,10 +311,10 @@ def _estimator(settings: Mapping[str, Any]) -> PowerKMeans | BalancedKMeans:
     others = {name: value for name, value in settings.items() if name not in sizes}
     if all(size is None for size in sizes.values()):
         return PowerKMeans(**others)
-    if others.get("divergence") == "mahalanobis":
+    if resolve(others["divergence"]).is_learned:
         raise failures.Failure(
-            "--divergence mahalanobis learns a covariance, which does not go with limits of size: "
-            "leave one of them out"
+            f"--divergence {others['divergence']} learns a covariance, which does not go with "
+            "limits of size: leave one of them out"
         )
     if others.pop("power", "auto") != "auto":
         raise failures.Failure("--power does not go with limits of size: leave it out")

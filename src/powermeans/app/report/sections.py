@@ -17,6 +17,7 @@ from powermeans.app.report.subject import Subject
 from powermeans.app.report.text import breakable, count, escaped, listed, number, percent, plain
 from powermeans.app.report.versions import versions
 from powermeans.app.report.warnings_on_data import find_warnings
+from powermeans.divergences import resolve
 from powermeans.engine.callbacks import PathRecorder
 from powermeans.types import IndexArray
 
@@ -271,7 +272,7 @@ def _of_whole(subject: Subject, optimality: Any) -> str:
 def _how_to_prove(model: Any) -> str:
     """Tell how to search for a bound, where there is one: for squared Euclidean distances."""
     parameters = model.get_params(deep=False)
-    is_squared = parameters.get("divergence", "squared_euclidean") == "squared_euclidean"
+    is_squared = resolve(parameters.get("divergence", "squared_euclidean")).is_squared
     is_whole = parameters.get("missing", "error") == "error"
     if not (hasattr(model, "optimality_gap") and is_squared and is_whole):
         return ""

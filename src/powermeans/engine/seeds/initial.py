@@ -15,7 +15,7 @@ from powermeans.engine.seeds.samples import distinct_places
 from powermeans.engine.seeds.tree import TreeSeeds
 from powermeans.errors import Argument, ArgumentError
 from powermeans.points.checks.centers import check_init
-from powermeans.points.checks.points import as_floats, check_domain
+from powermeans.points.checks.points import as_floats
 from powermeans.points.opening import Opened, in_memory
 from powermeans.types import FloatArray
 
@@ -91,7 +91,7 @@ def _checked(
     centers: ArrayLike, n_clusters: int, data: Opened, divergence: Divergence
 ) -> FloatArray:
     checked = check_init(centers, n_clusters, data.n_features)
-    check_domain(checked, divergence, name="init")
+    divergence.check_domain(checked, name="init")
     return data.of_used_columns(checked)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from powermeans.divergences import Divergence
+from powermeans.divergences import Divergence, SquaredEuclidean
 from powermeans.engine.seeds.choose import choose_seeds
 from powermeans.engine.seeds.samples import race, total_of_parts
 from powermeans.points.opening import open_rows
@@ -78,7 +78,7 @@ class ParallelSeeds:
         n_clusters: int,
         rng: np.random.RandomState,
         *,
-        divergence: Divergence = "squared_euclidean",
+        divergence: Divergence = SquaredEuclidean(),
         is_late: Callable[[], bool] = lambda: False,
     ) -> Candidates:
         """Return the candidates of all rounds, or of those until it is late and they suffice.
@@ -110,7 +110,7 @@ class Candidates:
     points: FloatArray
     weights: FloatArray
     origin: Rows  # the rows that they are from
-    divergence: Divergence = "squared_euclidean"
+    divergence: Divergence = SquaredEuclidean()
 
     def seeds(
         self,

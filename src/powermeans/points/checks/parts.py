@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from powermeans.divergences import Divergence
+from powermeans.divergences import Divergence, SquaredEuclidean
 from powermeans.errors import FewRowsError
 from powermeans.mathematics.sums import recorded
 from powermeans.points.checks.points import (
     bounds,
-    check_domain,
     check_points,
     refuse_huge,
     refuse_tiny_products,
@@ -57,7 +56,7 @@ def check_part(
     first_row: int = 0,
     feature_names: Iterable[object] | None = None,
     has_missing: bool = False,
-    divergence: Divergence = "squared_euclidean",
+    divergence: Divergence = SquaredEuclidean(),
 ) -> PartFacts:
     """Return the facts about a part of the points and its float64 weights; raise on faults."""
     n_points, n_features = points.shape
@@ -66,7 +65,7 @@ def check_part(
         return PartFacts(0, 0.0, nothing, nothing, 0.0, 0.0)
     naming: dict[str, Any] = {"name": name, "first_row": first_row}
     largest = check_points(points, feature_names=feature_names, has_missing=has_missing, **naming)
-    check_domain(points, divergence, **naming)
+    divergence.check_domain(points, **naming)
     total_weight, largest_weight = float(n_points), 1.0
     if weights is not None:
         refuse_weights(weights, f"the weight of the rows in {name}", first_row)

@@ -16,10 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from powermeans.divergences import Divergence
-from powermeans.divergences.bregman import Bregman, first_fault
-from powermeans.divergences.cosine import largest_of_rows
-from powermeans.errors import EntryError, FewRowsError, UnlikeScalesWarning, warn_caller
+from powermeans.errors import FewRowsError, UnlikeScalesWarning, warn_caller
 from powermeans.points.checks.csr import canonical_csr
 from powermeans.points.checks.faults import first_not_finite, way_out_of
 from powermeans.points.checks.weights import check_sample_weight
@@ -145,26 +142,6 @@ def check_points(
         refuse_tiny_spread(widest(*bounds(points)), name, lightest)
         refuse_tiny_products(largest, lightest, name)
     return largest
-
-
-def check_domain(
-    points: Points | SparsePoints, divergence: Divergence, *, name: str, first_row: int = 0
-) -> None:
-    """Raise on the first entry or row for which the divergence is not defined."""
-    if divergence == "cosine":
-        is_zero = largest_of_rows(points) == 0
-        if is_zero.any():
-            raise ValueError(
-                f"{name} has nothing but zeros in row {first_row + int(np.argmax(is_zero))}, "
-                'which have no direction for divergence="cosine": leave the row out'
-            )
-    elif isinstance(divergence, Bregman):
-        divergence.check_width(points.shape[1])
-        if (fault := first_fault(divergence, points)) is None:
-            return
-        row, column = fault
-        way_out = f"{type(divergence).__name__} is for {divergence.wanted}"
-        raise EntryError(name, first_row + row, column, points[row, column], way_out)
 
 
 def refuse_huge(largest: float, total: float, n_features: int, name: str) -> None:

@@ -1,0 +1,111 @@
+"""What every divergence says of itself, so that no other file has to know it by its name."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Iterator
+from typing import ClassVar, Self
+
+import numpy as np
+
+from powermeans.divergences.chunks import as_rows
+from powermeans.types import FloatArray, Points, SparsePoints
+
+
+class Divergence(abc.ABC):
+    """A distance between a point and a center, with what the package may do by it.
+
+    A class derived from another says anew its `names`, `moves` and `adds_nothing_for_zeros`, since
+    they need not hold for other formulas.
+
+    See Also
+    --------
+    Separable : A divergence of your own that is a sum over the features.
+
+    Examples
+    --------
+    >>> from powermeans.divergences import Manhattan, Poisson
+    >>> Poisson.names, Poisson().needs_all_points
+    (('poisson', 'kl'), None)
+    >>> Manhattan().needs_all_points
+    'has medians for centers, and medians of parts do not add up'
+    """
+
+    names: ClassVar[tuple[str, ...]] = ()
+    """What users may type instead of the class without arguments."""
+    differences: ClassVar[str] = ""
+    """By what two measurements of the same thing differ where it is right."""
+    wanted: ClassVar[str] = "finite numbers"
+    """Points that it takes, in words."""
+    takes_sparse: ClassVar[bool] = True
+    takes_missing: ClassVar[bool] = False
+    depends_on_scale: ClassVar[bool] = False
+    """Whether a column in a smaller unit, which has larger numbers, counts more."""
+    is_squared: ClassVar[bool] = False
+    """Whether it is the square of the distance between a point and a center."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        for name in {"names", "moves", "adds_nothing_for_zeros"} - vars(cls).keys():
+            setattr(cls, name, vars(Divergence)[name])
+
+    @classmethod
+    def named(cls, name: str) -> Self:
+        """Return the divergence for which this one of its names stands."""
+        return cls()
+
+    @property
+    def is_learned(self) -> bool:
+        """Whether a fit learns its parameters."""
+        return False
+
+    @property
+    def moves(self) -> str | None:
+        """The compiled moves of single points and swaps of centers; without any a search breathes.
+
+        They see the points as `as_moved` returns them.
+        """
+        return None
+
+    @property
+    def adds_nothing_for_zeros(self) -> bool:
+        """Whether features are alike, and those that are zero everywhere change no distance."""
+        return False
+
+    @property
+    def needs_all_points(self) -> str | None:
+        """Why sums over parts of the points do not do, in words; None where they do."""
+        return None
+
+    @abc.abstractmethod
+    def in_chunks(
+        self, points: Points | SparsePoints, centers: FloatArray
+    ) -> Iterator[tuple[slice, FloatArray]]:
+        """Yield the rows of `pairwise`, some points at a time, each with its slice of points."""
+
+    def pairwise(self, points: Points | SparsePoints, centers: FloatArray) -> FloatArray:
+        """Compute the distance of every point to every center, by the definition.
+
+        The result, (n_points, n_centers), is of float64 or wider.
+        """
+        points, centers = as_rows(points), np.asarray(centers)
+        precision = np.result_type(points.dtype, centers.dtype, np.float64)
+        result = np.empty((points.shape[0], len(centers)), precision)
+        for rows, distances in self.in_chunks(points, centers):
+            result[rows] = distances
+        return result
+
+    def check_domain(self, points: Points | SparsePoints, *, name: str, first_row: int = 0) -> None:
+        """Raise on the first entry or row for which the divergence is not defined.
+
+        Errors call the points `name`, and count rows from that of the first point.
+        """
+        return
+
+    def as_moved(self, points: Points | SparsePoints) -> Points | SparsePoints:
+        """Return points or centers in the form in which compiled moves know them."""
+        return points
+
+    def from_moved(self, moved: FloatArray, before: FloatArray) -> FloatArray:
+        """Return the centers that have this form; `before` are those before the moves."""
+        return moved
