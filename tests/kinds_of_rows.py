@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from powermeans.points.euclidean import EuclideanRows
+from powermeans.points.compiled import EuclideanRows
 from powermeans.points.protocol import Rows
 from powermeans.points.reference import ReferenceRows
 from powermeans.scale.executors import MemoryExecutor, PartOpener, ReadingExecutor

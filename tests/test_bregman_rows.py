@@ -26,7 +26,7 @@ from powermeans.mathematics.rules import Gaussian, Hard, Harmonic, Power
 from powermeans.mathematics.schedules import Fixed
 from powermeans.metrics import adjusted_rand_index
 from powermeans.points.bregman import BregmanRows
-from powermeans.points.euclidean import EuclideanRows
+from powermeans.points.compiled import EuclideanRows
 from powermeans.points.reference import ReferenceRows
 
 names = st.sampled_from(sorted(CASES))

@@ -24,7 +24,7 @@ from powermeans.app.command.screen import shown_progress
 from powermeans.app.report.summaries import summarize
 from powermeans.engine.callbacks import FitProgress
 from powermeans.engine.history import SweepState
-from powermeans.points.euclidean import EuclideanRows
+from powermeans.points.compiled import EuclideanRows
 from powermeans.saving import load, save
 from powermeans.scale.checkpoint import Journal
 

@@ -13,7 +13,7 @@ from sklearn.datasets import make_blobs
 
 import powermeans
 from powermeans import KMeans, PowerKMeans, k_means, kmeans_plusplus
-from powermeans.points.euclidean import EuclideanRows
+from powermeans.points.compiled import EuclideanRows
 
 
 @pytest.fixture(params=range(4))

@@ -8,7 +8,7 @@ from scipy.special import logsumexp
 
 from powermeans.engine.updates import SeparateCoincident, Sweep, Update
 from powermeans.mathematics.rules import Gaussian, Hard, UnequalGaussians
-from powermeans.points.euclidean import EuclideanRows
+from powermeans.points.compiled import EuclideanRows
 from powermeans.points.reference import ReferenceRows
 from powermeans.relatives.mixture.learning import (
     GaussianLearner,

@@ -25,7 +25,7 @@ from powermeans import BalancedKMeans, KMeans, PowerKMeans, RobustPowerKMeans, T
 from powermeans.mathematics.rules import Gaussian, Hard, Harmonic, Power, Priced
 from powermeans.points.cells import Cells
 from powermeans.points.checks.points import NARROW_DTYPES, dtype_of_centers
-from powermeans.points.euclidean import EuclideanRows, EuclideanSampler
+from powermeans.points.compiled import EuclideanRows, EuclideanSampler
 from powermeans.points.needs import Measure, Needs
 from powermeans.points.reference import ReferenceRows
 
@@ -149,7 +149,7 @@ def test_every_finite_number_is_widened_exactly(instruction_set: str) -> None:
     code = (
         "import numpy as np, ml_dtypes, sys\n"
         "import powermeans._native as native\n"
-        "from powermeans.points.euclidean import EuclideanRows\n"
+        "from powermeans.points.compiled import EuclideanRows\n"
         "assert native.instruction_set() == sys.argv[1]\n"
         "bits = np.arange(2**16, dtype=np.uint16)\n"
         "for dtype in (np.float16, ml_dtypes.bfloat16, np.int8, np.uint8):\n"

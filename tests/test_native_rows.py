@@ -18,7 +18,7 @@ from scipy import sparse
 
 from powermeans import _native
 from powermeans.mathematics.rules import Hard, Power
-from powermeans.points.euclidean import EuclideanRows
+from powermeans.points.compiled import EuclideanRows
 from powermeans.points.reference import ReferenceRows
 
 RULES = [Hard(), *(Power(s) for s in (-0.1, -1.0, -3.0, -30.0, -1000.0, -1e6))]
@@ -280,7 +280,7 @@ def test_an_alarm_interrupts_a_long_seeding():
     program = """
 import signal, time
 import numpy as np
-from powermeans.points.euclidean import EuclideanRows
+from powermeans.points.compiled import EuclideanRows
 sampler = EuclideanRows(np.random.default_rng(0).normal(size=(100_000, 16))).sampler
 numbers = np.random.default_rng(0).uniform(size=(50_000, 8))
 signal.signal(signal.SIGALRM, signal.default_int_handler)
@@ -302,7 +302,7 @@ def test_rows_work_on_after_a_fork():
     program = """
 import os, sys, warnings
 import numpy as np
-from powermeans.points.euclidean import EuclideanRows
+from powermeans.points.compiled import EuclideanRows
 from powermeans.mathematics.rules import Hard
 points = np.random.default_rng(0).normal(size=(50_000, 3))
 rows = EuclideanRows(points, n_threads=4)
@@ -328,7 +328,7 @@ import hashlib, sys
 sys.path.insert(0, sys.argv[1])
 from powermeans import _native
 from test_native_rows import all_bytes, clusters
-from powermeans.points.euclidean import EuclideanRows
+from powermeans.points.compiled import EuclideanRows
 from scipy import sparse
 import numpy as np
 digest = hashlib.sha256()

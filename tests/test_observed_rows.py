@@ -14,7 +14,7 @@ from powermeans import FuzzyCMeans, KHarmonicMeans, KMeans, PowerKMeans
 from powermeans.mathematics.power_mean import power_mean_weights
 from powermeans.mathematics.rules import Hard, Power
 from powermeans.metrics import adjusted_rand_index
-from powermeans.points.euclidean import EuclideanRows
+from powermeans.points.compiled import EuclideanRows
 from powermeans.points.observed import ObservedRows
 
 

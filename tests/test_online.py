@@ -13,7 +13,7 @@ from scipy import sparse
 
 from powermeans.mathematics.rules import Online
 from powermeans.points.by_definition import sweep_by_formula
-from powermeans.points.euclidean import EuclideanRows
+from powermeans.points.compiled import EuclideanRows
 from powermeans.points.reference import ReferenceRows
 
 # Points in parts, and tensors, have no order to come in.

@@ -14,7 +14,7 @@ from powermeans.engine.seeds import parallel
 from powermeans.engine.seeds.choose import choose_seeds
 from powermeans.engine.seeds.parallel import first_of_race
 from powermeans.engine.seeds.samples import distinct_places
-from powermeans.points.euclidean import EuclideanRows
+from powermeans.points.compiled import EuclideanRows
 from powermeans.points.opening import open_rows
 from powermeans.scale.executors import MemoryExecutor, PartOpener
 from powermeans.scale.parted_rows import PartedRows

@@ -29,7 +29,7 @@ from powermeans.estimators import base
 from powermeans.mathematics.sums import Spread
 from powermeans.metrics import centroid_index
 from powermeans.points.bregman import BregmanRows
-from powermeans.points.euclidean import EuclideanRows
+from powermeans.points.compiled import EuclideanRows
 from powermeans.points.opening import open_rows
 from powermeans.points.reference import ReferenceRows
 

@@ -14,7 +14,7 @@ from powermeans.engine import search
 from powermeans.engine.search import EFFORTS, n_sampled
 from powermeans.engine.seeds.choose import drawn_sample
 from powermeans.estimators import power_kmeans
-from powermeans.points.euclidean import EuclideanRows
+from powermeans.points.compiled import EuclideanRows
 from powermeans.points.opening import open_rows
 
 BALANCED = EFFORTS["balanced"][0]

@@ -22,7 +22,7 @@ from powermeans.engine.seeds.choose import (
     uniform_seeds,
 )
 from powermeans.points.by_definition import greedy_seeds_by_definition
-from powermeans.points.euclidean import EuclideanRows
+from powermeans.points.compiled import EuclideanRows
 from powermeans.points.opening import open_rows
 from powermeans.points.reference import ReferenceRows
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import powermeans._native as native
 from powermeans import KMeans, PowerKMeans
 from powermeans.mathematics.rules import Hard, Power
-from powermeans.points.euclidean import EuclideanRows
+from powermeans.points.compiled import EuclideanRows
 from powermeans.points.reference import ReferenceRows
 
 KINDS = ["clusters", "ties", "duplicates", "heavy tails"]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kinds_of_rows import KINDS
 from scipy import sparse
 
-from powermeans.points.euclidean import EuclideanRows
+from powermeans.points.compiled import EuclideanRows
 from powermeans.points.reference import ReferenceRows
 
 OPENED = {

@@ -11,8 +11,7 @@ import pytest
 import threadpoolctl
 
 from powermeans import PowerKMeans
-from powermeans.points.compiled import thread_limit
-from powermeans.points.euclidean import EuclideanRows
+from powermeans.points.compiled import EuclideanRows, thread_limit
 from powermeans.system.threads import blas_on_one_thread, effective_n_threads, usable_processors
 
 

@@ -18,8 +18,8 @@ from powermeans import BalancedKMeans, DPMeans, KMeans, PowerKMeans, RobustPower
 from powermeans.divergences import Cosine, Mahalanobis, Poisson
 from powermeans.mathematics.rules import Gaussian, Hard, Harmonic, Online, Power, Priced
 from powermeans.points.bregman import BregmanRows
+from powermeans.points.compiled import EuclideanRows
 from powermeans.points.cosine import CosineRows
-from powermeans.points.euclidean import EuclideanRows
 from powermeans.points.reference import ReferenceRows
 
 torch = pytest.importorskip(

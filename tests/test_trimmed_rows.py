@@ -14,7 +14,7 @@ from scipy import sparse
 
 from powermeans.engine.seeds.choose import choose_seeds, uniform_seeds
 from powermeans.mathematics.rules import Gaussian, Hard, Power
-from powermeans.points.euclidean import EuclideanRows
+from powermeans.points.compiled import EuclideanRows
 from powermeans.points.protocol import Rows
 from powermeans.points.reference import ReferenceRows
 from powermeans.points.trimmed import TrimmedRows, trimmed_weights

@@ -25,7 +25,7 @@ from powermeans.points.by_definition import (
     spread_by_definition,
     sweep_by_formula,
 )
-from powermeans.points.euclidean import EuclideanRows
+from powermeans.points.compiled import EuclideanRows
 from powermeans.points.moves import CompiledMoves
 from powermeans.system.attributes import forget
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints

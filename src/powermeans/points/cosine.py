@@ -11,7 +11,7 @@ import numpy as np
 from powermeans.divergences.cosine import Cosine, directions, of_unit_length
 from powermeans.mathematics.sums import Sums, recorded
 from powermeans.points.by_definition import farthest
-from powermeans.points.euclidean import EuclideanRows
+from powermeans.points.compiled import EuclideanRows
 from powermeans.points.moves import CompiledMoves
 from powermeans.points.protocol import FarPoint
 from powermeans.types import FloatArray, IndexArray, Points, SparsePoints

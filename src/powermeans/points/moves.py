@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 
 from powermeans.divergences import Divergence
-from powermeans.points.compiled import CompiledRows
 from powermeans.points.protocol import Moved
 from powermeans.types import FloatArray
 
 
+@dataclass(frozen=True, slots=True)
 class CompiledMoves:
     """Move points that are `measured` in the form of other rows, which their divergence tells."""
 
-    def __init__(self, measured: CompiledRows, rows: CompiledRows, divergence: Divergence) -> None:
-        assert divergence.moves is not None, "compiled code knows no moves by it"
-        self._measured, self.rows, self._divergence = measured, rows, divergence
-        self._kind = divergence.moves
+    _measured: Any  # `CompiledRows`, as is `rows`
+    rows: Any
+    _divergence: Divergence
 
     def move_points(self, centers: FloatArray, n_passes: int) -> Moved:
         """Move single points from cluster to cluster; see `powermeans.points.protocol.Moves`."""
         labels, moved = self._measured.labels_of(centers), self._given(centers)
         order = self.rows.order_by_place
-        n_moves = self.rows.native.move_points(self._kind, order, n_passes, labels, moved)
+        n_moves = self.rows.native.move_points(self._divergence.moves, order, n_passes, labels, moved)
         return Moved(self._divergence.from_moved(moved, centers), n_moves)
 
     def swap_centers(
@@ -36,7 +38,7 @@ class CompiledMoves:
         """Dissolve clusters and split others; see `powermeans.points.protocol.Moves`."""
         labels, moved = self._measured.labels_of(centers), self._given(centers)
         _, n_kept, n_distances = self.rows.native.swap_centers(
-            self._kind,
+            self._divergence.moves,
             self.rows.order_by_place,
             n_in_vain,
             most_distances,

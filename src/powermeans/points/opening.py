@@ -38,9 +38,8 @@ from powermeans.points.checks.points import (
     wanted_dtype,
     warn_of_unlike_scales,
 )
-from powermeans.points.compiled import CompiledRows
+from powermeans.points.compiled import CompiledRows, EuclideanRows
 from powermeans.points.cosine import CosineRows
-from powermeans.points.euclidean import EuclideanRows
 from powermeans.points.manhattan import ManhattanRows
 from powermeans.points.needs import Measure, Needs
 from powermeans.points.observed import ObservedRows
