@@ -25,7 +25,7 @@ from powermeans import BalancedKMeans, KMeans, PowerKMeans, RobustPowerKMeans, T
 from powermeans.mathematics.rules import Gaussian, Hard, Harmonic, Power, Priced
 from powermeans.points.cells import Cells
 from powermeans.points.checks.points import NARROW_DTYPES, dtype_of_centers
-from powermeans.points.compiled import EuclideanRows, EuclideanSampler
+from powermeans.points.compiled import EuclideanRows
 from powermeans.points.needs import Measure, Needs
 from powermeans.points.reference import ReferenceRows
 
@@ -416,15 +416,15 @@ def test_seeds_by_a_tree_hold_one_copy_of_a_cell_at_a_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     rows, copies = EuclideanRows(blobs(np.dtype(np.uint8), 2_000, 20)), []
-    some = EuclideanSampler.some
+    some = EuclideanRows.some
 
-    def noted_some(self: EuclideanSampler, indices: Any, *weights: Any) -> Any:
+    def noted_some(self: EuclideanRows, indices: Any, *weights: Any) -> Any:
         assert not any(copy() is not None for copy in copies)
         found = some(self, indices, *weights)
         if weights:
             copies.append(weakref.ref(found))
         return found
 
-    monkeypatch.setattr(EuclideanSampler, "some", noted_some)
+    monkeypatch.setattr(EuclideanRows, "some", noted_some)
     TreeSeeds().seeds(rows, 60, np.random.RandomState(0))
     assert len(copies) > 3

@@ -592,10 +592,8 @@ class PowerKMeans(CenterEstimator):
     def _planted(self, start: Start, rows: Rows) -> tuple[FloatArray, Labels]:
         """Return the seeds and the center that each point belongs to at first."""
         if isinstance(self.init, str) and self.init == "k-means++":
-            planted = TreeSeeds().planted(
-                rows, self.n_clusters, start.fit.rng, start.fit.seconds_left
-            )
-            return planted.centers, planted.labels
+            fit = start.fit
+            return TreeSeeds().planted(rows, self.n_clusters, fit.rng, fit.seconds_left)
         centers = start.seeds()
         return centers, rows.assign(centers)[0]
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -259,8 +258,8 @@ class EuclideanRows(CompiledRows):
         return EuclideanPrices(self)
 
     @property
-    def sampler(self) -> EuclideanSampler:
-        return EuclideanSampler(self)
+    def sampler(self) -> Self:
+        return self  # samples have the threads of all points
 
     @property
     def cells(self) -> Cells | None:
@@ -285,6 +284,35 @@ class EuclideanRows(CompiledRows):
 
         return farthest_in_passes(find, centers, n_wanted)
 
+    def some(
+        self, indices: IndexArray | slice, sample_weight: FloatArray | None = None
+    ) -> EuclideanRows:
+        # A sample that stands for all points has moments of its own.
+        known = self.known if sample_weight is None else None
+        return type(self)(self._points[indices], sample_weight, team=self.team, known=known)
+
+    def greedy_seeds(
+        self, order: IndexArray, first: float, others: FloatArray, *, seconds: float = math.inf
+    ) -> IndexArray:
+        indices = np.empty(1 + len(others), dtype=np.int64)
+        n_found = self.native.greedy_seeds(order, first, others, indices, seconds)
+        return indices[:n_found]
+
+    def further_seeds(
+        self,
+        indices: IndexArray,
+        nearest: FloatArray,
+        others: FloatArray,
+        least_share: float,
+        *,
+        seconds: float = math.inf,
+    ) -> IndexArray:
+        weights, _ = in_unit(nearest.min() / nearest)
+        sample, *_ = open_compiled(self._points[indices], weights, self.team)
+        found, order = np.empty(len(others), dtype=np.int64), np.arange(len(indices))
+        n_found = sample.further_seeds(order, nearest, least_share, others, found, seconds)
+        return indices[found[:n_found]]
+
     def _distances_in_chunks(self, centers: FloatArray) -> Iterable[tuple[slice, FloatArray]]:
         return SquaredEuclidean().in_chunks(self._points, centers)
 
@@ -304,43 +332,6 @@ class EuclideanPrices(CompiledPrices):
                 taken, asked.prices, asked.labels, asked.reach, found.centers, found.distances
             )
         return found
-
-
-@dataclass(frozen=True, slots=True)
-class EuclideanSampler:
-    """Take samples with the threads of all points; see `powermeans.points.protocol.Sampler`."""
-
-    _rows: EuclideanRows
-
-    def some(
-        self, indices: IndexArray | slice, sample_weight: FloatArray | None = None
-    ) -> EuclideanRows:
-        rows = self._rows
-        # A sample that stands for all points has moments of its own.
-        known = rows.known if sample_weight is None else None
-        return type(rows)(rows._points[indices], sample_weight, team=rows.team, known=known)
-
-    def greedy_seeds(
-        self, order: IndexArray, first: float, others: FloatArray, *, seconds: float = math.inf
-    ) -> IndexArray:
-        indices = np.empty(1 + len(others), dtype=np.int64)
-        n_found = self._rows.native.greedy_seeds(order, first, others, indices, seconds)
-        return indices[:n_found]
-
-    def further_seeds(
-        self,
-        indices: IndexArray,
-        nearest: FloatArray,
-        others: FloatArray,
-        least_share: float,
-        *,
-        seconds: float = math.inf,
-    ) -> IndexArray:
-        weights, _ = in_unit(nearest.min() / nearest)
-        sample, *_ = open_compiled(self._rows._points[indices], weights, self._rows.team)
-        found, order = np.empty(len(others), dtype=np.int64), np.arange(len(indices))
-        n_found = sample.further_seeds(order, nearest, least_share, others, found, seconds)
-        return indices[found[:n_found]]
 
 
 class NativeNearness:

@@ -24,7 +24,9 @@ class CompiledMoves:
         """Move single points from cluster to cluster; see `powermeans.points.protocol.Moves`."""
         labels, moved = self._measured.labels_of(centers), self._given(centers)
         order = self.rows.order_by_place
-        n_moves = self.rows.native.move_points(self._divergence.moves, order, n_passes, labels, moved)
+        n_moves = self.rows.native.move_points(
+            self._divergence.moves, order, n_passes, labels, moved
+        )
         return Moved(self._divergence.from_moved(moved, centers), n_moves)
 
     def swap_centers(

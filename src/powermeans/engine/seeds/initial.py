@@ -60,7 +60,7 @@ def _in_samples(
             value=init,
         )
     if isinstance(init, TreeSeeds):
-        return init.planted(data.rows, n_clusters, fit.rng, fit.seconds_left).centers
+        return init.planted(data.rows, n_clusters, fit.rng, fit.seconds_left)[0]
     return init.seeds(data.rows, n_clusters, fit.rng)
 
 

@@ -21,14 +21,6 @@ from powermeans.types import FloatArray, IndexArray, Labels
 
 
 @dataclass(frozen=True, slots=True)
-class Planted:
-    """Seeds, and which of them each point belongs to so far."""
-
-    centers: FloatArray
-    labels: Labels
-
-
-@dataclass(frozen=True, slots=True)
 class TreeSeeds:
     """Seeds for thousands of clusters, in a small part of the time of k-means++.
 
@@ -70,7 +62,7 @@ class TreeSeeds:
 
     def seeds(self, rows: Rows, n_clusters: int, rng: np.random.RandomState) -> FloatArray:
         """Return seeds of rows in memory."""
-        return self.planted(rows, n_clusters, rng).centers
+        return self.planted(rows, n_clusters, rng)[0]
 
     def planted(
         self,
@@ -78,7 +70,7 @@ class TreeSeeds:
         n_clusters: int,
         rng: np.random.RandomState,
         seconds_left: Callable[[], float] = lambda: math.inf,
-    ) -> Planted:
+    ) -> tuple[FloatArray, Labels]:
         """Return the seeds, and for each point one of its own cell that is near.
 
         Once no time is left, seeds are drawn at once and no longer improved by sweeps.
@@ -93,17 +85,17 @@ class TreeSeeds:
             if quota == 0:
                 continue
             # No name keeps the copy of a cell, or there would be two while the next is made.
-            found = self._in_cell(
+            own, own_labels = self._in_cell(
                 sampler_of(rows).some(of_one, rows.sample_weight(of_one)),
                 int(quota),
                 n_clusters,
                 rng,
                 seconds_left,
             )
-            centers.append(found.centers)
-            labels[of_one] = found.labels + n_before
+            centers.append(own)
+            labels[of_one] = own_labels + n_before
             n_before += int(quota)
-        return Planted(np.concatenate(centers), labels)
+        return np.concatenate(centers), labels
 
     def _in_cell(
         self,
@@ -112,12 +104,12 @@ class TreeSeeds:
         n_all: int,
         rng: np.random.RandomState,
         seconds_left: Callable[[], float],
-    ) -> Planted:
+    ) -> tuple[FloatArray, Labels]:
         n_candidates, seconds = n_greedy_candidates(n_all), seconds_left()
         centers, _ = choose_seeds(cell, quota, rng, n_candidates=n_candidates, seconds=seconds)
         if seconds_left() > 0:
             centers = _descended(cell, centers, self.n_sweeps)
-        return Planted(centers, cell.assign(centers)[0])
+        return centers, cell.assign(centers)[0]
 
 
 def _coarse_centers(rows: Rows, n_clusters: int, rng: np.random.RandomState) -> FloatArray:
