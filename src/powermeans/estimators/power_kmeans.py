@@ -389,8 +389,9 @@ class PowerKMeans(CenterEstimator):
         divergence = divergences.resolve(self.divergence)
         if (reason := divergence.needs_all_points) is not None:
             reason = f"divergence={self.divergence!r} {reason}"
-        needs = needs.measured(divergence=divergence, takes_narrow=True)
-        return needs.refusing(parts=reason, tensors=reason)
+        measure = replace(needs.measure, divergence=divergence, takes_narrow=True)
+        refusals = replace(needs.refusals, parts=reason, tensors=reason)
+        return replace(needs, measure=measure, refusals=refusals)
 
     def _fitted_needs(self) -> Needs:
         needs = super()._fitted_needs()
