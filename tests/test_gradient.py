@@ -11,7 +11,7 @@ from kinds_of_rows import KINDS
 from powermeans.engine.stopping import CentersSettled
 from powermeans.engine.updates import Sweep
 from powermeans.mathematics.rules import Hard
-from powermeans.relatives.gradient_kmeans import GradientSteps, SteppedSums
+from powermeans.relatives.gradient_kmeans import GradientSteps, stepped
 
 NEVER = CentersSettled(0.0)
 POINTS = np.array([[0.0, 0.0], [2.0, 0.0], [1.0, 3.0], [10.0, 0.0]])
@@ -22,7 +22,7 @@ CENTERS = np.array([[1.0, 1.0], [9.0, 2.0]])
 def test_a_step_is_equation_3(kind):
     weights = np.array([1.0, 2.0, 0.0, 3.0])
     sums = KINDS[kind](POINTS, weights).sweep(CENTERS, Hard())
-    moved = SteppedSums.of(sums, 0.1).centers(CENTERS)
+    moved = stepped(CENTERS, sums, 0.1)
     # 0.1 times (-1, -1) once and (1, -1) twice; three times (1, -2).
     np.testing.assert_allclose(moved, [[1.1, 0.7], [9.3, 1.4]])
 
@@ -30,7 +30,7 @@ def test_a_step_is_equation_3(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_at_one_over_their_weights_centers_make_lloyds_step(kind):
     sums = KINDS[kind](POINTS, None).sweep(CENTERS, Hard())
-    moved = SteppedSums.of(sums, 1 / sums.weights).centers(CENTERS)
+    moved = stepped(CENTERS, sums, 1 / sums.weights)
     np.testing.assert_allclose(moved, sums.centers(CENTERS), atol=1e-14)
 
 

@@ -19,9 +19,6 @@ import numpy as np
 from powermeans.divergences import SquaredEuclidean
 from powermeans.types import FloatArray, Points, SparsePoints
 
-# Nearer to zero a power gives the geometric mean, to the last bit.
-_GEOMETRIC = 1e-150
-
 
 def log_power_mean(sq_dist: FloatArray, power: float) -> FloatArray:
     """Logarithm of the power mean M_s(y) = ((1/k) sum_j y_j^s)^(1/s) along the last axis.
@@ -436,7 +433,7 @@ def _log_mean_ratio(log_ratio: FloatArray, power: float) -> FloatArray:
     """
     if math.isinf(power):
         return np.zeros_like(log_ratio[..., 0])
-    if abs(power) < _GEOMETRIC:
+    if abs(power) < 1e-150:  # the geometric mean, to the last bit
         return np.asarray(np.mean(log_ratio, axis=-1))
     exponents = _times(power, log_ratio)
     mean = np.mean(np.exp(exponents), axis=-1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +18,9 @@ from powermeans.types import FloatArray, Points, SparsePoints
 _MOST_FEATURES_FORMED = 1024
 # Of the variance by chance, since weak axes are worth more than the noise that they bring.
 _ABOVE_CHANCE = 0.95
-_MEDIAN_STEPS = 30
+
+Blocks = Callable[[], Iterator[tuple[FloatArray, FloatArray]]]
+"""Yields some points at a time, dense, with their shares of the weight."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +41,25 @@ def principal_axes(
     Other arrays than the points hold at most a block of them, or n_features squared. There are at
     most n_features axes.
     """
-    weighted = _Weighted.of(points, sample_weight)
+    weights = np.ones(points.shape[0]) if sample_weight is None else sample_weight
+    shares = weights / weights.max()
+    shares = shares / shares.sum()
+    entries = points.data if sparse.issparse(points) else points
+    largest = max(float(entries.max(initial=0.0)), -float(entries.min(initial=0.0)))
+    exponent = math.frexp(largest)[1]  # in this unit squares stay in range
+
+    def blocks() -> Iterator[tuple[FloatArray, FloatArray]]:
+        # Its scaled copy, residuals and their squares are as large as a block.
+        for rows, block in dense_chunks(points, elements_per_point=4 * points.shape[1]):
+            yield np.ldexp(block, -exponent), shares[rows]
+
     with blas_on_one_thread():
-        mean = weighted.mean()
-        total = weighted.mean_square_from(mean)
-        variances, axes = _leading(weighted, mean, n_axes)
-    unit = 2.0**weighted.exponent
+        mean = np.zeros(points.shape[1])
+        for block, of_block in blocks():
+            mean += of_block @ block
+        total = sum(float(of @ np.square(block - mean).sum(axis=1)) for block, of in blocks())
+        variances, axes = _leading(blocks, mean, n_axes)
+    unit = 2.0**exponent
     return PrincipalAxes(
         mean=mean * unit,
         axes=axes,
@@ -60,7 +75,7 @@ def directions(points: FloatArray, sample_weight: FloatArray) -> FloatArray:
     and wide clusters count like others (Locantore and others 1999, spherical principal components).
     """
     median = np.average(points, axis=0, weights=sample_weight)
-    for _ in range(_MEDIAN_STEPS):  # Weiszfeld's
+    for _ in range(30):  # Weiszfeld's
         shares = sample_weight * _inverse_lengths(points - median)
         median = shares @ points / (shares.sum() or 1.0)
     return (points - median) * _inverse_lengths(points - median)[:, None]
@@ -90,66 +105,34 @@ def scores_above_chance(
     return np.ascontiguousarray((points - found.mean) @ found.axes[: max(1, n_axes)].T)
 
 
-@dataclass(frozen=True, slots=True)
-class _Weighted:
-    """Divide points by a power of two, so that squares stay in range, and share out one weight."""
-
-    points: Points | SparsePoints
-    shares: FloatArray
-    exponent: int
-
-    @classmethod
-    def of(cls, points: Points | SparsePoints, sample_weight: FloatArray | None) -> _Weighted:
-        weights = np.ones(points.shape[0]) if sample_weight is None else sample_weight
-        shares = weights / weights.max()
-        entries = points.data if sparse.issparse(points) else points
-        largest = max(float(entries.max(initial=0.0)), -float(entries.min(initial=0.0)))
-        return cls(points, shares / shares.sum(), math.frexp(largest)[1])
-
-    def blocks(self) -> Iterator[tuple[FloatArray, FloatArray]]:
-        """Yield some points at a time, dense, with their shares."""
-        # Its scaled copy, residuals and their squares are as large as a block.
-        for rows, block in dense_chunks(self.points, elements_per_point=4 * self.points.shape[1]):
-            yield np.ldexp(block, -self.exponent), self.shares[rows]
-
-    def mean(self) -> FloatArray:
-        mean = np.zeros(self.points.shape[1])
-        for block, shares in self.blocks():
-            mean += shares @ block
-        return mean
-
-    def mean_square_from(self, mean: FloatArray) -> float:
-        return sum(
-            float(shares @ np.square(block - mean).sum(axis=1)) for block, shares in self.blocks()
-        )
-
-    def covariance(self, mean: FloatArray) -> FloatArray:
-        covariance = np.zeros((len(mean), len(mean)))
-        for block, shares in self.blocks():
-            residuals = np.sqrt(shares)[:, None] * (block - mean)
-            covariance += residuals.T @ residuals
-        return covariance
-
-    def covariance_times(self, mean: FloatArray, vector: FloatArray) -> FloatArray:
-        product = np.zeros(len(mean))
-        for block, shares in self.blocks():
-            residuals = block - mean
-            product += residuals.T @ (shares * (residuals @ vector))
-        return product
+def _covariance(blocks: Blocks, mean: FloatArray) -> FloatArray:
+    covariance = np.zeros((len(mean), len(mean)))
+    for block, shares in blocks():
+        residuals = np.sqrt(shares)[:, None] * (block - mean)
+        covariance += residuals.T @ residuals
+    return covariance
 
 
-def _leading(weighted: _Weighted, mean: FloatArray, n_axes: int) -> tuple[FloatArray, FloatArray]:
+def _covariance_times(blocks: Blocks, mean: FloatArray, vector: FloatArray) -> FloatArray:
+    product = np.zeros(len(mean))
+    for block, shares in blocks():
+        residuals = block - mean
+        product += residuals.T @ (shares * (residuals @ vector))
+    return product
+
+
+def _leading(blocks: Blocks, mean: FloatArray, n_axes: int) -> tuple[FloatArray, FloatArray]:
     """Return the largest eigenvalues of the covariance, falling, and eigenvectors as rows."""
     n_features = len(mean)
     if n_axes == 0:
         return np.empty(0), np.empty((0, n_features))
     if n_features <= _MOST_FEATURES_FORMED or n_axes >= n_features:
         among = [n_features - n_axes, n_features - 1]
-        values, vectors = linalg.eigh(weighted.covariance(mean), subset_by_index=among)
+        values, vectors = linalg.eigh(_covariance(blocks, mean), subset_by_index=among)
     else:
         multiply = LinearOperator(
             (n_features, n_features),
-            matvec=lambda vector: weighted.covariance_times(mean, np.ravel(vector)),
+            matvec=lambda vector: _covariance_times(blocks, mean, np.ravel(vector)),
             dtype=np.float64,
         )
         # Without a start of our own ARPACK draws one, and results differ from call to call.

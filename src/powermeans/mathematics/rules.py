@@ -30,7 +30,7 @@ class Rule(abc.ABC):
 
     power: float
     """The power with the same memberships; NaN if there is none."""
-    descends: ClassVar[bool] = True
+    descends: bool = True
     """Whether a sweep is sure not to raise the objective."""
     scatters: ClassVar[bool] = False
     """Whether its sweeps return sums that are `Scattered`."""
@@ -57,6 +57,8 @@ class Rule(abc.ABC):
 class Hard(Rule):
     """Lloyd's rule: a point belongs to its nearest center. It is the limit of `Power` at -inf."""
 
+    descends: bool = True
+    """Whether centers move to the means, and so no sweep raises the objective."""
     power: ClassVar[float] = -math.inf  # type: ignore[misc]
 
     def memberships(self, sq_dist: FloatArray) -> FloatArray:
@@ -70,13 +72,6 @@ class Hard(Rule):
 
 
 @dataclass(frozen=True, slots=True)
-class Unguarded(Hard):
-    """`Hard` in sweeps that may raise the objective: over parts of the points, or by long steps."""
-
-    descends: ClassVar[bool] = False
-
-
-@dataclass(frozen=True, slots=True)
 class Priced(Rule):
     """A point belongs to the center of least distance and price: high prices make small clusters.
 
@@ -87,7 +82,7 @@ class Priced(Rule):
     prices: tuple[float, ...]
     """What each center costs, in units of squared distance."""
     power: ClassVar[float] = -math.inf  # type: ignore[misc]
-    descends: ClassVar[bool] = False
+    descends: ClassVar[bool] = False  # type: ignore[misc]
 
     def __post_init__(self) -> None:
         if not all(map(math.isfinite, self.prices)):
@@ -346,7 +341,7 @@ class Online(Rule):
     order: IndexArray | None = None
     """Points in their order, (n_points,); None for the order in which they are stored."""
     power: ClassVar[float] = -math.inf  # type: ignore[misc]
-    descends: ClassVar[bool] = False
+    descends: ClassVar[bool] = False  # type: ignore[misc]
 
     def memberships(self, sq_dist: FloatArray) -> FloatArray:
         """Return the memberships of `Hard`, from distances at the time of each point."""
@@ -363,9 +358,15 @@ class Online(Rule):
 
 @dataclass(frozen=True, slots=True)
 class Reached(Sums):
-    """Sums of an online sweep, and the centers that it reached, (n_centers, n_features)."""
+    """Sums of a sweep whose centers are not its means but those that it reached."""
 
     reached: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
+    """(n_centers, n_features)."""
+
+    @classmethod
+    def of(cls, sums: Sums, reached: FloatArray) -> Self:
+        """Return these sums with other centers."""
+        return cls(sums.points, sums.weights, sums.objective, sums.inertia, sums.n_skipped, reached)
 
     @classmethod
     def at(cls, reached: FloatArray, counts: FloatArray, inertia: float) -> Self:
@@ -373,7 +374,7 @@ class Reached(Sums):
         return cls(reached * counts[:, None], counts, inertia, inertia, reached=reached)
 
     def __add__(self, other: Self) -> Self:
-        raise TypeError("sums of online sweeps do not add: each begins where the one before ended")
+        raise TypeError("these sums do not add: each sweep begins where the one before ended")
 
     def centers(self, fallback: FloatArray) -> FloatArray:
         """Return the centers reached."""

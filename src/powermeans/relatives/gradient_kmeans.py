@@ -20,35 +20,21 @@ from powermeans.engine.spread import rounding_inertia
 from powermeans.engine.stopping import CentersSettled
 from powermeans.engine.updates import Learner, Sweep
 from powermeans.estimators.base import CenterEstimator, Run, report_end
-from powermeans.mathematics.rules import Rule, Unguarded
+from powermeans.mathematics.rules import Hard, Reached, Rule
 from powermeans.mathematics.sums import Sums
 from powermeans.points.opening import Opened
 from powermeans.relatives.learning_rates import LearningRate, rates_of
 from powermeans.types import FloatArray
 
-# A step beyond its points may raise the inertia for a while, but not by this factor.
-_HOPELESS = 1e3
 
+def stepped(centers: FloatArray, sums: Sums, rate: float | FloatArray) -> FloatArray:
+    """Return w_j + rate * sum of (x - w_j) over the points x of each center w_j.
 
-@dataclass(frozen=True, slots=True)
-class SteppedSums(Sums):
-    """Sums whose centers move towards the means without necessarily reaching them."""
-
-    # At one over the weight of a center, the center moves to its mean: Lloyd's step.
-    rate: float | FloatArray = 0.0
-
-    @classmethod
-    def of(cls, sums: Sums, rate: float | FloatArray) -> SteppedSums:
-        """Return the same sums with a rate."""
-        return cls(
-            sums.points, sums.weights, sums.objective, sums.inertia, sums.n_skipped, rate=rate
-        )
-
-    def centers(self, fallback: FloatArray) -> FloatArray:
-        """Return w_j + rate * sum of (x - w_j) over the points x of j; w_j is the fallback."""
-        rates = np.reshape(self.rate, (-1, 1))
-        moved: FloatArray = fallback + rates * (self.points - self.weights[:, None] * fallback)
-        return moved
+    At one over the weight of a center, the center moves to its mean: Lloyd's step.
+    """
+    rates = np.reshape(rate, (-1, 1))
+    moved: FloatArray = centers + rates * (sums.points - sums.weights[:, None] * centers)
+    return moved
 
 
 @dataclass(slots=True)
@@ -68,25 +54,28 @@ class GradientSteps(Learner):
 
     def __iter__(self) -> Iterator[float | Rule]:
         self._n_steps, self._rate, self._heaviest = 0, 0.0, 1.0
-        return itertools.repeat(-math.inf if self._is_automatic() else Unguarded())
+        return itertools.repeat(-math.inf if self._is_automatic() else Hard(descends=False))
 
     def reason(self, records: Sequence[SweepRecord]) -> str | None:
         """Return why the centers count as settled."""
         return self.settled.reason(records)
 
     def after(self, sweep: Sweep, sums: Sums) -> Sums:
-        """Return sums whose centers make a step, or raise if the steps diverge."""
+        """Return sums with centers that made a step, or raise if the steps diverge."""
         if self._n_steps == 0:
-            self._highest_inertia = _HOPELESS * max(sums.inertia, rounding_inertia(sweep.rows))
+            # A step beyond its points may raise the inertia for a while, but not by this factor.
+            self._highest_inertia = 1e3 * max(sums.inertia, rounding_inertia(sweep.rows))
         self._n_steps += 1
         heaviest = float(sums.weights.max())
         rate = self._next_rate(heaviest)
         if rate >= self._rate * self._heaviest / heaviest:
             self._rate, self._heaviest = rate, heaviest
-        stepped = SteppedSums.of(sums, rate)
-        if not (self._has_room(stepped, sweep) and sums.inertia <= self._highest_inertia):
+        with np.errstate(over="ignore", invalid="ignore"):
+            moved = stepped(sweep.centers, sums, rate)
+            has_room = _has_room(moved, sweep)
+        if not has_room or sums.inertia > self._highest_inertia:
             raise ValueError(self._divergence(sweep))
-        return stepped
+        return Reached.of(sums, moved)
 
     def _is_automatic(self) -> bool:
         return isinstance(self.learning_rate, str) and self.learning_rate == "auto"
@@ -95,16 +84,6 @@ class GradientSteps(Learner):
         if self._is_automatic():
             return 1 / heaviest
         return float(rates_of(self.learning_rate, self._n_steps, 1, highest=math.inf)[0])
-
-    def _has_room(self, stepped: SteppedSums, sweep: Sweep) -> bool:
-        """Return whether float64 holds the squared step, and the dtype of the points the centers.
-
-        A center that leaps away from all points would not raise the inertia.
-        """
-        with np.errstate(over="ignore", invalid="ignore"):
-            moved = stepped.centers(sweep.centers)
-            sq_step = np.square(moved - sweep.centers).sum()
-        return bool(np.isfinite(sq_step) and np.abs(moved).max() <= np.finfo(sweep.rows.dtype).max)
 
     def _divergence(self, sweep: Sweep) -> str:
         if self._rate * self._heaviest <= 2:
@@ -117,6 +96,15 @@ class GradientSteps(Learner):
             f"{self._heaviest:.6g}, the weight of the heaviest cluster, is above 2, where a step "
             f'leads away from the mean. Pass at most {2 / self._heaviest:.2g}, or "auto"'
         )
+
+
+def _has_room(moved: FloatArray, sweep: Sweep) -> bool:
+    """Return whether float64 holds the squared step, and the dtype of the points the centers.
+
+    A center that leaps away from all points would not raise the inertia.
+    """
+    sq_step = np.square(moved - sweep.centers).sum()
+    return bool(np.isfinite(sq_step) and np.abs(moved).max() <= np.finfo(sweep.rows.dtype).max)
 
 
 class GradientKMeans(CenterEstimator):
