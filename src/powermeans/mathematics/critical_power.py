@@ -180,7 +180,7 @@ def _largest_eigenpair(
         return float(values[-1]), vectors[:, -1]
     if not matrix.any():
         return 0.0, np.zeros(n_features)
-    start = rng.standard_normal(n_features)
+    start = rng.standard_normal((n_features,))
     # A matrix that is formed costs little to iterate.
     return _iterated(lambda vector: matrix @ vector, start, tolerance=1e-6, steps_between_checks=4)
 

@@ -17,10 +17,8 @@ from numpy.typing import NDArray
 
 from powermeans.divergences.bregman import Bregman
 from powermeans.mathematics.critical_power import (
-    Moments,
     critical_power,
     critical_power_of_sample,
-    moments_about_origin,
     n_rows_to_sample,
     strata_to_sample,
 )
@@ -107,17 +105,15 @@ class PartedRows(BaseRows):
         if isinstance(self.executor.opener.divergence, Bregman):
             every = step_between_scaled(self.n_points, self.n_features)
             return self._critical_power_of(np.arange(0, self.n_points, every))
-        per_row = max(1, self._overview.n_stored // self.n_points)
-        n_sampled = n_rows_to_sample(self.n_points, self.n_features, per_row)
+        n_sampled = n_rows_to_sample(self.n_points, self.n_features, self._overview.n_stored)
         if n_sampled is None:
             return self._critical_power_of(np.arange(self.n_points))
-        weigh = PartCall(_share_of_moments, (self.filling, self.total_weight))
-        moments: Moments = self.executor.total(weigh)
+        rng = np.random.default_rng(0)
         nowhere = self.nearness(np.empty((0, self.n_features)))
-        drawn = nowhere.draw(strata_to_sample(n_sampled))
+        drawn = nowhere.draw(strata_to_sample(n_sampled, rng))
 
         def find() -> float:
-            return critical_power_of_sample(self._sample_filled(drawn), moments)
+            return critical_power_of_sample(self._sample_filled(drawn), self.mean(), rng)
 
         return once(self.executor, "critical power", find)
 
@@ -487,10 +483,3 @@ def _farthest(rows: CompiledRows, number: int, centers: FloatArray) -> tuple[flo
 
 def _inertia(rows: CompiledRows, number: int, centers: FloatArray) -> float:
     return rows.nearness(centers).inertia()
-
-
-def _share_of_moments(
-    rows: CompiledRows, number: int, filling: FloatArray | None, total_weight: float
-) -> Moments:
-    points = filled(rows.sample(np.arange(rows.n_points)), filling)
-    return moments_about_origin(points, all_weights(rows) / total_weight)
