@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import attrgetter
 
@@ -18,16 +18,11 @@ import numpy as np
 
 from powermeans.engine.anneal import Callback, Stage, anneal
 from powermeans.engine.history import History
-from powermeans.engine.search import (
-    EFFORTS,
-    MOST_CENTERS_BRED,
-    PASSES_OF_POLISHING,
-    Effort,
-    Search,
-    Solution,
-    different,
-)
-from powermeans.engine.search_over_k import Steps
+from powermeans.engine.fit import Fit
+from powermeans.engine.search.effort import EFFORTS, Effort
+from powermeans.engine.search.moves import PASSES_OF_SINGLE_MOVES, crossings
+from powermeans.engine.search.over_k import Steps
+from powermeans.engine.search.state import Search, Solution, different
 from powermeans.engine.seeds.choose import choose_seeds, n_greedy_candidates, order_by_place
 from powermeans.engine.seeds.parallel import Candidates, ParallelSeeds
 from powermeans.engine.spread import spread
@@ -40,8 +35,6 @@ from powermeans.types import FloatArray
 _MAX_ITER = 300
 # The tolerance of the last descent, in units of the mean variance of the features.
 _TOLERANCE = 1e-4
-# The least number of centers that breathing adds and removes, if there are twice as many.
-_DEPTH = 5
 # A step that ends above this many times the best inertia of its k is not improved.
 _HOPEFUL = 1.01
 
@@ -53,15 +46,14 @@ class EffortForEachK:
     n_seedings: int  # descents for each k from seeds of its own, and more for few centers
     n_improved: int  # starts of each k, the best first, that are improved by swaps
     n_breathing: int  # the same by breathing, which takes longer, where rows know no swaps
-    n_crossings: int  # of these, in a row in vain, that end breeding
-    search: Effort  # of each improvement
+    search: Effort  # of each improvement, and of crossing these
 
 
 # A search as thorough as that of a single fit would take ten times as long for each k.
 EFFORTS_FOR_EACH_K = {
-    "fast": EffortForEachK(0, 1, 0, 0, EFFORTS["fast"][0]),
-    "balanced": EffortForEachK(1, 2, 1, 1, EFFORTS["balanced"][0]),
-    "thorough": EffortForEachK(8, 6, 6, 8, EFFORTS["balanced"][0]),
+    "fast": EffortForEachK(0, 1, 0, EFFORTS["fast"][0]),
+    "balanced": EffortForEachK(1, 2, 1, replace(EFFORTS["balanced"][0], n_crossings=1)),
+    "thorough": EffortForEachK(8, 6, 6, replace(EFFORTS["balanced"][0], n_crossings=8)),
 }
 
 
@@ -100,17 +92,12 @@ class _Path:
         self.rows, self.effort, self.rng, self.callback = rows, effort, rng, callback
         # Rows in parts are too many to sort.
         self.order = order_by_place(rows, rng)[0] if rows.parts is None else None
+        variance = spread(rows) ** 2 / rows.n_columns
+        settled = CentersSettled(_TOLERANCE * variance)
+        self.lloyd = Stage(Fixed(-math.inf), settled, _MAX_ITER, RelocateEmpty())
+        least_gain = effort.search.least_gain
         self.search = Search(
-            rows,
-            start_power=-math.inf,
-            critical_power=-math.inf,
-            depth=_DEPTH,
-            max_iter=_MAX_ITER,
-            tol=_TOLERANCE,
-            rng=rng,
-            history=History(),
-            callback=callback,
-            least_gain=effort.search.least_gain,
+            rows, [self.lloyd], Fit(rng), History(), callback, least_gain=least_gain
         )
         self.steps = Steps(self.search, self.order)
         self.n_improved = effort.n_improved if self.search.moves else effort.n_breathing
@@ -187,18 +174,15 @@ class _Path:
         some, others = starts[: self.n_improved], starts[self.n_improved :]
         some = [self.steps.improved(start, self.effort.search) for start in some]
         population = different([*some, *others])
-        if len(population) > 1 and len(starts[0].centers) <= MOST_CENTERS_BRED:
-            self.search.breed(population, self.effort.n_crossings, self.effort.search)
-        return min(population, key=attrgetter("inertia"))
+        self.search.population = population
+        best = min(population, key=attrgetter("inertia"))
+        return crossings(self.search, best, self.effort.search)
 
     def settled(self, solution: Solution) -> Solution:
         """Descend by Lloyd's rule until the centers settle; a search stops earlier."""
-        variance = spread(self.rows) ** 2 / self.rows.n_columns
-        stopping = CentersSettled(_TOLERANCE * variance)
-        last = Stage(Fixed(-math.inf), stopping, _MAX_ITER, RelocateEmpty())
         centers = solution.centers
         if self.n_improved and self.search.moves is not None:
-            centers = self.search.moves.move_points(centers, PASSES_OF_POLISHING).centers
-        ends = anneal(self.rows, centers, [last], History(), self.callback)
+            centers = self.search.moves.move_points(centers, PASSES_OF_SINGLE_MOVES).centers
+        ends = anneal(self.rows, centers, [self.lloyd], History(), self.callback)
         settled = self.search.measured(ends[-1].centers)
         return settled if settled.inertia <= solution.inertia else solution

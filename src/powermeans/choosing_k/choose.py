@@ -32,7 +32,7 @@ from powermeans.choosing_k.result import ChoiceOfK
 from powermeans.engine.anneal import Callback
 from powermeans.engine.fit import Listener
 from powermeans.engine.history import SweepState
-from powermeans.engine.search import Solution
+from powermeans.engine.search.state import Solution
 from powermeans.errors import ArgumentError
 from powermeans.points.needs import FitNeeds, Measure, Needs
 from powermeans.points.opening import MatrixLike

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from powermeans.engine.anneal import Callback
-from powermeans.engine.search import Solution
+from powermeans.engine.search.state import Solution
 from powermeans.engine.seeds.choose import order_by_place
 from powermeans.engine.seeds.samples import distinct_places
 from powermeans.errors import ArgumentError

@@ -12,7 +12,7 @@ import numpy as np
 
 from powermeans.choosing_k.centers_by_k import EffortForEachK, centers_by_k
 from powermeans.engine.anneal import Callback
-from powermeans.engine.search import Solution
+from powermeans.engine.search.state import Solution
 from powermeans.engine.seeds.choose import order_by_place
 from powermeans.engine.spread import rounding_inertia
 from powermeans.mathematics import criteria as formulas

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -46,8 +47,8 @@ class SweepState:
     seconds : float
         How long the sweep took.
     centers : ndarray of shape (n_centers, n_features)
-        Where the sweep moved the centers, float64 and read-only. In a breath there are more than
-        `n_clusters` of them for some sweeps.
+        Where the sweep moved the centers, float64 and read-only. While a search breathes,
+        there are more than `n_clusters` of them for some sweeps.
     n_relocated : int
         Empty clusters that this sweep moved to where the error is largest.
     n_separated : int
@@ -110,20 +111,16 @@ class Spent:
     """The work that a run took.
 
     A search accepts a chain of falling inertias for each start, for each solution annealed again
-    and for breeding.
+    and for all crossings.
     """
 
-    _state = """n_sweeps: count n_breaths: count n_crossings: count
-        accepted_inertias: any seconds: number skipped: number n_moves: count n_swaps: count"""
+    _state = "n_sweeps: count moves: any accepted_inertias: any seconds: number skipped: number"
 
     n_sweeps: int  # soft and hard
-    n_breaths: int
-    n_crossings: int
+    moves: dict[str, int]  # the steps of each move of a search, by its name; empty without a search
     accepted_inertias: tuple[tuple[float, ...], ...]
     seconds: float
     skipped: float  # share of the distances between points and centers that no sweep computed
-    n_moves: int = 0  # of single points, outside of swaps
-    n_swaps: int = 0  # of centers, that gained
 
 
 class History:
@@ -134,9 +131,9 @@ class History:
         self._tell = tell
         self.records: list[SweepRecord] = []
         self.last: SweepState | None = None
-        self.n_relocated = self.n_separated = self.n_breaths = self.n_crossings = 0
-        self.n_moves = self.n_swaps = 0
-        self.accepted: list[list[float]] = []  # see `Spent`
+        self.n_relocated = self.n_separated = 0
+        self.moves = Counter[str]()  # see `Spent`, as are these
+        self.accepted: list[list[float]] = []
         self._n_centers_swept = 0
         self._n_centers_skipped = 0.0
         self._kept: FloatArray | None = None
@@ -152,7 +149,7 @@ class History:
         self.records.append(state.record())
         self.n_relocated += state.n_relocated
         self.n_separated += state.n_separated
-        # Sweeps of a breath have more centers than others, so shares are weighted by them.
+        # Some sweeps of a search have more centers than others, so shares are weighted by them.
         self._n_centers_swept += len(state.centers)
         self._n_centers_skipped += state.skipped * len(state.centers)
         self.last = state
@@ -185,13 +182,10 @@ class History:
         """Return the work so far."""
         return Spent(
             n_sweeps=len(self.records),
-            n_breaths=self.n_breaths,
-            n_crossings=self.n_crossings,
+            moves=dict(self.moves),
             accepted_inertias=tuple(tuple(chain) for chain in self.accepted),
             seconds=time.perf_counter() - self._started,
             skipped=self._n_centers_skipped / max(1, self._n_centers_swept),
-            n_moves=self.n_moves,
-            n_swaps=self.n_swaps,
         )
 
     def as_recarray(self) -> np.recarray[Any, Any]:

@@ -220,9 +220,10 @@ class BalancedKMeans(CenterEstimator):
         data, fit = start.data, start.fit
         seeds = functools.partial(inner._initial_centers, data, fit)
         start = replace(start, stages=inner._stages(data, fit), seeds=seeds)
-        ends = inner.find_centers(start)
-        if ends[-1].was_stopped:
-            return ends
+        found = inner.find_centers(start)
+        if found.was_stopped:
+            return found.ends
+        start.learned["nearby"] = found.nearby
         start.learned["limits"] = limits = self._limits(start)
         limited = LimitedFit(
             start,
@@ -231,13 +232,14 @@ class BalancedKMeans(CenterEstimator):
             inner.has_means,
             self.max_iter,
             _LEAST_FALL[self.effort],
-            is_nearby="nearby" in start.learned,
+            is_nearby=found.nearby is not None,
             divides=self._divides(inner),
         )
-        found = inner.starts_for_another_search(start, ends)
-        more, start.learned["prices"] = limited.run(found)
+        others = found.solutions[1 : found.n_starts]
+        seeds = [start.seeds() for _ in range(found.n_starts - 1)]
+        more, start.learned["prices"] = limited.run([found.centers, *others, *seeds])
         start.history.keep(more[-1].centers)
-        return ends + more
+        return found.ends + more
 
     def _divides(self, inner: PowerKMeans) -> bool:
         """Return whether clusters that are much too large give their points to other centers."""

@@ -20,9 +20,8 @@ from powermeans import divergences
 from powermeans.engine.anneal import Callback, Stage, StageEnd
 from powermeans.engine.fit import Fit
 from powermeans.engine.history import Spent
-from powermeans.engine.search import EFFORTS, Effort, Search, n_sampled
-from powermeans.engine.seeds.choose import drawn_sample
-from powermeans.engine.seeds.tree import TreeSeeds
+from powermeans.engine.search.effort import EFFORTS
+from powermeans.engine.search.search import Found, Seeds, is_nearby, search
 from powermeans.engine.spread import spread_of_features
 from powermeans.engine.stopping import CentersSettled, ObjectiveSettled, WeightsHard
 from powermeans.engine.updates import RelocateEmpty, SeparateCoincident, Update
@@ -40,12 +39,11 @@ from powermeans.mathematics.power_mean import memberships
 from powermeans.mathematics.rules import Power, Rule
 from powermeans.mathematics.schedules import AuthorsSchedule, Fixed, Geometric, Whole, resting_power
 from powermeans.points.checks.schedule import check_schedule
-from powermeans.points.nearby import NearbyRows
 from powermeans.points.needs import Needs
-from powermeans.points.opening import InMemory, MatrixLike, Opened, in_memory
-from powermeans.points.protocol import Rows, sampler_of
+from powermeans.points.opening import MatrixLike, Opened, in_memory
+from powermeans.points.protocol import Rows
 from powermeans.system.attributes import forget
-from powermeans.types import FloatArray, Labels, Points, SparsePoints
+from powermeans.types import FloatArray, Points, SparsePoints
 
 # A single descent anneals slowly. A search repairs what a descent misses, so a few powers suffice.
 _GROWTH_WITHOUT_SEARCH = 1.1
@@ -53,11 +51,6 @@ _GROWTH_WITHOUT_SEARCH = 1.1
 _MOST_COVARIANCES = 5
 # Ratio of the last power of a start in a search to its first.
 _GROWTH_IN_A_SEARCH = 20.0
-# With so many centers, and so many products in a sweep over all of them, "fast" compares each point
-# only with the centers near it until its last sweeps.
-_MANY_CENTERS, _LEAST_WORK_NEARBY = 1000, 4e9
-# A sweep over the centers near each point goes on for smaller gains than one over all centers.
-_LEAST_GAIN_NEARBY = 1e-3
 
 
 class PowerKMeans(CenterEstimator):
@@ -433,8 +426,9 @@ class PowerKMeans(CenterEstimator):
         tolerance = self.tol * data.rows.mean_variance()
         are_hard = WeightsHard(critical_power, self.n_clusters, tolerance, resting_power(schedule))
         separate = SeparateCoincident(critical_power, spread_of_features(data.rows))
-        is_short = self._searches() and isinstance(self.schedule, str)
-        n_powers = min(self.max_iter, self._effort().n_powers) if is_short else self.max_iter
+        n_powers = self.max_iter
+        if self._searches() and isinstance(self.schedule, str):
+            n_powers = min(n_powers, EFFORTS[self.effort][0].n_powers)
         learn = self._learning_while_annealing(data, fit, separate)
         return [Stage(schedule, are_hard, n_powers, learn), self._hard_stage(data)]
 
@@ -444,7 +438,9 @@ class PowerKMeans(CenterEstimator):
 
     def _has_time_for_hard_sweeps_only(self, rows: Rows, fit: Fit) -> bool:
         """Return whether it is too late for annealing and for a search among all points."""
-        return self.polish and fit.is_late() and not self._has_many_centers(rows)
+        if not (self.polish and fit.is_late()):
+            return False
+        return not (self._draws_centers() and is_nearby(rows, self.n_clusters, self.effort))
 
     def _learning_while_annealing(self, data: Opened, fit: Fit, update: Update) -> Update:
         """Return the update with the joint one of the covariance, where a descent learns it."""
@@ -477,7 +473,7 @@ class PowerKMeans(CenterEstimator):
             return Geometric(start, cast("float", self.schedule))
         if not self._searches():
             return Geometric(start, _GROWTH_WITHOUT_SEARCH)
-        schedule = Geometric(start, _GROWTH_IN_A_SEARCH ** (1 / self._effort().n_powers))
+        schedule = Geometric(start, _GROWTH_IN_A_SEARCH ** (1 / EFFORTS[self.effort][0].n_powers))
         return Whole(schedule) if self.power == "auto" else schedule
 
     def _start_power(self, critical_power: float) -> float:
@@ -501,140 +497,34 @@ class PowerKMeans(CenterEstimator):
         adds_up = divergences.resolve(self.divergence).needs_all_points is None
         return self.missing == "error" and adds_up
 
-    def starts_for_another_search(self, start: Start, ends: list[StageEnd]) -> list[FloatArray]:
-        """Return where a search for something else may start: the best found, and other seeds."""
-        n_others = self._effort().n_starts - 1 if self._searches() else 0
-        found = [centers for centers in start.learned.get("found", []) if centers is not ends[-1]]
-        seeds = [start.seeds() for _ in range(n_others)]
-        return [ends[-1].centers, *found[1 : 1 + n_others], *seeds]
-
     def _run_in_space(self, start: Start) -> list[StageEnd]:
         """Make one run with the present divergence."""
-        ends = self.find_centers(start)
+        found = self.find_centers(start)
         # After a search near many centers, which leaves no others, they would take longest.
-        if not start.learned.get("found") or ends[-1].was_stopped:
-            return ends
+        if not found.solutions or found.was_stopped:
+            return found.ends
         start.history.phase("final sweeps")
-        ends = start.anneal(ends[-1].centers, start.stages[-1:])
+        ends = start.anneal(found.centers, start.stages[-1:])
         start.history.keep(ends[-1].centers)
         return ends
 
-    def find_centers(self, start: Start) -> list[StageEnd]:
-        """Return how a run ended, without the final sweeps where it searched."""
-        start.learned.pop("found", None)
-        is_late = self._has_time_for_hard_sweeps_only(start.data.rows, start.fit)
-        if is_late or not self._searches():
-            return super()._run(start)
-        search = self._search(start)
-        first_stages = start.stages[:-1]
-        found: list[FloatArray] = []
-        if self._has_many_centers(start.data.rows):
-            self._search_nearby(start, search)
-        elif (sample := self._sample(start)) is None:
-            left = search.explore(start.seeds, first_stages, *self._efforts())
-            found = [solution.centers for solution in left[-1]]
-        else:
-            found = self._search_in_sample(sample, search, first_stages)
-        start.learned["found"] = found
-        if search.was_stopped:
-            return start.stopped()
-        return [StageEnd(start.best_centers(), -math.inf, "the search ended")]
-
-    def _sample(self, start: Start) -> Start | None:
-        """Return the start of a search in a sample, or None where all points are searched."""
+    def find_centers(self, start: Start) -> Found:
+        """Search, without the final sweeps, or make one descent."""
         rows = start.data.rows
-        n_drawn = n_sampled(rows, self.n_clusters, self._effort())
-        if not n_drawn:
-            return None
-        start.history.phase("drawing a sample")
-        drawn, weights = drawn_sample(rows, n_drawn, start.fit.rng)
-        data = InMemory(rows.sample(drawn), weights, sampler_of(rows).some(drawn, weights))
-        if 2 * data.rows.n_places < n_drawn:  # some points outweigh all others
-            return None
-        if self._starts_from_given_centers() or callable(self.init):
-            return replace(start, data=data)
-        return replace(
-            start, data=data, seeds=functools.partial(self._initial_centers, data, start.fit)
+        if not self._searches() or self._has_time_for_hard_sweeps_only(rows, start.fit):
+            return Found(super()._run(start))
+        draw = functools.partial(self._seeds_among, start)
+        is_default = isinstance(self.init, str) and self.init == "k-means++"
+        seeds = Seeds(self.n_clusters, draw, not self._draws_centers(), is_default)
+        return search(
+            rows, seeds, start.stages, self.effort, start.fit, start.history, start.callback
         )
 
-    def _search_in_sample(
-        self, start: Start, whole: Search, first_stages: list[Stage]
-    ) -> list[FloatArray]:
-        """Search in a sample, let all points choose among what it found, and return that."""
-        search = self._search(start)
-        left = search.explore(start.seeds, first_stages, *self._efforts())
-        if search.was_stopped:  # with one solution, which comparing on all points could only delay
-            whole.was_stopped, whole.best = True, search.best
-            return []
-        found = [[solution.centers for solution in solutions] for solutions in left]
-        if self._starts_from_given_centers():
-            found[0].append(start.seeds())
-        whole.finish(found)
-        return found[-1]
-
-    def _has_many_centers(self, rows: Rows) -> bool:
-        """Return whether a search looks only at the centers near each point."""
-        work = rows.n_points * self.n_clusters * rows.n_features
-        is_large = self.n_clusters >= _MANY_CENTERS and work >= _LEAST_WORK_NEARBY
-        is_fast = self.effort == "fast" and not self._starts_from_given_centers()
-        return is_fast and is_large and rows.cells is not None
-
-    def _search_nearby(self, start: Start, whole: Search) -> None:
-        """Descend with sweeps over the centers near each point."""
-        rows = start.data.rows
-        centers, labels = self._planted(start, rows)
-        nearby = start.learned["nearby"] = NearbyRows(rows, centers, labels)
-        start.history.phase("improving")
-        start = replace(start, data=replace(in_memory(start.data), rows=nearby))
-        search = self._search(start, _LEAST_GAIN_NEARBY, nearby.lists)
-        search.settle_from(centers, start.stages[:-1])
-        whole.best, whole.was_stopped = search.best, search.was_stopped
-
-    def _planted(self, start: Start, rows: Rows) -> tuple[FloatArray, Labels]:
-        """Return the seeds and the center that each point belongs to at first."""
-        if isinstance(self.init, str) and self.init == "k-means++":
-            fit = start.fit
-            return TreeSeeds().planted(rows, self.n_clusters, fit.rng, fit.seconds_left)
-        centers = start.seeds()
-        return centers, rows.assign(centers)[0]
-
-    def _search(
-        self,
-        start: Start,
-        least_gain: float | None = None,
-        lists: Callable[[FloatArray], Labels] | None = None,
-    ) -> Search:
-        return Search(
-            start.data.rows,
-            start_power=self._start_power(start.fit.critical_power),
-            critical_power=start.fit.critical_power,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            rng=start.fit.rng,
-            history=start.history,
-            callback=start.callback,
-            is_late=start.fit.is_late,
-            least_gain=self._effort().least_gain if least_gain is None else least_gain,
-            last_stage=start.stages[-1],
-            lists=lists,
-        )
-
-    def _effort(self) -> Effort:
-        """Return the effort that a search begins with."""
-        return self._efforts()[0]
-
-    def _efforts(self) -> list[Effort]:
-        """Return the efforts, one after another.
-
-        Given centers start annealed and not, so that they never get worse.
-        """
-        efforts = EFFORTS[self.effort]
-        if self._starts_from_given_centers():
-            return [replace(effort, n_starts=2, n_starts_of_small=0) for effort in efforts]
-        return [replace(effort, n_starts=effort.starts_for(self.n_clusters)) for effort in efforts]
-
-    def _starts_from_given_centers(self) -> bool:
-        return not self._draws_centers()
+    def _seeds_among(self, start: Start, rows: Rows) -> FloatArray:
+        """Return other seeds at each call, drawn among all points or in a sample of them."""
+        if rows is start.data.rows or not self._draws_centers() or callable(self.init):
+            return start.seeds()
+        return self._initial_centers(replace(in_memory(start.data), rows=rows), start.fit)
 
     def _report_end(self, run: Run) -> None:
         report_ends(run, self.verbose)

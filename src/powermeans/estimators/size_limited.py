@@ -12,7 +12,7 @@ import numpy as np
 from powermeans.engine.anneal import Stage, StageEnd
 from powermeans.engine.history import SweepRecord
 from powermeans.engine.prices import LearnPrices
-from powermeans.engine.search import n_values_each
+from powermeans.engine.search.search import n_values_each
 from powermeans.engine.seeds.division import divided
 from powermeans.engine.updates import Learner, Sweep
 from powermeans.errors import warn_caller
@@ -281,7 +281,8 @@ def within_limits(
     wide = centers.astype(np.float64)
     labels: Labels | None = None
     if isinstance(data, InMemory):
-        near = (start.learned["nearby"], _LEAST_GAP_NEARBY) if "nearby" in start.learned else ()
+        nearby = start.learned.get("nearby")
+        near = () if nearby is None else (nearby, _LEAST_GAP_NEARBY)
         found = assign_within(data.rows, wide, prices, limits, *near)
         labels, sizes, prices, inertia = found.labels, found.sizes, found.prices, found.inertia
         missed, gap = found.missed, found.gap

@@ -15,8 +15,9 @@ from sklearn.utils._param_validation import Interval, StrOptions, validate_param
 
 from powermeans.engine.anneal import Callback, Stage, StageEnd
 from powermeans.engine.fit import Fit
-from powermeans.engine.search import EFFORTS, Search, SearchStopped
-from powermeans.engine.search_over_k import SearchOverK, Steps
+from powermeans.engine.search.effort import EFFORTS
+from powermeans.engine.search.over_k import Steps, search_over_k
+from powermeans.engine.search.state import Search, SearchStopped
 from powermeans.engine.seeds.choose import choose_seeds, n_greedy_candidates, order_by_place
 from powermeans.engine.spread import rounding_inertia, spread
 from powermeans.engine.stopping import CentersSettled
@@ -252,7 +253,7 @@ class DPMeans(CenterEstimator):
             far = _FarPoints.of(rows)
             stages = [self._stage(far, self.penalty_ / far.unit)]
 
-        def seeds(n_centers: int) -> FloatArray:
+        def seeds(n_centers: int, rows: Rows) -> FloatArray:
             n_tried, left = n_greedy_candidates(n_centers), start.fit.seconds_left()
             return choose_seeds(rows, n_centers, rng, n_candidates=n_tried, seconds=left)[0]
 
@@ -263,24 +264,23 @@ class DPMeans(CenterEstimator):
         if ends[-1].was_stopped:
             search.begin(search.measured(ends[-1].centers))
             raise SearchStopped
-        over_k = SearchOverK(Steps(search, order), seeds, efforts)
-        ends = start.anneal(over_k.run(ends[-1].centers).centers, stages)
+        found = search_over_k(Steps(search, order), seeds, efforts, ends[-1].centers)
+        ends = start.anneal(found.centers, stages)
         start.history.keep(ends[-1].centers)
         return ends
 
     def _search(self, start: Start, price: float) -> Search:
+        rows = start.data.rows
+        settled = CentersSettled(self.tol * spread(rows) ** 2 / rows.n_columns)
+        lloyd = Stage(Fixed(-math.inf), settled, self.max_iter, AtPrice(price))
         return Search(
-            start.data.rows,
-            start_power=-math.inf,
-            critical_power=-math.inf,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            rng=start.fit.rng,
-            history=start.history,
-            callback=start.callback,
+            rows,
+            [lloyd],
+            start.fit,
+            start.history,
+            start.callback,
             least_gain=EFFORTS[self.effort][0].least_gain,
             price=price,
-            update=AtPrice(price),
         )
 
     def _initial_centers(self, data: Opened, fit: Fit) -> FloatArray:

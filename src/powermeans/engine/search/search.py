@@ -1,0 +1,260 @@
+"""Search beyond one descent: where a search looks, and the starts that it makes.
+
+A search descends from several seeds, moves the solutions, and crosses them; `moves` has the list.
+It needs of rows a descent from centers by sweeps, the objective of centers, and the error and
+utility of each. Moves of single points and swaps are an ability that rows may have (`Rows.moves`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from operator import attrgetter
+
+from powermeans.engine.anneal import Callback, Stage, StageEnd
+from powermeans.engine.fit import Fit
+from powermeans.engine.history import History
+from powermeans.engine.search.effort import EFFORTS, THRESHOLDS, Effort
+from powermeans.engine.search.moves import (
+    OF_EACH_START,
+    OF_THE_BEST,
+    added_and_removed,
+    breathed,
+    improved,
+    n_to_add,
+)
+from powermeans.engine.search.state import Search, SearchStopped, Solution, different
+from powermeans.engine.seeds.choose import drawn_sample
+from powermeans.engine.seeds.tree import TreeSeeds
+from powermeans.points.nearby import NearbyRows
+from powermeans.points.protocol import Rows, sampler_of
+from powermeans.types import FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Seeds:
+    """Where the starts of a search come from."""
+
+    n_centers: int
+    draw: Callable[[Rows], FloatArray]  # from these rows; each call returns others
+    are_given: bool = False  # by the user: each call returns the same
+    are_by_default: bool = False  # by k-means++: a tree of samples stands for it near many centers
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search found, or one descent without a search."""
+
+    ends: list[StageEnd]  # the last has the best centers
+    # Different ones that were left, the first of which was best where it looked; none near centers.
+    solutions: list[FloatArray] = field(default_factory=list)
+    n_starts: int = 1
+    nearby: NearbyRows | None = None  # the rows, where it looked only at the centers near each
+
+    @property
+    def centers(self) -> FloatArray:
+        """The best centers."""
+        return self.ends[-1].centers
+
+    @property
+    def was_stopped(self) -> bool:
+        """Whether the callback asked to stop."""
+        return self.ends[-1].was_stopped
+
+
+def search(
+    rows: Rows,
+    seeds: Seeds,
+    stages: Sequence[Stage],
+    effort: str,
+    fit: Fit,
+    history: History,
+    callback: Callback,
+) -> Found:
+    """Search among all points, in a sample of them, or near the centers that each point has."""
+    efforts = [started(one, seeds) for one in EFFORTS[effort]]
+    whole = Search(rows, stages, fit, history, callback, least_gain=efforts[0].least_gain)
+    history.moves.update({move.__name__: 0 for move in (*OF_EACH_START, *OF_THE_BEST)})
+    solutions, nearby, reason = list[FloatArray](), None, "the search ended"
+    try:
+        if not seeds.are_given and is_nearby(rows, seeds.n_centers, effort):
+            nearby = _search_nearby(whole, seeds, efforts[0])
+        elif (sample := _sample(whole, seeds, efforts[0])) is not None:
+            solutions = _search_in_sample(whole, sample, seeds, efforts)
+        else:
+            solutions = [one.centers for one in extend(whole, [], seeds.draw, efforts)[-1]]
+    except SearchStopped:
+        reason = "the callback said stop"
+    assert history.centers is not None, "the first sweep was complete"
+    was_stopped = reason != "the search ended"
+    end = StageEnd(history.centers, -math.inf, reason, was_stopped=was_stopped)
+    return Found([end], solutions, efforts[0].n_starts, nearby)
+
+
+def started(effort: Effort, seeds: Seeds) -> Effort:
+    """Return the effort with as many starts as it makes from these seeds.
+
+    Given centers start annealed and not, so that they never get worse.
+    """
+    if seeds.are_given:
+        return replace(effort, n_starts=2, n_agreeing=math.inf)
+    return replace(effort, n_starts=effort.starts_for(seeds.n_centers))
+
+
+# One place to look after another.
+
+
+def extend(
+    search: Search,
+    population: list[Solution],
+    seeds: Callable[[Rows], FloatArray],
+    efforts: Sequence[Effort],
+) -> list[list[Solution]]:
+    """Go on from a population by one effort after another.
+
+    Return the different solutions that are left after each, the best first. Each call of `seeds`
+    gives other centers.
+    """
+    left = []
+    for number, effort in enumerate(efforts):
+        if number > 0:
+            _settle(search)
+        while not _has_enough(search, population, effort):
+            population.append(_start(search, seeds, len(population), effort))
+        search.has_agreed = _agree(search, population, effort)
+        search.population = sorted(different(population), key=attrgetter("inertia"))
+        for move in OF_THE_BEST:
+            search.accept(move(search, search.best, effort))
+        population = search.population
+        left.append(different([search.best, *population]))
+    return left
+
+
+def _start(
+    search: Search, seeds: Callable[[Rows], FloatArray], number: int, effort: Effort
+) -> Solution:
+    """Descend from seeds, and move the solution. The first start is annealed."""
+    centers, n_expected = seeds(search.rows), max(effort.n_starts, number + 1)
+    name = f"improving, start {number + 1} of {n_expected}"
+    search.history.phase(name, number, n_expected)
+    first_stages = search.stages[:-1] if number == 0 else ()
+    return improved(search, search.descend(centers, first_stages), effort)
+
+
+def _has_enough(search: Search, starts: Sequence[Solution], effort: Effort) -> bool:
+    """Return whether no more starts are to be made."""
+    if not starts:
+        return False
+    best = min(starts, key=attrgetter("inertia"))
+    if best.inertia <= search.perfect:
+        return True  # others could differ from it only by rounding
+    if len(starts) < effort.n_starts:
+        return _agree(search, starts, effort)
+    is_small = search.moves is not None and search.is_cheap(len(best.centers))
+    if not is_small or effort.n_agreeing == math.inf:
+        return True
+    n_equal = sum(not best.betters(other) for other in starts)
+    return n_equal >= effort.n_agreeing or len(starts) >= THRESHOLDS.n_starts_of_small
+
+
+def _agree(search: Search, starts: Sequence[Solution], effort: Effort) -> bool:
+    """Return whether enough starts found the best to end them, and to cross nothing."""
+    best = min(starts, key=attrgetter("inertia"))
+    n_found = sum(not best.betters(other, by=effort.least_gain) for other in starts)
+    return n_found >= effort.n_agreeing and not search.is_cheap(len(best.centers))
+
+
+def _settle(search: Search) -> None:
+    """Descend from the best as a fit does at its end, so that more effort ends no higher."""
+    settled = search.measured(search.swept(search.best.centers, search.stages[-1:]))
+    if settled.betters(search.best, by=0):
+        search.begin(settled)
+
+
+# In a sample.
+
+
+def n_sampled(rows: Rows, n_centers: int, effort: Effort) -> int:
+    """Return how many points to sample and to search among, or none to search among all."""
+    n_places, n_values = rows.n_places, n_values_each(rows)
+    may_sample = rows.sampler is not None and rows.moves is not None
+    if not may_sample or n_places * n_values <= effort.most_values:
+        return 0
+    at_least = max(THRESHOLDS.least_sampled, THRESHOLDS.sampled_for_each_center * n_centers)
+    n_drawn = max(int(effort.most_values / n_values), at_least)
+    if n_places * n_centers * (n_values + THRESHOLDS.feature_cost) > THRESHOLDS.costly_sweep:
+        share = n_places // THRESHOLDS.smallest_share_sampled
+        n_drawn = min(n_drawn, max(share, THRESHOLDS.fewest_for_each_center * n_centers))
+    return n_drawn if n_drawn < n_places else 0
+
+
+def n_values_each(rows: Rows) -> float:
+    """Return how many values a sweep reads of a point and of the centers beside it, in the mean."""
+    return min(rows.n_features, (rows.n_stored + rows.n_features) / rows.n_points)
+
+
+def _sample(whole: Search, seeds: Seeds, effort: Effort) -> Rows | None:
+    """Return a sample to search in, or None where all points are searched."""
+    n_drawn = n_sampled(whole.rows, seeds.n_centers, effort)
+    if not n_drawn:
+        return None
+    whole.history.phase("drawing a sample")
+    drawn, weights = drawn_sample(whole.rows, n_drawn, whole.fit.rng)
+    sample = sampler_of(whole.rows).some(drawn, weights)
+    is_varied = 2 * sample.n_places >= n_drawn  # or some points outweigh all others
+    return sample if is_varied else None
+
+
+def _search_in_sample(
+    whole: Search, sample: Rows, seeds: Seeds, efforts: Sequence[Effort]
+) -> list[FloatArray]:
+    """Search in a sample, let all points choose among what it found, and return that."""
+    found = [
+        [solution.centers for solution in left]
+        for left in extend(replace(whole, rows=sample), [], seeds.draw, efforts)
+    ]
+    if seeds.are_given:
+        found[0].append(seeds.draw(whole.rows))
+    whole.history.phase("comparing solutions on all rows")
+    for number, centers in enumerate(found):
+        if number > 0:
+            _settle(whole)
+        whole.begin(min(map(whole.measured, centers), key=attrgetter("inertia")))
+    if len(found) > 1:  # more effort ends no higher
+        whole.begin(whole.best)
+        breathed(whole, whole.best)
+    return found[-1]
+
+
+# Near many centers.
+
+
+def is_nearby(rows: Rows, n_centers: int, effort: str) -> bool:
+    """Return whether a search from drawn seeds compares each point only with the centers near it."""
+    work = rows.n_points * n_centers * rows.n_features
+    is_large = n_centers >= THRESHOLDS.many_centers and work >= THRESHOLDS.least_work_nearby
+    return effort == "fast" and is_large and rows.cells is not None
+
+
+def _search_nearby(whole: Search, seeds: Seeds, effort: Effort) -> NearbyRows:
+    """Add and remove centers while that gains, and return the rows that look near centers."""
+    rows, fit = whole.rows, whole.fit
+    if seeds.are_by_default:
+        centers, labels = TreeSeeds().planted(rows, seeds.n_centers, fit.rng, fit.seconds_left)
+    else:
+        centers = seeds.draw(rows)
+        labels, _ = rows.assign(centers)
+    nearby = NearbyRows(rows, centers, labels)
+    whole.history.phase("improving")
+    least_gain = THRESHOLDS.least_gain_nearby
+    search = replace(whole, rows=nearby, least_gain=least_gain, lists=nearby.lists)
+    solution = search.descend(centers, search.stages[:-1])
+    search.begin(solution)
+    gains = True
+    while gains and solution.inertia > search.perfect:
+        better = added_and_removed(search, solution, n_to_add(seeds.n_centers) // 2)
+        search.accept(better)
+        gains = better.betters(solution, by=effort.least_gain)
+        solution = better
+    return nearby

@@ -1,0 +1,187 @@
+"""What the moves of one search share: descents from centers, and the best solution so far."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
+
+from powermeans.engine.anneal import Callback, Stage, anneal
+from powermeans.engine.fit import Fit
+from powermeans.engine.history import History
+from powermeans.engine.search.effort import THRESHOLDS
+from powermeans.engine.spread import rounding_inertia, spread_of_features
+from powermeans.engine.stopping import InertiaSettled, Never
+from powermeans.mathematics.rules import rule_at
+from powermeans.mathematics.schedules import Fixed, Geometric, Whole
+from powermeans.mathematics.sums import Spread, mean_over_columns
+from powermeans.points.protocol import Moves, Rows
+from powermeans.types import FloatArray, Labels
+
+# A gain smaller than this share of the inertia is rounding.
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """Centers, with their errors and utilities."""
+
+    centers: FloatArray
+    spread: Spread
+
+    @property
+    def inertia(self) -> float:
+        """Weighted sum of squared distances to the nearest centers."""
+        return float(self.spread.error.sum())
+
+    def betters(self, other: Solution, by: float = _ROUNDING) -> bool:
+        """Return whether the inertia is lower by more than this share, by default by rounding."""
+        return self.inertia < other.inertia * (1 - by)
+
+    def is_new_among(self, others: Sequence[Solution]) -> bool:
+        """Return whether none of the others has this inertia, up to rounding."""
+        return all(self.betters(other) or other.betters(self) for other in others)
+
+
+def different(solutions: Sequence[Solution]) -> list[Solution]:
+    """Keep the first of the solutions with equal inertia, whose order rounding would decide."""
+    different: list[Solution] = []
+    for solution in solutions:
+        if solution.is_new_among(different):
+            different.append(solution)
+    return different
+
+
+class SearchStopped(Exception):
+    """The callback asked to stop; the best solution so far is in the search."""
+
+
+@dataclass(eq=False)
+class Search:
+    """A search for centers of low inertia, which keeps the best so far."""
+
+    rows: Rows
+    stages: Sequence[Stage]  # of the fit: the last is Lloyd's rule, and one before it anneals
+    fit: Fit
+    history: History
+    callback: Callback | None = None
+    _: KW_ONLY
+    least_gain: float = _ROUNDING  # see `Effort`, of the first
+    price: float = 0.0  # of each center, by which solutions of different sizes compare
+    # Lists the centers near each, with itself first, where nobody is to look at all pairs.
+    lists: Callable[[FloatArray], Labels] | None = None
+    # Of single points and centers, or None where the search adds and removes centers instead.
+    moves: Moves | None = field(init=False)
+    population: list[Solution] = field(default_factory=list, init=False)  # to cross
+    has_agreed: bool = field(default=False, init=False)  # its starts, so that crossing is no use
+    _best: Solution | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        size, n_columns = spread_of_features(self.rows), self.rows.n_columns
+        # Weighted, unlike scikit-learn's unit of `tol`: a weight of three acts as three copies do.
+        mean_variance = mean_over_columns(size**2, n_columns) / n_columns
+        # Further sweeps hardly change the inertia.
+        settled = InertiaSettled(1e-4 * mean_variance, self.least_gain)
+        self._lloyd = replace(self.stages[-1], schedule=Fixed(-math.inf), stop=settled)
+        self.perfect = rounding_inertia(self.rows)
+        n_values = self.rows.n_places * self.rows.n_features
+        self.moves = self.rows.moves if n_values <= THRESHOLDS.most_values_swapped else None
+
+    @property
+    def best(self) -> Solution:
+        """The solution of least cost so far."""
+        assert self._best is not None, "the search has begun"
+        return self._best
+
+    def descend(self, centers: FloatArray, first_stages: Sequence[Stage] = ()) -> Solution:
+        """Go through the first stages, and descend by Lloyd's rule."""
+        return self.measured(self.swept(centers, [*first_stages, self._lloyd]))
+
+    def swept(self, centers: FloatArray, stages: Sequence[Stage]) -> FloatArray:
+        """Return where the stages lead; only the last if it is late."""
+        n_before = len(self.history.records)
+        stages = stages[-1:] if self.fit.is_late() else stages
+        try:
+            ends = anneal(self.rows, centers, stages, self.history, self.callback)
+        except BaseException:
+            if len(self.history.records) > n_before:
+                self._keep_last_sweep()
+            raise
+        if ends[-1].was_stopped:
+            if self._competes(ends[-1].centers):
+                self.begin(self.measured(ends[-1].centers))
+            raise SearchStopped
+        return ends[-1].centers
+
+    def lloyd(self, max_iter: int) -> Stage:
+        """Return a stage of at most this many sweeps by Lloyd's rule."""
+        return replace(self._lloyd, max_iter=min(max_iter, self._lloyd.max_iter))
+
+    def annealing(self, n_powers: int, growth: float) -> list[Stage]:
+        """Return a stage that anneals centers that are nearly right, or none if the fit has none.
+
+        From the first power s_0 of the fit, it begins at 2 s_0 - 1.
+        """
+        stages = self.stages[:-1]
+        first = [rule_at(next(iter(stage.schedule))).power for stage in stages]
+        return [
+            replace(
+                stage,
+                schedule=Whole(Geometric(2 * power - 1, growth)),
+                stop=Never(),
+                max_iter=min(n_powers, stage.max_iter),
+            )
+            for stage, power in zip(stages, first, strict=True)
+            if -math.inf < power
+        ]
+
+    def measured(self, centers: FloatArray) -> Solution:
+        """Return these centers with the error and utility of each; none moves."""
+        return Solution(centers, self.rows.spread(centers))
+
+    def cost(self, solution: Solution) -> float:
+        """Return the inertia and the price of the centers."""
+        return solution.inertia + self.price * len(solution.centers)
+
+    def begin(self, solution: Solution) -> None:
+        """Begin a chain of solutions, each better than the one before."""
+        self.history.accepted.append([solution.inertia])
+        self._keep_if_best(solution)
+
+    def accept(self, solution: Solution) -> None:
+        """Go on from this solution in the chain, where it is better."""
+        chain = self.history.accepted[-1]
+        if solution is not self._best and solution.inertia < chain[-1]:
+            chain.append(solution.inertia)
+        self._keep_if_best(solution)
+
+    def count(self, move: Callable[..., object], n_steps: int = 1) -> None:
+        """Count steps of a move, which `spent_` tells by its name."""
+        self.history.moves[move.__name__] += n_steps
+
+    def is_cheap(self, n_centers: int) -> bool:
+        """Return whether nobody notices a sweep."""
+        work = self.rows.n_places * n_centers * (self.rows.n_features + THRESHOLDS.feature_cost)
+        return work <= THRESHOLDS.work_not_noticed
+
+    def _keep_if_best(self, solution: Solution) -> None:
+        if self._best is None or self.cost(solution) < self.cost(self._best) * (1 - _ROUNDING):
+            self._best = solution
+            self.history.keep(solution.centers)
+
+    def _keep_last_sweep(self) -> None:
+        """Keep the centers of a descent that was interrupted, if its last sweep tells enough."""
+        last = self.history.last
+        assert last is not None, "a sweep was complete"
+        if not self._competes(last.centers) or last.power != -math.inf:
+            return
+        # Of the centers before the sweep, which cost no less.
+        if last.inertia + self.price * len(last.centers) < self.cost(self.best):
+            self.history.accepted.append([last.inertia])
+            self.history.keep(last.centers)
+
+    def _competes(self, centers: FloatArray) -> bool:
+        """Return whether these centers may better the best: without a price, not with another k."""
+        if self._best is None:
+            return False
+        return self.price > 0 or len(centers) == len(self._best.centers)
