@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 
 from powermeans import PowerKMeans
 from powermeans.choosing_k.centers_by_k import EFFORTS_FOR_EACH_K, _Path, centers_by_k
-from powermeans.engine.search import Solution
+from powermeans.engine.search.state import Solution
 from powermeans.points.opening import open_rows
 from powermeans.points.protocol import Rows
 

@@ -164,8 +164,8 @@ def test_a_fit_records_whether_points_moved() -> None:
 
     points = some_problem("poisson").points
     known, derived = (
-        PowerKMeans(9, divergence=divergence, random_state=0).fit(points).spent_
+        PowerKMeans(9, divergence=divergence, random_state=0).fit(points).spent_.moves
         for divergence in (Poisson(), Mine())
     )
-    assert known.n_moves > 0 == known.n_breaths
-    assert derived.n_moves == derived.n_swaps == 0 < derived.n_breaths
+    assert known["single_moves"] > 0 == known["breathing"]
+    assert derived["single_moves"] == derived["swaps"] == 0 < derived["breathing"]

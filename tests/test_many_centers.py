@@ -10,10 +10,12 @@ import pytest
 import powermeans
 from powermeans import KMeans, PowerKMeans, TreeSeeds
 from powermeans.divergences import resolve
-from powermeans.engine.search import Solution, centers_to_spare
+from powermeans.engine.search import search as searching
+from powermeans.engine.search.effort import THRESHOLDS
+from powermeans.engine.search.moves import least_useful
+from powermeans.engine.search.state import Solution
 from powermeans.engine.seeds import tree
 from powermeans.engine.seeds.tree import _quotas
-from powermeans.estimators import power_kmeans
 from powermeans.mathematics.rules import Hard, Power
 from powermeans.points.cells import Cells
 from powermeans.points.nearby import NearbyRows
@@ -158,14 +160,14 @@ def test_lists_of_equal_centers_begin_with_each_and_go_on_in_order():
 
 
 @pytest.mark.parametrize("n_features", [2, 30])
-def test_centers_to_spare_are_the_same_by_lists_of_many_neighbours(n_features):
+def test_least_useful_are_the_same_by_lists_of_many_neighbours(n_features):
     points = blobs(3000, n_features, 30, "f8")
     rows = open_rows(points)
     centers = rows.take(np.arange(0, 3000, 25))
     solution = Solution(centers, rows.spread(centers))
     lists = Cells(rows).nearest_to_each(centers, 100)
-    spared = centers_to_spare(solution, 20)
-    np.testing.assert_array_equal(centers_to_spare(solution, 20, lists), spared)
+    spared = least_useful(solution, 20)
+    np.testing.assert_array_equal(least_useful(solution, 20, lists), spared)
     assert len(np.unique(spared)) == 20
 
 
@@ -261,7 +263,7 @@ def embeddings() -> np.ndarray:
 
 @pytest.fixture
 def looks_nearby(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(power_kmeans, "_LEAST_WORK_NEARBY", 0)
+    monkeypatch.setattr(searching, "THRESHOLDS", THRESHOLDS._replace(least_work_nearby=0))
 
 
 def fitted(points: np.ndarray, **params) -> PowerKMeans:

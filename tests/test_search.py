@@ -16,16 +16,24 @@ from sklearn.datasets import load_iris, make_blobs
 from sklearn.exceptions import ConvergenceWarning
 
 from powermeans import KMeans, PowerKMeans, SweepState, divergences
+from powermeans.engine import fit as fit_module
+from powermeans.engine.anneal import Stage
+from powermeans.engine.fit import Fit
 from powermeans.engine.history import History
-from powermeans.engine.search import (
-    Effort,
-    Search,
-    Solution,
-    centers_to_spare,
+from powermeans.engine.search.effort import Effort
+from powermeans.engine.search.moves import (
+    breathed,
+    crossings,
+    least_useful,
     match_centers,
     nearest_neighbour_distances,
 )
-from powermeans.estimators import base
+from powermeans.engine.search.search import extend
+from powermeans.engine.search.state import Search, Solution
+from powermeans.engine.spread import spread_of_features
+from powermeans.engine.stopping import CentersSettled, WeightsHard
+from powermeans.engine.updates import RelocateEmpty, SeparateCoincident
+from powermeans.mathematics.schedules import Fixed, Geometric
 from powermeans.mathematics.sums import Spread
 from powermeans.metrics import centroid_index
 from powermeans.points.bregman import BregmanRows
@@ -56,15 +64,19 @@ def breathing(monkeypatch) -> None:
     monkeypatch.setattr(EuclideanRows, "moves", None)
 
 
-def search_on(rows, callback=None, **options) -> Search:
-    defaults = {"start_power": -2.0, "critical_power": -0.5, "depth": 5, "max_iter": 300}
-    return Search(
-        rows,
-        **(defaults | {"tol": 1e-6} | options),
-        rng=np.random.RandomState(0),
-        history=History(),
-        callback=callback,
-    )
+def search_on(rows) -> Search:
+    separate = SeparateCoincident(-0.5, spread_of_features(rows))
+    annealing = Stage(Geometric(-2.0, 1.3), WeightsHard(-0.5, 5, 0.0), 300, separate)
+    lloyd = Stage(Fixed(-math.inf), CentersSettled(1e-6), 300, RelocateEmpty())
+    return Search(rows, [annealing, lloyd], Fit(np.random.RandomState(0)), History())
+
+
+def crossed(rows, population: list[Solution], n_fruitless: int) -> Search:
+    search = search_on(rows)
+    search.population = population
+    search.begin(min(population, key=lambda solution: solution.inertia))
+    crossings(search, search.best, Effort(len(population), n_fruitless, least_gain=1e-3))
+    return search
 
 
 def solution_at(rows, centers) -> Solution:
@@ -93,13 +105,12 @@ def assert_is_complete(model: PowerKMeans, points: np.ndarray) -> None:
     n_points=st.integers(2, 60),
     n_features=st.integers(1, 4),
     share=st.floats(0, 1),
-    depth=st.integers(1, 7),
     is_coarse=st.booleans(),
     annealed=st.booleans(),
     kind=st.sampled_from(sorted(KINDS)),
 )
 def test_breathing_never_returns_worse_than_it_was_given(
-    seed, n_points, n_features, share, depth, is_coarse, annealed, kind
+    seed, n_points, n_features, share, is_coarse, annealed, kind
 ) -> None:
     rng = np.random.default_rng(seed)
     points = rng.normal(size=(n_points, n_features))
@@ -108,9 +119,11 @@ def test_breathing_never_returns_worse_than_it_was_given(
     n_centers = 2 + round(share * (n_points - 2))
     rows = KINDS[kind](points, rng.integers(0, 4, size=n_points) + (np.arange(n_points) == 0.0))
     given_ = solution_at(rows, points[rng.integers(n_points, size=n_centers)])
-    breathed = search_on(rows, depth=depth).breathe(given_, annealed=annealed)
-    assert breathed.inertia <= given_.inertia
-    assert breathed.centers.shape == given_.centers.shape
+    search = search_on(rows)
+    search.begin(given_)
+    found = breathed(search, given_, annealed=annealed)
+    assert found.inertia <= given_.inertia
+    assert found.centers.shape == given_.centers.shape
 
 
 @pytest.mark.parametrize("annealed", [True, False])
@@ -120,17 +133,18 @@ def test_breathing_mends_a_center_on_the_wrong_side(annealed: bool) -> None:
     points = np.repeat(middles, 30, axis=0) + rng.normal(scale=0.5, size=(120, 2))
     stuck = np.array([[0.0, 0.5], [0, -0.5], [10, 0], [205, 0]])
     rows = open_rows(points)
-    breathed = search_on(rows).breathe(solution_at(rows, stuck), annealed=annealed)
-    assert centroid_index(breathed.centers, middles) == 0
+    search, start = search_on(rows), solution_at(rows, stuck)
+    search.begin(start)
+    found = breathed(search, start, annealed=annealed)
+    assert centroid_index(found.centers, middles) == 0
 
 
-def test_the_population_never_gets_worse_by_breeding(points) -> None:
+def test_the_population_never_gets_worse_by_crossing(points) -> None:
     rows = open_rows(points)
     rng = np.random.default_rng(1)
     population = [solution_at(rows, points[rng.choice(300, 12, replace=False)]) for _ in range(4)]
     before = sorted(solution.inertia for solution in population)
-    search = search_on(rows)
-    search.breed(population, n_fruitless=5)
+    search = crossed(rows, population, n_fruitless=5)
     after = [solution.inertia for solution in population]
     assert after == sorted(after)
     assert all(now <= then for now, then in zip(after, before, strict=True))
@@ -143,7 +157,7 @@ def test_no_two_of_the_population_become_the_same(points) -> None:
     rows = open_rows(points)
     rng = np.random.default_rng(1)
     population = [solution_at(rows, points[rng.choice(300, 3, replace=False)]) for _ in range(5)]
-    search_on(rows).breed(population, n_fruitless=30)
+    crossed(rows, population, n_fruitless=30)
     inertias = np.array([solution.inertia for solution in population])
     assert (np.diff(inertias) > 1e-9 * inertias[:-1]).all()
 
@@ -174,23 +188,23 @@ def test_a_perfect_start_is_the_only_one() -> None:
 def test_what_was_spent_is_counted(points) -> None:
     fast, balanced = (PowerKMeans(12, effort=e, random_state=0).fit(points) for e in EFFORTS[:2])
     assert len(fast.spent_.accepted_inertias) == 1
-    assert fast.spent_.n_crossings == 0
+    assert fast.spent_.moves["crossings"] == 0
     assert 6 + 1 <= len(balanced.spent_.accepted_inertias) <= 16 + 1
-    assert balanced.spent_.n_crossings >= 5
+    assert balanced.spent_.moves["crossings"] >= 5
     assert 0 < fast.spent_.seconds < 60
-    assert 0 < fast.spent_.n_moves < balanced.spent_.n_moves
-    assert 0 < fast.spent_.n_swaps < balanced.spent_.n_swaps
-    assert fast.spent_.n_breaths == balanced.spent_.n_breaths == 0
+    for move in ("single_moves", "swaps"):
+        assert 0 < fast.spent_.moves[move] < balanced.spent_.moves[move]
+    assert fast.spent_.moves["breathing"] == balanced.spent_.moves["breathing"] == 0
 
 
 @pytest.mark.usefixtures("breathing")
-def test_breaths_are_counted_where_points_do_not_move(points) -> None:
+def test_breathing_is_counted_where_points_do_not_move(points) -> None:
     fast, balanced = (PowerKMeans(12, effort=e, random_state=0).fit(points) for e in EFFORTS[:2])
-    assert fast.spent_.n_breaths >= 4
+    assert fast.spent_.moves["breathing"] >= 4
     assert len(balanced.spent_.accepted_inertias) == 6 + 1
-    assert balanced.spent_.n_crossings >= 5
-    assert balanced.spent_.n_breaths >= 6 * 4 + 5
-    assert fast.spent_.n_moves == fast.spent_.n_swaps == 0
+    assert balanced.spent_.moves["crossings"] >= 5
+    assert balanced.spent_.moves["breathing"] >= 6 * 4 + 5
+    assert fast.spent_.moves["single_moves"] == fast.spent_.moves["swaps"] == 0
 
 
 @pytest.mark.usefixtures("breathing")
@@ -315,8 +329,10 @@ def test_few_centers_for_many_groups_end_in_the_same_place_from_every_seed() -> 
 def test_rows_of_every_kind_are_searched_alike(kind: str, points) -> None:
     def found(rows) -> Solution:
         rng = np.random.default_rng(0)
-        effort = Effort(n_starts=3, n_annealed=1, n_crossings=3)
-        return search_on(rows).run(lambda: points[rng.choice(300, 6)], [], effort)
+        effort = Effort(n_starts=3, n_annealed=1, n_crossings=3, least_gain=1e-9)
+        search = search_on(rows)
+        extend(search, [], lambda _: points[rng.choice(300, 6)], [effort])
+        return search.best
 
     rows = KINDS[kind](points, None)
     # The reference breathes; rows that move points are compared with one another.
@@ -362,7 +378,7 @@ def test_small_data_are_searched_as_far_with_copies_and_rows_of_no_weight() -> N
 )
 def test_without_effort_or_polish_there_is_one_descent(points, option) -> None:
     model = PowerKMeans(12, random_state=0, **option).fit(points)
-    assert model.spent_.n_breaths == model.spent_.n_crossings == 0
+    assert model.spent_.moves == {}
     assert model.spent_.accepted_inertias == ()
     powers = model.history_.power
     assert (powers[1:] <= powers[:-1]).all()
@@ -372,14 +388,14 @@ def test_without_effort_or_polish_there_is_one_descent(points, option) -> None:
 def test_one_center_is_not_searched_for(points) -> None:
     model = PowerKMeans(1, random_state=0).fit(points)
     np.testing.assert_allclose(model.cluster_centers_[0], points.mean(axis=0))
-    assert model.spent_.n_breaths == 0
+    assert model.spent_.moves == {}
 
 
 def test_lloyds_algorithm_is_searched_with_by_its_own_rule(points) -> None:
     model = PowerKMeans(12, power=-math.inf, random_state=0).fit(points)
     assert (model.history_.power == -math.inf).all()
     assert model.power_ == -math.inf
-    assert model.spent_.n_swaps > 0
+    assert model.spent_.moves["swaps"] > 0
 
 
 @pytest.mark.parametrize("power", [-1e308, -0.05])
@@ -462,7 +478,7 @@ def test_fewer_distinct_points_than_centers_are_all_found(effort: str, dtype) ->
     model = PowerKMeans(9, effort=effort, random_state=0).fit(points)
     assert_is_complete(model, points)
     assert model.inertia_ < 1e-10
-    assert model.spent_.n_breaths == 0
+    assert model.spent_.moves["breathing"] == 0
 
 
 @pytest.mark.filterwarnings("ignore:Number of distinct:sklearn.exceptions.ConvergenceWarning")
@@ -580,7 +596,7 @@ def test_time_is_up_soon_after_the_limit() -> None:
 @pytest.mark.usefixtures("breathing")
 def test_time_may_be_up_in_the_middle_of_a_breath(points, monkeypatch) -> None:
     now = [0.0]
-    monkeypatch.setattr(base.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(fit_module.time, "monotonic", lambda: now[0])
 
     def let_time_pass(state: SweepState) -> None:
         now[0] += 1 if len(state.centers) > 12 else 0
@@ -614,7 +630,7 @@ def test_an_error_in_a_breath_comes_through_and_leaves_the_best(points, effort, 
         model.fit(points)
     assert len(states[-1].centers) > 12
     assert_is_complete(model, points)
-    assert model.spent_.n_breaths == 2
+    assert model.spent_.moves["breathing"] == 2
     assert model.inertia_ == pytest.approx(min(map(min, model.spent_.accepted_inertias)))
 
 
@@ -634,11 +650,11 @@ def test_a_callback_may_end_the_fit_in_a_breath(points, effort: str) -> None:
     assert model.inertia_ == pytest.approx(min(map(min, model.spent_.accepted_inertias)))
 
 
-def test_a_callback_may_end_the_fit_while_solutions_are_bred(points) -> None:
+def test_a_callback_may_end_the_fit_while_solutions_are_crossed(points) -> None:
     sweep_of_end = PowerKMeans(12, random_state=0).fit(points).n_iter_ - 10
     model = PowerKMeans(12, random_state=0, callback=lambda state: state.sweep == sweep_of_end)
     model.fit(points)
-    assert model.spent_.n_crossings > 0
+    assert model.spent_.moves["crossings"] > 0
     assert model.n_iter_ == sweep_of_end
     assert_is_complete(model, points)
 
@@ -654,13 +670,13 @@ def solution_with(centers, utility) -> Solution:
 def test_the_centers_of_least_utility_are_spared() -> None:
     solution = solution_with([[0], [10], [20], [30], [40]], [5, 1, 4, 2, 3])
     # All neighbours are at the mean distance, so 1 protects 0 and 2; 3 is no neighbour of 1.
-    assert sorted(centers_to_spare(solution, 2)) == [1, 3]
+    assert sorted(least_useful(solution, 2)) == [1, 3]
 
 
 def test_two_that_stand_close_are_not_spared_together() -> None:
     centers = [[0], [1], [100], [200], [300], [400], [500]]
     solution = solution_with(centers, [1, 2, 9, 8, 3, 7, 6])
-    spared = centers_to_spare(solution, 2)
+    spared = least_useful(solution, 2)
     assert sorted(spared) == [0, 4]
 
 
@@ -668,7 +684,7 @@ def test_two_that_stand_close_are_not_spared_together() -> None:
 def test_as_many_are_spared_as_wanted_even_if_all_are_neighbours(n_spared: int) -> None:
     angles = np.arange(8) * math.pi / 4
     ring = np.column_stack([np.cos(angles), np.sin(angles)])
-    spared = centers_to_spare(solution_with(ring, np.arange(8)), n_spared)
+    spared = least_useful(solution_with(ring, np.arange(8)), n_spared)
     assert len(set(spared.tolist())) == n_spared
     assert 0 in spared
 
@@ -680,7 +696,7 @@ def test_exactly_as_many_different_centers_are_spared(seed, n_centers, share) ->
     centers = rng.normal(size=(n_centers, 2)) * 10.0 ** rng.integers(-3, 3, size=(n_centers, 1))
     n_spared = 1 + round(share * (n_centers - 2))
     utility = rng.exponential(size=n_centers)
-    spared = centers_to_spare(solution_with(centers, utility), n_spared)
+    spared = least_useful(solution_with(centers, utility), n_spared)
     assert len(spared) == len(set(spared.tolist())) == n_spared
     assert spared[0] == np.argmin(utility)
 
@@ -690,7 +706,7 @@ def test_a_crowd_that_is_frozen_leaves_enough_to_spare() -> None:
     crowd = np.column_stack([np.linspace(0, 1e-3, 91), np.zeros(91)])
     others = np.column_stack([1000.0 + np.linspace(0, 1e-3, 9), np.zeros(9)])
     solution = solution_with(np.vstack([crowd, others]), np.arange(100))
-    assert len(set(centers_to_spare(solution, 5).tolist())) == 5
+    assert len(set(least_useful(solution, 5).tolist())) == 5
 
 
 def test_nearest_neighbours_are_found_by_hand() -> None:

@@ -10,10 +10,10 @@ import pytest
 from scipy import sparse
 
 from powermeans import KMeans, PowerKMeans
-from powermeans.engine import search
-from powermeans.engine.search import EFFORTS, n_sampled
+from powermeans.engine.search import search as searching
+from powermeans.engine.search.effort import EFFORTS, THRESHOLDS
+from powermeans.engine.search.search import n_sampled
 from powermeans.engine.seeds.choose import drawn_sample
-from powermeans.estimators import power_kmeans
 from powermeans.points.compiled import EuclideanRows
 from powermeans.points.opening import open_rows
 
@@ -29,13 +29,13 @@ def mixture(n_points: int = 4000, n_groups: int = 15, seed: int = 0) -> np.ndarr
 @pytest.fixture
 def sampling(monkeypatch: pytest.MonkeyPatch) -> None:
     """Search in a sample of 1000 points."""
-    monkeypatch.setattr(search, "_LEAST_SAMPLED", 1000)
-    monkeypatch.setattr(search, "_SAMPLED_FOR_EACH_CENTER", 1)
+    small = THRESHOLDS._replace(least_sampled=1000, sampled_for_each_center=1)
+    monkeypatch.setattr(searching, "THRESHOLDS", small)
     efforts = {
         name: [replace(effort, most_values=100) for effort in several]
         for name, several in EFFORTS.items()
     }
-    monkeypatch.setattr(power_kmeans, "EFFORTS", efforts)
+    monkeypatch.setattr(searching, "EFFORTS", efforts)
 
 
 def n_points_swept(model: PowerKMeans, monkeypatch, points, weights=None) -> set[int]:

@@ -8,10 +8,16 @@ import math
 import numpy as np
 import pytest
 
+from powermeans.engine.anneal import Stage
+from powermeans.engine.fit import Fit
 from powermeans.engine.history import History
-from powermeans.engine.search import EFFORTS, Search, Solution
-from powermeans.engine.search_over_k import SearchOverK, Steps
+from powermeans.engine.search.effort import EFFORTS
+from powermeans.engine.search.over_k import Steps, search_over_k
+from powermeans.engine.search.state import Search, Solution
 from powermeans.engine.seeds.choose import choose_seeds
+from powermeans.engine.stopping import CentersSettled
+from powermeans.engine.updates import RelocateEmpty
+from powermeans.mathematics.schedules import Fixed
 from powermeans.points.opening import open_rows
 from powermeans.points.protocol import Rows
 
@@ -25,17 +31,8 @@ def blobs(n_blobs: int = 10, n_features: int = 2) -> np.ndarray:
 
 
 def search_of(rows: Rows, price: float = 0.0) -> Search:
-    return Search(
-        rows,
-        start_power=-math.inf,
-        critical_power=-math.inf,
-        depth=5,
-        max_iter=100,
-        tol=1e-6,
-        rng=np.random.RandomState(0),
-        history=History(),
-        price=price,
-    )
+    lloyd = Stage(Fixed(-math.inf), CentersSettled(1e-6), 100, RelocateEmpty())
+    return Search(rows, [lloyd], Fit(np.random.RandomState(0)), History(), price=price)
 
 
 def steps_from_mean(price: float = 0.0) -> tuple[Steps, Solution]:
@@ -69,14 +66,15 @@ def test_the_number_is_found_from_too_few_and_from_too_many(
 ) -> None:
     rows, rng = open_rows(blobs()), np.random.RandomState(1)
     search = search_of(rows, price=50.0)
-    search.swaps = knows_swaps
+    if not knows_swaps:
+        search.moves = None
     start = rows.take(np.arange(n_started) * (rows.n_points // n_started))
-    seeds = functools.partial(_seeds, rows, rng)
-    best = SearchOverK(Steps(search, None), seeds, EFFORTS[effort]).run(start)
+    seeds = functools.partial(_seeds, rng)
+    best = search_over_k(Steps(search, None), seeds, EFFORTS[effort], start)
     assert len(best.centers) == 10
     within = sum(open_rows(blobs()[i : i + 40]).inertia_about_mean() for i in range(0, 400, 40))
     assert search.cost(best) == pytest.approx(within + 10 * 50.0)
 
 
-def _seeds(rows: Rows, rng: np.random.RandomState, n_centers: int) -> np.ndarray:
+def _seeds(rng: np.random.RandomState, n_centers: int, rows: Rows) -> np.ndarray:
     return choose_seeds(rows, n_centers, rng)[0]

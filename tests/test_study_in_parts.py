@@ -11,7 +11,7 @@ from powermeans import choose_k, open_data
 from powermeans.choosing_k.centers_by_k import EFFORTS_FOR_EACH_K
 from powermeans.choosing_k.counted import CountedPoints
 from powermeans.choosing_k.evaluate import CRITERIA, Study
-from powermeans.engine.search import Solution
+from powermeans.engine.search.state import Solution
 from powermeans.points.needs import FitNeeds, Measure, Needs
 from powermeans.types import FloatArray
 

@@ -17,8 +17,8 @@ from operator import attrgetter
 import numpy as np
 
 from powermeans.engine.anneal import Callback, Stage, anneal
-from powermeans.engine.history import History
 from powermeans.engine.fit import Fit
+from powermeans.engine.history import History
 from powermeans.engine.search.effort import EFFORTS, Effort
 from powermeans.engine.search.moves import PASSES_OF_SINGLE_MOVES, crossings
 from powermeans.engine.search.over_k import Steps

@@ -42,11 +42,11 @@ class CountedPoints:
     def of(cls, X: Any, sample_weight: Any, needs: Needs) -> Self:
         """Open the points, wherever they are, if there are as many distinct ones as needed."""
         refuse_tensor_elsewhere(X)
-        opened = open_points(on_host(X), sample_weight, needs)
-        if opened.checkpoint is not None:
+        if getattr(X, "checkpoint", None) is not None:
             raise ValueError(
                 "choose_k writes no checkpoint, and X has one: pass open_data without checkpoint"
             )
+        opened = open_points(on_host(X), sample_weight, needs)
         if isinstance(opened, InMemory):
             return cls._in_memory(opened, needs)
         return cls._in_parts(opened, needs)

@@ -236,8 +236,8 @@ class BalancedKMeans(CenterEstimator):
             divides=self._divides(inner),
         )
         others = found.solutions[1 : found.n_starts]
-        seeds = [start.seeds() for _ in range(found.n_starts - 1)]
-        more, start.learned["prices"] = limited.run([found.centers, *others, *seeds])
+        drawn = [start.seeds() for _ in range(found.n_starts - 1)]
+        more, start.learned["prices"] = limited.run([found.centers, *others, *drawn])
         start.history.keep(more[-1].centers)
         return found.ends + more
 

@@ -231,7 +231,7 @@ def _search_in_sample(
 
 
 def is_nearby(rows: Rows, n_centers: int, effort: str) -> bool:
-    """Return whether a search from drawn seeds compares each point only with the centers near it."""
+    """Return whether a search from drawn seeds looks only at the centers near each point."""
     work = rows.n_points * n_centers * rows.n_features
     is_large = n_centers >= THRESHOLDS.many_centers and work >= THRESHOLDS.least_work_nearby
     return effort == "fast" and is_large and rows.cells is not None
