@@ -29,7 +29,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 import powermeans as pm
 from powermeans.divergences import Binomial, Gamma, Generated, Mahalanobis
 from powermeans.errors import ModelFileError
-from powermeans.saving import ESTIMATORS, FORMAT, load, save
+from powermeans.saving import ESTIMATORS, FORMAT, _decoded, load, save
 from tests.attacks import models as attacked_models
 
 POINTS = np.abs(
@@ -467,6 +467,11 @@ def test_a_file_of_something_else_or_that_is_missing_is_refused(content, file) -
     file.write_bytes(content)
     with pytest.raises(ModelFileError, match="holds no model: File is not a zip file"):
         load(file)
+
+
+def test_a_mapping_of_anything_but_pairs_is_refused() -> None:
+    with pytest.raises(ValueError, match="no pairs"):
+        _decoded({"dict": [{"Fixed": {"power": -1.0}}]}, {})
 
 
 # Damage by the thousand, in a process of its own, so that a crash is seen.

@@ -223,10 +223,17 @@ def _random_state(content: Any) -> np.random.RandomState:
     return state
 
 
+def _dict(content: Any) -> dict[Any, Any]:
+    # A schedule in the place of an entry would have no end.
+    if not all(type(entry) is tuple for entry in content):
+        raise ValueError("its entries are no pairs")
+    return dict(content)
+
+
 # By key: the types of such values, what they are made of, and how they are made of that again.
 _FORMS: dict[str, tuple[Any, Callable[[Any], Any], Callable[[Any], Any]]] = {
     "tuple": (tuple, list, tuple),
-    "dict": (dict, lambda value: [*value.items()], dict),
+    "dict": (dict, lambda value: [*value.items()], _dict),
     "csr": ((sparse.sparray, sparse.spmatrix), _parts_of_csr, _csr),
     "random_state": (
         np.random.RandomState,
