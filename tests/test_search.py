@@ -20,6 +20,7 @@ from powermeans.engine import fit as fit_module
 from powermeans.engine.anneal import Stage
 from powermeans.engine.fit import Fit
 from powermeans.engine.history import History
+from powermeans.engine.search import moves
 from powermeans.engine.search.effort import Effort
 from powermeans.engine.search.moves import (
     breathed,
@@ -197,6 +198,19 @@ def test_what_was_spent_is_counted(points) -> None:
     assert fast.spent_.moves["breathing"] == balanced.spent_.moves["breathing"] == 0
 
 
+def test_a_further_move_is_one_function_in_a_list(points, monkeypatch) -> None:
+    def jiggle(search: Search, solution: Solution, effort: Effort) -> Solution:
+        search.count(jiggle)
+        step = 1e-3 * search.fit.rng.standard_normal(solution.centers.shape)
+        jiggled = search.descend(solution.centers + step)
+        return jiggled if jiggled.betters(solution) else solution
+
+    monkeypatch.setattr(moves, "OF_EACH_START", (*moves.OF_EACH_START, jiggle))
+    model = PowerKMeans(12, effort="fast", random_state=0).fit(points)
+    assert model.spent_.moves["jiggle"] == 1
+    assert_is_complete(model, points)
+
+
 @pytest.mark.usefixtures("breathing")
 def test_breathing_is_counted_where_points_do_not_move(points) -> None:
     fast, balanced = (PowerKMeans(12, effort=e, random_state=0).fit(points) for e in EFFORTS[:2])
@@ -219,8 +233,8 @@ def test_the_longer_it_may_go_on_the_better_the_result() -> None:
         )
         return float(model.fit(points).inertia_)
 
-    of_first_breath = next(i for i, state in enumerate(states, 1) if len(state.centers) > 20)
-    inertias = [stopped_after(sweep) for sweep in range(of_first_breath, len(states), 3)]
+    of_first_step = next(i for i, state in enumerate(states, 1) if len(state.centers) > 20)
+    inertias = [stopped_after(sweep) for sweep in range(of_first_step, len(states), 3)]
     assert (np.diff(inertias) <= 0).all()
     assert inertias[-1] < inertias[0]
 
@@ -594,7 +608,7 @@ def test_time_is_up_soon_after_the_limit() -> None:
 
 
 @pytest.mark.usefixtures("breathing")
-def test_time_may_be_up_in_the_middle_of_a_breath(points, monkeypatch) -> None:
+def test_time_may_be_up_while_there_are_more_centers(points, monkeypatch) -> None:
     now = [0.0]
     monkeypatch.setattr(fit_module.time, "monotonic", lambda: now[0])
 
@@ -607,8 +621,8 @@ def test_time_may_be_up_in_the_middle_of_a_breath(points, monkeypatch) -> None:
     assert model.inertia_ == pytest.approx(model.spent_.accepted_inertias[0][0])
 
 
-def first_in_breath(states: list[SweepState]) -> bool:
-    """Whether the last sweep is the second of the third breath that adds centers."""
+def is_in_third_step(states: list[SweepState]) -> bool:
+    """Whether the last sweep is the second of the third step of breathing."""
     sizes = [len(state.centers) for state in states]
     grown = [size for size, _ in itertools.groupby(sizes) if size > 12]
     return len(grown) == 3 and sizes[-2:] == [grown[-1]] * 2
@@ -617,12 +631,12 @@ def first_in_breath(states: list[SweepState]) -> bool:
 @pytest.mark.usefixtures("breathing")
 @pytest.mark.parametrize("effort", EFFORTS)
 @pytest.mark.parametrize("error", [KeyboardInterrupt, LookupError])
-def test_an_error_in_a_breath_comes_through_and_leaves_the_best(points, effort, error) -> None:
+def test_an_error_while_it_breathes_leaves_the_best(points, effort, error) -> None:
     states: list[SweepState] = []
 
     def interrupt(state: SweepState) -> None:
         states.append(state)
-        if first_in_breath(states):
+        if is_in_third_step(states):
             raise error("now")
 
     model = PowerKMeans(12, effort=effort, random_state=0, callback=interrupt)
@@ -636,12 +650,12 @@ def test_an_error_in_a_breath_comes_through_and_leaves_the_best(points, effort, 
 
 @pytest.mark.usefixtures("breathing")
 @pytest.mark.parametrize("effort", EFFORTS)
-def test_a_callback_may_end_the_fit_in_a_breath(points, effort: str) -> None:
+def test_a_callback_may_end_the_fit_while_it_breathes(points, effort: str) -> None:
     states: list[SweepState] = []
 
     def stop(state: SweepState) -> bool:
         states.append(state)
-        return first_in_breath(states)
+        return is_in_third_step(states)
 
     model = PowerKMeans(12, effort=effort, n_init=2, random_state=0, callback=stop).fit(points)
     assert states[-1].run == 0
@@ -667,42 +681,42 @@ def solution_with(centers, utility) -> Solution:
     return Solution(np.asarray(centers, dtype=float), Spread(utility, utility, utility))
 
 
-def test_the_centers_of_least_utility_are_spared() -> None:
+def test_the_centers_of_least_utility_are_removed() -> None:
     solution = solution_with([[0], [10], [20], [30], [40]], [5, 1, 4, 2, 3])
     # All neighbours are at the mean distance, so 1 protects 0 and 2; 3 is no neighbour of 1.
     assert sorted(least_useful(solution, 2)) == [1, 3]
 
 
-def test_two_that_stand_close_are_not_spared_together() -> None:
+def test_two_that_stand_close_are_not_removed_together() -> None:
     centers = [[0], [1], [100], [200], [300], [400], [500]]
     solution = solution_with(centers, [1, 2, 9, 8, 3, 7, 6])
-    spared = least_useful(solution, 2)
-    assert sorted(spared) == [0, 4]
+    removed = least_useful(solution, 2)
+    assert sorted(removed) == [0, 4]
 
 
-@pytest.mark.parametrize("n_spared", range(1, 8))
-def test_as_many_are_spared_as_wanted_even_if_all_are_neighbours(n_spared: int) -> None:
+@pytest.mark.parametrize("n_removed", range(1, 8))
+def test_as_many_are_removed_as_wanted_even_if_all_are_neighbours(n_removed: int) -> None:
     angles = np.arange(8) * math.pi / 4
     ring = np.column_stack([np.cos(angles), np.sin(angles)])
-    spared = least_useful(solution_with(ring, np.arange(8)), n_spared)
-    assert len(set(spared.tolist())) == n_spared
-    assert 0 in spared
+    removed = least_useful(solution_with(ring, np.arange(8)), n_removed)
+    assert len(set(removed.tolist())) == n_removed
+    assert 0 in removed
 
 
 @settings(max_examples=100)
 @given(seed=st.integers(0, 2**32 - 1), n_centers=st.integers(2, 30), share=st.floats(0, 1))
-def test_exactly_as_many_different_centers_are_spared(seed, n_centers, share) -> None:
+def test_exactly_as_many_different_centers_are_removed(seed, n_centers, share) -> None:
     rng = np.random.default_rng(seed)
     centers = rng.normal(size=(n_centers, 2)) * 10.0 ** rng.integers(-3, 3, size=(n_centers, 1))
-    n_spared = 1 + round(share * (n_centers - 2))
+    n_removed = 1 + round(share * (n_centers - 2))
     utility = rng.exponential(size=n_centers)
-    spared = least_useful(solution_with(centers, utility), n_spared)
-    assert len(spared) == len(set(spared.tolist())) == n_spared
-    assert spared[0] == np.argmin(utility)
+    removed = least_useful(solution_with(centers, utility), n_removed)
+    assert len(removed) == len(set(removed.tolist())) == n_removed
+    assert removed[0] == np.argmin(utility)
 
 
-def test_a_crowd_that_is_frozen_leaves_enough_to_spare() -> None:
-    # The first spares a crowd of ninety; too few of the rest could be spared with their own crowd.
+def test_a_crowd_that_is_frozen_leaves_enough_to_remove() -> None:
+    # The first freezes a crowd of ninety; too few of the rest could go with their own crowd.
     crowd = np.column_stack([np.linspace(0, 1e-3, 91), np.zeros(91)])
     others = np.column_stack([1000.0 + np.linspace(0, 1e-3, 9), np.zeros(9)])
     solution = solution_with(np.vstack([crowd, others]), np.arange(100))

@@ -1,6 +1,6 @@
 """Find centers for many values of k together, each k starting from the one before.
 
-The steps from one k to another are those of `powermeans.engine.search_over_k`. No solution is worse
+The steps from one k to another are those of `powermeans.engine.search.over_k`. No solution is worse
 than one with fewer centers, since it may start from these and any others, and no descent raises the
 inertia.
 """

@@ -48,7 +48,7 @@ class SweepState:
         How long the sweep took.
     centers : ndarray of shape (n_centers, n_features)
         Where the sweep moved the centers, float64 and read-only. While a search breathes,
-        there are more than `n_clusters` of them for some sweeps.
+        there are sometimes more than `n_clusters` of them.
     n_relocated : int
         Empty clusters that this sweep moved to where the error is largest.
     n_separated : int
@@ -110,17 +110,30 @@ class SweepState:
 class Spent:
     """The work that a run took.
 
-    A search accepts a chain of falling inertias for each start, for each solution annealed again
-    and for all crossings.
+    Attributes
+    ----------
+    n_sweeps : int
+        Soft and hard sweeps.
+    moves : dict of str to int
+        The steps of each move of the search, by its name: "swaps" of centers that gained,
+        "single_moves" of points outside of these, "breathing" and "annealed_breathing" where points
+        cannot swap, and "crossings" of solutions. It is empty without a search.
+    accepted_inertias : tuple of tuples of float
+        A chain of falling inertias for each start, for each solution annealed again, and for all
+        crossings. In a sample, they estimate those of all points.
+    seconds : float
+        How long the run took.
+    skipped : float
+        The share of the distances between points and centers that no sweep computed.
     """
 
     _state = "n_sweeps: count moves: any accepted_inertias: any seconds: number skipped: number"
 
-    n_sweeps: int  # soft and hard
-    moves: dict[str, int]  # the steps of each move of a search, by its name; empty without a search
+    n_sweeps: int
+    moves: dict[str, int]
     accepted_inertias: tuple[tuple[float, ...], ...]
     seconds: float
-    skipped: float  # share of the distances between points and centers that no sweep computed
+    skipped: float
 
 
 class History:

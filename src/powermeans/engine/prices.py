@@ -15,14 +15,6 @@ from powermeans.mathematics.size_limits import SizeLimits
 from powermeans.mathematics.sums import Sums
 from powermeans.types import FloatArray
 
-# A price first changes by this share of its unit for each natural logarithm of size over wish, and
-# by more while the size stays on one side of the wish; each time it was on the other, that grows
-# more slowly.
-_FIRST_GAIN, _GROWTH, _SHRINKING = 0.5, 0.5, 0.5
-_LARGEST_GAIN = 8.0
-_LARGEST_LOGARITHM = 1.0
-# Added to sizes, in units of the mean: empty clusters have logarithms too.
-_LEAST_SIZE = 0.02
 # Centers move once sizes miss the wish by no more than this share of all weight.
 _MISSED_WHEN_MOVING = 0.02
 # Sweeps without progress after which sizes do not come nearer to the limits.
@@ -60,11 +52,11 @@ class LearnPrices(Learner):
     _before: tuple[FloatArray, FloatArray] = field(init=False)  # prices and excess
     _change: float = field(default=math.inf, init=False)
     _least_so_far: float = field(default=math.inf, init=False)
-    _n_in_vain: int = field(default=0, init=False)
+    _n_fruitless: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
         self.best_prices = self.prices
-        self._gains = np.full(len(self.prices), _FIRST_GAIN)
+        self._gains = np.full(len(self.prices), 0.5)
         self._n_turns = np.zeros(len(self.prices))
         self._before = self.prices, np.zeros(len(self.prices))
 
@@ -79,16 +71,16 @@ class LearnPrices(Learner):
         before, self.bound = self.bound, limits.bound(sums.objective, self.prices)
         self._change = abs(self.bound - before) / max(abs(self.bound), np.finfo(float).tiny)
         self.missed = limits.far_from_wish(self.prices, sizes)
-        self._n_in_vain += 1
+        self._n_fruitless += 1
         if self.missed < self._least_so_far:
             if self.missed < 0.95 * self._least_so_far:
-                self._n_in_vain = 0
+                self._n_fruitless = 0
             self._least_so_far, self.best_prices = self.missed, self.prices
         self.prices = self.moved(sizes)
         # Centers that move before prices have taken effect run away: where a cluster loses points,
         # its center leaves, and it loses more.
         if not self.holds_centers and self.missed <= _MISSED_WHEN_MOVING * limits.total:
-            self._least_so_far, self._n_in_vain = math.inf, 0
+            self._least_so_far, self._n_fruitless = math.inf, 0
             return replace(sums, objective=self.bound)
         return HeldSums(sums.points, sizes, self.bound, sums.inertia, sums.n_skipped)
 
@@ -98,12 +90,16 @@ class LearnPrices(Learner):
             if self._change <= self.least_change:
                 return f"sizes miss the limits by {self.missed}, and the cost hardly changes"
             return None
-        if self._n_in_vain >= _PATIENCE:
+        if self._n_fruitless >= _PATIENCE:
             return f"sizes came no nearer to the limits than {self._least_so_far}"
         return None
 
     def moved(self, sizes: FloatArray) -> FloatArray:
         """Return the next prices, as a damped Newton step for each center alone would have them.
+
+        A price first changes by half its unit for each natural logarithm of size over wish, and by
+        more, up to eight units, while the size stays on one side of the wish. Each time it turns to
+        the other side, the step is halved, and grows more slowly.
 
         Between two prices of which one makes a cluster too large and the other too small, the next
         price is in the middle as they miss.
@@ -114,9 +110,9 @@ class LearnPrices(Learner):
         former_prices, former = self._before
         turned, goes_on = excess * former < 0, excess * former > 0
         self._n_turns += turned
-        growth = 1 + _GROWTH / (1 + self._n_turns)
-        grown = np.where(goes_on, np.minimum(growth * self._gains, _LARGEST_GAIN), self._gains)
-        self._gains = np.where(turned, _SHRINKING * self._gains, grown)
+        growth = 1 + 0.5 / (1 + self._n_turns)
+        grown = np.where(goes_on, np.minimum(growth * self._gains, 8.0), self._gains)
+        self._gains = np.where(turned, 0.5 * self._gains, grown)
         self._before = prices, excess
         step = self._gains * self.units  # about how prices rise as sizes fall by the mean
         if curvature > 0:
@@ -131,8 +127,8 @@ class LearnPrices(Learner):
         return moved
 
     def _excess(self, sizes: FloatArray, wanted: FloatArray) -> FloatArray:
-        """Return the logarithms of sizes over wishes."""
-        least = _LEAST_SIZE * self.limits.mean
+        """Return the logarithms of sizes over wishes, of one at most."""
+        least = 0.02 * self.limits.mean  # empty clusters have logarithms too
         logarithms = np.log((sizes + least) / (wanted + least))
-        excess: FloatArray = np.clip(logarithms, -_LARGEST_LOGARITHM, _LARGEST_LOGARITHM)
+        excess: FloatArray = np.clip(logarithms, -1.0, 1.0)
         return excess

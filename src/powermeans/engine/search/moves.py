@@ -64,8 +64,9 @@ def crossings(search: Search, solution: Solution, effort: Effort) -> Solution:
     A child that betters the worst solution replaces it (Gribel & Vidal 2019, "HG-means").
     """
     population = search.population
-    is_many = len(population) > 1 and len(population[0].centers) > THRESHOLDS.many_centers
-    if search.has_agreed or len(population) < 2 or is_many:
+    if search.has_agreed or len(population) < 2:
+        return solution
+    if len(population[0].centers) > THRESHOLDS.many_centers:
         return solution
     population.sort(key=attrgetter("inertia"))
     search.begin(population[0])
