@@ -26,6 +26,7 @@ from powermeans.estimators.power_kmeans import (
 )
 from powermeans.estimators.size_limited import (
     LimitedFit,
+    Sizes,
     keep_divided,
     sample_for_sizes,
     within_limits,
@@ -215,6 +216,9 @@ class BalancedKMeans(CenterEstimator):
         self._hard_limits(data)  # sizes that cannot be had are refused before the search
         return []
 
+    def _nothing_learned(self) -> Sizes:
+        return Sizes()
+
     def _run(self, start: Start) -> list[StageEnd]:
         inner = as_power_kmeans(self)
         data, fit = start.data, start.fit
@@ -223,8 +227,8 @@ class BalancedKMeans(CenterEstimator):
         found = inner.find_centers(start)
         if found.was_stopped:
             return found.ends
-        start.learned["nearby"] = found.nearby
-        start.learned["limits"] = limits = self._limits(start)
+        start.learned.nearby = found.nearby
+        start.learned.limits = limits = self._limits(start)
         limited = LimitedFit(
             start,
             limits,
@@ -232,14 +236,11 @@ class BalancedKMeans(CenterEstimator):
             inner.has_means,
             self.max_iter,
             _LEAST_FALL[self.effort],
-            is_nearby=found.nearby is not None,
             divides=self._divides(inner),
         )
         others = found.solutions[1 : found.n_starts]
         drawn = [start.seeds() for _ in range(found.n_starts - 1)]
-        more, start.learned["prices"] = limited.run([found.centers, *others, *drawn])
-        start.history.keep(more[-1].centers)
-        return found.ends + more
+        return found.ends + limited.run([found.centers, *others, *drawn])
 
     def _divides(self, inner: PowerKMeans) -> bool:
         """Return whether clusters that are much too large give their points to other centers."""
@@ -276,13 +277,13 @@ class BalancedKMeans(CenterEstimator):
         return 1.0 if self.size_min is None and self.size_max is None else 0.0
 
     def _finish(self, start: Start, ends: Sequence[StageEnd] = ()) -> Run:
-        learned = start.learned
-        limits = learned.get("limits") or self._limits(start)
-        prices = learned.get("prices")
-        if prices is None and self._divides(as_power_kmeans(self)):
-            keep_divided(start, limits)
-        none = np.zeros(self.n_clusters)
-        run = within_limits(start, ends, limits, none if prices is None else prices)
+        sizes: Sizes = start.learned
+        limits = sizes.limits or self._limits(start)
+        if sizes.prices is None:
+            sizes.prices = np.zeros(self.n_clusters)
+            if self._divides(as_power_kmeans(self)):
+                keep_divided(start, limits)
+        run = within_limits(start, ends, limits, sizes.prices)
         return run.with_attributes(**annealing_attributes(start))
 
     def _report_end(self, run: Run) -> None:

@@ -73,7 +73,7 @@ class Start:
     history: History
     fit: Fit
     callback: Callback
-    learned: dict[Any, Any] = field(default_factory=dict)  # by the run, besides centers
+    learned: Any  # by the run, besides centers, in the form of `_nothing_learned`
 
     def anneal(self, centers: FloatArray, stages: Sequence[Stage]) -> list[StageEnd]:
         """Run these stages, one after the other; only the last where it is late."""
@@ -213,6 +213,10 @@ class CenterEstimator(
         """Return whether the initial centers are drawn, and not those of an array."""
         return isinstance(self.init, str) or callable(self.init)
 
+    def _nothing_learned(self) -> Any:
+        """Return what a run is to note besides centers, before it has."""
+        return {}
+
     def _run(self, start: Start) -> list[StageEnd]:
         """Make one run."""
         centers = start.seeds()
@@ -292,7 +296,15 @@ class CenterEstimator(
             fit = Fit(check_random_state(self.random_state), listener, end)
             listener.phase("checking the rows")
             with self._open(X, sample_weight, fit) as data:
-                n_found = self._fit_opened(data, fit)
+                former = getattr(self, "history_", None)
+                try:
+                    self._keep_best_run(data, fit)
+                    centers = np.asarray(self.cluster_centers_, dtype=np.float64)
+                    n_found = data.n_found(centers, getattr(self, "labels_", None))
+                finally:
+                    # Also after a fit that was cut short, unless it left nothing.
+                    if getattr(self, "history_", None) is not former:
+                        self._give_as(data)
         if tasks is not None:
             tasks.complete()
         n_needed = self._needs().fit.n_points
@@ -317,18 +329,6 @@ class CenterEstimator(
             remember(self, noted)
         return data
 
-    def _fit_opened(self, data: Opened, fit: Fit) -> int:
-        """Keep the best run, and return how many of its clusters have points."""
-        former = getattr(self, "history_", None)
-        try:
-            self._keep_best_run(data, fit)
-            centers = np.asarray(self.cluster_centers_, dtype=np.float64)
-            return data.n_found(centers, getattr(self, "labels_", None))
-        finally:
-            # Also after a fit that was cut short, unless it left nothing.
-            if getattr(self, "history_", None) is not former:
-                self._give_as(data)
-
     def _keep_best_run(self, data: Opened, fit: Fit) -> None:
         """Make all runs and keep the best, even if the last one is interrupted."""
         stages, watch = self._stages(data, fit), self._watcher(data, fit)
@@ -336,7 +336,7 @@ class CenterEstimator(
         best: Run | None = None
         for number in range(self._n_runs()):
             history = History(number, fit.listener.phase)
-            start = Start(data, stages, seeds, history, fit, watch)
+            start = Start(data, stages, seeds, history, fit, watch, self._nothing_learned())
             try:
                 run = self._finish(start, self._run(start))
             except BaseException:

@@ -47,8 +47,6 @@ from powermeans.types import FloatArray, Points, SparsePoints
 
 # A single descent anneals slowly. A search repairs what a descent misses, so a few powers suffice.
 _GROWTH_WITHOUT_SEARCH = 1.1
-# A search learns the covariance at most this many times.
-_MOST_COVARIANCES = 5
 # Ratio of the last power of a start in a search to its first.
 _GROWTH_IN_A_SEARCH = 20.0
 
@@ -482,11 +480,10 @@ class PowerKMeans(CenterEstimator):
         return float(self.power)
 
     def _run(self, start: Start) -> list[StageEnd]:
-        if self._learns_covariance():
-            n_learned = _MOST_COVARIANCES if self._searches() else 1
-            most_learned = n_learned if self.polish else 0
-            return run_with_covariance(start, self._run_in_space, most_learned)
-        return self._run_in_space(start)
+        if not self._learns_covariance():
+            return self._run_in_space(start)
+        most_learned = 0 if not self.polish else 5 if self._searches() else 1
+        return run_with_covariance(start, self._run_in_space, most_learned)
 
     def _attributes_at(self, centers: FloatArray) -> dict[str, Any] | None:
         return None if self._learns_covariance() else super()._attributes_at(centers)

@@ -12,6 +12,7 @@ import numpy as np
 from powermeans.engine.anneal import Stage, StageEnd
 from powermeans.engine.history import SweepRecord
 from powermeans.engine.prices import LearnPrices
+from powermeans.engine.search.effort import THRESHOLDS
 from powermeans.engine.search.search import n_values_each
 from powermeans.engine.seeds.division import divided
 from powermeans.engine.updates import Learner, Sweep
@@ -29,26 +30,12 @@ from powermeans.types import FloatArray, Labels
 
 # While prices are learned, sizes may in the end miss the limits by this share of all weight, and
 # the cost may still change by this share: exact assignments mend the rest.
-_LEARNED = 5e-3
-_MOST_SWEEPS = 60
-# Prices are learned before an assignment while sizes miss the limits by more than this share of all
-# weight.
-_ENOUGH = 0.02
-# So many steps of the prices follow each move of the centers.
-_STEPS_BETWEEN = 2
-# Where only near centers are compared, the cost of the labels is the least but for this share.
-_LEAST_GAP_NEARBY = 5e-4
+_LEARNED, _MOST_SWEEPS = 5e-3, 60
 # The cost of an assignment that nearly keeps the limits is not exact, so that several count.
 _PATIENCE = 2
 # The relative fall of the cost from one exact assignment to the next that counts as none where
-# starts are compared, with the most assignments.
-_ROUGH, _MOST_ROUGH_SWEEPS = 1e-3, 20
-# Clusters that are far too large take long to reach their sizes: where points and centers make no
-# more pairs, it is tried all the same.
-_MOST_PAIRS_UNDIVIDED = 3e7
-# Points in parts may miss the limits by this share of all weight without a warning.
-_TOLD = 0.01
-_LEAST_SAMPLED, _SAMPLED_FOR_EACH_CENTER, _VALUES_SAMPLED = 8192, 100, 2**20
+# starts are compared, or only near centers.
+_ROUGH = 1e-3
 
 
 @dataclass(slots=True)
@@ -79,8 +66,8 @@ class ExactSizes(Learner):
             priced,
             self.prices,
             self.limits,
-            enough=_ENOUGH * self.limits.total,
-            n_most=_STEPS_BETWEEN if self._costs else MOST_STEPS,
+            enough=0.02 * self.limits.total,  # of the weight may be missing before an assignment
+            n_most=2 if self._costs else MOST_STEPS,  # after each move of the centers
         )
         found = assign_roughly(self.rows, sweep.centers, priced, self.prices, self.limits)
         self.prices = found.prices
@@ -115,9 +102,9 @@ def sample_for_sizes(start: Start, n_centers: int, measure: Measure) -> Start | 
     """
     rows = start.data.rows
     n_drawn = max(
-        _LEAST_SAMPLED,
-        _SAMPLED_FOR_EACH_CENTER * n_centers,
-        int(_VALUES_SAMPLED / n_values_each(rows)),
+        THRESHOLDS.least_sampled,
+        THRESHOLDS.sampled_for_each_center * n_centers,
+        int(THRESHOLDS.most_values_swapped / n_values_each(rows)),
     )
     if isinstance(start.data, InMemory) and rows.n_points <= 4 * n_drawn:
         return None
@@ -132,6 +119,15 @@ def sample_for_sizes(start: Start, n_centers: int, measure: Measure) -> Start | 
     return replace(start, data=InMemory(points, None, rows_for(measure, points)))
 
 
+@dataclass(slots=True)
+class Sizes:
+    """What a run has reached besides centers, which an interrupt leaves; None before."""
+
+    limits: SizeLimits | None = None
+    prices: FloatArray | None = None
+    nearby: NearbyRows | None = None  # where a search looked only at the centers near each point
+
+
 @dataclass(frozen=True, slots=True)
 class LimitedFit:
     """Bring the clusters of a run to wished sizes."""
@@ -142,11 +138,16 @@ class LimitedFit:
     has_means: bool  # whether centers are means of points that can be taken
     max_iter: int  # assignments in the end
     least_fall: float  # from one of these to the next, as a share of the cost
-    is_nearby: bool  # whether sweeps compare a point only with centers near its own
     divides: bool  # whether clusters that are much too large give their points to other centers
 
-    def run(self, found: Sequence[FloatArray]) -> tuple[list[StageEnd], FloatArray]:
-        """Go on from the best of these centers; return how that ended, and the prices."""
+    def run(self, found: Sequence[FloatArray]) -> list[StageEnd]:
+        """Go on from the best of these centers, and return how that ended."""
+        ends, self.start.learned.prices = self._run(found)
+        self.start.history.keep(ends[-1].centers)
+        return ends
+
+    def _run(self, found: Sequence[FloatArray]) -> tuple[list[StageEnd], FloatArray]:
+        """Return how the descents ended, and the prices."""
         is_in_memory = isinstance(self.start.data, InMemory)
         if self.divides:
             found = self._with_divided(found)
@@ -170,7 +171,9 @@ class LimitedFit:
             ends = _go_on(start, centers, learner, _MOST_SWEEPS)
             # Whether sizes hold is told when they are known.
             return [replace(end, has_converged=True) for end in ends], learner.best_prices
-        least_fall = max(self.least_fall, _ROUGH) if self.is_nearby else self.least_fall
+        least_fall = (
+            self.least_fall if start.learned.nearby is None else max(self.least_fall, _ROUGH)
+        )
         inner, exact = self._exact(start, prices, least_fall)
         return _go_on(inner, centers, exact, self.max_iter), exact.best_prices
 
@@ -178,7 +181,8 @@ class LimitedFit:
         """Divide the centers of too large clusters, and keep the first as they are too if quick."""
         rows = (self.sample or self.start).data.rows
         most = self.limits.of_part(rows.total_weight).most
-        if rows.n_points * self.limits.n_centers > _MOST_PAIRS_UNDIVIDED:
+        # Clusters that are far too large take long to reach their sizes.
+        if rows.n_points * self.limits.n_centers > 3e7:
             return [divided(rows, centers, most) for centers in found]
         first = divided(rows, found[0], most)
         return found if first is found[0] else [first, *found]
@@ -217,16 +221,16 @@ class LimitedFit:
             return learner.bound, end, learner.best_prices
         start = self._nearby(start, centers)
         inner, exact = self._exact(start, none, _ROUGH)
-        end = inner.anneal(centers, [Stage.of(exact, _MOST_ROUGH_SWEEPS)])[-1]
+        end = inner.anneal(centers, [Stage.of(exact, 20)])[-1]
         return exact.cost, end, exact.best_prices
 
     def _nearby(self, start: Start, centers: FloatArray) -> Start:
         """Return the start over rows that compare a point only with centers near its own."""
-        if not self.is_nearby:
+        nearby: NearbyRows | None = start.learned.nearby
+        if nearby is None:
             return start
         rows = start.data.rows
-        nearby: NearbyRows | None = start.learned.get("nearby")
-        if nearby is None or nearby.n_points != rows.n_points:
+        if nearby.n_points != rows.n_points:
             nearby = NearbyRows(rows, centers, rows.assign(centers)[0])
         nearby.sweep(centers, Hard())
         return replace(start, data=replace(in_memory(start.data), rows=nearby))
@@ -259,14 +263,14 @@ def _go_on(
 def _keep(start: Start, centers: FloatArray, prices: FloatArray) -> None:
     """Remember these as the best of the run."""
     start.history.keep(centers)
-    start.learned["prices"] = prices
+    start.learned.prices = prices
 
 
 def keep_divided(start: Start, limits: SizeLimits) -> None:
     """Divide too large clusters of a run that ended before centers moved within the limits."""
     centers = start.history.centers
     assert centers is not None, "every run has a sweep"
-    start.learned.pop("nearby", None)
+    start.learned.nearby = None
     if isinstance(start.data, InMemory):
         start.history.keep(divided(start.data.rows, centers, limits.most))
 
@@ -281,8 +285,9 @@ def within_limits(
     wide = centers.astype(np.float64)
     labels: Labels | None = None
     if isinstance(data, InMemory):
-        nearby = start.learned.get("nearby")
-        near = () if nearby is None else (nearby, _LEAST_GAP_NEARBY)
+        nearby = start.learned.nearby
+        # Near centers, the cost of the labels is the least but for this share.
+        near = () if nearby is None else (nearby, 5e-4)
         found = assign_within(data.rows, wide, prices, limits, *near)
         labels, sizes, prices, inertia = found.labels, found.sizes, found.prices, found.inertia
         missed, gap = found.missed, found.gap
@@ -290,7 +295,7 @@ def within_limits(
         sums = data.rows.sweep(wide, Priced(tuple(prices.tolist())))
         sizes = sums.weights
         inertia, missed = sums.objective - float(prices @ sizes), limits.missed_by(sizes)
-        if missed > _TOLD * limits.total:
+        if missed > 0.01 * limits.total:
             was_stopped = not ends or ends[-1].was_stopped
             warn_caller(
                 f"sizes miss the limits by {missed:.6g} of {limits.total:.6g} in weight, since "

@@ -166,8 +166,8 @@ class LeadingPowerKMeans(PowerKMeans):
         # Coordinates by eigenvectors have the scales of the eigenvalues.
         return super()._needs().of_a_fit(warns_of_scales=False)
 
-    def _run_in_space(self, start: Start) -> list[StageEnd]:
-        return super()._run_in_space(with_second_starts(start, self._centers_of_leading(start)))
+    def _run(self, start: Start) -> list[StageEnd]:
+        return super()._run(with_second_starts(start, self._centers_of_leading(start)))
 
     def _centers_of_leading(self, start: Start) -> Iterator[FloatArray]:
         """Yield centers of the clusters that a search finds in the leading coordinates."""
