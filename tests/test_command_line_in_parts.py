@@ -229,7 +229,7 @@ def test_rows_that_cannot_be_read_are_not_said_to_be_labels(place, run, monkeypa
     assert run("fit", "rows.parquet", "-k", 4, "-m", "m.pm", "-q").code == 0
 
     def failing(*what: Any) -> Any:
-        yield np.zeros(3, np.int32)
+        yield {"cluster": np.zeros(3, np.int32)}
         raise OSError(5, "Input/output error")
 
     monkeypatch.setattr(f"powermeans.app.command.{place}.labelled", failing)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from powermeans.app.command.outputs import RowColumns
 from powermeans.app.command.screen import Screen, number
 from powermeans.app.report.summaries import ClusterSummary, Columns, summaries_of_sums
 from powermeans.estimators.base import CenterEstimator
@@ -109,8 +110,13 @@ class Tally(Sizes):
         return np.where(self.weights > 0, self.weights, 1.0)
 
 
-def labelled(model: Any, data: PartedData, tally: Sizes) -> Iterator[Labels]:
-    """Yield the labels of each part, and count them."""
+def told_of_rows(model: Any, points: Points, labels: Labels) -> RowColumns:
+    """Return what is written of each row, by the name of the column; another one is a line here."""
+    return {"cluster": labels}
+
+
+def labelled(model: Any, data: PartedData, tally: Sizes) -> Iterator[RowColumns]:
+    """Yield what is written of the rows of each part, and count them."""
     last = model.steps[-1][1] if hasattr(model, "steps") else model
     has_missing = getattr(last, "missing", "error") == "observed"
     needs = Needs(name="predict", measure=Measure(has_missing=has_missing))
@@ -119,8 +125,9 @@ def labelled(model: Any, data: PartedData, tally: Sizes) -> Iterator[Labels]:
         labels, score = labels_and_score(model, points, weights)
         tally.add(points, labels, weights)
         tally.score += score
-        del points, weights  # so that the part is freed while the caller writes its labels
-        yield labels
+        told = told_of_rows(model, points, labels)
+        del points, weights  # so that the part is freed while the caller writes
+        yield told
 
 
 def labels_and_score(

@@ -24,6 +24,7 @@ from powermeans.app.command.clusters import (
     clusters_for_machines,
     labelled,
     show_clusters,
+    told_of_rows,
 )
 from powermeans.app.command.data_files import (
     DataFiles,
@@ -34,6 +35,7 @@ from powermeans.app.command.data_files import (
     row_numbers,
 )
 from powermeans.app.command.outputs import (
+    RowColumns,
     check_outputs,
     interruptible,
     listed,
@@ -64,7 +66,6 @@ from powermeans.points.scaling import Scaling
 from powermeans.saving import save
 from powermeans.scale.parted_data import PartedData
 from powermeans.system.attributes import forget
-from powermeans.types import Labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +146,8 @@ def fit(files: DataFiles, wanted: Wanted, screen: Screen) -> None:
         if wanted.rows is not None:
             is_quiet = wanted.is_quiet or screen.as_json
             with waiting_for(f"writing {wanted.rows}", is_quiet=is_quiet):
-                write_rows(wanted.rows, files, data, fitted.model.labels_)
+                told = told_of_rows(fitted.model, data.points, fitted.model.labels_)
+                write_rows(wanted.rows, files, data, told)
             done.append(wanted.rows)
         _write_model_and_report(fitted, data, files, wanted, done)
         _tell(fitted, data, tally, files, wanted, screen)
@@ -413,15 +415,16 @@ def _write_labels(
 
 def _labels(
     model: PowerKMeans | BalancedKMeans, data: FitData, tally: Tally, say: Callable[[int], object]
-) -> Iterator[Labels]:
-    """Yield the labels of all rows, -1 for rows that were left out."""
+) -> Iterator[RowColumns]:
+    """Yield what is written of all rows."""
     if isinstance(data.points, PartedData):
-        for labels in labelled(model, data.points, tally):
+        for columns in labelled(model, data.points, tally):
             say(tally.n_rows)
-            yield labels
+            yield columns
     else:
         tally.add(data.points, model.labels_, data.weights)
-        yield with_rows_left_out(model.labels_, data.is_kept)
+        told = told_of_rows(model, data.points, model.labels_)
+        yield with_rows_left_out(told, data.is_kept)
 
 
 def name_columns(fitted: Fitted, names: Sequence[str]) -> None:

@@ -6,6 +6,7 @@ import contextlib
 import csv
 import functools
 import io
+import itertools
 import os
 import stat
 import sys
@@ -24,7 +25,9 @@ from powermeans.scale.tables.reading import opened_text
 from powermeans.scale.tables.table import distinct
 from powermeans.system.atomic_write import atomic_write
 from powermeans.system.label_files import write_npy
-from powermeans.types import Labels
+
+# What is written of some rows, by the name of the column.
+RowColumns = dict[str, NDArray[Any]]
 
 _AT_ONCE = 2**16
 
@@ -101,8 +104,8 @@ def _check_place(path: str) -> None:
             pass
 
 
-def write_labels(path: str, pieces: Iterable[Labels]) -> None:
-    """Write labels as they come; a file is there once all of them are written."""
+def write_labels(path: str, pieces: Iterable[RowColumns]) -> None:
+    """Write columns of rows as they come; a file is there once all of them are written."""
     if path == "-":
         _print_labels(pieces)
         return
@@ -111,26 +114,36 @@ def write_labels(path: str, pieces: Iterable[Labels]) -> None:
         write(file, pieces)
 
 
-def _print_labels(pieces: Iterable[Labels]) -> None:
-    for text in _as_text(pieces):
+def _print_labels(pieces: Iterable[RowColumns]) -> None:
+    for text in _as_text(pieces, ","):
         for start in range(0, len(text), _AT_ONCE):  # a closed pipe ends this soon
             sys.stdout.buffer.write(text[start : start + _AT_ONCE])
             sys.stdout.buffer.flush()
 
 
-def with_rows_left_out(labels: Labels, is_kept: NDArray[np.bool_] | None) -> Labels:
-    """Return a label for each row of the file: -1 for rows that were left out."""
+def with_rows_left_out(columns: RowColumns, is_kept: NDArray[np.bool_] | None) -> RowColumns:
+    """Return columns of all rows of the file: -1 or NaN for rows that were left out."""
     if is_kept is None:
-        return labels
-    found = np.full(len(is_kept), -1, dtype=np.int32)
-    found[is_kept] = labels
+        return columns
+    found: RowColumns = {}
+    for name, values in columns.items():
+        nothing = -1 if values.dtype.kind in "iu" else np.nan
+        found[name] = np.full(len(is_kept), nothing, dtype=values.dtype)
+        found[name][is_kept] = values
     return found
 
 
-def _as_text(pieces: Iterable[Labels]) -> Iterator[bytes]:
-    yield b"cluster\n"
+def _as_text(pieces: Iterable[RowColumns], mark: str) -> Iterator[bytes]:
     lines = _lines_up_to(0)
-    for labels in pieces:
+    for number, columns in enumerate(pieces):
+        if number == 0:
+            yield f"{mark.join(columns)}\n".encode()
+        if len(columns) > 1:
+            cells = zip(*map(_cells, columns.values()), strict=True)
+            yield "".join(f"{mark.join(row)}\n" for row in cells).encode()
+            continue
+        # A table of lines takes a tenth of the time of formatting each label.
+        (labels,) = columns.values()
         for start in range(0, len(labels), _AT_ONCE):
             some = labels[start : start + _AT_ONCE]
             if (largest := int(some.max())) > len(lines) - 2:
@@ -139,51 +152,69 @@ def _as_text(pieces: Iterable[Labels]) -> Iterator[bytes]:
             yield lines[some].tobytes().replace(b"\0", b"")
 
 
+def _cells(values: NDArray[Any]) -> Iterator[str]:
+    """Return the text of each value, and none for a row without one."""
+    if values.dtype.kind in "iu":
+        return ("" if value < 0 else str(value) for value in values.tolist())
+    return ("" if value != value else f"{value:.15g}" for value in values.tolist())
+
+
 def _lines_up_to(label: int) -> NDArray[np.bytes_]:
     """Return a line for each label, and last, at index -1, the empty line of a row without one."""
     return np.array([*(b"%d\n" % number for number in range(label + 1)), b"\n"])
 
 
-def _write_text(file: IO[bytes], pieces: Iterable[Labels]) -> None:
-    file.writelines(_as_text(pieces))
+def _write_text(mark: str, file: IO[bytes], pieces: Iterable[RowColumns]) -> None:
+    file.writelines(_as_text(pieces, mark))
 
 
-def _write_columns(suffix: str, file: IO[bytes], pieces: Iterable[Labels]) -> None:
+def _write_clusters(file: IO[bytes], pieces: Iterable[RowColumns]) -> None:
+    """Write only the clusters, which an array of NumPy has room for."""
+    write_npy(file, (columns["cluster"] for columns in pieces))
+
+
+def _write_columns(suffix: str, file: IO[bytes], pieces: Iterable[RowColumns]) -> None:
     try:
         import pyarrow as pa
         import pyarrow.parquet as parquet
     except ImportError:
         raise failures.needing("PyArrow", f"writing {suffix}") from None
-    schema = pa.schema([("cluster", pa.int32())])
+
+    def table_of(columns: RowColumns) -> Any:
+        is_there = {n: v >= 0 if v.dtype.kind in "iu" else v == v for n, v in columns.items()}
+        return pa.table({n: pa.array(v, mask=~is_there[n]) for n, v in columns.items()})
+
+    tables = map(table_of, pieces)
+    first = next(tables)
     writer: Any
     if suffix == ".parquet":
-        writer = parquet.ParquetWriter(file, schema)
+        writer = parquet.ParquetWriter(file, first.schema)
     else:
-        writer = pa.ipc.new_file(file, schema, options=pa.ipc.IpcWriteOptions(compression="lz4"))
+        compressed = pa.ipc.IpcWriteOptions(compression="lz4")
+        writer = pa.ipc.new_file(file, first.schema, options=compressed)
     with writer:
-        for labels in pieces:
-            column = pa.array(labels, type=pa.int32(), mask=labels < 0)
-            writer.write_table(pa.table([column], schema=schema))
+        for table in itertools.chain([first], tables):
+            writer.write_table(table)
 
 
 # A new format is one line here; `--help` and errors name the suffixes.
-_WRITERS_OF_LABELS: dict[str, Callable[[IO[bytes], Iterable[Labels]], None]] = {
-    ".csv": _write_text,
-    ".tsv": _write_text,
-    ".txt": _write_text,
-    ".npy": write_npy,
+_WRITERS_OF_LABELS: dict[str, Callable[[IO[bytes], Iterable[RowColumns]], None]] = {
+    ".csv": functools.partial(_write_text, ","),
+    ".tsv": functools.partial(_write_text, "\t"),
+    ".txt": functools.partial(_write_text, ","),
+    ".npy": _write_clusters,
     ".parquet": functools.partial(_write_columns, ".parquet"),
     ".feather": functools.partial(_write_columns, ".feather"),
 }
 
 
-def write_rows(path: str, files: DataFiles, data: FitData, labels: Labels) -> None:
-    """Write the rows as the file has them, with a last column for their clusters.
+def write_rows(path: str, files: DataFiles, data: FitData, columns: RowColumns) -> None:
+    """Write the rows as the file has them, with these columns after the last.
 
     Cells of text are copied letter by letter; of other files come the numbers that were read.
     """
-    every = with_rows_left_out(labels, data.is_kept)
-    cells = ("" if label < 0 else str(label) for label in every.tolist())
+    every = with_rows_left_out(columns, data.is_kept)
+    cells = zip(*map(_cells, every.values()), strict=True)
     csv.field_size_limit(2**31 - 1)
     with (
         failures.refusing(),
@@ -198,20 +229,14 @@ def write_rows(path: str, files: DataFiles, data: FitData, labels: Labels) -> No
         has_header = source is None or source.has_header
         writer = csv.writer(text, delimiter=mark, lineterminator="\n")
         n_units = 0 if source is None else source.layout.n_units
-        writer.writerows(_with_clusters(rows, cells, has_header=has_header, n_units=n_units))
+        if has_header:
+            names = next(rows)
+            added = distinct([*names, *columns])[len(names) :]
+            writer.writerow([*names, *added])
+        for _ in range(n_units):
+            writer.writerow([*next(rows), *[""] * len(columns)])
+        writer.writerows([*row, *found] for row, found in zip(rows, cells, strict=True))
         text.detach()
-
-
-def _with_clusters(
-    rows: Iterator[list[str]], clusters: Iterator[str], *, has_header: bool, n_units: int
-) -> Iterator[list[str]]:
-    if has_header:
-        names = next(rows)
-        yield [*names, distinct([*names, "cluster"])[-1]]
-    for _ in range(n_units):
-        yield [*next(rows), ""]
-    for row, cluster in zip(rows, clusters, strict=True):
-        yield [*row, cluster]
 
 
 def _rows_read(data: FitData) -> Iterator[list[str]]:

@@ -10,7 +10,7 @@ from typing import Any
 from sklearn.pipeline import Pipeline
 
 from powermeans.app.command import failures
-from powermeans.app.command.clusters import Sizes, labelled, labels_and_score
+from powermeans.app.command.clusters import Sizes, labelled, labels_and_score, told_of_rows
 from powermeans.app.command.data_files import (
     DataFiles,
     are_names,
@@ -19,6 +19,7 @@ from powermeans.app.command.data_files import (
     settle_missing,
 )
 from powermeans.app.command.outputs import (
+    RowColumns,
     check_outputs,
     interruptible,
     listed,
@@ -39,7 +40,6 @@ from powermeans.estimators.streams.base import is_waiting
 from powermeans.saving import load, reading_of
 from powermeans.scale.parted_data import PartedData
 from powermeans.scale.tables import Missing, Table, nearest
-from powermeans.types import Labels
 
 
 def predict(path: str, files: DataFiles, output: str | None, screen: Screen) -> None:
@@ -66,8 +66,9 @@ def predict(path: str, files: DataFiles, output: str | None, screen: Screen) -> 
         with failures.refusing():
             pieces = failures.read_from(files.name, _labels(model, data, sizes))
             if output is None and screen.as_json:
-                (labels,) = pieces
-                for_machines: dict[str, Any] = {"labels": labels}
+                (columns,) = pieces
+                for_machines: dict[str, Any] = {**columns, "labels": columns["cluster"]}
+                del for_machines["cluster"]
             else:
                 write_labels(output or "-", pieces)
                 done.append(output or "-")
@@ -76,13 +77,13 @@ def predict(path: str, files: DataFiles, output: str | None, screen: Screen) -> 
         _tell(sizes, data, elapsed, path, files, output, screen, for_machines)
 
 
-def _labels(model: Any, data: Table | PartedData, sizes: Sizes) -> Iterable[Labels]:
-    """Return the labels of all rows, part by part, -1 for rows that were left out."""
+def _labels(model: Any, data: Table | PartedData, sizes: Sizes) -> Iterable[RowColumns]:
+    """Return what is written of all rows, part by part."""
     if isinstance(data, PartedData):
         return labelled(model, data, sizes)
     labels, sizes.score = labels_and_score(model, data.points, data.weights)
     sizes.add(data.points, labels, data.weights)
-    return [with_rows_left_out(labels, data.is_kept)]
+    return [with_rows_left_out(told_of_rows(model, data.points, labels), data.is_kept)]
 
 
 def _tell(
