@@ -202,7 +202,7 @@ def test_a_further_move_is_one_function_in_a_list(points, monkeypatch) -> None:
     def jiggle(search: Search, solution: Solution, effort: Effort) -> Solution:
         search.count(jiggle)
         step = 1e-3 * search.fit.rng.standard_normal(solution.centers.shape)
-        jiggled = search.descend(solution.centers + step)
+        jiggled = search.measured(search.descend(solution.centers + step))
         return jiggled if jiggled.betters(solution) else solution
 
     monkeypatch.setattr(moves, "OF_EACH_START", (*moves.OF_EACH_START, jiggle))
@@ -345,7 +345,7 @@ def test_rows_of_every_kind_are_searched_alike(kind: str, points) -> None:
         rng = np.random.default_rng(0)
         effort = Effort(n_starts=3, n_annealed=1, n_crossings=3, least_gain=1e-9)
         search = search_on(rows)
-        extend(search, [], lambda _: points[rng.choice(300, 6)], [effort])
+        extend(search, [], lambda: points[rng.choice(300, 6)], [effort])
         return search.best
 
     rows = KINDS[kind](points, None)

@@ -69,12 +69,12 @@ def test_the_number_is_found_from_too_few_and_from_too_many(
     if not knows_swaps:
         search.moves = None
     start = rows.take(np.arange(n_started) * (rows.n_points // n_started))
-    seeds = functools.partial(_seeds, rng)
+    seeds = functools.partial(_seeds, rows, rng)
     best = search_over_k(Steps(search, None), seeds, EFFORTS[effort], start)
     assert len(best.centers) == 10
     within = sum(open_rows(blobs()[i : i + 40]).inertia_about_mean() for i in range(0, 400, 40))
     assert search.cost(best) == pytest.approx(within + 10 * 50.0)
 
 
-def _seeds(rng: np.random.RandomState, n_centers: int, rows: Rows) -> np.ndarray:
+def _seeds(rows: Rows, rng: np.random.RandomState, n_centers: int) -> np.ndarray:
     return choose_seeds(rows, n_centers, rng)[0]

@@ -150,12 +150,12 @@ class _Path:
 
     def seeded(self, before: Solution, size: int) -> list[Solution]:
         """Descend from seeds, unless no inertia is left."""
-        n_seedings = self.effort.n_seedings
-        if before.inertia <= self.search.perfect or not n_seedings:
+        search, n_seedings = self.search, self.effort.n_seedings
+        if before.inertia <= search.perfect or not n_seedings:
             return []
-        if self.search.moves is not None:
-            n_seedings = max(n_seedings, self.effort.search.starts_for(size) - 1)
-        return [self.search.descend(self.seeds(size)) for _ in range(n_seedings)]
+        if search.moves is not None:
+            n_seedings = max(n_seedings, self.effort.search.from_seeds(size).n_starts - 1)
+        return [search.measured(search.descend(self.seeds(size))) for _ in range(n_seedings)]
 
     def seeds(self, size: int) -> FloatArray:
         n_candidates = n_greedy_candidates(size)

@@ -69,7 +69,7 @@ class Start:
 
     data: Opened
     stages: list[Stage]
-    seeds: Callable[[], FloatArray]  # each call returns others
+    seeds: Callable[..., FloatArray]  # each call returns others, in a sample if one is passed
     history: History
     fit: Fit
     callback: Callback

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -22,6 +21,7 @@ from powermeans.engine.fit import Fit
 from powermeans.engine.history import Spent
 from powermeans.engine.search.effort import EFFORTS
 from powermeans.engine.search.search import Found, Seeds, is_nearby, search
+from powermeans.engine.seeds.initial import initial_centers
 from powermeans.engine.spread import spread_of_features
 from powermeans.engine.stopping import CentersSettled, ObjectiveSettled, WeightsHard
 from powermeans.engine.updates import RelocateEmpty, SeparateCoincident, Update
@@ -40,7 +40,7 @@ from powermeans.mathematics.rules import Power, Rule
 from powermeans.mathematics.schedules import AuthorsSchedule, Fixed, Geometric, Whole, resting_power
 from powermeans.points.checks.schedule import check_schedule
 from powermeans.points.needs import Needs
-from powermeans.points.opening import MatrixLike, Opened, in_memory
+from powermeans.points.opening import MatrixLike, Opened
 from powermeans.points.protocol import Rows
 from powermeans.system.attributes import forget
 from powermeans.types import FloatArray, Points, SparsePoints
@@ -510,18 +510,16 @@ class PowerKMeans(CenterEstimator):
         rows = start.data.rows
         if not self._searches() or self._has_time_for_hard_sweeps_only(rows, start.fit):
             return Found(super()._run(start))
-        draw = functools.partial(self._seeds_among, start)
         is_default = isinstance(self.init, str) and self.init == "k-means++"
-        seeds = Seeds(self.n_clusters, draw, not self._draws_centers(), is_default)
+        seeds = Seeds(self.n_clusters, start.seeds, not self._draws_centers(), is_default)
         return search(
             rows, seeds, start.stages, self.effort, start.fit, start.history, start.callback
         )
 
-    def _seeds_among(self, start: Start, rows: Rows) -> FloatArray:
-        """Return other seeds at each call, drawn among all points or in a sample of them."""
-        if rows is start.data.rows or not self._draws_centers() or callable(self.init):
-            return start.seeds()
-        return self._initial_centers(replace(in_memory(start.data), rows=rows), start.fit)
+    def _initial_centers(self, data: Opened, fit: Fit, sample: Rows | None = None) -> FloatArray:
+        """Return centers to start from, where they are drawn others at each call."""
+        divergence = self._needs().measure.divergence
+        return initial_centers(self.init, self.n_clusters, data, fit, divergence, sample)
 
     def _report_end(self, run: Run) -> None:
         report_ends(run, self.verbose)
@@ -598,11 +596,12 @@ def searched(
 
 def with_second_starts(start: Start, others: Iterator[FloatArray]) -> Start:
     """Return the start with these centers after its first seeds, and then its other seeds."""
+    is_first = True
 
-    def seeds() -> Iterator[FloatArray]:
-        yield start.seeds()
-        yield from others
-        while True:
-            yield start.seeds()
+    def seeds(*sample: Rows) -> FloatArray:
+        nonlocal is_first
+        centers = None if is_first or sample else next(others, None)
+        is_first = False
+        return start.seeds(*sample) if centers is None else centers
 
-    return replace(start, seeds=functools.partial(next, seeds()))
+    return replace(start, seeds=seeds)

@@ -253,7 +253,7 @@ class DPMeans(CenterEstimator):
             far = _FarPoints.of(rows)
             stages = [self._stage(far, self.penalty_ / far.unit)]
 
-        def seeds(n_centers: int, rows: Rows) -> FloatArray:
+        def seeds(n_centers: int) -> FloatArray:
             n_tried, left = n_greedy_candidates(n_centers), start.fit.seconds_left()
             return choose_seeds(rows, n_centers, rng, n_candidates=n_tried, seconds=left)[0]
 

@@ -7,7 +7,7 @@ not help.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 
@@ -62,12 +62,17 @@ class Effort:
     n_powers: int = 12  # of the annealing of the first start
     most_values: float = THRESHOLDS.most_values_swapped  # with more, a sample of these is searched
 
-    def starts_for(self, n_centers: int) -> int:
-        """Return how many starts to make with this many centers, which are cheap if few."""
+    def from_seeds(self, n_centers: int, are_given: bool = False) -> Effort:
+        """Return the effort with as many starts as it makes with this many centers.
+
+        Given centers start annealed and not, so that they never get worse.
+        """
+        if are_given:
+            return replace(self, n_starts=2, n_agreeing=math.inf)
         if self.n_agreeing == math.inf:
-            return self.n_starts
-        n_cheap = THRESHOLDS.n_centers_started // n_centers
-        return max(self.n_starts, min(2 * self.n_starts, n_cheap))
+            return self
+        n_cheap = min(2 * self.n_starts, THRESHOLDS.n_centers_started // n_centers)
+        return replace(self, n_starts=max(self.n_starts, n_cheap))
 
 
 # A default fit takes about as long as one to three descents of large data. Two starts that agree

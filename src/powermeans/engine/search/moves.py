@@ -144,11 +144,11 @@ def added_and_removed(
     """
     annealing = search.annealing(n_powers=12, growth=1.2) if annealed else []
     more = _with_centers_added(search, solution, n_added)
-    more = search.swept(more, [*annealing, search.lloyd(max_iter=3)])
+    more = search.descend(more, annealing, search.short_lloyd(max_iter=3))
     lists = None if search.lists is None else search.lists(more)
     removed = least_useful(search.measured(more), n_added, lists)
     left = np.delete(more, removed, axis=0)
-    left = search.swept(left, [*annealing, search.lloyd(max_iter=6)])
+    left = search.descend(left, annealing, search.short_lloyd(max_iter=6))
     search.count(annealed_breathing if annealed else breathing)
     if search.history.records[-1].inertia >= solution.inertia:
         # Most steps end here: the last sweep tells without another one to measure it.
@@ -242,7 +242,7 @@ def _child(search: Search, population: list[Solution], effort: Effort) -> Soluti
     matched = theirs[match_centers(mine, theirs)]
     crossed = np.where(rng.uniform(size=(len(mine), 1)) < 0.5, mine, matched)
     search.count(crossings)
-    child = search.descend(crossed)
+    child = search.measured(search.descend(crossed))
     if search.moves is not None:
         return _swapped(search, child, effort, effort.n_swaps // 2)
     return added_and_removed(search, child, min(_LEAST_ADDED, len(mine) // 2))

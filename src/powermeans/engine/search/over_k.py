@@ -19,7 +19,6 @@ from powermeans.engine.search.effort import Effort
 from powermeans.engine.search.moves import improved, least_useful
 from powermeans.engine.search.search import extend
 from powermeans.engine.search.state import Search, Solution
-from powermeans.points.protocol import Rows
 from powermeans.types import FloatArray, IndexArray
 
 # The number of points tried for each center that is added.
@@ -45,7 +44,8 @@ class Steps:
     def shrunk(self, solution: Solution, size: int) -> Solution:
         """Remove the centers of least utility, and descend."""
         removed = least_useful(solution, len(solution.centers) - size)
-        return self.search.descend(np.delete(solution.centers, removed, axis=0))
+        left = np.delete(solution.centers, removed, axis=0)
+        return self.search.measured(self.search.descend(left))
 
     def improved(self, solution: Solution, effort: Effort) -> Solution:
         """Improve as the search does, where there is something to improve."""
@@ -75,7 +75,7 @@ class Steps:
         start = self.search.measured(centers)
         if start.inertia <= self.search.perfect:
             return start
-        descended = self.search.descend(centers)
+        descended = self.search.measured(self.search.descend(centers))
         return descended if descended.inertia <= start.inertia else start
 
     def _added(self, centers: FloatArray, size: int, least_gain: float = -math.inf) -> FloatArray:
@@ -97,7 +97,7 @@ class Steps:
 
 def search_over_k(
     steps: Steps,
-    seeds: Callable[[int, Rows], FloatArray],
+    seeds: Callable[[int], FloatArray],
     efforts: Sequence[Effort],
     centers: FloatArray,
 ) -> Solution:

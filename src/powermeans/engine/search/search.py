@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from operator import attrgetter
 
 from powermeans.engine.anneal import Callback, Stage, StageEnd
@@ -37,7 +38,7 @@ class Seeds:
     """Where the starts of a search come from."""
 
     n_centers: int
-    draw: Callable[[Rows], FloatArray]  # from these rows; each call returns others
+    draw: Callable[..., FloatArray]  # each call returns others, in a sample if one is passed
     are_given: bool = False  # by the user: each call returns the same
     are_by_default: bool = False  # by k-means++: a tree of samples stands for it near many centers
 
@@ -73,9 +74,10 @@ def search(
     callback: Callback,
 ) -> Found:
     """Search among all points, in a sample of them, or near the centers that each point has."""
-    efforts = [started(one, seeds) for one in EFFORTS[effort]]
+    efforts = [one.from_seeds(seeds.n_centers, seeds.are_given) for one in EFFORTS[effort]]
     whole = Search(rows, stages, fit, history, callback, least_gain=efforts[0].least_gain)
-    history.moves.update({move.__name__: 0 for move in (*OF_EACH_START, *OF_THE_BEST)})
+    for move in (*OF_EACH_START, *OF_THE_BEST):
+        history.moves[move.__name__] += 0
     solutions, nearby, reason = list[FloatArray](), None, "the search ended"
     try:
         if not seeds.are_given and is_nearby(rows, seeds.n_centers, effort):
@@ -92,23 +94,10 @@ def search(
     return Found([end], solutions, efforts[0].n_starts, nearby)
 
 
-def started(effort: Effort, seeds: Seeds) -> Effort:
-    """Return the effort with as many starts as it makes from these seeds.
-
-    Given centers start annealed and not, so that they never get worse.
-    """
-    if seeds.are_given:
-        return replace(effort, n_starts=2, n_agreeing=math.inf)
-    return replace(effort, n_starts=effort.starts_for(seeds.n_centers))
-
-
-# One place to look after another.
-
-
 def extend(
     search: Search,
     population: list[Solution],
-    seeds: Callable[[Rows], FloatArray],
+    seeds: Callable[[], FloatArray],
     efforts: Sequence[Effort],
 ) -> list[list[Solution]]:
     """Go on from a population by one effort after another.
@@ -121,7 +110,13 @@ def extend(
         if number > 0:
             _settle(search)
         while not _has_enough(search, population, effort):
-            population.append(_start(search, seeds, len(population), effort))
+            centers, n_made = seeds(), len(population)
+            n_expected = max(effort.n_starts, n_made + 1)
+            name = f"improving, start {n_made + 1} of {n_expected}"
+            search.history.phase(name, n_made, n_expected)
+            # The first start is annealed.
+            centers = search.descend(centers, search.stages[:-1] if n_made == 0 else ())
+            population.append(improved(search, search.measured(centers), effort))
         search.has_agreed = _agree(search, population, effort)
         search.population = sorted(different(population), key=attrgetter("inertia"))
         for move in OF_THE_BEST:
@@ -129,17 +124,6 @@ def extend(
         population = search.population
         left.append(different([search.best, *population]))
     return left
-
-
-def _start(
-    search: Search, seeds: Callable[[Rows], FloatArray], number: int, effort: Effort
-) -> Solution:
-    """Descend from seeds, and move the solution. The first start is annealed."""
-    centers, n_expected = seeds(search.rows), max(effort.n_starts, number + 1)
-    name = f"improving, start {number + 1} of {n_expected}"
-    search.history.phase(name, number, n_expected)
-    first_stages = search.stages[:-1] if number == 0 else ()
-    return improved(search, search.descend(centers, first_stages), effort)
 
 
 def _has_enough(search: Search, starts: Sequence[Solution], effort: Effort) -> bool:
@@ -167,7 +151,7 @@ def _agree(search: Search, starts: Sequence[Solution], effort: Effort) -> bool:
 
 def _settle(search: Search) -> None:
     """Descend from the best as a fit does at its end, so that more effort ends no higher."""
-    settled = search.measured(search.swept(search.best.centers, search.stages[-1:]))
+    settled = search.measured(search.descend(search.best.centers, last=search.stages[-1]))
     if settled.betters(search.best, by=0):
         search.begin(settled)
 
@@ -212,10 +196,10 @@ def _search_in_sample(
     """Search in a sample, let all points choose among what it found, and return that."""
     found = [
         [solution.centers for solution in left]
-        for left in extend(replace(whole, rows=sample), [], seeds.draw, efforts)
+        for left in extend(replace(whole, rows=sample), [], partial(seeds.draw, sample), efforts)
     ]
     if seeds.are_given:
-        found[0].append(seeds.draw(whole.rows))
+        found[0].append(seeds.draw())
     whole.history.phase("comparing solutions on all rows")
     for number, centers in enumerate(found):
         if number > 0:
@@ -243,13 +227,13 @@ def _search_nearby(whole: Search, seeds: Seeds, effort: Effort) -> NearbyRows:
     if seeds.are_by_default:
         centers, labels = TreeSeeds().planted(rows, seeds.n_centers, fit.rng, fit.seconds_left)
     else:
-        centers = seeds.draw(rows)
+        centers = seeds.draw()
         labels, _ = rows.assign(centers)
     nearby = NearbyRows(rows, centers, labels)
     whole.history.phase("improving")
     least_gain = THRESHOLDS.least_gain_nearby
     search = replace(whole, rows=nearby, least_gain=least_gain, lists=nearby.lists)
-    solution = search.descend(centers, search.stages[:-1])
+    solution = search.measured(search.descend(centers, search.stages[:-1]))
     search.begin(solution)
     gains = True
     while gains and solution.inertia > search.perfect:

@@ -82,7 +82,7 @@ class Search:
         mean_variance = mean_over_columns(size**2, n_columns) / n_columns
         # Further sweeps hardly change the inertia.
         settled = InertiaSettled(1e-4 * mean_variance, self.least_gain)
-        self._lloyd = replace(self.stages[-1], schedule=Fixed(-math.inf), stop=settled)
+        self.lloyd = replace(self.stages[-1], schedule=Fixed(-math.inf), stop=settled)
         self.perfect = rounding_inertia(self.rows)
         n_values = self.rows.n_places * self.rows.n_features
         self.moves = self.rows.moves if n_values <= THRESHOLDS.most_values_swapped else None
@@ -93,14 +93,12 @@ class Search:
         assert self._best is not None, "the search has begun"
         return self._best
 
-    def descend(self, centers: FloatArray, first_stages: Sequence[Stage] = ()) -> Solution:
-        """Go through the first stages, and descend by Lloyd's rule."""
-        return self.measured(self.swept(centers, [*first_stages, self._lloyd]))
-
-    def swept(self, centers: FloatArray, stages: Sequence[Stage]) -> FloatArray:
-        """Return where the stages lead; only the last if it is late."""
+    def descend(
+        self, centers: FloatArray, first_stages: Sequence[Stage] = (), last: Stage | None = None
+    ) -> FloatArray:
+        """Go through the first stages, unless it is late, and the last, by default Lloyd's rule."""
         n_before = len(self.history.records)
-        stages = stages[-1:] if self.fit.is_late() else stages
+        stages = [*(() if self.fit.is_late() else first_stages), last or self.lloyd]
         try:
             ends = anneal(self.rows, centers, stages, self.history, self.callback)
         except BaseException:
@@ -113,27 +111,22 @@ class Search:
             raise SearchStopped
         return ends[-1].centers
 
-    def lloyd(self, max_iter: int) -> Stage:
+    def short_lloyd(self, max_iter: int) -> Stage:
         """Return a stage of at most this many sweeps by Lloyd's rule."""
-        return replace(self._lloyd, max_iter=min(max_iter, self._lloyd.max_iter))
+        return replace(self.lloyd, max_iter=min(max_iter, self.lloyd.max_iter))
 
     def annealing(self, n_powers: int, growth: float) -> list[Stage]:
         """Return a stage that anneals centers that are nearly right, or none if the fit has none.
 
         From the first power s_0 of the fit, it begins at 2 s_0 - 1.
         """
-        stages = self.stages[:-1]
-        first = [rule_at(next(iter(stage.schedule))).power for stage in stages]
-        return [
-            replace(
-                stage,
-                schedule=Whole(Geometric(2 * power - 1, growth)),
-                stop=Never(),
-                max_iter=min(n_powers, stage.max_iter),
-            )
-            for stage, power in zip(stages, first, strict=True)
-            if -math.inf < power
-        ]
+        stages = []
+        for stage in self.stages[:-1]:
+            start = 2 * rule_at(next(iter(stage.schedule))).power - 1
+            if start > -math.inf:
+                powers, most = Whole(Geometric(start, growth)), min(n_powers, stage.max_iter)
+                stages.append(replace(stage, schedule=powers, stop=Never(), max_iter=most))
+        return stages
 
     def measured(self, centers: FloatArray) -> Solution:
         """Return these centers with the error and utility of each; none moves."""

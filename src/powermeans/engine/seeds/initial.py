@@ -17,17 +17,25 @@ from powermeans.errors import Argument, ArgumentError
 from powermeans.points.checks.centers import check_init
 from powermeans.points.checks.points import as_floats
 from powermeans.points.opening import Opened, in_memory
+from powermeans.points.protocol import Rows
 from powermeans.types import FloatArray
 
 
 def initial_centers(
-    init: Any, n_clusters: int, data: Opened, fit: Fit, divergence: Divergence
+    init: Any,
+    n_clusters: int,
+    data: Opened,
+    fit: Fit,
+    divergence: Divergence,
+    sample: Rows | None = None,
 ) -> FloatArray:
-    """Return seeds of this number, others at each call if they are drawn."""
+    """Return seeds of this number, others at each call if they are drawn.
+
+    Seeds that a name stands for are drawn in the sample, if there is one.
+    """
     if not fit.listener.n_sweeps:  # later ones belong to a start of a search
         fit.listener.phase("choosing seeds")
-    rows = data.rows
-    if isinstance(init, ParallelSeeds) or rows.parts is not None:
+    if isinstance(init, ParallelSeeds) or data.rows.parts is not None:
         return _in_passes(init, n_clusters, data, fit, divergence)
     if isinstance(init, TreeSeeds | MarkovChainSeeds):
         return _in_samples(init, n_clusters, data, fit)
@@ -35,6 +43,7 @@ def initial_centers(
         init = init(as_floats(in_memory(data).points), n_clusters, random_state=fit.rng)
     if not isinstance(init, str):
         return _checked(init, n_clusters, data, divergence)
+    rows = data.rows if sample is None else sample
     if init == "random":
         return uniform_seeds(rows, n_clusters, fit.rng)
     drawn, left = _drawing(init, n_clusters), fit.seconds_left()
