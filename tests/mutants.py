@@ -1,0 +1,291 @@
+"""Break the core of the package in many small ways, and count what the tests catch.
+
+    python tests/mutants.py [--number 150] [--seed 1] [--tests FOLDER ...]
+
+A mutant is a copy of the package with one expression changed. It is tried with the tests that
+execute its lines, fastest first, until one fails. Which tests those are is measured once by a run
+of all tests, and kept in `build/mutants` until sources or tests change. `--tests` names other
+worktrees: each mutant of this package is then tried with the tests of all of them. Needs fork.
+"""
+
+from __future__ import annotations
+
+import argparse
+import compileall
+import importlib
+import json
+import multiprocessing
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from functools import cache, cached_property, partial
+from pathlib import Path
+from typing import Any
+
+import coverage
+from mutants_drawn import ROOMS, Mutant, draw_mutants
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "powermeans"
+WORK = ROOT / "build" / "mutants"
+SURVIVED = "survived"
+# What tests import, so that each fork begins with it.
+WARM = [
+    "pytest",
+    "hypothesis.extra.numpy",
+    "scipy.optimize",
+    "scipy.spatial",
+    "scipy.stats",
+    "sklearn.cluster",
+    "sklearn.mixture",
+    "sklearn.utils.estimator_checks",
+    "pandas",
+    "pyarrow.parquet",
+    "matplotlib.pyplot",
+    "dask.dataframe",
+    "distributed",
+]
+
+
+# Tests, in forks of this process.
+
+
+class Recorder:
+    """A plugin that notes which lines a test executes, and which ones the fixtures of its file."""
+
+    def __init__(self, cover: Any) -> None:
+        self.cover, self.seconds, self.failed = cover, defaultdict(float), set()
+
+    def pytest_runtest_setup(self, item: Any) -> None:
+        self.cover.switch_context(file_of(item.nodeid))
+
+    def pytest_runtest_call(self, item: Any) -> None:
+        self.cover.switch_context(item.nodeid)
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        self.seconds[report.nodeid] += report.duration
+        if not report.passed:
+            self.failed.add(report.nodeid)
+
+
+class Chosen:
+    """A plugin that runs some tests only, and writes down which one is running."""
+
+    def __init__(self, tests: Iterable[str], running: Path) -> None:
+        self.tests, self.running = set(tests), running
+
+    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
+        items[:] = [item for item in items if item.nodeid in self.tests]
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self.running.write_text(nodeid)
+
+
+def file_of(test: str) -> str:
+    return test.partition("::")[0]
+
+
+def run_pytest(files: Iterable[str], plugin: Any, *options: str) -> int:
+    import pytest
+
+    always = ("-q", "--assert=plain", "-p", "no:cacheprovider", "-p", "no:xdist")
+    return int(pytest.main([*always, *options, *files], plugins=[plugin]))
+
+
+@cache
+def copied() -> Path:
+    """Copy the package with its compiled core for this process, and return the folder around it."""
+    copy = WORK / f"copy-{os.getpid()}"
+    shutil.copytree(PACKAGE, copy / "powermeans")
+    find = [sys.executable, "-c", "import powermeans._native as core; print(core.__file__)"]
+    core = subprocess.run(find, capture_output=True, text=True, check=True).stdout.strip()
+    shutil.copy2(core, copy / "powermeans")
+    compileall.compile_dir(copy, quiet=1)
+    return copy
+
+
+def fork(folder: Path, work: Callable[[], int]) -> int:
+    """Start work in a fork that imports the copied package, and return its process id."""
+    copy = copied()
+    if pid := os.fork():
+        return pid
+    status = 3
+    try:
+        os.setsid()
+        os.chdir(folder)
+        with (copy / "log").open("a") as log:
+            os.dup2(log.fileno(), 1)
+            os.dup2(log.fileno(), 2)
+        # An editable install would find the package elsewhere, and this script is in `tests`.
+        sys.meta_path[:] = [one for one in sys.meta_path if "Redirect" not in type(one).__name__]
+        sys.path[:] = [str(copy), *(one for one in sys.path if Path(one) != ROOT / "tests")]
+        os.environ.update(PYTHONPATH=str(copy), CI="true", MPLBACKEND="Agg")
+        sys.dont_write_bytecode = True
+        status = work()
+    finally:
+        sys.stdout.flush()
+        os._exit(status)
+
+
+class Tests:
+    """The tests of a folder: which of them execute a line, and how long each takes."""
+
+    def __init__(self, folder: Path, pattern: str) -> None:
+        self.folder = folder.resolve()
+        self.files = sorted(
+            str(path.relative_to(self.folder)) for path in self.folder.glob(pattern)
+        )
+        self.map = WORK / f"map{self.folder}-{pattern}".replace("/", "-").replace("*", "")
+        self.sound: dict[str, bool] = {}  # whether a test passes alone where nothing is broken
+
+    def needs_record(self) -> bool:
+        paths = [*PACKAGE.rglob("*.py"), *(self.folder / file for file in self.files)]
+        changed = max(path.stat().st_mtime for path in paths)
+        return not self.map.exists() or self.map.stat().st_mtime < changed
+
+    def record(self, share: slice) -> None:
+        """Run a share of the files, and keep what passes, its seconds and its lines."""
+        stem = self.map / str(share.start)
+
+        def work() -> int:
+            rooms = [f"{copied()}/powermeans/{room}/*" for room in ROOMS]
+            cover = coverage.Coverage(data_file=f"{stem}.coverage", include=rooms)
+            recorder = Recorder(cover)
+            cover.start()
+            run_pytest(self.files[share], recorder, "--continue-on-collection-errors")
+            cover.stop()
+            cover.save()
+            passed = {k: s for k, s in recorder.seconds.items() if k not in recorder.failed}
+            Path(f"{stem}.json").write_text(json.dumps(passed))
+            return 0
+
+        if os.waitpid(fork(self.folder, work), 0)[1]:
+            raise RuntimeError(f"the tests of {self.folder} ended early: see {copied()}/log")
+
+    @cached_property
+    def seconds(self) -> dict[str, float]:
+        maps = [json.loads(path.read_text()) for path in self.map.glob("*.json")]
+        return {test: seconds for one in maps for test, seconds in one.items()}
+
+    def of(self, mutant: Mutant) -> list[str]:
+        """Return the tests that execute a mutant, or its file if only imports do; fastest first."""
+        by_line: dict[int, set[str]] = defaultdict(set)
+        for path in self.map.glob("*.coverage"):
+            data = coverage.CoverageData(str(path))
+            data.read()
+            for name in data.measured_files():
+                if name.endswith(f"/powermeans/{mutant.file}"):
+                    for line, contexts in data.contexts_by_lineno(name).items():
+                        by_line[line].update(contexts)
+        contexts = set().union(*(by_line[line] for line in mutant.lines)) - {""}
+        contexts = contexts or set().union(*by_line.values())
+        found = [test for test in self.seconds if {test, file_of(test)} & contexts]
+        return sorted(found, key=self.seconds.__getitem__)
+
+
+# Trying mutants.
+
+
+def run(chosen: list[str], tests: Tests, limit: float) -> str:
+    """Run tests until one fails, and say how; no word if none does within the limit of seconds."""
+    running = copied() / "running"
+    running.write_text("")
+
+    def work() -> int:
+        for batch in filter(None, (chosen[:40], chosen[40:240], chosen[240:])):
+            status = run_pytest(dict.fromkeys(map(file_of, batch)), Chosen(batch, running), "-x")
+            if status not in {0, 5}:  # 5: none of these tests is there
+                return status
+        return 0
+
+    pid, started = fork(tests.folder, work), time.monotonic()
+    while True:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        test, seconds = running.read_text(), time.time() - running.stat().st_mtime
+        if ended:
+            return f"{'failed' if os.WIFEXITED(status) else 'crashed'} {test}" if status else ""
+        hangs = seconds > 60 + 10 * tests.seconds.get(test, 10)
+        if hangs or time.monotonic() - started > limit:
+            os.killpg(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            return f"hung {test}" if hangs else ""
+        time.sleep(0.05)
+
+
+def judge(mutant: Mutant, suites: list[Tests], limit: float) -> tuple[Mutant, list[str]]:
+    """Try a mutant with each suite, and say how it is caught or what it survives."""
+    return mutant, [judge_by(tests, mutant, limit) for tests in suites]
+
+
+def judge_by(tests: Tests, mutant: Mutant, limit: float) -> str:
+    """Try a mutant, and doubt a test that fails alone without it too."""
+    path, chosen = copied() / "powermeans" / mutant.file, tests.of(mutant)
+    text = path.read_bytes()
+    while True:
+        path.write_bytes(text[: mutant.begin] + mutant.after.encode() + text[mutant.end :])
+        caught = run([test for test in chosen if tests.sound.get(test, True)], tests, limit)
+        shutil.copy2(PACKAGE / mutant.file, path)
+        if (test := caught.partition(" ")[2]) and test not in tests.sound:
+            tests.sound[test] = not run([test], tests, limit)
+        if tests.sound.get(test, True):
+            return caught or f"{SURVIVED} {len(chosen)} tests that execute it"
+
+
+def main() -> None:
+    """Draw mutants, try them, and print the caught ones by room and the survivors."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--number", type=int, default=150, help="mutants, beside a known survivor")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--tests", type=Path, nargs="+", default=[ROOT], metavar="FOLDER")
+    parser.add_argument("--files", default="tests/**/test_*.py", help="only these files of tests")
+    parser.add_argument("--limit", type=float, default=240.0, help="seconds for each mutant")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--list", action="store_true", help="print the mutants only")
+    asked = parser.parse_args()
+    mutants = draw_mutants(PACKAGE, asked.number, asked.seed)
+    if asked.list:
+        print(*mutants, sep="\n")
+        return
+    for name in WARM:
+        importlib.import_module(name)
+    for copy in WORK.glob("copy-*"):
+        shutil.rmtree(copy)
+    suites = [Tests(folder, asked.files) for folder in asked.tests]
+    with multiprocessing.get_context("fork").Pool(asked.jobs) as pool:
+        for tests in filter(Tests.needs_record, suites):
+            print(f"running the tests of {tests.folder} once, to see what they execute", flush=True)
+            shutil.rmtree(tests.map, ignore_errors=True)
+            tests.map.mkdir(parents=True)
+            pool.map(tests.record, [slice(i, None, asked.jobs) for i in range(asked.jobs)], 1)
+        for tests in suites:
+            print(f"{len(tests.seconds)} tests of {tests.folder} pass")
+        outcomes = []
+        for mutant, caught in pool.imap_unordered(
+            partial(judge, suites=suites, limit=asked.limit), mutants
+        ):
+            outcomes.append((mutant, caught))
+            print(mutant, *(f"    {words}" for words in caught), sep="\n", flush=True)
+    print_counts(outcomes, [tests.folder for tests in suites])
+
+
+def print_counts(outcomes: list[tuple[Mutant, list[str]]], folders: list[Path]) -> None:
+    """Print a table of the rooms, and the survivors."""
+    print(f"\n| room | mutants | {' | '.join(f'caught in {folder}' for folder in folders)} |")
+    print("|---|---|" + "---|" * len(folders))
+    for room in [*ROOMS, ""]:
+        here = [caught for mutant, caught in outcomes if mutant.file.startswith(room)]
+        counts = [sum(SURVIVED not in words[i] for words in here) for i in range(len(folders))]
+        print(f"| {room or 'all'} | {len(here)} | {' | '.join(map(str, counts))} |")
+    for mutant, caught in outcomes:
+        for folder, words in zip(folders, caught, strict=True):
+            if SURVIVED in words:
+                print(f"{mutant} {words} in {folder}")
+
+
+if __name__ == "__main__":
+    main()
