@@ -8,8 +8,8 @@ import subprocess
 import sys
 import venv
 from pathlib import Path
+from typing import Any
 
-import jedi
 import pytest
 
 import powermeans
@@ -26,11 +26,12 @@ MISUSE = USE + "powermeans.PowerKMaens\nchoice.recomended\n"
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory) -> jedi.api.environment.Environment:
+def installed(tmp_path_factory) -> Any:
     """An environment that holds the package as a wheel installs it.
 
     The hook of an editable install hides the package from Jedi.
     """
+    jedi = pytest.importorskip("jedi", reason="jedi, of the extra interop, is not installed")
     folder = tmp_path_factory.mktemp("installed")
     venv.create(folder, symlinks=sys.platform != "win32")
     # lib64 may be a link to lib.
@@ -39,8 +40,12 @@ def installed(tmp_path_factory) -> jedi.api.environment.Environment:
     return jedi.create_environment(folder, safe=False)
 
 
+def script_of(installed, line: str) -> Any:
+    return pytest.importorskip("jedi").Script(USE + line, environment=installed)
+
+
 def completions(installed, line: str) -> set[str]:
-    script = jedi.Script(USE + line, environment=installed)
+    script = script_of(installed, line)
     return {one.name for one in script.complete()}
 
 
@@ -59,9 +64,9 @@ def plots_of_the_package() -> list[str]:
 
 
 def test_jedi_shows_signatures_and_docstrings(installed) -> None:
-    script = jedi.Script(USE + "PowerKMeans(", environment=installed)
+    script = script_of(installed, "PowerKMeans(")
     (signature,) = script.get_signatures()
-    assert [one.name for one in signature.params][:3] == ["n_clusters", "init", "power"]
+    assert [one.name for one in signature.params][:3] == ["n_clusters", "init", "n_init"]
     assert "Power k-means" in script.help(2, 30)[0].docstring()
 
 
@@ -75,6 +80,7 @@ def test_mypy_knows_the_names_and_reports_misspelt_ones(tmp_path) -> None:
 
 
 def test_pyright_knows_the_names_and_reports_misspelt_ones(tmp_path) -> None:
+    pytest.importorskip("basedpyright", reason="basedpyright, of the extra interop, is missing")
     file = tmp_path / "misuse.py"
     file.write_text(MISUSE)
     settings = {"extraPaths": [str(SOURCE.parent)], "include": ["misuse.py"]}
