@@ -8,23 +8,21 @@ import warnings
 from dataclasses import dataclass
 from typing import Any
 
-_SPACES = "\u00a0\u2009\u200c\u200d\u202f\u3000"
-# A warning points at the line of the user's code that led into these; `functools` dispatches.
-_NOT_THE_CALLER = ("powermeans", "sklearn", "functools")
-
 
 def warn_caller(message: str | Warning, category: type[Warning] | None = None) -> None:
     """Warn about the nearest calling line outside the package and scikit-learn."""
     frame, level = sys._getframe(1), 2
-    while frame.f_globals.get("__name__", "").partition(".")[0] in _NOT_THE_CALLER and frame.f_back:
+    ours = ("powermeans", "sklearn", "functools")  # the last dispatches
+    while frame.f_globals.get("__name__", "").partition(".")[0] in ours and frame.f_back:
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
 
 
 def printable(text: str) -> str:
     """Escape characters that act on a terminal or turn the order of others; keep spaces."""
+    spaces = "\u00a0\u2009\u200c\u200d\u202f\u3000"
     return "".join(
-        letter if letter.isprintable() or letter in _SPACES else ascii(letter)[1:-1]
+        letter if letter.isprintable() or letter in spaces else ascii(letter)[1:-1]
         for letter in text
     )
 

@@ -85,10 +85,6 @@ _CLASSES: dict[str, type[Any]] = {
     )
 }
 _LEFT_OUT = {"callback", "divergence_", "_metadata_request", "_skl_callbacks"}
-# JSON takes up to twelve times its bytes as Python objects, and lists and objects more.
-_LONGEST_HEADER, _MOST_BRACKETS, _LONGEST_ARRAY_HEADER = 2**23, 100_000, 1000
-# Products with a sparse matrix take memory for each column, also for those without entries.
-_LONGEST_AXIS, _MOST_SPARSE_COLUMNS = 2**48, 2**24
 
 
 def save(
@@ -205,10 +201,11 @@ def _csr(content: Any) -> Any:
 
 def _parts_of_csr(matrix: Any) -> list[Any]:
     n_rows, n_columns = map(int, matrix.shape)
-    if n_columns > max(n_rows, _MOST_SPARSE_COLUMNS):
+    most = 2**24  # products with a sparse matrix take memory also for columns without entries
+    if n_columns > max(n_rows, most):
         raise ValueError(
             f"its sparse matrix has {n_columns:,} columns, and a file may have "
-            f"{_MOST_SPARSE_COLUMNS:,}: hash them to fewer, or use pickle"
+            f"{most:,}: hash them to fewer, or use pickle"
         )
     return [matrix.data, matrix.indices, matrix.indptr, n_rows, n_columns]
 
@@ -359,7 +356,7 @@ def _read(file: IO[bytes]) -> Any:
 def _array(archive: zipfile.ZipFile, name: str) -> Any:
     with archive.open(name) as member:
         npy.read_magic(member)
-        head = npy.read_array_header_1_0(member, max_header_size=_LONGEST_ARRAY_HEADER)
+        head = npy.read_array_header_1_0(member, max_header_size=1000)
         shape, is_fortran, dtype = head
         if not _holds_numbers(dtype):
             raise ValueError(f"{name:.40} is an array of dtype {dtype!s:.40}")
@@ -372,10 +369,12 @@ def _array(archive: zipfile.ZipFile, name: str) -> Any:
 def _header(text: bytes) -> dict[str, Any]:
     """Return the checked header of a file from its text."""
     n_brackets = text.count(b"[") + text.count(b"{")
-    if len(text) > _LONGEST_HEADER or n_brackets > _MOST_BRACKETS:
+    # JSON takes up to twelve times its bytes as Python objects, and lists and objects more.
+    longest, most_brackets = 2**23, 100_000
+    if len(text) > longest or n_brackets > most_brackets:
         raise ValueError(
             f"{_HEADER} takes {len(text):,} bytes with {n_brackets:,} brackets, more than "
-            f"{_LONGEST_HEADER:,} and {_MOST_BRACKETS:,}: pass numbers as arrays rather than "
+            f"{longest:,} and {most_brackets:,}: pass numbers as arrays rather than "
             "lists, and give columns shorter names"
         )
     header = json.loads(text)
@@ -448,7 +447,7 @@ def _is_as_expected(value: Any, what: str, lengths: dict[str, int]) -> bool:
 def _fits(shape: tuple[int, ...], axes: str, lengths: dict[str, int]) -> bool:
     names = axes.split(",") if axes else []
     return len(shape) == len(names) and all(
-        0 < length < _LONGEST_AXIS
+        0 < length < 2**48
         and length == (int(axis) if axis.isdigit() else lengths.setdefault(axis, length))
         for length, axis in zip(shape, names, strict=True)
     )

@@ -35,8 +35,6 @@ from powermeans.types import FloatArray
 _MAX_ITER = 300
 # The tolerance of the last descent, in units of the mean variance of the features.
 _TOLERANCE = 1e-4
-# A step that ends above this many times the best inertia of its k is not improved.
-_HOPEFUL = 1.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +133,7 @@ class _Path:
 
     def better_of(self, solution: Solution, other: Solution) -> Solution:
         """Improve the other, and return the better one."""
-        may_better = other.inertia < _HOPEFUL * solution.inertia
+        may_better = other.inertia < 1.01 * solution.inertia
         if self.n_improved and may_better and len(different([solution, other])) > 1:
             other = self.steps.improved(other, self.effort.search)
         return other if other.betters(solution) else solution

@@ -20,9 +20,6 @@ from powermeans.points.used_columns import UsedColumns
 from powermeans.system.host_memory import on_host, refuse_tensor_elsewhere
 from powermeans.types import FloatArray
 
-# Float64 has every integer up to this.
-_MOST_COUNTED = 2.0**53
-
 
 @dataclass(frozen=True, slots=True)
 class CountedPoints:
@@ -114,7 +111,8 @@ def _count_weighing(rows: Rows, number: int) -> int:
 
 def _unit_of_counts(total_weight: float, n_weighing: int) -> float:
     """Return the factor that makes counts of copies from weights: one if they can be counts."""
-    return 1.0 if n_weighing <= total_weight <= _MOST_COUNTED else n_weighing / total_weight
+    has_all_integers = total_weight <= 2.0**53
+    return 1.0 if n_weighing <= total_weight and has_all_integers else n_weighing / total_weight
 
 
 def _refuse_what_needs_an_exponent(opened: Any) -> None:

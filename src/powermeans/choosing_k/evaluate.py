@@ -22,19 +22,6 @@ from powermeans.points.protocol import Rows
 from powermeans.system.threads import blas_on_one_thread
 from powermeans.types import FloatArray, IndexArray
 
-_BLOCK_ELEMENTS = 2**20
-# Separations are of all points, or of a random sample of this size, and of fewer for very many k.
-_MOST_SEPARATED = 10_000
-_MOST_PLACES = 2**22
-# Beyond this many features, directions are separated along the axes above chance, of fewer points.
-_MOST_FEATURES_AS_THEY_ARE = 10
-_MOST_DIRECTIONS, _MOST_DIRECTED, _MOST_VALUES = 128, 3_000, 2**23
-# Clusters are apart if their separation is one standard error above that of two halves of a uniform
-# distribution, and a valley of this many standard errors lies between them: at a k that "dp_means"
-# says too, and at any other.
-_APART = math.sqrt(12)
-_VALLEY_OF_TWO, _VALLEY = 1.0, 2.5
-
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
@@ -58,7 +45,7 @@ class Sample:
         """Return the Euclidean distances between all pairs."""
         n_points = self.rows.n_points
         between = np.empty((n_points, n_points))
-        step = max(1, _BLOCK_ELEMENTS // self.rows.n_features)
+        step = max(1, 2**20 // self.rows.n_features)
         for start in range(0, n_points, step):  # `take` makes sparse points dense
             block = np.arange(start, min(start + step, n_points))
             between[:, block] = self.rows.sq_distances(self.rows.take(block))
@@ -165,23 +152,25 @@ def by_dp_means(study: Study) -> Evaluation:
 def by_separation(study: Study) -> Evaluation:
     """Choose the largest k whose clusters are all apart, or one cluster if there is no such k.
 
-    W(k) is evidence besides the valleys, so that they need less depth where "dp_means" says k.
+    Two clusters are apart if their separation is one standard error above that of two halves of a
+    uniform distribution, √12, and a valley lies between them. W(k) is evidence besides the valleys,
+    so that they need less depth where "dp_means" says k.
     """
     # Directions are those of whole points.
-    if study.rows.n_features > _MOST_FEATURES_AS_THEY_ARE and not study.has_missing:
+    if study.rows.n_features > 10 and not study.has_missing:
         study = _study_of_directions(study)
-    size = max(study.silhouette_size, _MOST_PLACES // study.sizes[-1])
-    sample = study.sample(min(_MOST_SEPARATED, size))
-    valleys = np.full(len(study.sizes), _VALLEY)
+    size = max(study.silhouette_size, 2**22 // study.sizes[-1])  # fewer for very many k
+    sample = study.sample(min(10_000, size))
+    valleys = np.full(len(study.sizes), 2.5)  # in standard errors
     also_said = by_dp_means(study).chosen
     if also_said is not None:
-        valleys[also_said] = _VALLEY_OF_TWO
+        valleys[also_said] = 1.0
     weakest = [
         _weakest_separation(sample, solution, valley)
         for solution, valley in zip(study.found.values(), valleys, strict=True)
     ]
     values, errors = np.array(weakest).T
-    are_apart = np.flatnonzero(values - errors >= _APART)
+    are_apart = np.flatnonzero(values - errors >= math.sqrt(12))
     if len(are_apart):
         return Evaluation(values, int(are_apart[-1]), errors)
     one = 0 if study.sizes[0] == 1 else None
@@ -190,12 +179,12 @@ def by_separation(study: Study) -> Evaluation:
 
 def _study_of_directions(study: Study) -> Study:
     """Return a sample's directions from its middle along the axes above chance, with centers."""
-    size = min(_MOST_DIRECTED, max(1, _MOST_VALUES // study.rows.n_features))
+    size = min(3_000, max(1, 2**23 // study.rows.n_features))
     sample = study.sample(max(size, study.sizes[-1]))
     points = np.asarray(sample.rows.take(np.arange(sample.rows.n_points)), dtype=np.float64)
     with blas_on_one_thread():
         of_length_one = directions(points, sample.counts)
-        scores = scores_above_chance(of_length_one, sample.counts, _MOST_DIRECTIONS)
+        scores = scores_above_chance(of_length_one, sample.counts, most_axes=128)
     rows = open_rows(scores, sample.counts, n_threads=study.n_threads)
     rng = np.random.RandomState(study.seed)
     *_, found = centers_by_k(rows, study.sizes, study.effort, rng, study.callback)

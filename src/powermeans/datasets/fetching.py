@@ -33,7 +33,6 @@ from powermeans.system.atomic_write import atomic_write
 
 Arrays = dict[str, NDArray[Any]]
 _MICE = ("c-CS-s", "c-CS-m", "c-SC-s", "c-SC-m", "t-CS-s", "t-CS-m", "t-SC-s", "t-SC-m")
-_GZIP = b"\x1f\x8b"
 
 
 def fetch(
@@ -190,7 +189,9 @@ def _parsed(entry: Entry, contents: Sequence[bytes]) -> Arrays:
             f"{', '.join(url.rsplit('/', 1)[-1] for url in entry.fetch['places'][0])}; "
             f"{len(contents)} were given"
         )
-    unpacked = [gzip.decompress(part) if part.startswith(_GZIP) else part for part in contents]
+    unpacked = [
+        gzip.decompress(part) if part.startswith(b"\x1f\x8b") else part for part in contents
+    ]
     try:
         return _PARSERS[entry.fetch["format"]](unpacked)
     except (ValueError, IndexError, KeyError, struct.error) as error:

@@ -48,10 +48,11 @@ class Entry:
         return self.fetch is not None and self.fetch["format"] == "scikit-learn"
 
 
-_FILE = Path(__file__).with_name("catalogue.json")
 CATALOGUE = {
     name: Entry(name, **fields)
-    for name, fields in json.loads(_FILE.read_text(encoding="utf-8")).items()
+    for name, fields in json.loads(
+        Path(__file__).with_name("catalogue.json").read_text(encoding="utf-8")
+    ).items()
 }
 
 

@@ -16,22 +16,15 @@ from powermeans.optimality.relaxation import (
 )
 from powermeans.types import FloatArray, Labels
 
-# Overrelaxation, as Boyd et al. (2011) advise.
-_RELAXED = 1.6
-# Steps for the multipliers of cuts in each step of the method.
-_N_INNER = 5
-# After so many steps the bound is computed, and after so many of these, cuts are exchanged.
-_STEPS_PER_BOUND = 10
-_BOUNDS_PER_ROUND = 3
-# In each round at most so many cuts come in for each point.
-_CUTS_PER_POINT = 10
-_SETTLED = 1e-9
-
 
 def rising_bounds(
     relaxation: Relaxation, labels: Labels, is_over: Callable[[], bool]
 ) -> Iterator[float]:
-    """Yield ever better lower bounds, until there is nothing left to gain or time is over."""
+    """Yield ever better lower bounds, until there is nothing left to gain or time is over.
+
+    A bound is computed after ten steps. After three bounds, or where nothing moves any more, cuts
+    are exchanged.
+    """
     start = from_clustering(relaxation, labels, is_over)
     if start is None:
         return
@@ -42,7 +35,7 @@ def rising_bounds(
     ascent = Ascent(relaxation, start, relaxation.clustering(labels))
     n_bounds = 0
     while True:
-        for _ in range(_STEPS_PER_BOUND):
+        for _ in range(10):
             ascent.step()
             if is_over():
                 break
@@ -52,11 +45,11 @@ def rising_bounds(
         if is_over():
             return
         ascent.rebalance()
-        is_settled = max(ascent.apart, ascent.moved) < _SETTLED
-        if (n_bounds % _BOUNDS_PER_ROUND == 0 or is_settled) and (
-            ascent.exchange_cuts(_CUTS_PER_POINT * len(relaxation.roots)) == 0 and is_settled
-        ):
-            return
+        is_settled = max(ascent.apart, ascent.moved) < 1e-9
+        if n_bounds % 3 == 0 or is_settled:
+            n_new = ascent.exchange_cuts(n_most=10 * len(relaxation.roots))
+            if n_new == 0 and is_settled:
+                return
 
 
 class Ascent:
@@ -88,7 +81,8 @@ class Ascent:
         """Project on the eigenvalues, then on signs and cuts, and add up what parts the two."""
         former = self.copy
         found = self._with_eigenvalues(former - self.dual + self.relaxation.gram / self.penalty)
-        self._split(_RELAXED * found + (1 - _RELAXED) * former + self.dual)
+        relaxed = 1.6  # as Boyd et al. (2011) advise
+        self._split(relaxed * found + (1 - relaxed) * former + self.dual)
         self.apart = float(np.linalg.norm(found - self.copy))
         self.moved = float(np.linalg.norm(former - self.copy))
 
@@ -107,7 +101,7 @@ class Ascent:
     def _split(self, target: FloatArray) -> None:
         """Divide the target into the nearest W with its signs and cuts, and the multipliers."""
         ahead, momentum = self.of_cuts, 1.0
-        for _ in range(_N_INNER if len(self.of_cuts) else 0):
+        for _ in range(5 if len(self.of_cuts) else 0):
             copy = np.maximum(target - self.cuts.combined(ahead), 0)
             new = np.maximum(ahead + self.steps * self.cuts.values(copy), 0)
             following = (1 + (1 + 4 * momentum**2) ** 0.5) / 2

@@ -8,8 +8,6 @@ import numpy as np
 
 from powermeans.types import FloatArray, IndexArray
 
-_LEAST_VIOLATION = 1e-7
-
 
 @dataclass(frozen=True, slots=True)
 class Cuts:
@@ -94,4 +92,4 @@ def most_violated(matrix: FloatArray, roots: FloatArray, n_most: int) -> IndexAr
         violations.append(flat[best])
     amounts = np.concatenate(violations)
     order = np.argsort(-amounts, kind="stable")[:n_most]
-    return np.concatenate(triples)[order[amounts[order] > _LEAST_VIOLATION]]
+    return np.concatenate(triples)[order[amounts[order] > 1e-7]]

@@ -20,15 +20,8 @@ from powermeans.optimality.subsets import deal, directions, highest_mean, residu
 from powermeans.system.threads import blas_on_one_thread
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
 
-# A relative gap that counts as closed, for all points at once and for a subset.
-_CLOSED, _CLOSED_IN_SUBSET = 1e-6, 1e-3
-# Up to so many points are worked on at once.
-_MOST_AT_ONCE = 600
-_MOST_OF_MANY_CLUSTERS = 1000
+_CLOSED = 1e-6  # a relative gap that counts as none
 _MOST_CLUSTERS = 500
-_SECONDS_BETWEEN_CALLS = 0.2
-# Where a bound at a confidence is wanted, so many subsets have time for their search.
-_WANTED_SAMPLE = 200
 _ROUNDING = 2.0**-48  # of sums over pieces
 
 Method = Literal["all points", "subsets", "sample of subsets"]
@@ -145,8 +138,7 @@ def prove(clustering: Clustering, effort: Effort) -> OptimalityGap:
     n_points, n_clusters = clustering.points.shape[0], len(clustering.centers)
     _refuse_many(n_clusters)
     size = _size_of_subset(n_clusters)
-    n_together = max(_MOST_AT_ONCE, min(2 * size, _MOST_OF_MANY_CLUSTERS), size)
-    is_whole = n_points <= n_together
+    is_whole = n_points <= max(600, min(2 * size, 1000), size)
     with blas_on_one_thread():
         rng = np.random.default_rng(effort.seed)
         n_subsets = 1 if is_whole else n_points // _size_of_subset(n_clusters)
@@ -276,7 +268,7 @@ class _Search:
     def _wait_for(self, search: Future[bool]) -> None:
         while True:
             try:
-                search.result(_SECONDS_BETWEEN_CALLS)
+                search.result(timeout=0.2)
             except NotYet:
                 if self._tell():
                     self.is_over.set()
@@ -296,7 +288,7 @@ class _Search:
         piece = int(self.order[place])
         relaxation = Relaxation.of(*self._points_in(piece))
         labels = self.clustering.labels[self.pieces.members[piece]]
-        closed = _CLOSED if len(self.order) == 1 else _CLOSED_IN_SUBSET
+        closed = _CLOSED if len(self.order) == 1 else 1e-3
         enough = (1 - closed) * min(relaxation.inertia(labels), self.pieces.inertias[piece])
         asked = self._seconds()
         ends, longest = asked + self._seconds_for(place), 0.0
@@ -319,7 +311,7 @@ class _Search:
         """Share out the time that is left."""
         n_left = len(self.order) - place
         if self.effort.confidence is not None:
-            n_left = min(n_left, max(1, _WANTED_SAMPLE - place))
+            n_left = min(n_left, max(1, 200 - place))  # a sample of 200 is enough
         left = self.effort.max_seconds - self._seconds()
         return left * min(1.0, self.effort.n_threads / n_left)
 

@@ -23,9 +23,6 @@ from powermeans.system.host_memory import on_host
 from powermeans.system.threads import effective_n_threads
 from powermeans.types import FloatArray
 
-# Points whose largest magnitude is a power of two within these need no other unit.
-_NARROWEST, _WIDEST = -100, 100
-
 
 def optimality_gap(
     X: MatrixLike,
@@ -133,8 +130,8 @@ def _clustering(
 ) -> tuple[Clustering, int]:
     """Return the points of positive weight, and the power of two of the unit of inertia."""
     of_length = math.frexp(max(data.largest, float(np.abs(centers).max())))[1]
-    if _NARROWEST <= of_length <= _WIDEST:
-        of_length = 0
+    if abs(of_length) <= 100:
+        of_length = 0  # no other unit is needed
     points = divide_by_power_of_two(data.points, of_length)
     centers = np.ldexp(centers, -of_length)
     weights, of_weight = np.ones(points.shape[0]), 0

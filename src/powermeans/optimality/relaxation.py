@@ -12,7 +12,6 @@ from powermeans.optimality.cuts import Cuts
 from powermeans.types import FloatArray, Labels, Points, SparsePoints
 
 _EPSILON = float(np.finfo(np.float64).eps)
-_COLUMNS_AT_ONCE = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +33,7 @@ class Relaxation:
         """Return the relaxation for points of positive weight."""
         n_points, n_features = points.shape
         roots, gram = np.sqrt(weights), np.zeros((n_points, n_points))
-        for block in _columns(points):
+        for block in _columns(points, 4096):
             residuals = roots[:, None] * _centered(block, weights)
             gram += residuals @ residuals.T
         return cls(gram, roots, float(np.trace(gram)), n_clusters, n_features)
@@ -77,9 +76,7 @@ class Relaxation:
         return np.where(labels[:, None] == labels, np.outer(scaled, scaled), 0.0)
 
 
-def _columns(
-    points: Points | SparsePoints, n_at_once: int = _COLUMNS_AT_ONCE
-) -> Iterator[FloatArray]:
+def _columns(points: Points | SparsePoints, n_at_once: int) -> Iterator[FloatArray]:
     """Yield some columns at a time, dense, in float64."""
     by_column = points.tocsc() if sparse.issparse(points) else points
     for start in range(0, points.shape[1], n_at_once):

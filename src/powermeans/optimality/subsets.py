@@ -10,18 +10,15 @@ from scipy.optimize import linear_sum_assignment
 
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
 
-# So many subsets at a time are balanced against each other; the work grows with the square.
-_MOST_TOGETHER = 64
 # Residuals in more dimensions than this are balanced along random directions.
 _MOST_DIRECTIONS = 32
-_POINTS_AT_ONCE = 2**14
 
 
 def residuals_in_blocks(
     points: Points | SparsePoints, centers: FloatArray, labels: Labels
 ) -> Iterator[tuple[slice, FloatArray]]:
     """Yield what remains of some points at a time without the center of their label, in float64."""
-    n_at_once = max(1, _POINTS_AT_ONCE * 16 // max(16, points.shape[1]))
+    n_at_once = max(1, 2**18 // max(16, points.shape[1]))
     for start in range(0, points.shape[0], n_at_once):
         rows = slice(start, start + n_at_once)
         block = points[rows]
@@ -42,7 +39,8 @@ def deal(
     the sum of the residuals of each subset and cluster stays near zero. Then the mean of the
     cluster in the subset is near its center, which is what the bound of a subset would lose.
     """
-    n_groups = -(-n_subsets // _MOST_TOGETHER)
+    # The work to balance subsets against each other grows with the square of their number.
+    n_groups = -(-n_subsets // 64)
     group_of = np.empty(len(labels), dtype=np.intp)
     subset_of = np.empty(len(labels), dtype=np.intp)
     firsts = np.linspace(0, n_subsets, n_groups + 1).astype(np.intp)

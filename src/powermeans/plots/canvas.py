@@ -19,9 +19,6 @@ BLUE, ORANGE, GREEN, VERMILION, SKY, PURPLE, GREY = OKABE_ITO
 INK = "#222222"
 PALE = "#c3c9d0"
 
-# Eight, prime to the seven colours, so that 56 clusters differ in the pair of colour and shape.
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-
 
 def color_of(label: int) -> str:
     """Return the colour of a cluster."""
@@ -29,8 +26,11 @@ def color_of(label: int) -> str:
 
 
 def marker_of(label: int) -> str:
-    """Return the shape of the points of a cluster, in matplotlib's letters."""
-    return MARKERS[label % len(MARKERS)]
+    """Return the shape of the points of a cluster, in matplotlib's letters.
+
+    There are eight, prime to the seven colours, so that 56 clusters differ in the pair of the two.
+    """
+    return "os^DvPX*"[label % 8]
 
 
 def axes_or_new(ax: Axes | None, *, figsize: tuple[float, float] = (6.4, 4.8)) -> Axes:

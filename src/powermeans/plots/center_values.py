@@ -22,8 +22,6 @@ from powermeans.plots.canvas import (
 from powermeans.plots.fitted import PointsLike, dense, most_distinguishing
 from powermeans.types import FloatArray, IndexArray, SparsePoints
 
-_MOST_CLUSTERS_WITH_BANDS = 6
-
 
 def profiles(model: Any, X: PointsLike, *, max_features: int = 12, ax: Axes | None = None) -> Axes:
     """Draw the profile of each cluster: its mean in each feature, and where half its points lie.
@@ -67,7 +65,7 @@ def profiles(model: Any, X: PointsLike, *, max_features: int = 12, ax: Axes | No
     heights = (dense(points[:, features]) - mean[features]) / spread[features]
     ax = axes_or_new(ax, figsize=(min(12.0, 3.5 + 0.6 * len(features)), 4.8))
     for label, profile in zip(found, means[:, features], strict=True):
-        if len(found) <= _MOST_CLUSTERS_WITH_BANDS:
+        if len(found) <= 6:  # bands of more hide each other
             quartiles = np.quantile(heights[labels == label], [0.25, 0.75], axis=0)
             ax.fill_between(
                 range(len(features)), *quartiles, color=color_of(label), alpha=0.15, linewidth=0

@@ -9,8 +9,6 @@ import numpy as np
 
 from powermeans.plots.canvas import BLUE, GREY, OKABE_ITO, VERMILION, Axes, axes_or_new, tidy
 
-_MARKERS = "sD^vP*X<>"
-
 
 def choice_of_k(choice: Any, column: str = "inertia", *, ax: Axes | None = None) -> Axes:
     """Draw a column of the table of `choose_k` by k, and mark the k that each criterion says.
@@ -50,7 +48,7 @@ def choice_of_k(choice: Any, column: str = "inertia", *, ax: Axes | None = None)
     ax.plot(sizes, np.where(np.isfinite(values), values, np.nan), color=BLUE, marker=".", zorder=1)
     ax.axvline(choice.recommended, color=GREY, linestyle="--", linewidth=1, zorder=0)
     others = (color for color in OKABE_ITO[1:] if color != VERMILION)
-    for marker, (k, criteria) in zip(_MARKERS, _criteria_by_k(choice).items(), strict=False):
+    for marker, (k, criteria) in zip("sD^vP*X<>", _criteria_by_k(choice).items(), strict=False):
         color = VERMILION if k == choice.recommended else next(others, GREY)
         label = textwrap.fill(f"{k}: {', '.join(criteria)}", width=32)
         ax.scatter([k], values[sizes == k], s=60, marker=marker, color=color, zorder=2, label=label)

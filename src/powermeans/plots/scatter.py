@@ -24,10 +24,6 @@ from powermeans.plots.plane import Plane
 from powermeans.system.host_memory import on_host
 from powermeans.types import FloatArray, IndexArray, Labels
 
-_GRID = 300
-# More clusters go without a legend; their numbers stand at their centers.
-_MOST_IN_LEGEND = 12
-
 
 def clusters(
     model: Any,
@@ -162,7 +158,7 @@ def _draw_clusters(ax: Axes, flat: FloatArray, labels: Labels, n_clusters: int) 
             *flat[labels == label].T, s=size, color=color_of(label), marker=marker_of(label),
             alpha=0.75, linewidths=0, snap=False, label=str(label), rasterized=len(flat) > 5000,
         )  # fmt: skip
-    if n_clusters <= _MOST_IN_LEGEND:
+    if n_clusters <= 12:  # the numbers of more stand at their centers
         legend_of_clusters(ax, markerscale=max(1.0, 6 / size**0.5))
 
 
@@ -185,9 +181,9 @@ def _draw_boundaries(ax: Axes, model: Any, plane: Plane, n_clusters: int) -> Non
         if len(plane.origin) > 2:
             return
         (left, low), (right, high) = plane.points.min(axis=0), plane.points.max(axis=0)
-    xs, ys = np.linspace(left, right, _GRID), np.linspace(low, high, _GRID)
+    xs, ys = np.linspace(left, right, 300), np.linspace(low, high, 300)
     places = np.stack(np.meshgrid(xs, ys), axis=-1).reshape(-1, 2)
-    cells = _predict(model, plane.lift(places)).reshape(_GRID, _GRID)
+    cells = _predict(model, plane.lift(places)).reshape(300, 300)
     for label in np.intersect1d(cells, np.arange(n_clusters)):
         inside = (cells == label).astype(float)
         ax.contourf(xs, ys, inside, levels=[0.5, 1.5], colors=[color_of(label)], alpha=0.08)

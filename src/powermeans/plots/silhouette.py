@@ -11,8 +11,6 @@ from powermeans.plots.canvas import INK, Axes, axes_or_new, color_of, tidy
 from powermeans.plots.fitted import PointsLike
 from powermeans.types import FloatArray, Labels
 
-_MOST_NAMED = 30
-
 
 def silhouettes(
     model: Any, X: PointsLike, *, max_points: int = 2000, ax: Axes | None = None
@@ -82,7 +80,7 @@ def _draw_by_cluster(ax: Axes, values: FloatArray, labels: Labels) -> None:
     ax.axvline(values.mean(), color=INK, linestyle="--", linewidth=1.2)
     ax.axvline(0, color=INK, linewidth=0.8)
     ax.set_yticks([])
-    if len(found) <= _MOST_NAMED:
+    if len(found) <= 30:
         pairs = zip(found, counts / len(values), strict=True)
         names = [f"{label}: {100 * share:.0f} %" for label, share in pairs]
         ax.set_yticks(tops + (counts - 1) / 2, names)

@@ -28,8 +28,6 @@ from powermeans.plots.plane import Plane
 from powermeans.system.host_memory import on_host
 from powermeans.types import FloatArray
 
-_MOST_SWEEPS_WITH_MARKERS = 80
-
 
 def annealing_path(
     path: PathRecorder | Iterable[FloatArray],
@@ -140,7 +138,7 @@ def convergence(
     title = f"{len(history)} sweeps, {n_hard} of them Lloyd's (shaded)"
     ax = axes_or_new(ax)
     _shade_hard_sweeps(ax, powers, steps)
-    size = 3.5 if len(steps) <= _MOST_SWEEPS_WITH_MARKERS else 0.0
+    size = 3.5 if len(steps) <= 80 else 0.0
     for name, color, marker in (("objective", VERMILION, "s"), ("inertia", BLUE, "o")):
         ax.plot(steps, history[name], color=color, marker=marker, markersize=size, label=name)
     ax.set(xlabel=by, ylabel="objective, inertia", title=title)

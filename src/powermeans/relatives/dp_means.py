@@ -32,8 +32,6 @@ from powermeans.points.opening import MatrixLike, Opened, admit_array, open_rows
 from powermeans.points.protocol import Rows
 from powermeans.types import FloatArray, IndexArray
 
-# Distances or utilities that differ by at most this share may differ only by rounding.
-_ALIKE = 1e-9
 _AS_IN_POWER_K_MEANS = (
     *("effort", "max_seconds", "max_iter", "tol"),
     *("random_state", "n_threads", "callback", "verbose"),
@@ -404,4 +402,4 @@ class OpenAndDrop(AtPrice):
 def _first_of_largest(values: FloatArray) -> int:
     """Return the first of the values that are the largest up to rounding."""
     largest = values.max()
-    return int(np.argmax(values >= largest - _ALIKE * abs(largest)))
+    return int(np.argmax(values >= largest - 1e-9 * abs(largest)))

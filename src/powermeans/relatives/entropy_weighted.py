@@ -32,16 +32,7 @@ from powermeans.points.opening import InMemory, Opened, in_memory
 from powermeans.points.protocol import Rows
 from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
 
-# Below this power, weights are practically hard.
-_HARD_POWER = -100.0
-# The default penalty is this share of the mean scatter of a feature.
-_PENALTY_OF_SCATTER = 0.1
-# A smaller gain, as a share of the penalty, is rounding.
-_LEAST_GAIN = 1e-6
 _TINY = float(np.finfo(np.float64).tiny)
-# Points that tell which of many features a search starts from, in all and for each cluster.
-_SAMPLED = 256
-_SAMPLED_PER_CLUSTER = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +45,10 @@ class WeightEffort:
     n_rounds: int  # searches for centers with learned weights, at most
 
 
-_BALANCED = WeightEffort("balanced", n_features=32, n_random=0, n_rounds=3)
-# Each begins with all that the one before it in its list does, so that it ends no higher.
 _EFFORTS = {
-    "fast": [WeightEffort("fast", n_features=8, n_random=0, n_rounds=1)],
-    "balanced": [_BALANCED],
-    "thorough": [_BALANCED, WeightEffort("thorough", n_features=128, n_random=32, n_rounds=10)],
+    "fast": WeightEffort("fast", n_features=8, n_random=0, n_rounds=1),
+    "balanced": WeightEffort("balanced", n_features=32, n_random=0, n_rounds=3),
+    "thorough": WeightEffort("thorough", n_features=128, n_random=32, n_rounds=10),
 }
 
 
@@ -228,10 +217,11 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
             rows.scales = np.where(spreads > 0, spreads, 1.0)
         critical = rows.critical_power()
         # The scatter is that of a mean feature while all features count the same.
-        of_scatter = max(_PENALTY_OF_SCATTER * rows.inertia_about_mean(), _TINY)
+        of_scatter = max(0.1 * rows.inertia_about_mean(), _TINY)
         self.penalty_ = of_scatter if self.penalty == "auto" else float(self.penalty)
         start = min(2 * critical - 1, -1.0) if self.power == "auto" else float(self.power)
-        powers = list(itertools.takewhile(_HARD_POWER.__lt__, Geometric(start, self.growth)))
+        # At lower powers, weights are practically hard.
+        powers = list(itertools.takewhile(lambda s: s > -100, Geometric(start, self.growth)))
         least_variance = np.min(np.square(spreads[spreads > 0])) if spreads.any() else 0.0
         learn = functools.partial(LearnFeatureWeights, self.penalty_, rows.feature_weights > 0)
         separate = SeparateCoincident(critical, spread_of_features(rows))
@@ -251,7 +241,9 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
         if self.effort is None or self.n_clusters == 1 or not self._draws_centers():
             return ends
         search = WeightSearch(self, start, in_memory(start.data), rows)
-        return [*ends[:-1], search.run(ends[-1], _EFFORTS[self.effort])]
+        # A thorough search begins with all that a balanced one does, so that it ends no higher.
+        names = ("balanced", "thorough") if self.effort == "thorough" else (self.effort,)
+        return [*ends[:-1], search.run(ends[-1], [_EFFORTS[name] for name in names])]
 
     def _finish(self, start: Start, ends: Sequence[StageEnd] = ()) -> Run:
         run, rows = super()._finish(start, ends), cast("FeatureWeightedRows", start.data.rows)
@@ -347,7 +339,7 @@ class WeightSearch:
         """Draw points evenly by weight along an order, one of much weight several times."""
         order, _ = order_by_place(self.rows, self.start.fit.rng)
         up_to = np.cumsum(self.rows.sample_weight(order))
-        n_sampled = max(_SAMPLED, _SAMPLED_PER_CLUSTER * self.model.n_clusters)
+        n_sampled = max(256, 8 * self.model.n_clusters)
         places = (np.arange(n_sampled) + 0.5) / n_sampled * up_to[-1]
         return np.asarray(order[np.searchsorted(up_to, places, side="right")])
 
@@ -363,7 +355,8 @@ class WeightSearch:
         found = self._searched(self.rows.in_weighted_space(), self.data.weights, effort)
         centers = self.rows.means(found.labels_, self.model.n_clusters)
         weighted = self._measured(self.start.anneal(centers, self.start.stages[-1:])[-1])
-        gains = weighted.objective < self.best.objective - _LEAST_GAIN * self.model.penalty_
+        rounding = 1e-6 * self.model.penalty_
+        gains = weighted.objective < self.best.objective - rounding
         if gains:
             self.best = weighted
         return gains

@@ -21,14 +21,8 @@ from powermeans.points.protocol import Rows
 from powermeans.system.threads import blas_on_one_thread
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
 
-# Up to this many distinct points are all landmarks; from more, the second number is chosen.
-_MOST_EXACT = 2000
-_LANDMARKS_OF_MORE = 500
-# As shares of the largest eigenvalue: smaller ones are rounding; more negative ones are not.
+# As a share of the largest eigenvalue.
 ROUNDING = 100 * float(np.finfo(np.float64).eps)
-_INDEFINITE = 1e-8
-# K(x, x) is read off the diagonal of the kernel of this many points at a time.
-_POINTS_OF_A_DIAGONAL = 16
 
 
 def is_named(kernel: Any, name: str) -> bool:
@@ -68,7 +62,8 @@ class Kernel:
         """Return K(x, x) of each point."""
         if is_named(self.kernel, "rbf"):
             return np.ones(points.shape[0])
-        blocks = (block.astype(np.float64) for _, block in blocks_of(points, _POINTS_OF_A_DIAGONAL))
+        # K(x, x) is read off the diagonal of the kernel of a few points at a time.
+        blocks = (block.astype(np.float64) for _, block in blocks_of(points, 16))
         return np.concatenate([np.diagonal(self.of(block, block)) for block in blocks])
 
     def way_to_finite(self) -> str:
@@ -99,7 +94,7 @@ def choose_landmarks(
     """Return landmarks in an order independent of the rows, and whether they are all points."""
     distinct = _distinct_points(rows, rng)
     if n_landmarks is None:
-        n_landmarks = len(distinct) if len(distinct) <= _MOST_EXACT else _LANDMARKS_OF_MORE
+        n_landmarks = len(distinct) if len(distinct) <= 2000 else 500
     if len(distinct) <= n_landmarks:
         return distinct, True
     _, chosen = choose_seeds(rows, n_landmarks, rng)
@@ -137,7 +132,7 @@ def embedding_of(gram: FloatArray) -> tuple[FloatArray, float]:
     # The rows of the matrix times this, U sqrt(l), have the matrix as inner products.
     values, vectors = linalg.eigh(gram, driver="evd", overwrite_a=True)
     largest = max(float(values[-1]), 0.0)
-    if values[0] < -_INDEFINITE * max(largest, -values[0]):
+    if values[0] < -1e-8 * max(largest, -values[0]):  # more than rounding
         warn_caller(
             f"the kernel is not positive semi-definite: its eigenvalues go from {values[0]:.3g} to "
             f"{values[-1]:.3g}. Those below zero are taken as zero, so distances are not quite "

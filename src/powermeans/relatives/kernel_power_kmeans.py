@@ -43,11 +43,6 @@ from powermeans.system.attributes import take_over
 from powermeans.system.threads import blas_on_one_thread
 from powermeans.types import FloatArray, Labels, Points, SparsePoints
 
-# Squared differences of smaller similarities may underflow.
-_LEAST_SQUARED = 1e-130
-_DIGITS_OF_GAMMA = 6
-_BLOCK_ELEMENTS = 2**21
-
 # The parameters that go to `PowerKMeans` as they are.
 _PASSED_ON = (
     *("n_clusters", "init", "effort", "max_seconds", "n_init", "max_iter", "tol"),
@@ -258,8 +253,8 @@ class KernelPowerKMeans(
         if is_gram:
             check_gram(np.asarray(data.points))
         rng = check_random_state(self.random_state)
-        # The squares of tiny similarities would vanish.
-        is_tiny = is_gram and 0 < data.largest < _LEAST_SQUARED
+        # Squared differences of tiny similarities would vanish.
+        is_tiny = is_gram and 0 < data.largest < 1e-130
         exponent = math.frexp(data.largest)[1] if is_tiny else 0
         points = divide_by_power_of_two(data.points, exponent)
         rows = open_rows(points, data.weights, n_threads=self.n_threads)
@@ -349,7 +344,7 @@ class KernelPowerKMeans(
             return self.gamma
         mean_sq_dist = rows.inertia_about_mean() / rows.total_weight
         # Rounded, so that weights and copies of points give exactly the same kernel.
-        return float(f"{1 / mean_sq_dist:.{_DIGITS_OF_GAMMA}g}") if mean_sq_dist > 0 else 1.0
+        return float(f"{1 / mean_sq_dist:.6g}") if mean_sq_dist > 0 else 1.0
 
     def _span_landmarks(self, points: Points | SparsePoints) -> None:
         """Learn coordinates in the span of the landmarks."""
@@ -398,7 +393,7 @@ class KernelPowerKMeans(
         coordinates: Points = np.empty((n_points, self.n_components_), dtype=points.dtype)
         sq_norms = np.empty(n_points)
         with blas_on_one_thread():
-            for rows, block in blocks_of(points, _BLOCK_ELEMENTS // len(self.embedding_)):
+            for rows, block in blocks_of(points, 2**21 // len(self.embedding_)):
                 exact = self._kernel_with_landmarks(block) @ self.embedding_
                 sq_norms[rows] = np.einsum("if,if->i", exact, exact)
                 with np.errstate(over="ignore"):

@@ -31,8 +31,6 @@ from powermeans.points.opening import InMemory, Opened
 from powermeans.relatives.learning_rates import LearningRate, rates_of
 from powermeans.types import FloatArray
 
-_POINTS_AWAITED_PER_CENTER = 10
-
 
 @dataclass(frozen=True, slots=True)
 class _Counted:
@@ -268,7 +266,7 @@ class OnlineKMeans(StreamEstimator[_Counted]):
     def _n_awaited(self) -> int:
         if not self._draws_centers():
             return 1
-        return self._size_of_first(_POINTS_AWAITED_PER_CENTER * self.n_clusters)
+        return self._size_of_first(10 * self.n_clusters)
 
     def _from(self, centers: FloatArray) -> _Counted:
         return _Counted(centers, np.zeros(len(centers)))

@@ -30,7 +30,6 @@ from powermeans.types import FloatArray
 
 # The largest distance between neighbouring nodes; on a grid of squares diagonals are neighbours.
 _REACH = {"rectangular": math.sqrt(2), "hexagonal": 1.0}
-_ROUNDING = 1e-9
 
 
 class SelfOrganizingMap(CenterEstimator):
@@ -255,7 +254,7 @@ class Grid:
         """Return whether the nodes of each pair are neighbours."""
         positions = self.positions()
         apart = np.linalg.norm(positions[nodes] - positions[others], axis=-1)
-        return np.asarray(apart <= _REACH[self.topology] + _ROUNDING)
+        return np.asarray(apart <= _REACH[self.topology] + 1e-9)
 
 
 def gaussian_sharing(distances: FloatArray, radius: float) -> FloatArray:

@@ -24,9 +24,6 @@ from powermeans.points.needs import Needs
 from powermeans.points.opening import MatrixLike, Opened
 from powermeans.types import FloatArray
 
-# At a higher p, most weights may be too small for float64.
-_HIGHEST_P = 50
-
 
 class SoftMeans(CenterEstimator):
     """Base of estimators whose points belong to several centers by the rule of a subclass."""
@@ -129,7 +126,8 @@ class KHarmonicMeans(SoftMeans):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **SoftMeans._parameter_constraints,
-        "p": [Interval(Real, -2 * Power.highest, _HIGHEST_P, closed="both")],
+        # At a higher p, most weights may be too small for float64.
+        "p": [Interval(Real, -2 * Power.highest, 50, closed="both")],
     }
 
     def __init__(

@@ -23,12 +23,8 @@ from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoint
 Graph = Points | SparsePoints
 """Symmetric affinities, none negative, dense or CSR."""
 
-# Lanczos iteration needs far more nodes than vectors; smaller graphs are solved densely.
+# Larger graphs are solved by Lanczos iteration, which also needs far more nodes than vectors.
 _MOST_NODES_SOLVED = 256
-_NODES_PER_VECTOR = 4
-# A matrix is symmetric if its entries differ by at most this power of its precision, as a share of
-# the largest: 4e-11 in float64, 2e-5 in float32.
-_ROUNDING_EXPONENT = 2 / 3
 
 
 class SpectralClustering(ClusterMixin, Documented):
@@ -225,7 +221,7 @@ def _checked_graph(affinities: Any, dtype: np.dtype[Any]) -> Graph:
         )
     asymmetry = np.abs(_entries(affinities - affinities.T)).max(initial=0.0)
     precision = np.finfo(dtype if np.issubdtype(dtype, np.floating) else np.float64).eps
-    allowed = float(precision) ** _ROUNDING_EXPONENT
+    allowed = float(precision) ** (2 / 3)  # 4e-11 in float64, 2e-5 in float32
     if asymmetry > allowed * _entries(affinities).max(initial=0.0):
         raise ValueError(
             f"X is not symmetric, entries across the diagonal differ by {asymmetry:.3g}: pass "
@@ -308,7 +304,7 @@ def _eigenvectors(
 ) -> tuple[FloatArray, FloatArray]:
     """Return eigenvalues of a connected graph, and columns D^(-1/2) x of eigenvectors x."""
     n_nodes = graph.shape[0]
-    if n_nodes <= max(_MOST_NODES_SOLVED, _NODES_PER_VECTOR * n_vectors):
+    if n_nodes <= max(_MOST_NODES_SOLVED, 4 * n_vectors):
         return _all_eigenvectors(graph, min(n_vectors, n_nodes))
     # Imported late, since this takes longer than importing the rest of the package.
     from sklearn.manifold import spectral_embedding

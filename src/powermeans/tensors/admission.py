@@ -20,7 +20,6 @@ from powermeans.system.host_memory import brought_to_host, fault_of_tensor
 from powermeans.tensors.memory import blocks
 
 _ENTRIES_AT_ONCE = 2**24
-_DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
 def check_tensor(points: torch.Tensor) -> None:
@@ -32,7 +31,7 @@ def check_tensor(points: torch.Tensor) -> None:
         raise ValueError(f"X has the shape {shape}: pass a tensor of shape (n_samples, n_features)")
     if points.shape[0] == 0 or points.shape[1] == 0:
         raise ValueError(f"X has the shape {shape}: pass at least one point and one feature")
-    if dtype not in _DTYPES:
+    if dtype not in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         raise ValueError(
             f"X has the dtype {dtype}: pass float16, bfloat16, float32 or float64, for example "
             "X.float()"

@@ -23,8 +23,6 @@ from powermeans.types import FloatArray
 MOST_FEATURES_DIRECT = 16
 # A distance below this share of its terms has lost digits, and is computed again.
 _CANCELLATION = {torch.float32: 1 / 64, torch.float64: 1 / 1024}
-_PAIRS_ENTRIES = 2**22
-_LEAST_POWER = -1e30
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +175,7 @@ def _power_logs(
     found: torch.Tensor, least: torch.Tensor, view: View, rule: Power | Harmonic
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return log w_ij = term_i + (s - 1) log(y_ij / least_i) at the power s, and objectives."""
-    n_centers, power = found.shape[1], max(rule.power, _LEAST_POWER)
+    n_centers, power = found.shape[1], max(rule.power, -1e30)  # in the range of float32
     # Ratios: 0 / 0 is one, since the point is at that center; y / 0 is infinite.
     log_ratio = found.div_(least[:, None]).nan_to_num_(nan=1.0, posinf=math.inf).log_()
     exponents = power * log_ratio
@@ -255,7 +253,7 @@ def _mend(found: torch.Tensor, block: Block, planes: Planes, view: View) -> None
     """Compute the distances that cancellation has spoilt again, in the dtype of sums."""
     limits = _sizes(found, block, planes).mul_(_CANCELLATION[found.dtype])
     i, j = (found < limits).nonzero(as_tuple=True)
-    for pairs in blocks(len(i), max(1, _PAIRS_ENTRIES // block.points.shape[1])):
+    for pairs in blocks(len(i), max(1, 2**22 // block.points.shape[1])):
         some = i[pairs]
         spoilt = Block(block.points[some], block.heights[some], block.weights[some])
         found[some, j[pairs]] = to_own(spoilt, planes, view, j[pairs]).to(found.dtype)

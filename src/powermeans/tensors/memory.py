@@ -15,10 +15,6 @@ from powermeans.errors import warn_caller
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
 
-# Entries of the largest temporary array, and the number of these arrays alive at the same time.
-_ENTRIES_ON_GPU = 2**26
-_ENTRIES_ON_CPU = 2**20
-_ARRAYS_AT_ONCE = 6
 _FEWEST_ROWS = 128
 
 
@@ -37,9 +33,9 @@ def rows_at_once(n_points: int, width: int, device: torch.device, itemsize: int)
 
     It depends only on the sizes, unless memory is short: then it is smaller, with a warning.
     """
-    entries = _ENTRIES_ON_CPU if device.type == "cpu" else _ENTRIES_ON_GPU
+    entries = 2**20 if device.type == "cpu" else 2**26  # of the largest temporary array
     wanted = min(n_points, max(_FEWEST_ROWS, entries // width))
-    bytes_of_a_row = width * itemsize * _ARRAYS_AT_ONCE
+    bytes_of_a_row = width * itemsize * 6  # so many arrays are alive at the same time
     free = free_bytes(device)
     if wanted * bytes_of_a_row <= free:
         return wanted

@@ -22,15 +22,6 @@ from powermeans.tensors.memory import blocks, lack_of_memory_is_told, rows_at_on
 from powermeans.tensors.nearness import TorchNearness
 from powermeans.types import FloatArray, IndexArray, Labels, Points
 
-# Squares of numbers outside come near the ends of float32.
-_UNIT_RANGE = (1e-6, 1e6)
-# The dtype must hold a scale, and float64 its square.
-_LARGEST_EXPONENT = {torch.float32: 126, torch.float64: 510}
-_MOST_FEATURES_FORMED = 4096
-_ROWS_SAMPLED = 10_000
-# The relative error of TF32 and 16-bit products, which PyTorch's own switch allows on a card.
-_ROUNDING_OF_FAST_PRODUCTS = 2.0**-8
-
 
 class TorchRows(MemoryRows):
     """Sweep over a contiguous, finite tensor on its device."""
@@ -67,11 +58,12 @@ class TorchRows(MemoryRows):
     def rounding(self) -> float:
         is_exact = self._points.device.type != "cuda" or self._view.dtype == torch.float64
         is_direct = self.n_features <= formulas.MOST_FEATURES_DIRECT
-        return 0.0 if is_exact or is_direct or not _allows_tf32() else _ROUNDING_OF_FAST_PRODUCTS
+        # PyTorch's own switch allows TF32 and 16-bit products on a card.
+        return 0.0 if is_exact or is_direct or not _allows_tf32() else 2.0**-8
 
     def critical_power(self) -> float:
-        if self.n_features > _MOST_FEATURES_FORMED:
-            some = np.arange(0, self.n_points, -(-self.n_points // _ROWS_SAMPLED))
+        if self.n_features > 4096:  # the matrix of their directions would be large
+            some = np.arange(0, self.n_points, -(-self.n_points // 10_000))
             return critical_power(self.take(some), self.sample_weight(some))
         largest = float(torch.linalg.eigvalsh(self._directions().cpu().double())[-1])
         largest /= self.total_weight / self._weight_unit
@@ -220,9 +212,10 @@ class TorchRows(MemoryRows):
         self._lengths = self._all_lengths()
 
     def _chosen_scale(self, largest: float) -> float:
-        if largest == 0 or _UNIT_RANGE[0] < largest < _UNIT_RANGE[1]:
-            return 1.0
-        most = _LARGEST_EXPONENT[self._view.dtype]
+        if largest == 0 or 1e-6 < largest < 1e6:
+            return 1.0  # squares are far from the ends of float32
+        # The dtype must hold a scale, and float64 its square.
+        most = 126 if self._view.dtype == torch.float32 else 510
         return float(2.0 ** -max(-most, min(math.frexp(largest)[1], most)))
 
     def _all_heights(self) -> torch.Tensor:

@@ -32,9 +32,6 @@ from powermeans.points.protocol import Rows
 from powermeans.system.attributes import forget, remember
 from powermeans.types import FloatArray, Part
 
-# A waiting stream updates its centers whenever the number of points has grown by this factor.
-_WORTH_ANOTHER_LOOK = 1.25
-
 
 class HasCenters(Protocol):
     """What a stream has taught so far."""
@@ -283,7 +280,8 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
             step = self._beginning(chunks)
             return step.learned, step
         kept = (*waiting.chunks, chunk.copied())
-        if n_points < max(self.n_clusters, _WORTH_ANOTHER_LOOK * waiting.n_seen):
+        # The centers of a waiting stream are worth another look once there are 5 points for 4.
+        if n_points < max(self.n_clusters, 1.25 * waiting.n_seen):
             return Waiting(kept, n_points, waiting.learned, waiting.n_seen), None
         step = self._beginning(chunks)
         return Waiting(kept, n_points, step.learned, n_points), step

@@ -30,16 +30,11 @@ from powermeans.points.opening import InMemory, Opened, in_memory, open_batch
 from powermeans.points.protocol import Rows
 from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
 
-_BATCHES_AWAITED = 3
-_POINTS_AWAITED_PER_CENTER = 30
 # The first sample of a fit has at least one point in this many.
 _POINTS_PER_POINT_OF_FIRST = 50
 # A batch much smaller than the points so far would hardly move the centers, so batches grow with
 # them as long as they fit into the cache.
-_SHARE_OF_SEEN = 0.1
 _MOST_ELEMENTS = 2**18
-# From the middle of a fit on, all batches are hard, even if there are only a few.
-_LONGEST_SOFT_SHARE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +239,8 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
         why_end = self._rule_of_end(data)
         for n_passes, batch in parts:
             learned = step.learned
-            if n_seen >= _LONGEST_SOFT_SHARE * n_all or batch.rows.parts is not None:
+            # From the middle of a fit on, all batches are hard, even if there are only a few.
+            if 2 * n_seen >= n_all or batch.rows.parts is not None:
                 learned = replace(learned, power=-math.inf)
             step, state = self._swept(learned, batch)
             course = self._take_down(step, course, n_passes, state, start)
@@ -287,7 +283,7 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
             order = orders.permutation(indices)
             end = 0
             while end < len(order):
-                wanted = min(max(self.batch_size, int(_SHARE_OF_SEEN * n_seen)), most)
+                wanted = min(max(self.batch_size, n_seen // 10), most)
                 start, end = end, end + (wanted if n_seen else n_first)
                 part = order[start:end]
                 yield n_passes, self._part(data, part)
@@ -353,9 +349,7 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
         return max(self.batch_size, _MOST_ELEMENTS // _elements_per_point(points))
 
     def _n_awaited(self, at_least: int = 0) -> int:
-        by_centers = _POINTS_AWAITED_PER_CENTER * self.n_clusters
-        by_batches = _BATCHES_AWAITED * self.batch_size
-        return self._size_of_first(max(by_batches, by_centers, at_least))
+        return self._size_of_first(max(3 * self.batch_size, 30 * self.n_clusters, at_least))
 
     def _from(self, centers: FloatArray) -> _Remembered:
         nothing = Sums(np.zeros_like(centers), np.zeros(len(centers)), 0.0, 0.0)

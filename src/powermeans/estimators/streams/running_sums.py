@@ -15,10 +15,6 @@ from powermeans.types import FloatArray, IndexArray
 
 # A point counts in proportion to the weight of all points before it, to this power.
 FADING = 2.0
-# Draws the point at the middle of the error.
-_MIDDLE = np.array([0.5])
-# Two centers may coincide if they are as near as this, in units of their size.
-_NEAR = 1e-9
 
 
 @dataclass(slots=True)
@@ -84,7 +80,7 @@ def found_anew(rows: Rows, centers: FloatArray, lost: IndexArray) -> tuple[Float
     found, living = centers.copy(), np.delete(centers, lost, axis=0)
     nearness = rows.nearness(living)
     for n_found, center in enumerate(lost):
-        index = nearness.draw(_MIDDLE)
+        index = nearness.draw(np.array([0.5]))  # the point at the middle of the error
         point = rows.take(index)[0]
         if nearness.sq_dist(index)[0] == 0 or _is_at_one_of(living, point):
             return found, lost[:n_found]
@@ -110,7 +106,7 @@ def leaders_of(centers: FloatArray, weights: FloatArray) -> IndexArray:
     order = (centers @ np.random.default_rng(0).standard_normal(centers.shape[1])).argsort()
     gaps = np.linalg.norm(np.diff(centers[order], axis=0), axis=1)
     sizes = np.linalg.norm(centers[order[1:]], axis=1)
-    for place in np.flatnonzero(gaps <= _NEAR * sizes):
+    for place in np.flatnonzero(gaps <= 1e-9 * sizes):
         before, center = order[place], order[place + 1]
         if is_at_center(centers[center], centers[before]):
             both = np.flatnonzero((leaders == leaders[before]) | (leaders == leaders[center]))

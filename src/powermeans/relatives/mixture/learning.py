@@ -21,24 +21,9 @@ from powermeans.points.opening import InMemory
 from powermeans.points.protocol import Rows
 from powermeans.types import FloatArray
 
-# The least variance, as a share of that of all points; the precision of the points may raise it.
-_LEAST_SHARE_OF_VARIANCE = 1e-12
 # The least variance of a Gaussian with its own, as a share of the mean variance within Gaussians.
 # Without it the likelihood has no maximum, since a Gaussian may shrink to a point.
 LEAST_SHARE_WITHIN = 1e-4
-# The error of a center, in units in the last place.
-_UNITS_OF_A_CENTER = 10
-# If all points are zero, the likelihood has no maximum: a smaller variance is always likelier.
-_VARIANCE_OF_ZEROS = 1e-20
-# Of equal points so small that the square of their rounding vanishes.
-_LEAST_VARIANCE = float(np.finfo(np.float64).tiny)
-# Weights count as hard if softness changes the mean log density of a point by at most this.
-_SOFTNESS = 1e-6
-_ROUNDING_OF_SUMS = 1e-12
-# The factor from one variance to the next while it anneals.
-_COOLING = 0.9
-# The share of a Gaussian without points, whose logarithm must be finite.
-_LEAST_SHARE = float(np.finfo(np.float64).eps)
 
 Model = Gaussian | UnequalGaussians
 
@@ -122,14 +107,15 @@ class GaussianLearner(Learner):
         while variance > self.known.variance and not self._is_hard:
             self._hot = Gaussian(variance, self.known.shares)
             yield self._hot
-            variance *= _COOLING
+            variance *= 0.9
         self._hot = None
 
     def _learned(self, rows: Rows, centers: FloatArray, sums: Sums) -> Model:
         """Return the model of the M-step."""
         model = self.model or Gaussian()
         if self.learns_shares:
-            shares = np.maximum(sums.weights / sums.weights.sum(), _LEAST_SHARE)
+            # The logarithm of the share of a Gaussian without points must be finite.
+            shares = np.maximum(sums.weights / sums.weights.sum(), np.finfo(np.float64).eps)
             model = replace(model, shares=tuple(np.minimum(shares, 1.0).tolist()))
         if isinstance(sums, Scattered) and isinstance(model, UnequalGaussians):
             variances, self.collapsed = _own_variances(rows, centers, sums)
@@ -141,7 +127,7 @@ class GaussianLearner(Learner):
 
 
 def _has_hard_weights(model: Gaussian, rows: Rows, sums: Sums) -> bool:
-    """Return whether the free energy is that of hard weights.
+    """Return whether the free energy is that of hard weights, within 1e-6 for a mean point.
 
     With equal shares it is less by 2 v times the sum of log sum_l exp(-(y_l - y_min) / (2 v)).
     """
@@ -151,7 +137,7 @@ def _has_hard_weights(model: Gaussian, rows: Rows, sums: Sums) -> bool:
         of_shares = -float(sums.weights @ np.log(model.shares))
     temperature = 2 * model.variance
     softness = sums.inertia + temperature * of_shares - sums.objective
-    allowed = _SOFTNESS * temperature * rows.total_weight + _ROUNDING_OF_SUMS * sums.inertia
+    allowed = 1e-6 * temperature * rows.total_weight + 1e-12 * sums.inertia
     return bool(softness <= allowed)
 
 
@@ -190,19 +176,23 @@ def _own_variances(
 
 
 def _variance_of_equal(rows: Rows) -> float:
-    return _LEAST_VARIANCE if rows.mean().any() else _VARIANCE_OF_ZEROS
+    """Return a variance for points so alike that the squares of their rounding vanish.
+
+    For zeros the likelihood has no maximum: a smaller variance is always likelier.
+    """
+    return float(np.finfo(np.float64).tiny) if rows.mean().any() else 1e-20
 
 
 def _least_inertia(rows: Rows) -> float:
     """Return the inertia below which there is only rounding."""
     about_mean = rows.inertia_about_mean()
-    least = max(_LEAST_SHARE_OF_VARIANCE, float(np.finfo(rows.dtype).eps)) * about_mean
+    least = max(1e-12, float(np.finfo(rows.dtype).eps)) * about_mean
     return max(least, rounding_inertia(rows), _rounding_of_difference(rows))
 
 
 def _rounding_of_difference(rows: Rows) -> float:
     """Return the rounding error in the difference of the two sums, for points far from zero."""
-    of_centers = _UNITS_OF_A_CENTER * float(np.finfo(np.float64).eps) * np.linalg.norm(rows.mean())
+    of_centers = 10 * float(np.finfo(np.float64).eps) * np.linalg.norm(rows.mean())
     # The product of the two may overflow.
     of_weight = math.sqrt(rows.inertia_about_mean()) * math.sqrt(rows.total_weight)
     return float(of_centers) * of_weight
@@ -252,12 +242,10 @@ class MixtureEffort:
     n_moved: int  # each of so many Gaussians of least use moves to each of the widest
 
 
-_BALANCED = MixtureEffort("balanced", n_annealed=0, n_moved=2)
-# Each begins with all that the one before it in its list does, so that it ends no lower.
 EFFORTS = {
-    "fast": [MixtureEffort("fast", n_annealed=0, n_moved=0)],
-    "balanced": [_BALANCED],
-    "thorough": [_BALANCED, MixtureEffort("thorough", n_annealed=5, n_moved=5)],
+    "fast": MixtureEffort("fast", n_annealed=0, n_moved=0),
+    "balanced": MixtureEffort("balanced", n_annealed=0, n_moved=2),
+    "thorough": MixtureEffort("thorough", n_annealed=5, n_moved=5),
 }
 
 

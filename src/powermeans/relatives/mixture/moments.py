@@ -52,17 +52,6 @@ from powermeans.points.opening import MatrixLike, admit_array
 from powermeans.system.threads import blas_on_one_thread
 from powermeans.types import FloatArray, Points, SparsePoints
 
-_BLOCK_ELEMENTS = 2**18
-# A variance between means below this share of the total variance is rounding.
-_LEAST_VARIANCE = 1e-12
-# The square root of the least share of a component.
-_LEAST_ROOT = 1e-7
-# Chance alone contradicts a shared variance with this probability.
-_CONTRADICTION = 1e-6
-# Rotations end once all angles (in radians) are below the first, or after this many rounds.
-_LEAST_ANGLE = 1e-10
-_MOST_ROUNDS = 200
-
 
 class MomentEstimates(NamedTuple):
     """The mixture of spherical Gaussians that `moment_estimates` returns.
@@ -186,7 +175,7 @@ def moment_estimates(
         noise = noise_moments(data.points, data.weights, found, scales, within)
     if covariance_type == "spherical":
         third -= noise.in_third_moments(between)
-    elif noise.p_value() < _CONTRADICTION:
+    elif noise.p_value() < 1e-6:
         _warn_of_unequal_variances(n_clusters)
     with blas_on_one_thread():
         components = orthonormal_components(_with_ones(third))
@@ -226,10 +215,11 @@ def _variances(found: PrincipalAxes, n_clusters: int) -> tuple[FloatArray, float
     n_others = len(found.mean) - (n_clusters - 1)
     within = max(0.0, 1.0 - float(along.sum())) / n_others if total > 0 else 0.0
     between = along - within
-    if not np.all(between > _LEAST_VARIANCE):
+    is_above_rounding = between > 1e-12
+    if not is_above_rounding.all():
         raise ValueError(
             f"n_clusters={n_clusters}, but the means of X vary along no more than "
-            f"{np.count_nonzero(between > _LEAST_VARIANCE)} axes: the method of moments needs "
+            f"{np.count_nonzero(is_above_rounding)} axes: the method of moments needs "
             "one axis for each component but one, so pass fewer clusters, or use PowerKMeans"
         )
     return between, within
@@ -303,7 +293,7 @@ def _deviations(
     """Yield the weights of some points at a time, and how far they are from the mean."""
     n_points, n_axes = points.shape[0], len(found.axes)
     weights = np.ones(n_points) if sample_weight is None else sample_weight
-    step = max(1, _BLOCK_ELEMENTS // max(n_axes * n_axes, points.shape[1]))
+    step = max(1, 2**18 // max(n_axes * n_axes, points.shape[1]))
     for start in range(0, n_points, step):
         rows = slice(start, start + step)
         block = points[rows].toarray() if sparse.issparse(points) else points[rows]
@@ -331,13 +321,13 @@ def orthonormal_components(tensor: FloatArray) -> FloatArray:
     mixture = np.tensordot(np.random.default_rng(0).standard_normal(len(tensor)), tensor, axes=1)
     vectors: FloatArray = np.linalg.eigh(mixture)[1].T
     slices = vectors @ tensor @ vectors.T
-    for _ in range(_MOST_ROUNDS):
+    for _ in range(200):
         largest = 0.0
         for p, q in itertools.combinations(range(len(tensor)), 2):
             angle = _best_angle(slices[:, p, p] - slices[:, q, q], 2 * slices[:, p, q])
             largest = max(largest, abs(angle))
             _rotate(vectors, slices, p, q, angle)
-        if largest < _LEAST_ANGLE:
+        if largest < 1e-10:  # radians
             break
     return vectors
 
@@ -361,7 +351,7 @@ def _rotate(vectors: FloatArray, slices: FloatArray, p: int, q: int, angle: floa
 def _steps_and_shares(components: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the means relative to the center, in scales along the axes, and their shares."""
     roots = components[:, 0]
-    if np.abs(roots).min() < _LEAST_ROOT:
+    if np.abs(roots).min() < 1e-7:
         raise ValueError(
             f"n_clusters={len(roots)}, but the third moments of X are those of fewer components: "
             "pass fewer clusters, or use PowerKMeans"

@@ -39,15 +39,10 @@ from powermeans.relatives.mixture.learning import (
 )
 from powermeans.types import FloatArray, Labels, Points, SparsePoints
 
-_BLOCK_ELEMENTS = 2**20
 # In units of the critical temperature. On 72 problems with 5 and 20 overlapping clusters, runs from
 # 0.8 missed the best known log-likelihood by 0.057 per point, from 0.5 by 0.070, from 0.3 by 0.094,
 # and without annealing by 0.129.
 _TEMPERATURE_FROM_SEEDS = 0.8
-# With a variance of more squared sizes of the points, densities are equal in float64.
-_WIDEST = 1e30
-# With a larger variance the free energy of many points might leave the range of float64.
-_LARGEST_VARIANCE = 1e290
 
 
 class SphericalMixture(CenterEstimator):
@@ -186,7 +181,8 @@ class SphericalMixture(CenterEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CenterEstimator._parameter_constraints,
         "covariance_type": [StrOptions({"tied_spherical", "spherical"})],
-        "variance": [StrOptions({"learned"}), Interval(Real, 0, _LARGEST_VARIANCE, closed="right")],
+        # With a larger variance the free energy of many points might leave the range of float64.
+        "variance": [StrOptions({"learned"}), Interval(Real, 0, 1e290, closed="right")],
         "shares": [StrOptions({"equal", "learned"})],
         "temperature": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"}), None],
         "effort": [StrOptions(set(EFFORTS)), None],
@@ -354,7 +350,9 @@ class SphericalMixture(CenterEstimator):
         if self.effort is None or self.n_clusters == 1 or not self._draws_centers():
             return ends
         search = MixtureSearch(start, data, self.max_iter, self.tol, self.n_threads)
-        return [search.run(ends[-1], EFFORTS[self.effort])]
+        # A thorough search begins with all that a balanced one does, so that it ends no lower.
+        names = ("balanced", "thorough") if self.effort == "thorough" else (self.effort,)
+        return [search.run(ends[-1], [EFFORTS[name] for name in names])]
 
     def _finish(self, start: Start, ends: Sequence[StageEnd] = ()) -> Run:
         run, data = super()._finish(start, ends), start.data
@@ -426,7 +424,7 @@ class SphericalMixture(CenterEstimator):
         self, points: Points | SparsePoints, centers: FloatArray
     ) -> Iterator[FloatArray]:
         """Yield squared distances of one block of points after another, in float64."""
-        n_block = max(1, _BLOCK_ELEMENTS // max(points.shape[1], len(centers)))
+        n_block = max(1, 2**20 // max(points.shape[1], len(centers)))
         for start in range(0, points.shape[0], n_block):
             block = points[start : start + n_block].astype(np.float64, copy=False)
             rows = open_rows(block, n_threads=self.n_threads)
@@ -435,7 +433,7 @@ class SphericalMixture(CenterEstimator):
 
 def _refuse_widest(variance: float, rows: Rows) -> None:
     size = max(spread(rows), float(np.linalg.norm(rows.mean())))
-    if size > 0 and math.sqrt(variance) / size > math.sqrt(_WIDEST):
+    if size > 0 and math.sqrt(variance) / size > 1e15:  # densities are equal in float64
         raise ValueError(
             f"variance={variance!r} is too large for points that are {size:.3g} from zero and from "
             f"each other: pass one of the order of {size**2:.0e}, for example, or scale X"
