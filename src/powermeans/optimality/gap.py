@@ -142,8 +142,9 @@ def prove(clustering: Clustering, effort: Effort) -> OptimalityGap:
     with blas_on_one_thread():
         rng = np.random.default_rng(effort.seed)
         n_subsets = 1 if is_whole else n_points // _size_of_subset(n_clusters)
-        pieces = _Pieces.of(clustering, n_subsets, rng)
-        return _Search(clustering, pieces, effort, started, rng.permutation(n_subsets)).run()
+        members, inertias, inertia = _divided(clustering, n_subsets, rng)
+        order = rng.permutation(n_subsets)
+        return _Search(clustering, members, inertias, inertia, effort, started, order).run()
 
 
 def _size_of_subset(n_clusters: int) -> int:
@@ -162,30 +163,21 @@ def _refuse_many(n_clusters: int) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Pieces:
-    """Subsets of the points, or all of them, and the inertia of each about the given centers."""
-
-    members: list[IndexArray]
-    inertias: FloatArray
-    inertia: float
-
-    @classmethod
-    def of(cls, clustering: Clustering, n_subsets: int, rng: np.random.Generator) -> _Pieces:
-        points, weights, labels = clustering.points, clustering.weights, clustering.labels
-        turned = directions(points.shape[1], rng)
-        sq_dist, seen = np.empty(len(labels)), []
-        for rows, residuals in residuals_in_blocks(points, clustering.centers, labels):
-            sq_dist[rows] = np.einsum("if,if->i", residuals, residuals)
-            seen.append(weights[rows, None] * (residuals if turned is None else residuals @ turned))
-        terms = weights * sq_dist
-        members = (
-            [np.arange(len(labels))]
-            if n_subsets == 1
-            else deal(np.concatenate(seen), terms, labels, n_subsets, rng)
-        )
-        inertias = np.array([math.fsum(terms[mine]) for mine in members])
-        return cls(members, inertias, math.fsum(terms))
+def _divided(
+    clustering: Clustering, n_subsets: int, rng: np.random.Generator
+) -> tuple[list[IndexArray], FloatArray, float]:
+    """Return the points of each subset, their inertia about the given centers, and that of all."""
+    points, weights, labels = clustering.points, clustering.weights, clustering.labels
+    turned = directions(points.shape[1], rng)
+    sq_dist, seen = np.empty(len(labels)), []
+    for rows, residuals in residuals_in_blocks(points, clustering.centers, labels):
+        sq_dist[rows] = np.einsum("if,if->i", residuals, residuals)
+        seen.append(weights[rows, None] * (residuals if turned is None else residuals @ turned))
+    terms = weights * sq_dist
+    members = [np.arange(len(labels))]
+    if n_subsets > 1:
+        members = deal(np.concatenate(seen), terms, labels, n_subsets, rng)
+    return members, np.array([math.fsum(terms[mine]) for mine in members]), math.fsum(terms)
 
 
 @dataclass(slots=True)
@@ -193,7 +185,9 @@ class _Search:
     """The bounds of all pieces, raised one after the other on several threads."""
 
     clustering: Clustering
-    pieces: _Pieces
+    members: list[IndexArray]  # of each piece
+    inertias: FloatArray  # of each piece, about the given centers
+    inertia: float
     effort: Effort
     started: float  # on the monotonic clock
     order: IndexArray  # of the pieces, drawn at random
@@ -240,7 +234,7 @@ class _Search:
         return self.is_over.is_set() or self._seconds() >= self.effort.max_seconds
 
     def _points_in(self, piece: int) -> tuple[Points | SparsePoints, FloatArray, int]:
-        mine, clustering = self.pieces.members[piece], self.clustering
+        mine, clustering = self.members[piece], self.clustering
         return clustering.points[mine], clustering.weights[mine], len(clustering.centers)
 
     def _search_on(self, executor: ThreadPoolExecutor) -> None:
@@ -248,7 +242,7 @@ class _Search:
             self.searches.append(executor.submit(self._begin_in, piece))
         for beginning in self.searches:
             beginning.result()
-        self.most_above = float((self.pieces.inertias - self.bounds).max())
+        self.most_above = float((self.inertias - self.bounds).max())
         self.searches = []
         for place in range(len(self.order)):
             self.searches.append(executor.submit(self._search_in, place))
@@ -287,9 +281,9 @@ class _Search:
             return False
         piece = int(self.order[place])
         relaxation = Relaxation.of(*self._points_in(piece))
-        labels = self.clustering.labels[self.pieces.members[piece]]
+        labels = self.clustering.labels[self.members[piece]]
         closed = _CLOSED if len(self.order) == 1 else 1e-3
-        enough = (1 - closed) * min(relaxation.inertia(labels), self.pieces.inertias[piece])
+        enough = (1 - closed) * min(relaxation.inertia(labels), self.inertias[piece])
         asked = self._seconds()
         ends, longest = asked + self._seconds_for(place), 0.0
 
@@ -317,7 +311,7 @@ class _Search:
 
     def _so_far(self) -> OptimalityGap:
         """Return what is proved by now; bounds of pieces add up to a bound."""
-        n_pieces, inertia = len(self.order), self.pieces.inertia
+        n_pieces, inertia = len(self.order), self.inertia
         certain = math.fsum(self.bounds) * (1 - _ROUNDING)
         if self.effort.confidence is not None and 0 < self.n_searched < n_pieces:
             self.by_sample = max(self.by_sample, self._bound_by_sample(self.effort.confidence))
@@ -344,7 +338,7 @@ class _Search:
         after it was drawn.
         """
         drawn = self.order[: self.n_searched]
-        above = self.pieces.inertias[drawn] - self.bounds[drawn]
+        above = self.inertias[drawn] - self.bounds[drawn]
         shares = np.clip(above / self.most_above, 0, 1) if self.most_above > 0 else 0 * above
         most = highest_mean(shares, len(self.order), confidence) * len(self.order)
-        return self.pieces.inertia * (1 - _ROUNDING) - self.most_above * most * (1 + _ROUNDING)
+        return self.inertia * (1 - _ROUNDING) - self.most_above * most * (1 + _ROUNDING)

@@ -35,21 +35,8 @@ from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
 _TINY = float(np.finfo(np.float64).tiny)
 
 
-@dataclass(frozen=True, slots=True)
-class WeightEffort:
-    """How much a search for feature weights may do."""
-
-    name: Literal["fast", "balanced", "thorough"]  # of the searches for centers
-    n_features: int  # starts from one feature each
-    n_random: int  # starts from random weights
-    n_rounds: int  # searches for centers with learned weights, at most
-
-
-_EFFORTS = {
-    "fast": WeightEffort("fast", n_features=8, n_random=0, n_rounds=1),
-    "balanced": WeightEffort("balanced", n_features=32, n_random=0, n_rounds=3),
-    "thorough": WeightEffort("thorough", n_features=128, n_random=32, n_rounds=10),
-}
+# Starts from one feature each, starts from random weights, and the most searches after them.
+_EFFORTS = {"fast": (8, 0, 1), "balanced": (32, 0, 3), "thorough": (128, 32, 10)}
 
 
 class EntropyWeightedPowerKMeans(CenterEstimator):
@@ -243,7 +230,7 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
         search = WeightSearch(self, start, in_memory(start.data), rows)
         # A thorough search begins with all that a balanced one does, so that it ends no higher.
         names = ("balanced", "thorough") if self.effort == "thorough" else (self.effort,)
-        return [*ends[:-1], search.run(ends[-1], [_EFFORTS[name] for name in names])]
+        return [*ends[:-1], search.run(ends[-1], names)]
 
     def _finish(self, start: Start, ends: Sequence[StageEnd] = ()) -> Run:
         run, rows = super()._finish(start, ends), cast("FeatureWeightedRows", start.data.rows)
@@ -274,15 +261,6 @@ def _equal(spreads: FloatArray) -> FloatArray:
     return varies / np.count_nonzero(varies)
 
 
-@dataclass(frozen=True, slots=True)
-class Weighted:
-    """Centers with the feature weights that they were found with."""
-
-    end: StageEnd
-    feature_weights: FloatArray
-    objective: float
-
-
 @dataclass(slots=True)
 class WeightSearch:
     """A search for feature weights and centers, which keeps the best so far.
@@ -297,29 +275,34 @@ class WeightSearch:
     start: Start
     data: InMemory
     rows: FeatureWeightedRows
-    best: Weighted = field(init=False)
+    best: StageEnd = field(init=False)
+    best_weights: FloatArray = field(init=False)
+    lowest: float = field(init=False)
 
-    def run(self, first: StageEnd, efforts: Sequence[WeightEffort]) -> StageEnd:
+    def run(self, first: StageEnd, efforts: Sequence[str]) -> StageEnd:
         """Go on from the end of a descent, and return one that is no worse."""
-        self.best = self._measured(first)
+        self._keep(first, self._objective_of(first))
         equal = _equal(self.rows.spreads())
         try:
             for effort in efforts:
-                for weights in (equal, *self._first_weights(equal, effort)):
+                n_features, n_random, n_rounds = _EFFORTS[effort]
+                for weights in (equal, *self._first_weights(equal, n_features, n_random)):
                     self._goes_on_from(weights, "fast")
-                for _ in range(effort.n_rounds):
-                    if not self._goes_on_from(self.best.feature_weights, effort.name):
+                for _ in range(n_rounds):
+                    if not self._goes_on_from(self.best_weights, effort):
                         break
         finally:
-            self.rows.feature_weights = self.best.feature_weights
-            self.start.history.keep(self.best.end.centers)
-        return self.best.end
+            self.rows.feature_weights = self.best_weights
+            self.start.history.keep(self.best.centers)
+        return self.best
 
-    def _first_weights(self, equal: FloatArray, effort: WeightEffort) -> Iterator[FloatArray]:
+    def _first_weights(
+        self, equal: FloatArray, n_features: int, n_random: int
+    ) -> Iterator[FloatArray]:
         """Yield the weights of starts: one feature each, and random ones."""
-        features = self._features_to_start_from(np.flatnonzero(equal), effort.n_features)
+        features = self._features_to_start_from(np.flatnonzero(equal), n_features)
         yield from np.eye(len(equal))[features]
-        for _ in range(effort.n_random):
+        for _ in range(n_random):
             shares = self.start.fit.rng.standard_exponential(len(equal)) ** 2 * equal
             yield shares / shares.sum()
 
@@ -354,21 +337,23 @@ class WeightSearch:
         self.rows.feature_weights = weights
         found = self._searched(self.rows.in_weighted_space(), self.data.weights, effort)
         centers = self.rows.means(found.labels_, self.model.n_clusters)
-        weighted = self._measured(self.start.anneal(centers, self.start.stages[-1:])[-1])
-        rounding = 1e-6 * self.model.penalty_
-        gains = weighted.objective < self.best.objective - rounding
+        end = self.start.anneal(centers, self.start.stages[-1:])[-1]
+        objective, rounding = self._objective_of(end), 1e-6 * self.model.penalty_
+        gains = objective < self.lowest - rounding
         if gains:
-            self.best = weighted
+            self._keep(end, objective)
         return gains
 
     def _searched(self, points: Points, weights: FloatArray | None, effort: Any) -> PowerKMeans:
         how = {"effort": effort, "rng": self.start.fit.rng, "n_threads": self.model.n_threads}
         return searched(points, weights, self.model.n_clusters, **how)
 
-    def _measured(self, end: StageEnd) -> Weighted:
-        weights = self.rows.feature_weights
+    def _objective_of(self, end: StageEnd) -> float:
         _, inertia = self.rows.assign(end.centers)
-        return Weighted(end, weights, inertia + self.model.penalty_ * _negative_entropy(weights))
+        return inertia + self.model.penalty_ * _negative_entropy(self.rows.feature_weights)
+
+    def _keep(self, end: StageEnd, objective: float) -> None:
+        self.best, self.best_weights, self.lowest = end, self.rows.feature_weights, objective
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
@@ -128,42 +128,29 @@ class MiniBatchKMeans(MiniBatchPowerKMeans):
         self.reassignment_ratio = reassignment_ratio
 
     def _rule_of_end(self, data: Opened) -> Callable[[Step[Any]], str | None]:
-        return _Settled(
-            total_weight=data.rows.total_weight,
-            least_shift=self.tol * data.rows.mean_variance() if self.tol > 0 else -math.inf,
-            most_without_gain=math.inf
-            if self.max_no_improvement is None
-            else self.max_no_improvement,
-        )
+        """Return what ends the fit once batches no longer lower the inertia, smoothed."""
+        least_shift = self.tol * data.rows.mean_variance() if self.tol > 0 else -math.inf
+        most = math.inf if self.max_no_improvement is None else self.max_no_improvement
+        total_weight = data.rows.total_weight
+        smoothed, lowest, n_without_gain = math.nan, math.inf, 0
+
+        def why_end(step: Step[Any]) -> str | None:
+            """Take in a batch and return why the fit ends, in scikit-learn's words."""
+            nonlocal smoothed, lowest, n_without_gain
+            share = min(1.0, 2 * step.weight / total_weight)  # over about one pass
+            mean = step.sum_sq_dist / step.weight
+            before = mean if math.isnan(smoothed) else smoothed
+            smoothed = before + share * (mean - before)
+            n_without_gain = 0 if smoothed < lowest else n_without_gain + 1
+            lowest = min(lowest, smoothed)
+            shift = float(np.sum(np.square(step.learned.centers - step.origin)))
+            if shift <= least_shift:
+                return "Converged (small centers change)"
+            is_stuck = n_without_gain >= most
+            return "Converged (lack of improvement in inertia)" if is_stuck else None
+
+        return why_end
 
     def _finish(self, start: Start, ends: Sequence[StageEnd] = ()) -> Run:
         run = super()._finish(start, ends)
         return run if self.compute_labels else replace(run, labels=None)
-
-
-@dataclass
-class _Settled:
-    """End once batches no longer lower the inertia, smoothed over about one pass."""
-
-    total_weight: float
-    least_shift: float
-    most_without_gain: float
-    smoothed: float = field(default=math.nan, init=False)
-    lowest: float = field(default=math.inf, init=False)
-    n_without_gain: int = field(default=0, init=False)
-
-    def __call__(self, step: Step[Any]) -> str | None:
-        """Take in a batch and return why the fit ends, in scikit-learn's words."""
-        share = min(1.0, 2 * step.weight / self.total_weight)
-        mean = step.sum_sq_dist / step.weight
-        if math.isnan(self.smoothed):
-            self.smoothed = mean
-        self.smoothed += share * (mean - self.smoothed)
-        self.n_without_gain = 0 if self.smoothed < self.lowest else self.n_without_gain + 1
-        self.lowest = min(self.lowest, self.smoothed)
-        shift = float(np.sum(np.square(step.learned.centers - step.origin)))
-        if shift <= self.least_shift:
-            return "Converged (small centers change)"
-        if self.n_without_gain >= self.most_without_gain:
-            return "Converged (lack of improvement in inertia)"
-        return None

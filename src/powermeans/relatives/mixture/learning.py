@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from powermeans.estimators.base import Start
 from powermeans.estimators.power_kmeans import searched
 from powermeans.mathematics.rules import Gaussian, Hard, Rule, Scattered, UnequalGaussians
 from powermeans.mathematics.sums import Sums
-from powermeans.points.opening import InMemory
+from powermeans.points.opening import in_memory
 from powermeans.points.protocol import Rows
 from powermeans.types import FloatArray
 
@@ -233,38 +233,8 @@ def log_densities(
         )
 
 
-@dataclass(frozen=True, slots=True)
-class MixtureEffort:
-    """How much a search for a higher likelihood may do."""
-
-    name: Literal["fast", "balanced", "thorough"]  # of the search for centers
-    n_annealed: int  # further starts from seeds
-    n_moved: int  # each of so many Gaussians of least use moves to each of the widest
-
-
-EFFORTS = {
-    "fast": MixtureEffort("fast", n_annealed=0, n_moved=0),
-    "balanced": MixtureEffort("balanced", n_annealed=0, n_moved=2),
-    "thorough": MixtureEffort("thorough", n_annealed=5, n_moved=5),
-}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MixtureData(InMemory):
-    """The points of a fit and its mixture."""
-
-    learner: GaussianLearner
-
-
-@dataclass(frozen=True, slots=True)
-class Mixture:
-    """A descent's end with its model."""
-
-    end: StageEnd
-    model: Model
-    collapsed: tuple[int, ...]
-    log_likelihoods: tuple[float, ...]
-    log_likelihood: float
+# Further starts from seeds, and how many Gaussians of least use move to each of as many widest.
+EFFORTS = {"fast": (0, 0), "balanced": (0, 2), "thorough": (5, 5)}
 
 
 @dataclass(slots=True)
@@ -272,34 +242,38 @@ class MixtureSearch:
     """A search for a mixture of high likelihood, which keeps the best so far."""
 
     start: Start
-    data: MixtureData
+    learner: GaussianLearner  # of the run, which has the best model at last
     max_iter: int
     tol: float
     n_threads: int | None
-    best: Mixture = field(init=False)
+    best: StageEnd = field(init=False)
+    best_learner: GaussianLearner = field(init=False)
+    highest: float = field(init=False)  # mean log-likelihood
 
-    def run(self, first: StageEnd, efforts: Sequence[MixtureEffort]) -> StageEnd:
+    def run(self, first: StageEnd, efforts: Sequence[str]) -> StageEnd:
         """Go on from the end of a descent, and return one that is no worse."""
-        learner = self.data.learner
-        self.best = self._measured(first, learner)
+        self.best, self.highest = first, self._log_likelihood(first, self.learner)
+        self.best_learner = replace(
+            self.learner, log_likelihoods=self.learner.log_likelihoods.copy()
+        )
         try:
             for effort in efforts:
+                n_annealed, n_moved = EFFORTS[effort]
                 self._gains(self._searched_centers(len(first.centers), effort))
-                for _ in range(effort.n_annealed):
+                for _ in range(n_annealed):
                     self._gains(self.start.seeds(), anneals=True)
-                self._move(effort.n_moved)
+                self._move(n_moved)
         finally:
-            learner.model, learner.collapsed = self.best.model, self.best.collapsed
-            learner.log_likelihoods[:] = self.best.log_likelihoods
-            self.start.history.keep(self.best.end.centers)
-        return self.best.end
+            found = self.best_learner
+            self.learner.model, self.learner.collapsed = found.model, found.collapsed
+            self.learner.log_likelihoods[:] = found.log_likelihoods
+            self.start.history.keep(self.best.centers)
+        return self.best
 
-    def _searched_centers(self, n_clusters: int, effort: MixtureEffort) -> FloatArray:
-        points, weights = self.data.points, self.data.weights
-        name, rng = effort.name, self.start.fit.rng
-        model = searched(
-            points, weights, n_clusters, effort=name, rng=rng, n_threads=self.n_threads
-        )
+    def _searched_centers(self, n_clusters: int, effort: Any) -> FloatArray:
+        data, rng = in_memory(self.start.data), self.start.fit.rng
+        how = {"effort": effort, "rng": rng, "n_threads": self.n_threads}
+        model = searched(data.points, data.weights, n_clusters, **how)
         return model.cluster_centers_.astype(np.float64)
 
     def _move(self, n_moved: int) -> None:
@@ -311,31 +285,30 @@ class MixtureSearch:
 
     def _moved(self, worst: int, least: int) -> FloatArray:
         """Return the best centers, one of which splits the Gaussian of another."""
-        centers, rows = self.best.end.centers.copy(), self.data.rows
+        centers, rows = self.best.centers.copy(), self.start.data.rows
         of_centers = rows.spread(centers)
         by_error = np.argsort(-of_centers.error, kind="stable")
         by_use = np.argsort(of_centers.utility, kind="stable")
         push = self.start.fit.rng.standard_normal(rows.n_features)
         split = centers[by_error[worst % len(centers)]]
-        split = split + push * math.sqrt(self.best.model.variance)
+        split = split + push * math.sqrt(self.best_learner.known.variance)
         centers[by_use[least % len(centers)]] = split
         return centers
 
     def _gains(self, centers: FloatArray, *, anneals: bool = False) -> bool:
         """Learn from these centers; return whether the likelihood is higher without a collapse."""
-        learner = replace(self.data.learner, model=None, log_likelihoods=[])
+        learner = replace(self.learner, model=None, log_likelihoods=[])
         if not anneals:
             learner.hottest = 0.0
         stage = Stage.of(learner, self.max_iter)
-        found = self._measured(self.start.anneal(centers, [stage])[-1], learner)
-        gains = found.log_likelihood > self.best.log_likelihood + self.tol
-        gains = gains and len(found.collapsed) <= len(self.best.collapsed)
+        end = self.start.anneal(centers, [stage])[-1]
+        likelihood = self._log_likelihood(end, learner)
+        gains = likelihood > self.highest + self.tol
+        gains = gains and len(learner.collapsed) <= len(self.best_learner.collapsed)
         if gains:
-            self.best = found
+            self.best, self.best_learner, self.highest = end, learner, likelihood
         return gains
 
-    def _measured(self, end: StageEnd, learner: GaussianLearner) -> Mixture:
-        model, rows = learner.known, self.data.rows
-        likelihood = mean_log_likelihood(rows, model, rows.sweep(end.centers, model))
-        likelihoods = tuple(learner.log_likelihoods)
-        return Mixture(end, model, learner.collapsed, likelihoods, likelihood)
+    def _log_likelihood(self, end: StageEnd, learner: GaussianLearner) -> float:
+        rows = self.start.data.rows
+        return mean_log_likelihood(rows, learner.known, rows.sweep(end.centers, learner.known))

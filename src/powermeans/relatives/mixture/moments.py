@@ -35,7 +35,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from numbers import Integral
 from typing import Literal, NamedTuple
 
@@ -172,10 +171,10 @@ def moment_estimates(
     scales = np.sqrt(between) * found.total_deviation
     with blas_on_one_thread():
         third = third_moments(data.points, data.weights, found, scales)
-        noise = noise_moments(data.points, data.weights, found, scales, within)
+        noise, errors = _noise_moments(data.points, data.weights, found, scales, within)
     if covariance_type == "spherical":
-        third -= noise.in_third_moments(between)
-    elif noise.p_value() < 1e-6:
+        third -= _noise_in_third_moments(noise, between)
+    elif _p_value(noise, errors) < 1e-6:
         _warn_of_unequal_variances(n_clusters)
     with blas_on_one_thread():
         components = orthonormal_components(_with_ones(third))
@@ -183,7 +182,7 @@ def moment_estimates(
     means = found.mean + (steps * scales) @ found.axes
     variance: float | FloatArray = within
     if covariance_type == "spherical":
-        variance = np.maximum(within + steps @ noise.means, 0.0)
+        variance = np.maximum(within + steps @ noise, 0.0)
     total = found.total_deviation**2
     return MomentEstimates(means.astype(data.points.dtype), shares, variance * total)
 
@@ -243,36 +242,18 @@ def third_moments(
     return np.asarray(moments / total).reshape(n_axes, n_axes, n_axes)
 
 
-@dataclass(frozen=True, slots=True)
-class NoiseMoments:
-    """How the noise goes with the means: c = E[z r], with r as a share of the total variance.
-
-    If all components have the same variance, c is zero.
-    """
-
-    means: FloatArray  # c, (n_axes,)
-    errors: FloatArray  # their standard errors if c is zero
-
-    def in_third_moments(self, between: FloatArray) -> FloatArray:
-        """Return c_a B_bd + c_b B_ad + c_d B_ab, where B is diagonal, 1 / between."""
-        product = self.means[:, None, None] * np.diag(1 / between)
-        return np.asarray(product + product.transpose(1, 0, 2) + product.transpose(1, 2, 0))
-
-    def p_value(self) -> float:
-        """Return the probability that chance alone moves c as far from zero."""
-        if not len(self.means) or not self.errors.all():
-            return 1.0
-        return float(chi2.sf(np.sum(np.square(self.means / self.errors)), len(self.means)))
-
-
-def noise_moments(
+def _noise_moments(
     points: Points | SparsePoints,
     sample_weight: FloatArray | None,
     found: PrincipalAxes,
     scales: FloatArray,
     within: float,
-) -> NoiseMoments:
-    """Return E[z r] and its errors; r is the mean square across the axes."""
+) -> tuple[FloatArray, FloatArray]:
+    """Return how the noise goes with the means, c = E[z r], and standard errors if c is zero.
+
+    r is the mean square across the axes, as a share of the total variance. If all components have
+    the same variance, c is zero.
+    """
     n_others = len(found.mean) - len(scales)
     unit = found.total_deviation or 1.0
     sums, squares, weight = np.zeros(len(scales)), np.zeros(len(scales)), 0.0
@@ -284,7 +265,20 @@ def noise_moments(
         sums += weights @ terms
         squares += weights @ np.square(terms)
         weight += float(weights.sum())
-    return NoiseMoments(sums / weight, np.sqrt(squares) / weight)
+    return sums / weight, np.sqrt(squares) / weight
+
+
+def _noise_in_third_moments(noise: FloatArray, between: FloatArray) -> FloatArray:
+    """Return c_a B_bd + c_b B_ad + c_d B_ab, where B is diagonal, 1 / between."""
+    product = noise[:, None, None] * np.diag(1 / between)
+    return np.asarray(product + product.transpose(1, 0, 2) + product.transpose(1, 2, 0))
+
+
+def _p_value(noise: FloatArray, errors: FloatArray) -> float:
+    """Return the probability that chance alone moves c as far from zero."""
+    if not len(noise) or not errors.all():
+        return 1.0
+    return float(chi2.sf(np.sum(np.square(noise / errors)), len(noise)))
 
 
 def _deviations(

@@ -30,7 +30,6 @@ from powermeans.relatives.mixture.learning import (
     EFFORTS,
     LEAST_SHARE_WITHIN,
     GaussianLearner,
-    MixtureData,
     MixtureSearch,
     Model,
     log_densities_of,
@@ -302,10 +301,9 @@ class SphericalMixture(CenterEstimator):
     def _needs(self) -> Needs:
         return super()._needs().of_a_fit(leaves_out_columns=False)
 
-    def _open(self, X: MatrixLike, sample_weight: ArrayLike | None, fit: Fit) -> MixtureData:
+    def _stages(self, opened: Opened, fit: Fit) -> list[Stage]:
         self._refuse_one_variance()
-        data = in_memory(super()._open(X, sample_weight, fit))
-        learns_variance = self.variance == "learned"
+        data, learns_variance = in_memory(opened), self.variance == "learned"
         if not learns_variance:
             _refuse_widest(float(self.variance), data.rows)
         share = self._share_of_critical()
@@ -318,7 +316,7 @@ class SphericalMixture(CenterEstimator):
             tolerance=self.tol,
             has_own_variances=self.covariance_type == "spherical",
         )
-        return MixtureData(data.points, data.weights, data.rows, learner=learner)
+        return [Stage.of(learner, self.max_iter)]
 
     def _refuse_one_variance(self) -> None:
         if self.covariance_type == "spherical" and self.variance != "learned":
@@ -337,39 +335,33 @@ class SphericalMixture(CenterEstimator):
         anneals = self._draws_centers() and self.n_clusters > 1
         return _TEMPERATURE_FROM_SEEDS if anneals else 0.0
 
-    def _stages(self, data: Opened, fit: Fit) -> list[Stage]:
-        assert isinstance(data, MixtureData)
-        return [Stage.of(data.learner, self.max_iter)]
-
     def _attributes_at(self, centers: FloatArray) -> None:
         return None
 
     def _run(self, start: Start) -> list[StageEnd]:
-        ends, data = super()._run(start), start.data
-        assert isinstance(data, MixtureData)
+        ends = super()._run(start)
         if self.effort is None or self.n_clusters == 1 or not self._draws_centers():
             return ends
-        search = MixtureSearch(start, data, self.max_iter, self.tol, self.n_threads)
+        search = MixtureSearch(start, _learner(start), self.max_iter, self.tol, self.n_threads)
         # A thorough search begins with all that a balanced one does, so that it ends no lower.
         names = ("balanced", "thorough") if self.effort == "thorough" else (self.effort,)
-        return [search.run(ends[-1], [EFFORTS[name] for name in names])]
+        return [search.run(ends[-1], names)]
 
     def _finish(self, start: Start, ends: Sequence[StageEnd] = ()) -> Run:
-        run, data = super()._finish(start, ends), start.data
-        assert isinstance(data, MixtureData)
-        centers, model = run.centers.astype(np.float64), data.learner.known
+        run, data, learner = super()._finish(start, ends), in_memory(start.data), _learner(start)
+        centers, model = run.centers.astype(np.float64), learner.known
         likelihood = mean_log_likelihood(data.rows, model, data.rows.sweep(centers, model))
         n_centers, shares = len(centers), model.shares
         if shares is not None:
             run = replace(run, labels=self._most_likely(data.points, centers, model))
         own = model.variances if isinstance(model, UnequalGaussians) else model.variance
-        self._warn_of_collapse(data.learner)
+        self._warn_of_collapse(learner)
         return replace(run, loss=-likelihood).with_attributes(
             variance_=model.variance,
             variances_=np.array(np.broadcast_to(own, n_centers)),
             shares_=np.full(n_centers, 1 / n_centers) if shares is None else np.array(shares),
             log_likelihood_=likelihood,
-            log_likelihoods_=np.array(data.learner.log_likelihoods),
+            log_likelihoods_=np.array(learner.log_likelihoods),
         )
 
     def _warn_of_collapse(self, learner: GaussianLearner) -> None:
@@ -429,6 +421,12 @@ class SphericalMixture(CenterEstimator):
             block = points[start : start + n_block].astype(np.float64, copy=False)
             rows = open_rows(block, n_threads=self.n_threads)
             yield rows.sq_distances(centers).astype(np.float64, copy=False)
+
+
+def _learner(start: Start) -> GaussianLearner:
+    learner = start.stages[0].update
+    assert isinstance(learner, GaussianLearner)
+    return learner
 
 
 def _refuse_widest(variance: float, rows: Rows) -> None:
