@@ -21,6 +21,11 @@ POWERMEANS_INLINE void take_point(const Block<Points>& block, int64_t p, int64_t
     if (wants_digits_of_stored(block)) nearest = precise_sq_dist(block, p, center);
     const double weight = weight_of(block, p);
     if (job.labels) job.labels[index_of(block, p)] = int32_t(center);
+    if (job.last_labels) {
+        int32_t& label = job.last_labels[block.begin + p];
+        block.out.n_changed += double(label != center);
+        label = int32_t(center);
+    }
     block.out.weights[center] += weight;
     block.out.inertia += weight * nearest;
     if (job.task != Task::spread) return;

@@ -124,6 +124,7 @@ struct PartialSums {
     double objective;
     double inertia;
     double n_distances;  // computed, of points x centers
+    double n_changed;    // points whose label is not the last one
 };
 
 // How a sweep is cut up: fixed by the sizes, never by threads or instruction set.
@@ -202,6 +203,7 @@ struct Job : Request<T> {
     Plan plan;
     Bounds<T> bounds;
     Sketched sketched;
+    int32_t* last_labels = nullptr;  // (n_points,) in the order of the blocks, which this sweep replaces, or null
 };
 
 // Points `begin` to `begin + n`, Dense or Csr, with all that the kernels read and write. A stripe is a block

@@ -1,5 +1,6 @@
-// What a hard sweep leaves for the next one: the center of each point, and a lower bound on its distance to
-// all others. The next sweep knows how far the centers have moved, and so which points keep their center.
+// What a hard sweep leaves for the next one: labels, by which that counts the points that change theirs, and
+// a lower bound on the distance of each point to all other centers. The next sweep knows how far the centers
+// have moved, and so which points keep their center.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +11,25 @@
 #include "points/entries.hpp"
 
 namespace powermeans {
+
+// The labels of the last sweep that asked for sums, in the order in which it took the points.
+class LastLabels {
+  public:
+    // One sweep at a time may use them.
+    std::unique_lock<std::mutex> try_to_hold() { return std::unique_lock(held_, std::try_to_lock); }
+
+    // Returns the labels, -1 where the last sweep took the points in another order or there was none.
+    int32_t* in_order(const int32_t* order, int64_t n_points) {
+        if (labels_.empty() || order_ != order) labels_.assign(std::size_t(n_points), -1);
+        order_ = order;
+        return labels_.data();
+    }
+
+  private:
+    std::mutex held_;
+    std::vector<int32_t> labels_;
+    const int32_t* order_ = nullptr;
+};
 
 template <class T>
 class LastSweep {

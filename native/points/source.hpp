@@ -36,6 +36,7 @@ struct DenseSource {
     std::shared_ptr<Groups> groups_in_space = std::make_shared<Groups>();
     std::shared_ptr<SketchedPoints<V>> sketches = std::make_shared<SketchedPoints<V>>();
     std::shared_ptr<LastSweep<V>> last_sweep = std::make_shared<LastSweep<V>>();
+    std::shared_ptr<LastLabels> last_labels = std::make_shared<LastLabels>();
 
     int64_t stored_per_point() const { return n_features; }
 };
@@ -52,6 +53,7 @@ struct CsrSource {
     Frame frame;
     Heights heights{};
     bool swept_often = true;
+    std::shared_ptr<LastLabels> last_labels = std::make_shared<LastLabels>();
 
     // On average, and at least one.
     int64_t stored_per_point() const { return row_starts[n_points] / n_points + 1; }

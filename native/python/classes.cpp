@@ -266,7 +266,7 @@ class Points {
         return asked;
     }
 
-    // Returns weighted points, weights, objective, inertia, number of distances.
+    // Returns weighted points, weights, objective, inertia, numbers of distances and of changed labels.
     nb::tuple sums(const Request<T>& asked) const {
         return as_sums(swept(asked), std::size_t(asked.n_centers));
     }
@@ -281,7 +281,7 @@ class Points {
         const std::size_t d = std::size_t(source_.n_features);
         return nb::make_tuple(to_numpy<2>(std::move(result.points), {k, d}),
                               to_numpy<1>(std::move(result.weights), {k}), result.objective, result.inertia,
-                              result.n_distances);
+                              result.n_distances, result.n_changed);
     }
 
     Request<T> near_lists(const Centers& centers, const Vector& prices, double reach,

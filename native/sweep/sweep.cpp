@@ -80,6 +80,12 @@ HeldBounds<typename Source::Computed> hold_bounds(const Source& source, const Pl
     return held;
 }
 
+template <class Source>
+std::unique_lock<std::mutex> hold_labels(const Source& source, Task task) {
+    if (task != Task::hard_sums || !source.swept_often) return {};
+    return source.last_labels->try_to_hold();
+}
+
 template <class T>
 Dense<T> points_of(const DenseSource<T>& source, const Plan& plan, const T* origin, double scale,
                    Team& team) {
@@ -208,6 +214,7 @@ SweepResult sweep_down_to(double lowest_share, const Source& source, const Reque
     const double sharpness = sharpness_of(request, units.unit);
     const Aligned<T> offsets = offsets_of(request, centers.view().n_padded, sharpness, units.unit);
     const HeldBounds<T> held = hold_bounds(source, plan);
+    const std::unique_lock<std::mutex> labels = hold_labels(source, request.task);
     Job<T> job{};
     static_cast<Request<T>&>(job) = request;
     job.whole_power = whole_power(request.power);
@@ -229,9 +236,13 @@ SweepResult sweep_down_to(double lowest_share, const Source& source, const Reque
         if (plan.prefiltered) job.sketched = sketched_job(source, job, units.scale, team, sketched);
     Arena arena;
     StripeSums total(arena, shape, plan, job.centers.n_padded);
-    add_stripes(points_of(source, plan, origin.get(), units.scale, team), job, shape, team, total);
+    const auto points = points_of(source, plan, origin.get(), units.scale, team);
+    if (labels) job.last_labels = source.last_labels->in_order(points.order, source.n_points);
+    add_stripes(points, job, shape, team, total);
     if (held.last_sweep) held.last_sweep->keep(request, source.n_features);
-    return result_of(source, request, shape, total, units);
+    SweepResult result = result_of(source, request, shape, total, units);
+    if (labels) result.n_changed = int64_t(total.partial.n_changed);
+    return result;
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // shares stripes of points, whose sums are added in order.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "points/source.hpp"
@@ -17,6 +18,9 @@ struct SweepResult {
     double objective = 0;
     double inertia = 0;
     double n_distances = 0;  // computed, of points x centers
+    // Points whose label is not that of the last sweep for sums; all of them in the first. None where labels
+    // are not kept: in soft sweeps, and where points are swept few times or by several callers at a time.
+    std::optional<int64_t> n_changed;
 };
 
 template <class Source>

@@ -95,7 +95,7 @@ class StripeSums {
     static constexpr double* PartialSums::* by_center[] = {&PartialSums::weights, &PartialSums::error,
                                                            &PartialSums::utility};
     static constexpr double PartialSums::* of_all[] = {&PartialSums::objective, &PartialSums::inertia,
-                                                       &PartialSums::n_distances};
+                                                       &PartialSums::n_distances, &PartialSums::n_changed};
 
     // Calls visit(first, last) for ranges of the sums `begin` to `end` that are not zero: a stripe of the hard
     // rule may have points of few centers.
