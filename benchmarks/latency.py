@@ -49,19 +49,19 @@ INTERRUPTED = {
 }
 # What ends by itself after `limit` seconds.
 LIMITED = {
-    "fit": ("PowerKMeans(k, max_seconds=limit).fit(X)", SHAPES),
-    "seeding": ("PowerKMeans(k, max_seconds=limit / 10).fit(X)", SHAPES),
-    "choose_k": ("choose_k(X, range(2, 9), max_seconds=limit)", SHAPES),
+    "fit": ("PowerKMeans(k, stop=MaxSeconds(limit)).fit(X)", SHAPES),
+    "seeding": ("PowerKMeans(k, stop=MaxSeconds(limit / 10)).fit(X)", SHAPES),
+    "choose_k": ("choose_k(X, range(2, 9), stop=MaxSeconds(limit))", SHAPES),
     "learned covariance": (
-        "PowerKMeans(k, divergence='mahalanobis', max_seconds=limit).fit(X)",
+        "PowerKMeans(k, divergence='mahalanobis', stop=MaxSeconds(limit)).fit(X)",
         [(20_000, 20, 20, "float64"), (1000, 300, 10, "float64")],
     ),
     "missing values": (
-        "PowerKMeans(20, missing='observed', max_seconds=limit).fit(holed)",
+        "PowerKMeans(20, missing='observed', stop=MaxSeconds(limit)).fit(holed)",
         [(20_000, 20, 20, "float64")],
     ),
-    "parts": ("PowerKMeans(50, max_seconds=limit).fit(parts)", [(200_000, 20, 50, "float64")]),
-    "lower bound": ("model.optimality_gap(X, max_seconds=limit)", [SMALL]),
+    "parts": ("PowerKMeans(50, stop=MaxSeconds(limit)).fit(parts)", [(200_000, 20, 50, "float64")]),
+    "lower bound": ("model.optimality_gap(X, stop=MaxSeconds(limit))", [SMALL]),
 }
 PREPARED = """
 import sys, time, warnings

@@ -20,7 +20,7 @@ from powermeans import KMeans, ObjectiveRoseWarning, PowerKMeans
 from powermeans.divergences import Binomial, Gamma, Generated, Mahalanobis, Poisson
 from powermeans.engine.anneal import Stage, run_stage
 from powermeans.engine.history import History
-from powermeans.engine.stopping import Never
+from powermeans.engine.stopping import StopRule
 from powermeans.estimators import shared_covariance
 from powermeans.mathematics.rules import Gaussian, Hard, Harmonic, Power
 from powermeans.mathematics.schedules import Fixed
@@ -78,7 +78,7 @@ def test_the_objective_falls_at_equal_power(name, seed, power):
         run_stage(
             rows_of(name, points),
             some_centers(points, 4, seed),
-            Stage(Fixed(float(power)), Never(), 15),
+            Stage(Fixed(float(power)), StopRule(), 15),
             history,
         )
     objectives = [record.objective for record in history.records]
@@ -284,7 +284,7 @@ def test_the_gaussian_rule_works_with_any_divergence():
     rows = rows_of("poisson", points)
     centers = some_centers(points, 3, seed=0)
     history = History(0)
-    run_stage(rows, centers, Stage(itertools.repeat(Gaussian(0.5)), Never(), 1), history)
+    run_stage(rows, centers, Stage(itertools.repeat(Gaussian(0.5)), StopRule(), 1), history)
     heights = np.exp(-Poisson().pairwise(points, centers))
     shares = heights / heights.sum(axis=1, keepdims=True)
     expected = shares.T @ points / shares.sum(axis=0)[:, None]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from sklearn.exceptions import ConvergenceWarning
 
-from powermeans import DPMeans, KMeans, SweepState
+from powermeans import DPMeans, KMeans, MaxSeconds, SweepState
 from powermeans.engine.updates import Sweep
 from powermeans.points.opening import open_rows
 from powermeans.relatives.dp_means import OpenAndDrop, _FarPoints
@@ -170,9 +170,9 @@ def test_the_search_counts_the_price_and_stops_when_told() -> None:
         # Of the centers swept; a sweep of the paper's algorithm ends with as many.
         assert (state.objective - state.inertia) % 500.0 == pytest.approx(0, abs=1e-6)
         assert state.objective == pytest.approx(state.inertia + 500.0 * len(state.centers))
-    with pytest.raises(ValueError, match="'max_seconds' parameter of DPMeans"):
-        DPMeans(500.0, max_seconds=0).fit(points)
-    assert DPMeans(500.0, max_seconds=1e-9).fit(points).n_iter_ == 1
+    with pytest.raises(ValueError, match="'stop' parameter of DPMeans"):
+        DPMeans(500.0, stop=5.0).fit(points)
+    assert DPMeans(500.0, stop=MaxSeconds(1e-9)).fit(points).n_iter_ == 1
 
 
 @pytest.mark.parametrize("error", [None, KeyboardInterrupt])

@@ -9,7 +9,7 @@ import pytest
 import threadpoolctl
 
 import powermeans
-from powermeans import PowerKMeans
+from powermeans import MaxSeconds, PowerKMeans
 from powermeans.divergences import Mahalanobis
 from powermeans.engine.updates import Sweep
 from powermeans.estimators import shared_covariance
@@ -113,7 +113,7 @@ def test_a_fit_whose_time_is_up_labels_its_points_once(monkeypatch):
         return assign(rows, centers)
 
     monkeypatch.setattr(BregmanRows, "assign", noted)
-    PowerKMeans(2, divergence="mahalanobis", random_state=0, max_seconds=1e-9).fit(points)
+    PowerKMeans(2, divergence="mahalanobis", random_state=0, stop=MaxSeconds(1e-9)).fit(points)
     assert len(labelled) == 1
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import powermeans
-from powermeans import KMeans, PowerKMeans, TreeSeeds
+from powermeans import KMeans, MaxSeconds, PowerKMeans, TreeSeeds
 from powermeans.divergences import resolve
 from powermeans.engine.search import search as searching
 from powermeans.engine.search.effort import THRESHOLDS
@@ -340,12 +340,12 @@ def test_seeds_of_cells_hear_how_much_time_is_left_and_descend_only_while_there_
 
     monkeypatch.setattr(tree, "choose_seeds", choosing)
     monkeypatch.setattr(tree, "_descended", descending)
-    model = PowerKMeans(60, init=TreeSeeds(), effort="none", max_seconds=1e-9, random_state=0)
+    model = PowerKMeans(60, init=TreeSeeds(), effort="none", stop=MaxSeconds(1e-9), random_state=0)
     late = model.fit(points)
     assert late.history_.power.tolist() == [-math.inf]
     assert max(told) <= 0
     assert len(descended) == 1  # the coarse centers
     n_cells = len(told)
-    model.set_params(max_seconds=1e6).fit(points)
+    model.set_params(stop=MaxSeconds(1e6)).fit(points)
     assert 0 < min(told[n_cells:]) <= 1e6
     assert len(descended) == 2 + n_cells

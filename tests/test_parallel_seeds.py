@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kinds_of_rows import cut
 from scipy.stats import binom
 
-from powermeans import KMeans, ParallelSeeds, PowerKMeans, open_data
+from powermeans import KMeans, MaxSeconds, ParallelSeeds, PowerKMeans, open_data
 from powermeans.engine.seeds import parallel
 from powermeans.engine.seeds.choose import choose_seeds
 from powermeans.engine.seeds.parallel import first_of_race
@@ -150,10 +150,10 @@ def test_a_fit_whose_time_is_up_looks_for_no_more_candidates_than_it_needs(
     monkeypatch.setattr(parallel, "first_of_race", noted)
     way = ParallelSeeds(oversampling=oversampling)
     model = PowerKMeans(10, init=way, random_state=0)
-    model.set_params(max_seconds=1e-9).fit(points)
+    model.set_params(stop=MaxSeconds(1e-9)).fit(points)
     assert len(rounds) == n_rounds
     assert len(np.unique(model.cluster_centers_, axis=0)) == 10
-    model.set_params(max_seconds=None).fit(points)
+    model.set_params(stop=None).fit(points)
     assert len(rounds) == n_rounds + 5
 
 

@@ -18,7 +18,16 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import powermeans
-from powermeans import AuthorsSchedule, Fixed, KMeans, PathRecorder, PowerKMeans, SphericalMixture
+from powermeans import (
+    AuthorsSchedule,
+    Fixed,
+    KMeans,
+    LabelsSettled,
+    MaxSeconds,
+    PathRecorder,
+    PowerKMeans,
+    SphericalMixture,
+)
 from powermeans.app.command import main
 from powermeans.app.report.python_code import python_code
 from powermeans.divergences import Binomial
@@ -26,12 +35,20 @@ from powermeans.divergences import Binomial
 POINTS = np.random.default_rng(0).integers(0, 9, size=(60, 2)).astype(float)
 
 
+STOP = LabelsSettled(0.0) | MaxSeconds(math.inf)
+
+
 @pytest.mark.parametrize(
     "model",
     [
         PowerKMeans(4, random_state=3),
         PowerKMeans(4, random_state=3, schedule=Fixed(-math.inf), effort="none"),
-        PowerKMeans(3, power=-math.inf, max_seconds=math.inf, random_state=np.int64(1)),
+        PowerKMeans(
+            3,
+            power=-math.inf,
+            stop=LabelsSettled(0.0) | MaxSeconds(math.inf),
+            random_state=np.int64(1),
+        ),
         PowerKMeans(3, schedule=AuthorsSchedule(-1.0), polish=False, random_state=0),
         PowerKMeans(3, divergence=Binomial(n_trials=9), random_state=0),
         PowerKMeans(3, divergence="poisson", random_state=0, callback=PathRecorder()),
@@ -69,8 +86,8 @@ def ran(code: str) -> Any:
 def test_what_no_code_can_do_again_is_said_in_a_comment() -> None:
     assert "# Without a random_state" in python_code(PowerKMeans(2))
     assert "# Without a random_state" not in python_code(PowerKMeans(2, random_state=1))
-    assert "# The clock ends this search" in python_code(PowerKMeans(2, max_seconds=1.5))
-    assert "# The clock" not in python_code(PowerKMeans(2, max_seconds=math.inf))
+    assert "# The clock ends this search" in python_code(PowerKMeans(2, stop=MaxSeconds(1.5)))
+    assert "# The clock" not in python_code(PowerKMeans(2, stop=MaxSeconds(math.inf)))
     code = python_code(PowerKMeans(2, random_state=0), "-", reading={"delimiter": ";"})
     assert "# The points came from standard input: write them to the file standard-input" in code
     assert 'read_table("standard-input", delimiter=";")' in code

@@ -15,7 +15,7 @@ from scipy import sparse
 from sklearn.datasets import load_iris, make_blobs
 from sklearn.exceptions import ConvergenceWarning
 
-from powermeans import KMeans, PowerKMeans, SweepState, divergences
+from powermeans import KMeans, MaxSeconds, PowerKMeans, SweepState, divergences
 from powermeans.engine import fit as fit_module
 from powermeans.engine.anneal import Stage
 from powermeans.engine.fit import Fit
@@ -546,7 +546,7 @@ def test_a_misspelt_effort_is_told_what_there_is(points) -> None:
 
 
 def test_without_end_of_time_it_is_as_without_a_limit(points) -> None:
-    limited = PowerKMeans(12, effort="fast", max_seconds=math.inf, random_state=0).fit(points)
+    limited = PowerKMeans(12, effort="fast", stop=MaxSeconds(math.inf), random_state=0).fit(points)
     free = PowerKMeans(12, effort="fast", random_state=0).fit(points)
     np.testing.assert_array_equal(limited.cluster_centers_, free.cluster_centers_)
 
@@ -554,7 +554,7 @@ def test_without_end_of_time_it_is_as_without_a_limit(points) -> None:
 @pytest.mark.parametrize("effort", EFFORTS)
 @pytest.mark.parametrize("n_init", [1, 3])
 def test_a_tiny_time_limit_returns_the_first_sweep(points, effort: str, n_init: int) -> None:
-    model = PowerKMeans(12, effort=effort, n_init=n_init, max_seconds=1e-9, random_state=0)
+    model = PowerKMeans(12, effort=effort, n_init=n_init, stop=MaxSeconds(1e-9), random_state=0)
     assert_is_complete(model.fit(points), points)
     assert model.n_iter_ == 1
 
@@ -572,9 +572,9 @@ def test_centers_of_a_search_that_is_stopped_in_its_first_descent_are_not_measur
     spread_of = EuclideanRows.spread
     monkeypatch.setattr(EuclideanRows, "spread", spread)
     model = PowerKMeans(20, random_state=0)
-    assert_is_complete(model.set_params(effort="fast", max_seconds=1e-9).fit(points), points)
+    assert_is_complete(model.set_params(effort="fast", stop=MaxSeconds(1e-9)).fit(points), points)
     assert not measured
-    model.set_params(max_seconds=None).fit(points)
+    model.set_params(stop=None).fit(points)
     assert min(measured) < max(measured) == len(points)
 
 
@@ -582,7 +582,7 @@ def test_centers_of_a_search_that_is_stopped_in_its_first_descent_are_not_measur
     "options", [{}, {"effort": "fast"}, {"effort": "none"}, {"init": "random"}]
 )
 def test_a_fit_whose_time_is_up_before_its_first_sweep_makes_a_hard_one(points, options) -> None:
-    model = PowerKMeans(12, max_seconds=1e-9, random_state=0, **options).fit(points)
+    model = PowerKMeans(12, stop=MaxSeconds(1e-9), random_state=0, **options).fit(points)
     assert_is_complete(model, points)
     assert model.history_.power.tolist() == [-math.inf]
 
@@ -594,7 +594,9 @@ def test_a_fit_whose_time_is_up_finds_no_critical_power_and_prepares_no_search(
     monkeypatch.setattr(BregmanRows, "moves", property(lambda rows: pytest.fail("too late")))
     monkeypatch.setattr(EuclideanRows, "critical_power", None)
     monkeypatch.setattr(BregmanRows, "critical_power", None)
-    model = PowerKMeans(12, divergence=divergence, max_seconds=1e-9, random_state=0).fit(points)
+    model = PowerKMeans(12, divergence=divergence, stop=MaxSeconds(1e-9), random_state=0).fit(
+        points
+    )
     np.testing.assert_array_equal(model.labels_, model.predict(points))
     assert math.isnan(model.critical_power_)
     assert model.history_.power.tolist() == [-math.inf]
@@ -602,7 +604,7 @@ def test_a_fit_whose_time_is_up_finds_no_critical_power_and_prepares_no_search(
 
 def test_time_is_up_soon_after_the_limit() -> None:
     points = np.random.default_rng(0).normal(size=(2000, 5))
-    model = PowerKMeans(100, effort="thorough", max_seconds=0.2, random_state=0).fit(points)
+    model = PowerKMeans(100, effort="thorough", stop=MaxSeconds(0.2), random_state=0).fit(points)
     assert_is_complete(model, points)
     assert model.spent_.seconds < 5
 
@@ -615,7 +617,9 @@ def test_time_may_be_up_while_there_are_more_centers(points, monkeypatch) -> Non
     def let_time_pass(state: SweepState) -> None:
         now[0] += 1 if len(state.centers) > 12 else 0
 
-    model = PowerKMeans(12, max_seconds=1.0, random_state=0, callback=let_time_pass).fit(points)
+    model = PowerKMeans(12, stop=MaxSeconds(1.0), random_state=0, callback=let_time_pass).fit(
+        points
+    )
     assert now[0] == 1
     assert_is_complete(model, points)
     assert model.inertia_ == pytest.approx(model.spent_.accepted_inertias[0][0])

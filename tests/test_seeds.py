@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from powermeans import PowerKMeans
+from powermeans import MaxSeconds, PowerKMeans
 from powermeans.engine.seeds import choose as choose_module
 from powermeans.engine.seeds import initial
 from powermeans.engine.seeds.choose import (
@@ -440,10 +440,10 @@ def test_a_fit_tells_its_seeding_how_much_time_is_left(monkeypatch) -> None:
 
     monkeypatch.setattr(initial, "choose_seeds", choose)
     points = np.random.default_rng(0).normal(size=(500, 2))
-    model = PowerKMeans(20, max_seconds=1e-9, random_state=0).fit(points)
+    model = PowerKMeans(20, stop=MaxSeconds(1e-9), random_state=0).fit(points)
     assert model.n_iter_ == 1
     assert len(np.unique(model.labels_)) > 10
-    PowerKMeans(20, max_seconds=1e6, effort="none", random_state=0).fit(points)
+    PowerKMeans(20, stop=MaxSeconds(1e6), effort="none", random_state=0).fit(points)
     PowerKMeans(20, effort="none", random_state=0).fit(points)
     assert told[0] <= 0 < told[1] <= 1e6
     assert told[2] == np.inf

@@ -17,7 +17,7 @@ import time
 import matplotlib.pyplot as plt
 import numpy as np
 
-from powermeans import PowerKMeans
+from powermeans import MaxSeconds, PowerKMeans
 
 rng = np.random.default_rng(4)
 middles = rng.uniform(0, 10, size=(30, 3))
@@ -40,7 +40,7 @@ for name, setting in settings.items():
         model = PowerKMeans(30, random_state=seed, **setting).fit(points)
         seconds[name].append(time.perf_counter() - began)
         inertias[name].append(model.inertia_)
-thorough = PowerKMeans(30, effort="thorough", max_seconds=2, random_state=0).fit(points)
+thorough = PowerKMeans(30, effort="thorough", stop=MaxSeconds(2), random_state=0).fit(points)
 lowest = min(thorough.inertia_, *(min(values) for values in inertias.values()))
 
 figure, ax = plt.subplots(figsize=(8, 4), layout="constrained")

@@ -23,7 +23,7 @@ POWERMEANS_INLINE void take_point(const Block<Points>& block, int64_t p, int64_t
     if (job.labels) job.labels[index_of(block, p)] = int32_t(center);
     if (job.last_labels) {
         int32_t& label = job.last_labels[block.begin + p];
-        block.out.n_changed += double(label != center);
+        block.out.n_changed += label != center;
         label = int32_t(center);
     }
     block.out.weights[center] += weight;

@@ -124,7 +124,7 @@ struct PartialSums {
     double objective;
     double inertia;
     double n_distances;  // computed, of points x centers
-    double n_changed;    // points whose label is not the last one
+    int64_t n_changed;   // points whose label is not the last one
 };
 
 // How a sweep is cut up: fixed by the sizes, never by threads or instruction set.

@@ -241,7 +241,7 @@ SweepResult sweep_down_to(double lowest_share, const Source& source, const Reque
     add_stripes(points, job, shape, team, total);
     if (held.last_sweep) held.last_sweep->keep(request, source.n_features);
     SweepResult result = result_of(source, request, shape, total, units);
-    if (labels) result.n_changed = int64_t(total.partial.n_changed);
+    if (labels) result.n_changed = total.partial.n_changed;
     return result;
 }
 

@@ -72,6 +72,7 @@ class StripeSums {
         });
         for (const auto sums : by_center) std::fill_n(partial.*sums, n_padded_, 0.0);
         for (const auto sum : of_all) partial.*sum = 0;
+        partial.n_changed = 0;
     }
 
     // Sums are added in this many parts, by several threads.
@@ -86,6 +87,7 @@ class StripeSums {
         for (const auto sums : by_center)
             for (int64_t j = 0; j < n_padded_; ++j) (partial.*sums)[j] += (other.partial.*sums)[j];
         for (const auto sum : of_all) partial.*sum += other.partial.*sum;
+        partial.n_changed += other.partial.n_changed;
     }
 
   private:
@@ -95,7 +97,7 @@ class StripeSums {
     static constexpr double* PartialSums::* by_center[] = {&PartialSums::weights, &PartialSums::error,
                                                            &PartialSums::utility};
     static constexpr double PartialSums::* of_all[] = {&PartialSums::objective, &PartialSums::inertia,
-                                                       &PartialSums::n_distances, &PartialSums::n_changed};
+                                                       &PartialSums::n_distances};
 
     // Calls visit(first, last) for ranges of the sums `begin` to `end` that are not zero: a stripe of the hard
     // rule may have points of few centers.

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from powermeans.engine.seeds.markov_chain import MarkovChainSeeds as MarkovChainSeeds
     from powermeans.engine.seeds.parallel import ParallelSeeds as ParallelSeeds
     from powermeans.engine.seeds.tree import TreeSeeds as TreeSeeds
+    from powermeans.engine.stopping import InertiaSettled as InertiaSettled
+    from powermeans.engine.stopping import LabelsSettled as LabelsSettled
+    from powermeans.engine.stopping import MaxSeconds as MaxSeconds
+    from powermeans.engine.stopping import StopRule as StopRule
     from powermeans.errors import IndefiniteKernelWarning as IndefiniteKernelWarning
     from powermeans.errors import MissingDataError as MissingDataError
     from powermeans.errors import ModelFileError as ModelFileError
@@ -76,6 +80,10 @@ _MODULE_OF = {
     "Fixed": "powermeans.mathematics.schedules",
     "FuzzyCMeans": "powermeans.relatives.soft_means",
     "Geometric": "powermeans.mathematics.schedules",
+    "InertiaSettled": "powermeans.engine.stopping",
+    "LabelsSettled": "powermeans.engine.stopping",
+    "MaxSeconds": "powermeans.engine.stopping",
+    "StopRule": "powermeans.engine.stopping",
     "GradientKMeans": "powermeans.relatives.gradient_kmeans",
     "IndefiniteKernelWarning": "powermeans.errors",
     "KHarmonicMeans": "powermeans.relatives.soft_means",

@@ -33,6 +33,7 @@ from powermeans.engine.history import Spent
 from powermeans.engine.seeds.markov_chain import MarkovChainSeeds
 from powermeans.engine.seeds.parallel import ParallelSeeds
 from powermeans.engine.seeds.tree import TreeSeeds
+from powermeans.engine.stopping import Either, InertiaSettled, LabelsSettled, MaxSeconds
 from powermeans.errors import ModelFileError, printable
 from powermeans.estimators.balanced_kmeans import BalancedKMeans
 from powermeans.estimators.base import Documented
@@ -80,6 +81,7 @@ _CLASSES: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
         *(*ESTIMATORS, *_SCALERS, *divergences.KINDS, Geometric, Fixed, AuthorsSchedule),
+        *(Either, MaxSeconds, LabelsSettled, InertiaSettled),
         *(MarkovChainSeeds, ParallelSeeds, TreeSeeds, Spent, Scaling, Sums, Drift),
         *(Admitted, Waiting, online_kmeans._Counted, mini_batch._Remembered),
     )

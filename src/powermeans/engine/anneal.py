@@ -126,6 +126,7 @@ def _swept(
         n_relocated=sweep.n_relocated,
         n_separated=sweep.n_separated,
         skipped=sums.n_skipped / (rows.n_points * len(sweep.centers)),
+        changed=math.nan if sums.n_changed is None else sums.n_changed / rows.n_points,
     )
 
 

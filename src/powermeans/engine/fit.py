@@ -74,7 +74,7 @@ class Fit:
 
     rng: np.random.RandomState
     listener: Listener = field(default_factory=Listener)
-    end: float = math.inf  # of `max_seconds`, on the monotonic clock
+    end: float = math.inf  # by `MaxSeconds`, on the monotonic clock
     critical_power: float = math.nan  # of the points, once it is known
     candidates: Any = None  # for seeds of points in parts, found once
 

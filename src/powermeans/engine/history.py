@@ -26,6 +26,7 @@ class SweepRecord(NamedTuple):
     center_shift: float
     seconds: float
     skipped: float = 0.0
+    changed: float = math.nan
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,9 @@ class SweepState:
         Coincident centers that were moved apart before this sweep.
     skipped : float
         The share of the distances between points and centers that the sweep did not compute.
+    changed : float
+        The share of the points whose label is not that of the last hard sweep; NaN where labels are
+        not held, as in soft sweeps and for points in parts.
 
     See Also
     --------
@@ -84,6 +88,7 @@ class SweepState:
     n_relocated: int = 0
     n_separated: int = 0
     skipped: float = 0.0
+    changed: float = math.nan
 
     def widened(self, all_of: Callable[[FloatArray], FloatArray]) -> SweepState:
         """Return the state with all columns of the user's points, where some were left out."""
@@ -103,6 +108,7 @@ class SweepState:
             self.center_shift,
             self.seconds,
             self.skipped,
+            self.changed,
         )
 
 

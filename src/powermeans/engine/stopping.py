@@ -1,28 +1,167 @@
 """Stop rules: they end a stage of a fit by the records of its sweeps.
 
-A new rule is a class here. Estimators choose the rule of each stage in `_stages`.
+A new rule is a class here with one method, or one of a user anywhere; rules combine by ``|``.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from powermeans.engine.history import SweepRecord
+from powermeans.errors import ArgumentError
 
 # Weights count as hard once the objective times k^(1/s) is within this share of the inertia.
 _SOFTNESS = 1e-3
 
 
 class StopRule:
-    """Decide when a stage is over; this base never does."""
+    """Decide when sweeps are over; this base never does. A subclass defines `reason`.
+
+    See Also
+    --------
+    LabelsSettled, MaxSeconds : Two of them.
+
+    Examples
+    --------
+    A rule of your own, beside one that is there:
+
+    >>> from powermeans import MaxSeconds, PowerKMeans, StopRule
+    >>> class FewSweeps(StopRule):
+    ...     def reason(self, records):
+    ...         return "there were two sweeps" if len(records) == 2 else None
+    >>> X = [[0.0], [1.0], [2.0], [9.0], [10.0], [12.0]]
+    >>> stop = FewSweeps() | MaxSeconds(60)
+    >>> model = PowerKMeans(2, effort="none", polish=False, stop=stop, random_state=0).fit(X)
+    >>> model.n_iter_
+    2
+    """
 
     __slots__ = ()
 
     def reason(self, records: Sequence[SweepRecord]) -> str | None:
-        """Return why the stage is over, or None while it goes on."""
+        """Return why the sweeps are over, or None while they go on."""
         return None
+
+    def __or__(self, other: StopRule) -> StopRule:
+        return Either((*each_of(self), *each_of(other)))
+
+
+@dataclass(frozen=True, slots=True)
+class Either(StopRule):
+    """Stop as soon as one of several rules does."""
+
+    rules: tuple[StopRule, ...]
+
+    def reason(self, records: Sequence[SweepRecord]) -> str | None:
+        """Report the first reason."""
+        return next(filter(None, (rule.reason(records) for rule in self.rules)), None)
+
+    def __repr__(self) -> str:
+        return " | ".join(map(repr, self.rules))
+
+
+def each_of(rule: StopRule | None) -> Iterator[StopRule]:
+    """Yield the rules of which a rule consists; none of None."""
+    if isinstance(rule, Either):
+        yield from rule.rules
+    elif rule is not None:
+        yield rule
+
+
+def either(rule: StopRule, other: StopRule | None) -> StopRule:
+    """Return a rule that stops where one of two does, of which the second may be missing."""
+    return rule if other is None else rule | other
+
+
+@dataclass(frozen=True, slots=True)
+class MaxSeconds(StopRule):
+    """Stop after about this time.
+
+    As `stop` of an estimator it limits the whole fit, with its seeds, annealing and search, and the
+    best centers so far are kept. A sweep is always completed.
+
+    Parameters
+    ----------
+    seconds : float
+        The time, positive.
+
+    Examples
+    --------
+    >>> from powermeans import MaxSeconds, PowerKMeans
+    >>> model = PowerKMeans(2, stop=MaxSeconds(5.0), random_state=0)
+    >>> model.fit([[0.0], [1.0], [9.0], [10.0]]).inertia_
+    1.0
+    """
+
+    seconds: float
+
+    def __post_init__(self) -> None:
+        if not self.seconds > 0:
+            raise ValueError(
+                f"seconds={self.seconds!r} must be positive: pass for example MaxSeconds(5.0)"
+            )
+
+    def reason(self, records: Sequence[SweepRecord]) -> str | None:
+        """Report that these sweeps took as long."""
+        taken = math.fsum(record.seconds for record in records)
+        return f"{taken:.3g} seconds were over" if taken >= self.seconds else None
+
+
+def seconds_of(rule: StopRule | None) -> float:
+    """Return the least time after which one of the rules ends a fit; infinity without one."""
+    limits = (one.seconds for one in each_of(rule) if isinstance(one, MaxSeconds))
+    return min(limits, default=math.inf)
+
+
+@dataclass(frozen=True, slots=True)
+class LabelsSettled(StopRule):
+    """Stop once few points change their label from one hard sweep to the next.
+
+    Soft sweeps have no labels, and nobody holds those of points in parts: there it is refused.
+
+    Parameters
+    ----------
+    share : float
+        The largest share of the points that counts as few, from zero to one.
+
+    Examples
+    --------
+    >>> from powermeans import LabelsSettled, PowerKMeans
+    >>> X = [[0.0], [1.0], [9.0], [10.0]]
+    >>> stop = LabelsSettled(0.01)
+    >>> PowerKMeans(2, effort="none", stop=stop, random_state=0).fit(X).inertia_
+    1.0
+    """
+
+    share: float
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.share <= 1:
+            raise ValueError(
+                f"share={self.share!r} must be from 0 to 1: pass for example LabelsSettled(1e-3)"
+            )
+
+    def reason(self, records: Sequence[SweepRecord]) -> str | None:
+        """Report how few points changed their label."""
+        changed = records[-1].changed
+        if math.isnan(changed):
+            refuse_labels(self)
+        return f"{changed:.3g} of the labels changed" if changed <= self.share else None
+
+
+def refuse_labels(rule: StopRule | None) -> None:
+    """Raise if a rule asks for labels where nobody holds those of the last sweep."""
+    for one in each_of(rule):
+        if isinstance(one, LabelsSettled):
+            raise ArgumentError(
+                "asks for the labels of the last sweep, which nobody holds in soft sweeps "
+                "(polish=False), of points in parts, tensors, or by Manhattan distances",
+                "pass InertiaSettled(1e-6), or another rule",
+                argument="stop",
+                value=one,
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,19 +186,33 @@ class CentersSettled(StopRule):
 
 @dataclass(frozen=True, slots=True)
 class InertiaSettled(StopRule):
-    """Stop a descent of a search once centers have settled or the inertia hardly falls."""
+    """Stop once the inertia hardly falls.
 
-    tolerance: float  # as in `CentersSettled`
-    least_fall: float  # largest relative decrease of the inertia that counts as none
+    Parameters
+    ----------
+    share : float
+        The largest relative decrease in a sweep that counts as none, from zero to one.
+
+    Examples
+    --------
+    >>> from powermeans import InertiaSettled, PowerKMeans
+    >>> X = [[0.0], [1.0], [9.0], [10.0]]
+    >>> stop = InertiaSettled(1e-3)
+    >>> PowerKMeans(2, effort="none", stop=stop, random_state=0).fit(X).inertia_
+    1.0
+    """
+
+    share: float
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.share <= 1:
+            raise ValueError(
+                f"share={self.share!r} must be from 0 to 1: pass for example InertiaSettled(1e-6)"
+            )
 
     def reason(self, records: Sequence[SweepRecord]) -> str | None:
-        """Report settled centers, or by how little the inertia fell."""
-        settled = CentersSettled(self.tolerance).reason(records)
-        return settled or _hardly_falls("inertia", records, self.least_fall)
-
-
-class Never(StopRule):
-    """Let a stage make all its sweeps."""
+        """Report by how little the inertia fell."""
+        return _hardly_falls("inertia", records, self.share)
 
 
 def are_hard(power: float, n_centers: int, objective: float, inertia: float) -> bool:

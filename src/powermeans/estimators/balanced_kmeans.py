@@ -16,6 +16,7 @@ from powermeans import divergences
 from powermeans.engine.anneal import Callback, Stage, StageEnd
 from powermeans.engine.fit import Fit
 from powermeans.engine.history import Spent
+from powermeans.engine.stopping import StopRule
 from powermeans.errors import ArgumentError
 from powermeans.estimators.base import CenterEstimator, Run, Start
 from powermeans.estimators.power_kmeans import (
@@ -73,8 +74,8 @@ class BalancedKMeans(CenterEstimator):
         Largest number of sweeps of a descent.
     tol : float, default=1e-6
         As in `PowerKMeans`.
-    max_seconds : float, optional
-        Stop after about this time and keep the best centers so far.
+    stop : StopRule, optional
+        As in `PowerKMeans`.
     divergence : str or Bregman, default="squared_euclidean"
         As in `PowerKMeans`, except "mahalanobis", which learns its covariance; pass
         `divergences.Mahalanobis(covariance)`.
@@ -171,7 +172,7 @@ class BalancedKMeans(CenterEstimator):
         n_init: int = 1,
         max_iter: int = 300,
         tol: float = 1e-6,
-        max_seconds: float | None = None,
+        stop: StopRule | None = None,
         divergence: str | divergences.Divergence = "squared_euclidean",
         missing: Literal["error", "observed"] = "error",
         random_state: int | np.random.RandomState | None = None,
@@ -188,7 +189,7 @@ class BalancedKMeans(CenterEstimator):
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
-        self.max_seconds = max_seconds
+        self.stop = stop
         self.divergence = divergence
         self.missing = missing
         self.random_state = random_state

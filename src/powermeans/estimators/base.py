@@ -42,6 +42,7 @@ from powermeans.engine.callbacks import (
 from powermeans.engine.fit import Fit, Listener
 from powermeans.engine.history import History, SweepState
 from powermeans.engine.seeds.initial import asks_for_centers, initial_centers
+from powermeans.engine.stopping import StopRule, seconds_of
 from powermeans.errors import warn_caller
 from powermeans.optimality.gap import OptimalityGap
 from powermeans.points.checks.centers import check_centers
@@ -144,7 +145,7 @@ class CenterEstimator(
     missing: str = "error"
     random_state: Any = None
     n_threads: int | None = None
-    max_seconds: float | None = None
+    stop: StopRule | None = None
     callback: Any = None
     verbose: Any = 0
 
@@ -291,7 +292,7 @@ class CenterEstimator(
         """
         self._validate_params()
         tasks = FitTasks(self, X, y, sample_weight) if hasattr(self, "_skl_callbacks") else None
-        end = time.monotonic() + (self.max_seconds or math.inf)
+        end = time.monotonic() + seconds_of(self.stop)
         with self._new_listener(tasks) as listener:
             fit = Fit(check_random_state(self.random_state), listener, end)
             listener.phase("checking the rows")

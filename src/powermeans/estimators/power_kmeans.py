@@ -23,7 +23,15 @@ from powermeans.engine.search.effort import EFFORTS
 from powermeans.engine.search.search import Found, Seeds, is_nearby, search
 from powermeans.engine.seeds.initial import initial_centers
 from powermeans.engine.spread import spread_of_features
-from powermeans.engine.stopping import CentersSettled, ObjectiveSettled, WeightsHard
+from powermeans.engine.stopping import (
+    CentersSettled,
+    MaxSeconds,
+    ObjectiveSettled,
+    StopRule,
+    WeightsHard,
+    either,
+    refuse_labels,
+)
 from powermeans.engine.updates import RelocateEmpty, SeparateCoincident, Update
 from powermeans.errors import Argument, ArgumentError, UnlikeScalesWarning, warn_caller
 from powermeans.estimators.base import CenterEstimator, Run, Start
@@ -99,8 +107,10 @@ class PowerKMeans(CenterEstimator):
         Lloyd ends when the sum of the squared center shifts is at most `tol` times the mean
         variance of the features, as in scikit-learn. Without `polish`, a run ends when the
         objective falls by at most ``tol / sqrt(n_features)`` of itself.
-    max_seconds : float, optional
-        Stop after about this time and keep the best centers so far. A sweep is always completed.
+    stop : StopRule, optional
+        Ends the sweeps besides `tol`: `powermeans.LabelsSettled`, `powermeans.InertiaSettled`, your
+        own, or several: ``LabelsSettled(1e-3) | MaxSeconds(60)``. `powermeans.MaxSeconds` limits
+        the whole fit and keeps the best centers.
     random_state : int, RandomState instance or None, default=None
         Seed of the initial centers. An int makes the result reproducible.
     n_threads : int, optional
@@ -112,7 +122,7 @@ class PowerKMeans(CenterEstimator):
         "progress" is `powermeans.progress()`.
     verbose : int, default=0
         With 1 the fit prints at most one line a second, with the phase and the inertia; with 2 also
-        a line for each sweep.
+        each sweep.
 
     Attributes
     ----------
@@ -206,11 +216,7 @@ class PowerKMeans(CenterEstimator):
         ],
         "polish": ["boolean"],
         "effort": [StrOptions({"none", *EFFORTS})],
-        "max_seconds": [
-            Interval(Real, 0, None, closed="neither"),
-            Options(Real, {math.inf}),
-            None,
-        ],
+        "stop": [StopRule, None],
         "n_init": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "divergence": [StrOptions(set(divergences.NAMES)), divergences.Divergence],
         "missing": [StrOptions({"error", "observed"})],
@@ -238,7 +244,7 @@ class PowerKMeans(CenterEstimator):
         missing: Literal["error", "observed"] = "error",
         max_iter: int = 300,
         tol: float = 1e-6,
-        max_seconds: float | None = None,
+        stop: StopRule | None = None,
         random_state: int | np.random.RandomState | None = None,
         n_threads: int | None = None,
         callback: Callback | Literal["progress"] | None = None,
@@ -255,7 +261,7 @@ class PowerKMeans(CenterEstimator):
         self.missing = missing
         self.max_iter = max_iter
         self.tol = tol
-        self.max_seconds = max_seconds
+        self.stop = stop
         self.random_state = random_state
         self.n_threads = n_threads
         self.callback = callback
@@ -414,13 +420,16 @@ class PowerKMeans(CenterEstimator):
     def _stages(self, data: Opened, fit: Fit) -> list[Stage]:
         if (given := self._given_powers()) is not None:
             check_schedule(given, n_powers=self.max_iter)
+        if not self.polish or data.rows.parts is not None:
+            refuse_labels(self.stop)
         if self._has_time_for_hard_sweeps_only(data.rows, fit):
             return [self._hard_stage(data)]
         fit.critical_power = critical_power = data.rows.critical_power()
         schedule = self._powers(critical_power)
         if not self.polish:
             learn = self._learning_while_annealing(data, fit, Update())
-            return [Stage(schedule, self._stop_without_polish(data), self.max_iter, learn)]
+            settled = either(self._stop_without_polish(data), self.stop)
+            return [Stage(schedule, settled, self.max_iter, learn)]
         tolerance = self.tol * data.rows.mean_variance()
         are_hard = WeightsHard(critical_power, self.n_clusters, tolerance, resting_power(schedule))
         separate = SeparateCoincident(critical_power, spread_of_features(data.rows))
@@ -432,7 +441,7 @@ class PowerKMeans(CenterEstimator):
 
     def _hard_stage(self, data: Opened) -> Stage:
         settled = CentersSettled(self.tol * data.rows.mean_variance())
-        return Stage(Fixed(-math.inf), settled, self.max_iter, RelocateEmpty())
+        return Stage(Fixed(-math.inf), either(settled, self.stop), self.max_iter, RelocateEmpty())
 
     def _has_time_for_hard_sweeps_only(self, rows: Rows, fit: Fit) -> bool:
         """Return whether it is too late for annealing and for a search among all points."""
@@ -582,7 +591,7 @@ def searched(
     model = PowerKMeans(
         n_clusters,
         effort=effort,
-        max_seconds=max(seconds_left, np.finfo(np.float64).tiny),
+        stop=MaxSeconds(max(seconds_left, np.finfo(np.float64).tiny)),
         random_state=rng,
         n_threads=n_threads,
         **options,

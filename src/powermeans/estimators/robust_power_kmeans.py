@@ -17,6 +17,7 @@ from powermeans import divergences
 from powermeans.engine.anneal import Callback, Stage, StageEnd
 from powermeans.engine.fit import Fit
 from powermeans.engine.history import Spent
+from powermeans.engine.stopping import StopRule
 from powermeans.errors import ArgumentError
 from powermeans.estimators.base import CenterEstimator, Run, Start
 from powermeans.estimators.power_kmeans import (
@@ -67,7 +68,7 @@ class RobustPowerKMeans(CenterEstimator):
         Share of the total weight to leave out, at least zero and less than one.
     divergence : str or Bregman, default="squared_euclidean"
         As in `PowerKMeans`, except "manhattan" and a learned Mahalanobis distance.
-    init, power, schedule, polish, effort, max_seconds, n_init, max_iter, tol
+    init, power, schedule, polish, effort, stop, n_init, max_iter, tol
         As in `PowerKMeans`.
     missing, random_state, n_threads, callback, verbose
         As in `PowerKMeans`.
@@ -143,7 +144,7 @@ class RobustPowerKMeans(CenterEstimator):
         missing: Literal["error", "observed"] = "error",
         max_iter: int = 300,
         tol: float = 1e-6,
-        max_seconds: float | None = None,
+        stop: StopRule | None = None,
         random_state: int | np.random.RandomState | None = None,
         n_threads: int | None = None,
         callback: Callback | Literal["progress"] | None = None,
@@ -161,7 +162,7 @@ class RobustPowerKMeans(CenterEstimator):
         self.missing = missing
         self.max_iter = max_iter
         self.tol = tol
-        self.max_seconds = max_seconds
+        self.stop = stop
         self.random_state = random_state
         self.n_threads = n_threads
         self.callback = callback

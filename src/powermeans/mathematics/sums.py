@@ -6,7 +6,7 @@ The sums of parts add up to the sums of all points.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
@@ -50,6 +50,9 @@ class Sums:
     objective: float  # sum_i c_i M_s(y_i1, ..., y_ik)
     inertia: float  # sum_i c_i min_j y_ij
     n_skipped: float = 0.0  # distances that bounds showed not to matter
+    # Points whose label is not that of the last hard sweep; None where nobody holds the labels, as
+    # in soft sweeps and in sums of parts.
+    n_changed: int | None = field(default=None, kw_only=True)
 
     def __add__(self, other: Self) -> Self:
         return type(self)(
@@ -71,6 +74,7 @@ class Sums:
             self.objective * unit,
             self.inertia * unit,
             self.n_skipped,
+            n_changed=self.n_changed,
         )
 
     def centers(self, fallback: FloatArray) -> FloatArray:

@@ -155,9 +155,9 @@ class CompiledRows(MemoryRows):
 
     def sums_of(self, swept: Any, n_centers: int) -> Sums:
         """Return what a compiled sweep added up."""
-        points, weights, objective, inertia, n_distances = swept
+        points, weights, objective, inertia, n_distances, n_changed = swept
         n_skipped = max(0.0, self.n_points * n_centers - n_distances)
-        sums = Sums(points, weights, objective, inertia, n_skipped)
+        sums = Sums(points, weights, objective, inertia, n_skipped, n_changed=n_changed)
         return sums if self._weights is None else sums * self._weight_unit
 
     def finished(self, sums: Sums) -> Sums:

@@ -30,7 +30,14 @@ class UnitSums(Sums):
     @classmethod
     def of(cls, sums: Sums) -> Self:
         """Return sums of directions from sums of points of `LENGTH`."""
-        return cls(sums.points / LENGTH, sums.weights, sums.objective, sums.inertia, sums.n_skipped)
+        return cls(
+            sums.points / LENGTH,
+            sums.weights,
+            sums.objective,
+            sums.inertia,
+            sums.n_skipped,
+            n_changed=sums.n_changed,
+        )
 
     def centers(self, fallback: FloatArray) -> FloatArray:
         """Return weighted means of unit length; where points cancel, the row of `fallback`."""

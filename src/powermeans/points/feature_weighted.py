@@ -90,6 +90,7 @@ class FeatureWeightedRows(PairedRows):
             squares,
             self._shift,
             np.asarray(self._unit),
+            n_changed=sums.n_changed,
         )
 
     def _from_differences(self, differences: FloatArray, beside: FloatArray) -> FloatArray:

@@ -93,6 +93,7 @@ class ObservedRows(PairedRows):
             sums.inertia,
             sums.n_skipped,
             np.maximum(observed, 0.0),
+            n_changed=sums.n_changed,
         )
 
     def _from_differences(self, differences: FloatArray, beside: FloatArray) -> FloatArray:

@@ -20,7 +20,7 @@ from powermeans.engine.search.over_k import Steps, search_over_k
 from powermeans.engine.search.state import Search, SearchStopped
 from powermeans.engine.seeds.choose import choose_seeds, n_greedy_candidates, order_by_place
 from powermeans.engine.spread import rounding_inertia, spread
-from powermeans.engine.stopping import CentersSettled
+from powermeans.engine.stopping import CentersSettled, StopRule, either
 from powermeans.engine.updates import RelocateEmpty, Sweep
 from powermeans.errors import warn_caller
 from powermeans.estimators.base import CenterEstimator, Run, Start
@@ -33,7 +33,7 @@ from powermeans.points.protocol import Rows
 from powermeans.types import FloatArray, IndexArray
 
 _AS_IN_POWER_K_MEANS = (
-    *("effort", "max_seconds", "max_iter", "tol"),
+    *("effort", "stop", "max_iter", "tol"),
     *("random_state", "n_threads", "callback", "verbose"),
 )
 
@@ -71,7 +71,7 @@ class DPMeans(CenterEstimator):
     effort : {"none", "fast", "balanced", "thorough"}, default="balanced"
         How much to search for a lower objective, as in `PowerKMeans`. With "none" there is only the
         paper's algorithm, in which nothing is random.
-    max_seconds, max_iter, tol, random_state, n_threads, callback, verbose
+    stop, max_iter, tol, random_state, n_threads, callback, verbose
         As in `PowerKMeans`.
 
     Attributes
@@ -135,7 +135,7 @@ class DPMeans(CenterEstimator):
         *,
         n_clusters_wanted: int = 8,
         effort: Literal["none", "fast", "balanced", "thorough"] = "balanced",
-        max_seconds: float | None = None,
+        stop: StopRule | None = None,
         max_iter: int = 300,
         tol: float = 1e-4,
         random_state: int | np.random.RandomState | None = None,
@@ -146,7 +146,7 @@ class DPMeans(CenterEstimator):
         self.penalty = penalty
         self.n_clusters_wanted = n_clusters_wanted
         self.effort = effort
-        self.max_seconds = max_seconds
+        self.stop = stop
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
@@ -217,7 +217,7 @@ class DPMeans(CenterEstimator):
         """Return the paper's algorithm."""
         settled = CentersSettled(self.tol * spread(far.rows) ** 2 / far.rows.n_columns)
         update = OpenAndDrop(self.penalty_, far, far_from)
-        return Stage(Fixed(-math.inf), settled, self.max_iter, update)
+        return Stage(Fixed(-math.inf), either(settled, self.stop), self.max_iter, update)
 
     def _penalty_by_distance(self, far: _FarPoints) -> float:
         """Return the penalty for unit weights; with too few points, one that separates them all."""

@@ -19,7 +19,7 @@ from powermeans.engine.anneal import Stage, StageEnd
 from powermeans.engine.fit import Fit
 from powermeans.engine.seeds.choose import order_by_place
 from powermeans.engine.spread import spread_of_features
-from powermeans.engine.stopping import CentersSettled, Never
+from powermeans.engine.stopping import CentersSettled, StopRule
 from powermeans.engine.updates import RelocateEmpty, SeparateCoincident, Sweep, Update
 from powermeans.estimators.base import CenterEstimator, Run, Start
 from powermeans.estimators.power_kmeans import PowerKMeans, searched
@@ -214,7 +214,7 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
         separate = SeparateCoincident(critical, spread_of_features(rows))
         settled = CentersSettled(self.tol * float(least_variance))
         return [
-            Stage(powers, Never(), self.max_iter, learn(separate)),
+            Stage(powers, StopRule(), self.max_iter, learn(separate)),
             Stage(Fixed(-math.inf), settled, self.max_iter, learn(RelocateEmpty())),
         ]
 

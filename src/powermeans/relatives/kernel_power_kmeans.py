@@ -21,6 +21,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from powermeans.engine.anneal import Callback
+from powermeans.engine.stopping import StopRule
 from powermeans.estimators.base import Documented
 from powermeans.estimators.power_kmeans import PowerKMeans
 from powermeans.mathematics.power_mean import memberships
@@ -45,7 +46,7 @@ from powermeans.types import FloatArray, Labels, Points, SparsePoints
 
 # The parameters that go to `PowerKMeans` as they are.
 _PASSED_ON = (
-    *("n_clusters", "init", "effort", "max_seconds", "n_init", "max_iter", "tol"),
+    *("n_clusters", "init", "effort", "stop", "n_init", "max_iter", "tol"),
     *("n_threads", "callback", "verbose"),
 )
 
@@ -95,7 +96,7 @@ class KernelPowerKMeans(
         all distinct points are landmarks, nothing is approximate.
     init : {"k-means++", "plain-k-means++", "random"}, default="k-means++"
         Initial centers, as in `PowerKMeans`.
-    effort, max_seconds, n_init, max_iter, tol, random_state, n_threads, callback, verbose
+    effort, stop, n_init, max_iter, tol, random_state, n_threads, callback, verbose
         As in `PowerKMeans`; for its other parameters, fit one to ``embed(X)``.
 
     Attributes
@@ -187,7 +188,7 @@ class KernelPowerKMeans(
         n_landmarks: int | None = None,
         init: Literal["k-means++", "plain-k-means++", "random"] = "k-means++",
         effort: Literal["none", "fast", "balanced", "thorough"] = "balanced",
-        max_seconds: float | None = None,
+        stop: StopRule | None = None,
         n_init: int = 1,
         max_iter: int = 300,
         tol: float = 1e-6,
@@ -204,7 +205,7 @@ class KernelPowerKMeans(
         self.n_landmarks = n_landmarks
         self.init = init
         self.effort = effort
-        self.max_seconds = max_seconds
+        self.stop = stop
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol

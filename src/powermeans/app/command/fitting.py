@@ -58,6 +58,7 @@ from powermeans.app.report.warnings_on_data import count_copies
 from powermeans.divergences import Divergence, resolve
 from powermeans.engine.callbacks import PathRecorder
 from powermeans.engine.fit import Listener
+from powermeans.engine.stopping import MaxSeconds
 from powermeans.errors import EntryError, printable
 from powermeans.estimators.balanced_kmeans import BalancedKMeans
 from powermeans.estimators.power_kmeans import PowerKMeans
@@ -311,6 +312,8 @@ def _estimator(settings: Mapping[str, Any]) -> PowerKMeans | BalancedKMeans:
     """Return the estimator with these settings: another one where sizes are limited."""
     sizes: dict[str, Any] = {name: settings.get(name) for name in ("size_min", "size_max")}
     others = {name: value for name, value in settings.items() if name not in sizes}
+    if (limit := others.pop("max_seconds", None)) is not None:
+        others["stop"] = MaxSeconds(limit)
     if all(size is None for size in sizes.values()):
         return PowerKMeans(**others)
     if resolve(others["divergence"]).is_learned:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from powermeans.engine.stopping import StopRule, each_of, seconds_of
 from powermeans.types import FloatArray
 
 _SHORT = 120
@@ -61,7 +62,12 @@ def _imports(model: Any, scalers: Sequence[Any], body: str) -> list[str]:
     """Return the imports that the code uses."""
     name, package = type(model).__name__, type(model).__module__.partition(".")[0]
     module = "sklearn.cluster" if package == "sklearn" else package
-    values = [value for value in model.get_params(deep=False).values() if _is_ours(value)]
+    values = [
+        value
+        for given in model.get_params(deep=False).values()
+        for value in (each_of(given) if isinstance(given, StopRule) else [given])
+        if _is_ours(value)
+    ]
     uses = {
         "import math": "math.",
         "import warnings": "warnings.",
@@ -113,8 +119,7 @@ def _what_may_differ(model: Any) -> list[str]:
     comments = []
     if parameters.get("random_state", 0) is None:
         comments.append("# Without a random_state each fit draws anew: this one may end elsewhere.")
-    seconds = parameters.get("max_seconds")
-    if seconds is not None and math.isfinite(seconds):
+    if math.isfinite(seconds_of(parameters.get("stop"))):
         comments.append("# The clock ends this search: on another machine it may end elsewhere.")
     return comments
 

@@ -11,7 +11,7 @@ from powermeans.engine.fit import Fit
 from powermeans.engine.history import History
 from powermeans.engine.search.effort import THRESHOLDS
 from powermeans.engine.spread import rounding_inertia, spread_of_features
-from powermeans.engine.stopping import InertiaSettled, Never
+from powermeans.engine.stopping import CentersSettled, InertiaSettled, StopRule
 from powermeans.mathematics.rules import rule_at
 from powermeans.mathematics.schedules import Fixed, Geometric, Whole
 from powermeans.mathematics.sums import Spread, mean_over_columns
@@ -81,7 +81,7 @@ class Search:
         # Weighted, unlike scikit-learn's unit of `tol`: a weight of three acts as three copies do.
         mean_variance = mean_over_columns(size**2, n_columns) / n_columns
         # Further sweeps hardly change the inertia.
-        settled = InertiaSettled(1e-4 * mean_variance, self.least_gain)
+        settled = CentersSettled(1e-4 * mean_variance) | InertiaSettled(self.least_gain)
         self.lloyd = replace(self.stages[-1], schedule=Fixed(-math.inf), stop=settled)
         self.perfect = rounding_inertia(self.rows)
         n_values = self.rows.n_places * self.rows.n_features
@@ -125,7 +125,7 @@ class Search:
             start = 2 * rule_at(next(iter(stage.schedule))).power - 1
             if start > -math.inf:
                 powers, most = Whole(Geometric(start, growth)), min(n_powers, stage.max_iter)
-                stages.append(replace(stage, schedule=powers, stop=Never(), max_iter=most))
+                stages.append(replace(stage, schedule=powers, stop=StopRule(), max_iter=most))
         return stages
 
     def measured(self, centers: FloatArray) -> Solution:

@@ -17,7 +17,7 @@ from powermeans.engine.anneal import Stage, StageEnd, run_stage
 from powermeans.engine.fit import Fit
 from powermeans.engine.history import History, SweepState
 from powermeans.engine.seeds.samples import weighted_sample
-from powermeans.engine.stopping import Never, are_hard
+from powermeans.engine.stopping import StopRule, are_hard
 from powermeans.estimators.base import Run, Start
 from powermeans.estimators.power_kmeans import PowerKMeans, searched
 from powermeans.estimators.streams.base import Step, StreamEstimator
@@ -393,7 +393,7 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
             memory=self._remembered_weight(),
             least_share=self.reassignment_ratio,
         )
-        stage = Stage([learned.power], Never(), 1, running)
+        stage = Stage([learned.power], StopRule(), 1, running)
         history = History()
         end = run_stage(data.rows, learned.centers, stage, history)
         state = history.last

@@ -1,0 +1,158 @@
+"""The rules that a user gives to end a fit, and the changed labels that they ask for."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+
+import powermeans
+from powermeans import (
+    BalancedKMeans,
+    DPMeans,
+    InertiaSettled,
+    KernelPowerKMeans,
+    LabelsSettled,
+    MaxSeconds,
+    PowerKMeans,
+    RobustPowerKMeans,
+    StopRule,
+    open_data,
+)
+from powermeans.divergences import resolve
+from powermeans.errors import ArgumentError
+from powermeans.mathematics.rules import Hard, Power
+from powermeans.points.opening import open_rows
+
+
+class OfMyOwn(StopRule):
+    """Stop when few labels changed in two sweeps in a row."""
+
+    def reason(self, records):
+        quiet = [record.changed < 0.05 for record in records[-2:]]
+        return "few labels changed" if len(quiet) == 2 and all(quiet) else None
+
+
+@pytest.fixture(scope="module")
+def points() -> np.ndarray:
+    rng = np.random.default_rng(0)
+    middles = rng.normal(scale=2.0, size=(12, 4))
+    return middles[rng.integers(12, size=3000)] + rng.normal(size=(3000, 4))
+
+
+@pytest.mark.parametrize("n_centers", [2, 7, 60])
+@pytest.mark.parametrize("n_threads", [1, 3])
+@pytest.mark.parametrize(
+    ("form", "divergence"),
+    [
+        (np.float64, "squared_euclidean"),
+        (np.float32, "squared_euclidean"),
+        (sparse.csr_array, "squared_euclidean"),
+        (np.float64, "cosine"),
+        (np.float64, "poisson"),
+    ],
+)
+def test_changed_labels_are_those_that_differ(points, form, divergence, n_threads, n_centers):
+    given = np.abs(points) if divergence == "poisson" else points
+    given = form(given) if form is sparse.csr_array else given.astype(form)
+    weights = np.random.default_rng(1).uniform(0, 2, size=len(points))
+    rows = open_rows(given, weights, divergence=resolve(divergence), n_threads=n_threads)
+    centers = rows.take(np.arange(n_centers) * 40).astype(np.float64)
+    before = None
+    for _ in range(8):
+        labels, _ = rows.assign(centers)
+        sums = rows.sweep(centers, Hard())
+        if before is not None:
+            assert sums.n_changed == np.count_nonzero(labels != before)
+        before, centers = labels, sums.centers(fallback=centers)
+    assert rows.sweep(centers, Power(-2.0)).n_changed is None
+
+
+def test_parts_hold_no_labels(points):
+    rows = open_rows(points)
+    sums = rows.sweep(points[:5], Hard())
+    assert sums.n_changed is not None
+    assert (sums + sums).n_changed is None
+
+
+def test_labels_end_a_descent_before_the_tolerance_does(points):
+    settings = {"effort": "none", "power": -math.inf, "random_state": 0, "tol": 0.0}
+    long = PowerKMeans(12, **settings).fit(points)
+    short = PowerKMeans(12, **settings, stop=LabelsSettled(0.01)).fit(points)
+    assert len(short.history_) < len(long.history_)
+    assert short.history_.changed[-1] <= 0.01 < short.history_.changed[1:-1].min()
+    annealed = PowerKMeans(12, effort="none", random_state=0).fit(points).history_
+    assert np.isnan(annealed.changed[annealed.power > -math.inf]).all()
+
+
+def test_one_of_several_rules_is_enough(points):
+    settings = {"effort": "none", "random_state": 0, "tol": 0.0}
+    labels, inertia = (
+        PowerKMeans(12, **settings, stop=rule).fit(points).n_iter_
+        for rule in (LabelsSettled(0.02), InertiaSettled(1e-9))
+    )
+    both = PowerKMeans(12, **settings, stop=InertiaSettled(1e-9) | LabelsSettled(0.02)).fit(points)
+    assert both.n_iter_ == min(labels, inertia)
+
+
+def test_a_time_in_a_combination_limits_the_whole_fit(points):
+    model = PowerKMeans(12, stop=InertiaSettled(0.0) | MaxSeconds(1e-9), random_state=0).fit(points)
+    assert model.n_iter_ == 1
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        PowerKMeans(3),
+        BalancedKMeans(3),
+        RobustPowerKMeans(3),
+        DPMeans(30.0),
+        KernelPowerKMeans(3, n_landmarks=30),
+    ],
+)
+def test_every_estimator_with_a_search_takes_a_limit_of_time(model, points):
+    model = clone(model).set_params(stop=MaxSeconds(1e-9), random_state=0)
+    model.fit(points[:400])
+    assert model.n_iter_ <= 2
+
+
+@pytest.mark.parametrize("stop", [LabelsSettled(0.1), InertiaSettled(0.0) | LabelsSettled(0.1)])
+def test_labels_are_refused_where_nobody_holds_them(stop, points):
+    for model, given in (
+        (PowerKMeans(3, polish=False, stop=stop), points),
+        (PowerKMeans(3, stop=stop, random_state=0), open_data(points, rows_per_part=500)),
+        (PowerKMeans(3, effort="none", divergence="manhattan", stop=stop), points),
+    ):
+        with pytest.raises(ArgumentError, match="InertiaSettled") as raised:
+            model.fit(given)
+        assert raised.value.argument == "stop"
+
+
+@pytest.mark.parametrize("bad", [-0.1, 1.1, math.nan])
+def test_shares_and_times_that_cannot_be_are_refused(bad):
+    for make in (LabelsSettled, InertiaSettled):
+        with pytest.raises(ValueError, match=r"must be from 0 to 1"):
+            make(bad)
+    with pytest.raises(ValueError, match="must be positive"):
+        MaxSeconds(-abs(bad))
+
+
+def test_rules_are_kept_by_clones_files_and_their_texts(points, tmp_path):
+    stop = LabelsSettled(1e-3) | InertiaSettled(1e-6) | MaxSeconds(5.0)
+    model = PowerKMeans(3, stop=stop, random_state=0).fit(points)
+    powermeans.save(model, tmp_path / "model")
+    assert clone(model).stop == powermeans.load(tmp_path / "model").stop == stop
+    assert repr(stop) == "LabelsSettled(share=0.001) | InertiaSettled(share=1e-06) | " + repr(
+        MaxSeconds(5.0)
+    )
+
+
+def test_a_rule_of_a_user_works_like_the_others(points):
+    settings = {"effort": "none", "power": -math.inf, "tol": 0.0, "random_state": 0}
+    model = PowerKMeans(12, **settings, stop=OfMyOwn()).fit(points)
+    assert (model.history_.changed[-2:] < 0.05).all()
+    assert model.n_iter_ < PowerKMeans(12, **settings).fit(points).n_iter_
+    assert isinstance(clone(model).stop, OfMyOwn)
