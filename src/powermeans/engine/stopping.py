@@ -21,7 +21,8 @@ class StopRule:
 
     See Also
     --------
-    LabelsSettled, MaxSeconds : Two of them.
+    LabelsSettled : By the labels that change.
+    MaxSeconds : After some time.
 
     Examples
     --------
@@ -87,6 +88,10 @@ class MaxSeconds(StopRule):
     seconds : float
         The time, positive.
 
+    See Also
+    --------
+    LabelsSettled : By the labels that change.
+
     Examples
     --------
     >>> from powermeans import MaxSeconds, PowerKMeans
@@ -125,6 +130,10 @@ class LabelsSettled(StopRule):
     ----------
     share : float
         The largest share of the points that counts as few, from zero to one.
+
+    See Also
+    --------
+    InertiaSettled : By the inertia, wherever the points are.
 
     Examples
     --------
@@ -192,6 +201,10 @@ class InertiaSettled(StopRule):
     ----------
     share : float
         The largest relative decrease in a sweep that counts as none, from zero to one.
+
+    See Also
+    --------
+    LabelsSettled : By the labels that change.
 
     Examples
     --------

@@ -43,7 +43,7 @@ class Sums:
     """Add up a sweep over points x_i of sample weight c_i, at distances y_ij, with weights w_ij."""
 
     _state = """points: finite[k,d] weights: weight[k] objective: number
-        inertia: number n_skipped: number"""
+        inertia: number n_skipped: number n_changed: count?"""
 
     points: FloatArray  # sum_i c_i w_ij x_i, (n_centers, n_features)
     weights: FloatArray  # sum_i c_i w_ij, (n_centers,)

@@ -8,7 +8,7 @@ array is as long as the points, unless the caller asks for one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -386,7 +386,8 @@ def sweep_of_part(centers: FloatArray, rule: Rule) -> PartCall:
 
 
 def _sweep(rows: CompiledRows, number: int, centers: FloatArray, rule: Rule) -> Sums:
-    return rows.sweep(centers, rule)
+    # A part that is read again has no labels of the last sweep.
+    return replace(rows.sweep(centers, rule), n_changed=None)
 
 
 def _spread(rows: CompiledRows, number: int, centers: FloatArray) -> Spread:

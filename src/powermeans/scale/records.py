@@ -44,7 +44,9 @@ def encoded(question: str, result: Any) -> bytes:
             return {"dtype": value.str}
         kind = type(value)
         assert RECORDED.get(kind.__name__) is kind, f"{kind} is not recorded"
-        return {kind.__name__: [getattr(value, field.name) for field in fields(kind)]}
+        # What is given by name is not known of points in parts.
+        by_place = [field.name for field in fields(kind) if not field.kw_only]
+        return {kind.__name__: [getattr(value, name) for name in by_place]}
 
     words = json.dumps([question, result], default=form_of).encode()
     values = b"".join(array.tobytes() for array in arrays)
