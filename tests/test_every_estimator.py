@@ -69,7 +69,7 @@ REFUSED: list[tuple[Any, ...]] = [
     (KernelPowerKMeans(2), "degree", [-1]),
     (KernelPowerKMeans(2), "init", [np.zeros((2, 2))]),
     (RobustPowerKMeans(2), "trim", [-0.1, 1.0, 1.5, NAN, "some", None], "'trim' parameter"),
-    (RobustPowerKMeans(2), "divergence", ["manhattan", "mahalanobis"], "'divergence' parameter"),
+    (RobustPowerKMeans(2), "divergence", ["manhattan", "mahalanobis"], "divergence='ma"),
     (SelfOrganizingMap(), "shape", [(0, 3)], r"shape=\(0, 3\) must be two whole numbers"),
     (SelfOrganizingMap(), "shape", [(2.5, 3), (2, 3, 4)], "must be two whole numbers"),
     (SelfOrganizingMap(), "shape", [7], "'shape' parameter"),
