@@ -203,7 +203,8 @@ struct Job : Request<T> {
     Plan plan;
     Bounds<T> bounds;
     Sketched sketched;
-    int32_t* last_labels = nullptr;  // (n_points,) in the order of the blocks, which this sweep replaces, or null
+    int32_t* last_labels =
+        nullptr;  // (n_points,) in the order of the blocks, which this sweep replaces, or null
 };
 
 // Points `begin` to `begin + n`, Dense or Csr, with all that the kernels read and write. A stripe is a block
