@@ -122,10 +122,13 @@ def critical_power_of_sample(
     eigenvector is too small. In the spiked model of random matrices, where one eigenvalue stands
     out, one error is the inverse of the other, so the geometric mean is right.
     """
-    drawn, mean = _in_unit(drawn, mean)
     places = np.arange(drawn.shape[0])
+    shares = np.full(len(places), 1 / len(places))
     with blas_on_one_thread():
-        _, mean_square = _moments(drawn, np.full(len(places), 1 / len(places)))
+        _, mean_square = _moments(drawn, shares)
+        if not 1e-200 <= mean_square <= 1e200:  # as above; a copy in float64 takes memory
+            drawn, mean = _in_unit(drawn, mean)
+            _, mean_square = _moments(drawn, shares)
         halves = [
             _Directions(drawn[half], np.full(len(half), 1 / len(half)), mean, mean_square)
             for half in (places[0::2], places[1::2])

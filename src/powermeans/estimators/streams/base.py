@@ -169,8 +169,8 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
         """
         self._validate_params()
         self._refuse_another_number()
+        self._refuse_checkpoint(X)
         opened = open_points(X, sample_weight, self._chunk_needs())
-        self._refuse_checkpoint(opened)
         if not isinstance(opened, InMemory):
             self._learn_from_parts(opened)
             return self
