@@ -17,7 +17,7 @@ from powermeans.types import FloatArray, Points, SparsePoints
 class Manhattan(Divergence):
     """The sum of absolute differences, for numbers with outliers in single features.
 
-    It is the sum of |x - theta|. A center has the median of its points in each feature.
+    It is the sum of ``|x - theta|``. A center has the median of its points in each feature.
 
     See Also
     --------
