@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import warnings
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -199,15 +200,15 @@ def test_what_was_spent_is_counted(points) -> None:
 
 
 def test_a_further_move_is_one_function_in_a_list(points, monkeypatch) -> None:
-    def jiggle(search: Search, solution: Solution, effort: Effort) -> Solution:
-        search.count(jiggle)
+    def nudge(search: Search, solution: Solution, effort: Effort) -> Solution:
+        search.count(nudge)
         step = 1e-3 * search.fit.rng.standard_normal(solution.centers.shape)
-        jiggled = search.measured(search.descend(solution.centers + step))
-        return jiggled if jiggled.betters(solution) else solution
+        nudged = search.measured(search.descend(solution.centers + step))
+        return nudged if nudged.betters(solution) else solution
 
-    monkeypatch.setattr(moves, "OF_EACH_START", (*moves.OF_EACH_START, jiggle))
+    monkeypatch.setattr(moves, "OF_EACH_START", (*moves.OF_EACH_START, nudge))
     model = PowerKMeans(12, effort="fast", random_state=0).fit(points)
-    assert model.spent_.moves["jiggle"] == 1
+    assert model.spent_.moves["nudge"] == 1
     assert_is_complete(model, points)
 
 
@@ -669,11 +670,17 @@ def test_a_callback_may_end_the_fit_while_it_breathes(points, effort: str) -> No
 
 
 def test_a_callback_may_end_the_fit_while_solutions_are_crossed(points) -> None:
-    sweep_of_end = PowerKMeans(12, random_state=0).fit(points).n_iter_ - 10
-    model = PowerKMeans(12, random_state=0, callback=lambda state: state.sweep == sweep_of_end)
-    model.fit(points)
-    assert model.spent_.moves["crossings"] > 0
-    assert model.n_iter_ == sweep_of_end
+    class StopWhileCrossing:
+        phases: ClassVar[list[str]] = []
+
+        def phase(self, name: str, done: int, total: int | None) -> None:
+            self.phases.append(name)
+
+        def __call__(self, state: SweepState) -> bool:
+            return self.phases[-1] == "crossing solutions"
+
+    model = PowerKMeans(12, random_state=0, callback=StopWhileCrossing()).fit(points)
+    assert model.spent_.moves["crossings"] == 1
     assert_is_complete(model, points)
 
 
