@@ -62,7 +62,7 @@ sanitize: $(STAMPS)/build ## run the native tests under the address, undefined-b
 platforms: $(STAMPS)/installed $(STAMPS)/test ## run the native tests for other compilers and machines, and compare the bits
 	$(BIN)/python native/tests/platforms.py
 	$(if $(shell command -v clang++),POWERMEANS_TESTED_MODULE=$$(ls build/clang/_native.*) \
-	  $(BIN)/python -m pytest -q tests/test_native_rows.py tests/test_comparator.py)
+	  $(BIN)/python -m pytest -q tests/native/test_native_rows.py tests/points/test_comparator.py)
 
 attack: $(STAMPS)/installed $(STAMPS)/test ## use the package as an enemy would, for SECONDS=600 with SEED=today's date
 	$(BIN)/python -m tests.attacks --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(ATTACK_ARGS)
@@ -74,7 +74,7 @@ kill-test: $(STAMPS)/installed $(STAMPS)/test ## kill fits, clients and workers 
 # PyTorch takes gigabytes, so that only this installs it; a build that is there already is kept.
 test-gpu: $(STAMPS)/installed $(STAMPS)/test $(STAMPS)/gpu ## install PyTorch, and test tensors on a GPU or without one
 	$(BIN)/python -m pytest tests/test_torch_rows.py tests/test_tensors_at_the_border.py $(PYTEST_ARGS)
-	$(BIN)/python -m pytest tests/test_rows_identities.py -k tensor $(PYTEST_ARGS)
+	$(BIN)/python -m pytest tests/points/test_rows_identities.py -k tensor $(PYTEST_ARGS)
 
 mutants: $(STAMPS)/installed $(STAMPS)/test $(STAMPS)/coverage ## break the package in N=150 ways with SEED=1, and count what the tests catch
 	$(BIN)/python tests/mutants.py --number $(N) --seed $(or $(SEED),1) $(MUTANT_ARGS)

@@ -21,7 +21,7 @@ from powermeans.engine.algorithm_1 import power_k_means
 from powermeans.mathematics.rules import Power
 from powermeans.points.opening import open_rows
 
-PAGE = Path(__file__).parent.parent / "docs" / "algorithm.md"
+PAGE = Path(__file__).parents[2] / "docs" / "algorithm.md"
 PACKAGE = Path(powermeans.__file__).parent
 
 

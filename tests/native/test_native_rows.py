@@ -325,7 +325,7 @@ sys.exit(os.waitstatus_to_exitcode(status))
 
 DIGEST_PROGRAM = """
 import hashlib, sys
-sys.path.insert(0, sys.argv[1])
+sys.path[:0] = sys.argv[1:]
 from powermeans import _native
 from test_native_rows import all_bytes, clusters
 from powermeans.points.compiled import EuclideanRows
@@ -344,7 +344,7 @@ print(_native.instruction_set(), digest.hexdigest())
 
 def run_in(environment, program):
     return subprocess.run(
-        [sys.executable, "-c", program, str(Path(__file__).parent)],
+        [sys.executable, "-c", program, *map(str, Path(__file__).parents[:2])],
         env=os.environ | environment,
         capture_output=True,
         text=True,
@@ -397,7 +397,7 @@ def test_moves_of_single_points_have_the_same_bits_with_every_instruction_set():
 
 ACCURACY_PROGRAM = """
 import sys
-sys.path.insert(0, sys.argv[1])
+sys.path[:0] = sys.argv[1:]
 from powermeans import _native
 import test_native_rows as tests
 import numpy as np
@@ -517,7 +517,7 @@ def test_the_exponential_vanishes_where_it_would_be_subnormal(dtype):
     np.testing.assert_array_equal(found, 0)
 
 
-NATIVE = Path(__file__).parents[1] / "native"
+NATIVE = Path(__file__).parents[2] / "native"
 # The folders of the core, from below; `dispatch` lies beside them.
 FLOORS = ["kernels", "threads", "dispatch", "points", "sweep"]
 FLOORS += ["seeds", "moves", "transport", "python"]
