@@ -23,8 +23,11 @@ from powermeans import (
     open_data,
 )
 from powermeans.divergences import resolve
+from powermeans.engine.anneal import Stage, run_stage
+from powermeans.engine.history import History
 from powermeans.errors import ArgumentError
 from powermeans.mathematics.rules import Hard, Power
+from powermeans.mathematics.schedules import Fixed
 from powermeans.points.opening import open_rows
 
 
@@ -88,6 +91,19 @@ def test_labels_end_a_descent_before_the_tolerance_does(points):
     assert np.isnan(annealed.changed[annealed.power > -math.inf]).all()
 
 
+def test_the_first_sweep_of_a_stage_compares_with_nothing(points):
+    rows, history = open_rows(points), History()
+    rows.sweep(points[:5], Hard())
+    run_stage(rows, points[:5], Stage(Fixed(-math.inf), LabelsSettled(0.0), 50), history)
+    assert history.records[0].changed == 1
+    assert len(history.records) > 1
+
+
+def test_a_rule_combines_with_rules_only():
+    with pytest.raises(TypeError):
+        LabelsSettled(0.1) | 5
+
+
 def test_one_of_several_rules_is_enough(points):
     settings = {"effort": "none", "random_state": 0, "tol": 0.0}
     labels, inertia = (
@@ -124,11 +140,13 @@ def test_labels_are_refused_where_nobody_holds_them(stop, points):
     for model, given in (
         (PowerKMeans(3, polish=False, stop=stop), points),
         (PowerKMeans(3, stop=stop, random_state=0), open_data(points, rows_per_part=500)),
-        (PowerKMeans(3, effort="none", divergence="manhattan", stop=stop), points),
+        (PowerKMeans(3, divergence="manhattan", stop=stop), points),
     ):
+        sweeps = []
         with pytest.raises(ArgumentError, match="InertiaSettled") as raised:
-            model.fit(given)
+            model.set_params(callback=sweeps.append).fit(given)
         assert raised.value.argument == "stop"
+        assert not sweeps
 
 
 @pytest.mark.parametrize("bad", [-0.1, 1.1, math.nan])

@@ -87,7 +87,7 @@ def run_stage(
     for scheduled in itertools.islice(stage.schedule, stage.max_iter):
         rule = rule_at(scheduled)
         power = rule.power
-        state = _swept(rows, centers, rule, stage.update, history)
+        state = _swept(rows, centers, rule, stage.update, history, is_first=not n_swept)
         # The last sweep of the stage before had another rule: its objective does not compare.
         before = history.last if n_swept else None
         history.append(state)
@@ -104,7 +104,13 @@ def run_stage(
 
 
 def _swept(
-    rows: Rows, centers: FloatArray, rule: Rule, update: Update, history: History
+    rows: Rows,
+    centers: FloatArray,
+    rule: Rule,
+    update: Update,
+    history: History,
+    *,
+    is_first: bool,
 ) -> SweepState:
     """Weigh every point, move the centers to the weighted means, and time both."""
     started = time.perf_counter()
@@ -126,8 +132,18 @@ def _swept(
         n_relocated=sweep.n_relocated,
         n_separated=sweep.n_separated,
         skipped=sums.n_skipped / (rows.n_points * len(sweep.centers)),
-        changed=math.nan if sums.n_changed is None else sums.n_changed / rows.n_points,
+        changed=_share_changed(sums.n_changed, rows.n_points, is_first=is_first),
     )
+
+
+def _share_changed(n_changed: int | None, n_points: int, *, is_first: bool) -> float:
+    """Return the share of the points that changed their label; all did in a first sweep.
+
+    The last sweep before the stage may have belonged to other centers.
+    """
+    if n_changed is None:
+        return math.nan
+    return 1.0 if is_first else n_changed / n_points
 
 
 def _shift(before: FloatArray, after: FloatArray) -> float:

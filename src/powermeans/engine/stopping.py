@@ -46,6 +46,8 @@ class StopRule:
         return None
 
     def __or__(self, other: StopRule) -> StopRule:
+        if not isinstance(other, StopRule):
+            return NotImplemented
         return Either((*each_of(self), *each_of(other)))
 
 

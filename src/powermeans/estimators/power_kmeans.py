@@ -420,7 +420,7 @@ class PowerKMeans(CenterEstimator):
     def _stages(self, data: Opened, fit: Fit) -> list[Stage]:
         if (given := self._given_powers()) is not None:
             check_schedule(given, n_powers=self.max_iter)
-        if not self.polish or data.rows.parts is not None:
+        if not (self.polish and data.rows.holds_labels):
             refuse_labels(self.stop)
         if self._has_time_for_hard_sweeps_only(data.rows, fit):
             return [self._hard_stage(data)]

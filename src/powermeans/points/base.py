@@ -27,6 +27,10 @@ class BaseRows(Rows):
     _inertia_about_mean: float | None = None
 
     @property
+    def holds_labels(self) -> bool:
+        return False
+
+    @property
     def n_columns(self) -> int:
         return self.n_features
 
@@ -118,6 +122,10 @@ class RowsOfRows(BaseRows):
     """
 
     _rows: Rows
+
+    @property
+    def holds_labels(self) -> bool:
+        return self._rows.holds_labels
 
     @property
     def n_points(self) -> int:

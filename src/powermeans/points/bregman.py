@@ -218,6 +218,8 @@ class BregmanRows(AffineRows):
 class DirectBregmanRows(BregmanRows):
     """Compute all distances by the definition, for dense points whose affine distances cancel."""
 
+    holds_labels = False
+
     def sweep(self, centers: FloatArray, rule: Rule) -> Sums:
         distances = self._distances_in_chunks(centers)
         sums = sweep_by_formula(self._points, self._weights, distances, len(centers), rule)

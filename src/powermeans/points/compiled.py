@@ -62,6 +62,7 @@ class CompiledRows(MemoryRows):
     """
 
     # Attributes, since sweeps and searches ask for them often.
+    holds_labels: bool = True
     n_points: int = 0
     n_features: int = 0
     n_columns: int = 0

@@ -83,6 +83,8 @@ class ManhattanRows(CompiledRows):
     and memory for the weights of all points; a hard one finds its medians in points times features.
     """
 
+    holds_labels = False
+
     def __init__(
         self,
         points: Points | SparsePoints,

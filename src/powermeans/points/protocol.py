@@ -101,6 +101,11 @@ class Rows(Protocol):
     # `BaseRows` derives all that follows, for squared Euclidean distances in one memory.
 
     @property
+    def holds_labels(self) -> bool:
+        """Whether a hard sweep counts the points that change their label."""
+        ...
+
+    @property
     def n_columns(self) -> int:
         """How many features the points have with those left out, since they are always zero."""
         ...
