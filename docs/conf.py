@@ -1,11 +1,16 @@
 from __future__ import annotations
 
 import re
+import sys
+from pathlib import Path
 
 from sphinx.application import Sphinx
 from sphinx_gallery.sorting import ExplicitOrder
 
 import powermeans
+
+sys.path.insert(0, str(Path(__file__).parent))
+import divergence_tables
 
 project = "powermeans"
 author = "The powermeans developers"
@@ -27,7 +32,11 @@ extensions = [
 exclude_patterns = ["_build"]
 default_role = "py:obj"
 
-myst_enable_extensions = ["dollarmath", "colon_fence"]
+myst_enable_extensions = ["dollarmath", "colon_fence", "substitution"]
+myst_substitutions = {
+    "divergences_by_differences": divergence_tables.by_differences(),
+    "divergences_by_abilities": divergence_tables.by_abilities(),
+}
 myst_heading_anchors = 3
 
 autosummary_generate = True

@@ -7,7 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from powermeans.divergences import Binomial, Bregman, Gamma, Generated, Mahalanobis, Poisson
+from powermeans.divergences import (
+    Binomial,
+    Bregman,
+    Gamma,
+    Generated,
+    InverseGaussian,
+    Mahalanobis,
+    Phi,
+    Poisson,
+    Separable,
+)
+from powermeans.divergences.ratios import relative_entropy
 
 
 def _covariance(n_features: int) -> np.ndarray:
@@ -17,6 +28,21 @@ def _covariance(n_features: int) -> np.ndarray:
 
 def _exponential() -> Generated:
     return Generated(lambda x: np.exp(x).sum(axis=1), np.exp)
+
+
+@dataclass(frozen=True)
+class OfTwoTerms(Separable):
+    """The divergence of 3 x log x + x^2 / 8, as a user may define one."""
+
+    lowest = 0.0
+    moves = Phi(x_log_x=3.0, square=0.125)
+
+    def deviance(self, points: np.ndarray, centers: np.ndarray) -> np.ndarray:
+        rise = centers - points
+        return 3 * relative_entropy(points, centers, rise) + rise**2 / 8
+
+    def slope(self, centers: np.ndarray) -> np.ndarray:
+        return 3 * np.log(centers) + centers / 4
 
 
 @dataclass(frozen=True)
@@ -46,6 +72,8 @@ CASES = {
     "logistic": Case(lambda d: Binomial(1), lambda rng, m: rng.beta(m / 4, (40 - m) / 4)),
     "gamma": Case(lambda d: Gamma(3.0), lambda rng, m: rng.gamma(3.0, m / 3)),
     "itakura-saito": Case(lambda d: Gamma(), lambda rng, m: rng.gamma(5.0, m / 5)),
+    "inverse gaussian": Case(lambda d: InverseGaussian(), lambda rng, m: rng.wald(m, 3 * m)),
+    "of two terms": Case(lambda d: OfTwoTerms(), lambda rng, m: rng.poisson(m).astype(float)),
     "mahalanobis": Case(lambda d: Mahalanobis(_covariance(d)), lambda rng, m: rng.normal(m, 4.0)),
     "given by its function": Case(lambda d: _exponential(), lambda rng, m: rng.normal(m / 20, 0.2)),
 }

@@ -9,6 +9,7 @@ import pytest
 from divergence_cases import CASES
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 
 from powermeans import PowerKMeans
 from powermeans.divergences import Cosine, Poisson, cosine
@@ -16,6 +17,7 @@ from powermeans.points.opening import open_rows
 from powermeans.points.reference import ReferenceRows
 
 MOVED = [name for name in CASES if name != "given by its function"]
+OF_FEATURES = ["poisson", "poisson with many zeros", "gamma", "inverse gaussian", "of two terms"]
 UNTIL_IN_VAIN = 1000
 
 
@@ -109,7 +111,7 @@ def test_neither_moves_nor_swaps_raise_the_inertia(problem, n_passes) -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(
-    name=st.sampled_from(["poisson", "gamma", "poisson with many zeros"]),
+    name=st.sampled_from(OF_FEATURES),
     n_features=st.sampled_from([3, 8, 17]),
     seed=st.integers(0, 2**32 - 1),
     n_passes=st.integers(1, 3),
@@ -125,6 +127,24 @@ def test_moves_are_those_of_the_reference(name, n_features, seed, n_passes) -> N
     np.testing.assert_allclose(moved.centers, expected.centers, atol=1e-9)
 
 
+@pytest.mark.parametrize("name", [*OF_FEATURES, "itakura-saito"])
+def test_distances_to_own_centers_are_those_of_the_definition(name) -> None:
+    problem = some_problem(name)
+    for points in (problem.points, sparse.csr_array(problem.points)):
+        labels, inertia = problem.rows(points).assign(problem.centers + 0.5)
+        distances = problem.divergence.pairwise(problem.points, problem.centers + 0.5)
+        own = distances[np.arange(len(labels)), labels]
+        assert inertia == pytest.approx(problem.weights @ own, rel=1e-12)
+
+
+@pytest.mark.parametrize("phi", [(0.0,) * 5, (1.0, 0, 0, 0, 1.0), (2.0, -1.0, 0, 0, 0)])
+def test_no_convex_function_with_moves_is_an_error(phi) -> None:
+    rows = some_problem("poisson").rows()
+    order, labels = np.arange(rows.n_points), np.zeros(rows.n_points, dtype=np.int32)
+    with pytest.raises(ValueError, match="phi"):
+        rows.moves.rows.native.move_points(phi, order, 1, labels, np.ones((1, 5)))
+
+
 def test_a_point_moves_to_a_center_from_which_it_is_infinitely_far() -> None:
     """Their error is then log 2, of the count that one of the two lacks."""
     points = np.array([[8.0, 0.0], [8.0, 1.0], [0.0, 8.0]])
@@ -137,7 +157,7 @@ def test_a_point_moves_to_a_center_from_which_it_is_infinitely_far() -> None:
 
 
 @pytest.mark.parametrize("factor", [1e-100, 1e100])
-@pytest.mark.parametrize("name", ["poisson", "gamma", "cosine"])
+@pytest.mark.parametrize("name", ["poisson", "gamma", "inverse gaussian", "cosine"])
 def test_tiny_and_huge_points_move_alike(name, factor) -> None:
     problem = some_problem(name)
     moved = problem.rows().moves.move_points(problem.centers, 5)

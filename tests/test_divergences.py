@@ -19,6 +19,7 @@ from powermeans.divergences import (
     Binomial,
     Gamma,
     Generated,
+    InverseGaussian,
     Mahalanobis,
     Poisson,
     Separable,
@@ -37,6 +38,7 @@ def from_phi(phi, slope, x, theta):
     [
         (Poisson(), lambda x: x * math.log(x) - x if x else 0.0, math.log),
         (Gamma(2.0), lambda x: -2 * math.log(x), lambda x: -2 / x),
+        (InverseGaussian(), lambda x: 1 / x, lambda x: -1 / x**2),
         (
             Binomial(10),
             lambda x: x * math.log(x / 10) + (10 - x) * math.log((10 - x) / 10),
@@ -64,6 +66,11 @@ def test_zero_log_zero_is_zero():
         (Poisson(), lambda x, m: stats.poisson.logpmf(x, m), np.arange(0.0, 12)),
         (Binomial(12), lambda x, m: stats.binom.logpmf(x, 12, m / 12), np.arange(0.0, 13)),
         (Gamma(3.0), lambda x, m: stats.gamma.logpdf(x, 3.0, scale=m / 3), np.linspace(0.1, 9, 9)),
+        (
+            InverseGaussian(),
+            lambda x, m: stats.invgauss.logpdf(x, m / 2, scale=2),
+            np.linspace(0.1, 9, 9),
+        ),
     ],
 )
 def test_differences_are_those_of_the_log_likelihood(divergence, log_likelihood, x):
@@ -192,6 +199,7 @@ def test_names_say_which_divergence():
     assert resolve("kl") == resolve("poisson")
     assert resolve("logistic") == Binomial(1.0)
     assert resolve("exponential") == resolve("itakura_saito") == Gamma(1.0)
+    assert resolve("wald") == resolve("inverse_gaussian") == InverseGaussian()
     given = Gamma(2.0)
     assert resolve(given) is given
 
@@ -259,3 +267,29 @@ def test_a_function_of_the_users_cannot_change_the_points():
 def test_model_files_hold_all_divergences_but_those_that_are_functions():
     public = {getattr(divergences, name) for name in divergences.__all__}
     assert set(divergences.KINDS) == {kind for kind in public if is_dataclass(kind)} - {Generated}
+
+
+@pytest.mark.parametrize("kind", divergences.KINDS)
+def test_a_name_stands_for_the_value_in_a_fit(kind):
+    points = np.abs(np.random.default_rng(0).normal(3, 1, size=(60, 3)))
+    for name in set(kind.names) - {"binomial", "logistic"}:
+        named, valued = (
+            PowerKMeans(3, divergence=divergence, random_state=0).fit(points)
+            for divergence in (name, kind())
+        )
+        np.testing.assert_array_equal(named.cluster_centers_, valued.cluster_centers_)
+
+
+def test_a_class_derived_from_another_says_anew_what_its_formulas_allow():
+    class Halved(Poisson):
+        def deviance(self, points, centers):
+            return super().deviance(points, centers) / 2
+
+    assert (Halved().moves, Halved.names, Halved().adds_nothing_for_zeros) == (None, (), False)
+    assert Poisson().moves is not None
+    assert Halved.wanted == Poisson.wanted
+
+
+def test_no_two_divergences_have_one_name():
+    names = [name for kind in divergences.KINDS for name in kind.names]
+    assert len(names) == len(set(names)) == len(divergences.NAMES)

@@ -6,6 +6,7 @@ import doctest
 import importlib
 import pkgutil
 import re
+import runpy
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import powermeans
+from powermeans.divergences import KINDS, NAMES
 
 PROJECT = Path(__file__).parent.parent
 PAGES = [PROJECT / "README.md", *sorted((PROJECT / "docs").glob("*.md"))]
@@ -81,6 +83,19 @@ def test_doctests_hold(name: str) -> None:
     module = importlib.import_module(name)
     result = doctest.testmod(module, optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
     assert result.failed == 0
+
+
+def test_the_tables_of_divergences_have_a_line_for_each() -> None:
+    tables = runpy.run_path(str(PROJECT / "docs" / "divergence_tables.py"))
+    page = (PROJECT / "docs" / "which_divergence.md").read_text(encoding="utf-8")
+    for name in ("by_differences", "by_abilities"):
+        assert f"{{{{ divergences_{name} }}}}" in page
+        head, rule, *lines = tables[name]().splitlines()
+        assert len(lines) == len(KINDS)
+        assert {line.count("|") for line in lines} == {rule.count("|")} == {head.count("|")}
+        assert re.findall(r"`divergences\.(\w+)\(", "".join(lines)) == ["Binomial"]
+        found = set(re.findall(r'`"(\w+)"`', "".join(lines)))
+        assert found == NAMES - {"binomial"}
 
 
 def test_the_guide_names_each_of_its_pages_with_a_question() -> None:

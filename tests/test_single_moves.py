@@ -192,4 +192,4 @@ def test_labels_of_no_center_are_refused() -> None:
     labels = np.full(len(points), len(centers), dtype=np.int32)
     order = np.arange(len(points))
     with pytest.raises(ValueError, match="labels must be numbers of centers"):
-        rows.native.move_points("squared_euclidean", order, 1, labels, centers)
+        rows.native.move_points((1.0, 0.0, 0.0, 0.0, 0.0), order, 1, labels, centers)

@@ -68,17 +68,54 @@ Lanes log_gap(Lanes y, Lanes one_more) {
     return is_near ? near_gap : y - log;
 }
 
-template <bool is_poisson>
+// A point x, the mean with it and that without it, in one feature, or in some; y is (x - with) / with.
+struct Feature {
+    Lanes x, with, before, y;
+    double share, back;
+
+    // Where it leaves, rounding takes digits of what is left: at most this is left.
+    Lanes without() const { return share > 0 ? before : with - back * (x - with) + 0x1p-50 * with; }
+};
+
+struct XLogX {
+    static Lanes cost(const Feature& f) {
+        Lanes terms = log_gap<true>(f.y, f.y + 1);
+        if (f.back > 0) terms += log_gap<true>(-f.back * f.y, 1 - f.back * f.y) / f.back;
+        return f.with * terms;
+    }
+};
+
+struct MinusLog {
+    static Lanes cost(const Feature& f) {
+        // Of a small ratio 1 + y has few digits, and the logarithm takes it by itself.
+        Lanes terms = log_gap<false>(f.y, f.x / f.with);
+        if (f.back > 0) terms += log_gap<false>(-f.back * f.y, 1 - f.back * f.y) / f.back;
+        return terms;
+    }
+};
+
+struct Inverse {
+    static Lanes cost(const Feature& f) {
+        const Lanes square = f.y * f.y, own = square / f.x;
+        return f.back > 0 ? own + f.back * square / f.without() : own;
+    }
+};
+
+struct Square {
+    static Lanes cost(const Feature& f) {
+        const Lanes difference = f.x - f.with;
+        return difference * difference * (1 + f.back);
+    }
+};
+
+template <class Term>
 double cost(const double* point, const double* mean, int64_t width, double share, double back, double limit) {
     Lanes sums[n_vectors] = {};
     for (int64_t f = 0; f < width; f += pair_distance_step) {
         for (int v = 0; v < n_vectors; ++v) {
             const Lanes x = load(point + f + v * lanes), before = load(mean + f + v * lanes);
-            const Lanes m = before + share * (x - before), y = (x - m) / m;
-            // Of a small ratio 1 + y has few digits, and the logarithm takes it by itself.
-            Lanes terms = log_gap<is_poisson>(y, is_poisson ? y + 1 : x / m);
-            if (back > 0) terms += log_gap<is_poisson>(-back * y, 1 - back * y) / back;
-            sums[v] += m > m * 0 ? (is_poisson ? m * terms : terms) : m * 0;
+            const Lanes m = before + share * (x - before);
+            sums[v] += m > m * 0 ? Term::cost({x, m, before, (x - m) / m, share, back}) : m * 0;
         }
         if (added(sums) >= limit) break;
     }
@@ -88,6 +125,7 @@ double cost(const double* point, const double* mean, int64_t width, double share
 }  // namespace
 
 extern const PairKernels POWERMEANS_PAIR_DISTANCE;
-const PairKernels POWERMEANS_PAIR_DISTANCE = {pair_distance, cost<true>, cost<false>};
+const PairKernels POWERMEANS_PAIR_DISTANCE = {pair_distance, cost<XLogX>, cost<MinusLog>, cost<Inverse>,
+                                              cost<Square>};
 
 }  // namespace powermeans

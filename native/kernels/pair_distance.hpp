@@ -15,9 +15,10 @@ using PairDistance = double (*)(const double* a, const double* b, int64_t width)
 using PointCost = double (*)(const double* point, const double* mean, int64_t width, double share,
                              double back, double limit);
 
+// One cost for each term that a convex function of positive numbers may have.
 struct PairKernels {
     PairDistance distance;
-    PointCost poisson, gamma;
+    PointCost x_log_x, minus_log, inverse, square;
 };
 
 }  // namespace powermeans

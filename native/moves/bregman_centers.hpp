@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "dispatch.hpp"
-#include "moves/moved_by.hpp"
 #include "moves/moving_centers.hpp"
+#include "moves/phi.hpp"
 #include "points/source.hpp"
 
 namespace powermeans {
@@ -30,58 +30,100 @@ inline int64_t padded(int64_t n_features) {
     return (n_features + pair_distance_step - 1) / pair_distance_step * pair_distance_step;
 }
 
-// A sum over the features of positive points.
-template <PointCost PairKernels::* kernel>
+// A sum over the features of numbers of at least zero.
 class OfFeatures {
   public:
     static constexpr double padding = 1;  // adds nothing
-    static constexpr double lowest = 0;
 
-    OfFeatures(int64_t n_features, int64_t)
-        : n_features_(n_features),
-          width_(padded(n_features)),
-          cost_(chosen_instruction_set().pair_kernels->*kernel) {}
+    OfFeatures(const Phi& phi, int64_t n_features, int64_t)
+        : unit_(largest(phi)),
+          phi_{phi.square / unit_, phi.x_log_x / unit_, phi.minus_log / unit_, phi.inverse / unit_, 0},
+          lowest_share_(phi.minus_log > 0 || phi.inverse > 0 ? 0x1p-52 : 0),
+          n_features_(n_features),
+          width_(padded(n_features)) {
+        const PairKernels& kernels = *chosen_instruction_set().pair_kernels;
+        const Term all[] = {{phi_.square, kernels.square},
+                            {phi_.x_log_x, kernels.x_log_x},
+                            {phi_.minus_log, kernels.minus_log},
+                            {phi_.inverse, kernels.inverse}};
+        for (const Term& term : all)
+            if (term.factor > 0) terms_.push_back(term);
+    }
+
+    // Divergences are in this unit, which moves do not depend on.
+    double unit() const { return unit_; }
+
+    // Where no mean is zero, one that rounds to less keeps about the digits that it has left.
+    double lowest(double before) const { return lowest_share_ * before; }
 
     void note(int64_t, const double*) {}
 
+    // The size is the sum of x^2 times half of the second derivative, or up to twice that.
     void prepare(LookAtPoint& look) const {
-        look.size = double(n_features_);
-        if (kernel == &PairKernels::poisson)
-            look.size = std::accumulate(look.point.begin(), look.point.begin() + n_features_, 0.0);
+        const double *begin = look.point.data(), *end = begin + n_features_;
+        look.size = phi_.minus_log * double(n_features_);
+        if (phi_.x_log_x > 0) look.size += phi_.x_log_x * std::accumulate(begin, end, 0.0);
+        if (phi_.inverse > 0)
+            for (const double* x = begin; x < end; ++x) look.size += 2 * phi_.inverse / *x;
+        if (phi_.square > 0)
+            for (const double* x = begin; x < end; ++x) look.size += 2 * phi_.square * *x * *x;
     }
 
     double distance(const LookAtPoint& look, int64_t, const double* mean) const {
-        return cost_(look.point.data(), mean, width_, 0, 0, infinite);
+        return cost(look.point.data(), mean, 0, 0, infinite);
     }
     double relief(const LookAtPoint& look, int64_t, const double* mean, double all, double weight) const {
-        return cost_(look.point.data(), mean, width_, 0, weight / (all - weight), infinite);
+        return cost(look.point.data(), mean, 0, weight / (all - weight), infinite);
     }
     double burden(const LookAtPoint& look, int64_t, const double* mean, double all, double weight,
                   double limit) const {
-        return cost_(look.point.data(), mean, width_, weight / (all + weight), weight / all, limit);
+        return cost(look.point.data(), mean, weight / (all + weight), weight / all, limit);
     }
     double between(int64_t, const double* mean, int64_t, const double* other) const {
-        return cost_(mean, other, width_, 0.5, 1, infinite);
+        return cost(mean, other, 0.5, 1, infinite);
     }
 
   private:
+    struct Term {
+        double factor;
+        PointCost cost;
+    };
+
+    static double largest(const Phi& phi) {
+        return std::max(std::max(phi.square, phi.x_log_x), std::max(phi.minus_log, phi.inverse));
+    }
+
+    double cost(const double* point, const double* mean, double share, double back, double limit) const {
+        if (terms_.size() == 1) return terms_[0].cost(point, mean, width_, share, back, limit);
+        double sum = 0;
+        for (const Term& term : terms_)
+            sum += term.factor * term.cost(point, mean, width_, share, back, (limit - sum) / term.factor);
+        return sum;
+    }
+
     static constexpr double infinite = std::numeric_limits<double>::infinity();
+    double unit_;
+    Phi phi_;  // in the unit
+    double lowest_share_;
     int64_t n_features_, width_;
-    PointCost cost_;
+    std::vector<Term> terms_;  // one of them has the factor one
 };
 
 // |x| - <x, m> / |m|, the divergence of the length: one minus the cosine for points of unit length. Below, a and
 // b are the lengths of the sum of a cluster and of the weighted point, and h is one minus their cosine.
-class Cosine {
+class OfLength {
   public:
     static constexpr double padding = 0;
-    static constexpr double lowest = -std::numeric_limits<double>::infinity();
 
-    Cosine(int64_t n_features, int64_t n_centers)
-        : width_(padded(n_features)),
+    OfLength(const Phi& phi, int64_t n_features, int64_t n_centers)
+        : unit_(phi.length),
+          width_(padded(n_features)),
           pair_distance_(chosen_instruction_set().pair_kernels->distance),
           lengths_(std::size_t(n_centers)),
           directions_(std::size_t(n_centers * width_)) {}
+
+    double unit() const { return unit_; }
+    double lowest(double) const { return -std::numeric_limits<double>::infinity(); }
 
     void note(int64_t j, const double* mean) {
         lengths_[std::size_t(j)] = to_direction(mean, directions_.data() + j * width_);
@@ -133,13 +175,11 @@ class Cosine {
         return length;
     }
 
+    double unit_;
     int64_t width_;
     PairDistance pair_distance_;
     std::vector<double> lengths_, directions_;  // of the centers
 };
-
-using Poisson = OfFeatures<&PairKernels::poisson>;
-using Gamma = OfFeatures<&PairKernels::gamma>;
 
 // ---- Centers ------------------------------------------------------------------------------------
 
@@ -151,14 +191,15 @@ class MovingBregmanCenters {
     using State = std::vector<double>;  // a center, (width,)
     using Look = LookAtPoint;
 
-    MovingBregmanCenters(const Source& source, const double* centers, int64_t n_centers, int64_t n_spare = 0)
+    MovingBregmanCenters(const Source& source, const Phi& phi, const double* centers, int64_t n_centers,
+                         int64_t n_spare = 0)
         : source_(source),
           n_features_(source.n_features),
           width_(padded(n_features_)),
           centers_(std::size_t((n_centers + n_spare) * width_), Divergence::padding),
           sums_(centers_.size()),
           row_(std::size_t(width_), Divergence::padding),
-          divergence_(n_features_, n_centers + n_spare) {
+          divergence_(phi, n_features_, n_centers + n_spare) {
         for (int64_t j = 0; j < n_centers; ++j) {
             std::copy_n(centers + j * n_features_, n_features_, at(j));
             divergence_.note(j, at(j));
@@ -172,6 +213,7 @@ class MovingBregmanCenters {
         divergence_.prepare(look);
     }
 
+    double unit() const { return divergence_.unit(); }
     double sq_dist(const Look& look, int64_t j) const { return divergence_.distance(look, j, at(j)); }
     double relief(const Look& look, int64_t j, double, double all, double weight) const {
         return divergence_.relief(look, j, at(j), all, weight);
@@ -194,7 +236,8 @@ class MovingBregmanCenters {
         fill(source_, i, row_);
         double* center = at(j);
         for (int64_t f = 0; f < n_features_; ++f)
-            center[f] = std::max(center[f] + rate * (row_[std::size_t(f)] - center[f]), Divergence::lowest);
+            center[f] = std::max(center[f] + rate * (row_[std::size_t(f)] - center[f]),
+                                 divergence_.lowest(center[f]));
         divergence_.note(j, center);
     }
 
@@ -250,17 +293,11 @@ struct Named {
 
 // Calls `work` with the kind of centers of this divergence.
 template <class Source, class Work>
-auto with_centers(const Source&, MovedBy divergence, const Work& work) {
-    switch (divergence) {
-        case MovedBy::poisson:
-            return work(Named<MovingBregmanCenters<Source, Poisson>>{});
-        case MovedBy::gamma:
-            return work(Named<MovingBregmanCenters<Source, Gamma>>{});
-        case MovedBy::cosine:
-            return work(Named<MovingBregmanCenters<Source, Cosine>>{});
-        default:
-            return work(Named<MovingCenters<Source>>{});
-    }
+auto with_centers(const Source&, const Phi& phi, const Work& work) {
+    if (phi.length > 0) return work(Named<MovingBregmanCenters<Source, OfLength>>{});
+    if (phi.x_log_x > 0 || phi.minus_log > 0 || phi.inverse > 0)
+        return work(Named<MovingBregmanCenters<Source, OfFeatures>>{});
+    return work(Named<MovingCenters<Source>>{});
 }
 
 }  // namespace powermeans

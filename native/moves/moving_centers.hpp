@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "dispatch.hpp"
+#include "moves/phi.hpp"
 #include "points/frame.hpp"
 #include "points/source.hpp"
 
@@ -70,13 +71,14 @@ class MovingDenseCenters : public EuclideanCosts<MovingDenseCenters<V>> {
     using State = std::vector<double>;  // a center, (width,)
 
     // `n_spare` more centers have no place yet.
-    MovingDenseCenters(const DenseSource<V>& source, const double* centers, int64_t n_centers,
+    MovingDenseCenters(const DenseSource<V>& source, const Phi& phi, const double* centers, int64_t n_centers,
                        int64_t n_spare = 0)
         : source_(source),
           pair_distance_(chosen_instruction_set().pair_kernels->distance),
           n_features_(source.n_features),
           width_(width_of(n_features_)),
           scale_(scale_with(source, centers, n_centers)),
+          unit_(phi.square / scale_ / scale_),
           centers_(std::size_t((n_centers + n_spare) * width_)),
           sums_(centers_.size()) {
         for (int64_t j = 0; j < n_centers; ++j)
@@ -90,6 +92,9 @@ class MovingDenseCenters : public EuclideanCosts<MovingDenseCenters<V>> {
         for_each_entry(source_.values, i * n_features_, n_features_,
                        [&](int64_t f, V value) { look[std::size_t(f)] = double(value) * scale_; });
     }
+
+    // Squared distances are in this unit, which moves do not depend on.
+    double unit() const { return unit_; }
 
     double sq_dist(const Look& look, int64_t j) const {
         return sq_distance(pair_distance_, look.data(), center(j), width_);
@@ -147,7 +152,7 @@ class MovingDenseCenters : public EuclideanCosts<MovingDenseCenters<V>> {
     PairDistance pair_distance_;
     int64_t n_features_;
     int64_t width_;  // of a center: features, padded by zeros to whole steps if there are many
-    double scale_;
+    double scale_, unit_;
     std::vector<double> centers_, sums_;  // (n_centers, width)
 };
 
@@ -164,11 +169,12 @@ class MovingCsrCenters : public EuclideanCosts<MovingCsrCenters<V>> {
         double sq_norm;
     };
 
-    MovingCsrCenters(const CsrSource<V>& source, const double* centers, int64_t n_centers,
+    MovingCsrCenters(const CsrSource<V>& source, const Phi& phi, const double* centers, int64_t n_centers,
                      int64_t n_spare = 0)
         : source_(source),
           n_centers_(n_centers + n_spare),
           scale_(scale_with(source, centers, n_centers)),
+          unit_(phi.square / scale_ / scale_),
           directions_(std::size_t(source.n_features * n_centers_)),
           factors_(std::size_t(n_centers_), 1.0),
           sq_norms_(std::size_t(n_centers_)) {
@@ -194,6 +200,8 @@ class MovingCsrCenters : public EuclideanCosts<MovingCsrCenters<V>> {
         }
         for (int64_t j = 0; j < n_centers_; ++j) products[j] *= factors_[std::size_t(j)];
     }
+
+    double unit() const { return unit_; }
 
     double sq_dist(const Look& look, int64_t j) const {
         return std::max(0.0, look.sq_norm - 2 * look.products[std::size_t(j)] + sq_norms_[std::size_t(j)]);
@@ -292,7 +300,7 @@ class MovingCsrCenters : public EuclideanCosts<MovingCsrCenters<V>> {
 
     const CsrSource<V>& source_;
     int64_t n_centers_;
-    double scale_;
+    double scale_, unit_;
     std::vector<double> directions_, sums_;  // (n_features, n_centers)
     std::vector<double> factors_;            // (n_centers,)
     std::vector<double> sq_norms_;           // (n_centers,) of the centers

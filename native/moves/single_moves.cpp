@@ -46,7 +46,7 @@ class SingleMoves {
           request_(request),
           items_(items_of(source, request.order, request.sample_weight, request.labels)),
           team_(team),
-          centers_(source, request.centers, request.n_centers),
+          centers_(source, request.phi, request.centers, request.n_centers),
           k_(request.n_centers),
           weights_(std::size_t(k_)),
           n_members_(std::size_t(k_)),
@@ -274,7 +274,7 @@ class SingleMoves {
 
 template <class Source>
 int64_t move_points(const Source& source, const MovesRequest& request, Team& team) {
-    return with_centers(source, request.divergence, [&](auto centers) {
+    return with_centers(source, request.phi, [&](auto centers) {
         return SingleMoves<Source, typename decltype(centers)::Type>(source, request, team).run();
     });
 }
@@ -307,8 +307,11 @@ class SumsOfRuns {
 template <class V>
 class SparseCounts {
   public:
-    SparseCounts(const CsrSource<V>& source, const double* centers, int64_t n_centers)
-        : source_(source), centers_(centers), cost_(chosen_instruction_set().pair_kernels->poisson) {
+    SparseCounts(const CsrSource<V>& source, const Phi& phi, const double* centers, int64_t n_centers)
+        : source_(source),
+          centers_(centers),
+          unit_(phi.x_log_x),
+          cost_(chosen_instruction_set().pair_kernels->x_log_x) {
         for (int64_t j = 0; j < n_centers; ++j)
             runs_.emplace_back(centers + j * source.n_features, source.n_features);
     }
@@ -320,11 +323,12 @@ class SparseCounts {
     Look new_look() const { return {}; }
     void look_at(int64_t i, Look& look) const { look.i = i; }
 
+    double unit() const { return unit_; }
     double sq_dist(Look& look, int64_t j) const {
         const int64_t begin = source_.row_starts[look.i], end = source_.row_starts[look.i + 1];
         const std::size_t width = std::size_t(padded(end - begin));
-        look.point.assign(width, Poisson::padding);
-        look.center.assign(width, Poisson::padding);
+        look.point.assign(width, OfFeatures::padding);
+        look.center.assign(width, OfFeatures::padding);
         const double* center = centers_ + j * source_.n_features;
         double of_zeros = 0;
         int64_t next = 0;
@@ -343,6 +347,7 @@ class SparseCounts {
   private:
     const CsrSource<V>& source_;
     const double* centers_;
+    double unit_;
     std::vector<SumsOfRuns> runs_;  // of each center
     PointCost cost_;
 };
@@ -356,7 +361,7 @@ void distances_at(const At& at, int64_t n_points, const int32_t* labels, Team& t
         const int64_t end = std::min(n_points, (stripe + 1) * points_per_stripe);
         for (int64_t i = stripe * points_per_stripe; i < end; ++i) {
             at.look_at(i, look);
-            distances[i] = at.sq_dist(look, labels[i]);
+            distances[i] = at.unit() * at.sq_dist(look, labels[i]);
         }
     };
     team.run(divide_up(n_points, points_per_stripe), team.n_threads(), compute);
@@ -365,15 +370,15 @@ void distances_at(const At& at, int64_t n_points, const int32_t* labels, Team& t
 }  // namespace
 
 template <class Source>
-void distances_to_own(const Source& source, MovedBy divergence, const double* centers, int64_t n_centers,
+void distances_to_own(const Source& source, const Phi& phi, const double* centers, int64_t n_centers,
                       const int32_t* labels, Team& team, double* distances) {
     if constexpr (!Source::is_dense)
-        if (divergence == MovedBy::poisson) {
-            const SparseCounts<typename Source::Stored> at(source, centers, n_centers);
+        if (phi.x_log_x > 0 && phi.square + phi.minus_log + phi.inverse == 0) {
+            const SparseCounts<typename Source::Stored> at(source, phi, centers, n_centers);
             return distances_at(at, source.n_points, labels, team, distances);
         }
-    with_centers(source, divergence, [&](auto kind) {
-        const typename decltype(kind)::Type at(source, centers, n_centers);
+    with_centers(source, phi, [&](auto kind) {
+        const typename decltype(kind)::Type at(source, phi, centers, n_centers);
         distances_at(at, source.n_points, labels, team, distances);
     });
 }
@@ -382,13 +387,13 @@ template int64_t move_points(const DenseSource<float>&, const MovesRequest&, Tea
 template int64_t move_points(const DenseSource<double>&, const MovesRequest&, Team&);
 template int64_t move_points(const CsrSource<float>&, const MovesRequest&, Team&);
 template int64_t move_points(const CsrSource<double>&, const MovesRequest&, Team&);
-template void distances_to_own(const DenseSource<float>&, MovedBy, const double*, int64_t, const int32_t*,
+template void distances_to_own(const DenseSource<float>&, const Phi&, const double*, int64_t, const int32_t*,
                                Team&, double*);
-template void distances_to_own(const DenseSource<double>&, MovedBy, const double*, int64_t, const int32_t*,
+template void distances_to_own(const DenseSource<double>&, const Phi&, const double*, int64_t, const int32_t*,
                                Team&, double*);
-template void distances_to_own(const CsrSource<float>&, MovedBy, const double*, int64_t, const int32_t*,
+template void distances_to_own(const CsrSource<float>&, const Phi&, const double*, int64_t, const int32_t*,
                                Team&, double*);
-template void distances_to_own(const CsrSource<double>&, MovedBy, const double*, int64_t, const int32_t*,
+template void distances_to_own(const CsrSource<double>&, const Phi&, const double*, int64_t, const int32_t*,
                                Team&, double*);
 
 }  // namespace powermeans

@@ -7,14 +7,14 @@
 
 #include <cstdint>
 
-#include "moves/moved_by.hpp"
+#include "moves/phi.hpp"
 #include "points/source.hpp"
 #include "threads/team.hpp"
 
 namespace powermeans {
 
 struct MovesRequest {
-    MovedBy divergence;
+    Phi phi;
     const double* sample_weight;  // in (n_points,), or null
     const int64_t* order;         // in (n_points,): the order of the moves, with equal points side by side
     int64_t n_centers;
@@ -31,7 +31,7 @@ int64_t move_points(const Source& source, const MovesRequest& request, Team& tea
 
 // Computes the divergence of each point from its own center, of which no digits cancel.
 template <class Source>
-void distances_to_own(const Source& source, MovedBy divergence,
+void distances_to_own(const Source& source, const Phi& phi,
                       const double* centers,  // in (n_centers, n_features)
                       int64_t n_centers,
                       const int32_t* labels,  // in (n_points,)

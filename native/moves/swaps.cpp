@@ -52,7 +52,7 @@ class CenterSwaps {
           request_(request),
           items_(items_of(source, request.order, request.sample_weight, request.labels)),
           k_(request.n_centers),
-          centers_(source, request.centers, request.n_centers, 2),
+          centers_(source, request.phi, request.centers, request.n_centers, 2),
           weights_(std::size_t(k_ + 2)),
           members_(std::size_t(k_)),
           place_(std::size_t(items_.size())),
@@ -608,7 +608,7 @@ class CenterSwaps {
 
 template <class Source>
 Swaps swap_centers(const Source& source, const SwapsRequest& request) {
-    return with_centers(source, request.divergence, [&](auto centers) {
+    return with_centers(source, request.phi, [&](auto centers) {
         return CenterSwaps<Source, typename decltype(centers)::Type>(source, request).run();
     });
 }

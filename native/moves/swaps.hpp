@@ -11,7 +11,7 @@
 namespace powermeans {
 
 struct SwapsRequest {
-    MovedBy divergence;
+    Phi phi;
     const double* sample_weight;  // in (n_points,), or null
     const int64_t* order;         // in (n_points,): the order of the moves, with equal points side by side
     int64_t n_centers;

@@ -1,5 +1,6 @@
 // The classes of the Python module: points in memory, the team that sweeps over them, and their moments.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -154,10 +155,10 @@ class Points {
         return in_background([&] { return powermeans::present(source_, asked, check_interrupt); });
     }
 
-    int64_t move_points(const std::string& divergence, Indices order, int64_t max_passes,
+    int64_t move_points(const std::array<double, 5>& phi, Indices order, int64_t max_passes,
                         Out<int32_t, 1> labels, Out<double, 2> centers) const {
         require_moves();
-        const MovesRequest asked{moved_by(divergence),
+        const MovesRequest asked{checked(phi),
                                  weights(),
                                  of_points(order, "order"),
                                  int64_t(centers.shape(0)),
@@ -168,11 +169,11 @@ class Points {
     }
 
     // Returns how many swaps were tried, how many kept, and how many distances that took.
-    nb::tuple swap_centers(const std::string& divergence, Indices order, int64_t most_in_vain,
+    nb::tuple swap_centers(const std::array<double, 5>& phi, Indices order, int64_t most_in_vain,
                            double most_distances, double least_distances, double least_gain,
                            Out<int32_t, 1> labels, Out<double, 2> centers) const {
         require_moves();
-        const SwapsRequest asked{moved_by(divergence),
+        const SwapsRequest asked{checked(phi),
                                  weights(),
                                  of_points(order, "order"),
                                  int64_t(centers.shape(0)),
@@ -186,13 +187,13 @@ class Points {
         return nb::make_tuple(done.n_tried, done.n_kept, done.n_distances);
     }
 
-    void distances_to_own(const std::string& divergence, Centers centers, In<int32_t, 1> labels,
+    void distances_to_own(const std::array<double, 5>& phi, Centers centers, In<int32_t, 1> labels,
                           Out<double, 1> distances) const {
         const int32_t* of_each = checked_labels(labels, centers);
         double* to = of_points(distances, "distances");
         in_background([&] {
-            powermeans::distances_to_own(source_, moved_by(divergence), centers.data(),
-                                         int64_t(centers.shape(0)), of_each, team_, to);
+            powermeans::distances_to_own(source_, checked(phi), centers.data(), int64_t(centers.shape(0)),
+                                         of_each, team_, to);
         });
     }
 
@@ -311,12 +312,12 @@ class Points {
         return values ? of_points(*values, name) : nullptr;
     }
 
-    static MovedBy moved_by(const std::string& divergence) {
-        if (divergence == "poisson") return MovedBy::poisson;
-        if (divergence == "gamma") return MovedBy::gamma;
-        if (divergence == "cosine") return MovedBy::cosine;
-        require(divergence == "squared_euclidean", "there are no moves by this divergence");
-        return MovedBy::squared_euclidean;
+    static Phi checked(const std::array<double, 5>& phi) {
+        const auto [square, x_log_x, minus_log, inverse, length] = phi;
+        require(*std::min_element(phi.begin(), phi.end()) >= 0, "no term of phi may have a negative factor");
+        const double of_features = square + x_log_x + minus_log + inverse;
+        require((length > 0) != (of_features > 0), "phi must have the length alone, or some other term");
+        return {square, x_log_x, minus_log, inverse, length};
     }
 
     template <class OfEach, class Rows>
@@ -524,14 +525,14 @@ void bind_sweeps(Binding& binding) {
         .def("expect_few_sweeps", &Class::expect_few_sweeps)
         .def("present", &Class::present, "order"_a.noconvert().none(), "rates"_a.noconvert().none(),
              "weight_unit"_a, "centers"_a.noconvert(), "counts"_a.noconvert())
-        .def("move_points", &Class::move_points, "divergence"_a, "order"_a.noconvert(), "max_passes"_a,
+        .def("move_points", &Class::move_points, "phi"_a, "order"_a.noconvert(), "max_passes"_a,
              "labels"_a.noconvert(), "centers"_a.noconvert())
-        .def("swap_centers", &Class::swap_centers, "divergence"_a, "order"_a.noconvert(), "most_in_vain"_a,
+        .def("swap_centers", &Class::swap_centers, "phi"_a, "order"_a.noconvert(), "most_in_vain"_a,
              "most_distances"_a, "least_distances"_a, "least_gain"_a, "labels"_a.noconvert(),
              "centers"_a.noconvert())
         .def_prop_ro("scale", &Class::scale)
         .def("origin", &Class::origin)
-        .def("distances_to_own", &Class::distances_to_own, "divergence"_a, "centers"_a.noconvert(),
+        .def("distances_to_own", &Class::distances_to_own, "phi"_a, "centers"_a.noconvert(),
              "labels"_a.noconvert(), "distances"_a.noconvert())
         .def("use_heights", &Class::use_heights, "heights"_a.noconvert());
 }

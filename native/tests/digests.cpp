@@ -105,18 +105,16 @@ class Digests {
         }
     }
 
-    void print_moves(const char* divergence_name, MovedBy divergence) {
+    void print_moves(const char* terms, const Phi& phi) {
         const int64_t n_centers = int64_t(centers_.size()) / source_.n_features;
         std::vector<int64_t> order = shuffled_order();
         std::vector<int32_t> labels;
         for (int64_t i = 0; i < source_.n_points; ++i) labels.push_back(int32_t(i % n_centers));
         std::vector<double> centers = centers_, distances(std::size_t(source_.n_points));
-        const MovesRequest moves{divergence, nullptr,       order.data(),  n_centers,
-                                 3,          labels.data(), centers.data()};
+        const MovesRequest moves{phi, nullptr, order.data(), n_centers, 3, labels.data(), centers.data()};
         const double n_moves = double(move_points(source_, moves, team_));
-        distances_to_own(source_, divergence, centers.data(), n_centers, labels.data(), team_,
-                         distances.data());
-        Digest().add(labels).add(centers).add(distances).add(n_moves).print(name_ + " " + divergence_name);
+        distances_to_own(source_, phi, centers.data(), n_centers, labels.data(), team_, distances.data());
+        Digest().add(labels).add(centers).add(distances).add(n_moves).print(name_ + " " + terms);
     }
 
   private:
@@ -215,10 +213,12 @@ void print_shape(const std::string& instruction_set, int64_t n_features, int64_t
     const Moments of_counts = moments_of(Entries<V>(counts.data()), n_points, n_features, team);
     DenseSource<V> positive{counts.data(), n_points, n_features, dense_frame<V>(of_counts)};
     Digests<DenseSource<V>> moves(name + " moves", positive, means, team);
-    moves.print_moves("poisson", MovedBy::poisson);
-    moves.print_moves("gamma", MovedBy::gamma);
-    moves.print_moves("cosine", MovedBy::cosine);
-    moves.print_moves("squared_euclidean", MovedBy::squared_euclidean);
+    moves.print_moves("x log x", {0, 1, 0, 0, 0});
+    moves.print_moves("-log x", {0, 0, 1, 0, 0});
+    moves.print_moves("1 / x", {0, 0, 0, 1, 0});
+    moves.print_moves("x^2 - 3 log x", {1, 0, 3, 0, 0});
+    moves.print_moves("|x|", {0, 0, 0, 0, 1});
+    moves.print_moves("x^2", {1, 0, 0, 0, 0});
 }
 
 // Digests are equal wherever products and sums are fused, and wherever they are not.

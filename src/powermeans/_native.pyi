@@ -22,12 +22,15 @@ class Moments:
 # Weighted points, weights, objective, inertia, number of distances.
 _Swept = tuple[FloatArray, FloatArray, float, float, float]
 
+# Factors of the terms of a convex function, as in `powermeans.divergences.Phi`.
+_Phi = tuple[float, float, float, float, float]
+
 class CompiledPoints:
     @property
     def scale(self) -> float: ...
     def origin(self) -> FloatArray: ...
     def distances_to_own(
-        self, divergence: str, centers: FloatArray, labels: Labels, distances: FloatArray
+        self, phi: _Phi, centers: FloatArray, labels: Labels, distances: FloatArray
     ) -> None:
         """Write the divergence of each point from its own center, of which no digits cancel."""
 
@@ -136,7 +139,7 @@ class CompiledPoints:
     ) -> float: ...
     def move_points(
         self,
-        divergence: str,
+        phi: _Phi,
         order: IndexArray,
         max_passes: int,
         labels: Labels,
@@ -146,7 +149,7 @@ class CompiledPoints:
 
     def swap_centers(
         self,
-        divergence: str,
+        phi: _Phi,
         order: IndexArray,
         most_in_vain: int,
         most_distances: float,

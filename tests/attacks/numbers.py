@@ -296,6 +296,7 @@ MAKERS: dict[str, Callable[..., Subject]] = {
     "cosine": _power("cosine", "any", oracle.cosine),
     "poisson": _power("poisson", "counts", oracle.poisson),
     "gamma": _power("gamma", "positive", oracle.gamma),
+    "inverse_gaussian": _power("inverse_gaussian", "positive", oracle.inverse_gaussian),
     "binomial": _power(divergences.Binomial(40), "trials", oracle.binomial(40)),
     "mahalanobis": _power("mahalanobis", "any", "covariance_"),
     "observed": _observed,

@@ -106,6 +106,11 @@ def gamma(points: Any, centers: Any) -> Any:
         return np.where(np.abs(r) < 1e-4, series, usual).sum(axis=-1)
 
 
+def inverse_gaussian(points: Any, centers: Any) -> Any:
+    """(x - c)^2 / (x c^2)."""
+    return (((points - centers) / centers) ** 2 / points).sum(axis=-1)
+
+
 def weighted_euclidean(prices: Any) -> Distances:
     """sum of v (x - c)^2 with a weight for each feature."""
     return lambda points, centers: (np.asarray(prices, LONG) * (points - centers) ** 2).sum(axis=-1)

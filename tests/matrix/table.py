@@ -147,6 +147,14 @@ ROWS = {
         many=ONCE,
         exempt=NO_SHIFT,
     ),
+    "inverse gaussian": Row(
+        power(divergence="inverse_gaussian", effort="fast"),
+        sizes,
+        degree=-1,
+        is_numbered=False,
+        many=ONCE,
+        exempt=NO_SHIFT,
+    ),
     "logistic": Row(power(divergence="logistic", effort="fast"), shares, far=1.0, exempt=BOUNDED),
     "binomial": Row(
         power(divergence=divergences.Binomial(60), effort="fast"), counts, far=1.0, exempt=BOUNDED

@@ -374,12 +374,14 @@ import hashlib
 import numpy as np
 from scipy import sparse
 from powermeans import _native
-from powermeans.divergences import Binomial, Cosine, Gamma, Poisson, SquaredEuclidean
+from powermeans.divergences import Binomial, Cosine, Gamma, InverseGaussian
+from powermeans.divergences import Poisson, SquaredEuclidean
 from powermeans.points.opening import open_rows
 digest = hashlib.sha256()
 for shape in [(900, 2), (600, 17), (300, 64)]:
     points = np.random.default_rng(0).integers(1, 30, size=shape).astype(float)
-    for divergence in (Poisson(), Gamma(2.0), Binomial(40), Cosine(), SquaredEuclidean()):
+    ratios = Gamma(2.0), InverseGaussian()
+    for divergence in (Poisson(), *ratios, Binomial(40), Cosine(), SquaredEuclidean()):
         for kind in (np.asarray, sparse.csr_array):
             rows = open_rows(kind(points), divergence=divergence)
             moved = rows.moves.move_points(points[:8].copy(), 3)

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from powermeans.divergences.base import Divergence
+from powermeans.divergences.base import Divergence, Phi
 from powermeans.divergences.binomial import Binomial
 from powermeans.divergences.bregman import Bregman, Generated, Separable
 from powermeans.divergences.cosine import Cosine
 from powermeans.divergences.gamma import Gamma
+from powermeans.divergences.inverse_gaussian import InverseGaussian
 from powermeans.divergences.mahalanobis import Mahalanobis
 from powermeans.divergences.manhattan import Manhattan
 from powermeans.divergences.poisson import Poisson
@@ -26,8 +27,10 @@ __all__ = [
     "Divergence",
     "Gamma",
     "Generated",
+    "InverseGaussian",
     "Mahalanobis",
     "Manhattan",
+    "Phi",
     "Poisson",
     "Separable",
     "SquaredEuclidean",
@@ -36,7 +39,7 @@ __all__ = [
 
 # Those that have names, which model files hold by their fields and the documentation lists.
 KINDS: tuple[type[Divergence], ...] = (
-    *(SquaredEuclidean, Poisson, Gamma, Binomial, Mahalanobis, Manhattan, Cosine),
+    *(SquaredEuclidean, Poisson, Gamma, InverseGaussian, Binomial, Mahalanobis, Manhattan, Cosine),
 )
 _KIND_OF = {name: kind for kind in KINDS for name in kind.names}
 NAMES = frozenset(_KIND_OF)

@@ -4,12 +4,43 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Iterator
-from typing import ClassVar, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from powermeans.divergences.chunks import as_rows
 from powermeans.types import FloatArray, Points, SparsePoints
+
+
+class Phi(NamedTuple):
+    """A convex function, up to an affine one: a sum of terms by which compiled code moves points.
+
+    Points are positive numbers, or also zeros with `x_log_x`; any numbers with `square` or `length`
+    alone.
+
+    Parameters
+    ----------
+    square, x_log_x, minus_log, inverse : float, default=0.0
+        Factors of x^2, x log x, -log x and 1 / x, which are added up over the features.
+    length : float, default=0.0
+        Factor of the length of the point, without other terms.
+
+    See Also
+    --------
+    Separable : Divergences whose class says it as `moves`.
+
+    Examples
+    --------
+    >>> from powermeans.divergences import Gamma, Phi
+    >>> Gamma(2.0).moves == Phi(minus_log=2.0)
+    True
+    """
+
+    square: float = 0.0
+    x_log_x: float = 0.0
+    minus_log: float = 0.0
+    inverse: float = 0.0
+    length: float = 0.0
 
 
 class Divergence(abc.ABC):
@@ -60,10 +91,10 @@ class Divergence(abc.ABC):
         return False
 
     @property
-    def moves(self) -> str | None:
-        """The compiled moves of single points and swaps of centers; without any a search breathes.
+    def moves(self) -> Phi | None:
+        """By which convex function of the points, as `as_moved` returns them, they move.
 
-        They see the points as `as_moved` returns them.
+        With None, compiled code cannot move single points or swap centers, and a search breathes.
         """
         return None
 

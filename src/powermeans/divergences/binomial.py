@@ -8,6 +8,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from powermeans.divergences.base import Phi
 from powermeans.divergences.bregman import Separable
 from powermeans.divergences.chunks import as_float64
 from powermeans.divergences.ratios import log_ratio, relative_entropy
@@ -46,7 +47,7 @@ class Binomial(Separable):
     n_trials: ArrayLike
     names = ("binomial", "logistic")
     differences = "most in the middle, little near 0 and N: successes out of N"
-    moves = "poisson"  # of successes and failures
+    moves = Phi(x_log_x=1.0)  # of successes and failures
     lowest = 0.0
     wanted = "numbers of successes from zero to n_trials"
 

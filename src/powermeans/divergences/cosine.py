@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from powermeans.divergences import chunks
-from powermeans.divergences.base import Divergence
+from powermeans.divergences.base import Divergence, Phi
 from powermeans.types import FloatArray, Points, SparsePoints
 
 
@@ -35,7 +35,7 @@ class Cosine(Divergence):
     names = ("cosine",)
     differences = "their length, which means nothing: only the proportions within a row count"
     wanted = "rows with an entry other than zero"
-    moves = "cosine"
+    moves = Phi(length=1.0)
     adds_nothing_for_zeros = True
 
     def in_chunks(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from powermeans.divergences.base import Phi
 from powermeans.divergences.bregman import Separable
 from powermeans.divergences.ratios import log_gap
 from powermeans.types import FloatArray
@@ -46,7 +47,6 @@ class Gamma(Separable):
     shape: float = 1.0
     names = ("gamma", "exponential", "itakura_saito")
     differences = "a share of the value: sizes, prices, waiting times, powers"
-    moves = "gamma"
     lowest = 0.0
     excludes_lowest = True
     wanted = "positive numbers"
@@ -59,6 +59,11 @@ class Gamma(Separable):
             is_good = False
         if not is_good:
             raise ValueError(f"shape={self.shape!r} must be positive: pass for example shape=1.0")
+
+    @property
+    def moves(self) -> Phi:
+        """The negative logarithm, times the shape."""
+        return Phi(minus_log=self.shape)
 
     def deviance(self, points: FloatArray, centers: FloatArray) -> FloatArray:
         """Return the shape times x / theta - log(x / theta) - 1."""

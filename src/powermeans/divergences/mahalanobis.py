@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import solve_triangular
 
+from powermeans.divergences.base import Phi
 from powermeans.divergences.bregman import Bregman
 from powermeans.divergences.chunks import as_float64
 from powermeans.system.attributes import remember
@@ -58,7 +59,7 @@ class Mahalanobis(_Factors, Bregman):
     covariance: ArrayLike | None = None
     names = ("mahalanobis",)
     differences = "amounts that differ by column, or are correlated between columns"
-    moves = "squared_euclidean"  # of whitened points
+    moves = Phi(square=1.0)  # of whitened points
     is_quadratic = True
 
     def __post_init__(self) -> None:
@@ -189,7 +190,7 @@ class FewAxes(Mahalanobis):
     _vectors: FloatArray
     _ratios: FloatArray
     _least: float
-    moves = "squared_euclidean"
+    moves = Phi(square=1.0)
     is_learned = False
 
     def __init__(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from powermeans.divergences.base import Phi
 from powermeans.divergences.bregman import Separable
 from powermeans.divergences.ratios import log_ratio, relative_entropy
 from powermeans.types import FloatArray
@@ -38,7 +39,7 @@ class Poisson(Separable):
 
     names = ("poisson", "kl")
     differences = "about the root of the value: counts"
-    moves = "poisson"
+    moves = Phi(x_log_x=1.0)
     adds_nothing_for_zeros = True
     lowest = 0.0
     wanted = "numbers of at least zero, such as counts"

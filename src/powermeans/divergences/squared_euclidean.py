@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from powermeans.divergences import chunks
-from powermeans.divergences.base import Divergence
+from powermeans.divergences.base import Divergence, Phi
 from powermeans.types import FloatArray, Points, SparsePoints
 
 
@@ -31,7 +31,7 @@ class SquaredEuclidean(Divergence):
 
     names = ("squared_euclidean",)
     differences = "the same amount for large and small values"
-    moves = "squared_euclidean"
+    moves = Phi(square=1.0)
     adds_nothing_for_zeros = True
     takes_missing = True
     depends_on_scale = True

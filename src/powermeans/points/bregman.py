@@ -199,7 +199,7 @@ class BregmanRows(AffineRows):
         distances = np.empty(self.n_points)
         inner = np.ascontiguousarray(self._divergence.inside(centers))
         self.native.distances_to_own(self._divergence.moves, inner, labels, distances)
-        return distances * getattr(self._divergence, "shape", 1.0)
+        return distances
 
     def _tangent_place(self) -> FloatArray:
         return np.asarray(self._tangent)

@@ -164,7 +164,7 @@ class Rows(Protocol):
         """Moves of single points, and swaps with them; a search breathes instead where it is None.
 
         There are none for points in parts, in a tensor, with missing entries or seen in another way
-        (`RowsOfRows`), nor for `divergence="manhattan"` and divergences of the user's own.
+        (`RowsOfRows`), nor by a divergence whose `moves` are None.
         """
         ...
 

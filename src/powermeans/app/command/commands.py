@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 import typer
+from typer.core import TyperCommand
 
 app = typer.Typer(
     name="powermeans",
@@ -249,7 +250,19 @@ def _screen(*, as_json: bool, output: str | None = None) -> Any:
     return Screen(as_json=as_json, to_stderr=output == "-")
 
 
-@app.command()
+class _Fit(TyperCommand):
+    """The command `fit`, whose help lists the divergences, which take long to import."""
+
+    def format_options(self, *of_help: Any) -> None:
+        """Write the help of the options."""
+        from powermeans.divergences import NAMES
+
+        option: Any = next(each for each in self.params if each.name == "divergence")
+        option.help = f"Distance: {', '.join(sorted(NAMES))}."
+        super().format_options(*of_help)
+
+
+@app.command(cls=_Fit)
 @_reading(DataParts)
 def fit(
     files: Any,
@@ -263,9 +276,7 @@ def fit(
         ),
     ] = "auto",
     scale: Scaling = "auto",
-    divergence: Annotated[
-        str, typer.Option(help="Distance: cosine, poisson, manhattan, mahalanobis, ...")
-    ] = "squared_euclidean",
+    divergence: Annotated[str, typer.Option(help="Distance: a name.")] = "squared_euclidean",
     trials: Annotated[float | None, typer.Option(help="Number of trials of binomial data.")] = None,
     power: Annotated[
         str, typer.Option(help='Power of the first sweep, negative; "auto" fits it to the data.')
