@@ -98,7 +98,9 @@ def single_moves(search: Search, solution: Solution, effort: Effort) -> Solution
     return better if better.betters(solution) else solution
 
 
-# A search moves each of its starts by these, one after another, and then the best of them.
+# A search moves each of its starts by the first list, one move after another, and the best of them
+# by the second: crossings need what breathing left, and single moves come last, so that a search
+# ends where none gains. Names must differ, since moves are counted by them.
 OF_EACH_START: tuple[Move, ...] = (swaps, breathing)
 OF_THE_BEST: tuple[Move, ...] = (annealed_breathing, crossings, single_moves)
 
