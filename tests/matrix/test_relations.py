@@ -9,6 +9,7 @@ import pickle
 from collections.abc import Callable, Mapping
 
 import numpy as np
+import pandas as pd
 import pytest
 from matrix.outcomes import assert_same, assert_same_bits, found, in_units, of_points
 from matrix.table import ROWS, Row
@@ -22,6 +23,7 @@ from powermeans.points import compiled
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
     pytest.mark.filterwarnings("ignore:the moments of X contradict"),
+    pytest.mark.filterwarnings("ignore:X has feature names"),  # unlike centers from elsewhere
 ]
 
 ESTIMATORS = {name: row for name, row in ROWS.items() if row.is_estimator}
@@ -139,13 +141,19 @@ LAYOUTS = {
     "Fortran": np.asfortranarray,
     "strided": lambda points: np.repeat(points, 2, axis=1)[::-1, ::2][::-1],
     "list": np.ndarray.tolist,
+    "big-endian": lambda points: points.astype(">f8"),
+    "objects": lambda points: points.astype(object),
+    "text": lambda points: points.astype(str),
+    "long double": lambda points: points.astype(np.longdouble),
+    "table": lambda points: pd.DataFrame(points, columns=list("abcdef")[: points.shape[1]]),
 }
 
 
 @holds_for(ROWS)
-def test_layouts(row: Row) -> None:
-    for layout in LAYOUTS.values():
-        assert_same_bits(found(row.fit(layout(row.given)), layout(row.given)), row.plain)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_layouts(row: Row, layout: str) -> None:
+    points = LAYOUTS[layout](row.given)
+    assert_same_bits(found(row.fit(points), points), row.plain)
 
 
 @holds_for(ROWS)
@@ -155,7 +163,18 @@ def test_sparse(row: Row) -> None:
         with pytest.raises(ValueError, match="X is sparse"):
             row.fit(points)
         return
-    assert_same(row, found(row.fit(points), points), row.plain)
+    of_csr = found(row.fit(points), points)
+    assert_same(row, of_csr, row.plain)
+    for form in (sparse.csr_matrix, sparse.csc_array, sparse.dok_array, untidy):
+        assert_same_bits(found(row.fit(form(points)), form(points)), of_csr)
+
+
+def untidy(points: sparse.csr_array) -> sparse.csr_array:
+    """Store each entry as two halves, which lie apart and in falling order."""
+    coo = points.tocoo()
+    rows, columns, halves = (np.tile(of[::-1], 2) for of in (coo.row, coo.col, coo.data / 2))
+    order = np.argsort(rows, kind="stable")
+    return sparse.csr_array((halves[order], columns[order], 2 * points.indptr), points.shape)
 
 
 @holds_for(ROWS)
