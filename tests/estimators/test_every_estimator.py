@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 
 from powermeans import (
     DPMeans,
@@ -112,25 +111,3 @@ def refused() -> Iterator[Any]:
 def test_a_parameter_that_cannot_be_used_is_named(estimator, parameter, value, message):
     with pytest.raises(ValueError, match=message):
         clone(estimator).set_params(**{parameter: value}).fit(POINTS)
-
-
-KINDS = sorted({type(row[0]) for row in REFUSED}, key=lambda kind: kind.__name__)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_an_estimator_that_is_not_fitted_says_so(kind):
-    methods = {"predict", "transform", "score", "memberships", "score_samples", "bic"}
-    for method in methods & {*dir(kind)}:
-        with pytest.raises(NotFittedError, match="not fitted"):
-            getattr(kind(), method)(POINTS)
-    for method in {"to_sklearn"} & {*dir(kind)}:
-        with pytest.raises(NotFittedError, match="not fitted"):
-            getattr(kind(), method)()
-
-
-def test_every_estimator_has_what_is_asked_of_it_before_a_fit():
-    assert all(hasattr(kind, "predict") and hasattr(kind, "score") for kind in KINDS)
-    for kind in (FuzzyCMeans, KHarmonicMeans, KernelPowerKMeans, PowerKMeans, SphericalMixture):
-        assert hasattr(kind, "memberships")
-    assert hasattr(SphericalMixture, "bic")
-    assert hasattr(KMeans, "to_sklearn")

@@ -47,17 +47,6 @@ def test_the_path_from_given_centers_is_that_of_scikit_learn(problem, tol, conta
     assert ours.inertia_ == pytest.approx(theirs.inertia_, rel=1e-12)
 
 
-def test_labels_and_inertia_belong_to_the_stored_centers(problem) -> None:
-    points = problem[0].astype(np.float32)
-    model = KMeans(12, random_state=0, max_iter=2).fit(points)
-    assert model.cluster_centers_.dtype == np.float32
-    sq_dist = ((points[:, None, :].astype(float) - model.cluster_centers_) ** 2).sum(axis=2)
-    np.testing.assert_array_equal(model.labels_, model.predict(points))
-    np.testing.assert_array_equal(model.labels_, sq_dist.argmin(axis=1))
-    assert model.inertia_ == pytest.approx(sq_dist.min(axis=1).sum(), rel=1e-5)
-    assert model.score(points) == -model.inertia_
-
-
 @pytest.mark.parametrize("algorithm", ["elkan", "auto"])
 def test_all_algorithms_are_the_same(problem, algorithm: str) -> None:
     lloyd = KMeans(5, random_state=0).fit(problem[0])
@@ -129,25 +118,6 @@ def test_centers_from_elsewhere_are_copied_and_keep_their_dtype() -> None:
     assert (model.cluster_centers_ == 1).all()
 
 
-@pytest.mark.parametrize(
-    ("centers", "message"),
-    [
-        ([[np.nan, 1.0]], "Input centers contains NaN"),
-        ([[1e200, 1.0]], "Input centers has values as large as"),
-        (sparse.csr_array(np.eye(2)), "centers are sparse"),
-        ([1.0, 2.0], "centers has the shape"),
-    ],
-)
-def test_bad_centers_from_elsewhere_are_refused(centers, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        KMeans.from_centers(centers)
-
-
-def test_a_parameter_of_from_centers_is_checked() -> None:
-    with pytest.raises(ValueError, match="max_iter"):
-        KMeans.from_centers([[1.0]], max_iter=0)
-
-
 def test_scikit_learns_estimator_predicts_the_same(problem) -> None:
     points, weights, _ = problem
     names = ["a", "b", "c", "d"]
@@ -178,15 +148,6 @@ def test_the_function_returns_what_the_estimator_finds(problem) -> None:
     np.testing.assert_array_equal(labels, model.labels_)
     assert (inertia, n_iter) == (model.inertia_, model.n_iter_)
     assert len(k_means(points, 12, init=init)) == 3
-
-
-@pytest.mark.parametrize("container", [np.array, sparse.csr_array, sparse.csc_array])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_seeds_are_rows_of_the_points(problem, container, dtype) -> None:
-    points = problem[0].astype(dtype)
-    centers, indices = kmeans_plusplus(container(points), 9, random_state=0)
-    assert centers.dtype == dtype
-    np.testing.assert_array_equal(centers, points[indices])
 
 
 def test_greedy_seeds_leave_less_inertia_than_plain_ones(problem) -> None:

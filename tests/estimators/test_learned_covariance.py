@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 import pytest
-import threadpoolctl
 
 import powermeans
 from powermeans import MaxSeconds, PowerKMeans
@@ -86,22 +85,6 @@ def test_a_covariance_is_that_of_its_eigenvalues_raised_to_the_least(smallest):
     np.testing.assert_allclose(
         shared_covariance.unit_covariance(scatter, scales), expected, rtol=1e-8, atol=1e-9
     )
-
-
-def test_a_covariance_far_from_singular_needs_no_eigenvalues_and_one_thread_of_blas(monkeypatch):
-    points = np.random.default_rng(0).normal(size=(200, 6))
-    learn, threads = shared_covariance.unit_covariance, []
-
-    def noted(*given):
-        found = threadpoolctl.threadpool_info()
-        threads.extend(pool["num_threads"] for pool in found if pool["user_api"] == "blas")
-        return learn(*given)
-
-    monkeypatch.setattr(shared_covariance, "unit_covariance", noted)
-    monkeypatch.setattr(shared_covariance, "_kept_from_being_singular", None)
-    with threadpoolctl.threadpool_limits(2, "blas"):
-        PowerKMeans(2, divergence="mahalanobis", random_state=0).fit(points)
-    assert set(threads) == {1}
 
 
 def test_a_fit_whose_time_is_up_labels_its_points_once(monkeypatch):
@@ -247,17 +230,3 @@ def test_points_whose_squares_leave_the_range_are_refused_with_a_factor(size):
         ValueError, match=r"a learned covariance takes .* multiply X by \de[+-]1\d\d"
     ):
         PowerKMeans(2, divergence="mahalanobis", random_state=0).fit(points)
-
-
-def test_a_scatter_of_nothing_but_rounding_is_no_covariance():
-    covariance = shared_covariance.unit_covariance(np.array([[-1e20]]), np.ones(1))
-    assert covariance == pytest.approx(1.0)
-
-
-def test_a_fit_by_another_divergence_leaves_no_covariance():
-    points = np.random.default_rng(0).normal(size=(20, 50))
-    model = PowerKMeans(2, divergence="mahalanobis", random_state=0).fit(points)
-    assert hasattr(model, "covariance_")
-    model.set_params(divergence="squared_euclidean").fit(points)
-    assert not hasattr(model, "covariance_")
-    assert not hasattr(model, "divergence_")

@@ -13,20 +13,14 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from powermeans import (
-    AuthorsSchedule,
     Fixed,
-    Geometric,
-    KernelPowerKMeans,
     KMeans,
     PowerKMeans,
-    RobustPowerKMeans,
     SweepState,
 )
-from powermeans.engine.history import SweepRecord
 from powermeans.mathematics.power_mean import memberships
 from powermeans.mathematics.rules import Gaussian
 
@@ -94,26 +88,6 @@ def test_without_polish_nothing_is_repaired(points) -> None:
         model = PowerKMeans(12, init=start, polish=False, tol=1e-3).fit(points)
     assert model.n_separated_ == model.n_relocated_ == 0
     np.testing.assert_array_equal(model.cluster_centers_[0::2], model.cluster_centers_[1::2])
-
-
-@pytest.mark.parametrize("fuzzifier", [1.3, 2.0, 3.0])
-def test_at_a_fixed_power_it_is_fuzzy_c_means(points, fuzzifier: float) -> None:
-    start = points[:12] + 0.01
-    centers = start
-    for _ in range(15):
-        ratios = squared_distances(points, centers) ** (-1 / (fuzzifier - 1))
-        weights = (ratios / ratios.sum(axis=1, keepdims=True)) ** fuzzifier
-        centers = weights.T @ points / weights.sum(axis=0)[:, None]
-    states = []
-    PowerKMeans(
-        12,
-        init=start,
-        schedule=Fixed(-1 / (fuzzifier - 1)),
-        polish=False,
-        tol=0,
-        callback=lambda state: states.append(state) or state.sweep == 15,
-    ).fit(points)
-    np.testing.assert_allclose(states[-1].centers, centers, rtol=1e-7)
 
 
 def smooth_k_means_step(points, centers, function, inverse, slope) -> np.ndarray:
@@ -193,27 +167,11 @@ def test_a_schedule_overrides_the_power(points) -> None:
     assert model.power_ == -4.0
 
 
-@pytest.mark.parametrize(
-    "schedule", [Geometric(-2.0, 1.3), AuthorsSchedule(-0.2), Fixed(-1.0), Fixed(-math.inf)]
-)
-def test_every_schedule_comes_to_an_end(points, schedule) -> None:
-    model = PowerKMeans(12, schedule=schedule, effort="none", random_state=0).fit(points)
-    assert model.n_iter_ < 600
-    assert model.history_.power[-1] == -math.inf
-
-
 @pytest.mark.parametrize("tol", [0, 1e-6])
 def test_the_polish_ends_at_a_fixed_point_of_lloyd(points, tol) -> None:
     model = PowerKMeans(12, tol=tol, random_state=0).fit(points)
     means = [points[model.labels_ == j].mean(axis=0) for j in range(12)]
     np.testing.assert_allclose(model.cluster_centers_, means, rtol=1e-9 if tol == 0 else 1e-3)
-
-
-def test_minus_infinity_is_lloyds_algorithm(points) -> None:
-    ours = PowerKMeans(12, power=-math.inf, init=points[:12], tol=0, effort="none").fit(points)
-    lloyd = KMeans(12, init=points[:12], tol=0).fit(points)
-    np.testing.assert_array_equal(ours.cluster_centers_, lloyd.cluster_centers_)
-    assert ours.power_ == -math.inf
 
 
 def test_a_start_above_the_critical_power_recovers() -> None:
@@ -236,27 +194,6 @@ def test_annealing_finds_lower_inertia_than_lloyd_from_the_same_starts() -> None
     assert np.mean(ratios) < 0.9
 
 
-def test_the_history_is_a_table_of_the_run(points) -> None:
-    model = PowerKMeans(12, effort="none", random_state=0).fit(points)
-    table = pd.DataFrame(model.history_)
-    assert len(table) == model.n_iter_
-    assert list(table.columns) == list(SweepRecord._fields)
-    assert isinstance(model.history_, np.recarray)
-    assert (np.diff(table.objective) < 1e-9 * table.objective.max()).all()
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("container", [np.array, sparse.csr_array])
-def test_labels_and_inertia_belong_to_the_stored_centers(points, dtype, container) -> None:
-    typed = points.astype(dtype)
-    model = PowerKMeans(12, random_state=0).fit(container(typed))
-    sq_dist = squared_distances(typed.astype(float), model.cluster_centers_.astype(float))
-    assert model.cluster_centers_.dtype == dtype
-    np.testing.assert_array_equal(model.labels_, model.predict(container(typed)))
-    np.testing.assert_array_equal(model.labels_, sq_dist.argmin(axis=1))
-    assert model.inertia_ == pytest.approx(sq_dist.min(axis=1).sum(), rel=1e-5)
-
-
 def test_the_run_of_least_inertia_is_kept(points) -> None:
     states: list[SweepState] = []
     options = {"init": "random", "effort": "none", "random_state": 0}
@@ -269,15 +206,6 @@ def test_the_run_of_least_inertia_is_kept(points) -> None:
     assert max(last_of_run) > min(last_of_run) * 1.001
     best = int(np.argmin(last_of_run))
     assert several.n_iter_ == sum(state.run == best for state in states)
-
-
-def test_moving_or_turning_the_points_does_the_same_to_the_centers(points) -> None:
-    turn, _ = np.linalg.qr(np.random.default_rng(0).normal(size=(5, 5)))
-    moved_start, moved = points[:12] @ turn + 100, points @ turn + 100
-    model = PowerKMeans(12, init=points[:12], tol=0, effort="none").fit(points)
-    turned = PowerKMeans(12, init=moved_start, tol=0, effort="none").fit(moved)
-    np.testing.assert_array_equal(turned.labels_, model.labels_)
-    np.testing.assert_allclose(turned.cluster_centers_, model.cluster_centers_ @ turn + 100)
 
 
 def test_memberships_are_those_of_the_formula_and_add_to_one(points) -> None:
@@ -294,20 +222,6 @@ def test_memberships_are_those_of_the_formula_and_add_to_one(points) -> None:
     assert set(np.unique(hard)) == {0.0, 1.0}
 
 
-@pytest.mark.parametrize("power", [0.0, 1.0, math.nan])
-def test_a_power_without_memberships_is_refused(points, power: float) -> None:
-    with pytest.raises(ValueError, match="power="):
-        PowerKMeans.from_centers(points[:3]).memberships(points, power=power)
-
-
-def test_centers_from_elsewhere_have_the_power_that_is_given(points) -> None:
-    assert PowerKMeans.from_centers(points[:3]).power_ == -math.inf
-    model = PowerKMeans.from_centers(points[:3], power=-4.0)
-    assert model.power_ == -4.0
-    np.testing.assert_array_equal(model.memberships(points), model.memberships(points, -4.0))
-    assert model.predict(points[:3]).tolist() == [0, 1, 2]
-
-
 def test_the_output_may_be_a_table(points) -> None:
     table = pd.DataFrame(points, columns=list("abcde"))
     model = PowerKMeans(3, random_state=0).set_output(transform="pandas").fit(table)
@@ -316,22 +230,10 @@ def test_the_output_may_be_a_table(points) -> None:
     np.testing.assert_array_equal(distances.to_numpy().argmin(axis=1), model.labels_)
 
 
-def test_scikit_learns_estimator_predicts_the_same(points) -> None:
-    model = PowerKMeans(12, random_state=0).fit(points)
-    np.testing.assert_array_equal(model.to_sklearn().predict(points), model.labels_)
-
-
 def test_coincident_initial_centers_part_and_are_counted(points) -> None:
     model = PowerKMeans(12, init=np.repeat(points[:6], 2, axis=0)).fit(points)
     assert model.n_separated_ >= 6
     assert len(set(model.labels_)) == 12
-
-
-def test_verbose_tells_the_end_of_each_stage(points, capsys) -> None:
-    PowerKMeans(3, effort="none", random_state=0, verbose=1).fit(points)
-    printed = capsys.readouterr().out
-    assert "End of annealing: " in printed
-    assert "End of Lloyd: " in printed
 
 
 @pytest.mark.parametrize("stage", ["annealing", "Lloyd"])
@@ -363,25 +265,6 @@ def assert_is_complete(model: PowerKMeans, points: np.ndarray) -> None:
     assert len(model.history_) == model.n_iter_ > 0
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, LookupError])
-@pytest.mark.parametrize("sweep", [1, 4])
-def test_an_interrupt_leaves_the_last_complete_state(points, error, sweep: int) -> None:
-    states: list[SweepState] = []
-
-    def interrupt(state: SweepState) -> None:
-        states.append(state)
-        if state.sweep == sweep:
-            raise error("now")
-
-    model = PowerKMeans(12, random_state=0, callback=interrupt)
-    with pytest.raises(error, match="now"):
-        model.fit(points)
-    assert_is_complete(model, points)
-    assert model.n_iter_ == sweep
-    assert model.power_ == states[-1].power
-    np.testing.assert_array_equal(model.cluster_centers_, states[-1].centers)
-
-
 def test_an_interrupt_in_a_later_run_keeps_the_better_run_before(points) -> None:
     def interrupt(state: SweepState) -> None:
         if state.run == 1:
@@ -403,19 +286,6 @@ def test_an_interrupt_before_the_first_sweep_leaves_nothing(points) -> None:
     with pytest.raises(KeyboardInterrupt):
         model.fit(points)
     assert not hasattr(model, "cluster_centers_")
-
-
-def test_an_interrupt_leaves_kmeans_complete_too(points, monkeypatch) -> None:
-    def interrupt(state: SweepState) -> None:
-        if state.sweep == 2:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(KMeans, "_watcher", lambda self, data, fit: interrupt)
-    model = KMeans(12, init=points[:12])
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(points)
-    assert model.n_iter_ == 2
-    np.testing.assert_array_equal(model.labels_, model.predict(points))
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sends a POSIX signal")
@@ -460,32 +330,6 @@ def test_points_of_the_right_kind_are_neither_copied_nor_changed(dtype) -> None:
     np.testing.assert_array_equal(points, before)
 
 
-class CountsEnds:
-    """A callback that counts how often a fit ended."""
-
-    n_ends = 0
-
-    def __call__(self, state: SweepState) -> None:
-        pass
-
-    def fit_ended(self) -> None:
-        self.n_ends += 1
-
-
-@pytest.mark.parametrize("kind", [PowerKMeans, RobustPowerKMeans, KernelPowerKMeans])
-def test_a_callback_hears_once_that_a_fit_has_ended(points, kind) -> None:
-    callback = CountsEnds()
-    kind(3, callback=callback, random_state=0).fit(points)
-    assert callback.n_ends == 1
-
-
-def test_a_callback_hears_once_that_a_fit_has_failed(points) -> None:
-    callback = CountsEnds()
-    with pytest.raises(ValueError, match="should be >= n_clusters"):
-        PowerKMeans(1000, callback=callback).fit(points)
-    assert callback.n_ends == 1
-
-
 def test_d_weighted_seeds_are_drawn_in_proportion_to_the_distance() -> None:
     # The first seed is one of 998 points at 0; the second is at 1 or at 9 with odds of 1 to 9.
     X = np.concatenate([np.zeros(998), [1.0, 9.0]])[:, None]
@@ -501,10 +345,3 @@ def seeds_of(X: np.ndarray, init: str, seed: int) -> np.ndarray:
         2, init=init, effort="none", power=-math.inf, random_state=seed, callback=first.append
     ).fit(X)
     return first[0].centers
-
-
-def test_auto_is_one_run() -> None:
-    X = np.random.default_rng(0).normal(size=(50, 2))
-    auto, one = (PowerKMeans(3, n_init=n, random_state=0).fit(X) for n in ("auto", 1))
-    np.testing.assert_array_equal(auto.cluster_centers_, one.cluster_centers_)
-    assert auto.spent_.n_sweeps == one.spent_.n_sweeps

@@ -9,10 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sklearn.exceptions import ConvergenceWarning
 
-import powermeans
-from powermeans import BalancedKMeans, PowerKMeans
+from powermeans import BalancedKMeans
 from powermeans.divergences import Mahalanobis
 from powermeans.errors import ArgumentError
 from powermeans.mathematics.size_limits import SizeLimits
@@ -56,23 +54,6 @@ def test_limits_always_hold(seed: int) -> None:
     assert model.assignment_gap_ < 1e-9
 
 
-def test_wide_limits_change_little() -> None:
-    X = drawn(2000)
-    free = PowerKMeans(5, random_state=0).fit(X)
-    wide = BalancedKMeans(5, size_max=1999, random_state=0).fit(X)
-    assert wide.inertia_ == pytest.approx(free.inertia_, rel=1e-4)
-    assert np.array_equal(wide.prices_, np.zeros(5))
-
-
-def test_limits_that_clusters_far_apart_keep_anyway_change_nothing() -> None:
-    X = drawn(300) * 1e-3 + np.repeat(np.arange(3.0), 100)[:, None]
-    options: dict[str, Any] = {"effort": "fast", "random_state": 0}
-    limited = BalancedKMeans(3, size_min=90, size_max=110, **options).fit(X)
-    assert np.array_equal(limited.labels_, BalancedKMeans(3, **options).fit(X).labels_)
-    assert limited.sizes_.tolist() == [100, 100, 100]
-    assert limited.assignment_gap_ == 0
-
-
 def test_without_sizes_clusters_are_even() -> None:
     X = drawn(601)
     sizes = np.bincount(BalancedKMeans(4, random_state=0, effort="fast").fit(X).labels_)
@@ -102,13 +83,6 @@ def test_prediction_goes_to_the_nearest_center() -> None:
     nearest = ((X[:, None] - model.cluster_centers_) ** 2).sum(axis=2).argmin(axis=1)
     assert np.array_equal(model.predict(X), nearest)
     assert np.bincount(nearest).max() > 550
-
-
-def test_shares_are_of_the_whole() -> None:
-    X = drawn(1000)
-    by_share = BalancedKMeans(4, size_min=0.2, size_max=0.3, random_state=0).fit(X)
-    by_count = BalancedKMeans(4, size_min=200, size_max=300, random_state=0).fit(X)
-    assert np.array_equal(by_share.labels_, by_count.labels_)
 
 
 @pytest.mark.parametrize("share", [0.07, 0.14, 0.28, 0.55])
@@ -206,14 +180,6 @@ def test_every_divergence_has_limits(options: dict[str, Any]) -> None:
     assert model.inertia_ == pytest.approx(own, rel=1e-6)
 
 
-def test_missing_entries_have_limits() -> None:
-    X = drawn(400)
-    X[np.random.default_rng(0).uniform(size=X.shape) < 0.1] = np.nan
-    X = X[~np.isnan(X).all(axis=1)]
-    model = BalancedKMeans(4, size_max=110, missing="observed", random_state=0).fit(X)
-    assert np.bincount(model.labels_).max() <= 110
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -246,38 +212,11 @@ def test_given_centers_need_a_covariance_that_is_known() -> None:
     assert np.array_equal(known.predict(X[:3]), [0, 1, 2])
 
 
-def test_a_fit_that_is_cut_short_names_parameters_that_there_are() -> None:
-    with pytest.warns(ConvergenceWarning, match="cut short .*: raise max_iter or tol$"):
-        BalancedKMeans(4, effort="none", max_iter=1, random_state=0).fit(drawn(100))
-
-
 def test_a_point_heavier_than_a_cluster_is_refused() -> None:
     weights = np.ones(100)
     weights[7] = 30
     with pytest.raises(ArgumentError, match=r"size_max=20 is less than the weight of one row, 30"):
         BalancedKMeans(10, size_max=20).fit(drawn(100), sample_weight=weights)
-
-
-def test_models_with_sizes_are_saved(tmp_path: Any) -> None:
-    model = BalancedKMeans(4, size_max=160, random_state=0, effort="fast").fit(drawn())
-    powermeans.save(model, tmp_path / "model.pm")
-    loaded = powermeans.load(tmp_path / "model.pm")
-    assert loaded.size_max == 160
-    assert np.array_equal(loaded.sizes_, model.sizes_)
-    assert np.array_equal(loaded.prices_, model.prices_)
-
-
-def test_the_callback_ends_a_fit_within_the_limits() -> None:
-    X, n_swept = drawn(2000), 0
-
-    def stop(state: Any) -> bool:
-        nonlocal n_swept
-        n_swept += 1
-        return n_swept == 3
-
-    model = BalancedKMeans(5, size_max=450, random_state=0, callback=stop).fit(X)
-    assert n_swept == 3
-    assert np.bincount(model.labels_).max() <= 450
 
 
 @pytest.mark.parametrize("in_parts", [False, True])
@@ -299,13 +238,6 @@ def test_an_interrupt_within_the_limits_keeps_as_much_as_a_stop(in_parts: bool) 
         interrupted.fit(points)
     assert np.array_equal(interrupted.cluster_centers_, stopped.cluster_centers_)
     assert np.array_equal(interrupted.sizes_, stopped.sizes_)
-
-
-def test_parts_of_a_fit_that_is_stopped_warn_of_their_sizes() -> None:
-    X = drawn()
-    model = BalancedKMeans(4, random_state=0, callback=lambda state: True)
-    with pytest.warns(RuntimeWarning, match="in weight, since the fit was stopped before"):
-        model.fit([X[:300], X[300:]])
 
 
 @pytest.mark.parametrize("name", ["improving", "comparing starts", "bringing clusters"])
@@ -385,10 +317,3 @@ def test_points_that_are_nearly_equal_leave_prices_finite(limits, nearness, has_
             model.fit(points, sample_weight=weights)
         assert np.isfinite(model.prices_).all()
         assert np.isfinite(model.inertia_)
-
-
-def test_few_points_of_unequal_weight_leave_prices_finite() -> None:
-    rng = np.random.default_rng(16)
-    points, weights = rng.normal(size=(17, 9)), rng.uniform(0.5, 1.5, size=17)
-    model = BalancedKMeans(7, balance=0.9, effort="fast", random_state=0)
-    assert np.isfinite(model.fit(points, sample_weight=weights).prices_).all()
