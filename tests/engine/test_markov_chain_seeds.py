@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import sparse
 from scipy.stats import chisquare
 
-from powermeans import KMeans, MarkovChainSeeds, PowerKMeans, open_data
+from powermeans import KMeans, MarkovChainSeeds, open_data
 from powermeans.points.opening import open_rows
 
 POINTS = np.array([[0.0], [1.0], [1.5], [4.0], [9.0]])
@@ -47,23 +46,6 @@ def test_pairs_of_seeds_come_as_often_as_the_chain_says(chain_length: int, expon
     is_possible = expected > 0
     assert not counts[~is_possible].any()
     assert chisquare(counts[is_possible], expected[is_possible]).pvalue > 1e-3
-
-
-def test_long_chains_draw_as_k_means_plus_plus_does() -> None:
-    chances = shares_of_pairs(400, 2.0)
-    inertia = WEIGHTS * (POINTS - POINTS.T) ** 2
-    expected = (WEIGHTS / WEIGHTS.sum())[:, None] * inertia / inertia.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(chances, expected, atol=1e-12)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("estimator", [KMeans, PowerKMeans])
-def test_estimators_begin_there(estimator: type, dtype: type) -> None:
-    points = np.random.default_rng(2).normal(size=(200, 4)).astype(dtype)
-    points[:100] += 9
-    for kind in (np.asarray, sparse.csr_array):
-        model = estimator(2, init=MarkovChainSeeds(30), random_state=0).fit(kind(points))
-        assert sorted(np.bincount(model.labels_)) == [100, 100]
 
 
 def test_equal_points_repeat_as_seeds() -> None:

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kinds_of_rows import KINDS
 from scipy import sparse
-from sklearn.datasets import load_iris, make_blobs
+from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 
 from powermeans import KMeans, MaxSeconds, PowerKMeans, SweepState, divergences
@@ -21,7 +21,6 @@ from powermeans.engine import fit as fit_module
 from powermeans.engine.anneal import Stage
 from powermeans.engine.fit import Fit
 from powermeans.engine.history import History
-from powermeans.engine.search import moves
 from powermeans.engine.search.effort import Effort
 from powermeans.engine.search.moves import (
     breathed,
@@ -199,19 +198,6 @@ def test_what_was_spent_is_counted(points) -> None:
     assert fast.spent_.moves["breathing"] == balanced.spent_.moves["breathing"] == 0
 
 
-def test_a_further_move_is_one_function_in_a_list(points, monkeypatch) -> None:
-    def nudge(search: Search, solution: Solution, effort: Effort) -> Solution:
-        search.count(nudge)
-        step = 1e-3 * search.fit.rng.standard_normal(solution.centers.shape)
-        nudged = search.measured(search.descend(solution.centers + step))
-        return nudged if nudged.betters(solution) else solution
-
-    monkeypatch.setattr(moves, "OF_EACH_START", (*moves.OF_EACH_START, nudge))
-    model = PowerKMeans(12, effort="fast", random_state=0).fit(points)
-    assert model.spent_.moves["nudge"] == 1
-    assert_is_complete(model, points)
-
-
 @pytest.mark.usefixtures("breathing")
 def test_breathing_is_counted_where_points_do_not_move(points) -> None:
     fast, balanced = (PowerKMeans(12, effort=e, random_state=0).fit(points) for e in EFFORTS[:2])
@@ -251,21 +237,6 @@ def test_thorough_is_never_above_balanced_at_the_same_seed(seed: int) -> None:
     n_chains = len(balanced.spent_.accepted_inertias)
     same = thorough.spent_.accepted_inertias[:n_chains]
     assert same == balanced.spent_.accepted_inertias
-
-
-@pytest.mark.parametrize("is_breathing", [False, True])
-@pytest.mark.parametrize("shape", [(351, 34), (102, 565)])
-def test_thorough_is_never_above_balanced_where_features_are_many(
-    shape, is_breathing, request
-) -> None:
-    if is_breathing:
-        request.getfixturevalue("breathing")
-    points = np.random.default_rng(0).standard_t(3, size=shape)
-    balanced, thorough = (
-        PowerKMeans(5, effort=effort, random_state=0).fit(points).inertia_
-        for effort in ("balanced", "thorough")
-    )
-    assert thorough <= balanced
 
 
 @pytest.mark.parametrize("effort", EFFORTS)
@@ -330,13 +301,6 @@ def test_starts_that_agree_are_enough_unless_they_cost_next_to_nothing() -> None
     assert n_starts(20_000) == 3
 
 
-def test_few_centers_for_many_groups_end_in_the_same_place_from_every_seed() -> None:
-    points, _ = make_blobs(400, n_features=10, centers=20, random_state=0)
-    inertias = [PowerKMeans(6, random_state=seed).fit(points).inertia_ for seed in range(10)]
-    # Twenty groups far apart: which of them share a center decides.
-    assert max(inertias) < min(inertias) * (1 + 1e-3)
-
-
 # The same result.
 
 
@@ -372,18 +336,6 @@ def test_copies_of_a_point_are_one_place(container) -> None:
     assert EuclideanRows(container(np.repeat(points, 5, axis=0))).n_places == 40
 
 
-def test_small_data_are_searched_as_far_with_copies_and_rows_of_no_weight() -> None:
-    points = np.random.default_rng(2).normal(size=(200, 150))
-    beside = np.random.default_rng(3).normal(scale=30, size=(400, 150))
-    options = {"random_state": 0, "n_threads": 1}
-    alone = PowerKMeans(6, **options).fit(points)
-    weights = np.repeat([1.0, 0.0], [200, 400])
-    padded = PowerKMeans(6, **options).fit(np.vstack([points, beside]), sample_weight=weights)
-    copied = PowerKMeans(6, **options).fit(np.repeat(points, 3, axis=0))
-    for same in (padded.inertia_, copied.inertia_ / 3):
-        assert same == pytest.approx(alone.inertia_, rel=1e-9)
-
-
 # No search.
 
 
@@ -398,12 +350,6 @@ def test_without_effort_or_polish_there_is_one_descent(points, option) -> None:
     powers = model.history_.power
     assert (powers[1:] <= powers[:-1]).all()
     assert model.spent_.n_sweeps == len(powers)
-
-
-def test_one_center_is_not_searched_for(points) -> None:
-    model = PowerKMeans(1, random_state=0).fit(points)
-    np.testing.assert_allclose(model.cluster_centers_[0], points.mean(axis=0))
-    assert model.spent_.moves == {}
 
 
 def test_lloyds_algorithm_is_searched_with_by_its_own_rule(points) -> None:
@@ -451,16 +397,6 @@ def test_a_callable_is_asked_for_every_start(points) -> None:
     assert calls == [40] * 3
 
 
-def test_several_runs_are_several_searches(points) -> None:
-    one, two = (
-        PowerKMeans(12, n_init=n, effort="fast", random_state=1).fit(points) for n in (1, 2)
-    )
-    states: list[SweepState] = []
-    PowerKMeans(12, n_init=2, effort="fast", random_state=1, callback=states.append).fit(points)
-    assert two.inertia_ <= one.inertia_
-    assert two.n_iter_ in {sum(state.run == run for state in states) for run in (0, 1)}
-
-
 def test_no_descent_is_longer_than_max_iter(points) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -485,27 +421,6 @@ def test_any_number_of_centers_can_be_searched_for(n_clusters: int, effort: str)
         assert model.inertia_ == pytest.approx(least, abs=1e-20)
 
 
-@pytest.mark.filterwarnings("ignore:Number of distinct:sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("effort", EFFORTS)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_fewer_distinct_points_than_centers_are_all_found(effort: str, dtype) -> None:
-    points = np.repeat(hard_problem(n_points=5), 8, axis=0).astype(dtype)
-    model = PowerKMeans(9, effort=effort, random_state=0).fit(points)
-    assert_is_complete(model, points)
-    assert model.inertia_ < 1e-10
-    assert model.spent_.moves["breathing"] == 0
-
-
-@pytest.mark.filterwarnings("ignore:Number of distinct:sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("effort", EFFORTS)
-def test_all_weight_may_lie_on_few_points(points, effort: str) -> None:
-    weights = np.zeros(len(points))
-    weights[:3] = 1.0, 2.0, 1e-3
-    model = PowerKMeans(6, effort=effort, random_state=0).fit(points, sample_weight=weights)
-    assert np.isfinite(model.cluster_centers_).all()
-    assert model.inertia_ < 1e-10
-
-
 @pytest.mark.parametrize("effort", EFFORTS)
 def test_one_point_may_have_nearly_all_the_weight(points, effort: str) -> None:
     weights = np.ones(len(points))
@@ -516,48 +431,10 @@ def test_one_point_may_have_nearly_all_the_weight(points, effort: str) -> None:
     assert len(set(model.labels_)) == 6
 
 
-@pytest.mark.parametrize("effort", EFFORTS)
-def test_a_cluster_that_is_repeated_is_no_trouble(effort: str) -> None:
-    points = np.tile(hard_problem(n_points=12), (10, 1))
-    model = PowerKMeans(8, effort=effort, random_state=0).fit(points)
-    assert_is_complete(model, points)
-    once = PowerKMeans(8, effort="thorough", random_state=0).fit(points[:12])
-    assert model.inertia_ < 10 * once.inertia_ * 1.25
-
-
-@pytest.mark.filterwarnings("ignore:Number of distinct:sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("effort", EFFORTS)
-def test_equal_points_are_one_cluster(effort: str) -> None:
-    points = np.full((30, 2), 0.1)
-    model = PowerKMeans(3, effort=effort, random_state=0).fit(points)
-    assert set(model.labels_) == {0}
-    assert model.inertia_ == pytest.approx(0, abs=1e-25)
-
-
 # Bad parameters.
 
 
-def test_a_misspelt_effort_is_told_what_there_is(points) -> None:
-    with pytest.raises(ValueError, match=r"'effort'.*Got 'throrough'") as error:
-        PowerKMeans(3, effort="throrough").fit(points)
-    assert all(f"'{effort}'" in str(error.value) for effort in EFFORTS)
-
-
 # Ending early.
-
-
-def test_without_end_of_time_it_is_as_without_a_limit(points) -> None:
-    limited = PowerKMeans(12, effort="fast", stop=MaxSeconds(math.inf), random_state=0).fit(points)
-    free = PowerKMeans(12, effort="fast", random_state=0).fit(points)
-    np.testing.assert_array_equal(limited.cluster_centers_, free.cluster_centers_)
-
-
-@pytest.mark.parametrize("effort", EFFORTS)
-@pytest.mark.parametrize("n_init", [1, 3])
-def test_a_tiny_time_limit_returns_the_first_sweep(points, effort: str, n_init: int) -> None:
-    model = PowerKMeans(12, effort=effort, n_init=n_init, stop=MaxSeconds(1e-9), random_state=0)
-    assert_is_complete(model.fit(points), points)
-    assert model.n_iter_ == 1
 
 
 def test_centers_of_a_search_that_is_stopped_in_its_first_descent_are_not_measured(
@@ -579,15 +456,6 @@ def test_centers_of_a_search_that_is_stopped_in_its_first_descent_are_not_measur
     assert min(measured) < max(measured) == len(points)
 
 
-@pytest.mark.parametrize(
-    "options", [{}, {"effort": "fast"}, {"effort": "none"}, {"init": "random"}]
-)
-def test_a_fit_whose_time_is_up_before_its_first_sweep_makes_a_hard_one(points, options) -> None:
-    model = PowerKMeans(12, stop=MaxSeconds(1e-9), random_state=0, **options).fit(points)
-    assert_is_complete(model, points)
-    assert model.history_.power.tolist() == [-math.inf]
-
-
 @pytest.mark.parametrize("divergence", ["squared_euclidean", "mahalanobis"])
 def test_a_fit_whose_time_is_up_finds_no_critical_power_and_prepares_no_search(
     points, divergence, monkeypatch
@@ -601,13 +469,6 @@ def test_a_fit_whose_time_is_up_finds_no_critical_power_and_prepares_no_search(
     np.testing.assert_array_equal(model.labels_, model.predict(points))
     assert math.isnan(model.critical_power_)
     assert model.history_.power.tolist() == [-math.inf]
-
-
-def test_time_is_up_soon_after_the_limit() -> None:
-    points = np.random.default_rng(0).normal(size=(2000, 5))
-    model = PowerKMeans(100, effort="thorough", stop=MaxSeconds(0.2), random_state=0).fit(points)
-    assert_is_complete(model, points)
-    assert model.spent_.seconds < 5
 
 
 @pytest.mark.usefixtures("breathing")
@@ -653,22 +514,6 @@ def test_an_error_while_it_breathes_leaves_the_best(points, effort, error) -> No
     assert model.inertia_ == pytest.approx(min(map(min, model.spent_.accepted_inertias)))
 
 
-@pytest.mark.usefixtures("breathing")
-@pytest.mark.parametrize("effort", EFFORTS)
-def test_a_callback_may_end_the_fit_while_it_breathes(points, effort: str) -> None:
-    states: list[SweepState] = []
-
-    def stop(state: SweepState) -> bool:
-        states.append(state)
-        return is_in_third_step(states)
-
-    model = PowerKMeans(12, effort=effort, n_init=2, random_state=0, callback=stop).fit(points)
-    assert states[-1].run == 0
-    assert len(states) == model.n_iter_
-    assert_is_complete(model, points)
-    assert model.inertia_ == pytest.approx(min(map(min, model.spent_.accepted_inertias)))
-
-
 def test_a_callback_may_end_the_fit_while_solutions_are_crossed(points) -> None:
     class StopWhileCrossing:
         phases: ClassVar[list[str]] = []
@@ -705,15 +550,6 @@ def test_two_that_stand_close_are_not_removed_together() -> None:
     assert sorted(removed) == [0, 4]
 
 
-@pytest.mark.parametrize("n_removed", range(1, 8))
-def test_as_many_are_removed_as_wanted_even_if_all_are_neighbours(n_removed: int) -> None:
-    angles = np.arange(8) * math.pi / 4
-    ring = np.column_stack([np.cos(angles), np.sin(angles)])
-    removed = least_useful(solution_with(ring, np.arange(8)), n_removed)
-    assert len(set(removed.tolist())) == n_removed
-    assert 0 in removed
-
-
 @settings(max_examples=100)
 @given(seed=st.integers(0, 2**32 - 1), n_centers=st.integers(2, 30), share=st.floats(0, 1))
 def test_exactly_as_many_different_centers_are_removed(seed, n_centers, share) -> None:
@@ -734,35 +570,12 @@ def test_a_crowd_that_is_frozen_leaves_enough_to_remove() -> None:
     assert len(set(least_useful(solution, 5).tolist())) == 5
 
 
-def test_nearest_neighbours_are_found_by_hand() -> None:
-    centers = np.array([[0.0, 0], [3, 4], [3, 5], [100, 0]])
-    expected = [5, 1, 1, math.hypot(97, 4)]
-    np.testing.assert_allclose(nearest_neighbour_distances(centers), expected)
-
-
 @pytest.mark.parametrize("n_centers", [2, 7, 1025, 1500])
 def test_nearest_neighbours_are_those_of_brute_force(n_centers: int) -> None:
     centers = np.random.default_rng(0).normal(size=(n_centers, 2))
     distances = np.linalg.norm(centers[:, None] - centers[None], axis=2)
     np.fill_diagonal(distances, math.inf)
     np.testing.assert_allclose(nearest_neighbour_distances(centers), distances.min(axis=1))
-
-
-def test_coincident_centers_are_at_distance_zero() -> None:
-    np.testing.assert_array_equal(nearest_neighbour_distances(np.ones((3, 2))), 0)
-
-
-def test_shuffled_centers_are_matched_with_themselves() -> None:
-    rng = np.random.default_rng(0)
-    centers, order = rng.normal(size=(20, 3)), rng.permutation(20)
-    shuffled = centers[order] + 1e-3 * rng.normal(size=(20, 3))
-    np.testing.assert_array_equal(order[match_centers(centers, shuffled)], np.arange(20))
-
-
-def test_matching_is_for_all_together_not_for_each() -> None:
-    # Both are nearest to 6. Squares: 1 + 64 for 5 and 8 in this order, 25 + 4 for the other.
-    centers, others = np.array([[5.0], [8.0]]), np.array([[6.0], [0.0]])
-    assert match_centers(centers, others).tolist() == [1, 0]
 
 
 @pytest.mark.parametrize("seed", range(5))

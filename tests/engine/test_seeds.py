@@ -22,7 +22,6 @@ from powermeans.engine.seeds.choose import (
     uniform_seeds,
 )
 from powermeans.points.by_definition import greedy_seeds_by_definition
-from powermeans.points.compiled import EuclideanRows
 from powermeans.points.opening import open_rows
 from powermeans.points.reference import ReferenceRows
 
@@ -148,15 +147,6 @@ def test_each_distinct_point_is_a_seed_before_one_is_so_twice(seeding: Callable)
     seeds = seeding(open_rows(points), np.random.RandomState(0))
     assert seeds.shape == (9, 1)
     assert set(seeds[:5, 0]) == set(range(5))
-
-
-def test_equal_points_are_neighbours_in_the_order_by_place() -> None:
-    rng = np.random.default_rng(0)
-    points = rng.permutation(np.repeat(rng.normal(size=(40, 2)), 3, axis=0)).astype(np.float32)
-    order, key = order_by_place(open_rows(points), np.random.RandomState(0))
-    sorted_points = points[order].reshape(40, 3, 2)
-    np.testing.assert_array_equal(sorted_points, sorted_points[:, :1].repeat(3, axis=1))
-    assert (np.diff(key) >= 0).all()
 
 
 def test_more_features_than_codes_can_be_added_up_for_are_seeded_exactly():
@@ -319,14 +309,6 @@ def test_weights_are_the_same_as_shuffled_repetitions_in_samples(random_state: i
 
 
 @pytest.mark.usefixtures("small_samples")
-def test_copies_take_no_sample_that_weights_do_not() -> None:
-    points = np.random.default_rng(0).normal(size=(30, 3))
-    np.testing.assert_array_equal(
-        sampled_seeds(points, np.full(30, 9.0)), sampled_seeds(np.repeat(points, 9, axis=0))
-    )
-
-
-@pytest.mark.usefixtures("small_samples")
 @pytest.mark.parametrize("scale", [1e-150, 1e-90, 1e-40, 1e90, 1e150])
 def test_scaling_sampled_points_scales_the_seeds(scale: float) -> None:
     points = np.random.default_rng(0).normal(size=(500, 2))
@@ -408,20 +390,6 @@ def test_seeds_that_time_does_not_allow_are_drawn_at_once(n_points: int) -> None
     np.testing.assert_array_equal(limited[0], greedy[0])
     assert len(np.unique(limited, axis=0)) == 30
     assert rows.assign(greedy)[1] < rows.assign(limited)[1] < 1.05 * rows.assign(points[:30])[1]
-
-
-def test_seeds_drawn_at_once_take_one_pass_of_distances(monkeypatch) -> None:
-    points, passes = np.random.default_rng(0).normal(size=(2000, 3)), []
-    nearness = EuclideanRows.nearness
-
-    def noted(rows, *given):
-        passes.append(rows.n_points)
-        return nearness(rows, *given)
-
-    monkeypatch.setattr(EuclideanRows, "nearness", noted)
-    choose_seeds(open_rows(points), 30, np.random.RandomState(0), n_candidates=4, seconds=0.0)
-    # Two are for the order by place.
-    assert passes == [2000] * 3
 
 
 def test_seeds_of_few_places_are_drawn_at_once_too() -> None:

@@ -7,16 +7,11 @@ import math
 from collections.abc import Iterable
 from dataclasses import replace
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from powermeans.engine.history import SweepRecord
 from powermeans.engine.stopping import CentersSettled, ObjectiveSettled, WeightsHard
-from powermeans.mathematics.rules import Power
 from powermeans.mathematics.schedules import AuthorsSchedule, Fixed, Geometric, resting_power
-from powermeans.points.reference import ReferenceRows
 
 
 def record(power=-3.0, objective=1.0, inertia=1.0, center_shift=1.0) -> SweepRecord:
@@ -82,21 +77,6 @@ def test_settled_centers_wait_for_the_next_power(schedule: Iterable[float]) -> N
 
 def test_points_that_all_lie_at_centers_end_annealing() -> None:
     assert HARD_RULE.reason([record(objective=0.0, inertia=0.0)]) is not None
-
-
-@given(
-    power=st.floats(-1e6, -0.02),
-    n_centers=st.integers(1, 6),
-    seed=st.integers(0, 2**32 - 1),
-)
-def test_the_objective_without_its_factor_is_never_above_the_inertia(
-    power: float, n_centers: int, seed: int
-) -> None:
-    rng = np.random.default_rng(seed)
-    rows = ReferenceRows(rng.normal(size=(10, 2)))
-    sums = rows.sweep(rng.normal(size=(n_centers, 2)), Power(power))
-    hardness = n_centers ** (1 / power) * sums.objective / sums.inertia
-    assert n_centers ** (1 / power) * (1 - 1e-9) <= hardness <= 1 + 1e-9
 
 
 def test_the_papers_rule_looks_at_the_relative_decrease() -> None:

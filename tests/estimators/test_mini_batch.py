@@ -138,17 +138,6 @@ def test_lost_centers_are_found_again_where_clusters_come_and_go():
     np.testing.assert_allclose(np.sort(stream.cluster_centers_[:, 0]), [-10, 0, 50], atol=0.1)
 
 
-def test_after_a_fit_a_stream_goes_on():
-    points = blobs()
-    model = MiniBatchPowerKMeans(12, random_state=0).fit(points)
-    before, n_steps = model.cluster_centers_.copy(), model.n_steps_
-    model.partial_fit(blobs(1000, seed=1))
-    moved = np.linalg.norm(model.cluster_centers_ - before, axis=1)
-    assert 0 < moved.max() < 0.1
-    assert model.n_steps_ == n_steps + 1
-    assert model.power_ == -math.inf
-
-
 @pytest.mark.parametrize("n_batches", [1, 3, 20])
 def test_an_interrupt_after_a_batch_leaves_one_state(n_batches, monkeypatch):
     """One falls into the line that is printed, when the history has the batch."""

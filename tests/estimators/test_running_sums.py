@@ -52,19 +52,6 @@ def test_chunks_keep_what_their_last_point_would(sizes):
     np.testing.assert_allclose(running.sums.points, [counts @ points])
 
 
-def test_weights_are_copies():
-    rng = np.random.default_rng(0)
-    points = [rng.uniform(-1, 1, size=(20, 1)) for _ in range(3)]
-    weights = [rng.integers(0, 4, 20) for _ in range(3)]
-    centers = np.array([[-0.5], [0.5]])
-    weighted = shown(points, centers, [w.astype(float) for w in weights])
-    copies = [np.repeat(p, w, axis=0) for p, w in zip(points, weights, strict=True)]
-    copied = shown(copies, centers)
-    assert weighted.weight == copied.weight
-    np.testing.assert_allclose(weighted.sums.weights, copied.sums.weights)
-    np.testing.assert_allclose(weighted.sums.points, copied.sums.points)
-
-
 @pytest.mark.parametrize("memory", [10.0, 100.0])
 def test_a_memory_weighs_about_as_much_as_it_says(memory):
     """In the long run W / (W + 1) to the power of FADING is the ratio of a geometric series."""
@@ -111,13 +98,6 @@ def gradient(squares, power):
     )
 
 
-def test_a_point_at_a_center_weighs_one_at_every_power():
-    rows = KINDS["native"](np.array([[0.0]]), None)
-    centers = np.array([[0.0], [5.0], [7.0]])
-    for rule in (Power(-0.5), Power(-1.0), Power(-20.0), Hard()):
-        np.testing.assert_allclose(rows.sweep(centers, rule).weights, [1, 0, 0], atol=1e-12)
-
-
 def found(chunk, centers, weights, kind="native", **options):
     """Where centers of these weights begin the sweep of a chunk, and what is left of their sums."""
     before = Sums(centers * weights[:, None], weights, 0.0, 0.0)
@@ -145,21 +125,9 @@ def test_it_is_counted():
     np.testing.assert_array_equal(sums.centers(moved), [[0.0], [9.0]])
 
 
-def test_several_lost_centers_get_points_of_their_own():
-    centers, weights = np.array([[0.0], [1000.0], [2000.0]]), np.array([5.0, 0.0, 0.0])
-    moved, _ = found(np.array([[0.0], [5.0], [-9.0]]), centers, weights)
-    np.testing.assert_array_equal(moved, [[0.0], [-9.0], [5.0]])
-
-
 def test_where_every_point_is_at_a_center_lost_ones_stay():
     centers, weights = np.array([[0.0], [1000.0]]), np.array([5.0, 0.0])
     moved, _ = found(np.zeros((3, 1)), centers, weights)
-    np.testing.assert_array_equal(moved, centers)
-
-
-def test_before_the_first_point_no_center_is_lost():
-    centers = np.array([[0.0], [1000.0]])
-    moved, _ = found(np.array([[0.0], [9.0]]), centers, np.zeros(2))
     np.testing.assert_array_equal(moved, centers)
 
 
@@ -204,10 +172,3 @@ def test_leaders_are_the_heaviest_at_their_place(places, n_features, seed):
     for center, place in enumerate(places):
         here = [j for j, other in enumerate(places) if other == place]
         assert leaders[center] == max(here, key=lambda j: (weights[j], -j))
-
-
-def test_without_any_weight_nothing_is_remembered():
-    centers = np.zeros((2, 1))
-    running = shown([np.ones((2, 1))], centers, [np.zeros(2)])
-    np.testing.assert_array_equal(running.sums.weights, [0.0, 0.0])
-    np.testing.assert_array_equal(running.sums.centers(centers), centers)

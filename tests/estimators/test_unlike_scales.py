@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_digits
 
-import powermeans
 from powermeans import KMeans, MiniBatchPowerKMeans, PowerKMeans, UnlikeScalesWarning, choose_k
 from powermeans.points.checks.points import unlike_scales
 
@@ -40,13 +37,6 @@ def test_a_fit_warns_once_and_names_the_columns(fit) -> None:
     assert f"varies {ratio:,.0f} times as much as" in text
     assert "'income'" in text or "column 1" in text
     assert told[0].filename == __file__
-
-
-def test_the_warning_is_silenced_by_its_name() -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        warnings.simplefilter("ignore", powermeans.UnlikeScalesWarning)
-        PowerKMeans(2, random_state=0).fit(people())
 
 
 def scaled_apart(times: float) -> np.ndarray:

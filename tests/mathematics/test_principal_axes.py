@@ -57,19 +57,6 @@ def test_single_precision_is_summed_in_double() -> None:
     np.testing.assert_allclose(found.deviations, np.sqrt(values), rtol=1e-9)
 
 
-def test_equal_points_do_not_vary() -> None:
-    found = principal_axes(np.full((7, 3), 0.1), None, 2)
-    np.testing.assert_allclose(found.mean, 0.1)
-    np.testing.assert_allclose(found.deviations, 0, atol=1e-15)
-    assert np.isfinite(found.axes).all()
-
-
-def test_there_may_be_no_axes() -> None:
-    found = principal_axes(stretched(), None, 0)
-    assert found.axes.shape == (0, 6)
-    assert found.total_deviation > 0
-
-
 def test_directions_have_length_one_from_the_median_of_the_plane() -> None:
     # Four corners of a quadrangle: the crossing of its diagonals has the least sum of distances.
     corners = np.array([[-1.0, 0.0], [50.0, 0.0], [0.0, -2.0], [0.0, 3.0]])

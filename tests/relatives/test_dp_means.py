@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from sklearn.exceptions import ConvergenceWarning
 
-from powermeans import DPMeans, KMeans, MaxSeconds, SweepState
+from powermeans import DPMeans, KMeans, SweepState
 from powermeans.engine.updates import Sweep
 from powermeans.points.opening import open_rows
 from powermeans.relatives.dp_means import OpenAndDrop, _FarPoints
@@ -55,10 +55,6 @@ def least_objective(points: np.ndarray, weights: np.ndarray, penalty: float) -> 
         penalty * len(groups) + sum(of_group(group) for group in groups)
         for groups in partitions(list(range(len(points))))
     )
-
-
-def in_order(centers: np.ndarray) -> np.ndarray:
-    return centers[np.lexsort(centers.T)]
 
 
 few_points = arrays.arrays(
@@ -154,27 +150,6 @@ def test_about_as_many_clusters_are_found_as_wanted(n_wanted: int) -> None:
     assert 0.7 * n_wanted <= model.n_clusters_ <= 1.3 * n_wanted
 
 
-def test_the_search_counts_the_price_and_stops_when_told() -> None:
-    points = blobs(8, seed=0)
-    states: list[SweepState] = []
-
-    def stop(state: SweepState) -> bool:
-        states.append(state)
-        return len(states) == 12
-
-    model = DPMeans(500.0, random_state=0, callback=stop).fit(points)
-    assert len(states) == model.n_iter_ == 12
-    lowest = DPMeans(500.0, random_state=0).fit(points).objective_
-    assert lowest <= model.objective_ <= model.history_.objective.min() * (1 + 1e-9)
-    for state in states:
-        # Of the centers swept; a sweep of the paper's algorithm ends with as many.
-        assert (state.objective - state.inertia) % 500.0 == pytest.approx(0, abs=1e-6)
-        assert state.objective == pytest.approx(state.inertia + 500.0 * len(state.centers))
-    with pytest.raises(ValueError, match="'stop' parameter of DPMeans"):
-        DPMeans(500.0, stop=5.0).fit(points)
-    assert DPMeans(500.0, stop=MaxSeconds(1e-9)).fit(points).n_iter_ == 1
-
-
 @pytest.mark.parametrize("error", [None, KeyboardInterrupt])
 def test_a_search_cut_short_loses_nothing_that_a_sweep_has_reached(error) -> None:
     """The search soon opens clusters, each of which lowers the objective."""
@@ -213,11 +188,6 @@ def test_a_fit_cut_short_keeps_the_centers_by_which_it_derived_the_penalty() -> 
     assert {model.penalty_ for model in underived} == {DPMeans.penalty_for(points, 12)}
 
 
-def test_the_center_at_the_mean_is_dropped_when_all_its_points_have_left() -> None:
-    model = DPMeans(10.0).fit(np.array([[-5.0], [-4.0], [4.0], [5.0]]))
-    np.testing.assert_allclose(np.sort(model.cluster_centers_.ravel()), [-4.5, 4.5])
-
-
 def test_centers_are_dropped_one_by_one_while_that_pays() -> None:
     rows = open_rows(np.array([[0.0], [1.0], [2.0], [10.0]]))
     centers = np.array([[0.0], [1.0], [2.0], [10.0], [70.0]])
@@ -228,17 +198,6 @@ def test_centers_are_dropped_one_by_one_while_that_pays() -> None:
         paying = OpenAndDrop(penalty, _FarPoints.of(rows), penalty).before(sweep)
         assert len(paying) == expected
         assert sweep.n_separated == 0
-
-
-@pytest.mark.parametrize("penalty", [0.5, 2.0, "auto"])
-def test_the_order_of_the_rows_does_not_matter_even_among_ties(penalty) -> None:
-    grid = np.stack(np.meshgrid(np.arange(8.0), np.arange(8.0)), axis=-1).reshape(-1, 2)
-    shuffled = np.random.default_rng(0).permutation(grid)
-    here, there = (DPMeans(penalty, random_state=0).fit(x) for x in (grid, shuffled))
-    assert here.objective_ == pytest.approx(there.objective_, rel=1e-12)
-    np.testing.assert_allclose(
-        in_order(here.cluster_centers_), in_order(there.cluster_centers_), rtol=1e-9
-    )
 
 
 def test_a_light_point_opens_a_cluster_only_if_that_pays() -> None:
@@ -276,30 +235,6 @@ def test_more_clusters_than_distinct_points_cannot_be_had() -> None:
             model.fit(given)
         assert model.n_clusters_ == n_distinct
         assert model.inertia_ == pytest.approx(0)
-
-
-@pytest.mark.parametrize("unit", [1 / 60, 1e-12, 0.25])
-def test_weights_that_add_to_one_leave_the_automatic_penalty_its_number(unit: float) -> None:
-    points = blobs(3, seed=0)
-    weights = np.random.default_rng(0).uniform(0.5, 1.5, size=len(points))
-    weights *= len(points) / weights.sum()
-    model = DPMeans(n_clusters_wanted=3, random_state=0).fit(points, sample_weight=weights)
-    light = DPMeans(n_clusters_wanted=3, random_state=0).fit(points, sample_weight=unit * weights)
-    assert model.n_clusters_ == light.n_clusters_ == 3
-    assert light.penalty_ == pytest.approx(unit * model.penalty_)
-    assert light.objective_ == pytest.approx(unit * model.objective_)
-    np.testing.assert_allclose(light.cluster_centers_, model.cluster_centers_)
-    plain = DPMeans(n_clusters_wanted=3, effort="none").fit(points, sample_weight=unit * weights)
-    assert DPMeans.penalty_for(points, 3, sample_weight=unit * weights) == plain.penalty_
-    split = DPMeans(n_clusters_wanted=3, random_state=0).fit(
-        np.repeat(points, 2, axis=0), sample_weight=np.repeat(unit * weights / 2, 2)
-    )
-    assert split.penalty_ == pytest.approx(light.penalty_)
-
-
-def test_centers_from_elsewhere_have_a_number() -> None:
-    assert DPMeans.from_centers([[0.0], [2.0], [3.0]]).n_clusters_ == 3
-    assert not hasattr(DPMeans(), "n_clusters_")
 
 
 @pytest.mark.parametrize(

@@ -71,15 +71,6 @@ def test_it_is_the_algorithm_of_the_paper():
     assert model.objective_ == pytest.approx(inertia + penalty * np.sum(v * np.log(v)), rel=1e-6)
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_five_features_of_twenty_are_found(seed):
-    points, truth = few_that_matter(seed)
-    model = EntropyWeightedPowerKMeans(4, random_state=0).fit(points)
-    assert adjusted_rand_index(truth, model.labels_) == 1
-    assert model.feature_weights_[:5].sum() > 0.99
-    np.testing.assert_array_equal(model.predict(points), model.labels_)
-
-
 def test_the_objective_falls_in_hard_sweeps():
     points, _ = few_that_matter(1, n=300)
     model = EntropyWeightedPowerKMeans(6, power=-30.0, growth=5.0, effort=None, random_state=0)
@@ -109,12 +100,6 @@ def test_one_feature_of_six_is_found_in_any_unit(seed, scale):
     distances = ((points[:, None] - model.cluster_centers_) / model.feature_scales_) ** 2
     expected = (distances @ model.feature_weights_).min(axis=1).sum()
     assert model.inertia_ == pytest.approx(expected, rel=1e-8)
-
-
-def test_without_a_search_the_feature_is_missed():
-    points, truth = one_of_six(0, 1.0)
-    model = EntropyWeightedPowerKMeans(3, effort=None, random_state=0).fit(points)
-    assert adjusted_rand_index(truth, model.labels_) < 0.1
 
 
 def test_units_of_features_do_not_matter():
@@ -148,16 +133,6 @@ def test_a_constant_feature_gets_no_weight():
     model = EntropyWeightedPowerKMeans(3, random_state=0).fit(points)
     assert model.feature_weights_[4] == 0
     assert adjusted_rand_index(truth, model.labels_) == 1
-
-
-@pytest.mark.parametrize("scale", [1e-30, 1e19])
-def test_float32_points_of_any_size_give_the_same_weights(scale):
-    points, truth = few_that_matter(0, n=300)
-    points = points.astype(np.float32)
-    model = EntropyWeightedPowerKMeans(4, random_state=0).fit(points)
-    scaled = EntropyWeightedPowerKMeans(4, random_state=0).fit(points * np.float32(scale))
-    np.testing.assert_allclose(scaled.feature_weights_, model.feature_weights_, atol=1e-3)
-    assert adjusted_rand_index(truth, scaled.labels_) == 1
 
 
 @pytest.mark.parametrize("scale", [1e-160, 1e-140, 1e140])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.datasets import make_circles, make_moons
 from sklearn.gaussian_process.kernels import RBF
@@ -139,22 +138,6 @@ def test_a_callable_is_a_kernel(kernel) -> None:
     np.testing.assert_allclose(called.transform(new), named.transform(new), atol=1e-6)
 
 
-def test_neither_the_default_gamma_nor_clusters_know_a_unit_or_place() -> None:
-    points = blobs()
-    model = KernelPowerKMeans(3).fit(points)
-    mean_sq_dist = np.square(points - points.mean(axis=0)).sum(axis=1).mean()
-    assert model.gamma_ == pytest.approx(1 / mean_sq_dist, rel=1e-5)
-    assert KernelPowerKMeans(3).fit(1e6 * points + 1e7).gamma_ == pytest.approx(
-        1e-12 * model.gamma_, rel=1e-5
-    )
-    assert KernelPowerKMeans(1).fit(np.ones((4, 2))).inertia_ == 0.0
-    points = blobs()
-    near = KernelPowerKMeans(4, gamma=0.5, random_state=0).fit(points)
-    far = KernelPowerKMeans(4, gamma=0.5, random_state=0).fit(points + 2.0**27)
-    assert far.inertia_ == pytest.approx(near.inertia_, rel=1e-5)
-    assert adjusted_rand_score(near.labels_, far.labels_) == 1.0
-
-
 # Landmarks.
 
 
@@ -263,22 +246,6 @@ def test_coordinates_beyond_float32_are_said_to_be_of_the_kernel():
 # The rest of an estimator.
 
 
-class Interrupt(Exception):
-    pass
-
-
-def test_an_interrupted_fit_keeps_what_it_has() -> None:
-    def interrupt(state) -> None:
-        if state.sweep == 3:
-            raise Interrupt
-
-    points = blobs()
-    model = KernelPowerKMeans(3, callback=interrupt, random_state=0)
-    with pytest.raises(Interrupt):
-        model.fit(points)
-    np.testing.assert_array_equal(model.predict(points), model.labels_)
-
-
 def test_a_precomputed_kernel_is_cut_into_folds_by_rows_and_columns() -> None:
     gram = rbf_kernel(blobs(), gamma=0.3)
     scores = cross_val_score(KernelPowerKMeans(3, kernel="precomputed", random_state=0), gram, cv=3)
@@ -320,19 +287,6 @@ def test_what_is_outside_of_the_span_is_known_of_a_precomputed_kernel() -> None:
     y = distances_by_the_kernel(model, of_landmarks, with_landmarks, np.diagonal(gram))
     assert model.inertia_ == pytest.approx(y.min(axis=1).sum(), rel=1e-6)
     assert -model.score(gram) < 0.99 * model.inertia_
-
-
-def test_after_a_fit_that_failed_the_one_before_goes_on() -> None:
-
-    points = blobs()
-    model = KernelPowerKMeans(3, n_landmarks=20, random_state=0).fit(points)
-    labels, distances = model.labels_, model.transform(points)
-    model.set_params(n_landmarks=10, kernel=lambda x, z: np.inf)
-    with pytest.raises(ValueError, match="not finite"):
-        model.fit(np.column_stack([points, points]))
-    model.set_params(kernel="rbf")
-    np.testing.assert_array_equal(model.predict(points), labels)
-    np.testing.assert_array_equal(model.transform(points), distances)
 
 
 @pytest.mark.filterwarnings("ignore:the kernel is not positive")
@@ -383,10 +337,3 @@ def test_more_effort_never_ends_above_less(gamma: float) -> None:
     )
     assert balanced <= fast * (1 + 1e-9)
     assert thorough <= balanced * (1 + 1e-9)
-
-
-def test_a_fit_of_points_without_names_forgets_former_names():
-    points = np.random.default_rng(0).normal(size=(40, 2))
-    model = KernelPowerKMeans(2, random_state=0).fit(pd.DataFrame(points, columns=["a", "b"]))
-    assert list(model.feature_names_in_) == ["a", "b"]
-    assert not hasattr(model.fit(points), "feature_names_in_")

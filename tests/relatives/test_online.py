@@ -89,15 +89,6 @@ def test_float32_points_move_the_centers_that_their_values_do(kind, dtype):
 
 
 @pytest.mark.parametrize("kind", IN_ORDER)
-def test_the_sweep_changes_neither_centers_nor_counts_in_place(kind):
-    points, weights, centers = cloud()
-    counts, before = np.ones(7), centers.copy()
-    KINDS[kind](points, weights).sweep(centers, Online(counts))
-    np.testing.assert_array_equal(centers, before)
-    np.testing.assert_array_equal(counts, np.ones(7))
-
-
-@pytest.mark.parametrize("kind", IN_ORDER)
 def test_counts_of_before_make_steps_small(kind):
     """A center of nine points goes a tenth of the way to the next."""
     rows = KINDS[kind](np.array([[10.0, 0.0]]), None)
@@ -113,19 +104,6 @@ def test_the_first_of_several_nearest_centers_moves(kind):
     centers = np.array([[5.0], [1.0], [1.0], [3.0]])
     moved = rows.sweep(centers, Online(np.zeros(4))).centers(centers)
     np.testing.assert_array_equal(moved, [[5.0], [2.0], [1.0], [3.0]])
-
-
-@pytest.mark.parametrize("kind", IN_ORDER)
-@pytest.mark.parametrize("rate", [None, 0.3])
-def test_a_weight_of_three_is_three_copies(kind, rate):
-    points, weights, centers = cloud()
-    copies = np.repeat(points, weights.astype(int), axis=0)
-    n_weighted = np.count_nonzero(weights)
-    rates = [None if rate is None else np.full(n, rate) for n in (n_weighted, len(copies))]
-    weighted = KINDS[kind](points, weights).sweep(centers, Online(np.zeros(7), rates[0]))
-    copied = KINDS[kind](copies, None).sweep(centers, Online(np.zeros(7), rates[1]))
-    np.testing.assert_allclose(weighted.centers(centers), copied.centers(centers), atol=1e-11)
-    np.testing.assert_allclose(weighted.weights, copied.weights)
 
 
 @pytest.mark.parametrize("kind", NATIVE)

@@ -145,19 +145,3 @@ def test_after_a_fit_a_stream_goes_on_from_its_clusters():
     np.testing.assert_array_equal(model.cluster_centers_[others], before[others])
     np.testing.assert_array_equal(model.labels_, [j])
     assert model.inertia_ == pytest.approx(((new[0] - expected) ** 2).sum())
-
-
-def test_a_stream_may_begin_at_centers_from_elsewhere():
-    model = OnlineKMeans.from_centers([[0.0], [9.0]]).partial_fit([[1.0], [3.0]])
-    np.testing.assert_array_equal(model.cluster_centers_, [[2.0], [9.0]])
-    np.testing.assert_array_equal(model.counts_, [2.0, 0.0])
-
-
-def test_a_fit_forgets_the_stream_before_it():
-    points = blobs()
-    alone = OnlineKMeans(4, random_state=0).fit(points)
-    after = OnlineKMeans(4, random_state=0, init_size=4).partial_fit(points[:50]).fit(points)
-    np.testing.assert_array_equal(after.cluster_centers_, alone.cluster_centers_)
-    np.testing.assert_array_equal(after.counts_, alone.counts_)
-    after.fit(points[:, :1])
-    assert after.partial_fit(points[:, :1]).cluster_centers_.shape == (4, 1)

@@ -125,19 +125,6 @@ def test_a_node_has_eight_neighbours_on_squares_and_six_among_hexagons() -> None
         assert beside.sum() == expected
 
 
-@pytest.mark.parametrize(
-    "points", [np.ones((5, 2)), np.arange(4.0)[:, None], np.array([[1e150, 1], [-1e150, 2]])]
-)
-@pytest.mark.filterwarnings("ignore::powermeans.UnlikeScalesWarning")
-@pytest.mark.parametrize("shape", [(1, 1), (1, 4), (6, 7)])
-def test_few_equal_and_huge_points_do_no_harm(points, shape) -> None:
-    model = SelfOrganizingMap(shape, n_epochs=10).fit(points)
-    assert np.isfinite(model.cluster_centers_).all()
-    assert math.isfinite(model.quantization_error_)
-    assert 0 <= model.topographic_error_ <= 1
-    np.testing.assert_array_equal(model.predict(points), model.labels_)
-
-
 def test_a_map_can_be_made_from_a_codebook() -> None:
     model = SelfOrganizingMap((3, 4), n_epochs=5).fit(cloud())
     made = SelfOrganizingMap.from_centers(model.cluster_centers_, shape=(3, 4))

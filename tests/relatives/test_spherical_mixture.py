@@ -282,18 +282,6 @@ def test_annealing_cools_from_the_critical_temperature_unless_centers_are_given(
     assert warm.n_iter_ > 1 + len(warm.log_likelihoods_)
 
 
-@pytest.mark.parametrize("init", ["random", lambda X, k, random_state: X[:k]], ids=["name", "own"])
-def test_centers_drawn_by_name_or_by_a_callable_are_annealed_and_searched(init):
-    def fitted(**options):
-        return SphericalMixture(3, init=init, random_state=0, **options).fit(POINTS)
-
-    annealed, cold = fitted(effort=None), fitted(effort=None, temperature=None)
-    assert cold.n_iter_ == len(cold.log_likelihoods_) + 1
-    assert annealed.n_iter_ > len(annealed.log_likelihoods_) + 1
-    searched = fitted(effort="fast")
-    assert len(searched.history_) > len(annealed.history_)
-
-
 @some_without_labels
 def test_the_most_likely_of_several_runs_is_kept():
     points, *_ = drawn(np.full(6, 1 / 6), seed=5)
@@ -398,51 +386,7 @@ def test_centers_from_elsewhere_are_a_mixture():
     assert SphericalMixture.from_centers([[0.0]]).variance_ == 1.0
 
 
-def test_an_interrupted_fit_keeps_a_whole_mixture():
-    class Interrupted(SphericalMixture):
-        def _watcher(self, data, fit):
-            def watch(state):
-                if state.sweep == 4:
-                    raise KeyboardInterrupt
-
-            return watch
-
-    model = Interrupted(3, shares="learned", init=START)
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(POINTS)
-    whole = unfinished(SphericalMixture(3, shares="learned", init=START, max_iter=4), POINTS)
-    np.testing.assert_array_equal(model.cluster_centers_, whole.cluster_centers_)
-    assert (model.variance_, model.log_likelihood_) == (whole.variance_, whole.log_likelihood_)
-    np.testing.assert_array_equal(model.predict(POINTS), model.labels_)
-
-
 # What is hard.
-
-
-@pytest.mark.parametrize("shares", ["equal", "learned"])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@some_without_labels
-@pytest.mark.parametrize(
-    "points",
-    [
-        np.zeros((6, 2)),
-        np.full((6, 2), 0.1),
-        np.repeat([[0.0, 0], [1, 1], [5, 2]], 4, axis=0),
-        np.repeat([[1e4, 0], [1e4, 1e-3], [1e4, 5e-3]], 4, axis=0),
-        np.array([[1e15, 0], [0, 1e15], [1, 1], [2, 2], [1e15, 5]]),
-        np.array([[1e-30, 0], [0, 1e-30], [1e-30, 1e-30], [2e-30, 0], [0, 0]]),
-        np.arange(12.0).reshape(-1, 1),
-    ],
-    ids=["zeros", "equal", "three places", "far from zero", "huge", "tiny", "as many as points"],
-)
-def test_whatever_the_points_all_is_finite(points, shares, dtype):
-    n_clusters = 3 if len(points) < 12 else 5
-    model = SphericalMixture(n_clusters, shares=shares, random_state=0).fit(points.astype(dtype))
-    assert np.isfinite(model.cluster_centers_).all()
-    assert 0 < model.variance_ < math.inf
-    assert math.isfinite(model.log_likelihood_)
-    np.testing.assert_allclose(model.memberships(points.astype(dtype)).sum(axis=1), 1)
-    np.testing.assert_array_equal(model.predict(points.astype(dtype)), model.labels_)
 
 
 def test_gaussians_do_not_collapse_into_points_and_far_points_have_no_density():
@@ -487,15 +431,6 @@ def test_a_fit_that_is_cut_short_says_whether_it_was_annealing():
         SphericalMixture(3, temperature=None, effort=None, max_iter=2, tol=0.0, random_state=0).fit(
             POINTS
         )
-
-
-@pytest.mark.parametrize("shares", ["equal", "learned"])
-@pytest.mark.parametrize("value", [1e-170, 1e-243, 3e-308])
-def test_equal_points_whose_rounding_has_no_square_have_shares(value, shares):
-    model = SphericalMixture(1, shares=shares, random_state=0).fit(np.full((7, 3), value))
-    np.testing.assert_allclose(model.cluster_centers_, value, rtol=1e-12)
-    np.testing.assert_array_equal(model.labels_, 0)
-    np.testing.assert_allclose(model.shares_, 1.0)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
