@@ -99,16 +99,6 @@ def test_tight_clusters_far_from_the_mean_survive_cancellation(dtype):
     assert inertia == pytest.approx(expected, rel=1e-3 if dtype == np.float32 else 1e-9)
 
 
-@pytest.mark.parametrize("rule", RULES, ids=str)
-def test_centers_on_points_and_on_each_other_share_without_nan(rule):
-    points = np.repeat(np.arange(6.0), 3)[:, None]
-    centers = np.array([[0.0], [0.0], [3.0], [5.5]])
-    swept = EuclideanRows(points).sweep(centers, rule)
-    expected = ReferenceRows(points).sweep(centers, rule)
-    np.testing.assert_allclose(swept.weights, expected.weights, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(swept.centers(centers), expected.centers(centers), rtol=1e-9)
-
-
 def test_a_point_on_its_center_does_not_drown_the_others_in_float32():
     """At a small |s| and many centers its weight is 1e30 times that of the rest."""
     rng = np.random.default_rng(0)
@@ -180,13 +170,6 @@ def test_points_of_tiny_weight_still_have_a_center(dtype):
         assert relative_error(swept, expected) < 1e-5
 
 
-def test_large_exponents_draw_the_farthest_point():
-    points = np.linspace(0, 1, 1001)[:, None]
-    for rows in (EuclideanRows(points), ReferenceRows(points)):
-        nearness = rows.nearness(np.zeros((1, 1)))
-        np.testing.assert_array_equal(nearness.draw(np.array([0.1, 0.5, 0.9]), 1e6), 1000)
-
-
 def test_distances_that_are_not_numbers_end_in_a_label():
     rows = EuclideanRows(np.zeros((5, 2)))
     labels, _ = rows.assign(np.full((3, 2), np.nan))
@@ -206,16 +189,6 @@ def test_a_center_worth_more_than_can_be_told_is_worth_infinitely_much():
 def test_points_without_rows_or_columns_are_refused(shape):
     with pytest.raises(ValueError, match="at least one point and one feature"):
         EuclideanRows(np.empty(shape))
-
-
-def test_rows_serve_several_callers_at_once():
-    points, _, centers = clusters(40_000, 3, 20, np.float64)
-    rows = EuclideanRows(points, n_threads=2)
-    expected = rows.sweep(centers, Power(-3.0)).points
-    with ThreadPoolExecutor(3) as pool:
-        found = list(pool.map(lambda _: rows.sweep(centers, Power(-3.0)).points, range(12)))
-    for points_of_caller in found:
-        np.testing.assert_array_equal(points_of_caller, expected)
 
 
 # ---- Threads ------------------------------------------------------------------------------------
@@ -446,15 +419,6 @@ def test_without_shortcuts_every_point_meets_every_center(shape, all_distances):
         np.testing.assert_allclose(shorter.points, swept[0].points, rtol=1e-12, atol=1e-9)
         np.testing.assert_allclose(shorter.inertia, swept[0].inertia, rtol=1e-12)
     assert shorter.n_skipped > 0
-
-
-def test_power_sweeps_are_alike_without_shortcuts(all_distances):
-    points, weights, centers = clusters(2000, 2, 50, np.float64)
-    rows = EuclideanRows(points, weights)
-    swept = rows.sweep(centers, Power(-30.0))
-    _native.take_shortcuts(True)
-    shorter = rows.sweep(centers, Power(-30.0))
-    np.testing.assert_allclose(shorter.weights, swept.weights, rtol=1e-11)
 
 
 @pytest.mark.parametrize(("value", "taken"), [("0", False), ("1", True)])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import math
 import warnings
@@ -21,12 +20,10 @@ from powermeans.divergences import Binomial, Gamma, Generated, Mahalanobis, Pois
 from powermeans.engine.anneal import Stage, run_stage
 from powermeans.engine.history import History
 from powermeans.engine.stopping import StopRule
-from powermeans.estimators import shared_covariance
-from powermeans.mathematics.rules import Gaussian, Hard, Harmonic, Power
+from powermeans.mathematics.rules import Gaussian, Harmonic
 from powermeans.mathematics.schedules import Fixed
 from powermeans.metrics import adjusted_rand_index
 from powermeans.points.bregman import BregmanRows
-from powermeans.points.compiled import EuclideanRows
 from powermeans.points.reference import ReferenceRows
 
 names = st.sampled_from(sorted(CASES))
@@ -106,52 +103,6 @@ def test_squared_distances_as_a_function_are_the_built_in_ones():
     assert one.inertia_ == pytest.approx(other.inertia_)
 
 
-@pytest.mark.parametrize("name", sorted(CASES))
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_fits_find_groups_and_predict_their_own_labels(name, dtype):
-    points = CASES[name].points(400, 6, seed=11).astype(dtype)
-    if name == "logistic":
-        points = np.clip(points, 0, 1)
-    divergence = CASES[name].divergence(6)
-    model = PowerKMeans(3, divergence=divergence, random_state=0).fit(points)
-    assert np.isfinite(model.cluster_centers_).all()
-    np.testing.assert_array_equal(model.predict(points), model.labels_)
-    distances = divergence.pairwise(points.astype(float), model.cluster_centers_.astype(float))
-    assert model.inertia_ == pytest.approx(distances.min(axis=1).sum(), rel=1e-3)
-    np.testing.assert_allclose(
-        model.transform(points), distances, rtol=1e-2, atol=1e-4 * distances.max()
-    )
-    sparse_model = PowerKMeans(3, divergence=divergence, random_state=0)
-    sparse_model.fit(sparse.csr_array(points))
-    assert sparse_model.inertia_ == pytest.approx(model.inertia_, rel=1e-3)
-
-
-def test_counts_are_told_apart_where_squares_are_misled():
-    """Groups differ by rare features; a common one only makes noise."""
-    rng = np.random.default_rng(0)
-    truth = np.repeat([0, 1, 2], 200)
-    rates = np.array([[900.0, 1, 8, 2], [900.0, 8, 1, 2], [900.0, 2, 2, 12]])
-    counts = rng.poisson(rates[truth]).astype(float)
-    by_counts = PowerKMeans(3, divergence="poisson", random_state=0).fit(counts)
-    by_squares = PowerKMeans(3, random_state=0).fit(counts)
-    assert adjusted_rand_index(truth, by_counts.labels_) > 0.9
-    assert adjusted_rand_index(truth, by_squares.labels_) < 0.5
-
-
-def test_hard_clustering_is_the_limit_and_finds_a_tiny_optimum():
-    points = np.array([[1.0], [2.0], [3.0], [30.0], [35.0], [90.0]])
-    divergence = Gamma()
-    model = PowerKMeans(2, divergence=divergence, power=-math.inf, random_state=0).fit(points)
-    best = min(
-        sum(
-            divergence.between(part, part.mean(axis=0)[None]).sum()
-            for part in (points[:cut], points[cut:])
-        )
-        for cut in range(1, 6)
-    )
-    assert model.inertia_ == pytest.approx(best)
-
-
 def test_a_center_without_counts_where_a_point_has_some_is_far_but_finite():
     counts = np.array([[5.0, 0.0], [6.0, 0.0], [0.0, 7.0], [0.0, 5.0]])
     model = PowerKMeans(2, divergence="kl", random_state=0).fit(counts)
@@ -197,39 +148,6 @@ def test_there_is_no_plain_k_means_of_other_divergences():
         model.to_sklearn()
 
 
-def test_cosine_is_euclidean_on_rows_of_unit_length():
-    rng = np.random.default_rng(0)
-    points = rng.normal(size=(300, 5)) + 4 * rng.integers(0, 2, size=(300, 5))
-    unit = points / np.linalg.norm(points, axis=1, keepdims=True)
-    from powermeans.points.cosine import CosineRows
-
-    centers = unit[:4]
-    for rule in (Hard(), Power(-2.5)):
-        ours = CosineRows(points).sweep(centers, rule)
-        euclidean = EuclideanRows(unit).sweep(centers, rule)
-        np.testing.assert_allclose(ours.points, euclidean.points, rtol=1e-9, atol=1e-12)
-        np.testing.assert_allclose(ours.weights, euclidean.weights, rtol=1e-9)
-        assert ours.inertia == pytest.approx(euclidean.inertia / 2)
-        means = euclidean.points / np.linalg.norm(euclidean.points, axis=1, keepdims=True)
-        np.testing.assert_allclose(ours.centers(fallback=centers), means, rtol=1e-9)
-
-
-@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_cosine_finds_directions_whatever_the_lengths(kind, dtype):
-    rng = np.random.default_rng(1)
-    truth = rng.integers(0, 3, size=300)
-    points = (np.eye(3)[truth] + 0.1 * rng.uniform(size=(300, 3))) * rng.exponential(5, (300, 1))
-    points = points.astype(dtype)
-    model = PowerKMeans(3, divergence="cosine", random_state=0).fit(kind(points))
-    assert adjusted_rand_index(truth, model.labels_) == 1
-    np.testing.assert_allclose(np.linalg.norm(model.cluster_centers_, axis=1), 1, rtol=1e-6)
-    np.testing.assert_array_equal(model.predict(kind(points)), model.labels_)
-    cosines = points @ model.cluster_centers_.T / np.linalg.norm(points, axis=1, keepdims=True)
-    np.testing.assert_allclose(model.transform(kind(points)), 1 - cosines, atol=1e-6)
-    assert model.inertia_ == pytest.approx(float((1 - cosines.max(axis=1)).sum()), rel=1e-4)
-
-
 def test_shared_covariance_is_learned_where_clusters_are_thin():
     """Long parallel clusters side by side: k-means cuts them across."""
     rng = np.random.default_rng(0)
@@ -249,19 +167,6 @@ def test_shared_covariance_is_learned_where_clusters_are_thin():
     assert model.inertia_ == pytest.approx(2 * math.sqrt(np.linalg.det(within)), rel=1e-3)
 
 
-def test_medians_are_the_centers_of_absolute_differences():
-    rng = np.random.default_rng(0)
-    truth = rng.integers(3, size=300)
-    points = np.array([[0.0, 0.0], [9.0, 1.0], [2.0, 8.0]])[truth]
-    points = points + 0.5 * rng.standard_t(1.2, size=(300, 2))
-    model = PowerKMeans(3, divergence="manhattan", random_state=0).fit(points)
-    medians = [np.median(points[model.labels_ == j], axis=0) for j in range(3)]
-    np.testing.assert_allclose(model.cluster_centers_, medians, rtol=1e-9)
-    distances = np.abs(points[:, None] - model.cluster_centers_[None]).sum(axis=2)
-    np.testing.assert_allclose(model.transform(points), distances, rtol=1e-9)
-    assert model.inertia_ == pytest.approx(distances.min(axis=1).sum())
-
-
 def test_learning_a_covariance_lowers_the_criterion_in_every_sweep():
     rng = np.random.default_rng(3)
     points = rng.normal(size=(300, 3)) @ rng.normal(size=(3, 3))
@@ -276,19 +181,6 @@ def test_a_constant_feature_does_not_break_a_learned_covariance():
     model = PowerKMeans(2, divergence="mahalanobis", random_state=0).fit(points)
     assert np.isfinite(model.inertia_)
     assert np.isfinite(model.cluster_centers_).all()
-
-
-def test_the_gaussian_rule_works_with_any_divergence():
-    """Its memberships are exp(-D) up to their sum."""
-    points = CASES["poisson"].points(40, 2, seed=0)
-    rows = rows_of("poisson", points)
-    centers = some_centers(points, 3, seed=0)
-    history = History(0)
-    run_stage(rows, centers, Stage(itertools.repeat(Gaussian(0.5)), StopRule(), 1), history)
-    heights = np.exp(-Poisson().pairwise(points, centers))
-    shares = heights / heights.sum(axis=1, keepdims=True)
-    expected = shares.T @ points / shares.sum(axis=0)[:, None]
-    np.testing.assert_allclose(history.centers, expected, rtol=1e-9)
 
 
 def groups_of_magnitudes(ratio):
@@ -327,51 +219,9 @@ def test_a_learned_covariance_of_far_clusters_has_its_digits():
     np.testing.assert_allclose(model.covariance_, expected, atol=1e-6)
 
 
-def test_what_is_learned_stays_when_a_refit_fails():
-    points = CASES["mahalanobis"].points(90, 2, seed=0)
-    model = PowerKMeans(3, divergence="mahalanobis", random_state=0).fit(points)
-    before = model.transform(points)
-    with pytest.raises(ValueError, match="NaN"):
-        model.fit(np.where(points > 20, np.nan, points))
-    np.testing.assert_array_equal(model.transform(points), before)
-
-
 def test_a_covariance_that_is_not_learned_yet_is_an_error():
     with pytest.raises(ValueError, match="learns its covariance in fit"):
         PowerKMeans.from_centers([[0.0, 0.0], [3.0, 3.0]], divergence="mahalanobis")
-
-
-@pytest.mark.parametrize("n_sweeps", [3, 20, 26, 45, 60, 76, 77])
-@pytest.mark.parametrize("effort", ["none", "balanced"])
-def test_an_interrupted_fit_agrees_with_itself(n_sweeps, effort):
-    points = CASES["mahalanobis"].points(180, 3, seed=1) * [1, 1, 0.1]
-    seen = []
-
-    def interrupt(state):
-        seen.append(state.run)
-        if len(seen) == n_sweeps:
-            raise KeyboardInterrupt
-
-    model = PowerKMeans(
-        3, divergence="mahalanobis", effort=effort, callback=interrupt, random_state=0
-    )
-    with contextlib.suppress(KeyboardInterrupt):
-        model.fit(points)
-    assert model.inertia_ == pytest.approx(-model.score(points), rel=1e-6)
-    np.testing.assert_array_equal(model.predict(points), model.labels_)
-
-
-@pytest.mark.parametrize("n_sweeps", [10, 40, 60, 77, 90])
-def test_a_callback_ends_all_runs_also_while_a_covariance_is_learned(n_sweeps):
-    runs = []
-
-    def stop(state):
-        runs.append(state.run)
-        return len(runs) == n_sweeps
-
-    points = CASES["mahalanobis"].points(180, 3, seed=1)
-    PowerKMeans(3, divergence="mahalanobis", callback=stop, n_init=3, random_state=0).fit(points)
-    assert len(runs) == n_sweeps or runs[-1] == 2
 
 
 def test_a_function_that_is_not_convex_is_named():
@@ -440,19 +290,6 @@ def test_memberships_of_float32_points_do_not_vanish():
         model = PowerKMeans.from_centers((centers * scale).astype(np.float32), missing="observed")
         found = model.memberships((points * scale).astype(np.float32), power=-1.0)
         np.testing.assert_allclose(found, expected, rtol=1e-4)
-
-
-def test_the_covariance_of_all_points_is_decomposed_once(monkeypatch):
-    points = np.random.default_rng(0).normal(size=(60, 23))
-    decompose, decomposed = shared_covariance.unit_covariance, []
-
-    def noted(scatter, scales):
-        decomposed.append(scatter)
-        return decompose(scatter, scales)
-
-    monkeypatch.setattr(shared_covariance, "unit_covariance", noted)
-    model = PowerKMeans(3, divergence="mahalanobis", random_state=0, polish=False).fit(points)
-    assert len(decomposed) == 1 + model.n_iter_
 
 
 def test_planes_of_the_same_centers_are_computed_once(monkeypatch):

@@ -8,13 +8,12 @@ import sys
 
 import numpy as np
 import pytest
-from comparator import greedy_seeds
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from powermeans.divergences import Manhattan
-from powermeans.engine.anneal import Stage, anneal, run_stage
+from powermeans.engine.anneal import Stage, anneal
 from powermeans.engine.history import History
 from powermeans.engine.seeds.choose import uniform_seeds
 from powermeans.engine.stopping import CentersSettled
@@ -38,24 +37,6 @@ def distances(points: np.ndarray, centers: np.ndarray) -> np.ndarray:
     return np.abs(points[:, None, :].astype(float) - centers[None, :, :]).sum(axis=2)
 
 
-def best_interval(values: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
-    """The lowest and the highest of the values at which the weighted distances add to the least."""
-    values = values[weights > 0].astype(float)
-    cost = np.abs(values[:, None] - values[None, :]) @ weights[weights > 0]
-    best = values[cost <= cost.min() * (1 + 1e-12)]
-    return best.min(), best.max()
-
-
-def medians_by_definition(points: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Midpoints of the best intervals, (n_centers, n_features), for (n_points, n_centers)."""
-    return np.array([[np.mean(best_interval(column, w)) for column in points.T] for w in weights.T])
-
-
-def test_distances_are_sums_of_absolute_differences() -> None:
-    points, centers = np.array([[0.0, 0.0], [3.0, 4.0]]), np.array([[0.0, 0.0], [3.0, -1.0]])
-    np.testing.assert_array_equal(Manhattan().pairwise(points, centers), [[0, 4], [7, 5]])
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(("n_points", "n_centers", "n_features"), [(9000, 50, 7), (3, 2, 300_000)])
 def test_chunks_of_distances_cover_all_points(n_points, n_centers, n_features, dtype) -> None:
@@ -69,27 +50,6 @@ def test_chunks_of_distances_cover_all_points(n_points, n_centers, n_features, d
 
 
 # A sweep.
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("rule", RULES, ids=str)
-def test_a_sweep_is_what_the_definition_says(rule: Rule, weighted: bool, dtype: type) -> None:
-    points = blobs().astype(dtype)
-    rng = np.random.default_rng(1)
-    counts = rng.uniform(0, 3, size=len(points)) * (rng.uniform(size=len(points)) < 0.8)
-    centers = points[:5] + 0.1
-    sums = ManhattanRows(points, counts if weighted else None, n_threads=2).sweep(centers, rule)
-    counts = counts if weighted else np.ones(len(points))
-    y = distances(points, centers)
-    weights, objectives = rule.weigh(y)
-    weights *= counts[:, None]
-    np.testing.assert_allclose(sums.weights, weights.sum(axis=0), rtol=1e-12)
-    np.testing.assert_allclose(
-        sums.centers(fallback=centers), medians_by_definition(points, weights), rtol=1e-12
-    )
-    assert sums.objective == pytest.approx(counts @ objectives, rel=1e-12)
-    assert sums.inertia == pytest.approx(counts @ y.min(axis=1), rel=1e-12)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 10, 99, 100, 101])
@@ -125,12 +85,6 @@ def test_no_place_near_by_is_better_than_the_medians(points, weights, places, ru
         assert (cost(found) <= cost(found + np.array(step)) * (1 + 1e-12) + 1e-300).all()
 
 
-def test_the_middle_of_an_even_number_of_values_is_the_midpoint() -> None:
-    rows = ManhattanRows(np.array([[1.0], [7.0], [3.0], [100.0]]))
-    assert rows.mean() == [5.0]
-    assert rows.inertia_about_mean() == 4 + 2 + 2 + 95
-
-
 @pytest.mark.parametrize("rule", [Hard(), Power(-1.0)], ids=str)
 def test_rounding_of_the_weights_does_not_decide_between_two_halves(rule: Rule) -> None:
     """Each half has the weights 0.1, 0.2 and 0.3, whose sum depends on their order."""
@@ -143,33 +97,12 @@ def test_rounding_of_the_weights_does_not_decide_between_two_halves(rule: Rule) 
     assert len(sums) > 1
 
 
-@pytest.mark.parametrize("rule", [Hard(), Power(-3.0)], ids=str)
-def test_a_center_without_weight_stays(rule: Rule) -> None:
-    points = np.array([[0.0], [0.0], [1.0]])
-    centers = np.array([[0.0], [1.0], [5.0]])
-    found = ManhattanRows(points).sweep(centers, rule).centers(fallback=centers)
-    np.testing.assert_array_equal(found, centers)
-
-
 @pytest.mark.parametrize("weight", [5e-324, 1e-310, 1e-200, 1e200])
 @pytest.mark.parametrize("rule", [Hard(), Power(-1.0)], ids=str)
 def test_weights_of_any_size_have_medians(weight: float, rule: Rule) -> None:
     points = np.array([[1.0], [7.0], [3.0], [100.0]])
     rows = ManhattanRows(points, np.full(4, weight))
     assert rows.sweep(np.zeros((1, 1)), rule).centers(np.zeros((1, 1))) == [[5.0]]
-
-
-def test_threads_share_the_work_and_change_no_bit() -> None:
-    points = blobs(n=20_000)
-    centers = blobs(seed=3)[:9]
-    one, two = ManhattanRows(points, n_threads=1), ManhattanRows(points, n_threads=2)
-    assert two.team.n_threads == 2
-    assert len(two._parts(len(centers))) > 1
-    for rule in (Hard(), Power(-3.0)):
-        sums, expected = two.sweep(centers, rule), one.sweep(centers, rule)
-        np.testing.assert_array_equal(sums.medians, expected.medians)
-        assert sums.objective == expected.objective
-    np.testing.assert_array_equal(two.spread(centers).utility, one.spread(centers).utility)
 
 
 def test_groups_of_centers_give_the_same_sums(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,13 +144,6 @@ def test_many_features_of_few_points_take_no_python_each(rule) -> None:
     assert 0 < n_calls < 2000
 
 
-def test_an_outlier_moves_no_median() -> None:
-    points = blobs(n=101)
-    far = points.copy()
-    far[np.argmax(points[:, 0]), 0] = 1e9
-    np.testing.assert_array_equal(ManhattanRows(far).mean(), ManhattanRows(points).mean())
-
-
 def test_sums_of_parts_are_refused() -> None:
     rows = ManhattanRows(blobs())
     sums = rows.sweep(np.zeros((1, 3)), Hard())
@@ -226,35 +152,6 @@ def test_sums_of_parts_are_refused() -> None:
 
 
 # The loop.
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("power", [-0.3, -1.0, -4.0, -50.0, -math.inf])
-def test_the_objective_never_rises_at_equal_power(power: float, weighted: bool) -> None:
-    points = blobs()
-    weights = np.random.default_rng(5).uniform(size=len(points)) if weighted else None
-    history = History()
-    stage = Stage(Fixed(power), NEVER, 60)
-    run_stage(ManhattanRows(points, weights), points[:8] + 0.05, stage, history)
-    objective = history.as_recarray().objective
-    assert (objective[1:] <= objective[:-1] * (1 + 1e-13)).all()
-    assert objective[-1] < objective[0]
-
-
-def test_annealing_and_the_hard_rule_find_the_blobs() -> None:
-    points = blobs(n=400)
-    rows = ManhattanRows(points)
-    stages = [
-        Stage(Geometric(-2.0, 1.2), NEVER, 25),
-        Stage(Fixed(-math.inf), NEVER, 100, RelocateEmpty()),
-    ]
-    first, last = anneal(rows, points[:4].copy(), stages, History())
-    assert last.reason == "strict convergence"
-    labels, inertia = rows.assign(last.centers)
-    for j in range(4):
-        np.testing.assert_array_equal(last.centers[j], np.median(points[labels == j], axis=0))
-    _, of_first = rows.assign(first.centers)
-    assert inertia <= of_first
 
 
 def k_medians_by_trying_all(points: np.ndarray, k: int) -> float:
@@ -304,72 +201,6 @@ def test_an_empty_cluster_takes_the_farthest_point_and_the_others_stay() -> None
 
 
 # Seeds, spread, and the rest of the protocol.
-
-
-def test_assignment_spread_and_distances_are_those_of_the_definition() -> None:
-    points, centers = blobs(), blobs(seed=3)[:5]
-    counts = np.random.default_rng(1).uniform(0, 1e-3, size=len(points))
-    rows = ManhattanRows(points, counts)
-    y = distances(points, centers)
-    labels, inertia = rows.assign(centers)
-    np.testing.assert_array_equal(labels, y.argmin(axis=1))
-    assert labels.dtype == np.int32
-    assert inertia == pytest.approx(counts @ y.min(axis=1), rel=1e-12)
-    np.testing.assert_allclose(rows.sq_distances(centers), y, rtol=1e-12)
-    spread = rows.spread(centers)
-    for j in range(5):
-        mine = labels == j
-        assert spread.weights[j] == pytest.approx(counts[mine].sum(), rel=1e-12)
-        assert spread.error[j] == pytest.approx(counts[mine] @ y[mine, j], rel=1e-12)
-        without = rows.assign(np.delete(centers, j, axis=0))[1]
-        assert spread.utility[j] == pytest.approx(without - inertia, abs=1e-12 * without)
-    assert rows.spread(centers[:1]).utility == [np.inf]
-    assert rows.total_weight == pytest.approx(counts.sum(), rel=1e-12)
-
-
-def test_float32_distances_are_float32_and_the_first_of_nearest_is_the_label() -> None:
-    points = blobs().astype(np.float32)
-    rows = ManhattanRows(points)
-    found = rows.sq_distances(points[:3].astype(float))
-    assert rows.dtype == found.dtype == np.float32
-    np.testing.assert_allclose(found, distances(points, points[:3].astype(float)), rtol=1e-6)
-    labels, _ = ManhattanRows(np.array([[0.0], [1.0]])).assign(np.array([[1.0], [-1.0], [1.0]]))
-    np.testing.assert_array_equal(labels, [0, 0])
-
-
-def test_draws_are_in_proportion_to_weight_and_distance() -> None:
-    points = np.array([[0.0], [1.0], [3.0], [10.0]])
-    nearness = ManhattanRows(points, np.array([1.0, 1.0, 3.0, 0.0])).nearness(points[:1])
-    # Weight times distance is 0, 1, 9, 0, of which a tenth is that of the point at 1.
-    np.testing.assert_array_equal(nearness.draw(np.array([0.0, 0.099, 0.101, 0.999])), [1, 1, 2, 2])
-    np.testing.assert_array_equal(nearness.sq_dist(), [0, 1, 3, 10])
-    assert nearness.farthest() == 2
-    assert nearness.inertia() == 10.0
-
-
-def test_potentials_are_the_inertia_after_adding() -> None:
-    points = blobs()
-    rows = ManhattanRows(points, np.random.default_rng(1).uniform(size=len(points)))
-    candidates = np.array([3, 8, 20])
-    potentials = rows.nearness(points[:2]).potentials(candidates)
-    for candidate, potential in zip(candidates, potentials, strict=True):
-        _, inertia = rows.assign(np.vstack([points[:2], points[candidate]]))
-        assert potential == pytest.approx(inertia, rel=1e-12)
-
-
-def test_seeds_are_the_best_of_candidates_drawn_by_their_distance() -> None:
-    points = blobs()
-    numbers = np.random.default_rng(0)
-    order, others = numbers.permutation(len(points)), numbers.uniform(size=(4, 3))
-    seeds = greedy_seeds(ManhattanRows(points), order, 0.3, others)
-    expected = [order[int(0.3 * len(points))]]
-    for uniforms in others:
-        nearest = distances(points, points[expected]).min(axis=1)
-        passed = np.cumsum(nearest[order]) / nearest.sum()
-        candidates = [order[np.argmax(passed > u)] for u in uniforms]
-        left = [np.minimum(nearest, distances(points, points[[c]])[:, 0]).sum() for c in candidates]
-        expected.append(candidates[np.argmin(left)])
-    np.testing.assert_array_equal(seeds, expected)
 
 
 def test_steps_are_those_of_the_mean_distance_and_know_their_unit() -> None:

@@ -223,20 +223,6 @@ def test_tree_seeds_of_any_number(n_clusters):
     assert np.isfinite(centers).all()
 
 
-def test_tree_seeds_of_equal_points():
-    centers = TreeSeeds(1)(np.ones((30, 4)), 12, np.random.RandomState(0))
-    np.testing.assert_array_equal(centers, np.ones((12, 4)))
-
-
-def test_tree_seeds_leave_out_points_without_weight():
-    points = blobs(400, 5, 4, "f8")
-    points[:50] += 100
-    weights = np.ones(400)
-    weights[:50] = 0
-    seeds = TreeSeeds().seeds(open_rows(points, weights), 20, np.random.RandomState(0))
-    assert seeds.max() < 60
-
-
 def test_tree_seeds_refuse_a_negative_number_of_sweeps():
     with pytest.raises(ValueError, match="n_sweeps=-1 must not be negative"):
         TreeSeeds(-1)
@@ -283,33 +269,6 @@ def test_a_thousand_centers_have_exact_labels_and_low_inertia(looks_nearby, embe
 def test_a_thousand_centers_on_any_number_of_threads(looks_nearby, embeddings):
     one, two = (fitted(embeddings, n_threads=n).cluster_centers_ for n in (1, 2))
     np.testing.assert_array_equal(one, two)
-
-
-def test_a_thousand_centers_by_cosine(looks_nearby, embeddings):
-    model = fitted(embeddings, divergence="cosine")
-    np.testing.assert_allclose(np.linalg.norm(model.cluster_centers_, axis=1), 1, rtol=1e-5)
-    np.testing.assert_array_equal(model.labels_, model.predict(embeddings))
-
-
-def test_a_thousand_given_centers(looks_nearby, embeddings):
-    given = embeddings[:1000].astype(np.float64)
-    model = fitted(embeddings, init=given)
-    assert model.inertia_ < -KMeans.from_centers(given).score(embeddings)
-
-
-def test_a_thousand_centers_with_weights(looks_nearby, embeddings):
-    weights = np.ones(len(embeddings))
-    weights[::2] = 0
-    model = fitted(embeddings, init="random").set_params(init="k-means++")
-    model.fit(embeddings, sample_weight=weights)
-    alone = fitted(embeddings[1::2])
-    assert model.inertia_ == pytest.approx(alone.inertia_, rel=0.03)
-
-
-def test_a_callback_ends_the_search_of_a_thousand_centers(looks_nearby, embeddings):
-    model = fitted(embeddings, callback=lambda state: state.sweep == 3)
-    assert model.n_iter_ == 3
-    assert len(np.unique(model.labels_)) > 900
 
 
 def test_an_interrupt_keeps_a_thousand_centers(looks_nearby, embeddings):

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import tracemalloc
-import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,13 +20,12 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import powermeans._native as _native
-from powermeans import BalancedKMeans, KMeans, PowerKMeans, RobustPowerKMeans, TreeSeeds, open_data
+from powermeans import BalancedKMeans, KMeans, PowerKMeans, RobustPowerKMeans, open_data
 from powermeans.mathematics.rules import Gaussian, Hard, Harmonic, Power, Priced
 from powermeans.points.cells import Cells
 from powermeans.points.checks.points import NARROW_DTYPES, dtype_of_centers
 from powermeans.points.compiled import EuclideanRows
 from powermeans.points.needs import Measure, Needs
-from powermeans.points.reference import ReferenceRows
 
 TYPES = [np.dtype(t) for t in (np.float16, ml_dtypes.bfloat16, np.int8, np.uint8)]
 every_type = pytest.mark.parametrize("dtype", TYPES, ids=lambda dtype: dtype.name)
@@ -131,19 +129,6 @@ def test_sweeps_nearby_give_the_bits_of_float32(dtype: np.dtype[Any]) -> None:
     assert_same_bits(*found)
 
 
-@every_type
-def test_rows_agree_with_the_reference(dtype: np.dtype[Any]) -> None:
-    points = blobs(dtype, 300, 5)
-    rows = EuclideanRows(points)
-    reference = ReferenceRows(points.astype(np.float64))
-    centers = some_centers(points, 4)
-    assert_array_equal(rows.assign(centers)[0], reference.assign(centers)[0])
-    for rule in (Hard(), Power(-3.0)):
-        found, expected = rows.sweep(centers, rule), reference.sweep(centers, rule)
-        assert_allclose(found.points, expected.points, rtol=1e-5, atol=1e-3)
-        assert_allclose(found.objective, expected.objective, rtol=1e-6)
-
-
 @every_set
 def test_every_finite_number_is_widened_exactly(instruction_set: str) -> None:
     code = (
@@ -220,33 +205,6 @@ def test_the_largest_numbers_of_bfloat16_are_in_range() -> None:
     model = KMeans(2, n_init=1, random_state=0).fit(points)
     assert_array_equal(np.sort(model.cluster_centers_[:, 0]), points[[25, 0], 0].astype(np.float32))
     assert model.inertia_ == 0
-
-
-@every_type
-def test_points_in_any_order_of_memory_are_the_same(dtype: np.dtype[Any], tmp_path: Path) -> None:
-    points = blobs(dtype, 300, 9)
-    expected = KMeans(4, n_init=1, random_state=0).fit(points).cluster_centers_
-    views = [np.asfortranarray(points), points[::-1][::-1], np.hstack([points, points])[:, :9]]
-    if dtype.kind == "f":
-        views.append(points.astype(dtype.newbyteorder()))
-    if dtype.name != "bfloat16":
-        np.save(tmp_path / "points.npy", points)
-        views.append(np.load(tmp_path / "points.npy", mmap_mode="r"))
-    for view in views:
-        found = KMeans(4, n_init=1, random_state=0).fit(view).cluster_centers_
-        assert_allclose(found, expected, rtol=1e-6)
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("dtype", TYPES[:2], ids=lambda dtype: dtype.name)
-def test_entries_that_are_not_finite_are_refused(dtype: np.dtype[Any], value: float) -> None:
-    points = blobs(dtype, 50, 3)
-    points[31, 2] = value
-    kind = "NaN" if np.isnan(value) else "infinity"
-    for given in (points, [points[:20], points[20:]]):
-        row = 31 if given is points else 11
-        with pytest.raises(ValueError, match=f"{kind}: .* row {row}, column 2"):
-            KMeans(3).fit(given)
 
 
 @every_type
@@ -410,21 +368,3 @@ def test_codes_for_missing_values_are_found_in_narrow_files(tmp_path: Path) -> N
         -KMeans.from_centers(model.cluster_centers_, missing="observed").score(expected),
         rtol=1e-9,
     )
-
-
-def test_seeds_by_a_tree_hold_one_copy_of_a_cell_at_a_time(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    rows, copies = EuclideanRows(blobs(np.dtype(np.uint8), 2_000, 20)), []
-    some = EuclideanRows.some
-
-    def noted_some(self: EuclideanRows, indices: Any, *weights: Any) -> Any:
-        assert not any(copy() is not None for copy in copies)
-        found = some(self, indices, *weights)
-        if weights:
-            copies.append(weakref.ref(found))
-        return found
-
-    monkeypatch.setattr(EuclideanRows, "some", noted_some)
-    TreeSeeds().seeds(rows, 60, np.random.RandomState(0))
-    assert len(copies) > 3

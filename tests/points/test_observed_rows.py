@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
 from powermeans import FuzzyCMeans, KHarmonicMeans, KMeans, PowerKMeans
-from powermeans.mathematics.power_mean import power_mean_weights
-from powermeans.mathematics.rules import Hard, Power
 from powermeans.metrics import adjusted_rand_index
-from powermeans.points.compiled import EuclideanRows
-from powermeans.points.observed import ObservedRows
 
 
 def with_gaps(points, share, seed=0):
@@ -34,45 +26,6 @@ def blobs(n=240, n_features=4, seed=0, gap=6.0):
 
 def observed_distances(points, centers):
     return np.nansum(np.square(points[:, None, :] - centers[None, :, :]), axis=2)
-
-
-@given(
-    seed=st.integers(0, 2**32 - 1),
-    power=st.sampled_from([-math.inf, -1.0, -4.0]),
-    n_features=st.sampled_from([2, 5, 30]),
-)
-def test_a_sweep_takes_means_over_what_was_observed(seed, power, n_features):
-    whole, _ = blobs(60, n_features, seed)
-    points, weights = with_gaps(whole, 0.3, seed), np.random.default_rng(seed).uniform(size=60)
-    centers = whole[:4] + 0.01
-    rule = Hard() if power == -math.inf else Power(power)
-    sums = ObservedRows(points, weights, n_threads=2).sweep(centers, rule)
-    y = observed_distances(points, centers)
-    w = weights[:, None] * (
-        np.eye(4)[y.argmin(axis=1)] if power == -math.inf else power_mean_weights(y, power)
-    )
-    is_there = ~np.isnan(points)
-    counts = w.T @ is_there
-    means = np.where(counts > 0, w.T @ np.nan_to_num(points) / np.maximum(counts, 1e-300), centers)
-    np.testing.assert_allclose(sums.centers(fallback=centers), means, rtol=1e-6, atol=1e-6)
-    assert sums.inertia == pytest.approx(float(weights @ y.min(axis=1)), rel=1e-8)
-
-
-def test_whole_points_give_what_they_give_without_gaps():
-    points, _ = blobs()
-    centers = points[:3] + 0.1
-    for rule in (Hard(), Power(-2.0)):
-        ours, plain = (
-            ObservedRows(points).sweep(centers, rule),
-            EuclideanRows(points).sweep(centers, rule),
-        )
-        np.testing.assert_allclose(
-            ours.centers(fallback=centers), plain.centers(fallback=centers), rtol=1e-9
-        )
-        assert ours.objective == pytest.approx(plain.objective)
-    model = PowerKMeans(3, missing="observed", random_state=0).fit(points)
-    plain = PowerKMeans(3, random_state=0).fit(points)
-    assert model.inertia_ == pytest.approx(plain.inertia_)
 
 
 def k_pod(points, centers, n_iter=200):
@@ -129,14 +82,6 @@ def test_fuzzy_clustering_is_that_by_the_formulas():
     np.testing.assert_allclose(model.memberships(points), shares, atol=1e-5)
 
 
-def test_the_objective_falls_and_nothing_is_imputed():
-    points = with_gaps(blobs(200, 6, seed=2)[0], 0.4)
-    before = points.copy()
-    model = KMeans(4, missing="observed", random_state=0).fit(points)
-    assert (np.diff(model.history_.objective) <= 1e-9 * model.inertia_).all()
-    np.testing.assert_array_equal(points, before)
-
-
 @pytest.mark.parametrize("unit", [2.0**-140, 2.0**115])
 def test_float32_points_of_any_size_have_the_same_labels(unit):
     points = np.rint(64 * with_gaps(blobs(n_features=17)[0], 0.2)).astype(np.float32)
@@ -147,19 +92,6 @@ def test_float32_points_of_any_size_have_the_same_labels(unit):
     exact = scaled.astype(np.longdouble)
     distances = np.nansum((exact[:, None] - model.cluster_centers_[None]) ** 2, axis=2)
     np.testing.assert_array_equal(model.labels_, distances.argmin(axis=1))
-
-
-def test_more_clusters_than_needed_leave_no_nan():
-    points = with_gaps(np.repeat(blobs(8, 3)[0], 3, axis=0), 0.3)
-    model = KMeans(6, missing="observed", random_state=0).fit(points)
-    assert np.isfinite(model.cluster_centers_).all()
-    assert np.isfinite(model.inertia_)
-
-
-def test_missing_entries_are_an_error_unless_asked_for():
-    points = with_gaps(blobs()[0], 0.2)
-    with pytest.raises(ValueError, match="contains NaN"):
-        PowerKMeans(3).fit(points)
 
 
 @pytest.mark.parametrize(

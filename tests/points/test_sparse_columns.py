@@ -17,8 +17,6 @@ from powermeans import (
     GradientKMeans,
     KHarmonicMeans,
     KMeans,
-    MiniBatchPowerKMeans,
-    PathRecorder,
     PowerKMeans,
     RobustPowerKMeans,
     SelfOrganizingMap,
@@ -140,26 +138,6 @@ def test_a_fit_sweeps_over_used_columns_and_describes_all(
     assert np.all(nearest <= distances.min(axis=1)[counts > 0] * (1 + 1e-5) + 1e-6)
 
 
-@pytest.mark.parametrize("name", ["k-means", "power", "cosine", "poisson"])
-def test_a_wide_fit_finds_the_groups_that_are_there(name: str) -> None:
-    groups = FITS[name]().fit(wide_points()).labels_.reshape(3, -1)[:, 1:]
-    assert [len(set(group)) for group in groups] == [1, 1, 1]
-    assert len(set(groups[:, 0])) == 3
-
-
-@pytest.mark.parametrize("name", ["k-means", "power", "cosine", "poisson"])
-def test_threads_and_repeats_change_no_bit_of_a_wide_fit(name: str) -> None:
-    X = wide_points()
-    fits = [FITS[name]() for _ in range(3)]
-    if name != "k-means":
-        fits[0].set_params(n_threads=2)
-    first, *others = [model.fit(X) for model in fits]
-    for other in others:
-        np.testing.assert_array_equal(first.cluster_centers_, other.cluster_centers_)
-        np.testing.assert_array_equal(first.labels_, other.labels_)
-        assert first.inertia_ == other.inertia_
-
-
 @pytest.mark.parametrize("divergence", ["squared_euclidean", "cosine"])
 def test_rows_without_unused_columns_have_the_mean_variance_of_all(divergence: Any) -> None:
     X, options = wide_points(), {"divergence": resolve(divergence)}
@@ -215,12 +193,6 @@ def test_initial_centers_may_have_entries_where_points_have_none() -> None:
     assert not model.cluster_centers_[:, unused_columns(X)].any()
 
 
-def test_initial_centers_of_the_wrong_width_are_told_the_columns_of_x() -> None:
-    X = wide_points()
-    with pytest.raises(ValueError, match=f"init has {N_USED} columns but X has {N_COLUMNS}"):
-        KMeans(3, init=X[[1, 25, 45]][:, used_columns(X)].toarray()).fit(X)
-
-
 def test_a_function_that_chooses_centers_gets_all_columns() -> None:
     X = wide_points()
     shapes = []
@@ -234,21 +206,6 @@ def test_a_function_that_chooses_centers_gets_all_columns() -> None:
     model = KMeans(3, init=init, n_init=1).fit(X)
     assert shapes == [X.shape]
     assert model.cluster_centers_.shape == (3, N_COLUMNS)
-
-
-def test_callbacks_see_centers_with_all_columns() -> None:
-    X, recorder = wide_points(), PathRecorder()
-    model = PowerKMeans(3, effort="none", random_state=0, callback=recorder).fit(X)
-    last = recorder.states[-1].centers
-    np.testing.assert_array_equal(last, model.cluster_centers_)
-
-
-def test_a_callback_cannot_write_to_the_centers_of_a_wide_fit() -> None:
-    def write(state: Any) -> None:
-        state.centers[0, 0] = 1.0
-
-    with pytest.raises(ValueError, match="read-only"):
-        PowerKMeans(3, random_state=0, callback=write).fit(wide_points())
 
 
 def test_an_interrupted_fit_keeps_centers_with_all_columns() -> None:
@@ -302,14 +259,6 @@ def test_divergences_with_parameters_for_each_feature_keep_all_columns(widths: s
     assert model.inertia_ == pytest.approx(float(exact), rel=1e-6)
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_chunks_of_a_stream_may_use_columns_that_earlier_ones_did_not() -> None:
-    X = wide_points()
-    later = sparse.csr_matrix(np.roll(X.toarray(), 1, axis=1))
-    model = MiniBatchPowerKMeans(3, random_state=0).fit(X).partial_fit(later)
-    assert model.cluster_centers_[:, used_columns(later)].any()
-
-
 def test_a_mixture_has_its_variance_in_all_columns() -> None:
     X = wide_points()
     model = SphericalMixture(3, random_state=0).fit(X)
@@ -339,15 +288,6 @@ def test_choose_k_gives_centers_with_all_columns(widths: set[int]) -> None:
     sizes = np.bincount(choice.model(k=3).predict(X)).astype(float)
     by_hand = powermeans.mathematics.criteria.bic(choice.table["inertia"][1], sizes, N_COLUMNS)
     assert choice.table["bic"][1] == pytest.approx(by_hand, rel=1e-9)
-
-
-def test_initial_centers_that_are_no_numbers_are_refused_as_for_other_points() -> None:
-    init, messages = [["one"] * N_COLUMNS] * 3, []
-    for X in (wide_points(), wide_points().toarray()):
-        with pytest.raises(ValueError, match="init") as refused:
-            KMeans(3, init=init).fit(X)
-        messages.append(str(refused.value))
-    assert messages[0] == messages[1]
 
 
 def test_counts_take_time_for_their_entries_rather_than_their_columns() -> None:

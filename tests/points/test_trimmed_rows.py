@@ -157,18 +157,6 @@ def test_trimmed_rows_are_rows_that_descend_by_the_hard_rule_only():
 
 
 @every_kind
-@pytest.mark.parametrize("rule", RULES, ids=str)
-def test_weights_are_copies(make_rows, rule):
-    points, centers = clusters_and_strays()
-    counts = np.random.default_rng(2).integers(1, 4, size=len(points))
-    weighted = trimmed(make_rows, points, 0.15, counts)
-    copied = trimmed(make_rows, np.repeat(points, counts, axis=0), 0.15)
-    assert_same_sums(weighted.sweep(centers, rule), copied.sweep(centers, rule), 1e-9)
-    np.testing.assert_allclose(weighted.mean(), copied.mean(), rtol=1e-9)
-    assert weighted.critical_power() == pytest.approx(copied.critical_power(), rel=1e-6)
-
-
-@every_kind
 def test_without_trimming_all_is_that_of_the_rows_within(make_rows):
     points, centers = clusters_and_strays()
     rows, within = trimmed(make_rows, points, 0.0), make_rows(points, None)
