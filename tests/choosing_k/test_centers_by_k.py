@@ -10,6 +10,7 @@ from hypothesis.extra.numpy import arrays
 
 from powermeans import PowerKMeans
 from powermeans.choosing_k.centers_by_k import EFFORTS_FOR_EACH_K, _Path, centers_by_k
+from powermeans.engine.history import SweepRecord
 from powermeans.engine.search.state import Solution
 from powermeans.points.opening import open_rows
 from powermeans.points.protocol import Rows
@@ -80,3 +81,16 @@ def test_fewer_distinct_points_than_centers_are_at_their_centers() -> None:
     found = found_by(open_rows(points), [2, 3, 4, 5])
     assert found[2].inertia == pytest.approx(2.0)
     assert [found[k].inertia for k in (3, 4, 5)] == [0.0, 0.0, 0.0]
+
+
+def test_descents_end_at_a_share_of_the_mean_variance_of_the_features() -> None:
+    points = np.random.default_rng(0).normal(size=(300, 4)) * [1.0, 2.0, 3.0, 9.0]
+    fast = EFFORTS_FOR_EACH_K["fast"]
+    stop = _Path(open_rows(points), fast, np.random.RandomState(0), None).lloyd.stop
+    tolerance = 1e-4 * points.var(axis=0).mean()
+    near, far = (
+        SweepRecord(-np.inf, 1.0, 1.0, np.sqrt(share * tolerance), seconds=0.0)
+        for share in (0.99, 1.01)
+    )
+    assert stop.reason([far]) is None
+    assert stop.reason([near]) is not None
