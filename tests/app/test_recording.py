@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -69,3 +70,20 @@ def test_nothing_recorded_is_no_descent_and_too_few_cannot_be_kept() -> None:
     assert PathRecorder().centers() == []
     with pytest.raises(ValueError, match="most=1 must be at least 2"):
         PathRecorder(1)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_descent_goes_on_only_from_the_centers_in_which_the_sweep_before_it_ended(seed) -> None:
+    """Also where points overlap, so that other starts are no farther than a sweep moves centers."""
+    points = np.random.default_rng(seed).normal(size=(120, 6))
+    recorder = PathRecorder()
+    PowerKMeans(3, random_state=seed, callback=recorder).fit(points)
+    descents = recorder.descents()
+    assert len(descents) > 4
+    for descent in descents:
+        for before, after in pairwise(descent):
+            moved = np.linalg.norm(after.centers - before.centers)
+            assert moved == pytest.approx(after.center_shift, rel=1e-6, abs=1e-9)
+    for one, other in pairwise(descents):
+        moved = np.linalg.norm(other[0].centers - one[-1].centers)
+        assert moved != pytest.approx(other[0].center_shift, rel=1e-6)
