@@ -1,0 +1,346 @@
+"""Rows of tensors: on the CPU here, on the first GPU where there is one.
+
+The identities of the protocol are tested over them in test_rows_identities.py.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from comparator import assert_same_sums, greedy_seeds
+from divergence_cases import CASES
+
+import powermeans
+from powermeans import BalancedKMeans, DPMeans, KMeans, PowerKMeans, RobustPowerKMeans
+from powermeans.divergences import Cosine, Mahalanobis, Poisson
+from powermeans.mathematics.rules import Gaussian, Hard, Harmonic, Online, Power, Priced
+from powermeans.points.bregman import BregmanRows
+from powermeans.points.compiled import EuclideanRows
+from powermeans.points.cosine import CosineRows
+from powermeans.points.reference import ReferenceRows
+
+torch = pytest.importorskip(
+    "torch", reason='PyTorch is not installed: pip install "powermeans[gpu]", or make test-gpu'
+)
+torch.set_num_threads(1)  # what is multiplied here is too little to be divided
+
+from powermeans.tensors import (  # noqa: E402
+    TorchBregmanRows,
+    TorchCosineRows,
+    TorchRows,
+    formulas,
+    memory,
+    open_tensor,
+)
+from powermeans.tensors.opening import like  # noqa: E402
+
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+RULES = [
+    Hard(),
+    Power(-1.0),
+    Power(-30.0),
+    Harmonic(3.5),
+    Gaussian(0.7),
+    Gaussian(2.0, (0.25,) * 4),
+    Priced((0.0, 1.0, 0.0, 2.0)),
+]
+
+
+def tensor(points, dtype=torch.float32):
+    return torch.as_tensor(np.asarray(points), dtype=dtype, device=DEVICE)
+
+
+def clusters(n_points, n_features, n_centers, *, shift=0.0, seed=0):
+    rng = np.random.default_rng(seed)
+    means = 2 * rng.normal(size=(n_centers, n_features))
+    points = means[rng.integers(n_centers, size=n_points)] + rng.normal(size=(n_points, n_features))
+    centers = means + 0.1 * rng.normal(size=means.shape)
+    return (points + shift).astype(np.float32), rng.uniform(0, 2, n_points), centers + shift
+
+
+def all_bytes(rows, centers):
+    """Everything that the rows compute at these centers, as bytes."""
+    parts = []
+    for rule in (Hard(), Power(-3.0), Gaussian(1.0)):
+        sums = rows.sweep(centers, rule)
+        parts += [sums.points, sums.weights, np.array([sums.objective, sums.inertia])]
+    spread, (labels, inertia) = rows.spread(centers), rows.assign(centers)
+    parts += [spread.error, spread.utility, labels, np.array(inertia), rows.sq_distances(centers)]
+    numbers = np.random.default_rng(0).uniform(size=(5, 3))
+    parts += [greedy_seeds(rows, np.arange(rows.n_points)[::-1].copy(), 0.3, numbers)]
+    return b"".join(np.ascontiguousarray(part).tobytes() for part in parts)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=repr)
+@pytest.mark.parametrize("n_features", [3, 40])
+def test_sweeps_with_every_rule_are_those_of_the_reference(n_features, rule):
+    points, weights, centers = clusters(150, n_features, 4, shift=5.0)
+    rows = TorchRows(tensor(points), weights)
+    assert_same_sums(
+        rows.sweep(centers, rule), ReferenceRows(points, weights).sweep(centers, rule), 3e-5
+    )
+    with pytest.raises(TypeError, match="cannot sweep with the rule Online"):
+        rows.sweep(centers, Online(np.zeros(4)))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=["float16", "bfloat16"])
+def test_16_bit_points_are_swept_as_exactly_as_float32_that_holds_them(dtype):
+    points, weights, centers = (1000 * values for values in clusters(200, 24, 4))
+    halves = tensor(points, dtype)
+    held = halves.float().cpu().numpy()
+    assert np.max(np.sum(held**2, axis=1)) > 65504  # which float16 lacks
+    rows = TorchRows(halves, weights)
+    assert rows.dtype == np.float32
+    for rule in (Hard(), Power(-3.0)):
+        assert_same_sums(
+            rows.sweep(centers, rule), ReferenceRows(held, weights).sweep(centers, rule), 1e-5
+        )
+    labels, inertia = rows.assign(centers)
+    expected, expected_inertia = ReferenceRows(held, weights).assign(centers)
+    np.testing.assert_array_equal(labels, expected)
+    assert inertia == pytest.approx(expected_inertia, rel=1e-6)
+
+
+def test_tight_clusters_far_from_the_mean_survive_cancellation():
+    rng = np.random.default_rng(0)
+    means = 100 * rng.normal(size=(5, 60))
+    labels = rng.integers(0, 5, 200)
+    points = (means[labels] + 1e-3 * rng.normal(size=(200, 60))).astype(np.float32)
+    found, inertia = TorchRows(tensor(points)).assign(means)
+    np.testing.assert_array_equal(found, labels)
+    assert inertia == pytest.approx(ReferenceRows(points).assign(means)[1], rel=1e-3)
+    swept = TorchRows(tensor(points)).sweep(means, Power(-3.0))
+    assert_same_sums(swept, ReferenceRows(points).sweep(means, Power(-3.0)), 2e-3)
+
+
+def test_greedy_seeds_are_those_of_the_compiled_core():
+    points, weights, _ = clusters(3000, 20, 8)
+    order = np.random.default_rng(1).permutation(3000)
+    numbers = np.random.default_rng(2).uniform(size=(9, 4))
+    wide = points.astype(np.float64)
+    found = greedy_seeds(TorchRows(tensor(wide, torch.float64), weights), order, 0.4, numbers)
+    expected = greedy_seeds(EuclideanRows(wide, weights), order, 0.4, numbers)
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("n_features", [2, 30])
+def test_critical_power_is_that_of_the_compiled_core(n_features):
+    points, weights, _ = clusters(800, n_features, 3, shift=4.0)
+    found = TorchRows(tensor(points), weights).critical_power()
+    assert found == pytest.approx(EuclideanRows(points, weights).critical_power(), rel=1e-4)
+    assert TorchRows(tensor(np.ones((5, n_features)))).critical_power() == 0.5
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_divergences_are_swept_as_by_the_compiled_core(name):
+    case = CASES[name]
+    points = case.points(120, 20, seed=1)
+    weights = np.random.default_rng(0).uniform(0, 2, 120)
+    centers = np.array([points[start::5].mean(axis=0) for start in range(5)])
+    divergence = case.divergence(20)
+    rows = TorchBregmanRows(tensor(points, torch.float64), weights, divergence=divergence)
+    expected = BregmanRows(points, weights, divergence=divergence)
+    for rule in (Hard(), Power(-3.0), Gaussian(2.0)):
+        assert_same_sums(rows.sweep(centers, rule), expected.sweep(centers, rule), 1e-7)
+    assert rows.assign(centers)[1] == pytest.approx(expected.assign(centers)[1], rel=1e-9)
+    assert rows.critical_power() == pytest.approx(expected.critical_power(), rel=1e-5)
+
+
+def test_angles_are_swept_as_by_the_compiled_core():
+    points, weights, centers = clusters(150, 12, 4)
+    rows, expected = TorchCosineRows(tensor(points), weights), CosineRows(points, weights)
+    for rule in (Hard(), Power(-3.0)):
+        swept, wanted = rows.sweep(centers, rule), expected.sweep(centers, rule)
+        assert_same_sums(swept, wanted, 2e-5)
+        np.testing.assert_allclose(np.linalg.norm(swept.centers(centers), axis=1), 1.0, rtol=1e-12)
+    np.testing.assert_array_equal(rows.assign(centers)[0], expected.assign(centers)[0])
+    assert rows.critical_power() == pytest.approx(expected.critical_power(), rel=1e-3)
+
+
+@pytest.mark.parametrize("spread", [1e-2, 1e-3, 1e-4])
+@pytest.mark.parametrize("divergence", [Poisson(), Mahalanobis(np.eye(20))], ids=["P", "M"])
+def test_divergences_of_tight_clusters_keep_their_digits_in_float32(divergence, spread):
+    rng = np.random.default_rng(0)
+    means, labels = rng.uniform(1, 100, size=(5, 20)), rng.integers(5, size=80)
+    points = (means[labels] * (1 + spread * rng.normal(size=(80, 20)))).astype(np.float32)
+    centers = np.array([points[labels == j].mean(axis=0, dtype=float) for j in range(5)])
+    rows = TorchBregmanRows(tensor(points), divergence=divergence)
+    expected = BregmanRows(points.astype(float), divergence=divergence)
+    found, inertia = rows.assign(centers)
+    np.testing.assert_array_equal(found, labels)
+    assert inertia == pytest.approx(expected.assign(centers)[1], rel=1e-5)
+    for rule in (Hard(), Power(-3.0)):
+        assert_same_sums(rows.sweep(centers, rule), expected.sweep(centers, rule), 1e-5)
+    assert rows.sweep(centers, Hard()).inertia == pytest.approx(inertia, rel=1e-12)
+    split = np.vstack([centers, centers[0] * (1 + 1e-2 * spread)])
+    np.testing.assert_array_equal(rows.assign(split)[0], expected.assign(split)[0])
+    assert rows.spread(split).utility == pytest.approx(expected.spread(split).utility, rel=1e-4)
+
+
+@pytest.mark.parametrize("n_features", [3, 20])
+@pytest.mark.parametrize(
+    ("unit", "dtype"),
+    [(2.0**-140, torch.float32), (2.0**59, torch.float32), (2.0**-830, torch.float64)],
+    ids=["subnormal", "large", "squares vanish"],
+)
+def test_points_at_the_ends_of_their_dtype_are_swept_like_their_multiples(n_features, unit, dtype):
+    points, weights, centers = clusters(60, n_features, 3)
+    points = np.round(8 * points.astype(np.float64)) / 8  # subnormal numbers have few digits
+    rows = TorchRows(tensor(points * unit, dtype), weights)
+    expected = ReferenceRows(points, weights)
+    for rule in (Hard(), Power(-3.0)):
+        sums, wanted = rows.sweep(unit * centers, rule), expected.sweep(centers, rule)
+        np.testing.assert_allclose(sums.centers(centers) / unit, wanted.centers(centers), rtol=1e-4)
+
+
+def test_distances_are_infinite_only_where_their_dtype_lacks_them():
+    points = np.array([[1.7e19, 0.0], [1.6e19, 1e17]], dtype=np.float32)
+    found = TorchRows(tensor(points)).sq_distances(points.astype(float))
+    np.testing.assert_allclose(found, ReferenceRows(points).sq_distances(points), rtol=1e-5)
+
+
+def test_a_block_shrinks_where_memory_is_short_and_says_so(monkeypatch):
+    monkeypatch.setattr(memory, "free_bytes", lambda device: 8 * 2**20)
+    with pytest.warns(RuntimeWarning, match=r"8 MiB are free on cpu: .* 256 points at once"):
+        assert memory.rows_at_once(10**6, 1000, torch.device("cpu"), 4) == 256
+    monkeypatch.setattr(memory, "free_bytes", lambda device: 2**20)
+    with pytest.raises(MemoryError, match="1 MiB are free on cpu, and 24000 bytes are needed"):
+        memory.rows_at_once(10**6, 1000, torch.device("cpu"), 4)
+
+
+def test_smaller_blocks_add_up_to_the_same(monkeypatch):
+    points, weights, centers = clusters(700, 20, 5)
+    expected = TorchRows(tensor(points), weights).sweep(centers, Power(-3.0))
+    monkeypatch.setattr(memory, "free_bytes", lambda device: 20 * 8 * 6 * 128)
+    with pytest.warns(RuntimeWarning, match="works on 128 points at once instead of 700"):
+        rows = TorchRows(tensor(points), weights)
+    assert_same_sums(rows.sweep(centers, Power(-3.0)), expected, 1e-6)
+
+
+def test_a_device_without_memory_left_is_told_as_an_error_of_python(monkeypatch):
+    def lacking(*args, **options):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 52 GiB")
+
+    points, _, centers = clusters(20, 3, 2)
+    rows = TorchRows(tensor(points))
+    monkeypatch.setattr(formulas, "distances", lacking)
+    for work in (lambda: rows.sweep(centers, Hard()), lambda: rows.assign(centers)):
+        with pytest.raises(MemoryError, match=r"allocate 52 GiB. Free memory on the device"):
+            work()
+    monkeypatch.setattr(TorchRows, "_look_at_columns", lacking)
+    with pytest.raises(MemoryError, match="allocate 52 GiB"):
+        open_tensor(tensor(points), None, divergence=Cosine())
+
+
+def test_another_run_autocasting_and_a_default_device_change_no_bit():
+    points, weights, centers = clusters(60, 20, 4)
+
+    def everything():
+        rows = TorchRows(tensor(points), weights)
+        formed = np.array([rows.critical_power(), *rows.mean()])
+        formulaic = rows.sweep(centers, Priced((0.0, 1.0, 0.0, 2.0))).points
+        of_divergence = TorchBregmanRows(tensor(np.abs(points) + 1), divergence=Poisson())
+        swept = of_divergence.sweep(np.abs(centers) + 1, Power(-1.0)).points
+        arrays = (formed, formulaic, swept)
+        return all_bytes(rows, centers) + b"".join(array.tobytes() for array in arrays)
+
+    expected = everything()
+    assert everything() == expected
+    with torch.autocast(DEVICE.type, dtype=torch.bfloat16):
+        assert everything() == expected
+    before = torch.get_default_device()
+    torch.set_default_device("meta")
+    try:
+        assert everything() == expected
+        assert like(tensor(points), np.arange(3)).tolist() == [0, 1, 2]
+    finally:
+        torch.set_default_device(None if before == torch.device("cpu") else before)
+
+
+def test_points_outside_of_the_domain_are_refused():
+    with pytest.raises(ValueError, match="in row 1, column 0"):
+        PowerKMeans(2, divergence="poisson").fit(tensor([[1.0], [-2.0], [3.0]]))
+    with pytest.raises(ValueError, match="nothing but zeros in row 1"):
+        PowerKMeans(2, divergence="cosine").fit(tensor([[1.0], [0.0], [3.0]]))
+
+
+@pytest.mark.parametrize("kind", [KMeans, PowerKMeans])
+def test_a_fit_of_a_tensor_is_that_of_an_array_as_tensors(kind):
+    points, weights, _ = clusters(400, 5, 4)
+    halves = tensor(points, torch.bfloat16)
+    assert kind(4, random_state=0).fit(halves).cluster_centers_.dtype == torch.float32
+    fitted = kind(4, random_state=0).fit(tensor(points), sample_weight=weights)
+    expected = kind(4, random_state=0).fit(points, sample_weight=weights)
+    assert fitted.cluster_centers_.device == fitted.labels_.device == tensor(points).device
+    # Clusters may be numbered differently, since points of tensors do not move one by one.
+    assert powermeans.metrics.adjusted_rand_index(fitted.labels_, expected.labels_) == 1
+    assert fitted.inertia_ == pytest.approx(expected.inertia_, rel=1e-5)
+
+
+def test_what_follows_a_fit_is_of_the_kind_of_its_input():
+    points, _, _ = clusters(200, 20, 4)
+    for model in (
+        PowerKMeans(4, random_state=0).fit(points),
+        PowerKMeans(4, random_state=0).fit(tensor(points)),
+    ):
+        labels, distances = model.predict(tensor(points)), model.transform(tensor(points))
+        shares = model.memberships(tensor(points))
+        assert all(isinstance(result, torch.Tensor) for result in (labels, distances, shares))
+        np.testing.assert_array_equal(labels.cpu().numpy(), model.predict(points))
+        np.testing.assert_allclose(distances.cpu().numpy(), model.transform(points), rtol=1e-4)
+        np.testing.assert_allclose(shares.cpu().numpy(), model.memberships(points), atol=1e-3)
+        assert isinstance(model.predict(points), np.ndarray)
+        assert model.score(tensor(points)) == pytest.approx(model.score(points), rel=1e-5)
+        assert model.score(points) == pytest.approx(-model.inertia_, rel=1e-5)
+
+
+@pytest.mark.parametrize("divergence", ["cosine", "poisson"])
+def test_a_fit_with_another_divergence(divergence):
+    points = np.abs(clusters(300, 20, 4)[0]) + 0.1
+    model = PowerKMeans(4, random_state=0, divergence=divergence)
+    fitted = model.fit(tensor(points, torch.float64)).inertia_
+    assert fitted == pytest.approx(model.fit(points.astype(np.float64)).inertia_, rel=1e-6)
+
+
+def test_initial_centers_may_be_a_tensor_or_a_function_that_returns_one():
+    points, _, centers = clusters(200, 5, 4)
+    there = tensor(centers)
+    given = KMeans(4, init=there, n_init=1).fit(tensor(points))
+    called = KMeans(4, init=lambda X, k, random_state: there, n_init=1).fit(tensor(points))
+    assert torch.equal(given.labels_, called.labels_)
+
+
+def test_estimators_refuse_what_has_no_rows_of_tensors():
+    points = clusters(50, 3, 2)[0]
+    for model, complaint in (
+        (KMeans(2, missing="observed"), 'missing="observed" has no rows for tensors'),
+        (PowerKMeans(2, divergence="manhattan"), "medians for centers"),
+        (DPMeans(1.0), "DPMeans works only on arrays"),
+        (BalancedKMeans(2, size_min=5), "sizes of clusters are limited only for arrays"),
+        (PowerKMeans(2, divergence="mahalanobis"), "learns its covariance"),
+        (RobustPowerKMeans(2), "which points are left out is decided by all of them"),
+    ):
+        with pytest.raises(ValueError, match=complaint):
+            model.fit(tensor(points))
+    with pytest.raises(ValueError, match="squared distances would vanish"):
+        KMeans(2).fit(1e-170 * tensor(points, torch.float64))
+    with pytest.raises(ValueError, match="expecting 3 features"):
+        KMeans(2).fit(tensor(points)).predict(tensor(points[:, :2].copy()))
+
+
+def test_a_model_of_a_tensor_is_read_again_as_one_of_arrays(tmp_path):
+    points = clusters(100, 3, 2)[0]
+    fitted = PowerKMeans(2, random_state=0, effort="fast").fit(tensor(points))
+    powermeans.save(fitted, tmp_path / "model.pm")
+    read = powermeans.load(tmp_path / "model.pm")
+    np.testing.assert_array_equal(read.predict(points), fitted.labels_.cpu().numpy())
+    np.testing.assert_array_equal(read.cluster_centers_, fitted.cluster_centers_.cpu().numpy())
+    np.testing.assert_array_equal(fitted.to_sklearn().labels_, read.labels_)
+
+
+def test_importing_the_package_imports_no_pytorch():
+    command = "import sys, powermeans; powermeans.PowerKMeans; assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", command], check=True)
