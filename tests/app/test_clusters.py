@@ -89,8 +89,10 @@ def names_of(points, labels, columns):
         ([0, 1, 20, 22, 24, 26, 60, 61], [0, 1, 2, 2, 2, 2, 3, 3], ["price"],
          ["Low price (price: 0)", "Low price (price: 1)", "Near the average", "High price"]),
         ([0, 0, 1], [0, 1, 2], ["x"], ["Low x (cluster 0)", "Low x (cluster 1)", "High x"]),
+        ([[9, 9, 6], [9, 9, 2], [0, 0, 0], [0, 0, 8]], [0, 1, 2, 2], ["x", "y", "z"],
+         ["High x, high y, high z", "High x, high y, low z", "Low x, low y"]),
     ],
-    ids=["columns", "means", "numbers"],
+    ids=["columns", "means", "numbers", "a third column"],
 )  # fmt: skip
 def test_a_cluster_is_named_after_what_tells_it_apart(points, labels, columns, names):
     assert names_of(points, labels, columns) == names

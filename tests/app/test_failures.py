@@ -273,7 +273,7 @@ VERBOSE = (
 )
 
 
-@pytest.mark.parametrize("between", [None, 0.0, 0.01, 0.04, 0.06, 0.2])
+@pytest.mark.parametrize("between", [None, 0.0, 0.03, 0.2])
 def test_ctrl_c_once_or_twice_leaves_whole_files_and_no_traceback(run, between):
     """Once it shows that it sweeps; the best result so far is written."""
     np.save("much.npy", np.random.default_rng(0).normal(size=(5_000, 8)))

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from app.answers import clusters_in, column_of
 
-from powermeans import RobustPowerKMeans, read_table
+from powermeans import RobustPowerKMeans
 from powermeans.app.command import failures, parts
 from powermeans.app.command.clusters import Tally
 from powermeans.app.command.screen import shown_progress
@@ -94,14 +95,10 @@ def test_labels_are_written_part_by_part_and_predicted_again(suffix, run, table)
     assert "folder, read part by part, fitted in" in fit.out
     files = [f"folder/part-{number}.parquet" for number in range(3)]
     assert run(f"predict m.pm -o other.{suffix}", *files).code == 0
-    one, other = (
-        np.load(path) if suffix == "npy" else read_table(path).points[:, 0]
-        for path in (f"one.{suffix}", f"other.{suffix}")
-    )
+    one, other = clusters_in(f"one.{suffix}"), clusters_in(f"other.{suffix}")
     labels = load("m.pm").predict(table.select(["a", "b", "c"]).to_pandas())
-    assert one.tolist() == other.tolist() == labels.tolist()
     printed = run("predict m.pm rows.parquet --memory-limit 100kB")
-    assert printed.out.split()[1:] == list(map(str, labels))
+    assert one == other == column_of(printed.out) == list(map(str, labels))
     assert "3,000 rows of rows.parquet by m.pm" in printed.err
 
 

@@ -27,7 +27,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import powermeans as pm
-from powermeans.divergences import Binomial, Gamma, Generated, Mahalanobis
+from powermeans.divergences import (
+    Binomial,
+    Gamma,
+    Generated,
+    InverseGaussian,
+    Mahalanobis,
+    Manhattan,
+)
 from powermeans.errors import ModelFileError
 from powermeans.saving import ESTIMATORS, FORMAT, _decoded, load, save
 from tests.attacks import models as attacked_models
@@ -44,6 +51,9 @@ MODELS = [
     pm.PowerKMeans(3, divergence="poisson", random_state=np.random.RandomState(3)),
     pm.PowerKMeans(3, divergence=Binomial(100), random_state=0),
     pm.PowerKMeans(3, divergence=Gamma(2.0), random_state=0),
+    pm.PowerKMeans(3, divergence="wald", random_state=0),
+    pm.PowerKMeans(3, divergence=InverseGaussian(), random_state=0),
+    pm.PowerKMeans(3, divergence=Manhattan(), random_state=0),
     pm.PowerKMeans(
         3, divergence=Mahalanobis(np.diag([1.0, 2.0, 3.0])), schedule=pm.Geometric(-1, 1.3)
     ),

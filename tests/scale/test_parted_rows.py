@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import threading
 import time
 
@@ -10,7 +9,7 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
-from comparator import compare_rows, greedy_seeds, varied_cases
+from comparator import greedy_seeds
 from distributed import Client, LocalCluster
 from divergence_cases import CASES
 from hypothesis import given
@@ -33,7 +32,7 @@ from powermeans.scale.executors import (
     added,
     read_ahead,
 )
-from powermeans.scale.parted_rows import PartedRows, sweep_of_part
+from powermeans.scale.parted_rows import PartedRows
 
 RULES = [Hard(), Power(-0.5), Power(-3.0), Gaussian(2.0), Harmonic(3.5)]
 
@@ -91,14 +90,6 @@ def test_few_results_are_held_at_a_time():
 
 
 # Against one piece.
-
-
-@pytest.mark.parametrize("n_rows", [7, 64])
-@pytest.mark.parametrize("case", varied_cases()[::7], ids=str)
-def test_all_quantities_agree_with_the_reference(case, n_rows):
-    rows = in_memory(case.points, case.sample_weight, None, max(n_rows, case.points.shape[0] // 10))
-    oracle = ReferenceRows(case.points, case.sample_weight, precision=np.longdouble)
-    compare_rows(rows, oracle, case.centers, tolerance=case.tolerance, powers=(-np.inf, -3.3))
 
 
 FIGURES = ["mean", "inertia_about_mean", "mean_variance", "unit_steps", "critical_power"]
@@ -266,15 +257,6 @@ def test_squares_are_drawn_without_a_look_for_the_farthest(exponent, n_passes):
 
 
 # Reading.
-
-
-def test_calls_travel():
-    points, _, means = clusters(300)
-    call = pickle.loads(pickle.dumps(sweep_of_part(means, Power(-3.0))))
-    opener = pickle.loads(pickle.dumps(PartOpener(divergences.Cosine())))
-    rows = opener.open(points, n_threads=1)
-    found, expected = call(rows, 0), rows.sweep(means, Power(-3.0))
-    assert found.points.tobytes() == expected.points.tobytes()
 
 
 def test_one_item_is_fetched_ahead_and_no_more_and_errors_come_where_they_occur():

@@ -14,7 +14,15 @@ from scale.sources import NAMES, blobs, chunks_of, frame_of, table_of, write_par
 from scipy import sparse
 
 import powermeans
-from powermeans import KMeans, MiniBatchPowerKMeans, OnlineKMeans, PowerKMeans, choose_k, open_data
+from powermeans import (
+    FuzzyCMeans,
+    KMeans,
+    MiniBatchPowerKMeans,
+    OnlineKMeans,
+    PowerKMeans,
+    choose_k,
+    open_data,
+)
 from powermeans.errors import NotInPartsError
 from powermeans.scale.block import SourceError
 from powermeans.scale.tables import TableError
@@ -101,6 +109,11 @@ FILES = [
     (lambda: open_data(drained()), TableError, "^the RecordBatchReader has columns and no rows"),
     (lambda: open_data(table_of(POINTS).to_reader(), weights=WEIGHTS), ValueError, "weights"),
     (lambda: open_data(POINTS, memory_limit=1000), ValueError, "fewer than 256 rows"),
+    *((lambda one=one: open_data(POINTS, checkpoint="x", checkpoint_seconds=one), ValueError,
+       f"checkpoint_seconds={one!r} must be a number") for one in (-1, np.nan, "60", None, True)),
+    # A checkpoint of a fit by chance would never be of the next one.
+    *((lambda one=one: KMeans(2, random_state=one).fit(open_data(POINTS, checkpoint="x")),
+       ValueError, "pass an int") for one in (None, np.random.RandomState(0))),
 ]  # fmt: skip
 IN_CHUNKS = [
     (lambda: opened([TWO, THREE]), SourceError, "chunk 1 has 3 columns .*chunk 0 has 2"),
@@ -127,6 +140,8 @@ IN_CHUNKS = [
     (lambda: fit([PLUS, PLUS[["a", "b"]]]), SourceError, r"chunk 1 .*\['a', 'b'\].* chunk 0 has"),
     (lambda: fit([PLUS, pd.DataFrame(POINTS)]), SourceError, r"chunk 1 .*\[0, 1, 2\].* chunk 0"),
     (lambda: fit([PLUS, POINTS]), SourceError, "chunk 1 has no names.* chunk 0 has .*'a', 'b'"),
+    (lambda: FuzzyCMeans(2, random_state=0).fit(POINTS).memberships(CHUNKS), ValueError,
+     "memberships returns an array"),
     (lambda: fit(open_data(POINTS[:40], rows_per_part=3), 41), ValueError, "=40 .*n_clusters=41"),
     (lambda: PowerKMeans(2, divergence="poisson").fit(open_data([-POINTS])), ValueError, "Poisson"),
 ]  # fmt: skip

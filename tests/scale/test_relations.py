@@ -194,8 +194,8 @@ def test_k_is_chosen_by_the_same_bits(source, tmp_path):
 def test_a_checkpoint_is_of_these_rows_alone(source, tmp_path):
     def fitted(folder, points, weights=WEIGHTS, model=MODELS["power"]):
         (tmp_path / folder).mkdir()
-        options = {"checkpoint": tmp_path / "state", "checkpoint_seconds": 0}
-        data = source.open(tmp_path / folder, points, weights, **options)
+        checkpoint = tmp_path / "state"
+        data = source.open(tmp_path / folder, points, weights, checkpoint=checkpoint)
         return copy.deepcopy(model).fit(data)
 
     first = fitted("a", POINTS)

@@ -354,17 +354,6 @@ def test_files_of_a_folder_have_one_precision_and_an_index_is_no_column(tmp_path
     assert (data.feature_names, data.n_rows > N_ROWS) == (tuple(NAMES), True)
 
 
-@pytest.mark.parametrize(
-    ("text", "options"),
-    [("a;b\n1.500;2.250\n3.500;4.125\n", {"decimal": "."}),
-     ("a;b\n1,5;2,25\n3,5;4,125\n", {"decimal": ","}), ("a;b\n1,5;2,25\n3,5;4,125\n", {})],
-)  # fmt: skip
-def test_the_decimal_mark_of_text_may_be_given(text, options, tmp_path):
-    (tmp_path / "points.csv").write_text(text)
-    read = rows_of(open_data(tmp_path / "points.csv", **options))
-    assert read.tolist() == [[1.5, 2.25], [3.5, 4.125]]
-
-
 # Streams and chunks.
 
 
@@ -396,16 +385,10 @@ def test_what_scikit_learn_takes_or_refuses_is_left_to_it(data):
     assert is_stream([Path("a"), "b"])
 
 
-def test_lists_of_rows_and_tables_are_points_as_ever():
-    labels = kmeans().fit(POINTS).labels_
-    for same in (POINTS.tolist(), list(POINTS), tuple(POINTS), table_of(POINTS)):
-        assert np.array_equal(kmeans().fit(same).labels_, labels)
-    # Columns that are numbered have no names.
+def test_columns_that_are_numbered_have_no_names():
     data = open_data([POINTS[:100], pd.DataFrame(POINTS[100:])])
     assert data.feature_names is None
     np.testing.assert_array_equal(rows_of(data), POINTS)
-    with pytest.raises(ValueError, match="memberships returns an array"):
-        FuzzyCMeans(2, random_state=0).fit(POINTS).memberships([POINTS[:100], POINTS[100:]])
 
 
 # A pass that gives other rows than the one before.
@@ -539,13 +522,14 @@ def test_missing_entries_are_no_fault_and_infinite_ones_and_weights_are():
         with pytest.raises(SourceError, match=r"chunk 6 contains infinity.*row 7, column 1"):
             model.fit(open_data(chunks, rows_per_part=300))
     weights = np.where(np.arange(N_ROWS) == 700, np.nan, 1.0)
-    chunks = passes(
-        lambda n: [*zip(thirds(), thirds(weights if n > 4 else np.ones(N_ROWS)), strict=True)]
-    )
-    with pytest.raises(
-        SourceError, match=r"weight of the rows in chunk 2 contains NaN at index 33"
-    ):
-        kmeans().fit(open_data(chunks, rows_per_part=300))
+    for only_bad in (3, 4, 5, 6):
+
+        def of_pass(number, only_bad=only_bad):
+            given = weights if number == only_bad else np.ones(N_ROWS)
+            return zip(thirds(), thirds(given), strict=True)
+
+        with pytest.raises(SourceError, match=r"contains NaN at index (33|700)"):
+            kmeans("k-means++").fit(open_data(passes(of_pass), rows_per_part=300))
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])

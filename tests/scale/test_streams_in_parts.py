@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 
 import powermeans.estimators.streams.mini_batch as mini_batch
-from powermeans import KMeans, MiniBatchPowerKMeans, OnlineKMeans, PowerKMeans, open_data
+from powermeans import KMeans, MiniBatchPowerKMeans, OnlineKMeans, open_data
 
 KINDS = [OnlineKMeans, MiniBatchPowerKMeans]
 of_kinds = pytest.mark.parametrize("kind", KINDS)
@@ -131,14 +131,6 @@ def test_a_large_part_is_several_batches(monkeypatch):
 
 
 # fit.
-
-
-@of_kinds
-def test_a_path_is_fitted_as_well_as_an_array(kind, file):
-    model = model_of(kind).fit(file)
-    assert model.inertia_ == pytest.approx(-model.score(file))
-    assert model.inertia_ < 1.02 * PowerKMeans(4, random_state=0).fit(blobs()).inertia_
-    assert not hasattr(model, "labels_")
 
 
 @of_kinds
