@@ -12,7 +12,7 @@ import time
 import numpy as np
 import pytest
 
-from powermeans import KMeans, SpectralClustering
+from powermeans import KMeans
 from tests.attacks import memory, models, numbers, oracle, tables
 from tests.attacks.models import Guard
 from tests.attacks.running import FAILED, RIGHT, Attack, Failure, Known, attempt, run
@@ -47,40 +47,6 @@ def test_a_right_claim_has_no_fault():
 )
 def test_a_planted_fault_is_found(changes, fault):
     assert fault in oracle.fault_of(planted(**changes))
-
-
-def test_labels_may_differ_only_where_distances_agree_to_their_last_digits():
-    middle = np.array([[0.5], [0.5 + 1e-16], [0.5 + 1e-12]])
-    claim = oracle.Claim(middle, None, np.array([[0.0], [1.0]]), np.zeros(3, np.int32), None)
-    assert (
-        oracle.fault_of(dataclasses.replace(claim, points=middle[:2], labels=claim.labels[:2]))
-        is None
-    )
-    assert "1 of 3 labels" in oracle.fault_of(claim)
-
-
-def test_squares_near_the_least_number_may_be_off_by_it_and_no_more():
-    points = 1e-161 * np.arange(4.0)[:, None]
-    expected = float((np.longdouble(points) ** 2).sum())
-    claim = oracle.Claim(points, None, np.zeros((1, 1)), np.zeros(4, np.int32), expected + 2e-323)
-    assert oracle.fault_of(claim) is None
-    assert "should be" in oracle.fault_of(dataclasses.replace(claim, inertia=expected + 1e-321))
-    tenfold = dataclasses.replace(claim, weights=np.full(4, 10.0), inertia=10 * expected + 2e-322)
-    assert oracle.fault_of(tenfold) is None
-
-
-def test_large_float32_entries_are_judged():
-    points = np.array([[3e38], [2e38]], dtype=np.float32)
-    labels = np.zeros(2, dtype=np.int32)
-    claim = oracle.Claim(points, None, points[:1], labels, 1e38, oracle.manhattan)
-    assert oracle.fault_of(claim) is None
-
-
-def test_entries_twice_add_up_to_subnormal_numbers():
-    points = np.array([[1e-45, 0.0, 7e-45], [1.0, 3e38, 0.1]], dtype=np.float32)
-    twice = numbers.sparse_forms(points)["entries twice"]()
-    assert twice.nnz == 10
-    np.testing.assert_array_equal(twice.toarray(), points)
 
 
 @pytest.mark.parametrize(
@@ -138,25 +104,6 @@ def test_other_predictions_and_a_refusal_of_good_points_are_found(tmp_path):
         numbers.check(case_of(POINTS, KMeans(4)), tmp_path, None)
 
 
-@pytest.mark.parametrize(
-    ("n_points", "n_distinct", "is_known"), [(300, 2, True), (300, 3, False), (200, 2, False)]
-)
-def test_only_fewer_places_than_clusters_excuse_other_eigenvectors(n_points, n_distinct, is_known):
-    points = np.arange(n_points)[:, None] % n_distinct * 1.0
-    case = case_of(points, SpectralClustering(3))
-    assert (numbers.reason_known(case) is not None) == is_known
-    assert numbers.reason_known(case_of(points)) is None
-
-
-@pytest.mark.parametrize(("n", "least"), [(2, 1), (40, 2), (300, 15)])
-def test_parts_are_small_but_few(n, least):
-    rng = np.random.default_rng(0)
-    drawn = {numbers.drawn_rows_per_part(rng, n) for _ in range(1000)}
-    assert min(drawn) == least
-    assert max(drawn) > n - n // 10 - 1
-    assert all(math.ceil(n / rows) <= 20 for rows in drawn)
-
-
 def test_a_try_is_drawn_from_its_seed_alone(tmp_path):
     cases = [numbers.drawn_case(np.random.default_rng(5)).describe() for _ in range(2)]
     assert cases[0] == cases[1] != numbers.drawn_case(np.random.default_rng(6)).describe()
@@ -198,10 +145,6 @@ def test_crashes_hangs_and_waste_are_failures_and_the_tries_go_on():
     assert {"right", "known"} <= {one.verdict for one in outcomes}
 
 
-def test_a_try_at_a_model_is_the_same_each_time(tmp_path):
-    assert models.seeds(tmp_path) == models.seeds(tmp_path)
-
-
 @pytest.mark.parametrize(
     ("waste", "words"),
     [
@@ -217,15 +160,6 @@ def test_a_model_that_takes_more_than_it_may_is_a_failure(waste, words):
     outcome = attempt("models", models.ATTACK, one, 1)
     assert outcome.verdict == FAILED
     assert words in outcome.words
-
-
-def test_an_attack_that_cannot_be_prepared_fails():
-    def prepare(folder):
-        raise Failure("no cluster")
-
-    (outcome,) = run("none", Attack(prepare), 1, 5.0, 1, 3)
-    assert outcome.verdict == FAILED
-    assert "no cluster" in outcome.words
 
 
 def test_an_exception_of_a_try_is_a_failure_with_its_place():
