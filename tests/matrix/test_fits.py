@@ -202,7 +202,7 @@ def refuses(call: Callable[[Any], Any], points: Any, says: str) -> None:
 def test_bad_points(row: Row, bad: str) -> None:
     change, says = BAD_POINTS[bad]
     if row.is_dense and ("CSR" in bad or "sparse" in bad):
-        says = "sparse"
+        says = f"sparse|{says}"
     model, given = row.fit(row.given), change(row.given)
     expected = row.plain
     if bad == "NaN" and getattr(model, "missing", None) == "observed":
