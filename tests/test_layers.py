@@ -17,8 +17,9 @@ FLOORS = [
     {"divergences", "mathematics"},
     {"points", "optimality"},
     {"engine", "metrics"},
+    {"choosing_k"},
     {"estimators"},
-    {"choosing_k", "datasets", "plots", "relatives", "saving"},
+    {"datasets", "plots", "relatives", "saving"},
     {"scale", "tensors"},
     {"app"},
 ]

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from powermeans import plots as plots
     from powermeans.app.report.report import report as report
     from powermeans.app.report.versions import show_versions as show_versions
-    from powermeans.choosing_k.choose import choose_k as choose_k
     from powermeans.choosing_k.result import ChoiceOfK as ChoiceOfK
     from powermeans.engine.callbacks import PathRecorder as PathRecorder
     from powermeans.engine.callbacks import progress as progress
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from powermeans.errors import UnlikeScalesWarning as UnlikeScalesWarning
     from powermeans.errors import WrongDataError as WrongDataError
     from powermeans.estimators.balanced_kmeans import BalancedKMeans as BalancedKMeans
+    from powermeans.estimators.choose_k import choose_k as choose_k
     from powermeans.estimators.functions import critical_power as critical_power
     from powermeans.estimators.functions import k_means as k_means
     from powermeans.estimators.functions import kmeans_plusplus as kmeans_plusplus
@@ -112,7 +112,7 @@ _MODULE_OF = {
     "TreeSeeds": "powermeans.engine.seeds.tree",
     "UnlikeScalesWarning": "powermeans.errors",
     "WrongDataError": "powermeans.errors",
-    "choose_k": "powermeans.choosing_k.choose",
+    "choose_k": "powermeans.estimators.choose_k",
     "critical_power": "powermeans.estimators.functions",
     "k_means": "powermeans.estimators.functions",
     "kmeans_plusplus": "powermeans.estimators.functions",

@@ -113,6 +113,14 @@ def test_few_places_are_counted_without_nan_in_the_choice() -> None:
         assert choice.by_criterion[name] == 5
 
 
+def test_as_many_centers_as_points_are_no_choice() -> None:
+    points = np.random.default_rng(0).normal(size=(9, 2))
+    choice = choose_k(points, range(1, 10), random_state=0)
+    for name in ("bic", "calinski_harabasz"):
+        assert math.isnan(choice.table[name][-1])
+        assert choice.by_criterion[name] != 9
+
+
 def test_one_cluster_is_undefined_for_all_but_the_likelihood() -> None:
     choice = choose_k(blobs(4), range(1, 6), random_state=0)
     undefined = {name for name, column in choice.table.items() if math.isnan(column[0])}
@@ -168,8 +176,10 @@ def test_no_k_is_clear_where_there_are_no_clusters(kind: str) -> None:
     assert not choice.is_clear
     assert choice.by_criterion["separation"] is None
     assert choice.doubt.startswith("at no k above one are all clusters apart")
-    assert choice.verdict() == f"no clear k; the best guess is k = {choice.recommended}"
-    assert "no clear k" in str(choice)
+    assert choice.verdict() == (
+        f"no clear number of groups; {choice.recommended} is the best guess"
+    )
+    assert "no clear number of groups" in str(choice)
     assert choice.doubt in str(choice)
     with_one = choose_k(points, range(1, 8), random_state=0)
     assert (with_one.by_criterion["separation"], with_one.is_clear) == (1, False)
@@ -183,6 +193,17 @@ def test_the_end_of_the_range_is_not_recommended_in_silence() -> None:
     assert choose_k(blobs(6), range(2, 8), random_state=0).is_clear
 
 
+def test_the_separation_guesses_where_nothing_is_apart() -> None:
+    cloud = np.random.default_rng(0).uniform(size=(600, 4))
+    by = {
+        name: choose_k(cloud, range(2, 9), criteria=name, random_state=0)
+        for name in ("separation", "dp_means")
+    }
+    assert by["separation"].by_criterion == {"separation": None}
+    assert (by["separation"].is_clear, by["separation"].agreement) == (False, 0.0)
+    assert by["separation"].recommended == by["dp_means"].recommended
+
+
 def test_clusters_that_single_features_tell_apart_are_counted_among_noise() -> None:
     rng = np.random.default_rng(0)
     corners = np.indices((2, 2, 2)).reshape(3, 8).T[np.arange(800) % 8]
@@ -191,7 +212,7 @@ def test_clusters_that_single_features_tell_apart_are_counted_among_noise() -> N
     assert (choice.recommended, choice.is_clear) == (8, True)
 
 
-def test_clusters_of_long_and_short_points_are_told_apart_by_directions() -> None:
+def test_clusters_of_long_and_short_points_are_told_apart() -> None:
     rng = np.random.default_rng(0)
     labels = np.arange(200) % 4
     noise = rng.standard_normal((200, 200)) / np.sqrt(rng.chisquare(3, size=(200, 1)) / 3)
@@ -255,12 +276,18 @@ def test_criteria_stand_in_the_order_in_which_they_were_measured_to_be_right() -
     assert others == sorted(others, key=rates.__getitem__, reverse=True)
 
 
+def test_one_point_is_one_cluster() -> None:
+    assert choose_k([[3.0, 4.0]], [1], random_state=0).recommended == 1
+    with pytest.raises(ValueError, match="silhouette recommends no k in"):
+        choose_k([[3.0, 4.0]], [1], criteria="silhouette", random_state=0)
+
+
 # The result.
 
 
 def test_the_result_reads_as_a_table(of_blobs: ChoiceOfK) -> None:
     head, columns, *rows = str(of_blobs).splitlines()
-    assert head == "k = 4 by separation; 5 of 5 criteria say so"
+    assert head == "4 groups; clear by separation; 5 of 5 criteria agree"
     assert repr(of_blobs) == "ChoiceOfK(k=4, is_clear=True, tried=2 to 8)"
     assert columns.split()[:2] == ["k", "inertia"]
     assert [row.split()[0] for row in rows] == [str(k) for k in range(2, 9)]

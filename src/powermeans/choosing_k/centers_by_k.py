@@ -75,6 +75,16 @@ def centers_by_k(
     yield path.never_rising({size: path.settled(found[size]) for size in sizes})
 
 
+def settled_on(rows: Rows, centers: FloatArray, callback: Callback | None) -> FloatArray:
+    """Return centers after a few sweeps of Lloyd's, which start near where they end."""
+    lloyd = Stage(Fixed(-math.inf), _settled(rows), 10, RelocateEmpty())
+    return anneal(rows, centers, [lloyd], History(), callback)[-1].centers
+
+
+def _settled(rows: Rows) -> CentersSettled:
+    return CentersSettled(_TOLERANCE * spread(rows) ** 2 / rows.n_columns)
+
+
 class _Path:
     """Step from one k to another, with the same rows, search and random numbers."""
 
@@ -90,9 +100,7 @@ class _Path:
         self.rows, self.effort, self.rng, self.callback = rows, effort, rng, callback
         # Rows in parts are too many to sort.
         self.order = order_by_place(rows, rng)[0] if rows.parts is None else None
-        variance = spread(rows) ** 2 / rows.n_columns
-        settled = CentersSettled(_TOLERANCE * variance)
-        self.lloyd = Stage(Fixed(-math.inf), settled, _MAX_ITER, RelocateEmpty())
+        self.lloyd = Stage(Fixed(-math.inf), _settled(rows), _MAX_ITER, RelocateEmpty())
         least_gain = effort.search.least_gain
         self.search = Search(
             rows, [self.lloyd], Fit(rng), History(), callback, least_gain=least_gain

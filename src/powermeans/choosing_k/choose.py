@@ -5,28 +5,18 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Iterable
-from dataclasses import replace
-from numbers import Integral, Real
-from typing import Any, Literal
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import (
-    Interval,
-    StrOptions,
-    validate_parameter_constraints,
-)
 
-from powermeans.choosing_k.centers_by_k import EFFORTS_FOR_EACH_K, EffortForEachK, centers_by_k
-from powermeans.choosing_k.counted import CountedPoints
+from powermeans.choosing_k.centers_by_k import EffortForEachK, centers_by_k, settled_on
+from powermeans.choosing_k.counted import MOST_ROWS, CountedPoints
 from powermeans.choosing_k.evaluate import (
     CRITERIA,
-    FOR_WHOLE_POINTS,
     FROM_INERTIAS,
     Evaluation,
     Study,
+    by_separation,
 )
 from powermeans.choosing_k.result import ChoiceOfK
 from powermeans.engine.anneal import Callback
@@ -34,160 +24,165 @@ from powermeans.engine.fit import Listener
 from powermeans.engine.history import SweepState
 from powermeans.engine.search.state import Solution
 from powermeans.errors import ArgumentError
-from powermeans.points.needs import FitNeeds, Measure, Needs
-from powermeans.points.opening import MatrixLike
 from powermeans.points.protocol import Rows
 
+# Of more rows a sample is asked. What it says of 100 000 rows is what they say, 10 times as fast.
+_ROWS_OF_A_SAMPLE = 10_000
+# Where time is limited, the first answer is that of as many rows, and 50 for each cluster.
+_LEAST_ROWS = 1_000
+# So far apart are clusters at a k that nothing else says: groups of digits 3.6, clusters with heavy
+# tails, which mislead the other criteria, 5.9.
+_APART_ALONE = 4.5
 
-def choose_k(
-    X: MatrixLike,
-    k_range: Iterable[int] = range(2, 21),
-    *,
-    criteria: str | Iterable[str] = "all",
-    sample_weight: ArrayLike | None = None,
-    missing: Literal["error", "observed"] = "error",
-    effort: Literal["fast", "balanced", "thorough"] = "balanced",
-    silhouette_size: int = 2_000,
-    max_seconds: float | None = None,
-    random_state: int | np.random.RandomState | None = None,
-    n_threads: int | None = None,
-    callback: Callback | None = None,
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked of points."""
+
+    sizes: list[int]  # the values of k, rising
+    criteria: list[str]
+    effort: EffortForEachK
+    silhouette_size: int = 2_000
+    n_threads: int | None = None
+    has_missing: bool = False
+
+
+def choose(
+    points: CountedPoints, question: Question, rng: np.random.RandomState, listener: ListenerUntil
 ) -> ChoiceOfK:
-    """Cluster with each of several k, and recommend a number of clusters.
+    """Return the number of clusters, with the centers and the criteria of each k.
 
-    Centers for all k are found together: the search for k + 1 begins at those for k, and the other
-    way around, so that 19 values of k take a few times as long as one and the inertia never rises
-    with k. Then each criterion says a k.
-
-    The recommended k is the largest at which every two clusters are apart, as "separation" measures
-    it. If there is no such k, or it is the largest one tried, the result says that there is no
-    clear k (`is_clear`, `doubt`), and recommends a best guess: the k that is best for the longest
-    range of penalties, as for "dp_means".
-
-    A weight of three counts like three copies of a point, in samples too. Weights that add up to
-    less than the number of their points are taken for shares of that number.
-
-    Parameters
-    ----------
-    X : {array-like, sparse matrix} of shape (n_samples, n_features), path, chunks, PartedData, Dask
-        The points. Scale the columns first, as for any clustering. A path, chunks, what `open_data`
-        returns and Dask collections are read part by part; each k takes some dozens of passes.
-    k_range : iterable of int, default=range(2, 21)
-        The values of k to try, rising, up to the number of distinct rows. Let the range extend
-        beyond the largest k that you expect, without holes. If it has k = 1, "separation" and "bic"
-        may choose it.
-    criteria : str or iterable of str, default="all"
-        The criteria to evaluate, or "all"; `powermeans.mathematics.criteria` has formulas and
-        sources.
-
-        - "separation": the largest k at which any two clusters are apart: further than the halves
-          of one cluster, with a valley between them.
-        - "dp_means": the k with the least W(k) + λk for the longest range of penalties λ.
-        - "bic": likelihood of round Gaussians, with a penalty for each parameter.
-        - "calinski_harabasz": variance between clusters over variance within.
-        - "silhouette": how much nearer points are to their own cluster than to the next.
-    sample_weight : array-like of shape (n_samples,), optional
-        Not negative.
-    missing : {"error", "observed"}, default="error"
-        What NaN is: an error, or an entry that is missing, as in `PowerKMeans`. "bic" and
-        "silhouette" take no missing entries.
-    effort : {"fast", "balanced", "thorough"}, default="balanced"
-        How much to search for lower inertia: "fast" adds and removes centers from k to k and
-        improves each solution, "balanced" also seeds each k anew a few times, and "thorough" does
-        more of this and crosses solutions.
-    silhouette_size : int, default=2000
-        The size of the sample for "silhouette", which compares all pairs.
-    max_seconds : float, optional
-        Stop after about this time; a sweep is always completed. The result then has the values of k
-        tried by then, and the criteria that were evaluated or that follow from the inertias.
-        `was_stopped` is True, and `doubt` says what is missing. If not even the first k was done,
-        the result has that one, with the first rows as centers.
-    random_state : int, RandomState instance or None, default=None
-        An int makes the result the same each time. The k of a criterion does not depend on which
-        others are evaluated.
-    n_threads : int, optional
-        As in `PowerKMeans`; the result does not depend on it.
-    callback : callable, optional
-        Called after each sweep with a `SweepState`, whose sweeps are counted through all k. If it
-        returns True, the search ends as after `max_seconds`. ``powermeans.progress()`` shows how
-        many numbers of clusters have been tried.
-
-    Returns
-    -------
-    ChoiceOfK
-
-    See Also
-    --------
-    DPMeans : Takes the price of a cluster instead of their number.
-    powermeans.plots.choice_of_k : Draws the result.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_blobs
-    >>> from powermeans import choose_k
-    >>> X, _ = make_blobs(n_samples=300, centers=5, cluster_std=0.5, random_state=3)
-    >>> choice = choose_k(X, range(2, 11), random_state=0)
-    >>> choice.recommended
-    5
-    >>> choice.by_criterion["bic"]
-    5
-    >>> labels = choice.model().predict(X)
+    Of many rows a sample is asked, and all rows confirm what it says. Where time is limited, a
+    small sample is asked first, and then one as large as the time that is left allows.
     """
-    _check_parameters(locals())
-    end = math.inf if max_seconds is None else time.monotonic() + max_seconds
-    sizes, has_missing = _checked_sizes(k_range), missing == "observed"
-    names = _checked_criteria(criteria, has_missing=has_missing)
-    listener = _Listener(callback, end)
-    needs = Needs(
-        name="choose_k",
-        measure=Measure(has_missing=has_missing, n_threads=n_threads),
-        fit=FitNeeds(
-            n_points=sizes[-1],
-            must_differ=True,
-            warns_of_scales=True,
-            leaves_out_columns=True,
-            tell=listener.part if listener else None,
-        ),
-    )
-    points = CountedPoints.of(X, sample_weight, needs)
-    rng = check_random_state(random_state)
     seed = rng.randint(2**31 - 1, size=10)[1]  # as when the figures of the guide were measured
-    with listener:
-        on_sweep = None if callback is None and end == math.inf else listener.on_sweep
-        search, watch = EFFORTS_FOR_EACH_K[effort], points.watch(on_sweep)
-        found, was_stopped = _search(points.rows, sizes, search, rng, watch, listener)
-        study = Study(
-            points.rows,
-            points.n_weighing,
-            found or _unsearched(points.rows, sizes[0]),
-            search,
-            silhouette_size,
-            seed,
-            n_threads,
-            on_sweep,
-            has_missing,
-        )
-        evaluations, was_stopped = _evaluate(study, names, was_stopped, listener)
+    n_rows, least = points.rows.n_points, max(_LEAST_ROWS, 50 * question.sizes[-1])
+    size = n_rows if n_rows <= MOST_ROWS else max(_ROWS_OF_A_SAMPLE, 2 * least)
+    small = None
+    if listener.end < math.inf and size > 2 * least:
+        began = time.monotonic()
+        small = _choose_in_sample(points, least, question, rng, seed, listener)
+        ended = time.monotonic()
+        affordable = 0.5 * least * (listener.end - ended) / max(ended - began, 1e-9)
+        if small.was_stopped or affordable < 2 * least:
+            return small
+        size = min(size, int(affordable))
+    if size == n_rows:
+        choice = _choose_among(points, question, rng, seed, listener)
+    else:
+        choice = _choose_in_sample(points, size, question, rng, seed, listener)
+    return small if small is not None and choice.was_stopped else choice
+
+
+def _choose_in_sample(
+    points: CountedPoints,
+    size: int,
+    question: Question,
+    rng: np.random.RandomState,
+    seed: int,
+    listener: ListenerUntil,
+) -> ChoiceOfK:
+    """Choose in a sample of the rows, and let all rows confirm it."""
+    sample = points.sample(size, seed, question)
+    choice = _choose_among(sample, question, rng, seed, listener)
+    choice = replace(choice, n_sampled=size)
+    if choice.was_stopped:
+        return choice
+    listener.phase("confirming on all rows")
+    try:
+        return _confirmed(choice, points, question, seed + 1, listener)
+    except listener.ends_on:
+        return choice
+
+
+def _choose_among(
+    points: CountedPoints,
+    question: Question,
+    rng: np.random.RandomState,
+    seed: int,
+    listener: ListenerUntil,
+) -> ChoiceOfK:
+    """Choose among all of these rows."""
+    watch = points.watch(listener.on_sweep if listener.may_end else None)
+    found, was_stopped = _search(points.rows, question, rng, watch, listener)
+    found_or_first = found or _unsearched(points.rows, question.sizes[0])
+    study = _study(points, found_or_first, question, seed, watch)
+    evaluations, was_stopped = _evaluate(study, question.criteria, was_stopped, listener)
     choice = _choice(study, points, evaluations)
     if was_stopped:
-        choice = _with_what_is_missing(choice, len(found), len(sizes), evaluations)
-    return replace(choice, was_stopped=was_stopped, missing=missing)
+        choice = _with_what_is_missing(choice, len(found), len(question.sizes), evaluations)
+    return replace(choice, was_stopped=was_stopped)
+
+
+def _confirmed(
+    choice: ChoiceOfK,
+    points: CountedPoints,
+    question: Question,
+    seed: int,
+    listener: ListenerUntil,
+) -> ChoiceOfK:
+    """Settle the recommended centers on all rows, and ask other rows whether they are apart."""
+    k, watch = choice.recommended, points.watch(listener.on_sweep if listener.may_end else None)
+    found = {}
+    for size, centers in choice.centers.items():
+        centers = points.as_searched(centers)
+        if size == k:
+            centers = settled_on(points.rows, centers, watch)
+        found[size] = Solution(centers, points.rows.spread(centers))
+    whole = _study(points, found, question, seed, watch)
+    table = choice.table | {"inertia": points.inertias(whole.inertias)}
+    choice = replace(choice, table=table, centers=points.centers(found))
+    if not choice.is_clear:
+        return choice
+    others = points.sample(choice.n_sampled, seed, question)
+    if by_separation(_study(others, {k: found[k]}, question, seed, watch)).chosen is not None:
+        return choice
+    doubt = "in another sample of the rows not all clusters are apart"
+    return replace(choice, is_clear=False, doubt=doubt)
+
+
+def _study(
+    points: CountedPoints,
+    found: dict[int, Solution],
+    question: Question,
+    seed: int,
+    watch: Callback | None,
+) -> Study:
+    return Study(
+        points.rows,
+        points.n_weighing,
+        found,
+        question.effort,
+        question.silhouette_size,
+        seed,
+        question.n_threads,
+        watch,
+        question.has_missing,
+    )
 
 
 class _Stopped(Exception):
     """Raised when the callback asks to stop, or time is up."""
 
 
-class _Listener(Listener):
+class ListenerUntil(Listener):
     """Hears of sweeps, counted as if of one fit, until it is time to stop."""
 
-    def __init__(self, callback: Callback | None, end: float) -> None:
+    def __init__(
+        self,
+        callback: Callback | None,
+        end: float,  # on the monotonic clock
+        ends_on: tuple[type[BaseException], ...] = (),  # besides, with what was found until then
+    ) -> None:
         super().__init__(callback)
-        self._sweeps, self._end = itertools.count(1), end  # on the monotonic clock
+        self.end = end
+        self.ends_on: tuple[type[BaseException], ...] = (_Stopped, *ends_on)
+        self._sweeps = itertools.count(1)
+        self.may_end = callback is not None or end < math.inf
 
     def is_late(self) -> bool:
         """Return whether time is up."""
-        return time.monotonic() >= self._end
+        return time.monotonic() >= self.end
 
     def on_sweep(self, state: SweepState) -> None:
         """Raise if the callback asks to stop, or time is up."""
@@ -195,63 +190,16 @@ class _Listener(Listener):
             raise _Stopped
 
 
-def _check_parameters(arguments: dict[str, Any]) -> None:
-    constraints: dict[str, list[Any]] = {
-        "silhouette_size": [Interval(Integral, 2, None, closed="left")],
-        "missing": [StrOptions({"error", "observed"})],
-        "effort": [StrOptions(set(EFFORTS_FOR_EACH_K))],
-        "max_seconds": [Interval(Real, 0, None, closed="neither"), None],
-        "random_state": ["random_state"],
-        "n_threads": [Integral, None],
-        "callback": [callable, None],
-    }
-    given = {name: arguments[name] for name in constraints}
-    validate_parameter_constraints(constraints, given, caller_name="choose_k")
-
-
-def _checked_sizes(k_range: Any) -> list[int]:
-    """Return the values of k as integers, or raise unless they rise from one on."""
-    sizes: list[Any] = list(k_range) if isinstance(k_range, Iterable) else []
-    is_integer = [isinstance(k, Integral) and not isinstance(k, (bool, np.bool_)) for k in sizes]
-    if not sizes or not all(is_integer) or any(b <= a for a, b in itertools.pairwise([0, *sizes])):
-        raise ValueError(
-            f"k_range={k_range!r} has no rising integers from 1 on: pass for example range(2, 21)"
-        )
-    return [int(k) for k in sizes]
-
-
-def _checked_criteria(criteria: str | Iterable[str], *, has_missing: bool) -> list[str]:
-    possible = [name for name in CRITERIA if not (has_missing and name in FOR_WHOLE_POINTS)]
-    if isinstance(criteria, str) and criteria == "all":
-        return possible
-    asked = (criteria,) if isinstance(criteria, str) else tuple(criteria)
-    unknown = [name for name in asked if name not in CRITERIA]
-    if unknown or not asked:
-        raise ValueError(
-            f"criteria={criteria!r} names {unknown[0] if unknown else 'nothing'!r}: pass "
-            f'"all" or some of {list(CRITERIA)}'
-        )
-    refused = [name for name in asked if name not in possible]
-    if refused:
-        raise ArgumentError(
-            f"names {refused[0]!r}, which needs whole points and takes no missing values",
-            f"pass some of {', '.join(possible)}",
-            argument="criteria",
-            value=criteria,
-        )
-    return [name for name in possible if name in asked]
-
-
 def _search(
     rows: Rows,
-    sizes: list[int],
-    effort: EffortForEachK,
+    question: Question,
     rng: np.random.RandomState,
     callback: Callback | None,
-    listener: _Listener,
+    listener: ListenerUntil,
 ) -> tuple[dict[int, Solution], bool]:
     """Find centers for each k, or for some or none if the search is stopped."""
     found: dict[int, Solution] = {}
+    sizes, effort = question.sizes, question.effort
     n_sizes = len(sizes)
     try:
         listener.phase(f"1 of {n_sizes} numbers of clusters", 0, n_sizes)
@@ -260,7 +208,9 @@ def _search(
             ahead = f"{n_found + 1} of {n_sizes} numbers of clusters"
             ahead = ahead if n_found < n_sizes else "improving from one to the next"
             listener.phase(ahead, n_found, n_sizes)
-    except _Stopped:
+    except listener.ends_on:
+        if not found and not listener.may_end:
+            raise
         return found, True
     return found, False
 
@@ -271,7 +221,7 @@ def _unsearched(rows: Rows, n_centers: int) -> dict[int, Solution]:
 
 
 def _evaluate(
-    study: Study, names: list[str], was_stopped: bool, listener: _Listener
+    study: Study, names: list[str], was_stopped: bool, listener: ListenerUntil
 ) -> tuple[dict[str, Evaluation], bool]:
     """Evaluate the criteria; after a stop only those that follow from the inertias have values."""
     evaluations: dict[str, Evaluation] = {}
@@ -283,7 +233,7 @@ def _evaluate(
             if was_stopped and name not in FROM_INERTIAS:
                 raise _Stopped
             evaluations[name] = CRITERIA[name](study)
-        except _Stopped:
+        except listener.ends_on:
             was_stopped = True
             evaluations[name] = Evaluation(np.full(len(study.sizes), math.nan), None)
     if was_stopped and all(evaluation.chosen is None for evaluation in evaluations.values()):
@@ -300,9 +250,15 @@ def _choice(study: Study, points: CountedPoints, evaluations: dict[str, Evaluati
         for name, evaluation in evaluations.items()
     }
     guesses = {name: study.sizes[e.guess] for name, e in evaluations.items() if e.guess is not None}
-    recommended, decided_by = _decide(chosen, guesses, study.sizes)
+    is_alone = _is_alone(chosen, evaluations)
+    deciding = {
+        name: None if is_alone and name == "separation" else k for name, k in chosen.items()
+    }
+    recommended, decided_by = _decide(deciding, guesses, study.sizes)
     ks = [k for k in chosen.values() if k is not None]
-    doubt = _doubt(chosen, recommended, study.sizes)
+    doubt = _doubt(deciding, recommended, study.sizes)
+    if is_alone:
+        doubt = f"clusters are apart at k = {chosen['separation']}, which no other criterion says"
     has_sample = "silhouette" in evaluations
     table = {"k": np.array(study.sizes), "inertia": points.inertias(study.inertias)}
     for name, evaluation in evaluations.items():
@@ -335,6 +291,16 @@ def _with_what_is_missing(
     if missing:
         doubt += f", and did not evaluate {', '.join(missing)}"
     return replace(choice, is_clear=False, doubt=doubt)
+
+
+def _is_alone(chosen: dict[str, int | None], evaluations: dict[str, Evaluation]) -> bool:
+    """Return whether clusters are only just apart, at a k that no other criterion says, of two."""
+    others = [k for name, k in chosen.items() if name != "separation" and k is not None]
+    apart = chosen.get("separation") or 1
+    if apart == 1 or len(others) < 2 or apart in others:
+        return False
+    separation = evaluations["separation"]
+    return bool(separation.values[separation.chosen] < _APART_ALONE)
 
 
 def _decide(

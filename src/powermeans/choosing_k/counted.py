@@ -14,11 +14,14 @@ from powermeans.engine.seeds.samples import distinct_places
 from powermeans.errors import ArgumentError
 from powermeans.points.checks.points import divide_by_power_of_two, exponent_to_square
 from powermeans.points.needs import Needs
-from powermeans.points.opening import InMemory, InUsedColumns, open_points, rows_for
+from powermeans.points.opening import InMemory, InUsedColumns, open_points, open_rows, rows_for
 from powermeans.points.protocol import Rows
 from powermeans.points.used_columns import UsedColumns
 from powermeans.system.host_memory import on_host, refuse_tensor_elsewhere
 from powermeans.types import FloatArray
+
+# Of more rows than these, choosing k asks a sample.
+MOST_ROWS = 30_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +63,7 @@ class CountedPoints:
         n_weighing = int(np.count_nonzero(weights))
         unit = _unit_of_counts(float(weights.sum()), n_weighing)
         rows = rows_for(measure, points, None if opened.weights is None else weights * unit)
-        order, key = order_by_place(rows, np.random.RandomState(0))
-        _check_distinct(key[rows.sample_weight(order) > 0], needs.fit.n_points)
+        _check_distinct_in_memory(rows, needs.fit.n_points)
         return cls(rows, n_weighing, exponent, unit, columns)
 
     @classmethod
@@ -75,6 +77,24 @@ class CountedPoints:
         _check_distinct(places, needs.fit.n_points)
         return cls(rows, rows.n_points, 0, unit)
 
+    def sample(self, size: int, seed: int, question: Any) -> Self:
+        """Return rows drawn with replacement, in proportion to their weights."""
+        nothing = np.empty((0, self.rows.n_features))
+        uniforms = np.random.RandomState(seed).uniform(size=size)
+        indices, drawn = np.unique(self.rows.nearness(nothing).draw(uniforms), return_counts=True)
+        options: dict[str, Any] = {
+            "n_threads": question.n_threads,
+            "has_missing": question.has_missing,
+        }
+        rows = open_rows(
+            self.rows.sample(indices),
+            drawn.astype(np.float64),
+            n_columns=self.rows.n_columns,
+            **options,
+        )
+        unit = self.unit * size / self.rows.total_weight
+        return replace(self, rows=rows, n_weighing=len(indices), unit=unit)
+
     def inertias(self, counted: FloatArray) -> FloatArray:
         """Return inertias in the units of the user."""
         return np.ldexp(counted, 2 * self.exponent) / self.unit
@@ -86,12 +106,28 @@ class CountedPoints:
             return scaled
         return {k: self.columns.all_of(centers) for k, centers in scaled.items()}
 
+    def as_searched(self, centers: FloatArray) -> FloatArray:
+        """Return centers as they are for these rows, from those in the units of the user."""
+        if self.columns is not None:
+            centers = self.columns.of_centers(centers)
+        return np.ldexp(centers, -self.exponent)
+
     def watch(self, callback: Callback | None) -> Callback | None:
         """Return the callback for sweeps over these rows, called with centers with all columns."""
         columns = self.columns
         if callback is None or columns is None:
             return callback
         return lambda state: callback(state.widened(columns.all_of))
+
+
+def _check_distinct_in_memory(rows: Rows, n_needed: int) -> None:
+    if rows.n_points > MOST_ROWS:  # some are enough where they differ enough
+        some = np.arange(0, rows.n_points, rows.n_points // MOST_ROWS)
+        places = rows.take(some[rows.sample_weight(some) > 0])
+        if len(np.unique(places[:, :8], axis=0)) >= n_needed:
+            return
+    order, key = order_by_place(rows, np.random.RandomState(0))
+    _check_distinct(key[rows.sample_weight(order) > 0], n_needed)
 
 
 def _check_distinct(places: np.ndarray, n_needed: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -10,17 +11,23 @@ from typing import Any
 
 import numpy as np
 
-from powermeans.choosing_k.centers_by_k import EffortForEachK, centers_by_k
+from powermeans.choosing_k.centers_by_k import EFFORTS_FOR_EACH_K, EffortForEachK, centers_by_k
+from powermeans.choosing_k.one_cluster import draws_of_one_cluster
 from powermeans.engine.anneal import Callback
 from powermeans.engine.search.state import Solution
 from powermeans.engine.seeds.choose import order_by_place
 from powermeans.engine.spread import rounding_inertia
 from powermeans.mathematics import criteria as formulas
-from powermeans.mathematics.principal_axes import directions, scores_above_chance
+from powermeans.mathematics.principal_axes import scores_above_chance, without_long_points
 from powermeans.points.opening import open_rows
 from powermeans.points.protocol import Rows
 from powermeans.system.threads import blas_on_one_thread
 from powermeans.types import FloatArray, IndexArray
+
+# Up to this many features points are compared as they are.
+_MOST_FEATURES_AS_THEY_ARE = 4
+# Single clusters of the same shape: by chance one of 20 sets exceeds the 19 others.
+_N_DRAWS = 19
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,17 +159,18 @@ def by_dp_means(study: Study) -> Evaluation:
 def by_separation(study: Study) -> Evaluation:
     """Choose the largest k whose clusters are all apart, or one cluster if there is no such k.
 
-    Two clusters are apart if their separation is one standard error above that of two halves of a
-    uniform distribution, √12, and a valley lies between them. W(k) is evidence besides the valleys,
-    so that they need less depth where "dp_means" says k.
+    Two clusters are apart if their separation is that of two halves of a uniform distribution, √12,
+    and a valley lies between them. W(k) is evidence besides the valleys, so that they need less
+    depth where "dp_means" says k. Then single clusters of the same shape are cut into k, and none
+    may have parts that are as far apart.
     """
-    # Directions are those of whole points.
-    if study.rows.n_features > 10 and not study.has_missing:
-        study = _study_of_directions(study)
+    also_said = by_dp_means(study).chosen
+    # Axes are those of whole points.
+    if study.rows.n_features > _MOST_FEATURES_AS_THEY_ARE and not study.has_missing:
+        study = _study_along_axes(study)
     size = max(study.silhouette_size, 2**22 // study.sizes[-1])  # fewer for very many k
     sample = study.sample(min(10_000, size))
     valleys = np.full(len(study.sizes), 2.5)  # in standard errors
-    also_said = by_dp_means(study).chosen
     if also_said is not None:
         valleys[also_said] = 1.0
     weakest = [
@@ -170,21 +178,45 @@ def by_separation(study: Study) -> Evaluation:
         for solution, valley in zip(study.found.values(), valleys, strict=True)
     ]
     values, errors = np.array(weakest).T
-    are_apart = np.flatnonzero(values - errors >= math.sqrt(12))
-    if len(are_apart):
-        return Evaluation(values, int(are_apart[-1]), errors)
+    # Where entries are missing no single clusters are drawn, and errors count.
+    surely = values - errors if study.has_missing else values
+    for apart in np.flatnonzero(surely >= math.sqrt(12))[::-1].tolist():
+        least = float(values[apart] - errors[apart])
+        if _exceeds_one_cluster(study, sample, study.sizes[apart], least):
+            return Evaluation(values, apart, errors)
     one = 0 if study.sizes[0] == 1 else None
     return Evaluation(values, one, errors, guess=also_said)
 
 
-def _study_of_directions(study: Study) -> Study:
-    """Return a sample's directions from its middle along the axes above chance, with centers."""
+def _exceeds_one_cluster(study: Study, sample: Sample, n_centers: int, least: float) -> bool:
+    """Return whether no one cluster of the same shape, cut into as many, has parts as far apart.
+
+    Parts of one cluster count without a valley, since by chance any of them has one.
+    """
+    if study.has_missing:
+        return True  # the shape of whole points only is known
+    points = np.asarray(sample.rows.take(np.arange(sample.rows.n_points)), dtype=np.float64)
+    rng = np.random.RandomState(study.seed)
+    draws = draws_of_one_cluster(points, sample.counts, rng)
+    for drawn in itertools.islice(draws, _N_DRAWS):
+        rows = open_rows(drawn, sample.counts, n_threads=study.n_threads)
+        effort = EFFORTS_FOR_EACH_K["fast"]
+        *_, found = centers_by_k(rows, [n_centers], effort, rng, study.callback)
+        one = Sample(sample.counts, rows)
+        value, error = _weakest_separation(one, found[n_centers], None)
+        if value - error >= least:
+            return False
+    return True
+
+
+def _study_along_axes(study: Study) -> Study:
+    """Return a sample along its axes above chance, with centers."""
     size = min(3_000, max(1, 2**23 // study.rows.n_features))
     sample = study.sample(max(size, study.sizes[-1]))
     points = np.asarray(sample.rows.take(np.arange(sample.rows.n_points)), dtype=np.float64)
     with blas_on_one_thread():
-        of_length_one = directions(points, sample.counts)
-        scores = scores_above_chance(of_length_one, sample.counts, most_axes=128)
+        near = without_long_points(points, sample.counts)
+        scores = scores_above_chance(near, sample.counts, most_axes=128)
     rows = open_rows(scores, sample.counts, n_threads=study.n_threads)
     rng = np.random.RandomState(study.seed)
     *_, found = centers_by_k(rows, study.sizes, study.effort, rng, study.callback)
@@ -192,7 +224,7 @@ def _study_of_directions(study: Study) -> Study:
 
 
 def _weakest_separation(
-    sample: Sample, solution: Solution, valley_errors: float
+    sample: Sample, solution: Solution, valley_errors: float | None
 ) -> tuple[float, float]:
     """Return the separation of the two clusters that are least apart, and its error."""
     centers = solution.centers
@@ -204,6 +236,10 @@ def _weakest_separation(
     places = formulas.places_between(sq_dist, labels, counts, centers, sample.is_observed)
     values, errors = formulas.separations(places, labels, sample.counts, valley_errors)
     weakest = np.unravel_index(np.argmin(values - errors), values.shape)
+    if values[weakest] > 0 and valley_errors is not None and sample.is_observed is None:
+        whole = np.asarray(centers, dtype=np.float64)
+        if not formulas.have_valleys(sq_dist, labels, whole, sample.counts):
+            return 0.0, 0.0
     return float(values[weakest]), float(errors[weakest])
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import html
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 
-from powermeans.estimators.power_kmeans import PowerKMeans
 from powermeans.types import FloatArray
 
 
@@ -44,6 +44,10 @@ class ChoiceOfK:
         tried until then, and `doubt` says what is missing.
     missing : {"error", "observed"}
         As given to `choose_k`.
+    n_sampled : int
+        The number of rows on which k was chosen, where these are a sample; 0 where all rows are.
+    make_model : callable
+        What `model` calls, `PowerKMeans.from_centers`.
 
     See Also
     --------
@@ -72,8 +76,10 @@ class ChoiceOfK:
     centers: dict[int, FloatArray] = field(default_factory=dict)
     was_stopped: bool = False
     missing: Literal["error", "observed"] = "error"
+    n_sampled: int = 0
+    make_model: Callable[..., Any] | None = None
 
-    def model(self, k: int | None = None) -> PowerKMeans:
+    def model(self, k: int | None = None) -> Any:
         """Return an estimator that predicts with the centers of one k.
 
         Parameters
@@ -96,7 +102,8 @@ class ChoiceOfK:
         wanted = self.recommended if k is None else k
         if wanted not in self.centers:
             raise ValueError(f"k={wanted} was not tried: pass one of {list(self.centers)}")
-        return PowerKMeans.from_centers(self.centers[wanted], missing=self.missing)
+        assert self.make_model is not None, "choose_k says what makes models"
+        return self.make_model(self.centers[wanted], missing=self.missing)
 
     def _cells(self) -> list[list[str]]:
         """Return the table as text, with a star after the value at the k that a criterion says."""
@@ -110,28 +117,35 @@ class ChoiceOfK:
         return rows
 
     def _summary(self) -> str:
+        sampled = f" on a sample of {self.n_sampled:,} rows" if self.n_sampled else ""
         if self.doubt:
-            return f"{self.verdict()}\n({self.doubt})"
-        verdict = f"{self.verdict()} by {self.decided_by.replace('_', ' ')}"
+            return f"{self.verdict()}{sampled}\n({self.doubt})"
         n_said = sum(k is not None for k in self.by_criterion.values())
         n_agreeing = sum(k == self.recommended for k in self.by_criterion.values())
-        return f"{verdict}; {n_agreeing} of {n_said} criteria say so"
+        decided_by = self.decided_by.replace("_", " ")
+        return f"{self.verdict()} by {decided_by}{sampled}; {n_agreeing} of {n_said} criteria agree"
 
     def verdict(self) -> str:
-        """Return "k = 4", or that there is no clear k and which is the best guess.
+        """Return how many groups there are, and whether that is clear, in plain words.
 
         Returns
         -------
         str
+            Such as "5 groups; clear", "no clear number of groups; 4 is the best guess" or
+            "one group".
 
         Examples
         --------
         >>> from powermeans import choose_k
-        >>> choose_k([[0.0], [1.0], [9.0], [10.0]], [1, 2, 3], random_state=0).verdict()
-        'k = 2'
+        >>> X = [[x] for x in (*range(20), *range(80, 100))]
+        >>> choose_k(X, range(1, 6), random_state=0).verdict()
+        '2 groups; clear'
         """
-        guess = f"k = {self.recommended}"
-        return guess if self.is_clear else f"no clear k; the best guess is {guess}"
+        if self.recommended == 1:
+            return "one group"
+        if self.is_clear:
+            return f"{self.recommended} groups; clear"
+        return f"no clear number of groups; {self.recommended} is the best guess"
 
     def __repr__(self) -> str:
         least, most = self.table["k"][[0, -1]]
@@ -150,4 +164,26 @@ class ChoiceOfK:
             tag = "th" if row[0] == str(self.recommended) else "td"
             lines.append("".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in row))
         rows = "".join(f"<tr>{line}</tr>" for line in lines)
-        return f"<p>{html.escape(self._summary())}</p><table>{rows}</table>"
+        said = "<br>".join(html.escape(line) for line in self._summary().splitlines())
+        table = f"<details><summary>all k</summary><table>{rows}</table></details>"
+        return f"<p>{said}</p>{self._picture()}{table}"
+
+    def _picture(self) -> str:
+        """Draw how far apart the two nearest clusters are by k, or else the inertia, as SVG."""
+        name = "separation" if "separation" in self.table else "inertia"
+        values = np.nan_to_num(self.table[name], posinf=0.0)
+        top = max(float(values.max()), np.finfo(np.float64).tiny)
+        x = np.linspace(20.0, 380.0, len(values)) if len(values) > 1 else np.array([200.0])
+        y = 110.0 - 90.0 * np.maximum(values, 0.0) / top
+        line = " ".join(f"{a:.0f},{b:.0f}" for a, b in zip(x, y, strict=True))
+        marks = "".join(
+            f'<text x="{a:.0f}" y="126" font-weight="{700 if k == self.recommended else 400}" '
+            f'text-anchor="middle">{k}</text><circle cx="{a:.0f}" cy="{b:.0f}" '
+            f'r="{5 if k == self.recommended else 2}" fill="#0072b2"/>'
+            for k, a, b in zip(self.table["k"], x, y, strict=True)
+        )
+        return (
+            '<svg width="400" height="132" font-size="11" fill="currentColor">'
+            f'<text x="20" y="12">{name} by number of groups</text>'
+            f'<polyline points="{line}" fill="none" stroke="#0072b2"/>{marks}</svg>'
+        )

@@ -7,6 +7,7 @@ sample weights as numbers of copies of a point.
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -246,7 +247,7 @@ def places_between(
 
 
 def separations(
-    places: FloatArray, labels: Labels, counts: FloatArray, valley_errors: float = 1.0
+    places: FloatArray, labels: Labels, counts: FloatArray, valley_errors: float | None = 1.0
 ) -> tuple[FloatArray, FloatArray]:
     """Return by how many standard deviations each two clusters are apart, and the errors.
 
@@ -254,7 +255,8 @@ def separations(
     two clusters (Ashman, Bird & Zepf 1994). Two halves of a uniform distribution have √12 = 3.46,
     and of bell-shaped and heavy-tailed ones less. It is zero where no valley lies between the
     means, that is, where the middle quarter of the way has not fewer points, by `valley_errors`
-    standard errors, than a quarter about each of the means. On the diagonal it is infinite.
+    standard errors, than a quarter about each of the means; None asks for no valley. On the
+    diagonal it is infinite.
 
     >>> places = np.array([[np.nan, -1.25], [np.nan, -0.75], [-0.75, np.nan], [-1.25, np.nan]])
     >>> separations(places, np.array([0, 0, 1, 1]), np.ones(4))[0][0, 1].item()  # 2 / 0.25
@@ -278,6 +280,10 @@ def separations(
     spread = 0.8 * variances**2 / n_members
     errors = values * np.sqrt(spread + spread.T) / (2 * both)
 
+    if valley_errors is None:
+        np.fill_diagonal(values, math.inf)
+        return values, errors
+
     def counted_about(center: FloatArray) -> FloatArray:
         is_near = np.abs(where - center[labels]) <= (apart / 8)[labels]
         return np.asarray(members @ is_near.astype(np.float64))
@@ -290,3 +296,36 @@ def separations(
     values, errors = np.where(has_valley, values, 0.0), np.where(has_valley, errors, 0.0)
     np.fill_diagonal(values, math.inf)
     return values, errors
+
+
+def have_valleys(
+    sq_dist: FloatArray, labels: Labels, centers: FloatArray, counts: FloatArray
+) -> bool:
+    """Return whether no two neighboring centers have more points between them than about them.
+
+    `separations` counts the points of two clusters alone, which always thin out at the border of
+    their cells, where these are narrower. So here the points of all clusters are counted, in a tube
+    around the line between two centers: in the middle quarter of the way there are not more, by one
+    standard error, than in the quarter about either center. Two centers are no neighbors where a
+    third is nearest to the middle.
+
+    >>> x, centers = np.array([[0.0], [1.0], [2.0], [8.0], [9.0], [10.0]]), np.array([[1.0], [9.0]])
+    >>> sq_dist, labels = (x - centers.T) ** 2, np.array([0, 0, 0, 1, 1, 1])
+    >>> have_valleys(sq_dist, labels, centers, np.ones(6))
+    True
+    """
+    for i, j in itertools.combinations(range(len(centers)), 2):
+        middle = (centers[i] + centers[j]) / 2
+        apart = float(np.square(centers[i] - centers[j]).sum())
+        nearest = np.square(centers - middle).sum(axis=1).min()
+        if nearest < apart / 4 * (1 - _ROUNDING) or apart == 0:
+            continue
+        place = (sq_dist[:, i] - sq_dist[:, j]) / apart
+        sq_width = (sq_dist[:, i] + sq_dist[:, j]) / 2 - apart / 4 * (1 + place**2)
+        is_near = np.abs(place[:, None] - [-1.0, 0.0, 1.0]) <= 0.25
+        about = (is_near[:, 0] & (labels == i)) | (is_near[:, 2] & (labels == j))
+        is_in_tube = sq_width <= (np.median(sq_width[about]) if about.any() else 0.0)
+        one, between, other = (counts * is_in_tube) @ is_near
+        if between - min(one, other) > math.sqrt(between + min(one, other)):
+            return False
+    return True

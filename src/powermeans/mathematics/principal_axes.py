@@ -16,8 +16,6 @@ from powermeans.types import FloatArray, Points, SparsePoints
 
 # Up to this many features the covariance is formed; beyond, products with it are taken.
 _MOST_FEATURES_FORMED = 1024
-# Of the variance by chance, since weak axes are worth more than the noise that they bring.
-_ABOVE_CHANCE = 0.95
 
 Blocks = Callable[[], Iterator[tuple[FloatArray, FloatArray]]]
 """Yields some points at a time, dense, with their shares of the weight."""
@@ -68,22 +66,15 @@ def principal_axes(
     )
 
 
-def directions(points: FloatArray, sample_weight: FloatArray) -> FloatArray:
-    """Return unit vectors from the spatial median to the points; zeros for points that are there.
+def without_long_points(points: FloatArray, sample_weight: FloatArray) -> FloatArray:
+    """Return points less their mean, none of them longer than twice the median length.
 
-    In many features the length of a point tells the noise in it and hardly its place, and outliers
-    and wide clusters count like others (Locantore and others 1999, spherical principal components).
+    In many features the longest points of heavy tails tell their noise and not their place.
     """
-    median = np.average(points, axis=0, weights=sample_weight)
-    for _ in range(30):  # Weiszfeld's
-        shares = sample_weight * _inverse_lengths(points - median)
-        median = shares @ points / (shares.sum() or 1.0)
-    return (points - median) * _inverse_lengths(points - median)[:, None]
-
-
-def _inverse_lengths(vectors: FloatArray) -> FloatArray:
-    lengths = np.linalg.norm(vectors, axis=1)
-    return np.asarray(np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0))
+    centered = points - np.average(points, axis=0, weights=sample_weight)
+    lengths = np.linalg.norm(centered, axis=1)
+    most = 2 * np.median(lengths)
+    return np.asarray(centered * np.minimum(1.0, most / np.maximum(lengths, most or 1.0))[:, None])
 
 
 def scores_above_chance(
@@ -100,7 +91,7 @@ def scores_above_chance(
     n_axes, n_before = 0, -1
     while n_axes > n_before:
         left = found.total_deviation**2 - float(variances[:n_axes].sum())
-        by_chance = _ABOVE_CHANCE * stretch * left / n_features
+        by_chance = stretch * left / max(1, n_features - n_axes)
         n_before, n_axes = n_axes, n_axes + int((variances[n_axes:] > by_chance).sum())
     return np.ascontiguousarray((points - found.mean) @ found.axes[: max(1, n_axes)].T)
 

@@ -78,7 +78,7 @@ def choice_for(
 
     A second Ctrl-C interrupts.
     """
-    from powermeans.choosing_k.choose import choose_k
+    from powermeans.estimators.choose_k import choose_k
 
     shown = None if is_quiet else shown_progress()
     with _remembering_interrupt() as was_interrupted, failures.refusing():
@@ -113,7 +113,8 @@ def why_this_k(choice: Any) -> list[str]:
     """Return lines on what is recommended, by what, and what speaks against it."""
     if choice.doubt:
         return [choice.verdict(), choice.doubt]
-    said = f"recommended: k = {choice.recommended}, by {choice.decided_by}"
+    decided_by = choice.decided_by.replace("_", " ")
+    said = f"{choice.verdict()} by {decided_by}"
     return [f"{said}; {choice.agreement:.0%} of the criteria say the same"]
 
 
@@ -142,6 +143,8 @@ def _tell(
         screen.say(note)
     if isinstance(data.points, PartedData) and choice.silhouette_sample:
         screen.say(f"read part by part; silhouette of {choice.silhouette_sample} rows drawn")
+    if choice.n_sampled:
+        screen.say(f"k is chosen on a sample of {choice.n_sampled:,} rows")
     screen.say()
     screen.show(["k", "inertia", "fall", "said by"], _rows(choice, sizes), left=[3])
     screen.say()

@@ -1,0 +1,84 @@
+"""Draw one cluster of the same shape as given points, as the null hypothesis of choosing k.
+
+Each feature keeps the nearest distribution with one peak, and features stay as correlated as they
+are (a Gaussian copula). Clusters that are apart fill their valleys, and one cluster stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.random import RandomState
+from scipy.special import ndtr, ndtri
+
+from powermeans.mathematics.criteria import lower_hull
+from powermeans.types import FloatArray
+
+# Of the distribution of a feature, so that a hull of 10 000 values need not be walked along.
+_N_QUANTILES = 64
+
+
+def draws_of_one_cluster(
+    points: FloatArray, counts: FloatArray, rng: RandomState
+) -> Iterator[FloatArray]:
+    """Yield other points of one cluster, as many, again and again."""
+    shares = np.column_stack([_shares_up_to(column, counts) for column in points.T])
+    root = _root_of_correlation(ndtri(shares), counts)
+    features = [
+        with_one_peak(*_quantiles(column, share))
+        for column, share in zip(points.T, shares.T, strict=True)
+    ]
+    while True:
+        uniform = ndtr(rng.standard_normal(points.shape) @ root)
+        drawn = [np.interp(u, share, x) for u, (x, share) in zip(uniform.T, features, strict=True)]
+        yield np.ascontiguousarray(np.column_stack(drawn))
+
+
+def with_one_peak(x: FloatArray, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the nearest distribution function whose density rises to a peak and falls after it.
+
+    On each side of the peak it is the estimator of Grenander (1956): the greatest convex minorant
+    before it, the least concave majorant after it. The peak is where the largest distance from the
+    function is least, as in the dip of Hartigan & Hartigan (1985).
+
+    >>> with_one_peak(np.arange(5.0), np.array([0.0, 0.4, 0.5, 0.6, 1.0]))[1].round(2)
+    array([0.  , 0.25, 0.5 , 0.75, 1.  ])
+    """
+    fits = [_with_peak_at(x, shares, peak) for peak in range(0, len(x), 2)]
+    return x, min(fits, key=lambda fit: float(np.abs(fit - shares).max()))
+
+
+def _with_peak_at(x: FloatArray, shares: FloatArray, peak: int) -> FloatArray:
+    rising, falling = slice(None, peak + 1), slice(peak, None)
+    return np.append(_lower(x[rising], shares[rising])[:-1], -_lower(x[falling], -shares[falling]))
+
+
+def _lower(x: FloatArray, y: FloatArray) -> FloatArray:
+    corners = lower_hull(x, y)
+    return np.asarray(np.interp(x, x[corners], y[corners]))
+
+
+def _shares_up_to(values: FloatArray, counts: FloatArray) -> FloatArray:
+    """Return for each value the share of the values below it and of half of those at it."""
+    _, place, n_at = np.unique(values, return_inverse=True, return_counts=True)
+    at = np.bincount(place, weights=counts, minlength=len(n_at))
+    return np.asarray((np.cumsum(at) - at / 2)[place] / counts.sum())
+
+
+def _quantiles(values: FloatArray, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return some rising values, from the least to the largest, with the shares up to them."""
+    x, place = np.unique(values, return_index=True)
+    ends = np.interp(np.linspace(0, 1, _N_QUANTILES), np.linspace(0, 1, len(x)), np.arange(len(x)))
+    some = np.unique(np.round(ends).astype(np.intp))
+    known = shares[place[some]]
+    known[[0, -1]] = 0.0, 1.0
+    return x[some], known
+
+
+def _root_of_correlation(scores: FloatArray, counts: FloatArray) -> FloatArray:
+    """Return R with R.T @ R the correlation of the scores, also where it is singular."""
+    correlation = np.atleast_2d(np.cov(scores, rowvar=False, aweights=counts))
+    deviations = np.sqrt(np.maximum(np.diag(correlation), np.finfo(np.float64).tiny))
+    values, axes = np.linalg.eigh(correlation / deviations / deviations[:, None])
+    return np.asarray(np.sqrt(np.maximum(values, 0.0))[:, None] * axes.T)

@@ -1,0 +1,203 @@
+"""Choose the number of clusters of points, wherever they are."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import (
+    Interval,
+    StrOptions,
+    validate_parameter_constraints,
+)
+
+from powermeans.choosing_k.centers_by_k import EFFORTS_FOR_EACH_K
+from powermeans.choosing_k.choose import ListenerUntil, Question, choose
+from powermeans.choosing_k.counted import CountedPoints
+from powermeans.choosing_k.evaluate import CRITERIA, FOR_WHOLE_POINTS
+from powermeans.choosing_k.result import ChoiceOfK
+from powermeans.engine.anneal import Callback
+from powermeans.errors import ArgumentError
+from powermeans.estimators.power_kmeans import PowerKMeans
+from powermeans.points.needs import FitNeeds, Measure, Needs
+from powermeans.points.opening import MatrixLike
+
+
+def choose_k(
+    X: MatrixLike,
+    k_range: Iterable[int] = range(2, 21),
+    *,
+    criteria: str | Iterable[str] = "all",
+    sample_weight: ArrayLike | None = None,
+    missing: Literal["error", "observed"] = "error",
+    effort: Literal["fast", "balanced", "thorough"] = "balanced",
+    silhouette_size: int = 2_000,
+    max_seconds: float | None = None,
+    random_state: int | np.random.RandomState | None = None,
+    n_threads: int | None = None,
+    callback: Callback | None = None,
+) -> ChoiceOfK:
+    """Cluster with each of several k, and recommend a number of clusters.
+
+    Centers for all k are found together: the search for k + 1 begins at those for k, and the other
+    way around, so that 19 values of k take a few times as long as one and the inertia never rises
+    with k. Then each criterion says a k.
+
+    The recommended k is the largest at which every two clusters are apart, as "separation" measures
+    it, and further than the parts of one cluster of the same shape. If there is no such k, or it is
+    the largest one tried, the result says that there is no clear k (`is_clear`, `doubt`), and
+    recommends a best guess: the k that is best for the longest range of penalties, as for
+    "dp_means". Of more than 30 000 rows a sample is asked, and all rows confirm the answer.
+
+    A weight of three counts like three copies of a point, in samples too. Weights that add up to
+    less than the number of their points are taken for shares of that number.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix} of shape (n_samples, n_features), path, chunks, PartedData, Dask
+        The points. Scale the columns first, as for any clustering. A path, chunks, what `open_data`
+        returns and Dask collections are read part by part.
+    k_range : iterable of int, default=range(2, 21)
+        The values of k to try, rising, up to the number of distinct rows. Let the range extend
+        beyond the largest k that you expect, without holes. If it has k = 1, "separation" and "bic"
+        may choose it.
+    criteria : str or iterable of str, default="all"
+        The criteria to evaluate, or "all"; `powermeans.mathematics.criteria` has formulas and
+        sources.
+
+        - "separation": the largest k at which any two clusters are apart: further than the halves
+          of one cluster, with a valley between them.
+        - "dp_means": the k with the least W(k) + λk for the longest range of penalties λ.
+        - "bic": likelihood of round Gaussians, with a penalty for each parameter.
+        - "calinski_harabasz": variance between clusters over variance within.
+        - "silhouette": how much nearer points are to their own cluster than to the next.
+    sample_weight : array-like of shape (n_samples,), optional
+        Not negative.
+    missing : {"error", "observed"}, default="error"
+        What NaN is: an error, or an entry that is missing, as in `PowerKMeans`. "bic" and
+        "silhouette" take no missing entries.
+    effort : {"fast", "balanced", "thorough"}, default="balanced"
+        How much to search for lower inertia: "fast" adds and removes centers from k to k and
+        improves each solution, "balanced" also seeds each k anew a few times, and "thorough" does
+        more of this and crosses solutions.
+    silhouette_size : int, default=2000
+        The size of the sample for "silhouette", which compares all pairs.
+    max_seconds : float, optional
+        Ask a sample of the rows, as large as fits into about this time. Where not even the least
+        sample does, the result has the values of k tried by then, and the criteria that were
+        evaluated or that follow from the inertias; `was_stopped` is True, and `doubt` says what is
+        missing. If not even the first k was done, the result has that one, with the first rows as
+        centers. Ctrl-C ends the search in the same way.
+    random_state : int, RandomState instance or None, default=None
+        An int makes the result the same each time. The k of a criterion does not depend on which
+        others are evaluated.
+    n_threads : int, optional
+        As in `PowerKMeans`; the result does not depend on it.
+    callback : callable, optional
+        Called after each sweep with a `SweepState`, whose sweeps are counted through all k. If it
+        returns True, the search ends as after `max_seconds`. ``powermeans.progress()`` shows how
+        many numbers of clusters have been tried.
+
+    Returns
+    -------
+    ChoiceOfK
+
+    See Also
+    --------
+    DPMeans : Takes the price of a cluster instead of their number.
+    powermeans.plots.choice_of_k : Draws the result.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from powermeans import choose_k
+    >>> X, _ = make_blobs(n_samples=300, centers=5, cluster_std=0.5, random_state=3)
+    >>> choice = choose_k(X, range(2, 11), random_state=0)
+    >>> choice.recommended
+    5
+    >>> choice.by_criterion["bic"]
+    5
+    >>> labels = choice.model().predict(X)
+    """
+    _check_parameters(locals())
+    end = math.inf if max_seconds is None else time.monotonic() + max_seconds
+    sizes, has_missing = _checked_sizes(k_range), missing == "observed"
+    question = Question(
+        sizes=sizes,
+        criteria=_checked_criteria(criteria, has_missing=has_missing),
+        effort=EFFORTS_FOR_EACH_K[effort],
+        silhouette_size=silhouette_size,
+        n_threads=n_threads,
+        has_missing=has_missing,
+    )
+    listener = ListenerUntil(callback, end, ends_on=(KeyboardInterrupt,))
+    needs = Needs(
+        name="choose_k",
+        measure=Measure(has_missing=has_missing, n_threads=n_threads),
+        fit=FitNeeds(
+            n_points=sizes[-1],
+            must_differ=True,
+            warns_of_scales=True,
+            leaves_out_columns=True,
+            tell=listener.part if listener else None,
+        ),
+    )
+    points = CountedPoints.of(X, sample_weight, needs)
+    with listener:
+        choice = choose(points, question, check_random_state(random_state), listener)
+    return replace(choice, make_model=PowerKMeans.from_centers, missing=missing)
+
+
+def _check_parameters(arguments: dict[str, Any]) -> None:
+    constraints: dict[str, list[Any]] = {
+        "silhouette_size": [Interval(Integral, 2, None, closed="left")],
+        "missing": [StrOptions({"error", "observed"})],
+        "effort": [StrOptions(set(EFFORTS_FOR_EACH_K))],
+        "max_seconds": [Interval(Real, 0, None, closed="neither"), None],
+        "random_state": ["random_state"],
+        "n_threads": [Integral, None],
+        "callback": [callable, None],
+    }
+    given = {name: arguments[name] for name in constraints}
+    validate_parameter_constraints(constraints, given, caller_name="choose_k")
+
+
+def _checked_sizes(k_range: Any) -> list[int]:
+    """Return the values of k as integers, or raise unless they rise from one on."""
+    sizes: list[Any] = list(k_range) if isinstance(k_range, Iterable) else []
+    is_integer = [isinstance(k, Integral) and not isinstance(k, (bool, np.bool_)) for k in sizes]
+    if not sizes or not all(is_integer) or any(b <= a for a, b in itertools.pairwise([0, *sizes])):
+        raise ValueError(
+            f"k_range={k_range!r} has no rising integers from 1 on: pass for example range(2, 21)"
+        )
+    return [int(k) for k in sizes]
+
+
+def _checked_criteria(criteria: str | Iterable[str], *, has_missing: bool) -> list[str]:
+    possible = [name for name in CRITERIA if not (has_missing and name in FOR_WHOLE_POINTS)]
+    if isinstance(criteria, str) and criteria == "all":
+        return possible
+    asked = (criteria,) if isinstance(criteria, str) else tuple(criteria)
+    unknown = [name for name in asked if name not in CRITERIA]
+    if unknown or not asked:
+        raise ValueError(
+            f"criteria={criteria!r} names {unknown[0] if unknown else 'nothing'!r}: pass "
+            f'"all" or some of {list(CRITERIA)}'
+        )
+    refused = [name for name in asked if name not in possible]
+    if refused:
+        raise ArgumentError(
+            f"names {refused[0]!r}, which needs whole points and takes no missing values",
+            f"pass some of {', '.join(possible)}",
+            argument="criteria",
+            value=criteria,
+        )
+    return [name for name in possible if name in asked]

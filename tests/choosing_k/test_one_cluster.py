@@ -1,0 +1,96 @@
+"""One cluster is never clear, and the null hypothesis is one cluster of the same shape."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from numpy.random import Generator
+
+import powermeans.choosing_k.evaluate
+from powermeans import choose_k
+from powermeans.choosing_k.one_cluster import draws_of_one_cluster, with_one_peak
+from powermeans.types import FloatArray
+
+
+def one_factor(rng: Generator, n: int, d: int) -> FloatArray:
+    return rng.normal(size=(n, d)) + 1.5 * rng.normal(size=(n, 1))
+
+
+def autoregressive(rng: Generator, n: int, d: int) -> FloatArray:
+    lags = np.arange(d)
+    root = np.linalg.cholesky(0.9 ** np.abs(lags[:, None] - lags))
+    return rng.normal(size=(n, d)) @ root.T
+
+
+def falling_spectrum(rng: Generator, n: int, d: int) -> FloatArray:
+    return rng.normal(size=(n, d)) / np.sqrt(np.arange(1, d + 1))
+
+
+def simplex(rng: Generator, n: int, d: int) -> FloatArray:
+    return rng.dirichlet(np.ones(d + 1), size=n)[:, :d]
+
+
+@pytest.mark.parametrize(
+    ("shape", "n", "d"),
+    [
+        (lambda rng, n, d: rng.normal(size=(n, d)), 5_000, 20),
+        (lambda rng, n, d: rng.uniform(size=(n, d)), 4_000, 15),
+        (lambda rng, n, d: np.exp(0.6 * rng.normal(size=(n, d))), 4_000, 12),
+        (one_factor, 2_000, 12),
+        (autoregressive, 2_000, 30),
+        (falling_spectrum, 2_000, 50),
+        (simplex, 2_000, 8),
+    ],
+)
+def test_one_cluster_is_not_clear(shape, n: int, d: int) -> None:
+    points = shape(np.random.default_rng(0), n, d)
+    choice = choose_k(points, criteria="separation", effort="fast", random_state=0)
+    assert not choice.is_clear
+
+
+def test_a_single_cluster_that_is_as_far_apart_takes_clearness_away(monkeypatch) -> None:
+    points = np.random.default_rng(0).normal(size=(300, 2))
+    points[::2] += 8.0
+
+    def themselves(points, counts, rng):
+        return itertools.repeat(points)
+
+    assert choose_k(points, range(2, 5), random_state=0).is_clear
+    monkeypatch.setattr(powermeans.choosing_k.evaluate, "draws_of_one_cluster", themselves)
+    choice = choose_k(points, range(2, 5), random_state=0)
+    assert (choice.recommended, choice.is_clear) == (2, False)
+
+
+def test_draws_keep_the_shape_of_one_cluster() -> None:
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=(4_000, 2))
+    points = np.column_stack([np.exp(0.5 * z[:, 0]), z[:, 0] + z[:, 1]])
+    drawn = next(draws_of_one_cluster(points, np.ones(4_000), np.random.RandomState(0)))
+    np.testing.assert_allclose(drawn.mean(axis=0), points.mean(axis=0), atol=0.1)
+    np.testing.assert_allclose(drawn.std(axis=0), points.std(axis=0), rtol=0.1)
+    together = np.corrcoef(np.log(drawn[:, 0]), drawn[:, 1])[0, 1]
+    assert together == pytest.approx(np.sqrt(0.5), abs=0.05)
+
+
+def test_draws_fill_the_valley_between_two_clusters() -> None:
+    points = np.random.default_rng(0).normal(size=(3_000, 1))
+    points[::2] += 8.0
+    drawn = next(draws_of_one_cluster(points, np.ones(3_000), np.random.RandomState(0)))
+    in_the_valley = ((drawn > 3) & (drawn < 5)).mean()
+    assert ((points > 3) & (points < 5)).mean() < 0.01
+    assert in_the_valley > 0.1
+
+
+def test_a_density_that_rises_and_falls_is_kept_and_others_have_one_peak() -> None:
+    x = np.linspace(-3, 3, 61)
+    bell = np.cumsum(np.exp(-(x**2) / 2))
+    bell = (bell - bell[0]) / (bell[-1] - bell[0])
+    np.testing.assert_allclose(with_one_peak(x, bell)[1], bell, atol=1e-12)
+    two = np.cumsum(np.exp(-((x - 2) ** 2) * 4) + np.exp(-((x + 2) ** 2) * 4))
+    two = (two - two[0]) / (two[-1] - two[0])
+    density = np.diff(with_one_peak(x, two)[1])
+    peak = int(density.argmax())
+    assert (np.diff(density[: peak + 1]) >= -1e-12).all()
+    assert (np.diff(density[peak:]) <= 1e-12).all()
