@@ -69,11 +69,11 @@ attack: $(STAMPS)/installed $(STAMPS)/test ## use the package as an enemy would,
 
 # Every fit that is killed is made again with its checkpoint, which takes minutes.
 kill-test: $(STAMPS)/installed $(STAMPS)/test ## kill fits, clients and workers at random moments, and compare the bits
-	$(BIN)/python tests/kill_fits.py --times 20 --seed 1
+	$(BIN)/python tests/scale/kill_fits.py --times 20 --seed 1
 
 # PyTorch takes gigabytes, so that only this installs it; a build that is there already is kept.
 test-gpu: $(STAMPS)/installed $(STAMPS)/test $(STAMPS)/gpu ## install PyTorch, and test tensors on a GPU or without one
-	$(BIN)/python -m pytest tests/test_torch_rows.py tests/test_tensors_at_the_border.py $(PYTEST_ARGS)
+	$(BIN)/python -m pytest tests/tensors $(PYTEST_ARGS)
 	$(BIN)/python -m pytest tests/points/test_rows_identities.py -k tensor $(PYTEST_ARGS)
 
 mutants: $(STAMPS)/installed $(STAMPS)/test $(STAMPS)/coverage ## break the package in N=150 ways with SEED=1, and count what the tests catch

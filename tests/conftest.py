@@ -28,12 +28,30 @@ settings.register_profile(
 )
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 
+SECONDS_AT_MOST = 300  # the slowest take about 20 s on two cores that are free
+
 
 @pytest.fixture(autouse=True)
 def listen_to_interrupts() -> None:
     """Tests send interrupts, which an ended command and a shell's background process ignore."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True)
+def time_limit() -> Iterator[None]:
+    """A test that hangs fails with its traceback; Windows has no alarms."""
+    if not hasattr(signal, "SIGALRM"):
+        yield
+        return
+    signal.signal(signal.SIGALRM, too_late)
+    signal.alarm(SECONDS_AT_MOST)
+    yield
+    signal.alarm(0)
+
+
+def too_late(*_: object) -> None:
+    pytest.fail(f"longer than {SECONDS_AT_MOST} s: what takes longer is a target of the Makefile")
 
 
 @pytest.fixture(autouse=True)

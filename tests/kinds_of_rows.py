@@ -121,7 +121,7 @@ def _of_tensor(dtype: type) -> Callable[..., Rows]:
 
 _SINGLE = 1e-4
 
-# Where PyTorch is not installed, tests/test_torch_rows.py is skipped and says so.
+# Where PyTorch is not installed, tests/tensors is skipped and says so.
 if importlib.util.find_spec("torch") is not None:
     KINDS["tensor"] = Kind(_of_tensor(np.float64))
     SINGLE_KINDS["tensor of float32"] = Kind(_of_tensor(np.float32), _SINGLE)

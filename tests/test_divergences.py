@@ -52,14 +52,6 @@ def test_divergence_is_what_bregman_says_of_its_convex_function(divergence, phi,
     assert divergence.between(x, theta[None])[0] == pytest.approx(expected, rel=1e-12)
 
 
-def test_zero_log_zero_is_zero():
-    zeros, center = np.zeros((1, 2)), np.array([3.0, 4.0])
-    assert Poisson().between(zeros, center[None])[0] == 7.0
-    assert Binomial(5).between(np.array([[5.0]]), np.array([[4.0]]))[0] == pytest.approx(
-        5 * math.log(5 / 4)
-    )
-
-
 @pytest.mark.parametrize(
     ("divergence", "log_likelihood", "x"),
     [
@@ -253,31 +245,9 @@ def test_divergences_can_be_compared_hashed_and_told_apart():
     assert kept == one
 
 
-def test_a_function_of_the_users_cannot_change_the_points():
-    def greedy(points):
-        points[:] = 1.0
-        return points.sum(axis=1)
-
-    points = np.full((3, 2), 5.0)
-    with pytest.raises(ValueError, match="read-only"):
-        Generated(greedy, lambda x: x).generator(points)
-    assert (points == 5).all()
-
-
 def test_model_files_hold_all_divergences_but_those_that_are_functions():
     public = {getattr(divergences, name) for name in divergences.__all__}
     assert set(divergences.KINDS) == {kind for kind in public if is_dataclass(kind)} - {Generated}
-
-
-@pytest.mark.parametrize("kind", divergences.KINDS)
-def test_a_name_stands_for_the_value_in_a_fit(kind):
-    points = np.abs(np.random.default_rng(0).normal(3, 1, size=(60, 3)))
-    for name in set(kind.names) - {"binomial", "logistic"}:
-        named, valued = (
-            PowerKMeans(3, divergence=divergence, random_state=0).fit(points)
-            for divergence in (name, kind())
-        )
-        np.testing.assert_array_equal(named.cluster_centers_, valued.cluster_centers_)
 
 
 def test_a_class_derived_from_another_says_anew_what_its_formulas_allow():

@@ -179,12 +179,6 @@ def test_a_function_is_not_hidden_by_the_module_of_its_name() -> None:
     assert callable(powermeans.report)
 
 
-def test_a_module_of_the_package_is_found_and_what_is_not_there_is_not() -> None:
-    assert isinstance(powermeans.mathematics.power_mean, types.ModuleType)
-    with pytest.raises(AttributeError, match="no attribute 'power_men'"):
-        powermeans.power_men  # noqa: B018
-
-
 def test_importing_the_package_imports_no_large_library() -> None:
     code = "import sys, powermeans; print(*sorted({m.partition('.')[0] for m in sys.modules}))"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kinds_of_rows import KINDS
 from scipy import sparse
 
 from powermeans.points.compiled import EuclideanRows
@@ -49,10 +48,6 @@ problems = st.builds(
 )
 
 
-def inertia(problem, centers) -> float:
-    return ReferenceRows(problem.points, problem.weights).assign(centers)[1]
-
-
 def partition_inertia(points, weights, labels, n_clusters) -> float:
     total = 0.0
     for j in range(n_clusters):
@@ -79,24 +74,6 @@ def test_no_single_move_is_left_that_gains(problem, opened) -> None:
             tried = np.where(np.arange(len(points)) == i, j, labels)
             after = partition_inertia(points, weights, tried, n_clusters)
             assert after >= reached - 1e-8 * (reached + 1e-8)
-
-
-@settings(max_examples=150)
-@given(problem=problems, opened=st.sampled_from(sorted(OPENED)), n_passes=st.integers(1, 9))
-def test_moves_never_raise_the_inertia(problem, opened, n_passes) -> None:
-    rows = OPENED[opened](problem.points, problem.weights)
-    moved = rows.moves.move_points(problem.centers, n_passes)
-    assert inertia(problem, moved.centers) <= inertia(problem, problem.centers) * (1 + 1e-9) + 1e-12
-
-
-@settings(max_examples=150)
-@given(problem=problems, opened=st.sampled_from(sorted(OPENED)), n_in_vain=st.integers(0, 30))
-def test_swaps_never_raise_the_inertia(problem, opened, n_in_vain) -> None:
-    rows = OPENED[opened](problem.points, problem.weights)
-    before = rows.moves.move_points(problem.centers, UNTIL_IN_VAIN).centers
-    swapped = rows.moves.swap_centers(before, n_in_vain, np.inf, 0.0)
-    assert inertia(problem, swapped.centers) <= inertia(problem, before) * (1 + 1e-9) + 1e-12
-    assert np.isfinite(swapped.centers).all()
 
 
 @settings(max_examples=60)
@@ -168,22 +145,6 @@ def test_tiny_and_huge_points_move_alike(opened, factor) -> None:
     scaled = OPENED[opened](factor * points).moves.move_points(factor * centers, 5)
     assert scaled.n_moves == moved.n_moves
     np.testing.assert_allclose(scaled.centers / factor, moved.centers, rtol=1e-9)
-
-
-def test_points_far_from_the_origin_move_alike() -> None:
-    points, centers = cloud(300)
-    far = np.round(points * 2**20) / 2**20
-    moved = EuclideanRows(far).moves.move_points(centers, 5)
-    shifted = EuclideanRows(far + 2.0**20).moves.move_points(centers + 2.0**20, 5)
-    assert shifted.n_moves == moved.n_moves
-    np.testing.assert_allclose(shifted.centers - 2.0**20, moved.centers, atol=1e-8)
-
-
-@pytest.mark.parametrize("kind", sorted(KINDS))
-def test_rows_say_whether_they_move_points(kind) -> None:
-    points, _ = cloud(100)
-    rows = KINDS[kind](points, None)
-    assert (rows.moves is not None) == kind.startswith("native")
 
 
 def test_labels_of_no_center_are_refused() -> None:

@@ -11,14 +11,10 @@ from sklearn.base import clone
 
 import powermeans
 from powermeans import (
-    BalancedKMeans,
-    DPMeans,
     InertiaSettled,
-    KernelPowerKMeans,
     LabelsSettled,
     MaxSeconds,
     PowerKMeans,
-    RobustPowerKMeans,
     StopRule,
     open_data,
 )
@@ -112,27 +108,6 @@ def test_one_of_several_rules_is_enough(points):
     )
     both = PowerKMeans(12, **settings, stop=InertiaSettled(1e-9) | LabelsSettled(0.02)).fit(points)
     assert both.n_iter_ == min(labels, inertia)
-
-
-def test_a_time_in_a_combination_limits_the_whole_fit(points):
-    model = PowerKMeans(12, stop=InertiaSettled(0.0) | MaxSeconds(1e-9), random_state=0).fit(points)
-    assert model.n_iter_ == 1
-
-
-@pytest.mark.parametrize(
-    "model",
-    [
-        PowerKMeans(3),
-        BalancedKMeans(3),
-        RobustPowerKMeans(3),
-        DPMeans(30.0),
-        KernelPowerKMeans(3, n_landmarks=30),
-    ],
-)
-def test_every_estimator_with_a_search_takes_a_limit_of_time(model, points):
-    model = clone(model).set_params(stop=MaxSeconds(1e-9), random_state=0)
-    model.fit(points[:400])
-    assert model.n_iter_ <= 2
 
 
 @pytest.mark.parametrize("stop", [LabelsSettled(0.1), InertiaSettled(0.0) | LabelsSettled(0.1)])

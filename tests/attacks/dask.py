@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from powermeans import KMeans, MiniBatchKMeans, PowerKMeans
-from tests import kill_fits
 from tests.attacks.running import REFUSED, RIGHT, Attack, Failure, Try
+from tests.scale import kill_fits
 
 HANGS_AFTER = 180.0
 # A fit without workers is to end by itself, and say why, before it counts as hung.

@@ -113,14 +113,6 @@ def test_few_places_are_counted_without_nan_in_the_choice() -> None:
         assert choice.by_criterion[name] == 5
 
 
-def test_as_many_centers_as_points_are_no_choice() -> None:
-    points = np.random.default_rng(0).normal(size=(9, 2))
-    choice = choose_k(points, range(1, 10), random_state=0)
-    for name in ("bic", "calinski_harabasz"):
-        assert math.isnan(choice.table[name][-1])
-        assert choice.by_criterion[name] != 9
-
-
 def test_one_cluster_is_undefined_for_all_but_the_likelihood() -> None:
     choice = choose_k(blobs(4), range(1, 6), random_state=0)
     undefined = {name for name, column in choice.table.items() if math.isnan(column[0])}
@@ -193,17 +185,6 @@ def test_the_end_of_the_range_is_not_recommended_in_silence() -> None:
     assert choose_k(blobs(6), range(2, 8), random_state=0).is_clear
 
 
-def test_the_separation_guesses_where_nothing_is_apart() -> None:
-    cloud = np.random.default_rng(0).uniform(size=(600, 4))
-    by = {
-        name: choose_k(cloud, range(2, 9), criteria=name, random_state=0)
-        for name in ("separation", "dp_means")
-    }
-    assert by["separation"].by_criterion == {"separation": None}
-    assert (by["separation"].is_clear, by["separation"].agreement) == (False, 0.0)
-    assert by["separation"].recommended == by["dp_means"].recommended
-
-
 def test_clusters_that_single_features_tell_apart_are_counted_among_noise() -> None:
     rng = np.random.default_rng(0)
     corners = np.indices((2, 2, 2)).reshape(3, 8).T[np.arange(800) % 8]
@@ -274,12 +255,6 @@ def test_criteria_stand_in_the_order_in_which_they_were_measured_to_be_right() -
     first, *others = CRITERIA
     assert first == "separation"
     assert others == sorted(others, key=rates.__getitem__, reverse=True)
-
-
-def test_one_point_is_one_cluster() -> None:
-    assert choose_k([[3.0, 4.0]], [1], random_state=0).recommended == 1
-    with pytest.raises(ValueError, match="silhouette recommends no k in"):
-        choose_k([[3.0, 4.0]], [1], criteria="silhouette", random_state=0)
 
 
 # The result.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import io
 import pickle
 import re
 from typing import Any
@@ -17,7 +16,6 @@ from sklearn.preprocessing import StandardScaler
 import powermeans
 from powermeans import KMeans, PowerKMeans
 from powermeans.engine import callbacks, fit
-from powermeans.engine.callbacks import Lines
 from powermeans.engine.fit import Listener
 
 POINTS = np.random.default_rng(0).normal(size=(300, 2)) + 8 * np.arange(3).repeat(100)[:, None]
@@ -97,18 +95,6 @@ def test_verbose_2_prints_a_line_for_each_sweep(kind, capsys):
 def test_nothing_is_printed_unless_it_is_asked_for(capfd):
     PowerKMeans(3, random_state=0).fit(POINTS)
     assert capfd.readouterr() == ("", "")
-
-
-def test_lines_go_to_the_stream_that_is_given_once_the_first_seconds_are_over():
-    stream = io.StringIO()
-    PowerKMeans(3, callback=Lines(stream=stream, first=60.0), random_state=0).fit(POINTS)
-    assert re.fullmatch(r"ended, .*inertia.*, \d+\.\d s\n", stream.getvalue())
-    stream.truncate(0)
-    stream.seek(0)
-    PowerKMeans(3, callback=Lines(stream=stream, seconds=60.0), random_state=0).fit(POINTS)
-    assert re.fullmatch(
-        r"checking the rows, 0\.0 s\nended, .*inertia.*, \d+\.\d s\n", stream.getvalue()
-    )
 
 
 @pytest.mark.parametrize("details", [False, True])

@@ -179,13 +179,6 @@ def test_every_accepted_move_lowers_the_inertia(effort: str) -> None:
     assert n_accepted > 0
 
 
-def test_a_perfect_start_is_the_only_one() -> None:
-    points = np.repeat(np.random.default_rng(0).normal(size=(4, 2)), 5, axis=0)
-    model = PowerKMeans(4, random_state=0).fit(points)
-    assert model.inertia_ == pytest.approx(0, abs=1e-25)
-    assert len(model.spent_.accepted_inertias) == 1
-
-
 def test_what_was_spent_is_counted(points) -> None:
     fast, balanced = (PowerKMeans(12, effort=e, random_state=0).fit(points) for e in EFFORTS[:2])
     assert len(fast.spent_.accepted_inertias) == 1
@@ -196,34 +189,6 @@ def test_what_was_spent_is_counted(points) -> None:
     for move in ("single_moves", "swaps"):
         assert 0 < fast.spent_.moves[move] < balanced.spent_.moves[move]
     assert fast.spent_.moves["breathing"] == balanced.spent_.moves["breathing"] == 0
-
-
-@pytest.mark.usefixtures("breathing")
-def test_breathing_is_counted_where_points_do_not_move(points) -> None:
-    fast, balanced = (PowerKMeans(12, effort=e, random_state=0).fit(points) for e in EFFORTS[:2])
-    assert fast.spent_.moves["breathing"] >= 4
-    assert len(balanced.spent_.accepted_inertias) == 6 + 1
-    assert balanced.spent_.moves["crossings"] >= 5
-    assert balanced.spent_.moves["breathing"] >= 6 * 4 + 5
-    assert fast.spent_.moves["single_moves"] == fast.spent_.moves["swaps"] == 0
-
-
-@pytest.mark.usefixtures("breathing")
-def test_the_longer_it_may_go_on_the_better_the_result() -> None:
-    points = hard_problem(n_clusters=20)
-    states: list[SweepState] = []
-    PowerKMeans(20, effort="fast", random_state=0, callback=states.append).fit(points)
-
-    def stopped_after(sweep: int) -> float:
-        model = PowerKMeans(
-            20, effort="fast", random_state=0, callback=lambda state: state.sweep == sweep
-        )
-        return float(model.fit(points).inertia_)
-
-    of_first_step = next(i for i, state in enumerate(states, 1) if len(state.centers) > 20)
-    inertias = [stopped_after(sweep) for sweep in range(of_first_step, len(states), 3)]
-    assert (np.diff(inertias) <= 0).all()
-    assert inertias[-1] < inertias[0]
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -352,20 +317,6 @@ def test_without_effort_or_polish_there_is_one_descent(points, option) -> None:
     assert model.spent_.n_sweeps == len(powers)
 
 
-def test_lloyds_algorithm_is_searched_with_by_its_own_rule(points) -> None:
-    model = PowerKMeans(12, power=-math.inf, random_state=0).fit(points)
-    assert (model.history_.power == -math.inf).all()
-    assert model.power_ == -math.inf
-    assert model.spent_.moves["swaps"] > 0
-
-
-@pytest.mark.parametrize("power", [-1e308, -0.05])
-def test_extreme_starts_are_searched_too(points, power: float) -> None:
-    model = PowerKMeans(12, power=power, random_state=0).fit(points)
-    good = PowerKMeans(12, random_state=0).fit(points)
-    assert model.inertia_ < 1.1 * good.inertia_
-
-
 # Starts.
 
 
@@ -421,39 +372,10 @@ def test_any_number_of_centers_can_be_searched_for(n_clusters: int, effort: str)
         assert model.inertia_ == pytest.approx(least, abs=1e-20)
 
 
-@pytest.mark.parametrize("effort", EFFORTS)
-def test_one_point_may_have_nearly_all_the_weight(points, effort: str) -> None:
-    weights = np.ones(len(points))
-    weights[7] = 1e12
-    model = PowerKMeans(6, effort=effort, random_state=0).fit(points, sample_weight=weights)
-    nearest = ((model.cluster_centers_ - points[7]) ** 2).sum(axis=1).min()
-    assert nearest < 1e-12
-    assert len(set(model.labels_)) == 6
-
-
 # Bad parameters.
 
 
 # Ending early.
-
-
-def test_centers_of_a_search_that_is_stopped_in_its_first_descent_are_not_measured(
-    monkeypatch,
-) -> None:
-    points = np.random.default_rng(0).normal(size=(100_000, 4))
-    measured = []
-
-    def spread(rows: EuclideanRows, centers: np.ndarray) -> Spread:
-        measured.append(rows.n_points)
-        return spread_of(rows, centers)
-
-    spread_of = EuclideanRows.spread
-    monkeypatch.setattr(EuclideanRows, "spread", spread)
-    model = PowerKMeans(20, random_state=0)
-    assert_is_complete(model.set_params(effort="fast", stop=MaxSeconds(1e-9)).fit(points), points)
-    assert not measured
-    model.set_params(stop=None).fit(points)
-    assert min(measured) < max(measured) == len(points)
 
 
 @pytest.mark.parametrize("divergence", ["squared_euclidean", "mahalanobis"])
@@ -560,14 +482,6 @@ def test_exactly_as_many_different_centers_are_removed(seed, n_centers, share) -
     removed = least_useful(solution_with(centers, utility), n_removed)
     assert len(removed) == len(set(removed.tolist())) == n_removed
     assert removed[0] == np.argmin(utility)
-
-
-def test_a_crowd_that_is_frozen_leaves_enough_to_remove() -> None:
-    # The first freezes a crowd of ninety; too few of the rest could go with their own crowd.
-    crowd = np.column_stack([np.linspace(0, 1e-3, 91), np.zeros(91)])
-    others = np.column_stack([1000.0 + np.linspace(0, 1e-3, 9), np.zeros(9)])
-    solution = solution_with(np.vstack([crowd, others]), np.arange(100))
-    assert len(set(least_useful(solution, 5).tolist())) == 5
 
 
 @pytest.mark.parametrize("n_centers", [2, 7, 1025, 1500])

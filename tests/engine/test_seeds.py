@@ -271,31 +271,6 @@ def test_many_points_are_put_in_order_where_blocks_do_not_serve(
     np.testing.assert_array_equal(seeds, sampled_seeds(points))
 
 
-def test_seeds_of_many_points_that_are_missing_at_the_end_are_drawn_in_blocks(
-    orders_taken: list, monkeypatch
-) -> None:
-    points = np.random.default_rng(0).normal(size=(5000, 2))
-
-    def at_once():
-        rng = np.random.RandomState(0)
-        return choose_seeds(open_rows(points), 9, rng, n_candidates=4, seconds=0.0)[0]
-
-    in_blocks = at_once()
-    assert len(in_blocks) == 9
-    assert not orders_taken
-    monkeypatch.setattr(choose_module, "_MANY_POINTS", 10_000)
-    np.testing.assert_array_equal(in_blocks, at_once())
-
-
-@pytest.mark.usefixtures("small_samples")
-@pytest.mark.parametrize("n_distinct", [1, 2, 6, 30])
-def test_each_distinct_point_of_a_sample_is_a_seed_before_one_is_so_twice(n_distinct: int) -> None:
-    points = np.repeat(np.arange(float(n_distinct)), 3000 // n_distinct)[:, None]
-    seeds = sampled_seeds(points, n_seeds=30)
-    assert seeds.shape == (30, 1)
-    assert len(set(seeds[:n_distinct, 0])) == n_distinct
-
-
 @pytest.mark.usefixtures("small_samples")
 @pytest.mark.parametrize("random_state", range(10))
 def test_weights_are_the_same_as_shuffled_repetitions_in_samples(random_state: int) -> None:
@@ -321,15 +296,6 @@ def test_scaling_sampled_points_scales_the_seeds(scale: float) -> None:
         numbers = rng.uniform(), rng.uniform(size=(8, 8))
         expected = points[greedy_seeds(rows, order, *numbers)]
     np.testing.assert_array_equal(sampled_seeds(scale * points), scale * expected)
-
-
-def test_a_far_cluster_of_few_points_is_found_by_samples() -> None:
-    rng = np.random.default_rng(0)
-    means = 1000 * rng.normal(size=(20, 2))
-    points = means[np.r_[np.zeros(100_000, int), np.repeat(np.arange(20), 3)]]
-    points = points + rng.normal(size=points.shape)
-    seeds = sampled_seeds(points, n_seeds=20)
-    assert np.linalg.norm(means[:, None] - seeds, axis=2).min(axis=1).max() < 5
 
 
 @pytest.mark.parametrize("kind", ["overlapping", "noise", "heavy tails"])
@@ -390,13 +356,6 @@ def test_seeds_that_time_does_not_allow_are_drawn_at_once(n_points: int) -> None
     np.testing.assert_array_equal(limited[0], greedy[0])
     assert len(np.unique(limited, axis=0)) == 30
     assert rows.assign(greedy)[1] < rows.assign(limited)[1] < 1.05 * rows.assign(points[:30])[1]
-
-
-def test_seeds_of_few_places_are_drawn_at_once_too() -> None:
-    points = np.repeat([[0.0], [1.0]], 50, axis=0)
-    for rows in (open_rows(points), open_rows(np.zeros((40, 2)))):
-        seeds, _ = choose_seeds(rows, 5, np.random.RandomState(0), n_candidates=3, seconds=0.0)
-        assert len(seeds) == 5
 
 
 def test_a_fit_tells_its_seeding_how_much_time_is_left(monkeypatch) -> None:

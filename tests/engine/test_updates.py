@@ -49,14 +49,6 @@ def test_separated_centers_are_not_separated_again() -> None:
     assert again is separated
 
 
-def test_above_the_critical_power_coincident_centers_stay() -> None:
-    assert separate(CENTERS, power=-0.5) == (CENTERS, 0)
-
-
-def test_equal_points_have_no_spread_and_nothing_is_separated() -> None:
-    assert separate(CENTERS, spread=0.0) == (CENTERS, 0)
-
-
 @pytest.mark.parametrize("scale", [1e-120, 1e120])
 def test_separating_knows_no_scale(scale: float) -> None:
     separated, n_separated = separate(scale * CENTERS, spread=scale * SPREAD)

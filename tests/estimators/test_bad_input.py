@@ -103,12 +103,6 @@ def test_good_centers_assigned_to_an_estimator_serve(estimator, dtype) -> None:
 # Kinds of arrays.
 
 
-def test_truth_values_are_numbers(estimator) -> None:
-    given = np.array([[False, False], [True, True]] * 10)
-    model = estimator(2, random_state=0).fit(given)
-    assert model.inertia_ == pytest.approx(0, abs=1e-20)
-
-
 def test_a_sparse_matrix_without_entries_is_all_zeros(estimator) -> None:
     with pytest.warns(ConvergenceWarning, match=r"distinct clusters \(1\)"):
         model = estimator(3, random_state=0).fit(sparse.csr_array((10, 4)))
@@ -127,17 +121,6 @@ def test_as_many_clusters_as_rows_are_the_rows(points, estimator) -> None:
     model = estimator(N_POINTS, random_state=0).fit(points)
     assert model.inertia_ == 0
     assert sorted(model.labels_) == list(range(N_POINTS))
-
-
-def test_constant_columns_do_not_matter(points, estimator) -> None:
-    assert_finds_the_groups(
-        estimator(3, random_state=0), np.column_stack([np.full(N_POINTS, 7.0), points])
-    )
-
-
-def test_centers_that_coincide_at_the_start_part(points, estimator) -> None:
-    model = estimator(3, init=np.repeat(points[:1], 3, axis=0)).fit(points)
-    assert len(set(model.labels_)) == 3
 
 
 def test_a_center_that_starts_far_away_comes_back(points, estimator) -> None:
@@ -187,32 +170,7 @@ def test_subnormal_differences_beside_normal_ones_do_not_matter(points, estimato
     )
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("container", [np.array, sparse.csr_array])
-def test_a_million_features_are_no_trouble(estimator, container) -> None:
-    given = np.zeros((6, 1_000_000), dtype=np.float32)
-    given[:3, :10], given[3:, -10:] = 1, 1
-    given[np.arange(6), 100 + np.arange(6)] = 0.1
-    # A search would sweep over as many features again and again.
-    alone = {} if estimator is KMeans else {"effort": "none", "schedule": 2.0}
-    model = estimator(2, random_state=0, **alone).fit(container(given))
-    assert model.inertia_ == pytest.approx(6 * (0.1 * 2 / 3) ** 2 + 12 * (0.1 / 3) ** 2, rel=1e-4)
-
-
 # Parameters.
-
-
-@pytest.mark.parametrize("power", [-0.02, -0.1, -1e3, -1e6, -1e300, -math.inf])
-def test_every_negative_power_is_right(points, power: float) -> None:
-    with warnings.catch_warnings():
-        # The nearest to zero take more sweeps to harden than they get.
-        warnings.filterwarnings("ignore", ".*cut short", ConvergenceWarning)
-        assert_finds_the_groups(PowerKMeans(3, power=power, random_state=0, schedule=1.5), points)
-
-
-@pytest.mark.parametrize("growth", [1.01, 10, 1e300])
-def test_every_growth_above_one_is_right(points, growth: float) -> None:
-    assert_finds_the_groups(PowerKMeans(3, schedule=growth, random_state=0), points)
 
 
 # Anything at all.

@@ -110,14 +110,6 @@ def test_centers_from_elsewhere_predict_without_a_fit() -> None:
     assert not hasattr(model, "labels_")
 
 
-def test_centers_from_elsewhere_are_copied_and_keep_their_dtype() -> None:
-    centers = np.ones((2, 3), dtype=np.float32)
-    model = KMeans.from_centers(centers)
-    centers[:] = 7
-    assert model.cluster_centers_.dtype == np.float32
-    assert (model.cluster_centers_ == 1).all()
-
-
 def test_scikit_learns_estimator_predicts_the_same(problem) -> None:
     points, weights, _ = problem
     names = ["a", "b", "c", "d"]
@@ -133,11 +125,6 @@ def test_scikit_learns_estimator_predicts_the_same(problem) -> None:
     assert theirs.inertia_ == ours.inertia_
 
 
-def test_scikit_learns_estimator_takes_centers_that_coincide() -> None:
-    theirs = KMeans.from_centers([[1.0], [1.0], [5.0]]).to_sklearn()
-    assert theirs.predict([[4.0], [0.0]]).tolist() == [2, 0]
-
-
 def test_the_function_returns_what_the_estimator_finds(problem) -> None:
     points, weights, init = problem
     model = KMeans(12, init=init).fit(points, sample_weight=weights)
@@ -148,19 +135,6 @@ def test_the_function_returns_what_the_estimator_finds(problem) -> None:
     np.testing.assert_array_equal(labels, model.labels_)
     assert (inertia, n_iter) == (model.inertia_, model.n_iter_)
     assert len(k_means(points, 12, init=init)) == 3
-
-
-def test_greedy_seeds_leave_less_inertia_than_plain_ones(problem) -> None:
-    points = problem[0]
-
-    def mean_inertia(n_local_trials):
-        seeds = (
-            kmeans_plusplus(points, 12, random_state=state, n_local_trials=n_local_trials)[0]
-            for state in range(20)
-        )
-        return np.mean([-KMeans.from_centers(centers).score(points) for centers in seeds])
-
-    assert mean_inertia(None) < mean_inertia(1)
 
 
 def test_a_high_exponent_takes_the_farthest_point() -> None:

@@ -60,13 +60,6 @@ def test_powers_go_from_the_automatic_one_to_minus_infinity():
     assert model.power_ == -math.inf
 
 
-def test_by_the_middle_of_a_fit_all_batches_are_hard():
-    model = MiniBatchPowerKMeans(3, init_size=50, batch_size=10, growth=1.0001, random_state=0)
-    power = model.fit(blobs(200, n_clusters=3)).history_.power
-    assert np.isfinite(power[1:6]).all()
-    assert (power[6:] == -math.inf).all()
-
-
 def test_a_chunk_is_one_step_of_the_recursion():
     """Hard sums of a chunk are added to what is left of those before."""
     points = blobs(3000, n_clusters=3)

@@ -11,7 +11,6 @@ import tracemalloc
 import warnings
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
@@ -22,7 +21,6 @@ from powermeans import (
     SweepState,
 )
 from powermeans.mathematics.power_mean import memberships
-from powermeans.mathematics.rules import Gaussian
 
 
 def clusters(n_clusters=12, n_features=5, n_points=600, distance=8.0, seed=0) -> np.ndarray:
@@ -116,26 +114,6 @@ def test_at_a_fixed_power_it_is_smooth_k_means_with_the_mean_of_a_power(points, 
         np.testing.assert_allclose(model.cluster_centers_, expected, rtol=1e-12, atol=1e-12)
 
 
-def test_smooth_k_means_with_the_log_of_a_sum_of_exponentials_is_em_and_no_power(points) -> None:
-    start, smoothing = points[:5] + 0.1, 40.0
-
-    def step(x, centers, unit):
-        return smooth_k_means_step(
-            x, centers, lambda y: np.exp(-y / unit), lambda h: -unit * np.log(h),
-            lambda y: -np.exp(-y / unit) / unit,
-        )  # fmt: skip
-
-    expected = step(points, start, smoothing)
-    settings = {"polish": False, "tol": 0, "init": start}
-    em = PowerKMeans(5, schedule=[Gaussian(smoothing / 2)], **settings).fit(points)
-    np.testing.assert_allclose(em.cluster_centers_, expected, rtol=1e-12, atol=1e-12)
-    # Powers know no unit of length; a smoothing parameter has one.
-    by_power = PowerKMeans(5, schedule=[-3.0], **settings).fit(points).cluster_centers_
-    in_tenths = PowerKMeans(5, schedule=[-3.0], **{**settings, "init": start / 10})
-    np.testing.assert_allclose(10 * in_tenths.fit(points / 10).cluster_centers_, by_power)
-    assert np.abs(10 * step(points / 10, start / 10, smoothing) - expected).max() > 1
-
-
 def test_auto_starts_at_twice_the_critical_power_less_one() -> None:
     points = clusters(n_features=20, distance=4)
     model = PowerKMeans(12, effort="none", random_state=0).fit(points)
@@ -220,14 +198,6 @@ def test_memberships_are_those_of_the_formula_and_add_to_one(points) -> None:
     hard = model.memberships(points, power=-math.inf)
     np.testing.assert_array_equal(hard.argmax(axis=1), model.labels_)
     assert set(np.unique(hard)) == {0.0, 1.0}
-
-
-def test_the_output_may_be_a_table(points) -> None:
-    table = pd.DataFrame(points, columns=list("abcde"))
-    model = PowerKMeans(3, random_state=0).set_output(transform="pandas").fit(table)
-    distances = model.transform(table)
-    assert list(distances.columns) == ["powerkmeans0", "powerkmeans1", "powerkmeans2"]
-    np.testing.assert_array_equal(distances.to_numpy().argmin(axis=1), model.labels_)
 
 
 def test_coincident_initial_centers_part_and_are_counted(points) -> None:

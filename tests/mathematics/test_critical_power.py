@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import sparse
-from scipy.stats import ortho_group
 
 from powermeans.mathematics.critical_power import critical_power
 from powermeans.mathematics.rules import Power
@@ -49,19 +48,6 @@ def test_more_features_are_multiplied_in_float32_and_iterated(kind, n_features):
     assert critical_power(kind(points + 1e3)) == pytest.approx(found, rel=1e-5)
 
 
-@pytest.mark.parametrize("n_features", [3, 520])
-def test_translation_rotation_and_scaling_change_nothing(n_features):
-    points = stretched(200, n_features)
-    original = critical_power(points)
-    rotation = ortho_group.rvs(n_features, random_state=0)
-    # The Lanczos iteration starts in another direction after a rotation, and ends within a percent.
-    rel = 1e-9 if n_features < 512 else 1e-2
-    assert critical_power(points + 1e4) == pytest.approx(original, rel=1e-9)
-    assert critical_power(points @ rotation) == pytest.approx(original, rel=rel)
-    for scale in (1e-100, 1e100, 1e-140, 1e140):
-        assert critical_power(points * scale) == pytest.approx(original, rel=1e-9)
-
-
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("n_features", [3, 40])
 def test_points_whose_squares_would_vanish_have_directions(kind, n_features):
@@ -71,17 +57,6 @@ def test_points_whose_squares_would_vanish_have_directions(kind, n_features):
     for scale in (1e-150, 1e-155, 1e-160, 1e-200):
         scaled = critical_power(kind(points * scale))
         assert scaled == pytest.approx(critical_power(kind(points)), rel=1e-9)
-
-
-@pytest.mark.parametrize("n_features", [3, 520])
-def test_integer_weights_are_repetition(n_features):
-    points = stretched(60, n_features)
-    weights = np.random.default_rng(1).integers(0, 4, size=60)
-    repeated = critical_power(np.repeat(points, weights, axis=0))
-    weighted = critical_power(points, weights)
-    # The Lanczos iteration has another start for more points.
-    assert weighted == pytest.approx(repeated, rel=1e-9 if n_features < 512 else 1e-2)
-    assert critical_power(points, weights * 1e-200) == pytest.approx(weighted, rel=1e-9)
 
 
 @pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csr_matrix])

@@ -145,6 +145,14 @@ def test_saving(row: Row, tmp_path: Any) -> None:
     pm.save(model, tmp_path / "model")
     loaded = pm.load(tmp_path / "model")
     assert_same_bits(found(loaded, row.given), found(model, row.given))
+    for name in {name for name in vars(model) if name.endswith("_")} - {"embedded_"}:
+        expected, value = getattr(model, name), getattr(loaded, name)
+        assert type(value) is type(expected)
+        if isinstance(value, np.recarray):  # of which NumPy compares NaN entry by entry only
+            expected, value = expected.tolist(), value.tolist()
+        if sparse.issparse(value):
+            expected, value = expected.toarray(), value.toarray()
+        np.testing.assert_equal(value, expected)
 
 
 # What is refused, by a fit and by each method of a model.
@@ -194,7 +202,7 @@ def refuses(call: Callable[[Any], Any], points: Any, says: str) -> None:
 def test_bad_points(row: Row, bad: str) -> None:
     change, says = BAD_POINTS[bad]
     if row.is_dense and ("CSR" in bad or "sparse" in bad):
-        says = "sparse"
+        says = f"sparse|{says}"
     model, given = row.fit(row.given), change(row.given)
     expected = row.plain
     if bad == "NaN" and getattr(model, "missing", None) == "observed":

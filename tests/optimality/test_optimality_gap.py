@@ -210,19 +210,6 @@ def test_every_clustering_meets_every_cut() -> None:
         assert cuts.values(problem.clustering(labels)).max() <= 1e-12
 
 
-def test_cuts_and_their_sum_are_transposes() -> None:
-    rng = np.random.default_rng(1)
-    roots, matrix = rng.uniform(0.5, 2, 6), rng.standard_normal((6, 6))
-    cuts = Cuts.of(np.array([[0, 1, 2], [3, 4, 4], [5, 0, 4]]), roots)
-    multipliers = rng.random(3)
-    symmetric = matrix + matrix.T
-    left, right = (
-        multipliers @ cuts.values(symmetric),
-        (cuts.combined(multipliers) * symmetric).sum(),
-    )
-    assert left == pytest.approx(right, rel=1e-12)
-
-
 def test_the_most_violated_cuts_are_found() -> None:
     rng = np.random.default_rng(2)
     matrix, roots = rng.random((6, 6)), rng.uniform(0.5, 2, 6)

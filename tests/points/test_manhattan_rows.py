@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import sys
 
 import numpy as np
 import pytest
@@ -13,17 +12,11 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from powermeans.divergences import Manhattan
-from powermeans.engine.anneal import Stage, anneal
-from powermeans.engine.history import History
-from powermeans.engine.seeds.choose import uniform_seeds
-from powermeans.engine.stopping import CentersSettled
 from powermeans.engine.updates import RelocateEmpty, Sweep
 from powermeans.mathematics.rules import Gaussian, Hard, Harmonic, Power, Rule
-from powermeans.mathematics.schedules import Fixed, Geometric
 from powermeans.points import manhattan as module
 from powermeans.points.manhattan import ManhattanRows
 
-NEVER = CentersSettled(0.0)
 RULES = [Hard(), Power(-0.5), Power(-3.0), Power(-1e4), Harmonic(3.0), Gaussian(2.0)]
 
 
@@ -128,22 +121,6 @@ def test_features_one_by_one_have_the_medians_of_features_together(rule, weighte
     np.testing.assert_allclose(one_by_one.medians, together.medians, rtol=1e-12)
 
 
-@pytest.mark.parametrize("rule", [Hard(), Power(-3.0)], ids=repr)
-def test_many_features_of_few_points_take_no_python_each(rule) -> None:
-    rows, n_calls = ManhattanRows(blobs(n=20, n_features=2000)), 0
-
-    def count(*_: object) -> None:
-        nonlocal n_calls
-        n_calls += 1
-
-    sys.setprofile(count)
-    try:
-        rows.sweep(rows.take(np.arange(3)), rule)
-    finally:
-        sys.setprofile(None)
-    assert 0 < n_calls < 2000
-
-
 def test_sums_of_parts_are_refused() -> None:
     rows = ManhattanRows(blobs())
     sums = rows.sweep(np.zeros((1, 3)), Hard())
@@ -152,36 +129,6 @@ def test_sums_of_parts_are_refused() -> None:
 
 
 # The loop.
-
-
-def k_medians_by_trying_all(points: np.ndarray, k: int) -> float:
-    """The least sum of distances over all ways to divide the points."""
-
-    def cost(members: np.ndarray) -> float:
-        return np.abs(members - np.median(members, axis=0)).sum() if len(members) else 0.0
-
-    return min(
-        sum(cost(points[np.array(labels) == j]) for j in range(k))
-        for labels in itertools.product(range(k), repeat=len(points))
-        if labels[0] == 0
-    )
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_the_best_of_some_runs_is_the_optimum_of_a_tiny_problem(seed: int) -> None:
-    points = np.random.default_rng(seed).integers(0, 9, size=(8, 2)).astype(float)
-    rows, rng = ManhattanRows(points), np.random.RandomState(seed)
-    stages = [
-        Stage(Geometric(-1.0, 1.3), NEVER, 20),
-        Stage(Fixed(-math.inf), NEVER, 100, RelocateEmpty()),
-    ]
-    found = [
-        rows.assign(anneal(rows, uniform_seeds(rows, 3, rng), stages, History())[-1].centers)[1]
-        for _ in range(20)
-    ]
-    optimum = k_medians_by_trying_all(points, 3)
-    assert min(found) == pytest.approx(optimum, abs=1e-12)
-    assert all(inertia >= optimum - 1e-12 for inertia in found)
 
 
 def test_an_empty_cluster_takes_the_farthest_point_and_the_others_stay() -> None:

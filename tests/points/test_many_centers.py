@@ -96,18 +96,6 @@ def test_centers_near_a_point_are_sought_only_among_those_listed(n_threads):
     )
 
 
-def test_bits_do_not_depend_on_the_number_of_threads():
-    points, nearby = blobs(4000, 33, 30), with_all_listed(60)[:, :9].copy()
-    results = []
-    for n_threads in (1, 2, 3):
-        rows = open_rows(points, n_threads=n_threads)
-        centers, labels = rows.take(np.arange(60) * 60), np.zeros(4000, dtype=np.int32)
-        labels[:] = np.arange(4000) % 60
-        sums = Cells(rows).sweep(centers, Hard(), nearby, labels)
-        results.append((sums.points.tobytes(), sums.inertia, labels.tobytes()))
-    assert results[0] == results[1] == results[2]
-
-
 @pytest.mark.parametrize(
     ("lists", "message"),
     [
@@ -150,13 +138,6 @@ def test_lists_by_price_name_the_centers_cheapest_for_each(divergence):
     np.fill_diagonal(costs, -np.inf)  # each is the first in its own list, at any price
     expected = costs.argsort(axis=1)[:, :9]
     np.testing.assert_array_equal(Cells(rows).nearest_to_each(centers, 9, prices), expected)
-
-
-def test_lists_of_equal_centers_begin_with_each_and_go_on_in_order():
-    rows = open_rows(np.ones((5, 20)))
-    lists = Cells(rows).nearest_to_each(np.ones((4, 20)), 3)
-    np.testing.assert_array_equal(lists, [[0, 1, 2], [1, 0, 2], [2, 0, 1], [3, 0, 1]])
-    np.testing.assert_array_equal(Cells(rows).nearest_to_each(np.ones((1, 20)), 48), [[0]])
 
 
 @pytest.mark.parametrize("n_features", [2, 30])
@@ -221,11 +202,6 @@ def test_tree_seeds_of_any_number(n_clusters):
     centers = TreeSeeds()(points, n_clusters, np.random.RandomState(0))
     assert centers.shape == (n_clusters, 3)
     assert np.isfinite(centers).all()
-
-
-def test_tree_seeds_refuse_a_negative_number_of_sweeps():
-    with pytest.raises(ValueError, match="n_sweeps=-1 must not be negative"):
-        TreeSeeds(-1)
 
 
 def test_quotas_add_up_and_fit():

@@ -11,19 +11,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import hypothesis
 import ml_dtypes
 import numpy as np
 import pytest
 from comparator import greedy_seeds
-from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import powermeans._native as _native
 from powermeans import BalancedKMeans, KMeans, PowerKMeans, RobustPowerKMeans, open_data
 from powermeans.mathematics.rules import Gaussian, Hard, Harmonic, Power, Priced
 from powermeans.points.cells import Cells
-from powermeans.points.checks.points import NARROW_DTYPES, dtype_of_centers
+from powermeans.points.checks.points import dtype_of_centers
 from powermeans.points.compiled import EuclideanRows
 from powermeans.points.needs import Measure, Needs
 
@@ -199,14 +197,6 @@ def test_centers_and_weights_may_be_narrow(dtype: np.dtype[Any]) -> None:
     assert_array_equal(found.cluster_centers_, expected.cluster_centers_)
 
 
-def test_the_largest_numbers_of_bfloat16_are_in_range() -> None:
-    points = np.full((50, 3), 3e38, dtype=ml_dtypes.bfloat16)
-    points[25:] = -points[25:]
-    model = KMeans(2, n_init=1, random_state=0).fit(points)
-    assert_array_equal(np.sort(model.cluster_centers_[:, 0]), points[[25, 0], 0].astype(np.float32))
-    assert model.inertia_ == 0
-
-
 @every_type
 def test_missing_entries_and_other_divergences_convert_as_before(dtype: np.dtype[Any]) -> None:
     points = blobs(dtype, 200, 4)
@@ -221,17 +211,6 @@ def test_missing_entries_and_other_divergences_convert_as_before(dtype: np.dtype
         found, expected = make().fit(points), make().fit(points.astype(plain))
         assert_array_equal(found.cluster_centers_, expected.cluster_centers_)
         assert found.cluster_centers_.dtype == plain
-
-
-def test_a_function_that_chooses_centers_gets_numbers_that_do_not_overflow() -> None:
-    points, seen = blobs(np.dtype(np.uint8), 100, 3), []
-
-    def init(given: Any, n_clusters: int, random_state: object) -> Any:
-        seen.append(given.dtype)
-        return given[:n_clusters]
-
-    KMeans(3, init=init, n_init=1).fit(points)
-    assert seen == [np.float64]
 
 
 @every_type
@@ -268,25 +247,6 @@ def test_parts_are_kept_narrow_and_give_the_bits_of_float32(
             assert_array_equal(*labels)
 
 
-def test_files_of_unlike_types_are_read_as_their_widest(tmp_path: Path) -> None:
-    points = blobs(np.dtype(np.uint8), 400, 3)
-    np.save(tmp_path / "a.npy", points[:200])
-    np.save(tmp_path / "b.npy", points[200:].astype(np.float64) + 0.5)
-    expected = np.concatenate([points[:200], points[200:] + 0.5])
-    found = KMeans(3, random_state=0).fit(open_data(tmp_path))
-    again = KMeans.from_centers(found.cluster_centers_).score(expected)
-    assert_allclose(again, -found.inertia_, rtol=1e-12)
-
-
-def test_scaled_parts_are_scaled_as_numbers() -> None:
-    points = blobs(np.dtype(np.uint8), 400, 3)
-    data = open_data(points, scale="standard")
-    found = KMeans(3, random_state=0).fit(data)
-    assert_allclose(found.inertia_, -found.score(open_data(points, scale=data.scaling)))
-    wide = open_data(points.astype(np.float64), scale="standard")
-    assert_allclose(found.inertia_, KMeans(3, random_state=0).fit(wide).inertia_)
-
-
 @every_type
 def test_a_fit_takes_no_memory_of_the_size_of_the_points(dtype: np.dtype[Any]) -> None:
     points = blobs(dtype, 60_000, 64)
@@ -297,40 +257,6 @@ def test_a_fit_takes_no_memory_of_the_size_of_the_points(dtype: np.dtype[Any]) -
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < points.nbytes / 10 + 8e6
-
-
-@hypothesis.settings(max_examples=25, deadline=None)
-@hypothesis.given(
-    st.sampled_from(TYPES),
-    st.integers(1, 40),
-    st.integers(1, 90),
-    st.integers(1, 6),
-    st.integers(0, 10**6),
-    st.booleans(),
-)
-def test_any_points_give_the_bits_of_float32(
-    dtype: np.dtype[Any], n_features: int, n_points: int, n_centers: int, seed: int, weighs: bool
-) -> None:
-    rng = np.random.default_rng(seed)
-    bits = rng.integers(0, 256, (n_points, n_features * dtype.itemsize)).astype(np.uint8)
-    points = bits.view(dtype)
-    values = points.astype(np.float32)
-    points = np.where(np.abs(values) < 1e10, points, np.array(1, dtype))  # no NaN, and nothing huge
-    weights = rng.random(n_points) + 0.1 if weighs else None
-    narrow, wide = both_rows(points, weights)
-    centers = rng.normal(size=(n_centers, n_features))
-    for rule in (Hard(), Power(-4.0)):
-        a, b = narrow.sweep(centers, rule), wide.sweep(centers, rule)
-        assert_same_bits((a.points, a.weights, a.objective), (b.points, b.weights, b.objective))
-    shuffled = rng.permutation(n_points)
-    labels = narrow.assign(centers)[0]
-    assert_array_equal(EuclideanRows(points[shuffled]).assign(centers)[0], labels[shuffled])
-
-
-def test_other_types_are_not_narrow() -> None:
-    others = ["f4", "f8", "i2", "u2", "i8", "?", ">f2", "V2"]
-    assert not {str(np.dtype(name)) for name in others} & set(NARROW_DTYPES)
-    assert {str(dtype) for dtype in TYPES} == set(NARROW_DTYPES)
 
 
 @pytest.mark.parametrize("ending", ["npy", "h5", "zarr"])

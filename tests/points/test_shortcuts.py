@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import powermeans._native as native
-from powermeans import KMeans, PowerKMeans
+from powermeans import KMeans
 from powermeans.mathematics.rules import Hard, Power
 from powermeans.points.compiled import EuclideanRows
 from powermeans.points.reference import ReferenceRows
@@ -210,17 +210,6 @@ def test_a_center_that_lives_on_negligible_shares_is_moved_all_the_same():
     expected = ReferenceRows(points).sweep(centers, Power(-20.0)).centers(centers)
     assert np.abs(expected[-1]).max() < 10
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
-
-
-def test_a_fit_tells_the_share_of_distances_it_skipped():
-    rng = np.random.default_rng(0)
-    points = rng.normal(size=(5000, 2))
-    model = PowerKMeans(50, random_state=0).fit(points)
-    assert 0.5 < model.spent_.skipped < 1
-    skipped = model.history_.skipped
-    assert np.all((skipped >= 0) & (skipped < 1))
-    assert skipped[-1] > 0.5
-    assert PowerKMeans(2, random_state=0).fit(points[:100]).spent_.skipped == 0
 
 
 def test_a_memory_of_many_centers_does_not_outlive_them():

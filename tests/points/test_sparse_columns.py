@@ -20,7 +20,6 @@ from powermeans import (
     PowerKMeans,
     RobustPowerKMeans,
     SelfOrganizingMap,
-    SphericalMixture,
     choose_k,
 )
 from powermeans.divergences import Binomial, Poisson, resolve
@@ -242,13 +241,6 @@ def test_outliers_are_those_of_all_columns() -> None:
     np.testing.assert_array_equal(model.outliers_, distances > kept[-1])
 
 
-def test_points_that_use_many_columns_keep_them_all(widths: set[int]) -> None:
-    X = sparse.random(200, 5000, density=0.005, random_state=0, format="csr")
-    assert len(used_columns(X)) > X.shape[1] / 2
-    KMeans(3, random_state=0).fit(X)
-    assert 5000 in widths
-
-
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_divergences_with_parameters_for_each_feature_keep_all_columns(widths: set[int]) -> None:
     X = wide_points()
@@ -257,13 +249,6 @@ def test_divergences_with_parameters_for_each_feature_keep_all_columns(widths: s
     assert widths == {N_COLUMNS}
     exact = exact_distances(X, model.cluster_centers_, "binomial").min(axis=1).sum()
     assert model.inertia_ == pytest.approx(float(exact), rel=1e-6)
-
-
-def test_a_mixture_has_its_variance_in_all_columns() -> None:
-    X = wide_points()
-    model = SphericalMixture(3, random_state=0).fit(X)
-    within = exact_distances(X, model.cluster_centers_).min(axis=1).sum()
-    assert model.variance_ == pytest.approx(float(within) / N_POINTS / N_COLUMNS, rel=0.01)
 
 
 def test_choose_k_gives_centers_with_all_columns(widths: set[int]) -> None:

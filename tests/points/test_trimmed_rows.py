@@ -156,21 +156,6 @@ def test_trimmed_rows_are_rows_that_descend_by_the_hard_rule_only():
     assert (rows.unit_steps(), rows.rounding()) == (1.0, 0.0)
 
 
-@every_kind
-def test_without_trimming_all_is_that_of_the_rows_within(make_rows):
-    points, centers = clusters_and_strays()
-    rows, within = trimmed(make_rows, points, 0.0), make_rows(points, None)
-    assert rows.total_weight == within.total_weight
-    np.testing.assert_allclose(rows.mean(), within.mean())
-    assert rows.inertia_about_mean() == pytest.approx(within.inertia_about_mean())
-    assert rows.mean_variance() == pytest.approx(within.mean_variance())
-    assert rows.critical_power() == pytest.approx(within.critical_power())
-    assert not rows.left_out(centers)[0].any()
-    assert rows.nearness(centers).inertia() == pytest.approx(within.nearness(centers).inertia())
-    assert_same_sums(rows.sweep(centers, Power(-2.0)), within.sweep(centers, Power(-2.0)), 1e-9)
-    np.testing.assert_allclose(rows.spread(centers).utility, within.spread(centers).utility)
-
-
 # Robustness.
 
 

@@ -59,17 +59,6 @@ def test_automatic_steps_descend_to_where_lloyds_algorithm_ends(make, dtype):
     assert model.cluster_centers_.dtype == dtype
 
 
-def test_with_rates_up_to_two_over_the_weight_the_inertia_does_not_rise():
-    """k = 1: a step of e goes to the mean at e n = 1, to its mirror image at 2."""
-    points = np.random.default_rng(0).normal(size=(50, 1))
-    for product in (0.5, 1.0, 1.5, 1.98):
-        model = GradientKMeans(
-            1, init=[[3.0]], learning_rate=product / 50, tol=1e-18, max_iter=5000
-        ).fit(points)
-        assert np.all(np.diff(model.history_.inertia) <= 1e-9)
-        assert model.cluster_centers_[0, 0] == pytest.approx(points.mean(), abs=1e-7)
-
-
 @pytest.mark.parametrize("rate", [0.05, 1.0, 1e9, 1e300])
 def test_divergence_is_an_error_that_says_what_to_pass(rate):
     points = np.random.default_rng(0).normal(size=(50, 2))

@@ -141,19 +141,6 @@ def test_a_callable_is_a_kernel(kernel) -> None:
 # Landmarks.
 
 
-def test_as_many_landmarks_as_the_kernel_has_features_are_exact() -> None:
-    points = blobs()
-    exact = KernelPowerKMeans(4, kernel="poly", degree=2, gamma=1, random_state=0).fit(points)
-    few = KernelPowerKMeans(
-        4, kernel="poly", degree=2, gamma=1, n_landmarks=12, random_state=0
-    ).fit(points)
-    assert not few.is_exact_
-    assert few.dual_coef_.shape == (4, 12)
-    assert few.n_components_ == exact.n_components_ == 6
-    assert few.inertia_ == pytest.approx(exact.inertia_, rel=1e-7)
-    assert adjusted_rand_score(few.labels_, exact.labels_) == 1.0
-
-
 def test_all_points_as_landmarks_are_exact_and_fewer_come_near() -> None:
     points = blobs(n=300)
     exact = KernelPowerKMeans(4, gamma=1.0, random_state=0).fit(points)

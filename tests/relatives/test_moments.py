@@ -68,13 +68,6 @@ def test_exact_moments_give_the_mixture(seed: int, n_clusters: int, n_features: 
     assert found.variance == pytest.approx(1.5**2, abs=1e-8)
 
 
-def test_exact_moments_of_equal_shares_give_the_mixture() -> None:
-    means, shares = 4 * np.eye(5), np.full(5, 0.2)
-    points, weights = exact_points(means, shares, deviation=0.5)
-    found = moment_estimates(points, 5, sample_weight=weights)
-    np.testing.assert_allclose(found.means[matched(found.means, means)], means, atol=1e-8)
-
-
 @pytest.mark.parametrize(("n_clusters", "n_features"), [(1, 3), (2, 2), (3, 3), (4, 6), (6, 9)])
 @pytest.mark.parametrize("seed", range(3))
 def test_exact_moments_give_variances_of_their_own(seed, n_clusters, n_features) -> None:
@@ -174,10 +167,3 @@ def test_the_components_of_an_orthogonal_tensor_are_found(seed: int, size: int) 
 def test_what_cannot_be_is_refused(points, n_clusters, message) -> None:
     with pytest.raises(ValueError, match=message):
         moment_estimates(points, n_clusters)
-
-
-def test_equal_points_are_one_component_with_no_variance() -> None:
-    means, shares, variance = moment_estimates(np.full((5, 3), 0.1), 1)
-    np.testing.assert_allclose(means, 0.1)
-    assert shares == [1.0]
-    assert variance == pytest.approx(0, abs=1e-30)

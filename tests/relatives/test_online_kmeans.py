@@ -95,15 +95,6 @@ def test_batch_sweeps_follow_and_end_where_lloyds_do():
     np.testing.assert_array_equal(both.labels_, both.predict(points))
 
 
-def test_epochs_take_the_points_in_other_orders():
-    points = blobs()
-    params = {"init": points[:4], "batch": False, "n_epochs": 3, "learning_rate": 0.2}
-    model = OnlineKMeans(4, random_state=0, **params).fit(points)
-    assert len(set(model.history_.inertia[1:])) == 2
-    other = OnlineKMeans(4, random_state=1, **params).fit(points)
-    assert not np.array_equal(other.cluster_centers_, model.cluster_centers_)
-
-
 def test_a_constant_rate_follows_points_that_move():
     rng = np.random.default_rng(0)
     forgetful = OnlineKMeans(2, init=[[-1.0], [1.0]], learning_rate=0.05)

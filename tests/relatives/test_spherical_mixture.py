@@ -142,17 +142,6 @@ def test_without_variance_it_is_k_means(shares):
     assert model.inertia_ == pytest.approx(theirs.inertia_)
 
 
-def test_what_was_drawn_is_found_again():
-    shares = np.array([0.5, 0.3, 0.2])
-    points, means, labels = drawn(shares, n=20_000, variance=1.7, n_features=3, seed=3)
-    model = SphericalMixture(3, shares="learned", random_state=0).fit(points)
-    order = squared_distances(means, model.cluster_centers_).argmin(axis=1)
-    np.testing.assert_allclose(model.cluster_centers_[order], means, atol=0.1)
-    np.testing.assert_allclose(model.shares_[order], shares, atol=0.02)
-    assert model.variance_ == pytest.approx(1.7, rel=0.03)
-    assert np.mean(order[labels] == model.labels_) > 0.9
-
-
 # Variances of their own, and learning while hot.
 
 

@@ -149,8 +149,11 @@ def _write(path: str, colours: Bytes, indices: NDArray[np.intp], alpha: Bytes | 
             pixels[alpha == 0] = 0
         layers = [pixels] if alpha is None else [pixels, alpha[..., None]]
         image = pillow.fromarray(np.concatenate(layers, axis=2))
+    # Pillow does not notice where a full disk takes only a part of what it writes.
+    content = io.BytesIO()
+    image.save(content, format=_kind_of(path))
     with failures.writing(path), atomic_write(path) as file:
-        image.save(file, format=_kind_of(path))
+        file.write(content.getvalue())
 
 
 def _kind_of(path: str) -> str:

@@ -358,11 +358,11 @@ class Text(FileFormat):
 
     def _most_rows(self) -> int:
         """Return the number of lines; a row may take several."""
-        n_feeds = n_returns = 0
+        n_ends = 0  # a file may mix all three ends of lines
         with open(self.path, "rb") as file:
             while block := file.read(_BLOCK_BYTES):
-                n_feeds, n_returns = n_feeds + block.count(b"\n"), n_returns + block.count(b"\r")
-        return max(n_feeds, n_returns) + 1
+                n_ends += block.count(b"\n") + block.count(b"\r") - block.count(b"\r\n")
+        return n_ends + 1
 
     def _column(self, number: int) -> Iterator[Any]:
         """Yield one column as bytes, in order, so that a fault is found at its row."""

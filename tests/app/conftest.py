@@ -1,0 +1,75 @@
+"""A command in this process, in a folder with files to read."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from powermeans.app.command import main
+from powermeans.app.command.demonstration import as_csv, customers
+
+EXAMPLE = as_csv(customers())
+N_ROWS = 3000
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+Run = Callable[..., Ended]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: Any) -> Run:
+    """A command in a folder with the example of the demo; one text may hold all its words."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    Path("customers.csv").write_text(EXAMPLE)
+
+    def run(words: str = "", *more: object, stdin: bytes = b"") -> Ended:
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(stdin)))
+        with pytest.raises(SystemExit) as ended:
+            main([*words.split(), *map(str, more)])
+        captured = capfdbinary.readouterr()
+        return Ended(int(ended.value.code or 0), captured.out.decode(), captured.err.decode())
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def table() -> pa.Table:
+    """Rows around four centers, with weights."""
+    rng = np.random.default_rng(0)
+    means = 9 * rng.normal(size=(4, 3))
+    points = means[np.arange(N_ROWS) % 4] * [1, 5, 1] + rng.normal(size=(N_ROWS, 3))
+    weights = rng.integers(1, 4, size=N_ROWS).astype(float)
+    return pa.table({**dict(zip("abc", points.T, strict=True)), "w": weights})
+
+
+@pytest.fixture
+def folder(run: Run, table: pa.Table) -> None:
+    """The rows in one file, and in a folder of three."""
+    parquet.write_table(table, "rows.parquet", row_group_size=700)
+    Path("folder").mkdir()
+    for number in range(3):
+        parquet.write_table(table.slice(1000 * number, 1000), f"folder/part-{number}.parquet")

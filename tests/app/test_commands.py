@@ -1,0 +1,240 @@
+"""What the commands beside `fit` print and write, and whole pages as people read them."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+from app.answers import clusters_in, column_of
+from PIL import Image
+from sklearn.cluster import KMeans as SklearnKMeans
+from threadpoolctl import threadpool_limits
+
+import powermeans
+from powermeans.app.command.demonstration import customers
+
+pytestmark = pytest.mark.filterwarnings("ignore::powermeans.UnlikeScalesWarning")
+
+PAGES = Path(__file__).with_name("pages.txt").read_text(encoding="utf-8")
+
+
+def pages():
+    """The commands of pages.txt, each with what stands on the screen."""
+    for page in PAGES.split("\n$ powermeans")[1:]:
+        command, _, shown = page.partition("\n")
+        yield pytest.param(command, shown, id=command)
+
+
+@pytest.mark.parametrize(("command", "shown"), list(pages()))
+def test_a_page_is_as_people_read_it(command, shown, run):
+    """But for times and numbers of sweeps, which depend on the machine."""
+    ended = run("", *shlex.split(command))
+    text = re.sub(r"\d[\d.]* m?s\b", "T", ended.out + ended.err)
+    text = re.sub(r"\d+ sweeps", "N sweeps", text)
+    assert re.sub(r" +$", "", text, flags=re.MULTILINE).strip() == shown.strip()
+
+
+def test_every_command_that_answers_has_json(run):
+    commands = re.findall(r"^  ([a-z][a-z-]+)  ", run("--help").out, re.MULTILINE)
+    assert len(commands) == 9
+    for command in commands:
+        assert "--json" in run(command, "--help").out
+    shown = run()
+    assert (shown.code, shown.out) == (2, run("--help").out)
+
+
+# choose-k and compare.
+
+
+def test_the_choice_of_k_that_is_not_clear_or_ends_early(run):
+    np.save("cloud.npy", np.random.default_rng(0).uniform(size=(400, 4)))
+    *_, verdict, doubt = run("choose-k cloud.npy --to 6 --quiet").out.splitlines()
+    assert re.fullmatch(r"no clear number of groups; \d is the best guess", verdict)
+    found = run("choose-k cloud.npy --to 6 --quiet --json").json
+    assert (found["is_clear"], found["doubt"], found["was_stopped"]) == (False, doubt, False)
+    found = run("choose-k cloud.npy --max-seconds 1e-9 --quiet --json").json
+    assert (found["was_stopped"], found["was_interrupted"]) == (True, False)
+    assert "tried none of 19 values of k" in found["doubt"]
+    assert not run("choose-k cloud.npy --to 3 --max-seconds 1000 -q --json").json["was_stopped"]
+    ended = run("fit cloud.npy --max-seconds 1e-6 --output labels.npy --quiet")
+    assert (ended.code, "tried none of" in ended.out) == (0, True)
+    assert run("choose-k cloud.npy --to 4 --plot k.png -q").code == 0
+    with Image.open("k.png") as picture:
+        assert picture.size == (1050, 675)
+
+
+def test_missing_values_may_stay_where_k_is_chosen_and_methods_are_compared(run):
+    holed = customers()
+    holed[np.random.default_rng(0).uniform(size=holed.shape) < 0.05] = np.nan
+    np.save("holed.npy", holed)
+    options = "--missing observed --scale standard"
+    chosen = run(f"choose-k holed.npy --to 7 {options} --json -q").json
+    assert chosen["recommended"] == 5
+    with threadpool_limits(1):  # where processors are scarce, OpenMP waits for itself
+        compared = run(f"compare holed.npy -k 5 {options}").out
+        Path("few.csv").write_text("x\n0\n1\n9\n")
+        whole = run("compare few.csv -k 2 --missing observed").out
+    assert "\npowermeans Lloyd, best of 10" in compared
+    assert "\nscikit-learn KMeans" not in compared
+    assert "scikit-learn and faiss are left out" in compared.splitlines()[-1]
+    assert "\nscikit-learn KMeans" in whole
+
+
+def test_compare_puts_everybody_beside_the_best(run):
+    with threadpool_limits(1):
+        ended = run("compare customers.csv -k 5 --scale standard --json")
+    methods = {entry["method"]: entry for entry in ended.json["methods"]}
+    assert {"powermeans balanced", "powermeans Lloyd", "scikit-learn KMeans"} <= set(methods)
+    assert min(entry["excess"] for entry in methods.values()) == 0
+    assert methods["powermeans thorough"]["excess"] < 1e-9
+    assert all(0 < entry["agreement"] <= 1 for entry in methods.values())
+    points = customers()
+    points = (points - points.mean(axis=0)) / points.std(axis=0)
+    theirs = SklearnKMeans(5, n_init=10, random_state=0).fit(points).inertia_
+    assert methods["scikit-learn KMeans, best of 10"]["inertia"] == pytest.approx(theirs)
+
+
+# predict and report.
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "txt", "npy", "parquet", "feather"])
+@pytest.mark.parametrize("scale", ["none", "standard", "minmax"])
+def test_labels_of_a_fit_are_those_that_its_model_predicts(scale, suffix, run):
+    run(f"fit customers.csv -k 5 --scale {scale} -o a.{suffix} -m model.pm -q")
+    ended = run("predict model.pm customers.csv")
+    assert "600 rows of customers.csv by model.pm" in ended.err
+    labels = [int(label) for label in column_of(ended.out)]
+    assert sorted(set(labels)) == list(range(5))
+    assert clusters_in(f"a.{suffix}") == column_of(ended.out)
+    np.save("points.npy", customers())  # whose columns have no names
+    found = run("predict model.pm points.npy --json").json
+    assert (found["labels"], found["sizes"]) == (labels, np.bincount(labels).tolist())
+
+
+def test_columns_are_those_of_the_model_in_whatever_order_they_are_asked_for(run):
+    Path("points.csv").write_text("a,b,c\n0,0,9\n0,1,9\n9,9,0\n9,8,0\n")
+    Path("swapped.csv").write_text("kind,c,a,b\nu,9,0,0\nv,9,0,1\nu,0,9,9\nw,0,9,8\n")
+    Path("others.csv").write_text("z,x,y\n0,0,9\n0,1,9\n9,9,0\n9,8,0\n")
+    run("fit points.csv -k 2 -m model.pm -q")
+    straight = run("predict model.pm points.csv --json").json
+    # Columns of other names can only be meant by their places.
+    for file, *columns in (["swapped.csv"], ["points.csv", "--columns", "c,a,b"],
+                           ["points.csv", "--columns", "3,1,2"],
+                           ["points.csv", "--columns", "b\nc\na"],
+                           ["others.csv", "--columns", "z,x,y"]):  # fmt: skip
+        other = run("predict model.pm --json", file, *columns).json
+        assert (other["labels"], other["score"]) == (straight["labels"], straight["score"])
+
+
+def test_a_model_remembers_how_its_file_was_read(run):
+    Path("old.csv").write_text("x;day\n1,5;02.01.1970\n;03.01.1970\n9,25;09.01.1970\n")
+    run("fit old.csv -k 2 -m m.pm -q --scale none --missing drop --dates days")
+    # Between tabs the marks are in doubt, and the model knows them.
+    Path("new.csv").write_text("x\tday\n1,500\t02.01.1970\n\t02.01.1970\n9,250\t09.01.1970\n")
+    found = run("predict m.pm new.csv --json").json
+    assert (found["labels"][1], found["score"]) == (-1, 0.0)
+    assert run("predict m.pm new.csv --missing error").code == 3
+    assert run("predict m.pm new.csv --thousands , --decimal .").code == 0
+    assert run("report m.pm new.csv -o r.html").code == 0
+
+
+def test_a_report_of_a_fit_and_of_its_model(run):
+    """They tell the same of clusters, but only the fit knows its annealing."""
+    Path("holes.csv").write_text("a,b\n1,\n2,2\n,3\n4,4\n50,50\n")
+    options = "holes.csv --missing drop --name 1=Loyal"
+    assert run("fit -k 2 -q --report a.html -m m.pm", *options.split()).code == 0
+    ended = run("report m.pm -o b.html", *options.split())
+    assert (ended.code, ended.out.splitlines()[0]) == (0, "written: b.html")
+    assert "the page lacks the annealing" in ended.out
+    pages = [Path(page).read_text(encoding="utf-8") for page in ("a.html", "b.html")]
+    assert ['id="annealing"' in page for page in pages] == [True, False]
+    for page in pages:
+        assert "<h1>Clusters of holes.csv</h1>" in page
+        assert "<dt>points</dt><dd>3</dd>" in page
+        assert '<a href="#cluster-1">Loyal</a>' in page
+        # Rows are numbered as they stand in the file.
+        examples = page[page.index('<table class="rows">') :].partition('id="points"')[0]
+        assert set(re.findall(r'<tr><th scope="row">(\d)</th>', examples)) == {"2", "4", "5"}
+
+
+def test_a_report_names_columns_as_the_table_of_the_terminal_does(run):
+    np.save("plain.npy", np.repeat([[0.0, 1.0], [9.0, 5.0]], 5, axis=0))
+    said = run("fit plain.npy -k 2 -q --report a.html -m m.pm")
+    assert "c1 -1.0 sd, c2 -1.0 sd" in said.out
+    assert run("report m.pm plain.npy -o b.html").code == 0
+    for page in ("a.html", "b.html"):
+        assert "Low c1, low c2" in Path(page).read_text(encoding="utf-8")
+
+
+# palette, info and datasets.
+
+COLOURS = np.array([[250, 0, 0], [0, 240, 0], [0, 0, 230], [10, 10, 10]], dtype=np.uint8)
+
+
+def test_a_palette_has_the_colours_of_a_picture(run):
+    rng = np.random.default_rng(0)
+    which = rng.choice(4, size=(40, 60), p=[0.4, 0.3, 0.2, 0.1])
+    noisy = COLOURS[which] + rng.integers(0, 3, size=(40, 60, 3), dtype=np.uint8)
+    Image.fromarray(noisy).save("picture.png")
+    found = [entry["colour"] for entry in run("palette picture.png -k 4 --json").json["colours"]]
+    assert (
+        found
+        == ["#fb0101", "#01f101", "#0101e7", "#0b0b0b"]
+        == Path("picture-4.txt").read_text().split()
+    )
+    with Image.open("picture-4.png") as written:
+        assert written.mode == "P"
+        np.testing.assert_array_equal(np.asarray(written.convert("RGB")), COLOURS[which] + 1)
+    grey = np.repeat(np.array([257 * 10, 257 * 200], dtype=np.uint16), 8).reshape(4, 4)
+    Image.fromarray(grey).save("grey.png")
+    found = run("palette grey.png -k 2 --json").json["colours"]
+    assert {entry["colour"] for entry in found} == {"#0a0a0a", "#c8c8c8"}
+
+
+def test_a_palette_keeps_what_is_transparent_and_has_no_more_colours_than_there_are(
+    run, monkeypatch
+):
+    pixels = np.zeros((2, 2, 4), dtype=np.uint8)
+    pixels[0, 0] = [255, 0, 0, 128]
+    Image.fromarray(pixels).save("picture.png")
+    ended = run("palette picture.png -o out.png --palette out.txt")
+    assert "1 colour of picture.png" in ended.out
+    assert "#ff0000  100.0%" in ended.out
+    with Image.open("out.png") as written:
+        np.testing.assert_array_equal(np.asarray(written), pixels)
+    monkeypatch.setattr("powermeans.app.command.palettes.palette_of", None)  # it is refused before
+    ended = run("palette picture.png -o out.jpg")
+    assert (ended.code, "out.jpg: partly transparent" in ended.err) == (2, True)
+
+
+def test_a_picture_is_turned_as_the_camera_was_held(run):
+    pixels = np.zeros((10, 20, 3), dtype=np.uint8)
+    pixels[:, :10] = 255  # white at the left, which turned to the right is the top
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    Image.fromarray(pixels).save("held.png", exif=exif)
+    run("palette held.png -k 2 -o out.png")
+    with Image.open("out.png") as written:
+        turned = np.asarray(written.convert("L"))
+    np.testing.assert_array_equal(turned, np.repeat([255, 0], 10)[:, None].repeat(10, axis=1))
+
+
+def test_info_and_datasets(run, tmp_path):
+    found = run("info --json").json
+    assert found["powermeans"] == powermeans.__version__
+    assert "instruction set" in found
+    assert run("info").out.startswith("powermeans ")
+    listed = run("datasets --json --folder", tmp_path).json
+    iris = next(one for one in listed["sets"] if one["name"] == "iris")
+    assert (iris["rows"], iris["columns"], iris["there"], iris["fetched"]) == (150, 4, False, True)
+    ended = run("datasets iris --folder", tmp_path)
+    assert f"it is in {tmp_path / 'iris.npz'}" in ended.out
+    assert "there" in run("datasets --folder", tmp_path).out
+    file = tmp_path / "iris.npz"
+    assert run("datasets iris", "--folder", tmp_path / "b", "--file", file).code == 0
+    wrong = run("datasets wine", "--folder", tmp_path, "--file", file)
+    assert (wrong.code, "iris.npz has X of shape (150, 4)" in wrong.err) == (3, True)
+    assert run("datasets wine", "--folder", tmp_path, "--file", tmp_path / "gone").code == 3

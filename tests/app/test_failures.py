@@ -1,0 +1,411 @@
+"""What a command says of an error, a full disk and an interrupt, and what it leaves behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import weakref
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from PIL import Image
+from pyarrow import parquet
+
+import powermeans
+from powermeans.app.command import failures
+from powermeans.app.command.demonstration import COLUMNS, customers
+from powermeans.engine.callbacks import FitProgress
+from powermeans.scale.checkpoint import Journal
+
+pytestmark = pytest.mark.filterwarnings("ignore::powermeans.UnlikeScalesWarning")
+
+SHELL = [sys.executable, "-m", "powermeans"]
+NO_SPACE = "No space left on device"
+FILES = {
+    "text.csv": "x,kind,y\n1,red,2\n3,blue,4\n",
+    "empty.csv": "",
+    "header.csv": "x,y\n",
+    "ragged.csv": "x,y\n1,2\n3,4,5\n",
+    "holes.csv": "x,y\n1,\n2,3\n",
+    "infinite.csv": "x,y\n1,2\n-inf,3\n",
+    "doubt.csv": "price;n\n1.000;12\n2.500;13\n",
+    "huge.csv": "id,x\n12345678901234567,1\n2,2\n",
+    "mixed.csv": "x,y\n1,2\n2,3\n3,four\n",
+    "negative.csv": "x,y\n1,2\n-3,4\n",
+    "gap.csv": "x,y\n1,2\n,4\n5,-3\n",
+    "weights.csv": "x,w\n1,1\n2,-1\n",
+    "other.csv": "visits_per_month,baskett\n1,2\n",
+    "narrow.csv": "1,2\n3,4\n",
+    "same.csv": "x\n1\n1\n1\n",
+    "protected.csv": "x\n1\n",
+}
+
+
+@pytest.fixture(scope="module")
+def others(tmp_path_factory):
+    """Files that are no text, among them models: whole, without centers, of a later version."""
+    folder = tmp_path_factory.mktemp("others")
+    waiting = powermeans.OnlineKMeans(2).partial_fit(customers()[:1])
+    powermeans.save(waiting, folder / "stream.pm")
+    model = powermeans.PowerKMeans(2, random_state=0).fit(customers())
+    model.feature_names_in_ = np.array(COLUMNS, dtype=object)
+    powermeans.save(model, folder / "model.pm")
+    with (
+        zipfile.ZipFile(folder / "model.pm") as old,
+        zipfile.ZipFile(folder / "newer.pm", "w") as new,
+    ):
+        for name in old.namelist():
+            member = old.read(name)
+            if name == "model.json":
+                header = json.loads(member) | {"version": 99, "written_by": "9.9"}
+                member = json.dumps(header).encode()
+            new.writestr(name, member)
+    Image.fromarray(np.zeros((2, 2, 4), dtype=np.uint8)).save(folder / "blank.png")
+    header = b"{'descr': '<f8', 'fortran_order: False, 'shape': (3, 2), }".ljust(117) + b"\n"
+    (folder / "mangled.npy").write_bytes(b"\x93NUMPY\x01\x00v\x00" + header + bytes(48))
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.fixture
+def files(run, folder, others):
+    for name, content in FILES.items():
+        Path(name).write_text(content)
+    for name, content in others.items():
+        Path(name).write_bytes(content)
+    Path("protected.csv").chmod(0o444)
+    Path("bad").mkdir()
+    lacking = np.where(np.arange(1000) == 700, np.nan, 1.0)
+    parquet.write_table(pa.table({"a": np.arange(1000.0), "b": lacking}), "bad/one.parquet")
+
+
+def errors():
+    """The commands of errors.txt, each with its exit code and what its error names."""
+    code = 0
+    text = Path(__file__).with_name("errors.txt").read_text(encoding="utf-8")
+    for line in filter(None, text.splitlines()):
+        if line.startswith("# Exit code"):
+            code = int(line.split()[3].strip(":"))
+        else:
+            command, *named = line.split(" | ")
+            yield pytest.param(command, code, named, id=command)
+
+
+@pytest.mark.parametrize(("command", "code", "named"), list(errors()))
+def test_an_error_is_one_line_that_names_what_is_wrong(command, code, named, run, files):
+    if "/dev/full" in command and not Path("/dev/full").exists():
+        pytest.skip("there is no /dev/full here")
+    before = sorted(os.listdir())
+    ended = run(command)
+    assert (ended.code, ended.out) == (code, "")
+    assert re.fullmatch(r"powermeans: [^\n]*\n", ended.err)
+    for words in named:
+        assert words in ended.err
+    assert sorted(os.listdir()) == before
+
+
+def test_what_nobody_typed_wrong(run, monkeypatch):
+    """A note, a traceback that was asked for, a bug, and a package that is not installed."""
+    Path("same.csv").write_text("x\n1\n1\n1\n")
+    assert re.fullmatch(r"powermeans: [^\n]*distinct[^\n]*\n", run("fit same.csv -k 2 -q").err)
+    ended = run("fit nothing.csv -k 2 --debug")
+    assert ended.err.startswith("Traceback")
+    assert ended.err.splitlines()[-1] == "powermeans: nothing.csv does not exist"
+    with monkeypatch.context() as patched:
+        patched.setattr("powermeans.app.report.versions.versions", lambda: 1 / 0)
+        ended = run("info")
+    assert (ended.code, ended.err.count("\n")) == (failures.BUG, 1)
+    assert "ZeroDivisionError" in ended.err
+    monkeypatch.delitem(sys.modules, "powermeans.app.command.commands", raising=False)
+    monkeypatch.setitem(sys.modules, "typer", None)
+    ended = run("info")
+    assert (ended.code, "typer: pip install" in ended.err) == (failures.USAGE, True)
+
+
+def failing(error):
+    def fail(*_, **__):
+        raise error
+
+    return fail
+
+
+def failing_rows(*_):
+    yield {"cluster": np.zeros(3, np.int32)}
+    raise OSError(5, "Input/output error")
+
+
+FIT, LABELS = "powermeans.PowerKMeans.fit", "powermeans.app.command.{}.labelled"
+WRITTEN = "powermeans.app.command.fitting.{}"
+STOP, TWO_FILES = failing(KeyboardInterrupt), "fit customers.csv -k 2 -q -o labels.csv -m model.pm"
+FAILING = [
+    (FIT, failing(MemoryError()), "fit customers.csv -k 5", 3, "not enough memory"),
+    (FIT, failing(RuntimeError("can't start new thread")), "fit customers.csv -k 5", 3, "memory"),
+    (FIT, failing(OSError(5, "broken", "part-2")), "fit folder -k 4", 3, "part-2 cannot be read"),
+    (LABELS.format("fitting"), failing_rows, "fit folder -k 4 -q -o l.npy", 3, "folder cannot be"),
+    (LABELS.format("predicting"), failing_rows, "predict m.pm folder -o l.npy", 3, "folder cannot"),
+    (WRITTEN.format("write_labels"), STOP, TWO_FILES, 130, "nothing was written"),
+    (WRITTEN.format("save"), STOP, TWO_FILES, 130, "labels.csv is written, and nothing else"),
+    (WRITTEN.format("show_clusters"), STOP, TWO_FILES, 130, "labels.csv, model.pm is written"),
+    ("powermeans.PowerKMeans.optimality_gap", STOP, "fit customers.csv -k 5 -q --prove 1 --report "
+     "report.html", 0, ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("broken", "how", "command", "code", "said"), FAILING)
+def test_what_breaks_is_told_of_what_it_is_about(
+    broken, how, command, code, said, run, folder, monkeypatch
+):
+    if "m.pm" in command:
+        run("fit rows.parquet -k 4 -m m.pm -q")
+    before = set(os.listdir())
+    monkeypatch.setattr(broken, how)
+    ended = run(command)
+    assert ended.code == code
+    assert said in ended.err
+    assert ended.err.count("\n") == (code != 0)
+    written = {name for name in ("labels.csv", "model.pm") if name in said}
+    assert set(os.listdir()) - before == written | ({"report.html"} if code == 0 else set())
+
+
+def test_what_fails_for_an_interrupt_is_told_as_an_interrupt(run, monkeypatch):
+    def half_imported(*_, **__):
+        try:
+            raise KeyboardInterrupt
+        finally:
+            raise AttributeError("module has no attribute 'exceptions'")
+
+    monkeypatch.setattr(powermeans.PowerKMeans, "fit", half_imported)
+    ended = run("fit customers.csv -k 5")
+    assert ended.code == failures.INTERRUPTED
+    assert re.fullmatch("powermeans: interrupted before .*\n", ended.err)
+
+
+# Disks that are full.
+
+FILLING = [
+    "fit much.npy -k 3 -q -o labels.npy",
+    "fit much.npy -k 3 -q -o labels.csv",
+    "fit much.npy -k 3 -q -o labels.parquet",
+    "fit much.npy -k 3 -q -m model.pm",
+    "fit much.npy -k 3 -q --report report.html",
+    "predict model.pm much.npy -o labels.npy",
+    "report model.pm much.npy -o report.html",
+    "choose-k much.npy --to 3 --criteria bic,dp_means -q --plot k.png",
+    "palette picture.png -k 300 --palette colours.txt -o picture.bmp",
+    "palette noise.png -k 700 -o small.png --palette colours.txt",
+    "demo --data example.csv",
+]
+
+
+@pytest.mark.parametrize("command", FILLING)
+def test_a_disk_that_fills_up_is_one_line_and_leaves_what_was_there(command, run):
+    resource = pytest.importorskip("resource", reason="only POSIX limits the size of files")
+    rng = np.random.default_rng(0)
+    np.save("much.npy", rng.normal(size=(60_000, 2)))
+    for name, width in (("picture", 70), ("noise", 35)):
+        noise = rng.integers(0, 256, (width, width, 3), dtype=np.uint8)
+        Image.fromarray(noise).save(f"{name}.png")
+    run("fit customers.csv --columns 1,2 -k 2 -m model.pm -q")
+    path = Path(command.rpartition(" ")[2])
+    if is_old := not command.startswith("demo"):
+        path.write_bytes(b"old")
+    before = sorted(os.listdir())
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4000, limits[1]))
+    try:
+        ended = run(command)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert ended.err == f"powermeans: {path} cannot be written: File too large\n"
+    assert ended.code == failures.OUTPUT
+    assert not is_old or path.read_bytes() == b"old"
+    assert {*os.listdir()} - {*before} <= {"small.png", "colours.txt"}
+
+
+@pytest.mark.filterwarnings("default")  # which the command tells as notes
+def test_a_disk_that_has_no_room_for_a_checkpoint(run, folder, monkeypatch):
+    """At the end of a fit it costs the checkpoint, and before it the fit."""
+    write, n_writes = Journal.write, 0
+
+    def fail_at_the_end(journal):
+        nonlocal n_writes
+        n_writes += 1
+        if n_writes > 1:
+            raise OSError(28, NO_SPACE, "state")
+        write(journal)
+
+    monkeypatch.setattr(Journal, "write", fail_at_the_end)
+    ended = run("fit rows.parquet -k 4 --checkpoint state -o l.npy -m m.pm -q")
+    assert (ended.code, ended.err.startswith(f"powermeans: note: state: {NO_SPACE}")) == (0, True)
+    assert np.load("l.npy").shape == (3000,)
+    assert powermeans.load("m.pm").n_clusters == 4
+    monkeypatch.setattr(Journal, "note", failing(OSError(28, NO_SPACE, "state")))
+    ended = run("fit rows.parquet -k 4 --checkpoint state -q")
+    assert ended.code == failures.OUTPUT
+    assert ended.err.endswith(f"powermeans: state cannot be written: {NO_SPACE}\n")
+
+
+# In a process of its own.
+
+
+def test_a_reader_that_has_enough_ends_it_quietly(run):
+    Path("many.csv").write_text("x\n" + "1\n2\n" * 100_000)
+    Path("few.csv").write_text("x\n1\n2\n")
+    run("fit few.csv -k 2 -m model.pm -q")
+    command = [*SHELL, "predict", "model.pm", "many.csv"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"cluster\n"
+        process.stdout.close()
+        assert b"Traceback" not in process.stderr.read()
+    assert process.returncode == failures.PIPE_CLOSED
+
+
+VERBOSE = (
+    "import powermeans.app.command.screen as s; s._SECONDS_BETWEEN_LINES = 0.0\n"
+    "from powermeans.app.command import main; import sys; main(sys.argv[1:])"
+)
+
+
+@pytest.mark.parametrize("between", [None, 0.0, 0.03, 0.2])
+def test_ctrl_c_once_or_twice_leaves_whole_files_and_no_traceback(run, between):
+    """Once it shows that it sweeps; the best result so far is written."""
+    np.save("much.npy", np.random.default_rng(0).normal(size=(5_000, 8)))
+    words = "fit much.npy -k 60 --effort thorough --runs 9 --verbose -o labels.npy -m model.pm"
+    with subprocess.Popen(
+        [sys.executable, "-c", VERBOSE, *words.split()],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        next(line for line in process.stderr if " sweeps, " in line)
+        process.send_signal(signal.SIGINT)
+        if between is not None:
+            time.sleep(between)
+            process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == failures.INTERRUPTED
+    last = err.splitlines()[-1]
+    assert last.startswith("powermeans: interrupted")
+    assert "Traceback" not in err
+    assert "unexpected" not in err
+    written = {path.name for path in Path().iterdir()} - {"customers.csv", "much.npy"}
+    assert written == {name for name in ("labels.npy", "model.pm") if name in last}
+    if between is None:
+        assert written == {"labels.npy", "model.pm"}
+        assert "60 clusters of 5,000 rows" in out
+        labels = powermeans.load("model.pm").predict(np.load("much.npy"))
+        np.testing.assert_array_equal(labels, np.load("labels.npy"))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals end no process there")
+@pytest.mark.parametrize("started", ["-m", "script", "other script", "other module"])
+def test_ctrl_c_while_the_command_is_imported_ends_only_the_command(tmp_path, started):
+    folder = tmp_path / "modules"
+    (folder / "another").mkdir(parents=True)
+    for path, text in {
+        "shlex.py": "import signal; signal.raise_signal(signal.SIGINT)",
+        "other": "import powermeans.app.command",
+        "powermeans": "from powermeans.__main__ import main; main()",
+        "another/__init__.py": "import powermeans.app.command",
+    }.items():
+        (folder / path).write_text(text)
+    arguments = {
+        "-m": ["-m", "powermeans", "fit", "--help"],
+        "script": [str(folder / "powermeans"), "fit", "--help"],
+        "other script": [str(folder / "other")],
+        "other module": ["-m", "another"],
+    }[started]
+    ended = subprocess.run(
+        [sys.executable, *arguments],
+        env=os.environ | {"PYTHONPATH": f"{folder}:{os.environ.get('PYTHONPATH', '')}"},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert ended.returncode == -signal.SIGINT
+    assert ("KeyboardInterrupt" in ended.stderr) is started.startswith("other")
+    assert started.startswith("other") or ended.stderr == ""
+
+
+def test_ctrl_c_is_heard_where_python_raises_nothing_or_too_soon(run, monkeypatch):
+    def app(*_, **__):
+        callback = weakref.ref(thing := type("Thing", (), {})(), lambda _: signal.raise_signal(2))
+        del thing
+        assert callback() is None, "the callback was called"
+        for _ in range(1000):
+            time.sleep(0.01)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("powermeans.app.command.commands.app", app)
+        began = time.monotonic()
+        ended = run()
+    assert ended.code == failures.INTERRUPTED
+    assert time.monotonic() - began < 5
+
+    class Loading:
+        @property
+        def app(self):
+            raise KeyboardInterrupt
+
+    monkeypatch.setitem(sys.modules, "powermeans.app.command.commands", Loading())
+    assert run("info") == ended
+    assert re.fullmatch("powermeans: interrupted before .*\n", ended.err)
+
+
+def interrupting(at_sweep):
+    """Show no progress, and interrupt at a sweep."""
+
+    def show(shown, state):
+        if state.sweep == at_sweep:
+            signal.raise_signal(signal.SIGINT)
+
+    return show
+
+
+def test_ctrl_c_ends_choose_k_with_what_was_found(run, monkeypatch):
+    np.save("much.npy", np.random.default_rng(0).normal(size=(5_000, 8)))
+    monkeypatch.setattr(FitProgress, "__call__", interrupting(40))
+    ended = run("choose-k much.npy --to 60 --json --criteria bic,calinski_harabasz")
+    assert ended.code == failures.INTERRUPTED
+    assert ended.err.splitlines()[-1].startswith("powermeans: interrupted: ")
+    assert not ended.out or ended.json["was_interrupted"] is True
+
+
+def test_an_interrupted_fit_in_parts_tells_the_inertia_of_what_it_writes(
+    run, folder, table, monkeypatch
+):
+    monkeypatch.setattr(FitProgress, "__call__", interrupting(2))
+    command = "fit rows.parquet -k 9 --columns a,b,c --memory-limit 100kB --json --effort none"
+    ended = run(command, "-m", "m.pm")
+    assert ended.code == failures.INTERRUPTED
+    points = table.select(["a", "b", "c"]).to_pandas()
+    assert ended.json["was_interrupted"]
+    assert ended.json["inertia"] == pytest.approx(-powermeans.load("m.pm").score(points), rel=1e-9)
+
+
+def test_help_starts_without_what_only_commands_need_and_ends_without_garbage_collection():
+    code = (
+        "import atexit, gc, sys\n"
+        "atexit.register(lambda: print(gc.get_freeze_count() > 0, flush=True))\n"  # runs last
+        "from powermeans.app.command import main\n"
+        "try: main(['--help'])\n"
+        "except SystemExit: print(sorted({m.partition('.')[0] for m in sys.modules}))"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    *_, loaded, is_frozen = ended.stdout.splitlines()
+    assert is_frozen == "True"
+    assert "'typer'" in loaded
+    for library in ("numpy", "scipy", "sklearn", "pyarrow", "PIL", "matplotlib"):
+        assert f"'{library}'" not in loaded
+
+
+def test_a_shell_completes_commands_and_options():
+    for words, place, expected in (("pa", 1, ["palette"]), ("fit --eff", 2, ["--effort"])):
+        asking = {"COMP_WORDS": f"powermeans {words}", "COMP_CWORD": str(place)}
+        environment = os.environ | asking | {"_POWERMEANS_COMPLETE": "complete_bash"}
+        ended = subprocess.run(SHELL, env=environment, capture_output=True, text=True, check=True)
+        assert ended.stdout.split() == expected

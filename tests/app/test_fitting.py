@@ -1,0 +1,396 @@
+"""What `powermeans fit` finds, prints and writes."""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+import sys
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from app.answers import clusters_in, column_of, rows_shown
+from sklearn.pipeline import Pipeline
+
+import powermeans
+from powermeans.app.command.clusters import Tally, show_clusters
+from powermeans.app.command.demonstration import COLUMNS, customers
+from powermeans.app.command.screen import Screen
+from powermeans.engine.callbacks import FitProgress
+
+pytestmark = pytest.mark.filterwarnings("ignore::powermeans.UnlikeScalesWarning")
+
+
+def lines(path):
+    return Path(path).read_text().splitlines()
+
+
+def write(path, header, rows):
+    Path(path).write_text("\n".join([header, *(",".join(map(str, row)) for row in rows)]) + "\n")
+
+
+def two_groups(n_rows=60):
+    """Make up rows around (0, 0) and (50, 80), one after the other."""
+    rng = np.random.default_rng(0)
+    places = rng.normal(size=(n_rows, 2)) + np.arange(n_rows)[:, None] % 2 * [50, 80]
+    return [[f"{value:.3f}" for value in row] for row in places]
+
+
+# Numbers.
+
+
+def test_json_says_what_python_finds(run):
+    found = run("fit customers.csv -k 5 --scale none --json -q -o labels.csv -m model.pm").json
+    ours, model = powermeans.PowerKMeans(5, random_state=0), powermeans.load("model.pm")
+    ours.fit(customers())
+    assert clusters_in("labels.csv") == list(map(str, ours.labels_))
+    np.testing.assert_array_equal(model.cluster_centers_, ours.cluster_centers_)
+    assert list(model.feature_names_in_) == found["columns"] == list(COLUMNS)
+    assert found["inertia"] == pytest.approx(ours.inertia_)
+    assert (found["n_rows"], found["was_interrupted"]) == (600, False)
+    told = found["clusters"]
+    assert [one["size"] for one in told] == np.bincount(ours.labels_).tolist()
+    assert [one["share"] * 600 for one in told] == pytest.approx([one["size"] for one in told])
+    centers = [list(one["center"].values()) for one in told]
+    np.testing.assert_allclose(centers, [customers()[ours.labels_ == k].mean(0) for k in range(5)])
+    assert "optimality" not in found
+
+
+def test_options_reach_the_fit(run):
+    def found(*options):
+        return run("fit customers.csv -k 4 --json -q", *options).json
+
+    plain = found("--seed", 3)
+    assert plain["clusters"] == found("--seed", 3)["clusters"]
+    other = found("--divergence", "manhattan", "--effort", "fast", "--power", -2)
+    assert other["settings"]["power"] == -2
+    assert other["inertia"] != plain["inertia"]
+    assert found("--effort", "none")["n_sweeps"] < plain["n_sweeps"]
+    points = np.array([[0, 1], [1, 1], [9, 10], [10, 10], [4, 5]])
+    np.save("successes.npy", points)
+    options = "-k 2 --divergence binomial --trials 10 -m m.pm --json -q"
+    told = run(f"fit successes.npy {options}").json
+    binomial = powermeans.divergences.Binomial(10)
+    ours = powermeans.PowerKMeans(2, divergence=binomial, random_state=0).fit(points)
+    assert told["inertia"] == pytest.approx(ours.inertia_)
+    assert (told["settings"]["divergence"], told["settings"]["trials"]) == ("binomial", 10)
+    assert run("predict m.pm successes.npy --json").json["labels"] == ours.labels_.tolist()
+
+
+@pytest.mark.parametrize("scale", ["none", "standard", "minmax"])
+def test_centers_and_spreads_have_the_same_units_and_those_are_named(scale, run):
+    points = np.array([[0, 1], [100, 1], [0, 9], [100, 9], [50, -5]])
+    write("points.csv", "a,b", points)
+    found = run(f"fit points.csv -k 1 --scale {scale} --json -q").json
+    (cluster,) = found["clusters"]
+    assert list(cluster["center"].values()) == pytest.approx(points.mean(axis=0))
+    assert cluster["spread"] == pytest.approx(np.sqrt(points.var(axis=0).sum()))
+    in_what = "data" if scale == "none" else "scaled"
+    assert found["units"] == {"center": "data", "spread": "data", "inertia": in_what}
+    inertia_by_spread = 5 * cluster.get("scaled", cluster)["spread"] ** 2
+    assert found["inertia"] == pytest.approx(inertia_by_spread)
+    if scale == "minmax":
+        middle = (points.mean(axis=0) - points.min(axis=0)) / np.ptp(points, axis=0)
+        assert list(cluster["scaled"]["center"].values()) == pytest.approx(middle)
+
+
+def test_spreads_in_the_units_of_the_data_count_weights_and_pass_over_what_is_missing(run):
+    Path("points.csv").write_text("a,w\n0,3\n10,1\n")
+    found = run("fit points.csv -k 1 --weights w --json -q --scale minmax").json
+    # The mean is 2.5, from which three are 2.5 away and one 7.5.
+    assert found["clusters"][0]["spread"] == pytest.approx(np.sqrt((3 * 2.5**2 + 7.5**2) / 4))
+    Path("holes.csv").write_text("a,b\n0,1\n10,\n,1\n")
+    found = run("fit holes.csv -k 1 --missing observed --json -q --scale minmax").json
+    # A missing value counts as that of the center: a is 0, 10 and 5.
+    assert found["clusters"][0]["spread"] == pytest.approx(np.sqrt(50 / 3))
+
+
+def test_weights_count_as_copies_shares_are_of_the_weight_and_sizes_count_rows(run):
+    Path("weighted.csv").write_text("x,n\n0,3\n1,1\n10,1\n11,0\n")
+    Path("copied.csv").write_text("x\n0\n0\n0\n1\n10\n")
+    command = "fit weighted.csv -k 2 --weights n -m m.pm -q"
+    found = run(command, "--json").json
+    assert found["inertia"] == pytest.approx(run("fit copied.csv -k 2 --json -q").json["inertia"])
+    by_size = sorted((c["weight"], c["size"], c["share"]) for c in found["clusters"])
+    assert by_size == [(1.0, 2, 0.2), (4.0, 2, 0.8)]
+    predicted = run("predict m.pm weighted.csv --weights n").err
+    # The heavy cluster has 0 three times and 1 once: its mean is 1/4, its spread sqrt(3) / 4.
+    heavy = {"size": "2", "weight": "4", "share": "80.0%"}
+    for shown, told in ((run(command).out, heavy | {"spread": "0.4330"}), (predicted, heavy)):
+        assert sum(told.items() <= row.items() for row in rows_shown(shown)) == 1
+
+
+def test_a_cluster_whose_points_weigh_nothing_is_said_to_be_so(capsys):
+    points, labels = np.array([[0.0], [1.0], [5.0]]), np.array([0, 0, 1], dtype=np.int32)
+    tally = Tally(points[1:])
+    tally.add(points, labels, np.array([1.0, 2.0, 0.0]))
+    _, clusters = tally.summaries(["x"])
+    assert [(c.size, c.weight, c.share) for c in clusters] == [(2, 3.0, 1.0), (1, 0.0, 0.0)]
+    show_clusters(Screen(), clusters, ["x"], has_weights=True)
+    assert rows_shown(capsys.readouterr().out)[1]["what sets it apart"] == "weighs nothing"
+
+
+def test_clusters_keep_within_limits_of_size(run):
+    fit = "fit customers.csv -k 4 --scale standard --effort fast -q"
+    assert max(one["size"] for one in run(fit, "--json").json["clusters"]) > 160
+    assert run(fit, "--size-max", 160, "-o", "l.txt").code == 0
+    assert max(Counter(clusters_in("l.txt")).values()) == 160
+    even = run(fit, "--size-min", 0.25, "--json").json["clusters"]
+    assert min(one["size"] for one in even) >= 150
+
+
+def test_a_fit_proves_how_far_from_the_optimum_it_is(run, monkeypatch):
+    fit, heard = "fit customers.csv -k 5 --scale standard --prove 1", []
+    said = run(fit, "-q", "--report", "report.html")
+    assert said.code == 0
+    line = next(line for line in said.out.splitlines() if line.startswith("proved to be"))
+    assert f"<dt>optimality</dt><dd>{line}</dd>" in Path("report.html").read_text()
+    told = run(fit, "-q", "--json").json
+    assert 0 < told["optimality"]["bound"] <= told["inertia"]
+    monkeypatch.setattr(FitProgress, "phase", lambda shown, name, *_: heard.append(name))
+    run(fit)
+    assert "searching for a proof" in heard
+    assert heard[-1].startswith("proved to be")
+
+
+@pytest.mark.parametrize(
+    ("options", "is_said"),
+    [("", True), ("--divergence manhattan", True), ("--divergence cosine", False),
+     ("--divergence poisson", False)],
+)  # fmt: skip
+def test_columns_are_scaled_where_one_would_decide_everything(options, is_said, run):
+    said = run("fit customers.csv -k 2 -q", *options.split()).out
+    assert ('scaled: "basket" spreads 2' in said) == is_said
+
+
+def test_scaling_by_default_is_what_is_told(run):
+    scaled, plain, asked, in_parts = (
+        run("fit customers.csv -k 2 -q --json", *options.split()).json
+        for options in ("", "--scale none", "--scale standard", "--memory-limit 1GB")
+    )
+    assert [one["scale"] for one in (scaled, plain, in_parts)] == ["standard", "none", "standard"]
+    assert scaled["inertia"] == asked["inertia"] != plain["inertia"]
+    Path("alike.csv").write_text("x,y\n1,20\n2,10\n9,50\n8,60\n")
+    assert run("fit alike.csv -k 2 -q --json").json["scale"] == "none"
+    # A column of one value spreads less than any other, and is not compared.
+    write("constant.csv", "always,b,c", [[0.1, i % 7, 1000 * (i % 5)] for i in range(70)])
+    assert 'scaled: "c" spreads 707 times as far as "b"' in run("fit constant.csv -k 2 -q").out
+
+
+# Missing values and rows that are left out.
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_file_alone_is_clustered_by_the_values_that_are_there(run):
+    rows = [[*row, ""] for row in two_groups()]
+    rows[3][0] = rows[8][1] = "unknown"
+    rows[20] = ["", "", ""]
+    rows[30][2] = "7"
+    write("holes.csv", "x,y,z", rows)
+    ended = run("fit holes.csv -q")
+    assert ended.code == 0
+    for told in ('left out "z"', 'missing values: 1 in "x", 1 in "y", of 59 rows;',
+                 "1 row without any value was left out\n",
+                 "k is chosen by the 57 rows that have all values\n",
+                 "2 groups; clear by separation; "):  # fmt: skip
+        assert f"\n{told}" in ended.out
+    assert ended.err.endswith('"unknown" in "x" (1 row), "unknown" in "y" (1 row)\n')
+    clusters = clusters_in("holes-clusters.csv")
+    assert clusters.pop(20) == ""
+    clusters.insert(20, clusters[0])
+    assert clusters == [clusters[0], clusters[1]] * 30
+
+
+def test_where_distances_need_whole_rows_others_are_left_out(run):
+    rows = two_groups()
+    rows[3][0] = ""
+    write("holes.csv", "x,y", rows)
+    ended = run("fit holes.csv -k 2 --divergence manhattan -m m.pm -o labels.csv -q")
+    assert 'missing values: 1 in "x", of 60 rows; such rows are left out, ' in ended.out
+    assert clusters_in("labels.csv").index("") == 3
+    again, beside = (
+        run("predict", *names, "holes.csv", "--json").json
+        for names in (["m.pm"], ["--model", "m.pm"])
+    )
+    assert again == beside | {"seconds": again["seconds"]}
+    assert again["labels"][3] == -1
+
+
+@pytest.mark.filterwarnings("default")
+def test_declared_codes_and_skipped_rows_are_remembered_and_left_out(run):
+    rows = two_groups()
+    for place in (3, 8, 12):
+        rows[place][0] = "-999"
+    write("data.csv", "x,y", [["cm", "kg"], *rows, [300, 480]])
+    told = run("fit data.csv -k 2 -q").err
+    assert told.endswith('-999 in "x" (3 rows): --missing-values x=-999 reads them as missing\n')
+    options = "--missing-values x=-999 --skip-rows 61 --rows r.csv -m m.pm -q"
+    ended = run("fit data.csv -k 2", *options.split())
+    assert ended.err == ""
+    assert "1 row is left out by --skip-rows" in ended.out.splitlines()
+    units, *clusters, total = clusters_in("r.csv")
+    assert (units, total) == ("", "")
+    assert clusters == [clusters[0], clusters[1]] * 30
+    labels = run("predict m.pm data.csv --json").json["labels"]
+    assert list(map(str, labels[:60])) == clusters
+
+
+def test_rows_without_a_value_or_weight_are_dropped_and_have_no_label(run):
+    Path("weighted.csv").write_text("x,w\n1,1\n2,\n,3\n9,2\n1,1\n")
+    ended = run("fit weighted.csv -k 2 --weights w --missing drop -o labels.csv -q")
+    assert "2 rows with missing values were left out" in ended.out.splitlines()
+    a, *left_out, b, c = clusters_in("labels.csv")
+    assert (left_out, a, {a, b}) == (["", ""], c, {"0", "1"})
+    observed = run("fit weighted.csv -k 2 --columns x,w --missing observed --json -q").json
+    assert sum(cluster["size"] for cluster in observed["clusters"]) == 5
+
+
+# What is read.
+
+
+BANK = "Tag;Text;Betrag;Saldo\n" + "".join(
+    f"0{i % 9 + 1}.03.2024;Käse;{'-' * (i % 2)}{1 + i % 2}.{i:03},50;{i % 5},25\n"
+    for i in range(40)
+)
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_file_alone_is_read_clustered_and_written_with_its_clusters(run):
+    Path("bank.csv").write_bytes(BANK.encode("cp1252"))
+    ended = run("fit bank.csv -q")
+    assert ended.code == 0
+    assert 'left out "Tag" (dates), "Text" (text): --dates days reads dates' in ended.err
+    assert 'read: "Betrag" as 1.234,5; "Saldo" as 1234,5; encoding cp1252' in ended.out
+    assert 'scaled: "Betrag" spreads' in ended.out
+    chosen = int(re.search(r"k(?: is k)? = (\d+), by", ended.out)[1])
+    opened = "open" if sys.platform == "darwin" else "xdg-open"
+    assert "\nwritten: bank-clusters.csv, bank-report.html\n" in ended.out
+    assert f"\nopen the report: {opened} bank-report.html\n" in ended.out
+    rows = Path("bank-clusters.csv").read_bytes().decode("cp1252").splitlines()
+    assert all(row.startswith(f"{old};") for row, old in zip(rows, BANK.splitlines(), strict=True))
+    clusters = clusters_in("bank-clusters.csv", "cp1252", ";")
+    assert set(clusters) == {str(number) for number in range(chosen)}
+    assert "Clusters of bank.csv" in Path("bank-report.html").read_text(encoding="utf-8")
+    assert run("fit bank.csv -q").code == 0  # replaces its own files
+
+
+def test_a_decimal_mark_that_is_given_overrules_what_is_found_out(run):
+    Path("a.tsv").write_text("x\ty\n1,234\t2\n2,500\t3\n")
+    assert "pass --decimal ," in run("fit a.tsv -k 1 -q").err
+    found = run("fit a.tsv -k 1 --decimal , --json -q").json
+    assert found["clusters"][0]["center"] == pytest.approx({"x": 1.867, "y": 2.5})
+
+
+def test_standard_input_and_output_make_a_pipe(run):
+    ended = run("fit - -k 2 -o - -q", stdin=b"0 0\n0 1\n9 9\n9 8\n")
+    assert ended.code == 0
+    a, b, c, d = column_of(ended.out)
+    assert (a, c) == (b, d) != (c, a)
+    assert "2 clusters of 4 rows and 2 columns of standard input" in ended.err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pipes of this kind")
+def test_a_named_pipe_is_read_once(run):
+    os.mkfifo("pipe")
+    if not os.fork():
+        Path("pipe").write_bytes(Path("customers.csv").read_bytes())
+        os._exit(0)
+    ended = run("fit pipe -k 2 -q")
+    os.wait()
+    assert (ended.code, ended.err) == (0, "")
+    assert "2 clusters of 600 rows" in ended.out
+    assert "pipe can be read only once" in run("fit pipe -k 2 --memory-limit 1GB").err
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere names of files are UTF-8")
+def test_a_file_whose_name_is_no_utf_8_is_read_and_named(run):
+    name = os.fsdecode(b"bad\xff.csv")
+    os.rename("customers.csv", name)
+    ended = run("fit -k 2 -q -m m.pm --report r.html", name)
+    assert (ended.code, ended.err) == (0, "")
+    assert "of bad\\udcff.csv, read in" in ended.out
+    assert run("predict m.pm -o l.npy", name).code == 0
+    assert "rename it" in run("fit -k 2 -q --memory-limit 1GB", name).err
+
+
+def test_characters_that_act_on_a_terminal_are_shown_escaped(run):
+    Path("f.csv").write_text("a\x1b]0;PWNED\x07,b\u202er\n1,2\n3,4\n50,60\n")
+    ended = run("fit f.csv -k 2 -q")
+    assert "a\\x1b]0;PWNED\\x07" in ended.out
+    assert "b\\u202er" in ended.out
+    asked = run("fit f.csv -k 2 --columns", "\x1b[2Kz")
+    assert '"\\x1b[2Kz"' in asked.err
+    machine = run("fit f.csv -k 2 -q --json")
+    assert machine.json["columns"] == ["a\x1b]0;PWNED\x07", "b\u202er"]
+    for said in (ended.out, asked.err, machine.out):
+        assert not set(said) & {"\x1b", "\x07", "\u202e"}
+
+
+# What is written.
+
+
+def test_files_that_were_not_asked_for(run):
+    """They are written beside a whole answer, and never over another's."""
+    before = set(os.listdir())
+    run("fit customers.csv -q -k 3")
+    run("fit customers.csv -q --json")
+    assert set(os.listdir()) == before
+    run("fit customers.csv -q -o labels.csv")
+    assert set(os.listdir()) == before | {"labels.csv"}
+    for path in ("customers-clusters.csv", "customers-report.html"):
+        Path(path).write_text("mine")
+        ended = run("fit customers.csv -q")
+        assert (ended.code, Path(path).read_text()) == (2, "mine")
+        assert path in ended.err
+        Path(path).unlink()
+
+
+def test_rows_are_written_as_they_are_with_an_empty_cluster_where_they_were_left_out(run):
+    Path("f.csv").write_text('"=x",note,cluster\n1,"a ""b""\nc",2\n\n,=1+1,3\n9,"+d, e",4\n')
+    assert run("fit f.csv -k 2 --columns =x --missing drop --rows out.csv -q").code == 0
+    with open("out.csv", newline="") as file:
+        rows = list(csv.reader(file))
+    assert [row[:3] for row in rows] == [
+        ["=x", "note", "cluster"],
+        ["1", 'a "b"\nc', "2"],
+        ["", "=1+1", "3"],
+        ["9", "+d, e", "4"],
+    ]
+    assert rows[0][3] == "cluster.4"
+    assert [row[3] == "" for row in rows[1:]] == [False, True, False]
+    np.save("f.npy", np.array([[1.0, 1000.5], [9.0, -2000.0]]))
+    assert run("fit f.npy -k 2 --rows out.csv -q").code == 0
+    rows = [line.split(",")[:2] for line in lines("out.csv")]
+    assert rows == [["c1", "c2"], ["1", "1000.5"], ["9", "-2000"]]
+
+
+def test_rows_that_are_all_alike_make_one_cluster(run):
+    Path("alike.csv").write_text("x,y\n1,2\n1,2\n1,2\n")
+    ended = run("fit alike.csv -q")
+    assert (ended.code, "k = 1, since there are too few different rows" in ended.out) == (0, True)
+
+
+def test_a_demo_writes_an_example_and_clusters_it_and_again_the_same(run):
+    ended = run("demo --data shop.csv")
+    assert (ended.code, "written: shop-clusters.csv, shop.pm" in ended.out) == (0, True)
+    command = re.search(r"^\$ powermeans (fit .*)", ended.out, re.MULTILINE)[1]
+    assert lines("shop.csv") == lines("customers.csv")
+    assert isinstance(powermeans.load("shop.pm"), Pipeline)
+    labels = lines("shop-clusters.csv")
+    assert run(command).code == run("demo --data shop.csv").code == 0
+    assert lines("shop-clusters.csv") == labels
+    assert len(labels) == 601
+
+
+def test_progress_is_shown_beside_the_answer_as_much_as_is_asked_for(run):
+    plain, verbose, quiet = (
+        run("fit customers.csv -k 5", *how) for how in ([], ["--verbose"], ["-q"])
+    )
+    assert "\x1b" not in plain.out + plain.err
+    *more, end = plain.err.splitlines()
+    assert len(more) <= 2
+    assert re.fullmatch(r"ended, \d+ sweeps, inertia .*, \d+\.\d s", end)
+    assert re.fullmatch(r"ended, \d+ sweeps, power -inf, .*, 5 centers, .* s\n", verbose.err)
+    assert quiet.err == ""

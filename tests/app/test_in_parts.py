@@ -1,0 +1,180 @@
+"""Commands on data that is read part by part give the same answers."""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from app.answers import clusters_in, column_of
+
+from powermeans import RobustPowerKMeans
+from powermeans.app.command import failures, parts
+from powermeans.app.command.clusters import Tally
+from powermeans.app.command.screen import shown_progress
+from powermeans.app.report.summaries import summarize
+from powermeans.engine.history import SweepState
+from powermeans.saving import load, save
+from powermeans.scale.checkpoint import Journal
+
+pytestmark = pytest.mark.usefixtures("folder")
+
+N_ROWS = 3000
+
+
+def close(one, other):
+    """Whether two trees of JSON are the same but for rounding."""
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(close(one[key], other[key]) for key in one)
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(close, one, other))
+    return one == (other if isinstance(one, str) else pytest.approx(other, rel=1e-5, abs=1e-9))
+
+
+@pytest.mark.parametrize("scale", ["none", "standard", "minmax"])
+@pytest.mark.parametrize("weights", ["", " --weights w"], ids=["plain", "weighted"])
+def test_fit_and_predict_in_parts_tell_what_they_tell_of_memory(scale, weights, run):
+    of_memory, of_parts = (
+        [
+            run(f"fit rows.parquet --columns a,b,c{weights} -k 4 --json -q -m m.pm --scale", scale,
+                *options).json,
+            run(f"predict m.pm rows.parquet --columns c,a,b{weights} -o l.npy --json", *options)
+            .json,
+            np.load("l.npy"),
+        ]
+        for options in ([], ["--memory-limit", "100kB"])
+    )  # fmt: skip
+    (whole, scored, labels), (found, scored_in_parts, labels_in_parts) = of_memory, of_parts
+    assert found["n_rows"] == N_ROWS
+    assert found["inertia"] == pytest.approx(whole["inertia"], rel=1e-6)
+    by_center = [
+        sorted(
+            ({key: value for key, value in one.items() if key != "label"} for one in told),
+            key=lambda one: one["center"]["a"],
+        )
+        for told in (found["clusters"], whole["clusters"])
+    ]
+    assert close(*by_center)
+    assert scored_in_parts["score"] == pytest.approx(scored["score"], rel=1e-6)
+    assert -scored["score"] == pytest.approx(whole["inertia"], rel=1e-9)
+    pairs = {*zip(labels.tolist(), labels_in_parts.tolist(), strict=True)}
+    assert len(pairs) == 4  # clusters may have other numbers
+
+
+@pytest.mark.parametrize("far", [1e6, 1e9])
+def test_a_tally_is_the_summary_of_all_rows_at_once(far):
+    """Also where centers are far from their rows, as directions of cosine distances are."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(3, size=500).astype(np.int32)  # of the fourth there is none
+    points = rng.normal(size=(500, 3)) + far * rng.uniform(size=(4, 3))[labels]
+    points[:, 2] = 7.0
+    weights = rng.uniform(size=500)
+    tally = Tally(points[:4] if far < 1e9 else np.eye(4)[:, :3])
+    for start in range(0, 500, 120):
+        rows = slice(start, start + 120)
+        tally.add(points[rows], labels[rows], weights[rows])
+    columns, found = tally.summaries(["a", "b", "c"])
+    of_all, expected = summarize(points, labels, 4, ["a", "b", "c"], weights)
+    np.testing.assert_allclose(columns.means, of_all.means, rtol=1e-12)
+    np.testing.assert_allclose(columns.deviations, of_all.deviations, rtol=1e-6)
+    assert columns.deviations[2] == 0
+    for one, other in zip(found, expected, strict=True):
+        assert (one.size, one.nearest) == (other.size, other.nearest)
+        assert one.weight == pytest.approx(other.weight)
+        assert one.spread == pytest.approx(other.spread, rel=1e-6)
+        np.testing.assert_allclose(one.z_scores, other.z_scores, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "npy", "parquet", "feather"])
+def test_labels_are_written_part_by_part_and_predicted_again(suffix, run, table):
+    fit = run(f"fit folder -k 4 --columns a,b,c -o one.{suffix} -m m.pm")
+    assert fit.code == 0, fit.err
+    assert "folder, read part by part, fitted in" in fit.out
+    files = [f"folder/part-{number}.parquet" for number in range(3)]
+    assert run(f"predict m.pm -o other.{suffix}", *files).code == 0
+    one, other = clusters_in(f"one.{suffix}"), clusters_in(f"other.{suffix}")
+    labels = load("m.pm").predict(table.select(["a", "b", "c"]).to_pandas())
+    printed = run("predict m.pm rows.parquet --memory-limit 100kB")
+    assert one == other == column_of(printed.out) == list(map(str, labels))
+    assert "3,000 rows of rows.parquet by m.pm" in printed.err
+
+
+@pytest.mark.filterwarnings("default")  # which the command tells as notes
+def test_a_fit_goes_on_from_its_checkpoint_and_no_other_does(run, monkeypatch):
+    command = "fit rows.parquet -k 4 --columns a,b,c --checkpoint state -q"
+    first = run(command)
+    assert (first.code, first.err) == (0, "")
+    again = run(command)
+    assert again.err.startswith("powermeans: note: the fit resumes from state")
+    same = (re.sub(r"fitted in .*", "", ended.out) for ended in (first, again))
+    assert next(same) == next(same)
+    other = run(command, "--runs", 2, "--seed", 3)
+    assert (other.code, "--checkpoint 'state'" in other.err) == (failures.USAGE, True)
+    if sys.platform != "win32":  # where there are no locks
+        claim = Journal("state")
+        other = run(command)
+        claim.close()
+        assert (other.code, "in use by another fit" in other.err) == (failures.USAGE, True)
+    asked, begin = [], Journal.__init__
+    monkeypatch.setattr(
+        Journal,
+        "__init__",
+        lambda self, place, seconds: asked.append(seconds) or begin(self, place),
+    )
+    run(command, "--checkpoint-seconds", 2.5)
+    run(command)
+    assert asked == [2.5, 60.0]
+
+
+def test_a_model_that_scores_in_another_way_does_so_still(run, table):
+    points = table.select(["a", "b", "c"]).to_pandas().to_numpy()
+    model = RobustPowerKMeans(4, trim=0.2, random_state=0).fit(points)
+    save(model, "m.pm")
+    ended = run("predict m.pm rows.parquet --columns a,b,c -o l.npy --json")
+    assert ended.json["score"] == pytest.approx(model.score(points), rel=1e-12)
+
+
+@pytest.mark.filterwarnings("default")  # which the command tells as notes
+def test_a_file_larger_than_memory_is_read_part_by_part_and_that_is_said(run, monkeypatch):
+    command, enough = "fit rows.parquet -k 4 --columns a,b,c -q", 4 * N_ROWS * 3 * 8
+    for free, is_in_parts in ((enough, False), (enough - 1, True), (None, False)):
+        monkeypatch.setattr(parts, "free_memory", lambda free=free: free)
+        ended = run(command)
+        assert ("note: rows.parquet is read part by part, since it is" in ended.err) == is_in_parts
+        assert ("rows.parquet, read part by part, fitted in" in ended.out) == is_in_parts
+
+
+def test_k_is_chosen_in_parts(run):
+    ended = run("choose-k folder --columns a,b,c --to 6 --effort fast -q")
+    assert ended.code == 0, ended.err
+    assert "4 groups; clear" in ended.out
+    assert re.search(r"read part by part; silhouette of 1\d\d\d rows drawn", ended.out)
+
+
+def test_entries_may_be_missing_in_parts(run):
+    Path("more").mkdir()
+    Path("more/one.csv").write_text("a,b\n" + "1,2\n9,8\n" * 500 + "1,\n")
+    ended = run("fit more -k 2 -o labels.npy -q --missing observed")
+    assert (ended.code, np.load("labels.npy").shape) == (0, (1001,))
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_a_terminal_shows_the_phase_its_share_the_time_and_the_sweeps(monkeypatch):
+    monkeypatch.setattr("sys.stderr", terminal := Terminal())
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLUMNS", "120")
+    with shown_progress() as shown:
+        shown.phase("improving, start 2 of 5", 1, 5)
+        shown(SweepState(0, 1, -1.0, 5.0, 4.25, 0.5, 0.1, np.zeros((1, 1))))
+        shown.phase("crossing solutions")
+        shown._shown.refresh()
+    text = re.sub(r"\x1b\[[^A-Za-z]*[A-Za-z]", "", terminal.getvalue())
+    assert re.search(r"crossing solutions .*0:00:00 1 sweep, inertia 4\.25", text)
+    assert terminal.getvalue().endswith("\x1b[2K")  # it leaves nothing behind

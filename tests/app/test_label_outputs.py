@@ -1,0 +1,78 @@
+"""Labels that commands write as text, and the files that they refuse to write."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pyarrow import feather, parquet
+
+from powermeans.app.command import failures
+from powermeans.app.command.data_files import DataFiles
+from powermeans.app.command.outputs import check_outputs, with_rows_left_out, write_labels
+from powermeans.app.command.parts import all_paths
+
+
+@pytest.mark.parametrize("cuts", [[4, 4, 5], [130_000]])
+def test_labels_are_written_one_a_line(cuts, tmp_path, capsysbinary):
+    labels = np.random.default_rng(0).integers(-1, 1200, size=200_001).astype(np.int32)
+    labels[:9] = [0, -1, 9, 10, -1, 12_345, 3, 100_000, 7]
+    pieces = [{"cluster": piece} for piece in np.split(labels, cuts)]
+    words = ["cluster", *("" if label < 0 else str(label) for label in labels), ""]
+    write_labels(str(tmp_path / "labels.csv"), pieces)
+    assert (tmp_path / "labels.csv").read_text().split("\n") == words
+    write_labels("-", pieces)
+    assert capsysbinary.readouterr().out.decode().split("\n") == words
+
+
+def test_a_label_is_written_faster_than_python_makes_a_word_of_it(tmp_path):
+    labels = np.random.default_rng(0).integers(1000, size=2**19).astype(np.int32)
+
+    def seconds_of(work):
+        times = []
+        for _ in range(3):
+            started = time.process_time()
+            work()
+            times.append(time.process_time() - started)
+        return min(times)
+
+    of_words = seconds_of(lambda: "\n".join(str(label) for label in labels.tolist()))
+    pieces = [{"cluster": labels}]
+    assert seconds_of(lambda: write_labels(str(tmp_path / "a.csv"), pieces)) < of_words / 2
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet", ".feather", ".npy"])
+def test_another_column_is_written_beside_the_cluster(suffix, tmp_path):
+    piece = with_rows_left_out(
+        {"cluster": np.array([1, 0], np.int32), "distance": np.array([0.5, 2.0])},
+        np.array([True, False, True]),
+    )
+    path = tmp_path / f"rows{suffix}"
+    write_labels(str(path), [piece, piece])
+    if suffix == ".npy":
+        assert np.load(path).tolist() == 2 * [1, -1, 0]
+    elif suffix in (".csv", ".tsv"):
+        mark = "," if suffix == ".csv" else "\t"
+        expected = ["cluster,distance", *2 * ["1,0.5", ",", "0,2"]]
+        assert path.read_text().replace(mark, ",").splitlines() == expected
+    else:
+        read = parquet.read_table if suffix == ".parquet" else feather.read_table
+        expected = {"cluster": 2 * [1, None, 0], "distance": 2 * [0.5, None, 2.0]}
+        assert read(path).to_pydict() == expected
+
+
+def test_nothing_is_written_into_a_folder_that_is_read(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for folder in ("rows/deep", "others"):
+        Path(folder).mkdir(parents=True)
+    for name in ("rows/a.npy", "b.npy"):
+        np.save(name, np.ones((3, 2)))
+    assert all_paths(DataFiles(("rows", "b.npy"))) == ["rows", "rows/a.npy", "b.npy"]
+    for paths, named in [([], {"labels": "rows/labels.csv"}), ([], {"labels": "rows/deep/l.csv"}),
+                         ([], {"picture": "rows/p.png"}), (["others/../rows/m"], {})]:  # fmt: skip
+        with pytest.raises(failures.Failure, match=r"in the folder rows") as caught:
+            check_outputs(*paths, reads=["rows", "rows/a.csv"], **named)
+        assert caught.value.code == failures.USAGE
+    check_outputs("rows/_model.pm", "others/model.pm", reads=["rows"], labels="rows/.labels.csv")

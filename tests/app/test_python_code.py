@@ -1,0 +1,177 @@
+"""The code in the report makes the same model."""
+
+from __future__ import annotations
+
+import html
+import math
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+
+import powermeans
+from powermeans import (
+    AuthorsSchedule,
+    Fixed,
+    KMeans,
+    LabelsSettled,
+    MaxSeconds,
+    PathRecorder,
+    PowerKMeans,
+    SphericalMixture,
+)
+from powermeans.app.report.python_code import python_code
+from powermeans.divergences import Binomial
+
+POINTS = np.random.default_rng(0).integers(0, 9, size=(60, 2)).astype(float)
+
+
+def ran(code):
+    """What the code leaves behind."""
+    namespace = {}
+    exec(code, namespace)
+    return namespace
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        PowerKMeans(4, random_state=3),
+        PowerKMeans(4, random_state=3, schedule=Fixed(-math.inf), effort="none"),
+        PowerKMeans(
+            3,
+            power=-math.inf,
+            stop=LabelsSettled(0.0) | MaxSeconds(math.inf),
+            random_state=np.int64(1),
+        ),
+        PowerKMeans(3, schedule=AuthorsSchedule(-1.0), polish=False, random_state=0),
+        PowerKMeans(3, divergence=Binomial(n_trials=9), random_state=0),
+        PowerKMeans(3, divergence="poisson", random_state=0, callback=PathRecorder()),
+        KMeans(5, n_init=2, random_state=0),
+        SphericalMixture(2, random_state=0),
+    ],
+)
+def test_running_the_code_gives_the_same_centers(model, tmp_path, capsys):
+    np.save(tmp_path / 'it\'s "here".npy', POINTS)
+    model.fit(POINTS)
+    again = ran(python_code(model, str(tmp_path / 'it\'s "here".npy')))["model"]
+    np.testing.assert_array_equal(again.cluster_centers_, model.cluster_centers_)
+    assert capsys.readouterr().out
+
+
+ONE = PowerKMeans(2, random_state=1)
+
+
+@pytest.mark.parametrize(
+    ("code", "has", "lacks"),
+    [
+        (python_code(PowerKMeans(2, init=np.zeros((2, 2)), effort="none")),
+         ["init = ...  #", '(effort="none", init=init, n_clusters=2)', "X = ..."], "# The clock"),
+        (python_code(PowerKMeans(2)), ["# Without a random_state"], "# The clock"),
+        (python_code(ONE), [], "# Without a random_state"),
+        (python_code(PowerKMeans(2, stop=MaxSeconds(1.5))), ["# The clock ends this"], "init"),
+        (python_code(PowerKMeans(2, stop=MaxSeconds(math.inf))), [], "# The clock"),
+        (python_code(ONE, "-", reading={"delimiter": ";"}),
+         ["# The points came from standard input", 'read_table("standard-input", delimiter=";")'],
+         "X = ..."),
+        (python_code(ONE, "a.npy", weights=np.ones(3)),
+         ["weights = ...  # one for each row", ".fit(X, sample_weight=weights)"], "X = ..."),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_written_out_or_done_again_is_said(code, has, lacks):
+    compile(code, "code", "exec")
+    assert all(words in code for words in has)
+    assert lacks not in code
+
+
+def test_columns_are_those_that_the_model_knows_where_nobody_says_how_it_was_read(tmp_path):
+    table = pd.DataFrame(POINTS, columns=["height", "a, b"]).assign(name="x", age=7.0)
+    table.to_csv(tmp_path / "people.csv", index=False)
+    model = PowerKMeans(3, random_state=0).fit(table[["a, b", "height"]])
+    code = python_code(model, str(tmp_path / "people.csv"))
+    assert ran(code)["model"].inertia_ == model.inertia_
+
+
+@pytest.mark.parametrize("is_weighted", [False, True])
+@pytest.mark.parametrize("scaler", [StandardScaler(with_mean=False), MinMaxScaler((0, 10))])
+def test_code_scales_as_the_points_were_scaled(scaler, is_weighted, tmp_path):
+    weights = np.arange(1.0, 61.0)
+    has_weights = is_weighted and isinstance(scaler, StandardScaler)
+    seen = {"sample_weight": weights} if has_weights else {}
+    points = scaler.fit_transform(POINTS * [1.0, 100.0], **seen)
+    model = PowerKMeans(3, random_state=0).fit(points, sample_weight=weights)
+    source = str(tmp_path / "points.npy")
+    np.save(source, np.column_stack([POINTS * [1.0, 100.0], weights]))
+    reading = {"columns": ["1", "2"], "weights": "3"}
+    code = python_code(model, source, [scaler], reading=reading, weights=weights)
+    assert ran(code)["model"].inertia_ == model.inertia_
+
+
+# What the commands hand over, by running what their pages show.
+
+
+def code_of(page):
+    found = re.search(r'<code id="program">(.*?)</code>', Path(page).read_text("utf-8"), re.DOTALL)
+    return html.unescape(found[1])
+
+
+@pytest.fixture
+def files(run):
+    """One table in many forms; the weights and the fourth column matter to a fit."""
+    rng = np.random.default_rng(3)
+    points = rng.normal(size=(80, 4)) * [1, 2, 3, 9]
+    table = pd.DataFrame(points, columns=["a", "b", "w", "far off"])
+    table["w"] = rng.integers(1, 9, size=80).astype(float)
+    table.to_csv("plain.csv", index=False)
+    table.to_csv("decimal.txt", index=False, sep=";", decimal=",")
+    table.to_csv("bare.tsv", index=False, sep="\t", header=False)
+    table.to_parquet("table.parquet", index=False)
+    table.to_feather("table.arrow")
+    np.savez("two.npz", first=rng.normal(size=(9, 9)), second=table.to_numpy())
+    np.save("single.npy", table.to_numpy().astype(np.float32))
+    holes = table.mask(rng.random(table.shape) < 0.1)
+    holes.assign(w=table["w"]).to_csv("holes.csv", index=False)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "plain.csv",
+        "plain.csv --columns a,b --weights w",
+        "plain.csv --columns 'far off,2' --scale minmax",
+        "plain.csv --weights w --scale standard",
+        "plain.csv --header --delimiter , --power -2 --effort none",
+        "plain.csv --skip-rows 4,7",
+        "decimal.txt --weights w",
+        "bare.tsv --columns 1,4",
+        "bare.tsv --no-header --weights c3",
+        "table.parquet --columns b,a",
+        "table.arrow --scale standard",
+        "two.npz --array second --weights c3",
+        "single.npy --scale standard",
+        "holes.csv --missing drop --weights w",
+        "holes.csv --missing observed --weights w --scale standard",
+        "holes.csv --skip-rows 4,7 --weights w",
+        "-",
+    ],
+)
+def test_the_code_in_the_page_of_a_fit_and_of_a_saved_model_gives_the_same(options, run, files):
+    source, *rest = shlex.split(options)
+    text = Path("plain.csv").read_bytes()
+    Path("standard-input").write_bytes(text)  # as the page of standard input says
+    run("fit -k 3 -q -m m.pm --report fit.html", source, *rest, stdin=text)
+    found = powermeans.load("m.pm")
+    expected = found[-1] if isinstance(found, Pipeline) else found
+    again = ran(code_of("fit.html"))["model"]
+    assert again.inertia_ == expected.inertia_
+    np.testing.assert_array_equal(again.labels_, expected.labels_)
+    rest = rest[: rest.index("--power")] if "--power" in rest else rest
+    at = rest.index("--scale") if "--scale" in rest else len(rest)
+    run("report m.pm -o report.html", source, *rest[:at], *rest[at + 2 :], stdin=text)
+    namespace = ran(code_of("report.html"))
+    np.testing.assert_array_equal(namespace["model"].predict(namespace["X"]), expected.labels_)

@@ -1,0 +1,330 @@
+"""Plots show what is in the data; how they look, people judge."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib import pyplot
+from matplotlib.axes import Axes
+from scipy import sparse
+from sklearn.cluster import KMeans as SklearnKMeans
+from sklearn.metrics import silhouette_score
+
+import powermeans
+from powermeans import Fixed, PathRecorder, PowerKMeans, plots
+from powermeans.plots.canvas import OKABE_ITO, color_of, marker_of
+from powermeans.plots.plane import Plane
+
+RNG = np.random.default_rng(0)
+PLACES = np.array([[0.0, 0.0], [8.0, 0.0], [0.0, 8.0]])
+CLOUDS = np.repeat(PLACES, [10, 20, 30], axis=0) + RNG.normal(scale=0.5, size=(60, 2))
+MODEL = PowerKMeans(3, init=PLACES, effort="none").fit(CLOUDS)
+WIDE = np.hstack([CLOUDS, RNG.normal(scale=0.1, size=(60, 4))])
+WIDE_MODEL = PowerKMeans(3, effort="none", random_state=0).fit(WIDE)
+
+
+def recorded() -> PathRecorder:
+    path = PathRecorder()
+    PowerKMeans(3, effort="none", random_state=0, callback=path).fit(CLOUDS)
+    return path
+
+
+PATH = recorded()
+CHOICE = powermeans.choose_k(CLOUDS, [2, 3, 4], random_state=0)
+
+DRAWN: dict[str, Callable[..., Any]] = {
+    "annealing_path": lambda **ax: plots.annealing_path(PATH, CLOUDS, **ax),
+    "center_bars": lambda **ax: plots.center_bars(MODEL, CLOUDS, **ax),
+    "choice_of_k": lambda **ax: plots.choice_of_k(CHOICE, **ax),
+    "clusters": lambda **ax: plots.clusters(MODEL, CLOUDS, **ax),
+    "convergence": lambda **ax: plots.convergence(MODEL, **ax),
+    "profiles": lambda **ax: plots.profiles(MODEL, CLOUDS, **ax),
+    "silhouettes": lambda **ax: plots.silhouettes(MODEL, CLOUDS, **ax),
+    "uncertainty": lambda **ax: plots.uncertainty(MODEL, CLOUDS, **ax),
+}
+
+
+def test_every_plot_is_tested_and_nothing_else_is_shown() -> None:
+    assert list(DRAWN) == plots.__all__ == dir(plots)
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_a_plot_draws_on_the_axes_it_is_given_or_on_those_of_a_figure(name, tmp_path) -> None:
+    figure, (other, given) = pyplot.subplots(1, 2)
+    assert DRAWN[name](ax=given) is given
+    assert (given.has_data(), other.has_data()) == (True, False)
+    assert pyplot.get_fignums() == [figure.number]
+    pyplot.close(figure)
+    axes = DRAWN[name]()
+    assert isinstance(axes, Axes)
+    assert len(pyplot.get_fignums()) == 1
+    axes.figure.savefig(tmp_path / "plot.png", dpi=30)
+    assert (tmp_path / "plot.png").stat().st_size > 500
+
+
+def test_matplotlib_is_imported_by_plots_alone_and_missed_with_a_way_out(monkeypatch) -> None:
+    code = "import sys, powermeans; powermeans.plots.clusters; print('matplotlib' in sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "False"
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ImportError, match=r'pip install "powermeans\[plot\]"'):
+        plots.clusters(MODEL, CLOUDS)
+
+
+SPECTRAL = powermeans.SpectralClustering(3, random_state=0).fit(CLOUDS)
+REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
+    (lambda: plots.silhouettes(SPECTRAL, CLOUDS[:5]), ValueError, "pass the X of its fit"),
+    (lambda: plots.silhouettes(PowerKMeans(1).fit(CLOUDS), CLOUDS), ValueError, "at least 2"),
+    (lambda: plots.uncertainty(SPECTRAL, CLOUDS), ValueError, "Clustering has no distances"),
+    (lambda: plots.convergence(PowerKMeans.from_centers(PLACES)), ValueError, "has no history of"),
+    (lambda: plots.convergence({}), ValueError, "model is empty"),
+    (lambda: plots.convergence(MODEL, by="minutes"), ValueError, "by='minutes' is not known"),
+    (lambda: plots.annealing_path(PathRecorder(), CLOUDS), ValueError, "path is empty"),
+    (lambda: plots.annealing_path([PLACES, PLACES[:2]], CLOUDS), ValueError, "different numbers"),
+    (lambda: plots.choice_of_k(CHOICE, "age"), ValueError, "column='age' is not in the table"),
+    *((lambda draw=draw: draw(CLOUDS, MODEL), TypeError, "and X is one: the model comes first")
+      for draw in (plots.clusters, plots.silhouettes, plots.profiles)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "kind", "named"), REFUSED, ids=lambda given: str(given)[:40])
+def test_what_cannot_be_drawn_is_refused(call, kind, named) -> None:
+    with pytest.raises(kind, match=named):
+        call()
+
+
+def test_colours_and_shapes_together_tell_56_clusters_apart() -> None:
+    assert len(set(OKABE_ITO)) == 7
+    assert len({(color_of(label), marker_of(label)) for label in range(56)}) == 56
+
+
+# Points in the plane.
+
+
+def points_drawn(axes: Axes) -> list[np.ndarray]:
+    return [np.asarray(drawn.get_offsets()) for drawn in axes.collections if drawn.get_label()]
+
+
+def test_each_cluster_is_drawn_where_its_points_are_or_a_sample_of_them() -> None:
+    axes = plots.clusters(MODEL, CLOUDS, boundaries=False)
+    for label, drawn in enumerate(points_drawn(axes)):
+        np.testing.assert_array_equal(drawn, CLOUDS[MODEL.labels_ == label])
+    assert [text.get_text() for text in axes.texts] == ["0", "1", "2"]
+    np.testing.assert_allclose([text.get_position() for text in axes.texts], MODEL.cluster_centers_)
+    axes = plots.clusters(MODEL, CLOUDS, max_points=7, boundaries=False)
+    assert sum(len(drawn) for drawn in points_drawn(axes)) == 7
+    assert axes.get_title() == "3 clusters, 7 of 60 points"
+
+
+def test_small_points_of_each_shape_leave_ink(monkeypatch: pytest.MonkeyPatch) -> None:
+    places = np.repeat(100.0 * np.arange(8), 2500)[:, None] * [1.0, 0.0]
+    model = PowerKMeans(8, random_state=0).fit(places)
+    monkeypatch.setitem(pyplot.rcParams, "figure.dpi", 72)
+    ax = plots.clusters(model, places, boundaries=False, max_points=len(places))
+    for text in list(ax.texts):
+        text.remove()
+    for cloud in ax.collections:
+        cloud.set_alpha(1.0)
+    ax.figure.canvas.draw()
+    image = np.asarray(ax.figure.canvas.buffer_rgba())[..., :3]
+    columns = ax.transData.transform(np.unique(places, axis=0))
+    height, _ = image.shape[:2]
+    for x, y in columns.round().astype(int):
+        near = image[height - y - 3 : height - y + 4, x - 3 : x + 4]
+        assert near.min() < 200
+
+
+def test_boundaries_lie_halfway_between_two_centers() -> None:
+    model = PowerKMeans.from_centers([[0.0, 0.0], [4.0, 0.0]])
+    axes = plots.clusters(model, [[0.0, -1.0], [0.0, 1.0], [4.0, -1.0], [4.0, 1.0]])
+    lines = [
+        path.vertices
+        for drawn in axes.collections
+        if type(drawn).__name__ == "QuadContourSet" and not drawn.filled
+        for path in drawn.get_paths()
+    ]
+    assert lines
+    for line in lines:
+        np.testing.assert_allclose(line[:, 0], 2.0, atol=0.02)
+
+
+def test_the_plane_of_many_features_holds_the_two_directions_of_most_variance() -> None:
+    rotation = np.linalg.qr(RNG.normal(size=(6, 6)))[0]
+    flat = RNG.normal(size=(500, 2)) * [5.0, 3.0]
+    points = np.hstack([flat, np.zeros((500, 4))]) @ rotation.T + 7.0
+    plane = Plane.of(points, list("abcdef"))
+    assert plane.share == pytest.approx(1.0)
+    np.testing.assert_allclose(plane.lift(plane.points), points, atol=1e-9)
+    np.testing.assert_allclose(plane.project(points), plane.points, atol=1e-9)
+
+
+def test_sparse_points_lie_where_dense_ones_do() -> None:
+    dense, thin = Plane.of(WIDE, list("abcdef")), Plane.of(sparse.csr_matrix(WIDE), list("abcdef"))
+    np.testing.assert_allclose(thin.points, dense.points, atol=1e-9)
+
+
+@pytest.mark.parametrize("draw", [plots.clusters, plots.uncertainty, plots.center_bars])
+@pytest.mark.parametrize(
+    "kind", [np.asarray, sparse.csr_matrix, lambda X: pd.DataFrame(X, columns=list("abcdef"))]
+)
+def test_arrays_sparse_matrices_and_tables_are_drawn(draw: Any, kind: Any) -> None:
+    points = kind(WIDE)
+    assert draw(PowerKMeans(3, random_state=0, effort="none").fit(points), points).has_data()
+
+
+def test_points_with_one_feature_lie_beside_each_other() -> None:
+    axes = plots.clusters(PowerKMeans(2, random_state=0).fit(CLOUDS[:, :1]), CLOUDS[:, :1])
+    assert axes.get_xlabel() == "column 0"
+    assert list(axes.get_yticks()) == []
+
+
+def test_missing_entries_are_drawn_where_their_centers_have_them() -> None:
+    holed = CLOUDS.copy()
+    holed[0, 1] = np.nan
+    model = PowerKMeans(3, init=PLACES, effort="none", missing="observed").fit(holed)
+    axes = plots.clusters(model, holed, boundaries=False)
+    label = model.labels_[0]
+    assert points_drawn(axes)[label][0, 1] == model.cluster_centers_[label, 1]
+
+
+def test_a_divergence_of_counts_has_boundaries_among_the_points_alone() -> None:
+    counts = RNG.poisson(3.0, size=(50, 2)).astype(float)
+    model = PowerKMeans(2, divergence="poisson", random_state=0).fit(counts)
+    assert plots.clusters(model, counts).has_data()
+    wide = RNG.poisson(3.0, size=(50, 4)).astype(float)
+    model = PowerKMeans(2, divergence="poisson", random_state=0).fit(wide)
+    kinds = {type(drawn).__name__ for drawn in plots.clusters(model, wide).collections}
+    assert kinds == {"PathCollection"}
+
+
+def test_estimators_of_scikit_learn_and_those_without_centers_are_drawn() -> None:
+    theirs = SklearnKMeans(3, n_init=1, random_state=0).fit(CLOUDS)
+    assert plots.clusters(theirs, CLOUDS).has_data()
+    kernel = powermeans.KernelPowerKMeans(3, random_state=0).fit(CLOUDS)
+    assert plots.clusters(kernel, CLOUDS).has_data()
+    assert plots.silhouettes(SPECTRAL, CLOUDS).has_data()
+
+
+def test_a_point_in_the_middle_is_the_least_sure() -> None:
+    points = np.array([[0.0, 0.0], [0.0, 1.0], [5.0, 0.5], [10.0, 0.0], [10.0, 1.0]])
+    model = PowerKMeans.from_centers([[0.0, 0.5], [10.0, 0.5]])
+    drawn = plots.uncertainty(model, points).collections[0]
+    offsets = np.asarray(drawn.get_offsets())
+    np.testing.assert_array_equal(offsets[np.argmax(drawn.get_array())], [5.0, 0.5])
+    assert drawn.get_array().max() == pytest.approx(0.5)
+    # y^-2 / (y^-2 + z^-2) with the squared distances y = 1/4 and z = 100 + 1/4
+    assert drawn.get_array().min() == pytest.approx(1 / (1 + (100.25 / 0.25) ** 2))
+
+
+# Sweeps.
+
+
+def test_objective_and_inertia_are_those_of_the_history() -> None:
+    axes = plots.convergence(MODEL)
+    for line, figures in zip(
+        axes.lines, [MODEL.history_.objective, MODEL.history_.inertia], strict=True
+    ):
+        np.testing.assert_array_equal(line.get_ydata(), figures)
+    (second,) = (other for other in axes.figure.axes if other is not axes)
+    is_soft = np.isfinite(MODEL.history_.power)
+    np.testing.assert_array_equal(
+        np.asarray(second.lines[0].get_ydata())[is_soft], -MODEL.history_.power[is_soft]
+    )
+
+
+def test_lloyd_has_no_axis_for_the_power_and_lines_compared_are_the_excess_over_the_least() -> None:
+    lloyd = PowerKMeans(3, init=CLOUDS[:3], schedule=Fixed(-math.inf), effort="none").fit(CLOUDS)
+    axes = plots.convergence(lloyd)
+    assert axes.figure.axes == [axes]
+    axes = plots.convergence({"Lloyd": lloyd, "power": MODEL}, by="seconds")
+    least = min(lloyd.inertia_, MODEL.inertia_)
+    first = axes.lines[0].get_ydata()[0]
+    assert first == pytest.approx(lloyd.history_.inertia[0] / least - 1)
+    for line in axes.lines:
+        shown = line.get_ydata()[~np.isnan(line.get_ydata())]
+        assert (np.diff(shown) <= 0).all()
+
+
+# The path.
+
+
+def test_the_way_of_each_center_ends_where_the_fit_did() -> None:
+    path = PathRecorder()
+    model = PowerKMeans(3, effort="none", random_state=0, callback=path).fit(CLOUDS)
+    axes = plots.annealing_path(path, CLOUDS)
+    ends = [[line.get_xdata()[-1], line.get_ydata()[-1]] for line in axes.lines]
+    np.testing.assert_allclose(ends, model.cluster_centers_)
+    assert all(len(line.get_xdata()) == model.n_iter_ for line in axes.lines)
+    assert len(plots.annealing_path([PLACES, PLACES + 1], CLOUDS).lines) == 3
+
+
+# Shapes and values.
+
+
+def test_silhouettes_are_those_of_scikit_learn_and_a_sample_says_so() -> None:
+    mean = silhouette_score(CLOUDS, MODEL.labels_)
+    axes = plots.silhouettes(MODEL, CLOUDS)
+    assert axes.lines[0].get_xdata()[0] == pytest.approx(mean)
+    shares = [text.get_text() for text in axes.get_yticklabels()]
+    assert shares == ["0: 17 %", "1: 33 %", "2: 50 %"]
+    title = plots.silhouettes(MODEL, CLOUDS, max_points=50).get_title()
+    assert "Silhouettes of 50 of 60 points" in title
+
+
+def test_bars_are_the_centers_and_marks_the_means_of_all_points() -> None:
+    points = np.array([[0.0, 2.0], [0.0, 4.0], [6.0, 0.0]])
+    model = powermeans.KMeans.from_centers([[0.0, 3.0], [6.0, 0.0]])
+    ax = plots.center_bars(model, points)
+    assert np.allclose([bar.get_width() for bar in ax.patches], [0, 3, 6, 0])
+    zeros = [bar.get_x() for bar in ax.patches]
+    assert zeros[0] == zeros[1] == 0
+    assert zeros[2] == zeros[3] > 6
+    for marks, zero in zip(ax.collections, (0, zeros[2]), strict=True):
+        assert np.allclose([path.vertices[0, 0] - zero for path in marks.get_paths()], [2, 2])
+    assert [text.get_text() for text in ax.get_xticklabels()] == ["0\n67 %", "1\n33 %"]
+
+
+def test_of_many_features_those_are_shown_that_differ_most() -> None:
+    axes = plots.profiles(WIDE_MODEL, WIDE, max_features=2)
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["column 0", "column 1"]
+
+
+def test_profiles_go_through_the_means_of_the_clusters() -> None:
+    axes = plots.profiles(MODEL, CLOUDS)
+    for label in range(3):
+        of_cluster = CLOUDS[MODEL.labels_ == label].mean(axis=0)
+        expected = (of_cluster - CLOUDS.mean(axis=0)) / CLOUDS.std(axis=0)
+        np.testing.assert_allclose(axes.lines[label].get_ydata(), expected)
+
+
+def test_a_column_that_never_changes_is_at_zero() -> None:
+    points = np.hstack([CLOUDS, np.full((60, 1), 5.0)])
+    model = PowerKMeans(3, random_state=0, effort="none").fit(points)
+    for line in plots.profiles(model, points).lines[:3]:
+        assert line.get_ydata()[2] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_names_of_columns_are_taken_literally() -> None:
+    table = pd.DataFrame(CLOUDS, columns=["$x^{", "y_{$"])
+    model = PowerKMeans(3, random_state=0, effort="none").fit(table)
+    for draw in (plots.profiles, plots.center_bars, plots.clusters):
+        pyplot.close("all")
+        draw(model, table).figure.canvas.draw()  # mathematics that cannot be parsed would raise
+
+
+# Choosing k.
+
+
+def test_a_choice_is_drawn_with_what_each_criterion_says() -> None:
+    ax = plots.choice_of_k(CHOICE)
+    np.testing.assert_array_equal(ax.lines[0].get_ydata(), CHOICE.table["inertia"])
+    assert ax.get_title() == "3 groups; clear"
+    assert [text.get_text()[:2] for text in ax.get_legend().get_texts()] == ["3:"]
+    assert plots.choice_of_k(CHOICE, "silhouette").get_ylabel() == "silhouette"

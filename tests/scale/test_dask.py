@@ -1,0 +1,296 @@
+"""What is peculiar to Dask collections: what is lazy, who works, and processes that die."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from importlib.metadata import version
+
+import dask
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pytest
+from distributed import Client, LocalCluster
+from scale.sources import blobs, dask_frame_of, frame_of
+from sklearn.base import clone
+
+import powermeans
+from powermeans import KMeans, MiniBatchPowerKMeans, ParallelSeeds, PowerKMeans, choose_k, open_data
+from powermeans.divergences import Generated
+from powermeans.mathematics.rules import Hard
+from powermeans.scale import worker_part
+from powermeans.scale.checkpoint import CheckpointError
+from powermeans.scale.dask_executor import DaskExecutor, threads_of_a_task
+from powermeans.scale.dask_points import DaskPoints
+from powermeans.scale.executors import PartOpener
+from powermeans.scale.parted_rows import PartedRows
+from powermeans.scale.worker_part import make_worker_part
+from powermeans.system.host_memory import is_dask
+
+POINTS, WEIGHTS = (values[:748] for values in blobs())
+LENGTHS = (400, 1, 0, 97, 250)
+LIKE = np.empty((0, 3))
+
+
+@pytest.fixture
+def threads():
+    """Dask works in this process, also while there is a cluster."""
+    with dask.config.set(scheduler="threads"):
+        yield
+
+
+@pytest.fixture(scope="module")
+def pair():
+    """Two workers in processes of their own."""
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+def in_chunks(points=POINTS, lengths=LENGTHS):
+    return da.from_array(points, chunks=(lengths, points.shape[1]))
+
+
+def assert_same_fit(one, other):
+    assert one.cluster_centers_.tobytes() == other.cluster_centers_.tobytes()
+    assert one.inertia_ == other.inertia_
+
+
+# Who works.
+
+
+def after(n_sweeps):
+    """A callback that stops a fit, so that few questions go to other processes."""
+    return lambda state: state.sweep >= n_sweeps
+
+
+PLANE = Generated(lambda x: (x * x).sum(axis=1), lambda x: 2 * x)  # which pickle does not know
+ONCE = {"random_state": 0, "effort": "none"}
+FITS = {
+    "k-means": KMeans(4, random_state=0, n_init=2),
+    "k-means||": KMeans(4, init=ParallelSeeds(2, 1.5), tol=0.01, random_state=0),
+    "breathing": PowerKMeans(4, effort="fast", random_state=0, callback=after(40)),
+    "Poisson": PowerKMeans(4, divergence="poisson", callback=after(9), **ONCE),
+    "lambdas": PowerKMeans(3, divergence=PLANE, callback=after(3), **ONCE),
+}
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_a_fit_has_the_bits_of_one_in_parts_in_memory_whoever_works(name, pair):
+    points, weights = np.abs(POINTS[:700]).astype(np.float32), WEIGHTS[:700]
+    array, model = in_chunks(points, (300, 300, 100)), FITS[name]
+    expected = clone(model).fit(open_data(points, weights=weights, rows_per_part=300))
+    assert expected.cluster_centers_.dtype == np.float32
+    for workers in ([], [*pair.nthreads()][:1])[: 2 if name == "k-means" else 1]:
+        with dask.annotate(workers=workers):
+            found = clone(model).fit(array, sample_weight=weights)
+        assert_same_fit(found, expected)
+        assert found.n_iter_ == expected.n_iter_
+
+
+@pytest.mark.usefixtures("pair")
+def test_workers_choose_k_and_scale_to_the_same_bits():
+    asked = {"criteria": "bic", "effort": "fast", "random_state": 0}
+    data = open_data(in_chunks(POINTS, (400, 348)), weights=WEIGHTS, scale="standard")
+    same = open_data(POINTS, weights=WEIGHTS, scale=data.scaling, rows_per_part=400)
+    found, expected = (choose_k(given, [2, 3], **asked).table["inertia"] for given in (data, same))
+    assert found.tobytes() == expected.tobytes()
+    model, kept = (KMeans(3, random_state=0).fit(given) for given in (data, same))
+    assert_same_fit(model, kept)
+    labels = KMeans.from_centers(model.cluster_centers_).predict(data.scaling.transform(POINTS))
+    for found in (model.labels_, model.predict(data)):
+        np.testing.assert_array_equal(found.compute(), labels)
+
+
+@pytest.mark.parametrize("lengths", [(748,), (1, 2, 3, 742), LENGTHS])
+def test_labels_and_distances_are_in_the_partitions_of_the_rows(lengths, threads):
+    model, plain = (KMeans(4, init=POINTS[:4], n_init=1).fit(X)
+                    for X in (in_chunks(POINTS, lengths), POINTS))  # fmt: skip
+    assert model.inertia_ == pytest.approx(plain.inertia_, rel=1e-9)
+    assert model.labels_.chunks == (lengths,)
+    assert model.transform(in_chunks(POINTS, lengths)).chunks == (lengths, (4,))
+
+
+# What is lazy, and what is not.
+
+
+def test_predictions_compute_nothing_before_they_are_asked_to(threads):
+    def refuse(block):
+        raise AssertionError("somebody computed this")
+
+    never = in_chunks().map_blocks(refuse, meta=LIKE)
+    model = KMeans.from_centers([[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]])
+    lazy = [model.predict(never), model.transform(never)]
+    assert [array.dtype for array in lazy] == [np.int32, np.float64]
+    assert [array.shape for array in lazy] == [(748,), (748, 2)]
+    with pytest.raises(AssertionError, match="somebody computed this"):
+        lazy[0].compute()
+    points = POINTS.copy()
+    points[450, 1] = np.nan
+    with pytest.raises(ValueError, match=r"partition 3: .*row 49"):
+        model.predict(in_chunks(points)).compute()
+
+
+def test_each_partition_is_computed_and_opened_once_for_a_whole_fit(threads, monkeypatch):
+    numbers, opened, original = [], [], PartOpener.open
+
+    def note(block, block_id=None):
+        numbers.append(block_id[0])
+        return block
+
+    def count(self, points, *args, **options):
+        opened.append(len(points))
+        return original(self, points, *args, **options)
+
+    PowerKMeans(3, random_state=0).fit(in_chunks().map_blocks(note, meta=LIKE))
+    assert sorted(numbers) == [0, 1, 2, 3, 4]
+    monkeypatch.setattr(PartOpener, "open", count)
+    rows = PartedRows(DaskExecutor(DaskPoints(in_chunks(), None), PartOpener()))
+    for _ in range(3):
+        rows.sweep(rows.take(np.array([0, 1])), Hard())
+    assert sorted(opened) == sorted(filter(None, LENGTHS))
+
+
+def test_partitions_of_unknown_length_are_counted_once(pair):
+    some = in_chunks()
+    some = some[some[:, 0] > 1.0]
+    assert np.isnan(some.shape[0])
+    model = KMeans(3, init=POINTS[:3], n_init=1).fit(some)
+    expected = KMeans.from_centers(model.cluster_centers_).predict(POINTS[POINTS[:, 0] > 1.0])
+    np.testing.assert_array_equal(model.labels_.compute(), expected)
+
+
+def test_a_stream_computes_one_partition_at_a_time_and_passes_over_empty_ones(threads):
+    computed, seen = [], []
+
+    def note(block, block_id=None):
+        computed.append(block_id[0])
+        return block
+
+    class Noting(MiniBatchPowerKMeans):
+        def _advanced(self, *arguments):
+            seen.append(len(set(computed)))
+            return super()._advanced(*arguments)
+
+    noted = in_chunks(POINTS, (249, 249, 250)).map_blocks(note, meta=LIKE)
+    Noting(4, init_size=100).partial_fit(noted)
+    assert seen == [1, 2, 3]
+    frame = dask_frame_of(None, POINTS).map_partitions(lambda part: part[part.index < 600])
+    stream, by_hand = (MiniBatchPowerKMeans(4, random_state=0) for _ in range(2))
+    stream.partial_fit(frame)
+    for chunk in (frame_of(POINTS)[:300], frame_of(POINTS)[300:600]):
+        by_hand.partial_fit(chunk)
+    assert stream.cluster_centers_.tobytes() == by_hand.cluster_centers_.tobytes()
+    assert stream.fit(frame).labels_.compute().shape == (600,)
+
+
+def test_frames_have_series_for_weights_and_columns_by_name(threads):
+    table = frame_of(POINTS).assign(w=WEIGHTS)
+    frame = dd.from_pandas(table, npartitions=3)
+    some = open_data(frame, columns=["depth", "height"], weights="w", dtype="float32")
+    model = KMeans(3, random_state=0).fit(some)
+    lone = frame[["depth", "height"]].astype("float32")
+    assert_same_fit(model, KMeans(3, random_state=0).fit(lone, sample_weight=frame["w"]))
+    assert list(model.feature_names_in_) == ["depth", "height"]
+    points = POINTS[:, [2, 0]].astype(np.float32)
+    bare = KMeans.from_centers(model.cluster_centers_)
+    score = bare.score(points, sample_weight=WEIGHTS)
+    assert model.inertia_ == pytest.approx(-score, rel=1e-6)
+    # A column of that name is no checkpoint.
+    frame = dd.from_pandas(table.rename(columns={"w": "checkpoint"}), npartitions=2)
+    assert KMeans(2).fit(frame).cluster_centers_.shape == (2, 4)
+
+
+def test_a_saved_model_has_no_labels_that_lie_elsewhere(threads, tmp_path):
+    model = KMeans(3, random_state=0).fit(open_data(in_chunks(), checkpoint=tmp_path / "state"))
+    powermeans.save(model, tmp_path / "model.pm")
+    for copied in (pickle.loads(pickle.dumps(model)), powermeans.load(tmp_path / "model.pm")):
+        assert not hasattr(copied, "labels_")
+        np.testing.assert_array_equal(copied.predict(POINTS), model.labels_.compute())
+    cloudpickle = pytest.importorskip("cloudpickle", reason="it comes with dask")
+    labels = pickle.loads(cloudpickle.dumps(model.labels_))  # which others compute
+    np.testing.assert_array_equal(labels.compute(), model.labels_.compute())
+
+
+# Checkpoints.
+
+
+def test_a_fit_from_a_checkpoint_asks_nobody_and_other_rows_are_refused(
+    threads, tmp_path, monkeypatch
+):
+    array, state = in_chunks(), tmp_path / "state"
+    first = KMeans(3, random_state=0).fit(open_data(array, checkpoint=state))
+    for other in (array.rechunk(((748,), 3)), array.astype("float32")):
+        with pytest.raises(CheckpointError, match="these rows"):
+            KMeans(3, random_state=0).fit(open_data(other, checkpoint=state))
+
+    def refuse(*_):
+        raise AssertionError("somebody asked")
+
+    monkeypatch.setattr(DaskExecutor, "_performed", refuse)
+    assert_same_fit(KMeans(3, random_state=0).fit(open_data(in_chunks(), checkpoint=state)), first)
+    for scale in (None, "standard"):
+        never = in_chunks().map_blocks(refuse, dtype=float, meta=np.empty((0, 0)))
+        nowhere = open_data(never, scale=scale, checkpoint=tmp_path / "nowhere" / "state")
+        with pytest.raises(FileNotFoundError, match="nowhere"):
+            KMeans(4, random_state=0).fit(nowhere)
+
+
+def test_partitions_that_fail_once_change_no_bit(pair, tmp_path):
+    def fail_once(block, block_id=None):
+        try:
+            (tmp_path / str(block_id[0])).touch(exist_ok=False)
+        except FileExistsError:
+            return block
+        raise OSError("the disk is busy")
+
+    with dask.annotate(retries=1):
+        model = KMeans(2, random_state=0).fit(in_chunks().map_blocks(fail_once, meta=LIKE))
+    with dask.config.set(scheduler="threads"):
+        assert_same_fit(model, KMeans(2, random_state=0).fit(in_chunks()))
+
+
+# One part, as a process holds it.
+
+
+def test_a_part_is_as_large_as_its_arrays_and_travels_without_its_rows():
+    part = make_worker_part(np.arange(2000.0).reshape(-1, 2), None, PartOpener(), "part 0")
+    assert 16_000 <= sys.getsizeof(part) < 17_000
+    part.perform(lambda rows, number: rows.mean(), 0, 1)
+    again = pickle.loads(pickle.dumps(part))
+    assert np.array_equal(again.points, part.points)
+    assert again.perform(lambda rows, number: rows.n_points + number, 7, 1) == 1007
+
+
+def test_a_worker_of_another_version_is_refused_at_its_first_part(monkeypatch, threads):
+    rows = PartedRows(DaskExecutor(DaskPoints(in_chunks(), None), PartOpener()))
+    ours = version("powermeans")
+    with monkeypatch.context() as patched:
+        patched.setattr(worker_part, "version", lambda name: "99.0")
+        with pytest.raises(RuntimeError, match=f"has powermeans 99.0 .*powermeans=={ours} there"):
+            rows.mean()
+    part = make_worker_part(np.ones((2, 2)), None, PartOpener(), "part 0", "1.2.3")
+    again = pickle.loads(pickle.dumps(part))
+    with pytest.raises(RuntimeError, match=r"the fit is run by 1\.2\.3"):
+        again.perform(lambda rows, number: number, 0, 1)
+    monkeypatch.setattr(worker_part, "version", lambda name: "1.2.3")
+    assert again.perform(lambda rows, number: number, 7, 1) == 7
+
+
+@pytest.mark.parametrize(
+    ("budget", "n_parts", "n_tasks", "share"),
+    [(8, 100, 8, 1), (8, 2, 8, 4), (8, 3, 8, 2), (1, 5, 8, 1), (8, 100, 1, 8), (None, 1, 4, 4)],
+)
+def test_tasks_share_the_threads_of_a_process(budget, n_parts, n_tasks, share):
+    assert threads_of_a_task(n_tasks, budget, n_parts) == share
+
+
+def test_the_package_does_not_import_dask_and_takes_nothing_else_for_it():
+    assert not any(map(is_dask, [np.ones((2, 2)), [[1.0]], "points.parquet", None]))
+    code = "import sys, powermeans; powermeans.KMeans(1).fit([[1.0]]); print('dask' in sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "False"

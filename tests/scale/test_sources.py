@@ -1,0 +1,586 @@
+"""What is peculiar to files, to chunks and to what becomes of them while a fit reads them."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections import deque
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyarrow import feather
+from scale.sources import (
+    N_ROWS,
+    NAMES,
+    SOURCES,
+    blobs,
+    frame_of,
+    table_of,
+    write_folder,
+    write_parquet,
+)
+from scipy import sparse
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+
+from powermeans import FuzzyCMeans, KMeans, PowerKMeans, Scaling, open_data
+from powermeans.divergences import resolve
+from powermeans.mathematics.rules import Hard, Power
+from powermeans.points.needs import Measure, Needs
+from powermeans.points.streams import is_stream
+from powermeans.scale.block import SourceError
+from powermeans.scale.executors import PartOpener, ReadingExecutor
+from powermeans.scale.parted_data import PartedData
+from powermeans.scale.parted_rows import PartedRows
+from powermeans.scale.tables import TableError
+from powermeans.scale.tables.array_files import Buffers
+
+POINTS, WEIGHTS = blobs()
+FILES = {name: source for name, source in SOURCES.items() if source.is_file}
+
+
+def kmeans(init=POINTS[:5], **params):
+    return KMeans(5, init=init, n_init=1, random_state=0, **params)
+
+
+def rows_of(data):
+    return np.concatenate([points for points, _ in data.partition().read()])
+
+
+def thirds(points=POINTS):
+    return np.array_split(points, 3)
+
+
+# Parts.
+
+
+@given(sizes=st.lists(st.integers(0, 90), min_size=1, max_size=12), n_rows=st.integers(1, 70))
+def test_parts_do_not_depend_on_the_chunks(sizes, n_rows):
+    ends = np.cumsum(sizes)
+    if not ends[-1]:
+        return
+    points = np.arange(2.0 * ends[-1]).reshape(-1, 2)
+    chunks = [points[end - size : end] for end, size in zip(ends, sizes, strict=True)]
+    parts = list(open_data(chunks, rows_per_part=n_rows).partition().read())
+    assert [len(part) for part, _ in parts[:-1]] == [n_rows] * (len(parts) - 1)
+    assert 0 < len(parts[-1][0]) <= n_rows
+    np.testing.assert_array_equal(np.concatenate([part for part, _ in parts]), points)
+    numbers = list(range(0, len(parts), 2))
+    some = list(open_data(chunks, rows_per_part=n_rows).partition().read(numbers))
+    for number, (part, _) in zip(numbers, some, strict=True):
+        np.testing.assert_array_equal(part, parts[number][0])
+
+
+def test_memory_limits_make_parts_smaller():
+    assert open_data(POINTS).rows_per_part == 2**24 // 24 // 256 * 256
+    assert open_data(POINTS, memory_limit="6 MiB").rows_per_part == 2**20 // 24 // 256 * 256
+    assert open_data(POINTS, memory_limit=1e6).rows_per_part < 10**6 / 24 / 6
+    most = 2**20 // 24
+    of_both = open_data(POINTS, memory_limit="6 MiB", rows_per_part=most)
+    assert of_both.rows_per_part == most
+    with pytest.raises(ValueError, match=f"at most {most} rows"):
+        open_data(POINTS, memory_limit="6 MiB", rows_per_part=most + 1)
+
+
+@pytest.mark.parametrize("kind", ["csv", "stream file", "feather", "parquet"])
+def test_what_cannot_be_skipped_is_read_once(tmp_path, kind, monkeypatch):
+    source = SOURCES[kind].open(tmp_path, POINTS, rows_per_part=50).source
+    starts, blocks = [], source.blocks
+    monkeypatch.setattr(source, "blocks", lambda *how: starts.append(how) or blocks(*how))
+    list(PartedData(source, 50).partition().read([2, 5, 19]))
+    assert len(starts) == (3 if kind == "parquet" else 1)
+
+
+def test_sparse_chunks_and_missing_entries_fit_too():
+    points = np.where(POINTS > 0, POINTS, 0)
+    gaps = POINTS.copy()
+    gaps[::7, 1] = np.nan
+    csr = [sparse.csr_array(part) for part in thirds(points)]
+    for rows, in_memory, options in (
+        (csr, sparse.csr_array(points), {}),
+        (gaps, gaps, {"missing": "observed"}),
+    ):
+        found = kmeans(points[:5], **options).fit(open_data(rows, rows_per_part=400))
+        expected = kmeans(points[:5], **options).fit(in_memory)
+        np.testing.assert_allclose(found.cluster_centers_, expected.cluster_centers_, rtol=1e-9)
+    needs = Needs(name="test", measure=Measure(has_missing=True))
+    assert len(list(open_data([gaps]).partition(needs).read())) == 1
+
+
+def test_empty_clusters_find_points_in_any_part():
+    init = np.vstack([POINTS[:3], POINTS[:1] + 1e6, POINTS[:1] + 2e6])
+    whole = kmeans(init).fit(POINTS)
+    parted = kmeans(init).fit(open_data(POINTS, rows_per_part=300))
+    assert parted.n_relocated_ == whole.n_relocated_ > 0
+    np.testing.assert_allclose(parted.cluster_centers_, whole.cluster_centers_, rtol=1e-9)
+
+
+# Scaling.
+
+
+@pytest.mark.parametrize(
+    ("scale", "theirs"), [("standard", StandardScaler), ("minmax", MinMaxScaler)]
+)
+def test_scaling_is_that_of_scikit_learn(scale, theirs):
+    points = POINTS + 1e4
+    points[:, 1] = 7.0
+    weights = np.ceil(4 * WEIGHTS)
+    data = open_data(points, weights=weights, scale=scale, rows_per_part=400)
+    scaler = theirs().fit(points, **({"sample_weight": weights} if scale == "standard" else {}))
+    np.testing.assert_allclose(rows_of(data), scaler.transform(points), rtol=1e-9, atol=1e-9)
+    back = data.scaling.inverse_transform(data.scaling.transform(points))
+    np.testing.assert_allclose(back, points, rtol=1e-12)
+
+
+def test_scaled_and_unscaled_rows_are_not_mixed():
+    scaled = open_data(POINTS, scale="standard")
+    model = kmeans().fit(scaled)
+    for ask in (model.predict, model.transform, model.score):
+        with pytest.raises(ValueError, match=r"open_data\(X, scale=model\.scaling_\)"):
+            ask(POINTS)
+    points = scaled.scaling.transform(POINTS)
+    same = KMeans.from_centers(model.cluster_centers_)
+    assert same.score(points) == pytest.approx(same.score(scaled), rel=1e-12)
+    for X in (POINTS, open_data(POINTS)):
+        model.fit(X)
+        assert model.score(X) == pytest.approx(-model.inertia_, rel=1e-12)
+        with pytest.raises(ValueError, match="fitted without scaling"):
+            model.score(scaled)
+
+
+def test_whole_numbers_are_scaled_to_floats():
+    scaling = Scaling(np.array([1.0]), np.array([4.0]))
+    whole = np.array([[2], [3]])
+    np.testing.assert_array_equal(scaling.transform(whole), [[0.25], [0.5]])
+    np.testing.assert_array_equal(scaling.inverse_transform(np.array([[1]])), [[5.0]])
+    assert scaling.transform(whole).dtype == np.float64
+    assert scaling.transform(whole.astype(np.float32)).dtype == np.float32
+    with pytest.raises(ValueError, match="toarray"):
+        scaling.transform(sparse.csr_array(whole))
+
+
+# Labels that are written.
+
+
+def test_labels_are_not_written_into_what_is_read(tmp_path):
+    rows = write_folder(tmp_path / "rows", POINTS)
+    (rows / "deep").mkdir()
+    parts = [rows / "part-0.parquet", write_parquet(tmp_path / "none.parquet", POINTS[:0])]
+    model = kmeans().fit(rows)
+    for X, output in [(rows, rows / "labels.npy"), ([os.fspath(rows)], rows / "deep" / "l.npy"),
+                      (rows, rows / ".." / "rows" / "labels.txt"), (parts, parts[1]),
+                      (open_data(parts), tmp_path / "." / "none.parquet")]:  # fmt: skip
+        with pytest.raises(ValueError, match="is a file that X is read from"):
+            model.predict(X, output=output)
+    assert open_data(rows).n_rows == N_ROWS
+    # What is passed over may be there, and so may what is beside the files that are read.
+    model.predict(rows, output=rows / "_labels.npy")
+    model.predict(parts, output=rows / "labels.npy")
+
+
+def test_an_error_while_predicting_leaves_nothing_half_written(tmp_path, monkeypatch):
+    model, target = kmeans().fit(open_data(POINTS, rows_per_part=400)), tmp_path / "labels.npy"
+    bad = [POINTS, np.full((10, 3), np.inf)]
+    with pytest.raises(ValueError, match="chunk 1 contains infinity"):
+        model.predict(open_data(bad, rows_per_part=100), output=target)
+    assert not list(tmp_path.iterdir())
+    target.write_bytes(b"as before")
+
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match=r"the labels were not written: .*labels\.npy"):
+        model.predict(open_data(POINTS), output=target)
+    assert target.read_bytes() == b"as before"
+    assert [file.name for file in tmp_path.iterdir()] == ["labels.npy"]
+
+
+# Files.
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", ["<f4", "<f8", ">f4", "<i2"])
+def test_npy_files_are_read_by_position(tmp_path, dtype, order):
+    values = np.arange(600).reshape(200, 3).astype(dtype)
+    np.save(tmp_path / "a.npy", np.asarray(values, order=order))
+    data = open_data(tmp_path / "a.npy", rows_per_part=64)
+    assert data.dtype == (np.float32 if dtype[1:] == "f4" else np.float64)
+    np.testing.assert_array_equal(rows_of(data), values)
+    (one, _), (other, _) = data.partition().read([1, 3])
+    np.testing.assert_array_equal(one, values[64:128])
+    np.testing.assert_array_equal(other, values[192:])
+
+
+def test_columns_are_chosen_by_name_and_number(tmp_path):
+    path = write_parquet(tmp_path / "a.parquet", POINTS)
+    for columns in (["depth", "1"], [3, np.int64(1)]):
+        data = open_data(path, columns=columns)
+        assert data.feature_names == ("depth", "height")
+        np.testing.assert_array_equal(rows_of(data), POINTS[:, [2, 0]])
+    fields = np.rec.fromarrays(POINTS.T, names=["größe", "width", "depth"])
+    np.save(tmp_path / "a.npy", np.asarray(fields))
+    data = open_data(tmp_path / "a.npy", columns=["depth", "größe"], rows_per_part=400)
+    np.testing.assert_array_equal(rows_of(data), POINTS[:, [2, 0]])
+
+
+def largest_in(path):
+    """The file with the most rows, of a folder."""
+    files = (file for file in [path, *path.rglob("*")] if file.is_file())
+    return max(files, key=os.path.getsize)
+
+
+# NumPy leaves a broken archive open.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("kind", FILES)
+def test_a_file_that_is_cut_off_or_empty_is_damaged(tmp_path, kind):
+    path = FILES[kind].given(tmp_path, POINTS)
+    options = {"array": "rows"} if kind in ("npz", "hdf5") else {}
+    broken = largest_in(path)
+    if kind != "csv":  # whose last number is shorter then
+        broken.write_bytes(broken.read_bytes()[:-100])
+        with pytest.raises(TableError, match=r"damaged|ends after|no archive"):
+            kmeans("random").fit(open_data(path, **options))
+    if kind != "zarr":
+        broken.write_bytes(b"")
+        with pytest.raises(TableError, match=r"is empty|damaged|no archive"):
+            kmeans("random").fit(open_data(path, **options))
+
+
+def test_hdf5_and_zarr_that_are_damaged_within(tmp_path):
+    h5py = pytest.importorskip("h5py", reason="h5py reads HDF5, and is not installed")
+    path = tmp_path / "a.hdf5"
+    with h5py.File(path, "w") as file:
+        file.create_dataset("points", data=POINTS, chunks=(100, 3), compression="gzip")
+        file["nothing"] = h5py.Empty("f8")
+    whole = path.read_bytes()
+    middle = len(whole) // 2
+    path.write_bytes(whole[:middle] + bytes(3000) + whole[middle + 3000 :])
+    with pytest.raises(TableError, match=r"a\.hdf5 is a damaged HDF5 file: "):
+        kmeans("random").fit(path)
+    for arrays, problem in ([], "has no arrays"), (["a", "b"], "choose with array="):
+        with h5py.File(path, "w") as file:
+            for name in arrays:
+                file.create_dataset(name, data=POINTS)
+        with pytest.raises(TableError, match=problem):
+            open_data(path)
+    path = SOURCES["zarr"].given(tmp_path, POINTS)
+    chunk = next(file for file in sorted(path.rglob("*")) if file.is_file() and file.parent != path)
+    data = open_data(path, rows_per_part=400)
+    # Zarr takes a chunk that is lost for zeros.
+    with pytest.raises(SourceError, match="has changed since"):
+        watched(2, chunk.unlink).fit(data)
+    for file in path.glob("*zar*"):
+        file.write_text("{")
+    with pytest.raises(TableError, match=r"\.zarr is a damaged Zarr file"):
+        open_data(path)
+
+
+def watched(at_sweep, happens):
+    """A model that does something in one of its sweeps."""
+
+    def watch(state):
+        if state.sweep == at_sweep:
+            happens()
+
+    return PowerKMeans(5, effort="none", random_state=0, callback=watch)
+
+
+@pytest.mark.parametrize("kind", sorted(FILES.keys() - {"zarr"}))
+@pytest.mark.parametrize("happens", ["touched", "rewritten", "removed"])
+def test_a_file_must_stay_as_it_is(tmp_path, happens, kind):
+    path = FILES[kind].given(tmp_path, POINTS)
+    options = {"array": "rows"} if kind in ("npz", "hdf5") else {}
+    data = open_data(path, rows_per_part=300, **options)
+    path = largest_in(path)
+    do = {
+        "touched": lambda: os.utime(path, ns=(1, 1)),
+        "rewritten": lambda: path.write_bytes(path.read_bytes()[:-8]),
+        "removed": path.unlink,
+    }[happens]
+    with pytest.raises(SourceError, match=r"has changed since|is gone"):
+        watched(2, do).fit(data)
+
+
+def test_a_packed_feather_file_is_not_kept_in_memory(tmp_path):
+    file, before = tmp_path / "points.feather", pa.total_allocated_bytes()
+    feather.write_feather(pa.table({"x": np.arange(2.0**19)}), os.fspath(file), compression="lz4")
+    data = open_data(file)
+    assert data.n_rows == 2**19
+    assert pa.total_allocated_bytes() - before < 2**20  # of 4 MiB
+
+
+@pytest.mark.parametrize("kind", ["npy", "csv", "parquet"])
+def test_files_of_a_folder_are_alike(tmp_path, kind):
+    """Empty ones are passed over, as Spark and Dask write them; no file has more columns."""
+    write = SOURCES[kind].make
+    rows = write(tmp_path / f"b.{kind}", POINTS)
+    for name in ("a", "c"):
+        write(tmp_path / f"{name}.{kind}", POINTS[:0])
+    if kind == "csv":
+        (tmp_path / "d.csv").write_text("")
+    np.testing.assert_array_equal(rows_of(open_data(tmp_path, rows_per_part=300)), POINTS)
+    rows.unlink()
+    with pytest.raises(TableError, match=rf"a\.{kind}.* (no rows|empty|\(0, 3\))"):
+        open_data(tmp_path)
+    if kind == "npy":
+        np.save(tmp_path / "narrow.npy", POINTS[:, :2])
+    else:
+        frame = frame_of(POINTS)[NAMES[:2]]
+        save = frame.to_csv if kind == "csv" else frame.to_parquet
+        save(tmp_path / f"narrow.{kind}", index=False)
+    wide = write(tmp_path / f"b.{kind}", POINTS)
+    for paths in ([tmp_path / f"narrow.{kind}", wide], [wide, tmp_path / f"narrow.{kind}"]):
+        with pytest.raises(SourceError, match="same columns in the same order"):
+            open_data(paths)
+        # What was asked for is there.
+        assert open_data(paths, columns=["1", "2"]).n_rows in (None, 2 * N_ROWS)
+
+
+def test_files_of_a_folder_have_one_precision_and_an_index_is_no_column(tmp_path):
+    write_parquet(tmp_path / "a.parquet", POINTS)
+    write_parquet(tmp_path / "b.parquet", POINTS.astype(np.float32))
+    with pytest.raises(SourceError, match=r"holds float32 where .* holds float64"):
+        open_data(tmp_path)
+    assert open_data(tmp_path, dtype="float64").dtype == np.float64
+    frame = frame_of(POINTS)
+    frame[frame["height"] > 0].to_parquet(tmp_path / "b.parquet")
+    assert pa.parquet.read_schema(tmp_path / "b.parquet").names == [*NAMES, "__index_level_0__"]
+    data = open_data(tmp_path)
+    assert (data.feature_names, data.n_rows > N_ROWS) == (tuple(NAMES), True)
+
+
+# Streams and chunks.
+
+
+@pytest.mark.parametrize("kind", ["reader", "query", "lazy frame"])
+def test_what_a_stream_is_spooled_to_is_removed_with_it(kind, tmp_path):
+    opened = SOURCES[kind].open(tmp_path, POINTS)
+    assert opened.fingerprint() == SOURCES[kind].open(tmp_path, POINTS).fingerprint()
+    (spool,) = opened.source.paths
+    assert spool.is_file()
+    del opened
+    assert not spool.exists()
+    holed = np.where(np.arange(3 * N_ROWS).reshape(-1, 3) == 22, np.nan, POINTS)
+    with pytest.raises(ValueError, match=r"Input the \w+ contains NaN: .*row 8"):
+        KMeans(2).fit(SOURCES[kind].given(tmp_path, holed))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        POINTS, POINTS.tolist(), list(POINTS), tuple(POINTS), deque(POINTS), [(1.0, 2.0)],
+        [(POINTS[0], POINTS[1])], [[[1.0]]], [["a"]], frame_of(POINTS), pd.Series([1.0]),
+        table_of(POINTS), sparse.csr_array(POINTS), memoryview(POINTS), range(3), {1: 2},
+        {"a": [1.0]}, {1.0, 2.0}, str, 3, None, [], (),
+    ],
+    ids=lambda data: type(data).__name__,
+)  # fmt: skip
+def test_what_scikit_learn_takes_or_refuses_is_left_to_it(data):
+    assert not is_stream(data)
+    assert is_stream([Path("a"), "b"])
+
+
+def test_columns_that_are_numbered_have_no_names():
+    data = open_data([POINTS[:100], pd.DataFrame(POINTS[100:])])
+    assert data.feature_names is None
+    np.testing.assert_array_equal(rows_of(data), POINTS)
+
+
+# A pass that gives other rows than the one before.
+
+
+def passes(chunks_of_pass):
+    """A function of chunks, and the number of times that it was called, by which it is made."""
+    n_passes = 0
+
+    def chunks():
+        nonlocal n_passes
+        n_passes += 1
+        return chunks_of_pass(n_passes)
+
+    return chunks
+
+
+def always(rows):
+    return lambda: rows
+
+
+OTHERS = {
+    "shorter": (lambda: passes(lambda n: [POINTS[: 900 - 100 * n]]), "the same in every pass"),
+    "longer": (lambda: passes(lambda n: [POINTS[: 300 * n]]), "the same in every pass"),
+    "one generator": (lambda: always(part for part in thirds()), "the same generator each time"),
+    "one map": (lambda: always(map(abs, thirds())), "the same map each time"),
+    "around one": (lambda: wrapped(iter(thirds())), "another row than the first"),
+}
+
+
+def wrapped(rows):
+    return lambda: (part for part in rows)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("seeds", ["k-means++", POINTS[:5]], ids=["seeds", "init"])
+def test_rows_that_are_others_the_next_time_are_found(name, seeds, tmp_path):
+    make, message = OTHERS[name]
+    model = kmeans().fit(POINTS)
+
+    def use():
+        data = open_data(make(), rows_per_part=200)
+        kmeans(seeds).fit(data)
+        model.predict(data, output=tmp_path / "labels.npy")
+
+    with pytest.raises(SourceError, match=message):
+        use()
+    assert not list(tmp_path.iterdir())
+
+
+def test_chunks_that_change_their_length_are_missed(tmp_path):
+    chunks = [POINTS[:500]]
+    partition = open_data(chunks, rows_per_part=300).partition()
+    assert [len(points) for points, _ in partition.read()] == [300, 200]
+    chunks.append(POINTS[500:550])
+    with pytest.raises(SourceError, match="must be the same in every pass"):
+        list(partition.read([1]))
+    data = open_data(chunks, checkpoint=tmp_path / "state")
+    chunks.clear()
+    with pytest.raises(SourceError, match="must be the same in every pass"):
+        kmeans().fit(data)
+
+
+def test_chunks_may_be_cut_elsewhere_in_each_pass():
+    cut = passes(lambda n: [POINTS[:0], *np.array_split(POINTS, n)])
+    model = kmeans().fit(open_data(cut, rows_per_part=300))
+    same = kmeans().fit(open_data(POINTS, rows_per_part=300))
+    assert model.cluster_centers_.tobytes() == same.cluster_centers_.tobytes()
+
+
+@pytest.mark.parametrize("wrap", [lambda rows: rows, lambda rows: map(abs, rows)])
+def test_a_pass_that_ends_early_has_nothing_open(wrap):
+    n_open = 0
+
+    def chunks():
+        nonlocal n_open
+        n_open += 1
+        try:
+            yield from thirds()
+        finally:
+            n_open -= 1
+
+    data = open_data(lambda: wrap(chunks()), rows_per_part=300)
+    data.fingerprint()
+    assert n_open == 0
+    partition = data.partition()
+    partition.found()
+    list(partition.read([0]))
+    assert n_open == 0
+
+
+# Values that are no longer finite.
+
+
+def going_bad(first_bad, value=np.nan, points=POINTS, only_once=False):
+    """Chunks, of which number 6 has a bad value from some pass on."""
+
+    def of_pass(number):
+        is_bad = number == first_bad if only_once else number >= first_bad
+        bad = points.copy()
+        bad[len(points) * 6 // 10 + 7, 1] = value if is_bad else bad[len(points) * 6 // 10 + 7, 1]
+        return np.array_split(bad, 10)
+
+    return passes(of_pass)
+
+
+MODELS = {
+    "k-means": KMeans(4, n_init=1, random_state=0),
+    "power": PowerKMeans(4, random_state=0),
+    "cosine": PowerKMeans(4, divergence="cosine", random_state=0),
+    "fuzzy": FuzzyCMeans(4, random_state=0),
+}
+
+
+@pytest.mark.parametrize("first_bad", [3, 4, 6, 9])
+@pytest.mark.parametrize("kind", MODELS)
+def test_a_value_that_is_no_longer_finite_is_found_and_named(kind, first_bad):
+    data = open_data(going_bad(first_bad), rows_per_part=300)
+    with pytest.raises(SourceError, match=r"chunk 6 contains NaN.*row 7, column 1.*in every pass"):
+        MODELS[kind].fit(data)
+
+
+@pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
+def test_missing_entries_are_no_fault_and_infinite_ones_and_weights_are():
+    gaps = POINTS.copy()
+    gaps[::5, 2] = np.nan
+    model = PowerKMeans(4, missing="observed", random_state=0)
+    assert np.isfinite(model.fit(open_data([gaps], rows_per_part=300)).cluster_centers_).all()
+    for first_bad in (3, 5):
+        chunks = going_bad(first_bad, np.inf, gaps)
+        with pytest.raises(SourceError, match=r"chunk 6 contains infinity.*row 7, column 1"):
+            model.fit(open_data(chunks, rows_per_part=300))
+    weights = np.where(np.arange(N_ROWS) == 700, np.nan, 1.0)
+    for only_bad in (3, 4, 5, 6):
+
+        def of_pass(number, only_bad=only_bad):
+            given = weights if number == only_bad else np.ones(N_ROWS)
+            return zip(thirds(), thirds(given), strict=True)
+
+        with pytest.raises(SourceError, match=r"contains NaN at index (33|700)"):
+            kmeans("k-means++").fit(open_data(passes(of_pass), rows_per_part=300))
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("rule", [Hard(), Power(-3.0)], ids=["hard", "power"])
+@pytest.mark.parametrize(("n_features", "n_centers"), [(3, 4), (40, 50)])
+def test_sums_tell_of_a_value_that_is_not_finite(n_features, n_centers, rule, value):
+    """Of wide rows and many centers the objective does not, only the sums of points do."""
+    points = np.random.default_rng(1).normal(size=(1000, n_features))
+    source = open_data(going_bad(3, value, points, only_once=True), rows_per_part=300)
+    rows = PartedRows(ReadingExecutor(source.partition(), PartOpener(), n_threads=1))
+    assert rows.n_points == 1000
+    # It is gone when it is looked for again, so that only the row is known, of all rows.
+    with pytest.raises(SourceError, match=r"X contains (NaN|infinity).*row 607, column 1"):
+        rows.sweep(points[:n_centers], rule)
+    rows.sweep(points[:n_centers], rule)
+
+
+# Memory that is used again.
+
+
+def test_memory_is_used_again_once_nobody_looks_at_it():
+    buffers, rng = Buffers(), np.random.default_rng(0)
+    points = rng.normal(size=(40, 3))
+    found = buffers.array(points.size, points.dtype).reshape(points.shape)
+    found[:] = points
+    address, rows, centers = found.ctypes.data, PartOpener().open(found), points[:2]
+    expected = PartOpener().open(points).sweep(centers, Hard()).points
+    del found
+    buffers.array(points.size, points.dtype)[:] = 0.0
+    assert np.array_equal(rows.sweep(centers, Hard()).points, expected)
+    del rows
+    assert buffers.array(points.size, points.dtype).ctypes.data == address
+    assert buffers.array(999, points.dtype).shape == (999,)
+
+
+@pytest.mark.parametrize("divergence", ["squared_euclidean", "cosine"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_parts_that_are_known_give_the_same_bits(tmp_path, dtype, divergence):
+    points = np.random.default_rng(0).normal(size=(5000, 20)).astype(dtype) + 3
+    np.save(tmp_path / "points.npy", points)
+    opener = PartOpener(resolve(divergence))
+    partition = open_data(tmp_path / "points.npy", rows_per_part=2048).partition()
+    rows = PartedRows(ReadingExecutor(partition, opener, n_threads=1))
+    centers = points[:7].astype(np.float64)
+    one, other = (rows.sweep(centers, Hard()) for _ in range(2))
+    # The last part is short, and not worth remembering.
+    assert list(rows.executor._known) == [0, 1]
+    assert np.array_equal(one.points, other.points)
+    known = opener.open(points).known
+    one, other = (opener.open(points, known=state, n_threads=1) for state in (None, known))
+    assert np.array_equal(one.sweep(centers, Hard()).points, other.sweep(centers, Hard()).points)
+    assert np.array_equal(one.column_moments().squares, other.column_moments().squares)
+    with pytest.raises(ValueError, match="moments of points with other features"):
+        opener.open(points[:, :5].copy(), known=known)

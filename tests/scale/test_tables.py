@@ -1,0 +1,400 @@
+"""Tables from files: what is read, and what is said of what cannot be."""
+
+from __future__ import annotations
+
+import bz2
+import contextlib
+import gzip
+import io
+import lzma
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from pyarrow import ipc, parquet
+from scipy import sparse
+
+from powermeans.scale.tables import TableError, read_table
+
+ONE_TO_FOUR = [[1.0, 2.0], [3.0, 4.0]]
+PLAIN = "x,y\n1,2\n3,4\n"
+
+
+@pytest.fixture
+def write(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def write(name, content):
+        Path(name).write_bytes(content if isinstance(content, bytes) else content.encode())
+        return name
+
+    return write
+
+
+# Text.
+
+
+@pytest.mark.parametrize(
+    ("content", "names"),
+    [
+        (PLAIN, ("x", "y")),
+        ("x,y\n1,2\n3,4", ("x", "y")),
+        ("x,y\r\n1,2\r\n3,4\r\n", ("x", "y")),
+        ("x,y\r1,2\r3,4\r", ("x", "y")),
+        ("\n\nx,y\n1,2\n3,4\n", ("x", "y")),
+        ("x\ty\n1\t2\n3\t4\n", ("x", "y")),
+        ("x;y\n1;2\n3;4\n", ("x", "y")),
+        ("x|y\n1|2\n3|4\n", ("x", "y")),
+        ("x y\n1 2\n3 4\n", ("x", "y")),
+        ("1,2\n3,4\n", ("c1", "c2")),
+        ("\ufeffx,y\n1,2\n3,4\n", ("x", "y")),
+        ("\ufeff1,2\n3,4\n", ("c1", "c2")),
+        ("größe,y\n1,2\n3,4\n", ("größe", "y")),
+        ("größe,y\n1,2\n3,4\n".encode("latin-1"), ("größe", "y")),
+        ('"a, b","c\nd"\n"1",2\n3,4\n', ("a, b", "c\nd")),
+        ("x,x\n1,2\n3,4\n", ("x", "x.2")),
+        (",y\n1,2\n3,4\n", ("c1", "y")),
+        ("x;y\n1,0;2\n3;4,0\n", ("x", "y")),
+        ("x,y\n1e0,+2.0\n3.,4E0\n", ("x", "y")),
+        ("1990,y\n1,2\n3,4\n", ("1990", "y")),
+        ("  1.0   2.0\n  3.0   4.0\n", ("c1", "c2")),
+        (" x  y\r\n 1  2 \r\n3 4\r\n", ("x", "y")),
+        ('x,y\n"1,0",2\n3,"4,0"\n', ("x", "y")),
+        ("x y\n1,0 2\n3 4,00\n", ("x", "y")),
+    ],
+)
+def test_text_is_read_whatever_its_form(content, names, write):
+    for name in ("a.csv", "a.csv.gz"):  # whatever its name
+        table = read_table(write(name, content))
+        assert table.points.tolist() == ONE_TO_FOUR
+        assert (table.names, table.points.dtype) == (names, np.float64)
+
+
+TEXT = "x,kind,y\n1,red,2\n3,blue,4\n"
+HOLES = "x,y,w\n1,2,1\nNA,9,2\n3,4,3\n8,,4\n7,9,\n"
+SIZES = "x;y;size\n" + "".join(f"{i}.5;{i}.25;{'S' if i % 3 else '10,20'}\n" for i in range(9))
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "points", "weights", "is_kept"),
+    [
+        (TEXT, {"columns": ["y", "1"]}, [[2, 1], [4, 3]], None, None),
+        (TEXT, {"columns": ["y", "y"]}, [[2, 2], [4, 4]], None, None),
+        (TEXT, {"columns": lambda names: [one for one in names if len(one) == 1]}, ONE_TO_FOUR,
+         None, None),
+        ("x,w,y\n1,5,2\n3,0,4\n", {"weights": "w"}, ONE_TO_FOUR, [5, 0], None),
+        # Weights change neither how numbers are read nor which rows are left out.
+        ("x;y;w\n1,5;2,5;1\n9,5;9,5;2\n3,5;4,5;3\n", {"weights": "w", "skip_rows": [2]},
+         [[1.5, 2.5], [3.5, 4.5]], [1, 3], [True, False, True]),
+        (HOLES, {"weights": "w", "missing": "drop"}, ONE_TO_FOUR, [1, 3],
+         [True, False, True, False, False]),
+        (HOLES, {"columns": ["x", "y"], "missing": "observed"},
+         [[1, 2], [NAN, 9], [3, 4], [8, NAN], [7, 9]], None, None),
+        ("1990,1991\n1,2\n3,4\n", {"header": True}, ONE_TO_FOUR, None, None),
+        ("1#2\n3#4\n", {"delimiter": "#"}, ONE_TO_FOUR, None, None),
+        # The decimal mark is that of the columns that are read.
+        (SIZES, {"columns": ["x", "y"]}, [[i + 0.5, i + 0.25] for i in range(9)], None, None),
+        ("x\n1,234\n20,5\n", {"delimiter": "\t"}, [[1.234], [20.5]], None, None),
+        ("x\n1,234\n20,5\n", {"delimiter": "\t", "decimal": ","}, [[1.234], [20.5]], None, None),
+        ("x\ty\n1,234\t2\n", {"columns": ["y"]}, [[2]], None, None),
+        ("x\ty\n1,234\t2\n", {"decimal": ","}, [[1.234, 2]], None, None),
+        ("x\ty\n1,234\t2\n", {"decimal": "."}, [[1234, 2]], None, None),
+        ("x\ty\n1,234\t2\n", {"thousands": ","}, [[1234, 2]], None, None),
+        # Between semicolons a comma is no mark of thousands.
+        ("x;y\n1,234;2\n", {}, [[1.234, 2]], None, None),
+    ],
+)  # fmt: skip
+def test_options_choose_what_is_read(content, options, points, weights, is_kept, write):
+    table = read_table(write("a.csv", content), **options)
+    np.testing.assert_array_equal(table.points, points)
+    for found, expected in ((table.weights, weights), (table.is_kept, is_kept)):
+        assert (None if found is None else found.tolist()) == expected
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_nameless_column_that_counts_the_rows_is_left_out(first, write):
+    file = write("a.csv", f",x,y\n{first},5,2\n{first + 1},3,4\n")
+    told = r'^a.csv: left out "c1" \(identifiers\): name identifiers with columns= to have them$'
+    with pytest.warns(UserWarning, match=told):
+        assert read_table(file).names == ("x", "y")
+    assert read_table(file, columns=["c1", "y"]).points[0].tolist() == [first, 2]
+    assert read_table(write("b.csv", "0,5\n1,3\n")).names == ("c1", "c2")
+
+
+@given(
+    values=st.lists(st.lists(st.integers(-9999, 9999), min_size=3, max_size=3), min_size=1),
+    width=st.integers(6, 9),
+)
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_columns_of_a_fixed_width_are_read(values, width, write):
+    np.savetxt("f.txt", np.array(values) / 8, fmt=f"%{width}.3f")
+    np.testing.assert_array_equal(read_table("f.txt").points, np.array(values) / 8)
+
+
+def test_many_lines_are_read_block_by_block(write):
+    """Those of a fixed width, and such as have a point late in a file."""
+    values = np.arange(600_000).reshape(-1, 2)
+    file = write("f.txt", "".join(f"{a:9d} {b:9d}\n" for a, b in values))
+    np.testing.assert_array_equal(read_table(file).points, values)
+    table = read_table(write("a.csv", "x,y\n" + "1,2\n" * 200_000 + "0.5,2\n"))
+    assert (table.points.shape, table.points[-1, 0]) == ((200_001, 2), 0.5)
+
+
+@pytest.mark.parametrize("packed", [gzip.compress, bz2.compress, lzma.compress, bytes])
+def test_packed_files_and_standard_input_are_read(packed, write, monkeypatch):
+    content = packed(PLAIN.encode())
+    assert read_table(write("f.csv", content)).points.tolist() == ONE_TO_FOUR
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(content)))
+    assert read_table("-").points.tolist() == ONE_TO_FOUR
+    if packed is not bytes:
+        with pytest.raises(TableError, match=r"^f.csv cannot be unpacked: "):
+            read_table(write("f.csv", content[:-4]))
+
+
+# Files with types.
+
+TYPED = pa.table(
+    {
+        "x": pa.array([1, 3], pa.int32()),
+        "kind": pa.array(["red", "blue"]).dictionary_encode(),
+        "y": pa.array([2.0, None], pa.float32()),
+        "flag": pa.array([True, False]),
+    }
+)
+
+
+def write_arrow(table, path, new=ipc.new_file, **options):
+    with pa.OSFile(path, "wb") as file, new(file, table.schema) as writer:
+        writer.write_table(table, **options)
+
+
+def write_stream(table, path, **options):
+    write_arrow(table, path, ipc.new_stream, **options)
+
+
+WRITERS = [parquet.write_table, write_arrow, write_stream]
+of_writers = pytest.mark.parametrize("writer", WRITERS, ids=lambda writer: writer.__name__)
+
+
+@of_writers
+def test_files_with_types_are_read_by_their_types(writer, write):
+    writer(TYPED, "a.table")
+    table = read_table("a.table", columns=["x", "y", "flag"], missing="observed")
+    np.testing.assert_array_equal(table.points, [[1, 2, 1], [3, NAN, 0]])
+    with pytest.raises(TableError, match=r'"kind" .* dictionary'):
+        read_table("a.table", columns=["kind"])
+    with pytest.warns(UserWarning, match=r'left out "kind" \(of the type dictionary'):
+        assert read_table("a.table", missing="observed").names == ("x", "y", "flag")
+    # Columns of one name are each read as themselves.
+    columns = [pa.array([1, 5]), pa.array([2, 6]), pa.array([3, 7]), pa.array([4, 8])]
+    writer(pa.Table.from_arrays(columns, names=["a", "b", "a", "a"]), "a.table")
+    read = read_table("a.table")
+    assert read.names == ("a", "b", "a.3", "a.4")
+    assert read.points.tolist() == [[1, 2, 3, 4], [5, 6, 7, 8]]
+    read = read_table("a.table", columns=["a.4", "b", "a"])
+    assert read.points.tolist() == [[4, 2, 1], [8, 6, 5]]
+
+
+@of_writers
+def test_a_file_with_types_that_is_cut_off_or_mangled_is_refused(writer, write):
+    writer(pa.table({"abcdef": [1.0, 2.0], "y": [3.0, 8.0]}), "whole")
+    content = Path("whole").read_bytes()
+    end = len(content) - (9 if writer is write_stream else 1)  # whose last bytes are an end mark
+    for length in (8, len(content) // 2, end):
+        with pytest.raises(TableError, match=r"^cut is (a damaged|of an unknown)"):
+            read_table(write("cut", content[:length]))
+    if writer is not parquet.write_table:  # a name that is no text
+        with pytest.raises(TableError, match=r"^a is a damaged .* file: 'utf-8' codec"):
+            read_table(write("a", content.replace(b"abcdef", b"ab\xffdef")))
+        writer(TYPED[:0], "none")
+        with pytest.raises(TableError, match=r"^none has columns and no rows$"):
+            read_table("none")
+
+
+@of_writers
+@pytest.mark.parametrize(
+    ("index", "name"), [([7, 9], None), (["p", "q"], None), ([7, 9], "customer")]
+)
+def test_an_index_of_pandas_is_no_column_unless_it_is_asked_for(writer, index, name, write):
+    pandas = pytest.importorskip("pandas")
+    index = pandas.Index(index, name=name)
+    writer(pa.Table.from_pandas(pandas.DataFrame({"x": [1, 3], "y": [2, 4]}, index=index)), "a")
+    table = read_table("a")
+    assert (table.names, table.points.tolist()) == (("x", "y"), ONE_TO_FOUR)
+    key = name or "__index_level_0__"
+    if index[0] == 7:
+        assert read_table("a", columns=[key]).points.tolist() == [[7.0], [9.0]]
+    writer(pa.Table.from_pandas(pandas.DataFrame(index=index)), "a")
+    if name:
+        with pytest.raises(TableError, match=rf'an index, "{name}": name'):
+            read_table("a")
+
+
+@of_writers
+def test_several_batches_come_one_after_another(writer, write):
+    numbers = np.arange(300_000)
+    how = {"row_group_size": 70_000} if writer is WRITERS[0] else {"max_chunksize": 70_000}
+    writer(pa.table({"x": numbers, "y": -numbers}), "a", **how)
+    np.testing.assert_array_equal(read_table("a").points, np.stack([numbers, -numbers], axis=1))
+
+
+def test_arrays_are_read_and_keep_single_precision(write):
+    np.save("a.npy", np.array(ONE_TO_FOUR, dtype=np.float32))
+    np.savez("one.npz", X=np.array(ONE_TO_FOUR, dtype=int))
+    np.savez("two.npz", X=np.array(ONE_TO_FOUR), y=np.zeros(2))
+    fields = [("x", "i4"), ("name", "U5"), ("y", "f8")]
+    fields = np.array([(1, "a", 2.0), (3, "b", 4.0)], dtype=fields)
+    np.save("fields.npy", fields)
+    np.savez("fields.npz", X=fields)
+    assert read_table("a.npy").points.dtype == np.float32
+    for name, options in [("a.npy", {}), ("one.npz", {}), ("two.npz", {"array": "X"}),
+                          ("fields.npy", {"columns": ["x", "y"]}),
+                          ("fields.npz", {"columns": ["x", "y"]})]:  # fmt: skip
+        assert read_table(name, **options).points.tolist() == ONE_TO_FOUR
+
+
+# What cannot be read.
+
+
+def archive(save=np.savez, **arrays):
+    file = io.BytesIO()
+    save(file, **arrays)
+    return file.getvalue()
+
+
+def array(values, shape=None):
+    """A file of an array, whose head may tell of another shape."""
+    file = io.BytesIO()
+    np.save(file, values, allow_pickle=True)
+    content = file.getvalue()
+    told = repr(values.shape)
+    return content if shape is None else content.replace(told.encode(), shape.encode(), 1)
+
+
+FIELDS = np.array([(1, "a", 2.0)], dtype=[("x", "i4"), ("name", "U5"), ("y", "f8")])
+TWO = np.ones((2, 2))
+# Contents, options, and what the line of the error names.
+ERRORS = [
+    ("", {}, ["^f is empty$"]),
+    ("\n\n", {}, ["^f is empty$"]),
+    ("x,y\n", {}, ["^f has a header and no rows$"]),
+    ("x,y\n1,2\n3\n4,5\n", {}, ["row 2 has 1 cells where 2 ", "delimiter=$"]),
+    (TEXT, {"columns": ["kind"]}, ["\"kind\" .*'red'", r'columns=\["x", "y"\]$']),
+    ("x,y\n" + "1,2\n" * 300 + "1,abc\n", {},
+     ["\"y\" has 'abc' in row 301", "columns=", r'missing_values=\["y=abc"\]']),
+    (b"x,y\n" + b"1,2\n" * 100_000 + "1,ä\n".encode("latin-1") + b"1,2\n", {},
+     ["\"y\" has 'ä' in row 100001", "columns=$"]),
+    (PLAIN, {"columns": []}, [r"^columns=\[\] names none of f"]),
+    ("x;y\n1;2\n", {"delimiter": ","}, ["\"x;y\" is no number but text .'1;2'.$"]),
+    ("x\ty\n1,234\t2\n", {},
+     ["\"x\" has '1,234'.* 1.234 or 1234", 'decimal="," or thousands=","$']),
+    ("id,x\n7,1\n12345678901234567,2\n", {"columns": ["id", "x"]},
+     ['"id" has in row 2 ', "columns=", "1.0e17"]),
+    ("x,y\n1,2\n3,inf\n", {}, ['"y" has inf in row 2']),
+    ("x,y\n1,\n2,3\n,4\n", {},
+     [r'"y" has no value in row 1 \(2 of 3', 'missing="drop"', 'missing="observed"']),
+    ("x,y\n1,\n,3\n", {"missing": "drop"}, [r'"y" has no value in row 1 \(2 of 2']),
+    *(("height,weight\n1,2\n", {"columns": [asked]}, [f'no column "{asked}": .* "height"\\?$'])
+      for asked in ("heihgt", "HEIGHT", "Heigt")),
+    ("height,weight\n1,2\n", {"columns": ["qq"]}, ['"qq": there are "height", "weight"$']),
+    ("x,w\n1,1\n2,-1\n", {"weights": "w"}, ['"w" has -1 in row 2']),
+    ("w\n1\n", {"weights": "w"}, ["no columns but that of the weights"]),
+    *((HOLES, {"missing": missing, "weights": "w"}, ['"w" has no value in row 5, .*1 of 5'])
+      for missing in ("error", "observed")),
+    (PLAIN, {"encoding": "utf-9"}, ["^encoding='utf-9' .* cp1252$"]),
+    ("größe,y\n1,2\n".encode("cp1252"), {"encoding": "utf-8"},
+     ["not in utf-8: .* 0xf6 in position 2", "encoding=$"]),
+    (PLAIN.encode("utf-16") + b"5", {}, ["^f is not in utf-16: ", "encoding=$"]),
+    (bytes(range(256)), {}, ["^f is of an unknown kind: pass CSV, TSV, "]),
+    (array(np.array([["a"]])), {}, ['"c1" is no number but of dtype <U1']),
+    (array(np.array([[1j]])), {}, ['"c1" is no number but of dtype complex128']),
+    (array(np.ones((2, 2, 2))), {}, [r"float64 and shape \(2, 2, 2\): pass "]),
+    (array(np.ones((0, 2))), {}, [r"float64 and shape \(0, 2\): pass "]),
+    (array(TWO, "(-1, 2)"), {}, [r"float64 and shape \(-"]),
+    (array(np.ones(4), "(-3,)"), {}, [r"float64 and shape \(-"]),
+    (array(np.array([[None]])), {}, ["no archive|of dtype object"]),
+    (archive(X=np.array([[None]])), {}, ["no archive|of dtype object"]),
+    *((content, {"columns": ["x", "name"]}, [r'"name" is no number .* with columns=\["x", "y"\]$'])
+      for content in (array(FIELDS), archive(X=FIELDS))),
+    (archive(points=TWO, labels=np.ones(2)), {}, ['array= one of "points", "labels"']),
+    (archive(points=TWO, labels=np.ones(2)), {"array": "point"}, ['no array "point".* "points"']),
+    (archive(lambda file: sparse.save_npz(file, sparse.csr_matrix(np.eye(3)))), {},
+     ["^f holds a sparse matrix of SciPy: .*load_npz"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("content", "options", "named"), ERRORS, ids=lambda _: "")
+def test_what_cannot_be_read_is_named_in_one_line(content, options, named, write):
+    for told in named:
+        with pytest.raises(TableError, match=told) as failure:
+            read_table(write("f", content), **options)
+    assert "\n" not in str(failure.value)
+
+
+def test_what_is_no_file_that_may_be_read_is_said_to_be_so(write, monkeypatch):
+    write("people.csv", "x\n1\n")
+    Path("folder").mkdir()
+    for name, told in (("folder", "^folder is a directory"), ("poeple.csv", 'not exist.*"people')):
+        with pytest.raises(TableError, match=told):
+            read_table(name)
+    with monkeypatch.context() as patched:
+        patched.setitem(sys.modules, "pyarrow.csv", None)
+        with pytest.raises(TableError, match=r'pip install "powermeans\[cli\]"'):
+            read_table("people.csv")
+    os.chmod("people.csv", 0)
+    if not os.access("people.csv", os.R_OK):  # whoever runs this may not read everything
+        with pytest.raises(TableError, match=r"people\.csv cannot be read: Permission denied"):
+            read_table("people.csv")
+
+
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(content=st.binary(max_size=200) | st.text("0123456789.,;\t\n\r\"'ax-ü", max_size=200))
+@example(content="0\n0\r0")
+@pytest.mark.filterwarnings("ignore:f.csv. left out:UserWarning")
+def test_whatever_is_in_a_file_it_is_read_or_refused(content, write):
+    with contextlib.suppress(TableError):
+        table = read_table(write("f.csv", content), missing="observed")
+        assert table.points.shape[1] == len(table.names) > 0
+
+
+FLOATS = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@given(st.lists(st.lists(FLOATS, min_size=2, max_size=2), min_size=1, max_size=20))
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_numbers_come_back_to_the_last_bit(write, values):
+    text = "".join(f"{a!r},{b!r}\n" for a, b in values)
+    read = read_table(write("f.csv", f"x,y\n{text}"), missing="observed").points
+    np.testing.assert_array_equal(read, values)
+
+
+MEASURE = """
+import sys
+from powermeans import read_table
+
+def peak():
+    with open("/proc/self/status") as status:
+        return 1024 * next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
+
+read_table(sys.argv[1])  # a small one, since libraries take memory as well
+before = peak()
+points = read_table(sys.argv[2]).points
+print((peak() - before) / points.nbytes)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere memory is counted otherwise")
+def test_reading_takes_at_most_three_times_the_memory_of_the_array(write):
+    row = ",".join(f"{value:.15f}" for value in np.random.default_rng(0).uniform(size=10)) + "\n"
+    file = write("f.csv", ",".join("abcdefghij") + "\n" + row * 600_000)
+    command = [sys.executable, "-c", MEASURE, write("s.csv", "x\n1\n"), file]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert 1 < float(ended.stdout) < 3
