@@ -27,7 +27,10 @@ demo: $(STAMPS)/installed $(STAMPS)/cli $(STAMPS)/plot ## cluster a small exampl
 	$(BIN)/python examples/plot_lloyd_and_power.py --output demo/lloyd_and_power.png
 
 test: $(STAMPS)/installed $(STAMPS)/test ## run the tests
-	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist worksteal $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist worksteal --ignore tests/reproduce $(PYTEST_ARGS)
+
+test-reproduce: $(STAMPS)/installed $(STAMPS)/test ## run the tests of reproduce, each of its items in quick mode too
+	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist worksteal tests/reproduce $(PYTEST_ARGS)
 
 check: $(STAMPS)/interop ## run all that a change has to pass, and say what was left out on this machine
 	$(BIN)/python tests/check.py
@@ -95,10 +98,10 @@ latency: $(STAMPS)/installed $(STAMPS)/cli ## send Ctrl-C to fits at random mome
 	$(BIN)/python -m benchmarks.latency $(BENCH_ARGS)
 
 reproduce: $(STAMPS)/installed $(STAMPS)/plot ## compute every published table and figure, in hours, and docs/reproduction.md
-	$(BIN)/python -m reproduce --all; ended=$$?; $(BIN)/python -m reproduce.page && exit $$ended
+	$(BIN)/python -m reproduce all
 
 reproduce-quick: $(STAMPS)/installed $(STAMPS)/plot ## compute a small part of every published table and figure, in minutes
-	$(BIN)/python -m reproduce --all --quick
+	$(BIN)/python -m reproduce all --quick
 
 picture: $(STAMPS)/installed $(STAMPS)/plot ## draw the README's pictures again
 	$(BIN)/python -m benchmarks.plot_hero

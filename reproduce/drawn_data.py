@@ -17,6 +17,7 @@ from powermeans.types import FloatArray
 
 RandomState = int | Generator | None
 Family = Literal["normal", "poisson", "binomial", "gamma"]
+Sizes = Literal["equal", "drawn"]
 
 _NORMAL_DEVIATION = 4.0
 _N_TRIALS = 50
@@ -30,13 +31,24 @@ _DRAWS: dict[str, Callable[[FloatArray, Generator], FloatArray]] = {
 }
 
 
+def _equal(n_points: int, n_clusters: int, rng: Generator) -> np.ndarray:
+    """Draw labels in equal numbers; some appear once more if they do not divide evenly."""
+    return rng.permutation(np.arange(n_points) % n_clusters)
+
+
+_LABELS: dict[Sizes, Callable[[int, int, Generator], np.ndarray]] = {
+    "equal": _equal,
+    "drawn": lambda n_points, n_clusters, rng: rng.integers(n_clusters, size=n_points),
+}
+
+
 def make_gaussian_clusters(
     n_points: int = 2500,
     n_clusters: int = 50,
     n_features: int = 2,
     *,
     scale: tuple[float, float] = (30.0, 60.0),
-    sizes: Literal["equal", "drawn"] = "equal",
+    sizes: Sizes = "equal",
     random_state: RandomState = None,
 ) -> DataSet:
     """Draw standard normal clusters with centers in a cube: Xu & Lange 2019, Tables 1 and 2.
@@ -48,8 +60,7 @@ def make_gaussian_clusters(
     """
     rng = np.random.default_rng(random_state)
     centers = rng.uniform(*scale) * rng.uniform(size=(n_clusters, n_features))
-    drawn = sizes == "drawn"
-    labels = rng.integers(n_clusters, size=n_points) if drawn else _equal(n_points, n_clusters, rng)
+    labels = _LABELS[sizes](n_points, n_clusters, rng)
     points = centers[labels] + rng.standard_normal((n_points, n_features))
     return DataSet(points, labels.astype(np.int32), centers)
 
@@ -94,53 +105,6 @@ def make_grid_gaussians(
     labels = _equal(n_points, len(centers), rng)
     points = centers[labels] + spread * rng.standard_normal((n_points, 2))
     return DataSet(points, labels.astype(np.int32), centers)
-
-
-def make_polylines(
-    n_points: int = 434_874,
-    n_features: int = 3,
-    *,
-    n_lines: int = 400,
-    n_corners: int = 30,
-    jitter: float = 1e-3,
-    random_state: RandomState = None,
-) -> DataSet:
-    """Draw points along random polylines, as in a road network.
-
-    By default there are as many points as in the road network of North Jutland (UCI 246, 434 874
-    points with longitude, latitude and altitude). A line starts anywhere in the unit square and
-    turns a little at each corner; points lie on it at random. Features after the second, such as
-    the altitude, change along the line in small steps. There are no true clusters or labels.
-    """
-    rng = np.random.default_rng(random_state)
-    begins, ends = _pieces(n_lines, n_corners, n_features, rng)
-    lengths = np.linalg.norm(ends - begins, axis=1)
-    piece = rng.choice(len(lengths), n_points, p=lengths / lengths.sum())
-    along = rng.uniform(size=(n_points, 1))
-    points = (1 - along) * begins[piece] + along * ends[piece]
-    return DataSet(points + jitter * rng.standard_normal(points.shape))
-
-
-def _pieces(
-    n_lines: int, n_corners: int, n_features: int, rng: Generator
-) -> tuple[FloatArray, FloatArray]:
-    """Draw where the pieces of all lines begin and end, (n_lines * n_corners, n_features)."""
-    turns = rng.normal(0, 0.4, size=(n_lines, n_corners))
-    turns[:, 0] = rng.uniform(0, 2 * np.pi, size=n_lines)
-    angles = turns.cumsum(axis=1)
-    lengths = rng.exponential(1 / (2 * n_corners), size=(n_lines, n_corners, 1))
-    steps = lengths * np.stack([np.cos(angles), np.sin(angles)], axis=2)
-    climbs = 0.2 * lengths * rng.standard_normal((n_lines, n_corners, n_features - 2))
-    places = rng.uniform(size=(n_lines, 1, n_features))
-    places[..., 2:] *= 0.1
-    ends = places + np.concatenate([steps, climbs], axis=2).cumsum(axis=1)
-    begins = np.concatenate([places, ends[:, :-1]], axis=1)
-    return begins.reshape(-1, n_features), ends.reshape(-1, n_features)
-
-
-def _equal(n_points: int, n_clusters: int, rng: Generator) -> np.ndarray:
-    """Draw labels in equal numbers; some appear once more if they do not divide evenly."""
-    return rng.permutation(np.arange(n_points) % n_clusters)
 
 
 def _means(centers: ArrayLike, n_features: int) -> FloatArray:

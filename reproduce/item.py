@@ -1,56 +1,69 @@
-"""What a reproduction is made of: cells that are computed one by one, and what their rows show."""
+"""What a reproduction is made of: cells that are computed one by one, and what their rows show.
+
+An item is a module of `reproduce.items`, named after its file, with these names:
+
+- `TITLE`, `SOURCE`: what it is, and which part of which source;
+- `DATA`: which data it has: real, as published (drawn as the source says), random cases, or one of
+  `LIMITED_DATA`; more about them after a colon;
+- `cells(quick)`: what is to be computed, with `quick` a small part of it;
+- `findings(rows)`: what the rows of all cells show;
+- `draw(rows, folder)`, where there are pictures: draws them as `<item>*.png`;
+- `KEEPS_ROWS = True`, where computing takes hours, so that rows are stored with the results.
+"""
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Literal, Protocol
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple, get_args
 
 Value = str | int | float
 Row = Mapping[str, Value]
+Rows = Sequence[Row]
 Verdict = Literal[
     "holds", "does not hold", "no difference", "depends", "not decidable", "not tested"
 ]
-LIMITED_DATA = ("part", "stand-in", "our layout")
-"""Kinds of data that decide nothing about what a source says of its own."""
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+LIMITED_DATA = {"part": "a part", "stand-in": "stand-ins", "our layout": "a layout of ours"}
+"""Kinds of data that decide nothing about what a source says of its own, and how they are named."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """A part that is computed by itself and kept, so that an interrupted run goes on after it.
-
-    Attributes
-    ----------
-    key : mapping
-        What tells it from the item's other cells, such as `{"features": 10, "seeding": "D"}`.
-        Everything its rows depend on is in it, seeds and sizes included.
-    compute : callable
-        Gives its rows; a row is a line of the item's tidy CSV, to which the key is added.
-    """
+class Cell(NamedTuple):
+    """A part that is computed by itself and kept, so that an interrupted run goes on after it."""
 
     key: Mapping[str, Value]
-    compute: Callable[[], Sequence[Row]]
+    """What tells it from the item's other cells: all that its rows depend on, seeds included."""
+    compute: Callable[..., Sequence[Row]]
+    """Takes the key but for `part`, and returns rows, to which the key is added."""
+
+    def rows(self) -> Sequence[Row]:
+        """Compute the rows, without the key."""
+        return self.compute(**{name: self.key[name] for name in self.key if name != "part"})
+
+
+def grid(compute: Callable[..., Sequence[Row]], **axes: Any) -> list[Cell]:
+    """Return a cell for each combination of the values; a single value need not be in a list.
+
+    Examples
+    --------
+    >>> [cell.key for cell in grid(lambda k, seed: [], k=(2, 3), seed=0)]
+    [{'k': 2, 'seed': 0}, {'k': 3, 'seed': 0}]
+    """
+    values = [axis if isinstance(axis, Sequence) and not isinstance(axis, str) else [axis]
+              for axis in axes.values()]  # fmt: skip
+    return [
+        Cell(dict(zip(axes, chosen, strict=True)), compute) for chosen in itertools.product(*values)
+    ]
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A published number beside ours.
+    """A published number beside ours, such as the VI of `Lloyd, d = 10`.
 
-    Attributes
-    ----------
-    what : str
-        Such as `Lloyd, d = 10`.
-    quantity : str
-        Such as `VI`.
-    published : float
-    ours : float
-    standard_error : float
-        Of the difference: of ours and, where it is published, of theirs. Zero where `tolerance`
-        alone decides.
-    tolerance : float
-        How far ours may lie away beside the noise.
+    `standard_error` is that of the difference: of ours and, where it is published, of theirs.
+    `tolerance` is how far ours may lie away beside the noise.
     """
 
     what: str
@@ -79,30 +92,21 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A sentence of a source that a program can check, in our words, and what came of it.
-
-    Attributes
-    ----------
-    text, source : str
-    verdict : str
-    figure : str
-        What was measured.
-    on : str
-        What the answer depends on, where that is the verdict.
-    data : str
-        What was used instead of the source's data, if not what the item names: the kind and, after
-        a colon, more about it. The kinds are those of `Item.DATA`.
-    sample : str
-        What the verdict rests on where that is little, such as `3 seeds`.
-    """
+    """A sentence of a source that a program can check, in our words, and what came of it."""
 
     text: str
     source: str
     verdict: Verdict
-    figure: str
+    figure: str = ""
+    """What was measured."""
     on: str = ""
+    """What the answer depends on, where that is the verdict."""
     data: str = ""
+    """What was used instead of the item's data, in the words of `DATA`."""
     sample: str = ""
+    """What the verdict rests on where that is little, such as `3 seeds`."""
+    in_short: str = ""
+    """What the front page says of it, where it names it."""
 
     @property
     def in_words(self) -> str:
@@ -122,12 +126,8 @@ class Claim:
         return replace(claim, verdict="not decidable", figure=seen, on="")
 
 
-@dataclass(frozen=True, slots=True)
-class Aside:
-    """Something in a source that is no claim a program can judge, and what there is to say of it.
-
-    `kind` is "question" or "not judged".
-    """
+class Aside(NamedTuple):
+    """Something in a source that no program can judge, and what there is to say of it."""
 
     kind: Literal["question", "not judged"]
     text: str
@@ -135,18 +135,8 @@ class Aside:
     said: str
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table for people.
-
-    Attributes
-    ----------
-    title : str
-    columns : sequence of str
-    rows : sequence of sequences
-        Strings stand as they are; floats get three significant digits after the point.
-    note : str
-    """
+class Table(NamedTuple):
+    """A table for people: strings stand as they are, and floats get three digits."""
 
     title: str
     columns: Sequence[str]
@@ -154,46 +144,12 @@ class Table:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Findings:
-    """What the rows of an item show; `in_short` is what a front page says of it."""
+class Findings(NamedTuple):
+    """What the rows of an item show; `in_short` is what the front page says of it."""
 
     tables: Sequence[Table] = ()
     comparisons: Sequence[Comparison] = ()
     claims: Sequence[Claim] = ()
     asides: Sequence[Aside] = ()
-    remarks: Sequence[str] = field(default_factory=tuple)
+    remarks: Sequence[str] = ()
     in_short: str = ""
-
-
-class Item(Protocol):
-    """One table, figure or claim of a source: a module of `reproduce.items` with these names."""
-
-    TITLE: str
-    SOURCE: str
-    """Which source and which part of it, in our words."""
-    DATA: str
-    """Which data: real, as published (drawn as the source says), random cases, part, stand-in or
-    our layout; more about them after a colon."""
-
-    def cells(self, quick: bool) -> Sequence[Cell]:
-        """What is to be computed; with `quick` a small part of it, in seconds."""
-        ...
-
-    def findings(self, rows: Sequence[Row]) -> Findings:
-        """What the rows of all cells show."""
-        ...
-
-    def draw(self, rows: Sequence[Row], folder: Path) -> Sequence[Path]:
-        """Draw what the source draws; no pictures, no paths."""
-        ...
-
-
-def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
-    """Mean and its standard error; that of one value alone is infinite."""
-    n_values = len(values)
-    mean = math.fsum(values) / n_values
-    if n_values == 1:
-        return mean, math.inf
-    variance = math.fsum((value - mean) ** 2 for value in values) / (n_values - 1)
-    return mean, math.sqrt(variance / n_values)

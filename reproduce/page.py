@@ -1,176 +1,137 @@
-"""The pages of the docs about what was reproduced, from the results of full runs."""
+"""The pages of the docs about what was reproduced, which full runs write.
+
+`python -m reproduce.page` writes the front page and that of exceptions again, from the items and
+the claims in `reproduce/results`. The page of an item is written by its run.
+"""
 
 from __future__ import annotations
 
-import argparse
+import datetime
+import math
 import os
 import re
-import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, get_args
+from types import ModuleType
+from typing import Any
 
+from benchmarks.machine import processor
 from benchmarks.pages import Page, as_markdown
-from reproduce import catalog
-from reproduce.as_text import comparison_rows, count_of, table_rows
-from reproduce.item import LIMITED_DATA, Aside, Claim, Verdict
-from reproduce.results import Report, read_report
-from reproduce.running import RESULTS
+from powermeans.app.report.versions import versions
+from powermeans.system.threads import usable_processors
+from reproduce.item import LIMITED_DATA, VERDICTS, Claim, Comparison, Findings, Value, Verdict
+from reproduce.results import replace_lines, store_claims, stored, stored_claims
+from reproduce.running import Provenance
 
 PAGE = Page("reproduction", "python -m reproduce.page")
+OF_ITEMS = PAGE.path.with_suffix("")
 EXCEPTIONS = "claims-that-do-not-plainly-hold"
 NAMES = {"the paper": "Xu & Lange 2019", "the presentation": "Class presentation of power k-means"}
 """What the items call two sources in short."""
-_START = re.compile(r" \(power, s0 = (-\d+)\)$")
 # No initial of a name ends a sentence.
 _END_OF_SENTENCE = re.compile(r"(?<=[a-z0-9)%]\.) (?=[A-Z])")
 _YEAR = re.compile(r"\b(19|20)[0-9][0-9]\b")
+_SIGNS = str.maketrans({"|": r"\|", "*": r"\*", "\n": " ", "<": "&lt;", "_": r"\_", "$": r"\$"})
+
+Item = Mapping[str, str]
+"""A line of `items.csv`."""
+Claims = Mapping[str, Sequence[Claim]]
+"""Those of each item."""
+Escape = Callable[[str], str]
+"""What takes the signs of Markdown as they are, or leaves a text alone, for a terminal."""
 
 
-VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+def main() -> None:
+    """Write the front page and that of exceptions."""
+    items, claims = stored("items"), stored_claims()
+    PAGE.write(front_page(items, claims))
+    (OF_ITEMS / f"{EXCEPTIONS}.md").write_text(exceptions(items, claims), encoding="utf-8")
 
 
-class Headline(NamedTuple):
-    """A claim that the front page names, by how its text begins, and what it says in short."""
-
-    item: str
-    begins: str
-    in_short: str
-
-
-HEADLINES = (
-    Headline("claims-of-power-k-means", "Each step lowers f_s", "the objective falls in each step"),
-    Headline("figure1", "Moving along the smoothed", "annealing guides towards the global minimum"),
-    Headline("table1-and-2", "KHM is worse than Lloyd in high", "KHM is worse than Lloyd in 10 "
-             "dimensions and more"),
-    Headline("table1-and-2", "Power k-means adds to", "annealing adds to good seeds"),
-    Headline("table3", "By quantization error", "the order of the errors in Table 3"),
-    Headline("claims-of-power-k-means", "Each step lowers the k-means", "each step lowers the "
-             "k-means objective"),
-    Headline("claims-of-power-means", "Memberships and weighing", "weights and memberships are "
-             "those of KHM with p = -2s"),
-    Headline("table1-and-2", "The tables were made with", "Tables 1 and 2 have k-means++ seeds"),
-    Headline("table1-and-2", "Table 1 has the root", "Table 1 has squared distances"),
-    Headline("table1-and-2", "KHM is slightly worse", "KHM is worse than Lloyd in the plane"),
-    Headline("table1-and-2", "Both KHM and Lloyd", "Lloyd and KHM break down as "
-             "the dimension grows"),
-    Headline("birch-and-mnist", "Power k-means converges", "40 iterations on MNIST"),
-    Headline("birch-and-mnist", "On MNIST it takes", "half of Lloyd's time on MNIST"),
-    Headline("geometric-acceleration", "Geometric acceleration", "bounds make sweeps faster"),
-)  # fmt: skip
+def store(name: str, module: ModuleType, findings: Findings, provenance: Provenance) -> None:
+    """Put what the front page says of an item in place of what an earlier run has said."""
+    item = {
+        "source": module.SOURCE,
+        "data": module.DATA,
+        "within": sum(comparison.is_within_noise for comparison in findings.comparisons),
+        "compared": len(findings.comparisons),
+        "seconds": round(provenance.seconds),
+        "dates": " and ".join(provenance.dates),
+        "processors": usable_processors(),
+        "in_short": findings.in_short,
+    }
+    replace_lines("items", name, [item])
+    store_claims(name, findings.claims)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Write the pages; items without results are not tested."""
-    parser = argparse.ArgumentParser(prog="python -m reproduce.page", description=__doc__)
-    parser.add_argument("--results", type=Path, metavar="DIR", default=RESULTS)
-    folder = parser.parse_args(arguments).results
-    names = catalog.names()
-    reports = [read_report(path) for name in names if (path := folder / f"{name}.json").is_file()]
-    missing = [name for name in names if name not in {report.name for report in reports}]
-    write_pages(reports, missing, folder)
-    print(f"{len(reports)} items in {PAGE.path} and beside it")
-    if missing:
-        print(f"not tested, without results: {', '.join(missing)}", file=sys.stderr)
-    return 0
+# The front page.
 
 
-def write_pages(reports: Sequence[Report], missing: Sequence[str], folder: Path) -> None:
-    """Write the front page, one of exceptions and one for each item; remove all others there."""
-    PAGE.write(front_page(reports, missing))
-    of_items = PAGE.path.with_suffix("")
-    of_items.mkdir(exist_ok=True)
-    for path in of_items.glob("*.md"):
-        path.unlink()
-    (of_items / f"{EXCEPTIONS}.md").write_text(exceptions(reports), encoding="utf-8")
-    for report in reports:
-        (of_items / f"{report.name}.md").write_text(item_page(report, folder), encoding="utf-8")
-
-
-def front_page(reports: Sequence[Report], missing: Sequence[str]) -> str:
+def front_page(items: Sequence[Item], claims: Claims) -> str:
     """Return all that a command writes of the front page."""
-    blocks = [in_short(reports), all_items(reports, missing)]
-    names = [EXCEPTIONS, *(report.name for report in reports)]
-    pages = "\n".join(f"reproduction/{name}" for name in names)
-    blocks.append(f"```{{toctree}}\n:hidden:\n\n{pages}\n```")
-    return "\n\n".join(block for block in blocks if block)
+    names = "\n".join(f"reproduction/{name}" for name in (EXCEPTIONS, *(i["item"] for i in items)))
+    tree = f"```{{toctree}}\n:hidden:\n\n{names}\n```"
+    return f"{in_short(items, claims)}\n\n## All items\n\n{all_items(items, claims)}\n\n{tree}"
 
 
-def in_short(reports: Sequence[Report]) -> str:
+def in_short(items: Sequence[Item], claims: Claims) -> str:
     """Return what holds, what does not, what is ours to blame and how long it all took."""
-    claims = [claim for report in reports for claim in report.findings.claims]
-    counts = {verdict: sum(claim.verdict == verdict for claim in claims) for verdict in VERDICTS}
-    n_open = counts["not decidable"] + counts["not tested"]
+    reached = [claim.verdict for of_item in claims.values() for claim in of_item]
+    counts = {verdict: reached.count(verdict) for verdict in VERDICTS}
+    named = {verdict: headlines(claims, verdict) for verdict in VERDICTS}
     lines = [
-        f"- **Holds**: {counts['holds']} of {len(claims)} claims, such as: "
-        f"{headlines(reports, 'holds')}.",
-        f"- **Does not hold**: {counts['does not hold']}, such as: "
-        f"{headlines(reports, 'does not hold')}.",
-        f"- **No difference** where one was published: {counts['no difference']}. "
-        f"{capital(headlines(reports, 'no difference'))}.",
-        f"- **Depends**: {counts['depends']}, such as: {headlines(reports, 'depends')}.",
-        f"- **Open**: {n_open}. {blame(reports)}",
+        f"**Holds**: {counts['holds']} of {len(reached)} claims, such as: {named['holds']}.",
+        f"**Does not hold**: {counts['does not hold']}, such as: {named['does not hold']}.",
+        f"**No difference** where one was published: {counts['no difference']}. "
+        f"{capital(named['no difference'])}.",
+        f"**Depends**: {counts['depends']}, such as: {named['depends']}.",
+        f"**Open**: {counts['not decidable'] + counts['not tested']}. {blame(claims)}",
+        *(item["in_short"] for item in items if item["in_short"]),
+        f"**All of it** took {computing(items)}",
     ]
-    lines += [f"- {report.findings.in_short}" for report in reports if report.findings.in_short]
-    if reports:
-        lines.append(f"- **All of it** took {computing(reports)}")
-    return "\n".join(lines)
+    return "\n".join(f"- {line}" for line in lines)
 
 
-def computing(reports: Sequence[Report]) -> str:
+def computing(items: Sequence[Item]) -> str:
     """Return how long the cells of all items took together, and when they were computed."""
-    hours = sum(report.seconds for report in reports) / 3600
-    days = sorted(day for report in reports for day in report.dates_of_cells)
-    dates = " to ".join(dict.fromkeys([days[0], days[-1]]))
-    processors = " or ".join(sorted({str(report.n_processors) for report in reports}))
+    hours = math.fsum(float(item["seconds"]) for item in items) / 3600
+    days = sorted(day for item in items for day in item["dates"].split(" and "))
+    processors = " or ".join(sorted({item["processors"] for item in items}))
     return (
-        f"{hours:.1f} hours, from {dates}, on {processors} processors that other work shared. "
+        f"{hours:.1f} hours, from {' to '.join(dict.fromkeys([days[0], days[-1]]))}, on "
+        f"{processors} processors that other work shared. "
         f"[Every claim that does not plainly hold]({link(EXCEPTIONS)}) is listed with its verdict."
     )
 
 
-def headlines(reports: Sequence[Report], verdict: Verdict) -> str:
+def headlines(claims: Claims, verdict: Verdict) -> str:
     """Return the claims with this verdict that the front page names, with links."""
-    said = []
-    for item, begins, words in HEADLINES:
-        for report in reports:
-            found = [c for c in report.findings.claims if c.text.startswith(begins)]
-            if report.name == item and found and found[0].verdict == verdict:
-                on = f" (on {found[0].on})" if verdict == "depends" else ""
-                said.append(f"[{words}]({link(item)}){escaped_text(on)}")
+    said = [
+        f"[{claim.in_short}]({link(item)})"
+        + (escaped(f" (on {claim.on})") if verdict == "depends" else "")
+        for item, of_item in claims.items()
+        for claim in of_item
+        if claim.in_short and claim.verdict == verdict
+    ]
     return "; ".join(said) or "none of those named here"
 
 
-def blame(reports: Sequence[Report]) -> str:
+def blame(claims: Claims) -> str:
     """Return how many claims have data that are less than those of the source, or other ones."""
     limited = [
-        (report.name, claim.data)
-        for report in reports
-        for claim in report.findings.claims
-        if claim.data.partition(":")[0] in LIMITED_DATA
+        (item, LIMITED_DATA[kind], more)
+        for item, of_item in claims.items()
+        for claim in of_item
+        for kind, _, more in [claim.data.partition(": ")]
+        if kind in LIMITED_DATA
     ]
-    if not limited:
-        return ""
     said = (
-        f"[{name}]({link(name)}) has {with_article(data)}" for name, data in dict(limited).items()
+        f"[{item}]({link(item)}) has {kind} ({more})" for item, kind, more in dict.fromkeys(limited)
     )
     return (
         f"Of these, {len(limited)} are ours to blame, as our data cannot decide: "
         f"{'; '.join(said)}. The others are too close to call, or were not tested."
     )
-
-
-def with_article(data: str) -> str:
-    """Return a kind of data as part of a sentence.
-
-    Examples
-    --------
-    >>> with_article("part: 5 of 7 rows"), with_article("our layout: no means are named")
-    ('a part (5 of 7 rows)', 'a layout of ours (no means are named)')
-    """
-    kind, _, more = data.partition(": ")
-    words = {"part": "a part", "stand-in": "stand-ins", "our layout": "a layout of ours"}[kind]
-    return f"{words} ({more})" if more else words
 
 
 def data_in_words(data: str) -> str:
@@ -185,107 +146,58 @@ def data_in_words(data: str) -> str:
     return f"{kind} ({more})" if more else kind
 
 
-def capital(text: str) -> str:
-    """Return the text as a sentence begins, also within the brackets of a link."""
-    place = 1 if text.startswith("[") else 0
-    if not text[place + 1 : place + 2].isalpha():  # a formula, such as d = 2
-        return text
-    return text[:place] + text[place : place + 1].upper() + text[place + 1 :]
-
-
-def all_items(reports: Sequence[Report], missing: Sequence[str]) -> str:
+def all_items(items: Sequence[Item], claims: Claims) -> str:
     """Return a line for each item."""
     rows = [["item", "data", "numbers within noise", "claims", "minutes", "computed"]]
-    for report in reports:
-        found = report.findings.comparisons
-        n_within = sum(comparison.is_within_noise for comparison in found)
-        rows.append(
-            [
-                f"[{report.name}]({link(report.name)})"
-                + " (of an earlier run)" * bool(report.left_over),
-                escaped_text(data_in_words(report.data)),
-                f"{n_within} of {len(found)}" if found else "",
-                verdicts(report),
-                f"{report.seconds / 60:.1f}",
-                computed_on(report),
-            ]
-        )
-    text = f"## All items\n\n{as_markdown(rows, are_numbers=False)}"
-    if missing:
-        text += f"\n\nNot tested, as they have no results so far: {', '.join(missing)}."
-    return text
+    for item in items:
+        reached = [claim.verdict for claim in claims.get(item["item"], ())]
+        counts = [f"{n} {verdict}" for verdict in VERDICTS if (n := reached.count(verdict))]
+        within = f"{item['within']} of {item['compared']}" if item["compared"] != "0" else ""
+        minutes = f"{float(item['seconds']) / 60:.1f}"
+        name, data = f"[{item['item']}]({link(item['item'])})", data_in_words(item["data"])
+        rows.append([name, escaped(data), within, ", ".join(counts), minutes, item["dates"]])
+    return as_markdown(rows, are_numbers=False)
 
 
-def verdicts(report: Report) -> str:
-    """Return how often each verdict was reached."""
-    reached = [claim.verdict for claim in report.findings.claims]
-    return ", ".join(f"{n} {verdict}" for verdict in VERDICTS if (n := reached.count(verdict)))
+# The page of exceptions.
 
 
-def exceptions(reports: Iterable[Report]) -> str:
+def exceptions(items: Sequence[Item], claims: Claims) -> str:
     """Return the page of every claim that does not plainly hold, by verdict, without figures."""
-    reports = list(reports)
+    sources = {item["item"]: item["source"] for item in items}
     sections = [
         f"## {capital(verdict)}\n\n{as_markdown(rows, are_numbers=False)}"
         for verdict in VERDICTS
-        if verdict != "holds" and len(rows := rows_of(reports, verdict)) > 1
+        if verdict != "holds" and len(rows := lines_with(sources, claims, verdict)) > 1
     ]
-    return (
-        f"<!-- written by: {PAGE.command} -->\n\n# Claims that do not plainly hold\n\n"
-        "The figures are on the pages of the items, and the "
-        "[front page](../reproduction.md#how-to-read-it) says what each verdict means.\n\n"
-        + "\n\n".join(sections)
-        + "\n"
-    )
+    return "\n\n".join(
+        [
+            f"<!-- written by: {PAGE.command} -->\n\n# Claims that do not plainly hold",
+            "The figures are on the pages of the items, and the [front page]"
+            "(../reproduction.md#how-to-read-it) says what each verdict means.",
+            *sections,
+        ]
+    ) + "\n"  # fmt: skip
 
 
-def rows_of(reports: Iterable[Report], verdict: Verdict) -> list[list[str]]:
-    """Return a line for each claim with this verdict, one for those that differ by the start."""
-    starts: dict[tuple[str, ...], list[str]] = {}
-    for report in reports:
-        for claim in report.findings.claims:
+def lines_with(sources: Mapping[str, str], claims: Claims, verdict: Verdict) -> list[list[str]]:
+    """Return a line for each claim with this verdict, and what it depends or rests on."""
+    rows = [["claim", "source", "depends on" if verdict == "depends" else "rests on", "item"]]
+    for item, of_item in claims.items():
+        for claim in of_item:
             if claim.verdict == verdict:
-                text, start = without_start(claim.text)
-                is_on = verdict == "depends"
-                rests_on = claim.in_words.removeprefix("depends on ") if is_on else claim.sample
-                source = named_source(claim.source, report.source)
-                cells = [escaped_text(part) for part in (text, source, rests_on)]
-                line = *cells, f"[{report.name}]({report.name}.md)"
-                starts.setdefault(line, []).append(start)
-    head = ["claim", "source", "depends on" if verdict == "depends" else "rests on", "item"]
-    rows = [head]
-    for (text, *others), of_line in starts.items():
-        of_starts = f" (power, s0 = {', '.join(of_line)})" if of_line[0] else ""
-        rows.append([f"{text}{of_starts}", *others])
-    if not any(row[2] for row in rows[1:]):
-        rows = [[*row[:2], row[3]] for row in rows]
+                on_what = claim.in_words.removeprefix("depends on ")
+                rests_on = on_what if verdict == "depends" else claim.sample
+                parts = claim.text.rstrip("."), named_source(claim.source, sources[item]), rests_on
+                rows.append([*map(escaped, parts), f"[{item}]({item}.md)"])
     return rows
 
 
-def without_start(text: str) -> tuple[str, str]:
-    """Return a claim without the first power in parentheses at its end, and that power.
-
-    Examples
-    --------
-    >>> without_start("It is better (power, s0 = -3)."), without_start("It is best.")
-    (('It is better', '-3'), ('It is best', ''))
-    """
-    text = text.rstrip(".")
-    found = _START.search(text)
-    return (text[: found.start()], found[1]) if found else (text, "")
-
-
-def link(name: str) -> str:
-    """Return the address of an item's page, seen from the front page."""
-    return f"reproduction/{name}.md"
-
-
 def named_source(source: str, of_item: str) -> str:
-    """Where a claim stands, with the name of the source, as it is read far from its item.
+    """Return where a claim stands, with the name of the source, as it is read far from its item.
 
     Examples
     --------
-    >>> from reproduce.page import named_source
     >>> named_source("section 5", "L. Bottou, Y. Bengio, NIPS 7 (1995): sections 3 to 5")
     'L. Bottou, Y. Bengio, NIPS 7 (1995), section 5'
     >>> named_source("the paper, section 4", "The paper, Figure 2")
@@ -297,113 +209,124 @@ def named_source(source: str, of_item: str) -> str:
     return source if is_named else f"{of_item.partition(':')[0]}, {source}"
 
 
-def item_page(report: Report, folder: Path) -> str:
-    """Return the page about one item."""
-    found = report.findings
-    blocks = [
-        f"<!-- written by: {PAGE.command} -->\n\n# {report.title}",
-        f"{escaped_text(report.source)}. Data: {escaped_text(data_in_words(report.data))}.",
+# The page of an item.
+
+
+def item_page(
+    name: str, module: ModuleType, findings: Findings, pictures: Iterable[Path], origin: str
+) -> str:
+    """Return the page of an item."""
+    paths = [Path(os.path.relpath(picture, OF_ITEMS)).as_posix() for picture in pictures]
+    shown = body(module, findings, [f"![{module.TITLE}]({path})" for path in paths], escaped)
+    head = f"<!-- written by: python -m reproduce {name} -->\n\n# {module.TITLE}"
+    return f"{head}\n\n{shown}\n\n## How it was computed\n\n{origin}\n"
+
+
+def body(
+    module: ModuleType, findings: Findings, pictures: Sequence[str] = (), escape: Escape = str
+) -> str:
+    """Return all that is found."""
+    asides = [
+        f"{'Not judged: ' * (aside.kind == 'not judged')}{escape(aside.text)} "
+        f"(*{escape(aside.source)}*) {escape(aside.said)}"
+        for aside in findings.asides
     ]
-    if report.left_over:
-        blocks.append(
-            f"**Of an earlier run, as in the last one {escaped_text(report.left_over)}.**"
-        )
-    blocks += list_of("Claims", (claim_line(claim, report) for claim in found.claims))
-    blocks += list_of("Questions, and what is not judged", map(aside_line, found.asides))
-    blocks += list_of("Remarks", (escaped_text(remark) for remark in found.remarks))
-    if report.pictures or found.tables or found.comparisons:
-        blocks.append("## Figures and tables")
-    blocks += [f"![{report.title}]({picture(folder / name)})" for name in report.pictures]
-    for table in found.tables:
-        note = f"\n\n{escaped_text(table.note)}" if table.note else ""
-        blocks.append(
-            f"**{escaped_text(table.title)}**\n\n{as_markdown(escaped(table_rows(table)))}{note}"
-        )
-    if found.comparisons:
-        rows = comparison_rows(found.comparisons)
-        blocks.append(f"**{count_of(found.comparisons)}**\n\n{as_markdown(escaped(rows))}")
-    blocks.append(f"## How it was computed\n\n{origin(report)}")
-    return "\n\n".join(blocks) + "\n"
+    claims = [claim_line(claim, module.DATA, escape) for claim in findings.claims]
+    remarks = [escape(remark) for remark in findings.remarks]
+    sections = {"Claims": claims, "Questions, and what is not judged": asides, "Remarks": remarks}
+    blocks = [f"{escape(module.SOURCE)}. Data: {escape(data_in_words(module.DATA))}."]
+    for title, lines in sections.items():
+        if lines:
+            blocks += [f"## {title}", "\n".join(f"- {line}" for line in lines)]
+    tables = [
+        in_markdown(table.title, [table.columns, *table.rows], escape)
+        + (f"\n\n{escape(table.note)}" if table.note else "")
+        for table in findings.tables
+    ]
+    compared = [comparisons_in_markdown(findings.comparisons, escape)] * bool(findings.comparisons)
+    if shown := [*pictures, *tables, *compared]:
+        blocks += ["## Figures and tables", *shown]
+    return "\n\n".join(blocks)
 
 
-def list_of(title: str, lines: Iterable[str]) -> list[str]:
-    """Return a heading and a list under it, or nothing."""
-    listed = [f"- {line}" for line in lines]
-    return [f"## {title}", "\n".join(listed)] if listed else []
-
-
-def claim_line(claim: Claim, report: Report) -> str:
+def claim_line(claim: Claim, data: str, escape: Escape) -> str:
     """Return a claim with its verdict first, and below it a line for each sentence on figures."""
-    is_other = claim.data and claim.data != report.data
+    is_other = claim.data and claim.data != data
     other = f" Data: {data_in_words(claim.data)}." if is_other else ""
-    text = claim.text.rstrip(".")
     sample = f" ({claim.sample})" if claim.sample else ""
-    verdict = capital(escaped_text(claim.in_words.removesuffix(sample)))
+    verdict = capital(escape(claim.in_words.removesuffix(sample)))
     figures = _END_OF_SENTENCE.split(capital(claim.figure).removesuffix("."))
+    below = [f"\n  - {escape(sentence).removesuffix('.')}." for sentence in figures if sentence]
+    text, source = escape(claim.text.rstrip(".")), escape(claim.source)
+    return f"**{verdict}**{escape(sample)}: {text} (*{source}*).{escape(other)}{''.join(below)}"
+
+
+def comparisons_in_markdown(found: Sequence[Comparison], escape: Escape) -> str:
+    """Return published numbers beside ours, and how many of them came out."""
+    n_within = sum(comparison.is_within_noise for comparison in found)
+    head = ["what", "quantity", "published", "ours", "standard error", "tolerance", "verdict"]
+    rows = [
+        [c.what, c.quantity, c.published, c.ours, c.standard_error, c.tolerance, c.in_words]
+        for c in found
+    ]
+    title = f"{n_within} of {len(found)} published numbers within noise"
+    return in_markdown(title, [head, *rows], escape)
+
+
+def in_markdown(title: str, rows: Iterable[Sequence[Any]], escape: Escape) -> str:
+    """Return a table."""
+    texts = [[escape(as_string(value)) for value in row] for row in rows]
+    return f"**{escape(title)}**\n\n{as_markdown(texts)}"
+
+
+def origin_of(name: str, provenance: Provenance) -> str:
+    """Return command, dates, machine and versions."""
+    version = versions()
+    loads = " to ".join(f"{load:.1f}" for load in provenance.loads)
+    load = f", on which {loads} processes were at work" if loads else ""
     return (
-        f"**{verdict}**{escaped_text(sample)}: {escaped_text(text)} "
-        f"(*{escaped_text(claim.source)}*).{escaped_text(other)}"
-        + "".join(
-            f"\n  - {escaped_text(sentence).removesuffix('.')}." for sentence in figures if sentence
-        )
+        f"`python -m reproduce {name}`: {provenance.n_cells} cells computed on "
+        f"{' and '.join(provenance.dates)} in {provenance.seconds / 60:.1f} minutes, put together "
+        f"on {datetime.date.today().isoformat()}, on {processor()} with {usable_processors()} "
+        f"processors{load}; powermeans {version['powermeans']}, Python {version['python']}, "
+        f"NumPy {version['numpy']}, scikit-learn {version['scikit-learn']}."
     )
 
 
-def aside_line(aside: Aside) -> str:
-    """Return a sentence that has no verdict, and what there is to say of it."""
-    kind = "" if aside.kind == "question" else "Not judged: "
-    return (
-        f"{kind}{escaped_text(aside.text)} (*{escaped_text(aside.source)}*) "
-        f"{escaped_text(aside.said)}"
-    )
+# Words.
 
 
-def origin(report: Report) -> str:
-    """Command, dates, machine and versions."""
-    many = len(report.packages) > 1
-    part = f" of {report.n_wanted}" if report.n_wanted > report.n_cells else ""
-    load = ""
-    if report.loads and min(report.loads) >= 0:
-        load = f", on which {' to '.join(f'{n:.1f}' for n in report.loads)} processes were at work"
-    changed = f" The code of {report.changed} changed on disk meanwhile." if report.changed else ""
-    code = f"code{'s' if many else ''} {', '.join(report.packages)} of powermeans"
-    return (
-        f"`{report.command}`: {report.n_cells} cells{part} computed on {computed_on(report)} in "
-        f"{report.seconds / 60:.1f} minutes, put together on {report.date}, on {report.processor} "
-        f"with {report.n_processors} processors{load}; {code} "
-        f"{report.versions['powermeans']}, "
-        f"Python {report.versions['python']}, NumPy {report.versions['numpy']}, "
-        f"scikit-learn {report.versions['scikit-learn']}.{changed}"
-    )
+def as_string(value: Value) -> str:
+    """Return a value in a table: three digits after the point, unless that hides it or is long.
+
+    Examples
+    --------
+    >>> as_string(1.23456), as_string(7), as_string(0.00001234), as_string(1.5e13)
+    ('1.235', '7', '1.234e-05', '1.5e+13')
+    """
+    if not isinstance(value, float):
+        return str(value)
+    is_plain = value == 0 or 5e-4 <= abs(value) < 1e6 or not math.isfinite(value)
+    return f"{value:.3f}" if is_plain else f"{value:.4g}"
 
 
-def computed_on(report: Report) -> str:
-    """Return the dates on which its cells were computed, which presenting again does not change."""
-    return " and ".join(report.dates_of_cells)
+def capital(text: str) -> str:
+    """Return the text as a sentence begins, also within the brackets of a link."""
+    place = 1 if text.startswith("[") else 0
+    if not text[place + 1 : place + 2].isalpha():  # a formula, such as d = 2
+        return text
+    return text[:place] + text[place : place + 1].upper() + text[place + 1 :]
 
 
-def picture(path: Path) -> str:
-    """The path of a picture as seen from the page of an item."""
-    return Path(os.path.relpath(path, PAGE.path.with_suffix(""))).as_posix()
+def link(name: str) -> str:
+    """Return the address of an item's page, seen from the front page."""
+    return f"reproduction/{name}.md"
 
 
-def escaped(rows: list[list[str]]) -> list[list[str]]:
-    """Cells in which Markdown sees no signs of its own."""
-    return [[escaped_text(cell) for cell in row] for row in rows]
-
-
-def escaped_text(text: str) -> str:
-    """The text with the signs of Markdown taken as they are."""
-    signs: dict[str, str | int | None] = {
-        "|": "\\|",
-        "*": "\\*",
-        "\n": " ",
-        "<": "&lt;",
-        "_": "\\_",
-        "$": "\\$",
-    }
-    return text.translate(str.maketrans(signs))
+def escaped(text: str) -> str:
+    """Return the text with the signs of Markdown taken as they are."""
+    return text.translate(_SIGNS)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

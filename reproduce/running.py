@@ -1,250 +1,98 @@
-"""Computing an item: its cells one by one, then what their rows show."""
+"""Computing an item cell by cell; finished cells are kept, so that a run can be interrupted."""
 
 from __future__ import annotations
 
-import logging
+import datetime
+import hashlib
+import inspect
+import json
 import math
+import os
 import shutil
-import tempfile
+import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
-from benchmarks.machine import digest
-from reproduce import catalog
-from reproduce.cell_store import CellStore, FinishedCell
-from reproduce.code_version import code_version
+from powermeans.system.atomic_write import atomic_write
 from reproduce.item import Cell, Row
-from reproduce.progress import Progress
-from reproduce.results import (
-    Provenance,
-    Report,
-    read_rows,
-    report_of,
-    write_report,
-    write_rows,
-)
+from reproduce.results import stored, stored_rows
 
-ROOT = Path(__file__).parent.parent
-RESULTS = Path(__file__).parent / "results"
-CACHE = ROOT / "build" / "reproduce"
+CACHE = Path(__file__).parents[1] / "build" / "reproduce"
 
-_log = logging.getLogger("reproduce")
+Kept = Mapping[str, Any]
+"""What is kept of a finished cell: its rows, seconds, date, and the load of the machine."""
 
 
-@dataclass(frozen=True, slots=True)
-class Code:
-    """Which code a process runs: what was on disk when it began.
+class Provenance(NamedTuple):
+    """How many cells there are, when and in how long they were computed, and under which load."""
 
-    Attributes
-    ----------
-    item : str
-        Of what computes the cells of an item; see `code_version`.
-    package : str
-        Of powermeans.
-    """
-
-    item: str
-    package: str
-
-    @classmethod
-    def on_disk(cls, name: str) -> Code:
-        """What is there now."""
-        return cls(code_version(catalog.module_name(name)), digest("powermeans"))
-
-    def changed(self, name: str) -> str:
-        """Which of it has been changed on disk since; nothing if none."""
-        now = Code.on_disk(name)
-        parts = {"the item": now.item != self.item, "powermeans": now.package != self.package}
-        return " and ".join(part for part, is_another in parts.items() if is_another)
+    n_cells: int
+    dates: Sequence[str]
+    seconds: float
+    loads: Sequence[float]
 
 
-@dataclass(frozen=True, slots=True)
-class Folders:
-    """Where finished cells are kept, and where results go.
-
-    Quick results have a folder of their own, so that they never take the place of full ones.
-    """
-
-    cache: Path = CACHE
-    results: Path | None = None
-
-    def cells(self, name: str, *, is_quick: bool) -> Path:
-        """Where the cells of an item are kept."""
-        return self.cache / name / ("quick" if is_quick else "full")
-
-    def written(self, *, is_quick: bool) -> Path:
-        """Where results go."""
-        if not is_quick:
-            return self.results or RESULTS
-        return self.results / "quick" if self.results else self.cache / "quick-results"
-
-    def check(self, *, is_quick: bool) -> None:
-        """Whether both can be written, before hours are spent; OSError if not."""
-        for folder in (self.cache, self.written(is_quick=is_quick)):
-            folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=folder):
-                pass
-
-
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """Which finished cells a run takes over, and how long it computes others.
-
-    Attributes
-    ----------
-    is_fresh : bool
-        Whether it computes cells again that are kept in the cache.
-    takes_stored : bool
-        Whether the rows beside the results count as finished cells.
-    seconds : float
-        After so many seconds it begins no other cell, and shows what is finished.
-    """
-
-    is_fresh: bool = False
-    takes_stored: bool = False
-    seconds: float = math.inf
-
-
-def run(
-    name: str,
-    module: ModuleType,
-    code: Code,
-    folders: Folders,
-    *,
-    is_quick: bool,
-    pace: Pace = Pace(),
-) -> Report:
-    """Compute an item and write its results.
-
-    Parameters
-    ----------
-    name : str
-    module : module
-        See `reproduce.item.Item`.
-    code : Code
-        What it is of: as it was on disk before the module was imported.
-    folders : Folders
-    is_quick : bool
-        Whether to compute a small part only.
-    pace : Pace
-
-    Returns
-    -------
-    Report
-    """
-    kept = folders.cells(name, is_quick=is_quick)
-    if pace.is_fresh:
-        shutil.rmtree(kept, ignore_errors=True)
-    folder = folders.written(is_quick=is_quick)
-    cells = module.cells(is_quick)
+def compute_all(
+    name: str, cells: Sequence[Cell], cache: Path, *, is_fresh: bool = False
+) -> tuple[list[Row], Provenance]:
+    """Return the rows of all cells, computing those that are neither stored nor kept."""
     check_keys(cells)
-    stored = rows_by_cell(cells, read_rows(folder, name)) if pace.takes_stored else {}
-    finished = finish(
-        name,
-        {number: cell for number, cell in enumerate(cells) if number not in stored},
-        CellStore(kept, code.item, code.package),
-        pace.seconds,
-    )
-    changed = code.changed(name)
-    if changed:
-        _log.warning("%s: the code of %s changed on disk while this ran", name, changed)
-    earlier = Provenance.read(folder / f"{name}.json") if stored else None
-    return present(
-        name,
-        module,
-        merged(cells, stored | {number: cell.rows for number, cell in finished.items()}),
-        Provenance.of(list(finished.values()), earlier),
-        folder,
-        n_cells=len(stored) + len(finished),
-        n_wanted=len(cells),
-        is_quick=is_quick,
-        changed=changed,
-    )
-
-
-def rows_by_cell(cells: Sequence[Cell], rows: Sequence[Row]) -> dict[int, list[Row]]:
-    """Return the rows of each cell that has some, by the number of the cell and without its key.
-
-    Texts are compared, since a CSV does not tell the text of a number from the number.
-    """
-    kinds = sorted({tuple(cell.key) for cell in cells}, key=len, reverse=True)
-    found: dict[tuple[tuple[str, str], ...], list[Row]] = {}
-    for row in rows:
-        kind = next((kind for kind in kinds if all(name in row for name in kind)), ())
-        found.setdefault(tuple((name, str(row[name])) for name in kind), []).append(row)
-    by_number = {}
+    if is_fresh:
+        shutil.rmtree(cache, ignore_errors=True)
+    cache.mkdir(parents=True, exist_ok=True)
+    earlier = {} if is_fresh else stored_rows(name, cells)
+    rows: list[Row] = []
+    finished: list[Kept] = []
     for number, cell in enumerate(cells):
-        of_cell = found.get(tuple((name, str(value)) for name, value in cell.key.items()))
-        if of_cell:
-            by_number[number] = [
-                {name: value for name, value in row.items() if name not in cell.key}
-                for row in of_cell
-            ]
-    return by_number
+        print(f"\r{name}: cell {number + 1} of {len(cells)}", end="", file=sys.stderr, flush=True)
+        key = tuple(map(str, cell.key.values()))
+        if key in earlier:
+            rows += earlier[key]
+        else:
+            finished.append(finish(cell, cache))
+            rows += [{**cell.key, **row} for row in finished[-1]["rows"]]
+    print(file=sys.stderr)
+    return rows, provenance_of(name, len(cells), finished)
 
 
-def finish(
-    name: str, cells: Mapping[int, Cell], store: CellStore, seconds: float = math.inf
-) -> dict[int, FinishedCell]:
-    """Return the finished cells, those that were not yet there computed and kept at once.
-
-    After so many seconds no other cell is begun.
-    """
-    finished = {
-        number: done for number, cell in cells.items() if (done := store.read(cell.key)) is not None
-    }
-    progress = Progress(name, len(cells), len(finished))
-    begin = time.perf_counter()
-    try:
-        for number, cell in cells.items():
-            if number not in finished and time.perf_counter() - begin < seconds:
-                finished[number] = compute(cell, store, progress)
-    finally:
-        progress.close()
-    return dict(sorted(finished.items()))
-
-
-def compute(cell: Cell, store: CellStore, progress: Progress) -> FinishedCell:
-    """Compute a cell and keep what it gives."""
-    begin = time.perf_counter()
-    rows = cell.compute()
-    done = store.write(cell.key, rows, time.perf_counter() - begin)
-    progress.cell_done()
-    return done
-
-
-def merged(cells: Sequence[Cell], rows: Mapping[int, Sequence[Row]]) -> list[Row]:
-    """Return the rows of all finished cells, each with the key of its cell before it."""
-    return [
-        {**cell.key, **row} for number, cell in enumerate(cells) for row in rows.get(number, ())
-    ]
-
-
-def present(
-    name: str,
-    module: ModuleType,
-    rows: Sequence[Row],
-    provenance: Provenance,
-    folder: Path,
-    **of_run: Any,
-) -> Report:
-    """Write pictures, rows and findings, once all that can fail has been found."""
-    folder.mkdir(parents=True, exist_ok=True)
-    findings = module.findings(rows)
-    pictures = module.draw(rows, folder)
-    report = report_of(name, module, provenance, findings, pictures, **of_run)
-    write_rows(rows, folder, name)
-    write_report(report, folder)
-    return report
+def provenance_of(name: str, n_cells: int, finished: Sequence[Kept]) -> Provenance:
+    """Return that of the cells of this run, and of those that an earlier one has stored."""
+    dates = {cell["date"] for cell in finished}
+    seconds = math.fsum(cell["seconds"] for cell in finished)
+    loads = [cell["load"] for cell in finished]
+    if len(finished) < n_cells:
+        (line,) = (line for line in stored("items") if line["item"] == name)
+        dates |= set(line["dates"].split(" and "))
+        seconds += float(line["seconds"])
+    return Provenance(n_cells, sorted(dates), seconds, [min(loads), max(loads)] if loads else [])
 
 
 def check_keys(cells: Sequence[Cell]) -> None:
-    """Each cell has a key of its own."""
+    """Raise where two cells have the same key."""
     keys = [tuple(sorted(cell.key.items())) for cell in cells]
-    twice = [key for key in keys if keys.count(key) > 1]
-    if twice:
+    if twice := [key for key in keys if keys.count(key) > 1]:
         raise ValueError(f"two cells have the key {dict(twice[0])}: tell them apart")
+
+
+def finish(cell: Cell, cache: Path) -> Kept:
+    """Return what is kept of a cell; compute and keep it where that is nothing.
+
+    A cell is another one once the function that computes it has been changed.
+    """
+    whole_key = json.dumps([inspect.getsource(cell.compute), dict(cell.key)])
+    path = cache / f"{hashlib.sha256(whole_key.encode()).hexdigest()[:24]}.json"
+    if not path.is_file():
+        begin = time.perf_counter()
+        rows = cell.rows()
+        record = {
+            "rows": [dict(row) for row in rows],
+            "seconds": time.perf_counter() - begin,
+            "date": datetime.date.today().isoformat(),
+            "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else math.nan,
+        }
+        with atomic_write(path) as file:  # a number of NumPy becomes one of Python
+            file.write(json.dumps(record, default=lambda number: number.item()).encode())
+    kept: Kept = json.loads(path.read_text(encoding="utf-8"))
+    return kept

@@ -25,6 +25,7 @@ STEPS = (
     "sanitize",
     "platforms",
     "test",
+    "test-reproduce",
     "attack SECONDS=120 SEED=1",  # a nightly run takes the day's seed
 )
 LEFT_OUT = re.compile(

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +13,9 @@ from powermeans.metrics import (
     normalized_mutual_information,
     variation_of_information,
 )
-from reproduce.checks import Check, Figures, cells_of, findings_of
-from reproduce.item import Cell, Findings, Row
+from powermeans.types import FloatArray
+from reproduce.rows import mean_and_error
+from reproduce.verdicts import Checks, Figures
 
 TITLE = "Scores of clusterings: what the sources say about them"
 SOURCE = "The paper, section 4; the presentation's slides on ARI, NMI and VI"
@@ -26,89 +26,96 @@ Labels = NDArray[np.int64]
 PAPER = "the paper, section 4"
 SLIDES = "the presentation, “{}”"
 ROUNDING = 1e-9
+CHECKS = Checks()
+cells, findings = CHECKS.cells, CHECKS.findings
 
 
-def cells(quick: bool) -> Sequence[Cell]:
-    """A cell for each sentence."""
-    return cells_of(CHECKS, quick)
-
-
-def findings(rows: Sequence[Row]) -> Findings:
-    """A claim for each."""
-    return findings_of(CHECKS, rows)
-
-
-def draw(rows: Sequence[Row], folder: Path) -> Sequence[Path]:
-    """No pictures."""
-    return []
-
-
-def clusterings(n_cases: int, n_points: int = 40) -> Iterator[tuple[Labels, Labels, Labels]]:
-    """Three clusterings of the same points: one at random, two that differ from it in parts."""
+def clusterings(n_cases: int, n_points: int = 40) -> Iterator[tuple[Labels, Labels]]:
+    """Two clusterings of the same points: one at random, one that differs from it in parts."""
     for case in range(n_cases):
         rng = np.random.default_rng(case)
-        first = rng.integers(rng.integers(2, 7), size=n_points)
-        others = np.tile(first, (2, 1))
-        changed = rng.uniform(size=others.shape) < rng.uniform(size=(2, 1))
-        others[changed] = rng.integers(6, size=int(changed.sum()))
-        yield first, others[0], others[1]
+        one = rng.integers(rng.integers(2, 7), size=n_points)
+        is_changed = rng.uniform(size=n_points) < rng.uniform()
+        yield one, np.where(is_changed, rng.integers(6, size=n_points), one)
 
 
-def table_of(one: Labels, other: Labels) -> NDArray[np.float64]:
+def table_of(one: Labels, other: Labels) -> FloatArray:
     """How many points are in each pair of clusters."""
     table = np.zeros((int(one.max()) + 1, int(other.max()) + 1))
     np.add.at(table, (one, other), 1)
     return np.asarray(table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0])
 
 
-def entropy(counts: NDArray[np.float64]) -> float:
+def entropy(counts: FloatArray) -> float:
     """Of the shares of these counts, in nats."""
     shares = counts[counts > 0] / counts.sum()
     return float(-shares @ np.log(shares))
 
 
-def measure_metric(n_cases: int) -> Figures:
-    """Two unrelated clusterings and that by both at once: longer ways straight than around."""
+@CHECKS.claim(
+    "Variation of information is a metric, ARI is none.",
+    PAPER,
+    "Two unrelated clusterings, and between them the one by both at once: the triangle "
+    "inequality fails for variation of information in {n_vi:.0f} of {n_cases} cases, for 1 − "
+    "ARI in {n_ari:.0f}, by up to {largest:.2f}.",
+    lambda n_vi, n_ari, **_: n_vi == 0 < n_ari,
+)
+def _metric(n_cases: int) -> Figures:
     n_vi, n_ari, largest, score = 0, 0, 0.0, variation_of_information
     for case in range(n_cases):
         one, other = (np.random.default_rng(case).uniform(size=(2, 60)) < 0.2).astype(np.int64)
         middle = 2 * one + other
-        n_vi += int(score(one, other) > score(one, middle) + score(middle, other) + ROUNDING)
-        sides = [
-            1 - adjusted_rand_index(*pair)
-            for pair in ((one, other), (one, middle), (middle, other))
-        ]
-        n_ari += int(sides[0] > sides[1] + sides[2] + ROUNDING)
-        largest = max(largest, sides[0] - sides[1] - sides[2])
+        n_vi += score(one, other) > score(one, middle) + score(middle, other) + ROUNDING
+        pairs = ((one, other), (one, middle), (middle, other))
+        straight, *around = (1 - adjusted_rand_index(*pair) for pair in pairs)
+        n_ari += straight > sum(around) + ROUNDING
+        largest = max(largest, straight - sum(around))
     return {"n_vi": n_vi, "n_ari": n_ari, "largest": largest}
 
 
-def measure_names(n_cases: int) -> Figures:
-    """How much scores change when clusters get other names."""
+@CHECKS.claim(
+    "Variation of information does not depend on what clusters are called.",
+    PAPER,
+    "It changes by {deviation:.0e} at most.",
+    lambda deviation: deviation < ROUNDING,
+)
+def _names(n_cases: int) -> Figures:
     deviations = []
-    for case, (one, other, _) in enumerate(clusterings(n_cases)):
+    for case, (one, other) in enumerate(clusterings(n_cases)):
         renamed = np.random.default_rng(case).permutation(6)[other]
-        deviations.append(
-            abs(variation_of_information(one, renamed) - variation_of_information(one, other))
-        )
+        scores = (variation_of_information(one, labels) for labels in (renamed, other))
+        deviations.append(float(np.ptp(list(scores))))
     return {"deviation": max(deviations)}
 
 
-def measure_chance(n_cases: int) -> Figures:
-    """Mean scores of clusterings that have nothing to do with each other."""
+@CHECKS.claim(
+    "ARI accounts for chance.",
+    SLIDES.format("ARI"),
+    "Unrelated clusterings of 60 points into 5: ARI {ari:.4f} ± {error:.4f} in the mean, "
+    "NMI {nmi:.3f}.",
+    lambda ari, error, **_: abs(ari) <= 3 * error,
+    n_cases=1000,
+    n_quick_cases=200,
+)
+def _chance(n_cases: int) -> Figures:
     ari, nmi = [], []
     for case in range(n_cases):
         one, other = np.random.default_rng(case).integers(5, size=(2, 60))
         ari.append(adjusted_rand_index(one, other))
         nmi.append(normalized_mutual_information(one, other))
-    error = float(np.std(ari, ddof=1)) / math.sqrt(n_cases)
-    return {"ari": float(np.mean(ari)), "error": error, "nmi": float(np.mean(nmi))}
+    mean, error = mean_and_error(ari)
+    return {"ari": mean, "error": error, "nmi": float(np.mean(nmi))}
 
 
-def measure_formulas(n_cases: int) -> Figures:
-    """The three scores beside the formulas on the slides."""
+@CHECKS.claim(
+    "VI = H(U|V) + H(V|U); NMI = I / √(H(U) H(V)); ARI = (RI − expected) / (largest − expected).",
+    SLIDES.format("ARI, NMI, VI"),
+    "{n_cases} random pairs: ours differ by {vi:.0e}, {nmi:.0e} and {ari:.0e} at most.",
+    lambda vi, ari, nmi: max(vi, ari, nmi) < ROUNDING,
+)
+def _formulas(n_cases: int) -> Figures:
     vi, ari, nmi = [], [], []
-    for one, other, _ in clusterings(n_cases):
+    for one, other in clusterings(n_cases):
         table = table_of(one, other)
         joint = entropy(table.ravel())
         rows, columns = entropy(table.sum(axis=1)), entropy(table.sum(axis=0))
@@ -119,56 +126,12 @@ def measure_formulas(n_cases: int) -> Figures:
     return {"vi": max(vi), "ari": max(ari), "nmi": max(nmi)}
 
 
-def adjusted_rand(table: NDArray[np.float64]) -> float:
+def adjusted_rand(table: FloatArray) -> float:
     """(RI - expected) / (largest - expected), in pairs of points that are together in both."""
-    together = pairs(table).sum()
-    in_rows, in_columns = pairs(table.sum(axis=1)).sum(), pairs(table.sum(axis=0)).sum()
+
+    def pairs(counts: FloatArray) -> float:
+        return float(np.sum(counts * (counts - 1) / 2))
+
+    in_rows, in_columns = pairs(table.sum(axis=1)), pairs(table.sum(axis=0))
     expected = in_rows * in_columns / pairs(table.sum())
-    return float((together - expected) / ((in_rows + in_columns) / 2 - expected))
-
-
-def pairs(counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How many pairs there are among so many."""
-    return np.asarray(counts * (counts - 1) / 2)
-
-
-CHECKS = (
-    Check(
-        "metric",
-        "Variation of information is a metric, ARI is none.",
-        PAPER,
-        measure_metric,
-        lambda figures: figures["n_vi"] == 0 < figures["n_ari"],
-        "Two unrelated clusterings, and between them the one by both at once: the triangle "
-        "inequality fails for variation of information in {n_vi:.0f} of {n_cases} cases, for 1 − "
-        "ARI in {n_ari:.0f}, by up to {largest:.2f}.",
-    ),
-    Check(
-        "names",
-        "Variation of information does not depend on what clusters are called.",
-        PAPER,
-        measure_names,
-        lambda figures: figures["deviation"] < ROUNDING,
-        "It changes by {deviation:.0e} at most.",
-    ),
-    Check(
-        "chance",
-        "ARI accounts for chance.",
-        SLIDES.format("ARI"),
-        measure_chance,
-        lambda figures: abs(figures["ari"]) <= 3 * figures["error"],
-        "Unrelated clusterings of 60 points into 5: ARI {ari:.4f} ± {error:.4f} in the mean, "
-        "NMI {nmi:.3f}.",
-        n_cases=1000,
-        n_quick_cases=200,
-    ),
-    Check(
-        "formulas",
-        "VI = H(U|V) + H(V|U); NMI = I / √(H(U) H(V)); ARI = (RI − expected) / (largest − "
-        "expected).",
-        SLIDES.format("ARI, NMI, VI"),
-        measure_formulas,
-        lambda figures: max(figures.values()) < ROUNDING,
-        "{n_cases} random pairs: ours differ by {vi:.0e}, {nmi:.0e} and {ari:.0e} at most.",
-    ),
-)
+    return (pairs(table) - expected) / ((in_rows + in_columns) / 2 - expected)

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import time
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks.apart import shortcuts_taken
 from powermeans import PowerKMeans
-from powermeans.plots.canvas import BLUE, INK, VERMILION, tidy
 from powermeans.types import FloatArray
-from reproduce.checks import above, across, exact
 from reproduce.drawn_data import make_gaussian_clusters
-from reproduce.item import Cell, Claim, Findings, Row, Table, Verdict, mean_and_error
-from reproduce.matched_starts import LLOYD, Method, draw_seeds, lloyd, power_from, published
-from reproduce.selecting import column, kinds, where
+from reproduce.item import Cell, Claim, Findings, Row, Rows, Table, Verdict, grid
+from reproduce.rows import Figure, column, groups, kinds, mean_and_error, where
+from reproduce.tables import median, table
+from reproduce.trials import LLOYD, Method, draw_seeds, lloyd, power_from, published
+from reproduce.verdicts import above, across, exact
 
 TITLE = "Geometric acceleration: sweeps that leave distances out, d = 2 to 100"
 SOURCE = "Xu & Lange 2019, section 5, as an open direction; the data sets of Tables 1 and 2"
@@ -28,38 +25,29 @@ DATA = "as published: and ten times as many points"
 
 FEATURES = (2, 10, 20, 50, 100)
 N_CLUSTERS = 50
-SIZES = {2_500: 6, 25_000: 3}
-"""Points, and how many data sets of that size."""
 STARTS = (-3.0, -18.0)
-POWERS = tuple(power_from(start) for start in STARTS)
+POWERS = tuple(map(power_from, STARTS))
 METHODS = (lloyd(), *map(published, STARTS))
 TURNS = (True, False, False, True)
 """Whether bounds are used: in this order, so that drift of the machine falls on both alike."""
 
 
 def cells(quick: bool) -> Sequence[Cell]:
-    """A cell for each data set, in which all methods run with bounds and without."""
-    sizes = {2_500: 2} if quick else SIZES
+    if quick:
+        return grid(both_ways, points=2_500, features=FEATURES[:2], data_set=range(2))
     return [
-        Cell(
-            {"points": n_points, "features": n_features, "data_set": number},
-            functools.partial(both_ways, n_points, n_features, number),
-        )
-        for n_points, n_sets in sizes.items()
-        for n_features in (FEATURES[:2] if quick else FEATURES)
-        for number in range(n_sets)
+        *grid(both_ways, points=2_500, features=FEATURES, data_set=range(6)),
+        *grid(both_ways, points=25_000, features=FEATURES, data_set=range(3)),
     ]
 
 
-def both_ways(n_points: int, n_features: int, number: int) -> list[Row]:
+def both_ways(points: int, features: int, data_set: int) -> list[Row]:
     """Processor time of all methods from the same k-means++ seeds, on one thread."""
-    drawn = make_gaussian_clusters(
-        n_points, N_CLUSTERS, n_features, random_state=1000 + number
-    ).points
-    points = np.asarray(drawn, dtype=np.float64)
+    drawn = make_gaussian_clusters(points, N_CLUSTERS, features, random_state=1000 + data_set)
+    whole = np.asarray(drawn.points, dtype=np.float64)
     with threadpool_limits(1):
-        seeds = draw_seeds(points, N_CLUSTERS, "D²", number)
-        return [row for method in METHODS for row in timed_both_ways(method, points, seeds, number)]
+        seeds = draw_seeds(whole, N_CLUSTERS, "D²", data_set)
+        return [row for each in METHODS for row in timed_both_ways(each, whole, seeds, data_set)]
 
 
 def timed_both_ways(
@@ -85,146 +73,75 @@ def timed_both_ways(
     ]
 
 
-# What it shows.
-
-
-def findings(rows: Sequence[Row]) -> Findings:
-    """What bounds leave out and how many times faster fits are with them, by dimension."""
+def findings(rows: Rows) -> Findings:
+    skipped = column(where(rows, method=LLOYD), "skipped")
     return Findings(
-        tables=[_table(rows, int(n)) for n in kinds(rows, "points")],
+        tables=[_table(where(rows, points=n), n) for n in kinds(rows, "points")],
         claims=[_claim(rows)],
         remarks=[
             "Times are those of the processor, on one thread, and each fit is made with bounds "
             "and without in turns, since other work ran on the machine. Without bounds is with "
             "POWERMEANS_SHORTCUTS=0: every point is compared with every center.",
-            _remark_on_results(rows),
+            "With bounds and without, the sums of squares differ by at most "
+            f"{max(column(rows, 'difference')):.1e} of themselves. In Lloyd's algorithm the same "
+            f"bounds leave out {min(skipped):.0%} to {max(skipped):.0%} of the distances: there a "
+            "point needs only its nearest center, while at the first powers all centers have "
+            "weight. Where annealed sweeps leave no distance out, what they still gain comes from "
+            "weights below a rounding of the sums, which are left out.",
         ],
     )
 
 
-def gain(rows: Sequence[Row]) -> tuple[float, float]:
+def gain(rows: Rows) -> Figure:
     """The logarithm of how many times longer fits take without bounds, and its error over sets."""
-    logs = [
-        math.log(np.median(column(of_set, "full_seconds")) / np.median(column(of_set, "seconds")))
-        for of_set in (where(rows, data_set=number) for number in kinds(rows, "data_set"))
-    ]
-    return mean_and_error(logs)
+    full, fast = median("full_seconds"), median("seconds")
+    by_set = groups(rows, "data_set").values()
+    return mean_and_error([math.log(full(of_set) / fast(of_set)) for of_set in by_set])
 
 
-def verdict_of(rows: Sequence[Row]) -> Verdict:
+def verdict_of(rows: Rows) -> Verdict:
     """Whether bounds leave distances out, and time with them."""
-    if not any(column(rows, "skipped")):
-        return exact(False)
-    return above(*gain(rows))
+    return above(*gain(rows)) if any(column(rows, "skipped")) else exact(False)
 
 
-def _of(rows: Sequence[Row], n_points: int, n_features: int, method: str) -> list[Row]:
-    return where(rows, points=n_points, features=n_features, method=method)
-
-
-def _claim(rows: Sequence[Row]) -> Claim:
-    verdicts, said = [], []
-    for n_points in map(int, kinds(rows, "points")):
-        for method in POWERS:
-            words = []
-            for n_features in map(int, kinds(rows, "features")):
-                chosen = _of(rows, n_points, n_features, method)
-                verdicts.append(verdict_of(chosen))
-                log, error = gain(chosen)
-                skipped = float(np.median(column(chosen, "skipped")))
-                words.append(
-                    f"d = {n_features} {math.exp(log):.2f} ({math.exp(log - 2 * error):.2f} to "
-                    f"{math.exp(log + 2 * error):.2f}; {skipped:.0%})"
-                )
-            said.append(f"With {n_points} points and {method}: {', '.join(words)}.")
+def _claim(rows: Rows) -> Claim:
+    annealed = [row for row in rows if row["method"] in POWERS]
+    words: dict[tuple[object, object], list[str]] = {}
+    for (n_points, method, d), chosen in groups(annealed, "points", "method", "features").items():
+        log, error = gain(chosen)
+        low, high = math.exp(log - 2 * error), math.exp(log + 2 * error)
+        words.setdefault((n_points, method), []).append(
+            f"d = {d} {math.exp(log):.2f} ({low:.2f} to {high:.2f}; "
+            f"{median('skipped')(chosen):.0%})"
+        )
+    said = [f"With {n} points and {m}: {', '.join(each)}." for (n, m), each in words.items()]
+    with_some, with_none = [], []
+    for d in kinds(annealed, "features"):
+        leaves_out = any(column(where(annealed, features=d), "skipped"))
+        (with_some if leaves_out else with_none).append(str(d))
     return Claim(
         "Geometric acceleration may further improve performance (Gaussian clusters).",
         "Xu & Lange 2019, section 5, as an open direction",
-        across(verdicts),
+        across(map(verdict_of, groups(annealed, "points", "method", "features").values())),
         "How many times longer a fit without bounds takes, in parentheses the range of two "
         f"standard errors and the distances left out. {' '.join(said)}",
-        on=f"the dimension: {_said_of_dimensions(rows)}",
+        on=f"the dimension: bounds leave distances out at d = {', '.join(with_some) or 'none'}, "
+        f"and none at d = {', '.join(with_none)}",
+        in_short="bounds make sweeps faster",
     )
 
 
-def _said_of_dimensions(rows: Sequence[Row]) -> str:
-    """Say in which dimensions bounds leave distances of annealed sweeps out."""
-    annealed = [row for row in rows if row["method"] in POWERS]
-    by_features = {
-        int(d): any(column(where(annealed, features=d), "skipped"))
-        for d in kinds(annealed, "features")
-    }
-    with_some, with_none = (
-        ", ".join(str(d) for d, leaves_out in by_features.items() if leaves_out == wanted)
-        for wanted in (True, False)
+def _table(rows: Rows, n_points: object) -> Table:
+    return table(
+        f"n = {n_points}, k = {N_CLUSTERS}: medians over {len(kinds(rows, 'data_set'))} data sets",
+        rows,
+        {"features": "d", "method": "method"},
+        [
+            ("sweeps", lambda of: f"{median('sweeps')(of):g}"),
+            ("distances left out", median("skipped")),
+            ("CPU s without bounds", median("full_seconds")),
+            ("CPU s with", median("seconds")),
+            ("times faster", lambda of: math.exp(gain(of)[0])),
+            ("that bounds pay", verdict_of),
+        ],
     )
-    return f"bounds leave distances out at d = {with_some or 'none'}, and none at d = {with_none}"
-
-
-def _remark_on_results(rows: Sequence[Row]) -> str:
-    largest = max(column(rows, "difference"))
-    skipped = column(where(rows, method=LLOYD), "skipped")
-    return (
-        f"With bounds and without, the sums of squares differ by at most {largest:.1e} of "
-        "themselves. In Lloyd's algorithm the same bounds leave out "
-        f"{min(skipped):.0%} to {max(skipped):.0%} of the distances: there a point needs only its "
-        "nearest center, while at the first powers all centers have weight. Where annealed sweeps "
-        "leave no distance out, what they still gain comes from weights below a rounding of the "
-        "sums, which are left out."
-    )
-
-
-def _table(rows: Sequence[Row], n_points: int) -> Table:
-    lines: list[list[str | int | float]] = []
-    for n_features in map(int, kinds(rows, "features")):
-        for method in map(str, kinds(rows, "method")):
-            chosen = _of(rows, n_points, n_features, method)
-            sweeps, *medians = (
-                float(np.median(column(chosen, name)))
-                for name in ("sweeps", "skipped", "full_seconds", "seconds")
-            )
-            times_faster = math.exp(gain(chosen)[0])
-            lines.append(
-                [n_features, method, f"{sweeps:g}", *medians, times_faster, verdict_of(chosen)]
-            )
-    n_sets = len(kinds(where(rows, points=n_points), "data_set"))
-    return Table(
-        f"n = {n_points}, k = {N_CLUSTERS}: medians over {n_sets} data sets",
-        ["d", "method", "sweeps", "distances left out", "CPU s without bounds", "CPU s with",
-         "times faster", "that bounds pay"],
-        lines,
-    )  # fmt: skip
-
-
-def draw(rows: Sequence[Row], folder: Path) -> Sequence[Path]:
-    """Times faster by dimension, a panel for each number of points."""
-    from matplotlib import pyplot
-
-    sizes = list(map(int, kinds(rows, "points")))
-    figure, panels = pyplot.subplots(
-        1, len(sizes), figsize=(4.6 * len(sizes), 3.6), layout="constrained", squeeze=False
-    )
-    for ax, n_points in zip(panels[0], sizes, strict=True):
-        _draw_size(ax, where(rows, points=n_points))
-        ax.set_title(f"{n_points} points")
-    panels[0, 0].legend(frameon=False, fontsize=8)
-    path = folder / "geometric-acceleration.png"
-    figure.savefig(path, dpi=130)
-    pyplot.close(figure)
-    return [path]
-
-
-def _draw_size(ax: Any, rows: Sequence[Row]) -> None:
-    styles = ((LLOYD, INK, "o"), (POWERS[0], BLUE, "s"), (POWERS[1], VERMILION, "D"))
-    features = list(map(int, kinds(rows, "features")))
-    for method, color, marker in styles:
-        times = [math.exp(gain(where(rows, method=method, features=d))[0]) for d in features]
-        ax.plot(features, times, color=color, marker=marker, label=method)
-    ax.axhline(1, color=INK, linewidth=0.6, linestyle=":")
-    ax.set_xscale("log")
-    ax.set_yscale("log")
-    ax.set_xticks(features, [str(d) for d in features])
-    ax.set_yticks([1, 2, 5], ["1", "2", "5"])
-    ax.minorticks_off()
-    ax.set(xlabel="features", ylabel="times faster with bounds")
-    tidy(ax, grid="y")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,11 @@ from powermeans import GradientKMeans, OnlineKMeans, PowerKMeans, SphericalMixtu
 from powermeans.datasets import load_data_set
 from powermeans.plots.canvas import BLUE, GREEN, INK, ORANGE, SKY, VERMILION, tidy
 from powermeans.types import FloatArray
-from reproduce.checks import above, exact, of_one_experiment, paired_gain, together
-from reproduce.item import Cell, Claim, Comparison, Findings, Row, Table, mean_and_error
-from reproduce.published import published_rows
-from reproduce.quiet_fits import centers_of, fitted
-from reproduce.selecting import column, kinds, where
+from reproduce.item import Cell, Claim, Comparison, Findings, Row, Rows, Table, grid
+from reproduce.pictures import add_legend, picture
+from reproduce.rows import column, kinds, mean_and_error, published_rows, where
+from reproduce.trials import centers_of, fitted
+from reproduce.verdicts import above, exact, of_one_experiment, paired_gain, together
 
 TITLE = "Iris with six prototypes: error and speed of five algorithms"
 SOURCE = (
@@ -31,30 +31,26 @@ DATA = "real"
 N_PROTOTYPES, N_EPOCHS, N_MORE, N_TRIALS = 6, 20, 40, 20
 RATE = 0.03
 """Over the number of the epoch; the paper found it best."""
-SWITCHED = "one online epoch, then batch"
-KINDS = ("online k-means", "batch k-means", "online gradient", "batch gradient", "EM")
+BATCH, EM, SWITCHED = "batch k-means", "EM", "one online epoch, then batch"
+KINDS = ("online k-means", BATCH, "online gradient", "batch gradient", EM)
 FIGURES = (*KINDS, SWITCHED)
-COUNTED_BY_POINTS = "online gradient, 0.03 / number of the point"
 N_NUDGES, WIDTHS = 200, (1e-2, 1e-6)
 """How often, and how far, the places where batch k-means stops are shaken."""
 PIECE = 10
 """Points between two looks at the first online epoch."""
+ENDED = 1e-9
+"""A residue is gone once it is this share of that of the start."""
 
 
 # What is computed.
 
 
 def cells(quick: bool) -> Sequence[Cell]:
-    """Replicates of the paper's experiment, each of its twenty trials, and the Hessian."""
-    found = [
-        Cell({"part": "epochs", "replicate": r}, functools.partial(replicate, r))
-        for r in range(2 if quick else 30)
+    n_replicates, n_draws = (2, 5) if quick else (30, 50)
+    return [
+        *grid(trials, part="epochs", replicate=range(n_replicates)),
+        *grid(newton, part="newton", draw=range(n_draws)),
     ]
-    found += [
-        Cell({"part": "newton", "draw": draw}, functools.partial(newton, draw))
-        for draw in range(5 if quick else 50)
-    ]
-    return found
 
 
 @functools.cache
@@ -66,7 +62,7 @@ def scaled_iris() -> FloatArray:
     return scaled
 
 
-def replicate(replicate: int) -> list[Row]:
+def trials(replicate: int) -> list[Row]:
     """Twenty trials; all algorithms of a trial begin with the same random points."""
     points = scaled_iris()
     rows: list[Row] = []
@@ -79,11 +75,12 @@ def replicate(replicate: int) -> list[Row]:
                 {"trial": trial, "algorithm": name, "epoch": t, "error": e, "least": least}
                 for t, e in enumerate(errors)
             ]
-        rows += _first_epoch(points, start, rng, trial)
+        rows += [{"trial": trial, **row} for row in first_epoch(points, start, rng)]
     return rows
 
 
 Run = tuple[list[float], float]
+"""The error after each epoch, and E_infinity: that after 40 more epochs of batch k-means."""
 
 
 def error_of(points: FloatArray, centers: FloatArray) -> float:
@@ -92,7 +89,7 @@ def error_of(points: FloatArray, centers: FloatArray) -> float:
 
 
 def least_from(points: FloatArray, centers: FloatArray) -> float:
-    """E_infinity: the error after 40 more epochs of batch k-means."""
+    """E_infinity of these centers."""
     return float(fitted(lloyd(centers, N_MORE), points).inertia_ / 2)
 
 
@@ -103,12 +100,16 @@ def lloyd(start: FloatArray, n_epochs: int) -> PowerKMeans:
     )
 
 
+def padded(errors: Sequence[float]) -> list[float]:
+    """The errors of all epochs, the last one for those after the end."""
+    return [*errors, *[errors[-1]] * (N_EPOCHS + 1 - len(errors))][: N_EPOCHS + 1]
+
+
 def _epoch_by_epoch(model: Any, points: FloatArray) -> Run:
     """Errors of a fit that records the error before each sweep."""
     fitted(model, points)
-    errors = [inertia / 2 for inertia in model.history_.inertia]
-    errors += [model.inertia_ / 2] * (N_EPOCHS + 1 - len(errors))
-    return errors[: N_EPOCHS + 1], least_from(points, centers_of(model))
+    errors = padded([inertia / 2 for inertia in (*model.history_.inertia, model.inertia_)])
+    return errors, least_from(points, centers_of(model))
 
 
 def batch_k_means(points: FloatArray, start: FloatArray, rng: np.random.Generator) -> Run:
@@ -142,7 +143,7 @@ def online(
     if n_online == N_EPOCHS:
         return errors, least_from(points, centers)
     later, least = batch_k_means(points, centers, rng)
-    return [*errors, *later[1:]][: N_EPOCHS + 1], least
+    return padded([*errors, *later[1:]]), least
 
 
 def rate_of_epoch(step: int) -> float:
@@ -150,17 +151,11 @@ def rate_of_epoch(step: int) -> float:
     return RATE / (1 + (step - 1) // len(scaled_iris()))
 
 
-def rate_of_point(step: int) -> float:
-    """0.03 / t, t the number of the point."""
-    return RATE / step
-
-
 def expectation_maximisation(
     points: FloatArray, start: FloatArray, rng: np.random.Generator
 ) -> Run:
     """Six Gaussians of variance one and equal shares: minus the logarithm of the likelihood."""
-    runs = []
-    centers = start
+    runs, centers = [], start
     for n_epochs in (N_EPOCHS, N_MORE):
         model = SphericalMixture(
             len(start), variance=1.0, init=centers, temperature=None, tol=0, max_iter=n_epochs
@@ -169,25 +164,20 @@ def expectation_maximisation(
         centers = centers_of(model)
     first, more = runs
     errors = [-len(points) * value for value in (*first.log_likelihoods_, first.log_likelihood_)]
-    errors += [errors[-1]] * (N_EPOCHS + 1 - len(errors))
-    return errors, -len(points) * more.log_likelihood_
+    return padded(errors), -len(points) * more.log_likelihood_
 
 
 ALGORITHMS: dict[str, Callable[[FloatArray, FloatArray, np.random.Generator], Run]] = {
     "online k-means": online,
-    "batch k-means": batch_k_means,
+    BATCH: batch_k_means,
     "online gradient": functools.partial(online, learning_rate=rate_of_epoch),
     "batch gradient": batch_gradient,
-    "EM": expectation_maximisation,
+    EM: expectation_maximisation,
     SWITCHED: functools.partial(online, n_online=1),
-    "two online epochs, then batch": functools.partial(online, n_online=2),
-    COUNTED_BY_POINTS: functools.partial(online, learning_rate=rate_of_point),
 }
 
 
-def _first_epoch(
-    points: FloatArray, start: FloatArray, rng: np.random.Generator, trial: int
-) -> list[Row]:
+def first_epoch(points: FloatArray, start: FloatArray, rng: np.random.Generator) -> list[Row]:
     """The error after each few points of the first online epoch."""
     model = OnlineKMeans(len(start), init=start)
     shuffled = points[rng.permutation(len(points))]
@@ -195,7 +185,7 @@ def _first_epoch(
     for n_seen in range(PIECE, len(points) + 1, PIECE):
         model.partial_fit(shuffled[n_seen - PIECE : n_seen])
         error = error_of(points, centers_of(model))
-        rows.append({"trial": trial, "algorithm": "points", "epoch": n_seen, "error": error})
+        rows.append({"algorithm": "points", "epoch": n_seen, "error": error})
     return rows
 
 
@@ -212,17 +202,14 @@ def newton(draw: int) -> list[Row]:
     batch = centers_of(fitted(lloyd(place, 1), points)) - place
     settled = centers_of(fitted(lloyd(place, 300), points))
     nudges = rng.standard_normal((N_NUDGES, *settled.shape))
-    return [
-        {
-            "hessian": float(np.abs(hessian - expected).max() / counts.max()),
-            "step": float(np.abs(step - batch).max()),
-            **{f"rise_{width:g}": _least_rise(points, settled, width * nudges) for width in WIDTHS},
-        }
-    ]
-
-
-def _least_rise(points: FloatArray, place: FloatArray, nudges: FloatArray) -> float:
-    return min(error_of(points, place + nudge) for nudge in nudges) - error_of(points, place)
+    row = {
+        "hessian": float(np.abs(hessian - expected).max() / counts.max()),
+        "step": float(np.abs(step - batch).max()),
+    }
+    for width in WIDTHS:
+        least = min(error_of(points, settled + width * nudge) for nudge in nudges)
+        row[f"rise_{width:g}"] = least - error_of(points, settled)
+    return [row]
 
 
 def _derivatives(points: FloatArray, place: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -246,45 +233,58 @@ def _derivatives(points: FloatArray, place: FloatArray) -> tuple[FloatArray, Flo
 # What it shows.
 
 
-def residuals(rows: Sequence[Row], algorithm: str) -> FloatArray:
+def residuals(rows: Rows, algorithm: str) -> FloatArray:
     """E_t - E_infinity, (n_trials, n_epochs + 1)."""
     chosen = where(rows, part="epochs", algorithm=algorithm)
     differences = np.subtract(column(chosen, "error"), column(chosen, "least"))
     return differences.reshape(-1, N_EPOCHS + 1)
 
 
+def by_replicate(rows: Rows, algorithm: str) -> FloatArray:
+    """Mean residues of each replicate, (n_replicates, n_epochs + 1)."""
+    means: FloatArray = residuals(rows, algorithm).reshape(-1, N_TRIALS, N_EPOCHS + 1).mean(axis=1)
+    return means
+
+
 def ratios(mean_residuals: FloatArray) -> FloatArray:
     """(E_{t+1} - E_infinity) / (E_t - E_infinity) of the means; zero once there is no residue."""
     before, after = mean_residuals[..., :-1], mean_residuals[..., 1:]
-    has_residue = before > 1e-9 * mean_residuals[..., :1]
+    has_residue = before > ENDED * mean_residuals[..., :1]
     return np.where(has_residue, after / np.where(has_residue, before, 1.0), 0.0)
 
 
-def typical_ratios(rows: Sequence[Row], algorithm: str) -> FloatArray:
+def typical_ratios(rows: Rows, algorithm: str) -> FloatArray:
     """The ratio of each epoch in the median replicate, (n_epochs,)."""
     median: FloatArray = np.median(ratios(by_replicate(rows, algorithm)), axis=0)
     return median
 
 
-def least_errors(rows: Sequence[Row], algorithm: str) -> FloatArray:
+def least_errors(rows: Rows, algorithm: str) -> FloatArray:
     """E_infinity of each trial."""
     return np.array(column(where(rows, part="epochs", algorithm=algorithm, epoch=0), "least"))
 
 
-def findings(rows: Sequence[Row]) -> Findings:
-    """Both figures as tables, what is published about E_infinity, and the claims."""
+def epochs_until(rows: Rows, algorithm: str, share: float) -> list[float]:
+    """How many epochs each trial takes until its residue is this share of that of the start."""
+    values = residuals(rows, algorithm)
+    is_there = values <= share * values[:, :1]
+    is_there[:, -1] = True
+    return [float(epoch) for epoch in is_there.argmax(axis=1)]
+
+
+def findings(rows: Rows) -> Findings:
     means = {name: residuals(rows, name).mean(axis=0) for name in FIGURES}
+    padded_ratios = {name: np.append(np.nan, typical_ratios(rows, name)) for name in FIGURES}
     return Findings(
         tables=[
             _table_by_epoch("Figure 1: mean of E_t - E_inf", means),
-            _table_by_epoch("Figure 2: the ratio to the epoch before", _padded_ratios(rows)),
+            _table_by_epoch("Figure 2: the ratio to the epoch before", padded_ratios),
             _table_of_least(rows),
-            _table_of_switching(rows),
         ],
-        comparisons=_comparisons(rows),
+        comparisons=comparisons_of(rows),
         claims=[
             *_claims_on_newton(where(rows, part="newton")),
-            *_claims_on_figure_1(rows, means),
+            *_claims_on_figure_1(rows),
             *_claims_on_figure_2(rows),
             *_claims_on_least(rows),
         ],
@@ -293,90 +293,59 @@ def findings(rows: Sequence[Row]) -> Findings:
             "feature within the best six clusters E_inf cannot be below 300. So only ratios are "
             "compared.",
             "The rate 0.03 / t is read with t the number of the epoch, as in the figures: with t "
-            "the number of the point online gradient descent hardly moves (the last lines of the "
-            "table of least errors).",
+            "the number of the point online gradient descent hardly moves.",
             f"Each replicate is of {N_TRIALS} trials; all algorithms of a "
             "trial start at the same random points, which the paper does not say of its own.",
         ],
     )
 
 
-def _padded_ratios(rows: Sequence[Row]) -> dict[str, FloatArray]:
-    return {name: np.append(np.nan, typical_ratios(rows, name)) for name in FIGURES}
+def _table_by_epoch(title: str, values: Mapping[str, FloatArray]) -> Table:
+    lines = [[t, *(float(values[n][t]) for n in FIGURES)] for t in range(N_EPOCHS + 1)]
+    return Table(title, ["epoch", *FIGURES], lines, "EM has the unit of a log-likelihood.")
 
 
-def _table_by_epoch(title: str, means: dict[str, FloatArray]) -> Table:
-    lines: list[list[str | int | float]] = [
-        [t, *(float(means[name][t]) for name in FIGURES)] for t in range(N_EPOCHS + 1)
-    ]
-    note = "EM has the unit of a log-likelihood."
-    return Table(title, ["epoch", *FIGURES], lines, note)
-
-
-def _table_of_least(rows: Sequence[Row]) -> Table:
-    lines: list[list[str | int | float]] = []
+def _table_of_least(rows: Rows) -> Table:
+    lines = []
     for name in ALGORITHMS:
         least = least_errors(rows, name)
-        mean, error = mean_and_error(least.tolist())
         last = float(residuals(rows, name)[:, -1].mean())
-        lines.append([name, float(least.min()), mean, error, float(least.max()), last])
+        mean = mean_and_error(least.tolist())
+        lines.append([name, float(least.min()), *mean, float(least.max()), last])
     columns = ["algorithm", "least E_inf", "mean", "its error", "largest", "E_20 - E_inf"]
     return Table("E_infinity by algorithm", columns, lines)
 
 
-def _table_of_switching(rows: Sequence[Row]) -> Table:
-    """What one online epoch before batch k-means gains."""
-    names = ("batch k-means", SWITCHED, "two online epochs, then batch")
-    lines: list[list[str | int | float]] = [
-        [
-            name,
-            *mean_and_error(epochs_until(rows, name, 0.01)),
-            *mean_and_error(epochs_until(rows, name, 1e-9)),
-            *mean_and_error(least_errors(rows, name).tolist()),
-        ]
-        for name in names
-    ]
-    columns = ["", "epochs to 1 %", "error", "epochs to the end", "error", "E_inf", "error"]
-    note = "Epochs until the residue is 1 % of that of the start, and until nothing is left."
-    return Table("One online epoch, then batch", columns, lines, note)
-
-
-def epochs_until(rows: Sequence[Row], algorithm: str, share: float) -> list[float]:
-    """How many epochs each trial takes until its residue is this share of that of the start."""
-    values = residuals(rows, algorithm)
-    is_there = values <= share * values[:, :1]
-    is_there[:, -1] = True
-    return [float(epoch) for epoch in is_there.argmax(axis=1)]
-
-
-def _comparisons(rows: Sequence[Row]) -> list[Comparison]:
+def comparisons_of(rows: Rows) -> list[Comparison]:
     """E_infinity over the least of a replicate's trials, published and ours."""
-    lines = published_rows("iris_prototypes")
-    published = {str(line["quantity"]): float(line["published"]) for line in lines}
-    ours: dict[str, list[float]] = {name: [] for name in published}
+    ours: dict[str, list[float]] = {}
     for replicate in kinds(where(rows, part="epochs"), "replicate"):
         of_one = where(rows, replicate=replicate)
-        every = [least_errors(of_one, name) for name in KINDS[:4]]
-        lowest, means = np.min(every), [values.mean() for values in every]
-        ours["largest / least"].append(float(np.max(every) / lowest))
-        ours["mean / least"].append(float(np.mean(means) / lowest))
-        ours["largest mean / least mean"].append(float(max(means) / min(means)))
-    spread = {name: float(np.std(values, ddof=1)) for name, values in ours.items()}
+        every = np.array([least_errors(of_one, name) for name in KINDS[:4]])
+        means = every.mean(axis=1)
+        found = {
+            "largest / least": every.max() / every.min(),
+            "mean / least": means.mean() / every.min(),
+            "largest mean / least mean": means.max() / means.min(),
+        }
+        for name, ratio in found.items():
+            ours.setdefault(name, []).append(float(ratio))
+    what = "E_inf, error: of one experiment of 20 trials"
     return [
         Comparison(
-            "E_inf, error: of one experiment of 20 trials",
-            name,
-            value,
+            what,
+            name := str(line["quantity"]),
+            float(line["published"]),
             float(np.mean(ours[name])),
-            spread[name],
+            float(np.std(ours[name], ddof=1)),
         )
-        for name, value in published.items()
+        for line in published_rows("iris_prototypes")
     ]
 
 
-def _claims_on_newton(rows: Sequence[Row]) -> list[Claim]:
+def _claims_on_newton(rows: Rows) -> list[Claim]:
     hessian, step = max(column(rows, "hessian")), max(column(rows, "step"))
-    falls = {width: np.less(column(rows, f"rise_{width:g}"), -1e-9).sum() for width in WIDTHS}
+    wide, narrow = (np.less(column(rows, f"rise_{w:g}"), -1e-9).sum() for w in WIDTHS)
     return [
         Claim(
             "The Hessian of the quantisation error is diag(N_j I), and a step of batch k-means is "
@@ -389,62 +358,37 @@ def _claims_on_newton(rows: Sequence[Row]) -> list[Claim]:
         Claim(
             "The place where batch k-means stops is a local minimum of the quantisation error",
             "section 3.1",
-            exact(falls[WIDTHS[-1]] == 0),
-            f"of {len(rows)} such places {falls[WIDTHS[-1]]} have a lower error within {N_NUDGES} "
-            f"random moves by {WIDTHS[-1]:g} standard deviations, and {falls[WIDTHS[0]]} by "
+            exact(narrow == 0),
+            f"of {len(rows)} such places {narrow} have a lower error within {N_NUDGES} "
+            f"random moves by {WIDTHS[1]:g} standard deviations, and {wide} by "
             f"{WIDTHS[0]:g}, beyond the neighbourhood in which no point changes its prototype",
         ),
     ]
 
 
-def epochs_led(means: Sequence[FloatArray]) -> int:
-    """For how many epochs the first of some residues is the least, from the first epoch on."""
-    first, *others = means
-    is_least = first[1:] < np.min(others, axis=0)[1:]
-    return int(np.append(is_least, False).argmin())
+# Claims on figure 1.
 
 
-def by_replicate(rows: Sequence[Row], algorithm: str) -> FloatArray:
-    """Mean residues of each replicate, (n_replicates, n_epochs + 1)."""
-    means: FloatArray = residuals(rows, algorithm).reshape(-1, N_TRIALS, N_EPOCHS + 1).mean(axis=1)
-    return means
-
-
-def on_one_scale(rows: Sequence[Row]) -> dict[str, FloatArray]:
-    """Mean residues of each replicate; those of EM as if its first were that of batch k-means."""
-    found = {name: by_replicate(rows, name) for name in KINDS}
-    found["EM"] = found["EM"] * (found["batch k-means"][:, :1] / found["EM"][:, :1])
-    return found
-
-
-def leads_after_five(of_kind: dict[str, FloatArray]) -> list[float]:
-    """Whether batch k-means has the least residue of all in each later epoch, by replicate."""
-    others = [values for name, values in of_kind.items() if name != "batch k-means"]
-    is_least = of_kind["batch k-means"] <= np.min(others, axis=0)
-    return [float(held) for held in is_least[:, 6:].all(axis=1)]
-
-
-def behind(
-    of_kind: dict[str, FloatArray], worse: str, better: str, epoch: int
-) -> tuple[float, float]:
-    """By how much one algorithm's residue is above another's, replicate by replicate."""
-    return paired_gain(of_kind[worse][:, epoch].tolist(), of_kind[better][:, epoch].tolist())
-
-
-def _claims_on_figure_1(rows: Sequence[Row], means: dict[str, FloatArray]) -> list[Claim]:
-    of_kind = on_one_scale(rows)
+def _claims_on_figure_1(rows: Rows) -> list[Claim]:
+    of_kind = on_one_scale({name: by_replicate(rows, name) for name in KINDS})
     return [
-        *_claims_on_batch(rows, of_kind["batch k-means"]),
-        *_claims_on_leads(of_kind),
+        *claims_on_batch(rows, of_kind[BATCH]),
+        *claims_on_leads(of_kind),
         *_claims_on_ends(of_kind),
-        _claim_on_first_points(rows, means["batch k-means"]),
+        _claim_on_first_points(rows),
     ]
 
 
-def _claims_on_batch(rows: Sequence[Row], batch: FloatArray) -> list[Claim]:
-    until_end = epochs_until(rows, "batch k-means", 1e-9)
+def on_one_scale(of_kind: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
+    """Residues by replicate; those of EM as if its first were that of batch k-means."""
+    em, batch = of_kind[EM], of_kind[BATCH]
+    return {**of_kind, EM: em * (batch[:, :1] / em[:, :1])}
+
+
+def claims_on_batch(rows: Rows, batch: FloatArray) -> list[Claim]:
+    until_end = epochs_until(rows, BATCH, ENDED)
     last = np.reshape(until_end, (-1, N_TRIALS)).max(axis=1)
-    rises = np.diff(residuals(rows, "batch k-means"), axis=1).max()
+    rises = np.diff(residuals(rows, BATCH), axis=1).max()
     gained, error = mean_and_error((1 - batch[:, 2] / batch[:, 0]).tolist())
     share = float(np.mean(last < 15))
     return [
@@ -474,7 +418,21 @@ def _claims_on_batch(rows: Sequence[Row], batch: FloatArray) -> list[Claim]:
     ]
 
 
-def _claims_on_leads(of_kind: dict[str, FloatArray]) -> list[Claim]:
+def epochs_led(means: Sequence[FloatArray]) -> int:
+    """For how many epochs the first of some residues is the least, from the first epoch on."""
+    first, *others = means
+    is_least = first[1:] < np.min(others, axis=0)[1:]
+    return int(np.append(is_least, False).argmin())
+
+
+def leads_after_five(of_kind: Mapping[str, FloatArray]) -> list[float]:
+    """Whether batch k-means has the least residue of all in each later epoch, by replicate."""
+    others = [values for name, values in of_kind.items() if name != BATCH]
+    is_least = of_kind[BATCH] <= np.min(others, axis=0)
+    return [float(held) for held in is_least[:, 6:].all(axis=1)]
+
+
+def claims_on_leads(of_kind: Mapping[str, FloatArray]) -> list[Claim]:
     led = [epochs_led(values) for values in zip(*of_kind.values(), strict=True)]
     share_led, held = float(np.mean(np.greater_equal(led, 5))), leads_after_five(of_kind)
     note = "; EM, whose unit is another, counts by the share of its first residue"
@@ -497,17 +455,19 @@ def _claims_on_leads(of_kind: dict[str, FloatArray]) -> list[Claim]:
     ]
 
 
-def _claims_on_ends(of_kind: dict[str, FloatArray]) -> list[Claim]:
-    at_end = {name: float(values[:, -1].mean()) for name, values in of_kind.items()}
-    words = ", ".join(f"{name} {value:.2f}" for name, value in at_end.items() if name != "EM")
-    noise = behind(of_kind, "online k-means", "batch k-means", -1)
+def _claims_on_ends(of_kind: Mapping[str, FloatArray]) -> list[Claim]:
+    def behind(worse: str, better: str, epoch: int) -> tuple[float, float]:
+        return paired_gain(of_kind[worse][:, epoch], of_kind[better][:, epoch])
+
+    words = ", ".join(f"{name} {of_kind[name][:, -1].mean():.2f}" for name in KINDS if name != EM)
+    noise = behind("online k-means", BATCH, -1)
     poorly = [
-        behind(of_kind, f"{kind} gradient", f"{other} k-means", -1)
+        behind(f"{kind} gradient", f"{other} k-means", -1)
         for kind in ("online", "batch")
         for other in ("online", "batch")
     ]
-    sooner = behind(of_kind, "batch gradient", "online gradient", 1)
-    later = behind(of_kind, "online gradient", "batch gradient", -1)
+    sooner = behind("batch gradient", "online gradient", 1)
+    later = behind("online gradient", "batch gradient", -1)
     return [
         Claim(
             "Online k-means stabilises at a level of noise",
@@ -534,13 +494,11 @@ def _claims_on_ends(of_kind: dict[str, FloatArray]) -> list[Claim]:
     ]
 
 
-def _claim_on_first_points(rows: Sequence[Row], batch: FloatArray) -> Claim:
+def _claim_on_first_points(rows: Rows) -> Claim:
     pieces = where(rows, algorithm="points")
-    least = float(least_errors(rows, "batch k-means").mean())
-    level = float(batch[1]) + least
-    sizes = [int(n) for n in kinds(pieces, "epoch")]
-    errors = [float(np.mean(column(where(pieces, epoch=n), "error"))) for n in sizes]
-    n_needed = next((n for n, error in zip(sizes, errors, strict=True) if error <= level), None)
+    level = residuals(rows, BATCH)[:, 1].mean() + least_errors(rows, BATCH).mean()
+    errors = {n: np.mean(column(where(pieces, epoch=n), "error")) for n in kinds(pieces, "epoch")}
+    n_needed = next((int(n) for n, error in errors.items() if error <= level), None)
     total = len(scaled_iris())
     return Claim(
         "After the first few points online k-means has improved as much as batch k-means in an "
@@ -553,46 +511,52 @@ def _claim_on_first_points(rows: Sequence[Row], batch: FloatArray) -> Claim:
     )
 
 
-def _claims_on_figure_2(rows: Sequence[Row]) -> list[Claim]:
+# Claims on figure 2, and on E_infinity.
+
+
+def _claims_on_figure_2(rows: Rows) -> list[Claim]:
     of_each = {name: ratios(by_replicate(rows, name)) for name in KINDS}
     return [
-        _claim_on_vanishing(rows),
+        _claim_on_vanishing(rows, of_each),
         _claim_on_em(of_each),
         _claim_on_crossing(of_each),
         _claim_on_switching(rows),
     ]
 
 
-def _claim_on_vanishing(rows: Sequence[Row]) -> Claim:
-    finals = {name: float(typical_ratios(rows, name)[-1]) for name in KINDS}
-    others = min(value for name, value in finals.items() if name != "batch k-means")
+def _claim_on_vanishing(rows: Rows, of_each: Mapping[str, FloatArray]) -> Claim:
+    finals = {name: float(np.median(values, axis=0)[-1]) for name, values in of_each.items()}
+    others = min(value for name, value in finals.items() if name != BATCH)
+    ended = {}
+    for name in (BATCH, EM):
+        values = residuals(rows, name)
+        ended[name] = np.mean(values[:, -1] <= ENDED * values[:, 0])
     return Claim(
         "The ratio of residues of batch k-means goes to zero, and that of no other",
         "section 5, figure 2",
-        exact(finals["batch k-means"] == 0 and others > 0.5),
-        f"in epoch 20 it is {finals['batch k-means']:.2f} in the median repeat, and at least "
-        f"{others:.2f} of the others; no residue is then left in "
-        f"{_share_ended(rows, 'batch k-means'):.1%} of the trials of batch k-means and "
-        f"{_share_ended(rows, 'EM'):.1%} of those of EM",
+        exact(finals[BATCH] == 0 and others > 0.5),
+        f"in epoch 20 it is {finals[BATCH]:.2f} in the median repeat, and at least "
+        f"{others:.2f} of the others; no residue is then left in {ended[BATCH]:.1%} of the trials "
+        f"of batch k-means and {ended[EM]:.1%} of those of EM",
     )
 
 
-def _claim_on_em(of_each: dict[str, FloatArray]) -> Claim:
+def _claim_on_em(of_each: Mapping[str, FloatArray]) -> Claim:
     late = {name: np.median(values[:, 9:14], axis=1) for name, values in of_each.items()}
-    others = [values for name, values in late.items() if name not in ("EM", "batch k-means")]
-    share = float(np.mean(late["EM"] <= np.min(others, axis=0)))
+    others = [values for name, values in late.items() if name not in (EM, BATCH)]
+    share = float(np.mean(late[EM] <= np.min(others, axis=0)))
     words = ", ".join(f"{name} {np.median(values):.2f}" for name, values in late.items())
     return Claim(
         "EM behaves better than all others but batch k-means",
         "section 5, figure 2",
         of_one_experiment(share),
         f"its ratios in epochs 10 to 14 are the lowest of the four in {share:.0%} of "
-        f"{len(late['EM'])} repeats; medians: {words}",
+        f"{len(late[EM])} repeats; medians: {words}",
     )
 
 
-def _claim_on_crossing(of_each: dict[str, FloatArray]) -> Claim:
-    is_above = of_each["online k-means"] > of_each["batch k-means"]
+def _claim_on_crossing(of_each: Mapping[str, FloatArray]) -> Claim:
+    is_above = of_each["online k-means"] > of_each[BATCH]
     crossings = np.where(is_above.any(axis=1), is_above.argmax(axis=1) + 1, np.inf)
     share = float(np.mean(crossings == 2))
     return Claim(
@@ -604,34 +568,29 @@ def _claim_on_crossing(of_each: dict[str, FloatArray]) -> Claim:
     )
 
 
-def _claim_on_switching(rows: Sequence[Row]) -> Claim:
-    names = ("batch k-means", SWITCHED)
+def _claim_on_switching(rows: Rows) -> Claim:
     sooner, ends = (
-        paired_gain(*(epochs_until(rows, name, share) for name in names)) for share in (0.01, 1e-9)
+        paired_gain(*(epochs_until(rows, name, share) for name in (BATCH, SWITCHED)))
+        for share in (0.01, ENDED)
     )
-    lower = paired_gain(*(least_errors(rows, name).tolist() for name in names))
+    least = [least_errors(rows, name) for name in (BATCH, SWITCHED)]
+    lower = paired_gain(*least)
     return Claim(
         "One online epoch and then batch k-means is better than batch k-means alone",
         "section 5",
         together([above(*sooner), exact(above(*lower) != "does not hold")]),
         f"it takes {sooner[0]:.2f} ± {sooner[1]:.2f} epochs less to 1 % of the first residue and "
         f"{ends[0]:.2f} ± {ends[1]:.2f} less to the end, and its final error is lower by "
-        f"{lower[0]:.2f} ± {lower[1]:.2f} of {least_errors(rows, names[0]).mean():.1f}; better if "
+        f"{lower[0]:.2f} ± {lower[1]:.2f} of {least[0].mean():.1f}; better if "
         "sooner and not worse beyond the noise",
     )
 
 
-def _share_ended(rows: Sequence[Row], algorithm: str) -> float:
-    values = residuals(rows, algorithm)
-    return float(np.mean(values[:, -1] <= 1e-9 * values[:, 0]))
-
-
-def _claims_on_least(rows: Sequence[Row]) -> list[Claim]:
-    means = [float(least_errors(rows, name).mean()) for name in KINDS[:4]]
+def _claims_on_least(rows: Rows) -> list[Claim]:
     by_trial = np.array([least_errors(rows, name) for name in KINDS[:4]])
-    among = (max(means) - min(means)) / min(means)
-    within = float(by_trial.max() / by_trial.min() - 1)
-    of_batch = least_errors(rows, "batch k-means").reshape(-1, N_TRIALS)
+    means = by_trial.mean(axis=1)
+    among, within = np.ptp(means) / means.min(), by_trial.max() / by_trial.min() - 1
+    of_batch = by_trial[1].reshape(-1, N_TRIALS)
     few, many = float(of_batch.std(axis=1, ddof=1).mean()), float(of_batch.std(ddof=1))
     return [
         Claim(
@@ -656,48 +615,30 @@ def _claims_on_least(rows: Sequence[Row]) -> list[Claim]:
 
 _STYLES = {
     "online k-means": (BLUE, "o", BLUE, "-"),
-    "batch k-means": (VERMILION, "s", VERMILION, "-"),
+    BATCH: (VERMILION, "s", VERMILION, "-"),
     "online gradient": (SKY, "o", "white", "-"),
     "batch gradient": (ORANGE, "s", "white", "-"),
-    "EM": (INK, "", INK, "-"),
+    EM: (INK, "", INK, "-"),
     SWITCHED: (GREEN, "^", GREEN, "--"),
 }
 
 
-def draw(rows: Sequence[Row], folder: Path) -> Sequence[Path]:
-    """Figures 1 and 2, with the paper's marks."""
-    from matplotlib import pyplot
-
-    means = {name: residuals(rows, name).mean(axis=0) for name in FIGURES}
-    figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 4.6), layout="constrained")
-    scale = left.twinx()
-    epochs = np.arange(N_EPOCHS + 1.0)
-    for name, values in means.items():
-        ax = scale if name == "EM" else left
-        _line(ax, epochs[1:], values[1:], name)
-        _line(right, epochs[1:], typical_ratios(rows, name), name)
-    left.set(xlabel="epoch t", ylabel="E_t - E_inf", title="Figure 1: residual error")
-    scale.set_ylabel("EM: the same of minus the log-likelihood")
-    right.set(xlabel="epoch t", title="Figure 2: ratio to the residue of the epoch before")
-    right.set_ylim(0, 1.2)
-    for ax in (left, right, scale):
-        ax.set_xticks(range(0, N_EPOCHS + 1, 5))
-    for ax in (left, scale):
-        ax.set_ylim(bottom=0)
-    tidy(left, grid="y")
-    tidy(right, grid="y")
-    scale.spines["top"].set_visible(False)
-    handles, labels = right.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=6, frameon=False)
-    path = folder / "iris-prototypes.png"
-    figure.savefig(path, dpi=150)
-    pyplot.close(figure)
-    return [path]
-
-
-def _line(ax: Any, epochs: FloatArray, values: FloatArray, name: str) -> None:
-    color, marker, face, line = _STYLES[name]
-    ax.plot(
-        epochs, values, line, color=color, marker=marker, markerfacecolor=face, label=name,
-        markersize=5,
-    )  # fmt: skip
+def draw(rows: Rows, folder: Path) -> None:
+    epochs = np.arange(1, N_EPOCHS + 1)
+    with picture(folder / "iris-prototypes.png", 1, 2, size=(11, 4.6)) as ((left, right),):
+        scale = left.twinx()
+        for name, (color, marker, face, line) in _STYLES.items():
+            look = {"color": color, "marker": marker, "mfc": face, "ms": 5, "label": name}
+            means = residuals(rows, name).mean(axis=0)
+            (scale if name == EM else left).plot(epochs, means[1:], line, **look)
+            right.plot(epochs, typical_ratios(rows, name), line, **look)
+        left.set(xlabel="epoch t", ylabel="E_t - E_inf", title="Figure 1: residual error")
+        scale.set_ylabel("EM: the same of minus the log-likelihood")
+        right.set(xlabel="epoch t", title="Figure 2: ratio to the residue of the epoch before")
+        right.set_ylim(0, 1.2)
+        for ax in (left, scale):
+            ax.set_ylim(bottom=0)
+        for ax in (left, right):
+            ax.set_xticks(range(0, N_EPOCHS + 1, 5))
+            tidy(ax, grid="y")
+        add_legend(right, 6)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from sklearn.datasets import load_wine
@@ -13,12 +10,11 @@ from sklearn.preprocessing import scale
 
 from powermeans import DPMeans, PowerKMeans
 from powermeans.datasets import load_data_set
-from powermeans.plots.canvas import BLUE, INK, VERMILION, tidy
 from powermeans.types import FloatArray
-from reproduce.checks import exact
 from reproduce.drawn_data import make_gaussian_clusters, make_grid_gaussians
-from reproduce.item import Cell, Claim, Findings, Row, Table
-from reproduce.selecting import column, kinds, where
+from reproduce.item import Cell, Claim, Findings, Row, Rows, Table, grid
+from reproduce.rows import Figure, column, kinds, where
+from reproduce.verdicts import exact
 
 TITLE = "W + lambda k: k-means that pays for its clusters"
 SOURCE = (
@@ -30,24 +26,13 @@ DATA = "random cases: and iris and wine"
 TRUE_K = {"grid of nine": 9, "20 Gaussians": 20, "iris": 3, "wine": 3}
 
 
-# What is computed.
-
-
 def cells(quick: bool) -> Sequence[Cell]:
-    """The best W for each k, and DP-means for many prices."""
-    names = list(TRUE_K)[:2] if quick else list(TRUE_K)
-    n_prices, largest = (12, 14) if quick else (60, 40)
+    names, prices, largest = (list(TRUE_K)[:2], 12, 14) if quick else (list(TRUE_K), 60, 40)
     found = []
     for name in names:
         k = max(largest, TRUE_K[name] + 4)
-        key: dict[str, str | int] = {"data": name, "largest_k": k}
-        found += [
-            Cell({"part": "best", **key}, functools.partial(best_of_each_k, name, k)),
-            Cell(
-                {"part": "prices", "prices": n_prices, **key},
-                functools.partial(by_price, name, k, n_prices),
-            ),
-        ]
+        found += grid(best_of_each_k, part="best", data=name, largest_k=k)
+        found += grid(by_price, part="prices", data=name, largest_k=k, prices=prices)
     return found
 
 
@@ -72,12 +57,12 @@ def best_of_each_k(data: str, largest_k: int) -> list[Row]:
     ]
 
 
-def by_price(data: str, largest_k: int, n_prices: int) -> list[Row]:
+def by_price(data: str, largest_k: int, prices: int) -> list[Row]:
     """DP-means for prices from one that parts all points by far to one that parts none."""
     points = points_of(data)
     lowest, highest = (DPMeans.penalty_for(points, k) for k in (largest_k, 1))
     rows: list[Row] = []
-    for price in np.geomspace(lowest, 2 * len(points) * highest, n_prices):
+    for price in np.geomspace(lowest, 2 * len(points) * highest, prices):
         model = DPMeans(float(price), tol=0, effort="none").fit(points)
         rises = np.diff(model.history_.objective).max(initial=-np.inf)
         rows.append(
@@ -93,24 +78,21 @@ def by_price(data: str, largest_k: int, n_prices: int) -> list[Row]:
     return rows
 
 
-# What it shows.
-
-
-def findings(rows: Sequence[Row]) -> Findings:
-    """Which k a price leads to, and how near DP-means comes to the least objective."""
+def findings(rows: Rows) -> Findings:
+    names = [str(data) for data in kinds(rows, "data")]
     return Findings(
-        tables=[_table(rows), *(_table_by_price(rows, name) for name in kinds(rows, "data"))],
-        claims=[_claim_on_k(rows), _claim_on_algorithm(rows), _claim_on_truth(rows)],
+        tables=[_table(rows, names)],
+        claims=_claims(rows, names),
         remarks=[
             "The least objective is that of the best W found for each k by the default search, "
             "over all k up to the largest tried; prices at which more would pay are left out of "
             "the comparison.",
-            _remark_on_the_least(rows),
+            remark_on_the_least([v for data in names for _, _, v in compared(rows, data)]),
         ],
     )
 
 
-def envelope(rows: Sequence[Row], data: str, price: float) -> tuple[int, float]:
+def envelope(rows: Rows, data: str, price: float) -> tuple[int, float]:
     """The k of least W + price k, and that value."""
     best = where(rows, part="best", data=data)
     sizes, inertias = np.array(column(best, "k")), np.array(column(best, "W"))
@@ -119,7 +101,7 @@ def envelope(rows: Sequence[Row], data: str, price: float) -> tuple[int, float]:
     return int(sizes[place]), float(values[place])
 
 
-def compared(rows: Sequence[Row], data: str) -> list[tuple[Row, int, float]]:
+def compared(rows: Rows, data: str) -> list[tuple[Row, int, float]]:
     """The fits of DP-means with the best k at their price, and their excess over its objective."""
     largest = int(max(column(where(rows, part="best", data=data), "k")))
     found = []
@@ -130,7 +112,7 @@ def compared(rows: Sequence[Row], data: str) -> list[tuple[Row, int, float]]:
     return found
 
 
-def span_of_prices(rows: Sequence[Row], data: str, k: int) -> tuple[float, float]:
+def span_of_prices(rows: Rows, data: str, k: int) -> Figure:
     """Between which prices this k has the least objective; empty where it never has."""
     best = where(rows, part="best", data=data)
     inertias = {int(row["k"]): float(row["W"]) for row in best}
@@ -139,28 +121,17 @@ def span_of_prices(rows: Sequence[Row], data: str, k: int) -> tuple[float, float
     return max(falls, default=0.0), min(rises, default=np.inf)
 
 
-def _table(rows: Sequence[Row]) -> Table:
-    lines: list[list[str | int | float]] = []
-    for data in kinds(rows, "data"):
-        pairs = compared(rows, str(data))
-        excess = [value for _, _, value in pairs]
-        same = [int(row["k"]) == k for row, k, _ in pairs]
-        true_k = TRUE_K[str(data)]
-        low, high = span_of_prices(rows, str(data), true_k)
-        hits = sum(int(row["k"]) == true_k for row in where(rows, part="prices", data=data))
-        lines.append(
-            [
-                data,
-                true_k,
-                low,
-                high,
-                max(high / low, 0.0) if low else np.inf,
-                hits,
-                float(np.mean(same)),
-                float(np.mean(excess)),
-                float(max(excess)),
-            ]
-        )
+def _table(rows: Rows, names: Sequence[str]) -> Table:
+    lines = []
+    for data in names:
+        fits, best, excess = zip(*compared(rows, data), strict=True)
+        true_k = TRUE_K[data]
+        low, high = span_of_prices(rows, data, true_k)
+        ratio = max(high / low, 0.0) if low else np.inf
+        hits = column(where(rows, part="prices", data=data), "k").count(true_k)
+        same = float(np.mean(np.equal(column(fits, "k"), best)))
+        mean = float(np.mean(excess))
+        lines.append([data, true_k, low, high, ratio, hits, same, mean, max(excess)])
     return Table(
         "DP-means against the best k for each price",
         ["data", "k*", "k* is best from", "to", "their ratio", "prices that give k*",
@@ -170,47 +141,41 @@ def _table(rows: Sequence[Row]) -> Table:
     )  # fmt: skip
 
 
-def _table_by_price(rows: Sequence[Row], data: object) -> Table:
-    pairs = compared(rows, str(data))
-    step = max(1, len(pairs) // 12)
-    lines: list[list[str | int | float]] = [
-        [float(row["price"]), int(row["k"]), k, float(row["objective"]), excess]
-        for row, k, excess in pairs[::step]
-    ]
-    return Table(
-        f"{data}: clusters by price",
-        ["lambda", "k of DP-means", "best k", "W + lambda k", "excess"],
-        lines,
-    )
-
-
-def _claim_on_k(rows: Sequence[Row]) -> Claim:
-    ups, n_steps = 0, 0
-    for data in kinds(rows, "data"):
-        steps = np.diff(column(where(rows, part="prices", data=data), "k"))
-        ups, n_steps = ups + int((steps > 0).sum()), n_steps + len(steps)
-    return Claim(
-        "lambda regularises k: a higher price leads to fewer clusters",
-        "model selection",
-        exact(ups <= 0.05 * n_steps),
-        f"of {n_steps} steps to a higher price {ups} lead to more clusters",
-    )
-
-
-def _claim_on_algorithm(rows: Sequence[Row]) -> Claim:
+def _claims(rows: Rows, names: Sequence[str]) -> list[Claim]:
     fits = where(rows, part="prices")
+    steps = np.concatenate([np.diff(column(where(fits, data=data), "k")) for data in names])
+    n_ups = int((steps > 0).sum())
     rise = max(column(fits, "rise"))
-    return Claim(
-        "A variant of k-means optimises W + lambda k (lowers it in each step)",
-        "model selection",
-        exact(rise < 1e-9),
-        f"no sweep of {len(fits)} fits raises it (largest rise {max(rise, 0.0):.1e} of it), "
-        f"and they end after at most {max(column(fits, 'sweeps')):.0f} sweeps",
+    spans = {data: span_of_prices(rows, data, TRUE_K[data]) for data in names}
+    words = ", ".join(
+        f"{data} {low:.4g} to {high:.4g}" if low < high else f"{data} none"
+        for data, (low, high) in spans.items()
     )
+    return [
+        Claim(
+            "lambda regularises k: a higher price leads to fewer clusters",
+            "model selection",
+            exact(n_ups <= 0.05 * len(steps)),
+            f"of {len(steps)} steps to a higher price {n_ups} lead to more clusters",
+        ),
+        Claim(
+            "A variant of k-means optimises W + lambda k (lowers it in each step)",
+            "model selection",
+            exact(rise < 1e-9),
+            f"no sweep of {len(fits)} fits raises it (largest rise {max(rise, 0.0):.1e} of it), "
+            f"and they end after at most {max(column(fits, 'sweeps')):.0f} sweeps",
+        ),
+        Claim(
+            "The number of clusters can be chosen by a price for each",
+            "model selection",
+            exact(all(low < high for low, high in spans.values())),
+            f"prices at which the true number is the best: {words}",
+        ),
+    ]
 
 
-def _remark_on_the_least(rows: Sequence[Row]) -> str:
-    excess = [v for data in kinds(rows, "data") for _, _, v in compared(rows, str(data))]
+def remark_on_the_least(excess: Sequence[float]) -> str:
+    """How near DP-means comes to the least objective."""
     near = float(np.mean(np.less(excess, 0.05)))
     return (
         f"Lowering is not finding the least: DP-means ends within 5 % of the best known at "
@@ -218,55 +183,3 @@ def _remark_on_the_least(rows: Sequence[Row]) -> str:
         f"{max(excess):.0%} at most. A cluster opens only where one point by itself is worth its "
         "price, not where many together are."
     )
-
-
-def _claim_on_truth(rows: Sequence[Row]) -> Claim:
-    spans = {str(data): span_of_prices(rows, str(data), TRUE_K[str(data)])
-             for data in kinds(rows, "data")}  # fmt: skip
-    words = ", ".join(
-        f"{data} {low:.4g} to {high:.4g}" if low < high else f"{data} none"
-        for data, (low, high) in spans.items()
-    )
-    return Claim(
-        "The number of clusters can be chosen by a price for each",
-        "model selection",
-        exact(all(low < high for low, high in spans.values())),
-        f"prices at which the true number is the best: {words}",
-    )
-
-
-# What it looks like.
-
-
-def draw(rows: Sequence[Row], folder: Path) -> Sequence[Path]:
-    """How many clusters a price leads to."""
-    from matplotlib import pyplot
-
-    names = kinds(rows, "data")
-    figure, axes = pyplot.subplots(
-        1, len(names), figsize=(3.4 * len(names), 3.8), layout="constrained", squeeze=False
-    )
-    for ax, name in zip(axes[0], names, strict=True):
-        _draw_steps(ax, rows, str(name))
-    axes[0, 0].set_ylabel("clusters")
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
-    path = folder / "lambda-k.png"
-    figure.savefig(path, dpi=150)
-    pyplot.close(figure)
-    return [path]
-
-
-def _draw_steps(ax: Any, rows: Sequence[Row], data: str) -> None:
-    pairs = compared(rows, data)
-    prices = [float(row["price"]) for row, _, _ in pairs]
-    ax.step(prices, [k for _, k, _ in pairs], "-", color=BLUE, where="mid", label="best k")
-    ax.plot(
-        prices, [int(row["k"]) for row, _, _ in pairs], "o", color=VERMILION, markersize=4,
-        label="DP-means",
-    )  # fmt: skip
-    ax.axhline(TRUE_K[data], color=INK, linestyle=":", label="true number")
-    ax.set(xscale="log", yscale="log", xlabel="price lambda of a cluster", title=data)
-    ax.set_yticks([1, 2, 5, 10, 20, 40], ["1", "2", "5", "10", "20", "40"])
-    ax.minorticks_off()
-    tidy(ax, grid="y")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
-from reproduce.item import Aside, Cell, Claim, Findings, Row, Value, Verdict, mean_and_error
+from reproduce.item import Aside, Cell, Claim, Findings, Rows, Verdict
+from reproduce.rows import Figure, mean_and_error
 
 Figures = Mapping[str, float]
 
@@ -18,29 +20,15 @@ RARE = 0.05
 
 
 def exact(holds: bool) -> Verdict:
-    """The verdict on a sentence whose figures have no noise, or are far from where it matters.
-
-    Examples
-    --------
-    >>> exact(1 + 1 == 2)
-    'holds'
-    """
+    """Return the verdict by figures that have no noise, or are far from where it matters."""
     return "holds" if holds else "does not hold"
 
 
 def above(figure: float, error: float, limit: float = 0.0) -> Verdict:
-    """The verdict on a sentence that says a figure is above a limit.
+    """Return the verdict on a sentence that says a figure is above a limit.
 
-    Parameters
-    ----------
-    figure, error : float
-        The figure and its standard error, which is infinite where it was measured once.
-    limit : float
-
-    Returns
-    -------
-    {"holds", "does not hold", "not decidable"}
-        Undecided within two standard errors, and rounding, of the limit.
+    It is undecided within two standard errors, and rounding, of the limit. The error is infinite
+    where the figure was measured once.
 
     Examples
     --------
@@ -56,7 +44,7 @@ def above(figure: float, error: float, limit: float = 0.0) -> Verdict:
 
 
 def below(figure: float, error: float, limit: float = 0.0) -> Verdict:
-    """The verdict on a sentence that says a figure is below a limit; see `above`.
+    """Return the verdict on a sentence that says a figure is below a limit; see `above`.
 
     Examples
     --------
@@ -81,7 +69,7 @@ def no_difference(figure: float, error: float, published: float) -> bool:
 
 
 def together(verdicts: Iterable[Verdict]) -> Verdict:
-    """The verdict on a sentence that holds if all its parts do.
+    """Return the verdict on a sentence that holds if all its parts do.
 
     Examples
     --------
@@ -95,14 +83,12 @@ def together(verdicts: Iterable[Verdict]) -> Verdict:
 
 
 def across(verdicts: Iterable[Verdict]) -> Verdict:
-    """The verdict on a sentence about several cases, which may hold in some and not in others.
+    """Return the verdict on a sentence about several cases, which may hold in some and not others.
 
     Examples
     --------
     >>> across(["holds", "not decidable"]), across(["holds", "does not hold"])
     ('not decidable', 'depends')
-    >>> across(["does not hold", "does not hold"])
-    'does not hold'
     """
     reached = set(verdicts)
     if {"holds", "does not hold"} <= reached or "depends" in reached:
@@ -110,8 +96,13 @@ def across(verdicts: Iterable[Verdict]) -> Verdict:
     return together(reached)
 
 
+def all_above(figures: Iterable[Figure], limit: float = 0.0) -> Verdict:
+    """Return the verdict on a sentence that says all these figures are above a limit."""
+    return across(above(*figure, limit) for figure in figures)
+
+
 def under_settings(verdicts: Iterable[Verdict]) -> Verdict:
-    """The verdict on a sentence whose source does not name its settings, by those tried.
+    """Return the verdict on a sentence whose source does not name its settings, by those tried.
 
     It fails only where all of them do.
 
@@ -129,7 +120,7 @@ def under_settings(verdicts: Iterable[Verdict]) -> Verdict:
 
 
 def of_one_experiment(share: float) -> Verdict:
-    """The verdict on what a source saw once, by how often repeats of the experiment show it.
+    """Return the verdict on what a source saw once, by how often repeats of it show the same.
 
     Examples
     --------
@@ -141,18 +132,10 @@ def of_one_experiment(share: float) -> Verdict:
     return exact(share >= 1 - RARE)
 
 
-def share_and_error(hits: Sequence[float]) -> tuple[float, float]:
-    """How often something happens and the standard error (Agresti & Coull 1998).
+def share_and_error(hits: Sequence[float]) -> Figure:
+    """Return how often something happens and the standard error (Agresti & Coull 1998).
 
     Two hits and two misses are added, so that neither none nor all is free of error.
-
-    Parameters
-    ----------
-    hits : sequence of 0 and 1
-
-    Returns
-    -------
-    share, error : float
 
     Examples
     --------
@@ -164,24 +147,19 @@ def share_and_error(hits: Sequence[float]) -> tuple[float, float]:
     return share, math.sqrt(share * (1 - share) / n_counted)
 
 
-def paired_gain(ours: Sequence[float], theirs: Sequence[float]) -> tuple[float, float]:
-    """The mean of ours less theirs, pair by pair, and its standard error.
+def paired_gain(ours: Iterable[float], theirs: Iterable[float]) -> Figure:
+    """Return the mean of ours less theirs, pair by pair, and its standard error.
 
     Examples
     --------
     >>> paired_gain([3.0, 5.0], [1.0, 3.0])
     (2.0, 0.0)
     """
-    return mean_and_error([one - other for one, other in zip(ours, theirs, strict=True)])
+    return mean_and_error([float(one - other) for one, other in zip(ours, theirs, strict=True)])
 
 
-def counted(gaps: Sequence[tuple[float, float]]) -> str:
-    """How many of some differences are clear, either way.
-
-    Parameters
-    ----------
-    gaps : sequence of (float, float)
-        Differences and their standard errors.
+def counted(gaps: Sequence[Figure]) -> str:
+    """Return in words how many differences are clear, either way.
 
     Examples
     --------
@@ -195,75 +173,77 @@ def counted(gaps: Sequence[tuple[float, float]]) -> str:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
-    """A sentence of a source, what is measured about it, and what figures confirm it.
-
-    Attributes
-    ----------
-    name : str
-        What tells it from others.
-    text : str
-        The sentence, in our words.
-    source : str
-        Where it stands.
-    measure : callable
-        Gives figures; takes how many random cases to try.
-    holds : callable
-        Whether the figures confirm the sentence, or the verdict itself where they have errors.
-    says : str
-        What is said about the figures, with their names in braces.
-    is_claim : bool
-        Whether the sentence is what the source says, and not what is left of its text.
-    n_cases, n_quick_cases : int
-        How many random cases.
-    """
+class Check(NamedTuple):
+    """A sentence of a source, what is measured about it, and what figures confirm it."""
 
     name: str
     text: str
     source: str
-    measure: Callable[[int], Figures]
-    holds: Callable[[Figures], bool | Verdict]
     says: str
-    n_cases: int = 200
-    n_quick_cases: int = 20
-    is_claim: bool = True
+    holds: Callable[..., bool | Verdict]
+    measure: Callable[[int], Figures]
+    n_cases: int
+    n_quick_cases: int
+    in_short: str
 
     def cell(self, quick: bool) -> Cell:
-        """The cell that measures it."""
-        n_cases = self.n_quick_cases if quick else self.n_cases
-        key: dict[str, Value] = {"check": self.name, "n_cases": n_cases}
-        return Cell(key, lambda: [dict(self.measure(n_cases))])
+        """Return the cell that measures it."""
 
-    def aside(self, figures: Figures) -> Aside:
-        """What is to say of a sentence that is no claim."""
-        return Aside("not judged", self.text, self.source, self.says.format(**figures))
+        @functools.wraps(self.measure)
+        def rows(n_cases: int) -> Rows:
+            return [dict(self.measure(n_cases))]
+
+        n_cases = self.n_quick_cases if quick else self.n_cases
+        return Cell({"part": self.name, "n_cases": n_cases}, rows)
 
     def claim(self, figures: Figures, n_cases: int) -> Claim:
-        """What came of it."""
-        held = self.holds(figures)
+        """Return what came of it."""
+        held = self.holds(**figures)
         verdict = held if isinstance(held, str) else exact(held)
         said = self.says.format(n_cases=n_cases, **figures)
-        return Claim(self.text, self.source, verdict, said)
+        return Claim(self.text, self.source, verdict, said, in_short=self.in_short)
 
 
-def cells_of(checks: Sequence[Check], quick: bool) -> list[Cell]:
-    """A cell for each check."""
-    return [check.cell(quick) for check in checks]
+class Checks:
+    """The sentences of an item, each above the function that measures something about it."""
 
+    def __init__(self) -> None:
+        self.by_name: dict[str, Check] = {}
 
-def findings_of(checks: Sequence[Check], rows: Sequence[Row], *more: Aside) -> Findings:
-    """A claim for each check that has been measured, and asides."""
-    measured = {str(row["check"]): row for row in rows}
-    done = [check for check in checks if check.name in measured]
-    claims = [
-        check.claim(_figures(measured[check.name]), int(measured[check.name]["n_cases"]))
-        for check in done
-        if check.is_claim
-    ]
-    asides = [check.aside(_figures(measured[check.name])) for check in done if not check.is_claim]
-    return Findings(claims=claims, asides=[*asides, *more])
+    def claim(
+        self,
+        text: str,
+        source: str,
+        says: str,
+        holds: Callable[..., bool | Verdict],
+        *,
+        name: str = "",
+        n_cases: int = 200,
+        n_quick_cases: int = 20,
+        in_short: str = "",
+    ) -> Callable[[Callable[[int], Figures]], Callable[[int], Figures]]:
+        """Add a sentence; the function below it takes how many random cases to try.
 
+        `says` tells of the figures, with their names in braces, and `holds` takes them by name and
+        returns whether they confirm the sentence, or the verdict itself.
+        """
 
-def _figures(row: Row) -> dict[str, float]:
-    return {name: float(value) for name, value in row.items() if name not in ("check", "n_cases")}
+        def add(measure: Callable[[int], Figures]) -> Callable[[int], Figures]:
+            own = name or measure.__name__.removeprefix("_")
+            sizes = n_cases, n_quick_cases
+            self.by_name[own] = Check(own, text, source, says, holds, measure, *sizes, in_short)
+            return measure
+
+        return add
+
+    def cells(self, quick: bool) -> list[Cell]:
+        """Return a cell for each sentence."""
+        return [check.cell(quick) for check in self.by_name.values()]
+
+    def findings(self, rows: Rows, *asides: Aside) -> Findings:
+        """Return a claim for each sentence that has been measured."""
+        claims = []
+        for row in rows:
+            figures = {name: float(row[name]) for name in row if name not in ("part", "n_cases")}
+            claims.append(self.by_name[str(row["part"])].claim(figures, int(row["n_cases"])))
+        return Findings(claims=claims, asides=asides)

@@ -1,0 +1,73 @@
+"""Tables with a line for each group of rows, and a column for each statistic of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import numpy as np
+
+from reproduce.item import Row, Rows, Table, Value
+from reproduce.rows import column, groups, mean_and_error, where
+
+Statistic = Callable[[Rows], Value]
+Column = tuple[str, Statistic]
+"""A head, and what stands below it, of the rows of a line."""
+
+
+def mean(name: str) -> Statistic:
+    """Return the mean of a column as a statistic; NaN of no rows."""
+    return lambda rows: mean_and_error(column(rows, name))[0] if rows else math.nan
+
+
+def error(name: str) -> Statistic:
+    """Return the standard error of the mean of a column as a statistic."""
+    return lambda rows: mean_and_error(column(rows, name))[1]
+
+
+def median(name: str, factor: float = 1.0) -> Statistic:
+    """Return the median of a column, in a unit, as a statistic."""
+    return lambda rows: factor * float(np.median(column(rows, name)))
+
+
+def most(name: str) -> Statistic:
+    """Return the largest value of a column as a statistic."""
+    return lambda rows: max(column(rows, name))
+
+
+def with_error(name: str, form: str = "{:.3f} ± {:.3f}") -> Statistic:
+    """Return the mean of a column with its error, in words, as a statistic."""
+    return lambda rows: form.format(*mean_and_error(column(rows, name)))
+
+
+def over(
+    name: str, values: Iterable[Value], statistic: Statistic, head: str = "{}"
+) -> list[Column]:
+    """Return a column with a statistic for each value under a name."""
+    return [
+        (head.format(value), lambda rows, value=value: statistic(where(rows, **{name: value})))
+        for value in values
+    ]
+
+
+def table(
+    title: str,
+    rows: Iterable[Row],
+    by: Mapping[str, str],
+    columns: Sequence[Column],
+    note: str = "",
+) -> Table:
+    """Return a table with a line for each group of rows.
+
+    `by` has the names whose values make a group, and their heads.
+
+    Examples
+    --------
+    >>> table("", [{"k": 2, "W": 1.0}, {"k": 2, "W": 3.0}], {"k": "clusters"}, [("W", mean("W"))])
+    Table(title='', columns=['clusters', 'W'], rows=[[2, 2.0]], note='')
+    """
+    lines = [
+        [*key, *(statistic(of_line) for _, statistic in columns)]
+        for key, of_line in groups(rows, *by).items()
+    ]
+    return Table(title, [*by.values(), *(head for head, _ in columns)], lines, note)
