@@ -45,6 +45,11 @@ def same_fit(one, other):
     )
 
 
+def holds(path, contents):
+    """Whether a file has these bytes; pytest would look for minutes for what differs."""
+    return path.read_bytes() == contents
+
+
 @pytest.fixture(scope="module")
 def wholes(tmp_path_factory):
     """A checkpoint of each whole fit, which is that of one without."""
@@ -80,7 +85,7 @@ def test_a_fit_that_was_cut_short_or_damaged_anywhere_ends_with_the_same_bits(na
             if kept in places or not damaged:
                 state.write_bytes(whole[:kept] + damaged)
                 assert same_fit(fitted(state, MODELS[name]), model), kept
-                assert state.read_bytes() == whole, kept
+                assert holds(state, whole), kept
 
 
 class Ends:
@@ -115,7 +120,7 @@ def test_a_fit_that_was_ended_goes_on_to_the_same_bits(way, name, n_sweeps, whol
     assert same_fit(fitted(state, MODELS[name]), model)
     # What was known stays known where a later fit ends sooner.
     fitted(state, MODELS[name], callback=Ends("stop", 1))
-    assert state.read_bytes() == whole
+    assert holds(state, whole)
 
 
 def test_the_file_is_written_to_at_most_so_often(state):
@@ -166,7 +171,7 @@ def test_a_checkpoint_of_another_fit_is_refused_and_left_alone(state, wholes, mo
         with pytest.raises(CheckpointError, match=told) as error:
             fitted(state, **changes)
         assert (error.value.argument, error.value.value) == ("checkpoint", str(state))
-        assert state.read_bytes() == contents
+        assert holds(state, contents)
     state.write_bytes(whole)
     monkeypatch.setattr(powermeans.scale.checkpoint, "version", lambda name: "0.0.0")
     with pytest.raises(CheckpointError, match="this version"):
@@ -181,7 +186,7 @@ def test_results_of_rows_in_other_parts_do_not_count(tmp_path, wholes):
     other = (tmp_path / "a").read_bytes()
     (tmp_path / "a").write_bytes(one[: end_of_head(one)] + other[end_of_head(other) :])
     assert same_fit(fitted(tmp_path / "a", MODELS["starts"]), model)
-    assert (tmp_path / "a").read_bytes() == one
+    assert holds(tmp_path / "a", one)
 
 
 @pytest.mark.parametrize(
@@ -226,7 +231,7 @@ def test_a_divergence_of_ones_own_goes_on_and_another_one_does_not(kind, state):
     whole = state.read_bytes()
     state.write_bytes(whole[: len(whole) // 2])
     assert same_fit(fitted(state, divergence=kind(1.5)), first)
-    assert state.read_bytes() == whole
+    assert holds(state, whole)
     with pytest.raises(CheckpointError, match="with this divergence"):
         fitted(state, divergence=kind(2.5))
 
@@ -272,7 +277,7 @@ def test_a_checkpoint_that_a_fit_has_is_refused_to_another(state, wholes):
         n_refused += 1
 
     assert fitted(state, callback=begin_another).n_iter_ == n_refused
-    assert state.read_bytes() == whole
+    assert holds(state, whole)
     assert same_fit(fitted(state), model)
     state.unlink()
     claim = Journal(state)  # also before anything is written
@@ -393,7 +398,7 @@ def test_what_a_failed_write_left_is_taken_back(error, at, state, wholes, monkey
     assert n_calls >= (at or 2)
     assert whole.startswith(state.read_bytes())
     assert same_fit(fitted(state), model)
-    assert state.read_bytes() == whole
+    assert holds(state, whole)
 
 
 def test_a_record_that_does_not_fit_on_the_disk_leaves_those_before_it(state):
