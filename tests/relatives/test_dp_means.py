@@ -134,6 +134,8 @@ def test_a_search_cut_short_loses_nothing_that_a_sweep_has_reached(error) -> Non
     for n_sweeps in range(1, 13):
 
         def stop(state: SweepState, n_sweeps: int = n_sweeps) -> bool:
+            price = 1000.0 * len(state.centers)
+            assert state.objective == pytest.approx(state.inertia + price)
             if error is not None and state.sweep == n_sweeps:
                 raise error
             return state.sweep == n_sweeps
