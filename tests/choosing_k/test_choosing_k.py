@@ -185,14 +185,6 @@ def test_the_end_of_the_range_is_not_recommended_in_silence() -> None:
     assert choose_k(blobs(6), range(2, 8), random_state=0).is_clear
 
 
-def test_clusters_that_single_features_tell_apart_are_counted_among_noise() -> None:
-    rng = np.random.default_rng(0)
-    corners = np.indices((2, 2, 2)).reshape(3, 8).T[np.arange(800) % 8]
-    points = np.hstack([8.0 * corners, np.zeros((800, 17))]) + rng.standard_normal((800, 20))
-    choice = choose_k(points, range(2, 12), criteria="separation", random_state=0)
-    assert (choice.recommended, choice.is_clear) == (8, True)
-
-
 def test_clusters_of_long_and_short_points_are_told_apart() -> None:
     rng = np.random.default_rng(0)
     labels = np.arange(200) % 4
@@ -337,19 +329,6 @@ def test_a_stop_before_anything_is_said_is_an_error_that_says_so() -> None:
         choose_k(blobs(3), [2, 3, 4], criteria="silhouette", callback=lambda state: True)
 
 
-def test_a_stop_among_criteria_leaves_out_those_to_come() -> None:
-    points, seen = blobs(3, n_features=12), []
-    choose_k(points, [2, 3, 4], criteria="bic", random_state=0, callback=seen.append)
-    calls = iter(range(len(seen) + 1))
-    choice = choose_k(
-        points, [2, 3, 4], criteria=["bic", "separation"], random_state=0,
-        callback=lambda state: next(calls) >= len(seen),
-    )  # fmt: skip
-    assert choice.was_stopped
-    assert choice.by_criterion == {"separation": None, "bic": 3}
-    assert (choice.recommended, choice.agreement) == (3, 1.0)
-
-
 def test_time_that_is_up_ends_the_search_after_the_sweep_and_says_what_is_missing(monkeypatch):
     now, n_late = [0.0], []
     monkeypatch.setattr(powermeans.choosing_k.choose.time, "monotonic", lambda: now[0])
@@ -381,20 +360,6 @@ def test_time_that_is_up_at_once_leaves_the_first_k_untried() -> None:
     assert list(choice.table["k"]) == [2]
     np.testing.assert_allclose(choice.centers[2], points[:2])
     assert "tried none of 7 values of k" in str(choice)
-
-
-def test_a_k_that_took_all_the_time_was_tried() -> None:
-    told: list[str] = []
-
-    class Listener:
-        def __call__(self, state: SweepState) -> bool:
-            return told[-1].startswith("2 of")
-
-        def phase(self, name: str, done: int, total: int | None) -> None:
-            told.append(name)
-
-    choice = choose_k(blobs(4), range(2, 9), callback=Listener(), random_state=0)
-    assert "tried 1 of 7 values of k" in choice.doubt
 
 
 # Bad input.

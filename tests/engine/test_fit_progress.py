@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
 import re
 from typing import Any
 
@@ -134,15 +132,6 @@ def test_a_fit_tells_of_its_passes(kind, tmp_path, monkeypatch):
     assert "improving, 67% of a pass" in heard.phases
     assert heard.shares[heard.phases.index("improving, 67% of a pass")] == (2, 3)
     assert heard.phases[heard.phases.index("improving, 67% of a pass") + 1] == "improving"
-
-
-def test_progress_can_be_cloned_copied_and_pickled_with_its_estimator():
-    pytest.importorskip("tqdm")
-    tell = powermeans.progress(details=True)
-    for again in (copy.deepcopy(tell), pickle.loads(pickle.dumps(tell))):
-        assert again.details
-    assert clone(PowerKMeans(callback=tell)).callback.details
-    PowerKMeans(2, callback="progress", random_state=0).fit(POINTS)
 
 
 # Scikit-learn's own callbacks.

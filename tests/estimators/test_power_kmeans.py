@@ -217,18 +217,6 @@ def test_a_stage_that_is_cut_short_is_told(stage: str) -> None:
 # Stopping and interrupting.
 
 
-def test_a_callback_that_returns_true_ends_the_whole_fit(points) -> None:
-    states: list[SweepState] = []
-
-    def stop_in_the_second_run(state: SweepState) -> bool:
-        states.append(state)
-        return state.run == 1 and state.sweep == 3
-
-    model = PowerKMeans(12, n_init=5, random_state=0, callback=stop_in_the_second_run).fit(points)
-    assert (states[-1].run, states[-1].sweep) == (1, 3)
-    assert model.n_iter_ == sum(state.run == 0 for state in states)
-
-
 def assert_is_complete(model: PowerKMeans, points: np.ndarray) -> None:
     np.testing.assert_array_equal(model.labels_, model.predict(points))
     assert model.inertia_ == pytest.approx(-model.score(points))

@@ -141,15 +141,6 @@ def test_clusters_of_equal_points_have_no_gap() -> None:
         assert model.assignment_gap_ == 0
 
 
-def test_equal_points_and_huge_ones_have_limits() -> None:
-    equal = BalancedKMeans(4, size_max=30, random_state=0).fit(np.zeros((100, 3)))
-    assert equal.sizes_.max() <= 30
-    pairs = np.repeat([[0.0], [1.0]], 50, axis=0)
-    assert BalancedKMeans(4, size_max=26, random_state=0).fit(pairs).sizes_.max() <= 26
-    huge = BalancedKMeans(4, size_max=26, random_state=0).fit(1e150 * drawn(100))
-    assert huge.sizes_.max() <= 26
-
-
 def test_a_warning_tells_what_heavy_points_miss() -> None:
     X = np.array([[0.0], [1.0], [2.0], [3.0]])
     with pytest.warns(RuntimeWarning, match=r"miss the limits by \d"):
@@ -204,40 +195,11 @@ def test_sizes_that_cannot_be_had_are_refused(options: dict[str, Any], message: 
         BalancedKMeans(10, **options).fit(drawn(100))
 
 
-def test_given_centers_need_a_covariance_that_is_known() -> None:
-    X = drawn(100)
-    with pytest.raises(ArgumentError, match="covariance"):
-        BalancedKMeans.from_centers(X[:3], divergence="mahalanobis")
-    known = BalancedKMeans.from_centers(X[:3], divergence=Mahalanobis(np.eye(3)))
-    assert np.array_equal(known.predict(X[:3]), [0, 1, 2])
-
-
 def test_a_point_heavier_than_a_cluster_is_refused() -> None:
     weights = np.ones(100)
     weights[7] = 30
     with pytest.raises(ArgumentError, match=r"size_max=20 is less than the weight of one row, 30"):
         BalancedKMeans(10, size_max=20).fit(drawn(100), sample_weight=weights)
-
-
-@pytest.mark.parametrize("in_parts", [False, True])
-def test_an_interrupt_within_the_limits_keeps_as_much_as_a_stop(in_parts: bool) -> None:
-    X = drawn()
-    points: Any = [X[:300], X[300:]] if in_parts else X
-    n_sweeps = BalancedKMeans(4, random_state=0).fit(points).n_iter_
-
-    def stop(state: Any) -> bool:
-        return bool(state.sweep == n_sweeps - 1)
-
-    def interrupt(state: Any) -> None:
-        if stop(state):
-            raise KeyboardInterrupt
-
-    stopped = BalancedKMeans(4, random_state=0, callback=stop).fit(points)
-    interrupted = BalancedKMeans(4, random_state=0, callback=interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        interrupted.fit(points)
-    assert np.array_equal(interrupted.cluster_centers_, stopped.cluster_centers_)
-    assert np.array_equal(interrupted.sizes_, stopped.sizes_)
 
 
 @pytest.mark.parametrize("name", ["improving", "comparing starts", "bringing clusters"])

@@ -228,7 +228,9 @@ BAD_WEIGHTS = {
     "zeros": np.zeros,
     "too few": lambda n: np.ones(n - 1),
     "two columns": lambda n: np.ones((n, 2)),
-    "text": lambda n: "abc",
+    "text": lambda n: ["a"] * n,
+    "complex": lambda n: np.full(n, 1j),
+    "objects": lambda n: [object()] * n,
     "above float64": lambda n: np.full(n, 1e307),
 }
 

@@ -137,7 +137,15 @@ def test_single_precision(row: Row) -> None:
     assert_same(row, single, row.plain, rtol=1e-4)
 
 
+def unaligned(points: np.ndarray) -> np.ndarray:
+    shifted = np.zeros(points.nbytes + 1, dtype=np.uint8)[1:].view(np.float64)
+    shifted[:] = points.ravel()
+    assert not shifted.flags.aligned
+    return shifted.reshape(points.shape)
+
+
 LAYOUTS = {
+    "unaligned": unaligned,
     "Fortran": np.asfortranarray,
     "strided": lambda points: np.repeat(points, 2, axis=1)[::-1, ::2][::-1],
     "list": np.ndarray.tolist,

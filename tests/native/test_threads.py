@@ -11,7 +11,7 @@ import pytest
 import threadpoolctl
 
 from powermeans import PowerKMeans
-from powermeans.points.compiled import EuclideanRows, thread_limit
+from powermeans.points.compiled import EuclideanRows
 from powermeans.system.threads import blas_on_one_thread, effective_n_threads, usable_processors
 
 
@@ -113,13 +113,6 @@ def test_nonsense_in_our_variable_is_refused_by_name(monkeypatch, value):
 def test_nonsense_in_the_variable_of_openmp_counts_as_not_set(monkeypatch, value):
     monkeypatch.setenv("OMP_NUM_THREADS", value)
     assert threads_of_a_fit() == usable_processors()
-
-
-def test_a_huge_limit_is_no_error_and_leaves_no_trace():
-    before = threads_of_a_fit()
-    with threadpoolctl.threadpool_limits(2**40, user_api="openmp"):
-        assert effective_n_threads(None, thread_limit()) == 4096
-    assert threads_of_a_fit() == before
 
 
 FIT_OF_ANOTHER_LIBRARY = """

@@ -13,7 +13,6 @@ from divergence_cases import CASES
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
-from sklearn.exceptions import ConvergenceWarning
 
 from powermeans import KMeans, ObjectiveRoseWarning, PowerKMeans
 from powermeans.divergences import Binomial, Gamma, Generated, Mahalanobis, Poisson
@@ -214,24 +213,6 @@ def test_a_function_that_is_not_convex_is_named():
     concave = Generated(lambda x: -(x * x).sum(axis=1), lambda x: -2 * x)
     with pytest.raises(ValueError, match="not strictly convex at the mean"):
         PowerKMeans(2, divergence=concave).fit(CASES["mahalanobis"].points(30, 2, seed=0))
-
-
-def test_points_that_are_not_aligned_give_the_same_bits():
-    points = CASES["gamma"].points(300, 40, seed=0)
-    buffer = np.zeros(points.nbytes + 1, dtype=np.uint8)
-    shifted = buffer[1:].view(np.float64).reshape(points.shape)
-    shifted[:] = points
-    assert not shifted.flags.aligned
-    weights = np.random.default_rng(0).permutation(np.geomspace(1e-30, 1e30, len(points)))
-    model = PowerKMeans(
-        4, divergence="gamma", power=-30.0, polish=False, max_iter=1, random_state=0
-    )
-    model.set_params(init="random", effort="fast")
-    with pytest.warns(ConvergenceWarning, match="cut short"):
-        centers = [
-            model.fit(each, sample_weight=weights).cluster_centers_ for each in (points, shifted)
-        ]
-    np.testing.assert_array_equal(*centers)
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import tracemalloc
 
 import numpy as np
@@ -12,7 +11,6 @@ from scipy import sparse
 from powermeans.points.checks.centers import check_init
 from powermeans.points.checks.csr import canonical_csr
 from powermeans.points.checks.points import check_points, wanted_dtype
-from powermeans.points.checks.schedule import check_schedule
 from powermeans.points.checks.weights import check_sample_weight
 
 MANY_ROWS = 200_000
@@ -161,26 +159,6 @@ def test_a_number_stands_for_all_weights() -> None:
     np.testing.assert_array_equal(check_sample_weight(3, 2), [3.0, 3.0])
 
 
-@pytest.mark.parametrize(
-    ("weights", "message"),
-    [
-        ([1.0, -2.0], r"contains -2\.0 at index 1"),
-        ([np.nan, 1.0], "contains NaN at index 0"),
-        ([1.0, np.inf], "contains inf at index 1"),
-        ([0.0, 0.0], "zero for every row"),
-        ([1.0], r"shape \(1,\).* 2 rows"),
-        ([[1.0, 2.0]], r"shape \(1, 2\)"),
-        ([1e308, 1e308], "adds up to more than float64 holds"),
-        (["a", "b"], "dtype <U1"),
-        ([1j, 1.0], "dtype complex128"),
-        ([object(), 1.0], "pass real numbers"),
-    ],
-)
-def test_bad_weights_are_refused(weights: object, message: str) -> None:
-    with pytest.raises(ValueError, match=rf"sample_weight .*{message}"):
-        check_sample_weight(weights, 2)
-
-
 def test_initial_centers_are_a_copy_in_float64() -> None:
     given = np.arange(6, dtype=np.float32).reshape(3, 2)
     centers = check_init(given, 3, 2)
@@ -202,28 +180,3 @@ def test_initial_centers_are_a_copy_in_float64() -> None:
 def test_bad_initial_centers_are_refused(init: object, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         check_init(init, 8, 2)
-
-
-class SoonPositive:
-    """Endless, and wrong from the third power on."""
-
-    def __iter__(self):
-        return itertools.chain([-1.0, -2.0], itertools.repeat(3.0))
-
-
-@pytest.mark.parametrize(
-    ("schedule", "value", "index"),
-    [
-        ([1.0], "1.0", 0),
-        ([-1, -2, 3.0], "3.0", 2),
-        ([-1.0, np.nan], "nan", 1),
-        ([-1.0, 0], "0", 1),
-        ([-1.0, -0.001], "-0.001", 1),
-        ([-1.0, None], "None", 1),
-        (["a"], "'a'", 0),
-        (SoonPositive(), "3.0", 2),
-    ],
-)
-def test_a_bad_power_anywhere_in_a_schedule_is_named(schedule, value: str, index: int) -> None:
-    with pytest.raises(ValueError, match=f"schedule=.* has {value} at index {index}: pass"):
-        check_schedule(schedule)

@@ -10,8 +10,6 @@ from comparator import compare_rows, varied_cases
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from kinds_of_rows import KINDS, SINGLE_KINDS
-from scipy.optimize import linprog
-from scipy.stats import ortho_group
 
 from powermeans.mathematics.critical_power import critical_power
 from powermeans.mathematics.power_mean import power_mean
@@ -274,25 +272,6 @@ def test_objective_lies_between_inertia_and_its_multiple(make_rows, problem):
 # Centers.
 
 
-@pytest.mark.parametrize("power", [-0.1, -3.3, -30.0])
-@pytest.mark.parametrize("seed", range(3))
-def test_centers_stay_inside_the_convex_hull(make_rows, power, seed):
-    problem = Problem(15, 3, 4, power, seed)
-    rows = make_rows(problem.points, None)
-    for center in iterate(rows, 10 * problem.centers, power):
-        # How little a convex combination can miss the center by: 0 inside the hull.
-        n_points, n_features = problem.points.shape
-        slack = np.ones((n_features, 1))
-        found = linprog(
-            np.append(np.zeros(n_points), 1),
-            A_ub=np.block([[problem.points.T, -slack], [-problem.points.T, -slack]]),
-            b_ub=np.append(center, -center),
-            A_eq=[np.append(np.ones(n_points), 0)],
-            b_eq=[1],
-        )
-        assert found.fun == pytest.approx(0, abs=make_rows.within(1e-9))
-
-
 @pytest.mark.parametrize("power", [-0.5, -2.0, -7.0])
 def test_centers_near_the_mean_move_apart_by_the_growth_factor(make_rows, power):
     rng = np.random.default_rng(0)
@@ -349,16 +328,6 @@ def test_translation_moves_the_centers_along(make_rows, problem):
     assert_same_centers(make_rows, centers, expected, problem)
 
 
-@tried(problem=moderate_problems)
-def test_rotation_turns_the_centers_along(make_rows, problem):
-    n_features = problem.points.shape[1]
-    rotation = np.ones((1, 1)) if n_features == 1 else ortho_group.rvs(n_features, 1, problem.seed)
-    rotated = make_rows(problem.points @ rotation, problem.weights)
-    centers = iterate(rotated, problem.centers @ rotation, problem.power)
-    expected = iterate(make_rows(problem.points, problem.weights), problem.centers, problem.power)
-    assert_same_centers(make_rows, centers, expected @ rotation, problem)
-
-
 @tried(problem=moderate_problems, exponent=st.integers(-100, 100))
 def test_positive_scaling_scales_the_centers(make_rows, problem, exponent):
     scale = 10.0 ** (exponent if make_rows.is_exact else exponent / 7)
@@ -382,16 +351,6 @@ def test_order_of_the_points_changes_nothing(make_rows, problem):
     labels, _ = plain.assign(problem.centers)
     assert_same_labels(
         make_rows, shuffled.assign(problem.centers)[0][np.argsort(order)], labels, problem
-    )
-
-
-@tried(problem=moderate_problems)
-def test_order_of_the_centers_orders_the_sums(make_rows, problem):
-    order = problem.rng.permutation(len(problem.centers))
-    rows = make_rows(problem.points, problem.weights)
-    ordered = iterate(rows, problem.centers[order], problem.power)
-    assert_same_centers(
-        make_rows, ordered, iterate(rows, problem.centers, problem.power)[order], problem
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,7 @@ from powermeans import (
     SelfOrganizingMap,
     choose_k,
 )
-from powermeans.divergences import Binomial, Poisson, resolve
+from powermeans.divergences import Binomial, resolve
 from powermeans.engine.spread import rounding_inertia
 from powermeans.points.compiled import CompiledRows
 from powermeans.points.opening import open_rows
@@ -273,20 +272,3 @@ def test_choose_k_gives_centers_with_all_columns(widths: set[int]) -> None:
     sizes = np.bincount(choice.model(k=3).predict(X)).astype(float)
     by_hand = powermeans.mathematics.criteria.bic(choice.table["inertia"][1], sizes, N_COLUMNS)
     assert choice.table["bic"][1] == pytest.approx(by_hand, rel=1e-9)
-
-
-def test_counts_take_time_for_their_entries_rather_than_their_columns() -> None:
-    rng = np.random.default_rng(0)
-    n_points, n_columns, n_entries = 2000, 10**6, 20_000
-    rows, columns = (rng.integers(n, size=n_entries, dtype=np.int32) for n in (n_points, n_columns))
-    points = sparse.csr_array((np.ones(n_entries), (rows, columns)), shape=(n_points, n_columns))
-    centers = points[:2].toarray() + 1e-3
-    began = time.process_time()
-    labels, inertia = open_rows(points, divergence=Poisson(), n_threads=1).assign(centers)
-    assert time.process_time() - began < 4
-    used = np.unique(columns)
-    narrow = open_rows(points[:, used].toarray(), divergence=Poisson(), n_threads=1)
-    same, expected = narrow.assign(np.ascontiguousarray(centers[:, used]))
-    assert np.array_equal(labels, same)
-    of_other_columns = n_points * (n_columns - len(used)) * 1e-3
-    assert inertia == pytest.approx(expected + of_other_columns, rel=1e-12)

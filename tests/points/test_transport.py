@@ -235,14 +235,3 @@ def test_rows_nearby_list_the_centers_that_all_rows_list() -> None:
     none = np.empty(0, dtype=np.int32)
     found = nearby.priced.near(AskedNear(none, none, centers, prices, 2.0, n_most=4))
     assert found.centers.shape == (0, 4)
-
-
-def test_points_without_weight_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
-    points, centers, limits = drawn(3)
-    monkeypatch.setattr(transport, "_MOST_PAIRS", 4 * len(centers))
-    weights = np.repeat([1.0, 0.0], len(points))
-    shifted = np.vstack([points, points + 0.1])
-    found = assigned(shifted, centers, limits, weights)
-    alone = assigned(points, centers, limits)
-    assert found.inertia == pytest.approx(alone.inertia, rel=1e-9)
-    assert found.gap <= 1e-9 * found.inertia

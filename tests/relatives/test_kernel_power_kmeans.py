@@ -68,21 +68,6 @@ def test_its_sweeps_are_those_of_the_paper(power: float) -> None:
         np.testing.assert_allclose(after @ gram, moved @ gram, atol=1e-7)
 
 
-def test_the_linear_kernel_is_plain_power_k_means() -> None:
-    points = blobs(n_features=3)
-    kernel = KernelPowerKMeans(4, kernel="linear", random_state=0).fit(points)
-    plain = PowerKMeans(4, random_state=0).fit(points)
-    assert kernel.n_components_ == 3
-    assert kernel.inertia_ == pytest.approx(plain.inertia_, rel=1e-9)
-    centers = kernel.dual_coef_ @ kernel.landmarks_
-    order, expected = np.lexsort(centers.T), np.lexsort(plain.cluster_centers_.T)
-    np.testing.assert_allclose(centers[order], plain.cluster_centers_[expected], atol=1e-8)
-    np.testing.assert_allclose(
-        np.sort(kernel.transform(points), axis=1), np.sort(plain.transform(points), axis=1),
-        atol=1e-8,
-    )  # fmt: skip
-
-
 @pytest.mark.parametrize("n_landmarks", [None, 20])
 @pytest.mark.parametrize(
     ("kernel", "gamma"), [("rbf", 0.3), ("laplacian", 0.2), ("poly", 0.1), ("cosine", None)]
@@ -189,21 +174,6 @@ def test_negative_eigenvalues_are_taken_as_zero() -> None:
     assert model.inertia_ == pytest.approx(0.0, abs=1e-15)
 
 
-@pytest.mark.filterwarnings("ignore:the kernel is not positive")
-@pytest.mark.filterwarnings("ignore:Number of distinct clusters")
-@pytest.mark.parametrize("n_landmarks", [None, 20])
-def test_an_indefinite_kernel_gives_finite_distances(n_landmarks) -> None:
-    points = blobs()
-    model = KernelPowerKMeans(
-        3, kernel="sigmoid", gamma=1.0, n_landmarks=n_landmarks, random_state=0
-    )
-    assert np.isfinite(model.fit(points).transform(points)).all()
-    gram = -np.eye(5)
-    none = KernelPowerKMeans(2, kernel="precomputed").fit(gram)
-    assert none.inertia_ == 0.0
-    assert none.n_components_ == 1
-
-
 @pytest.mark.parametrize(
     ("gram", "message"),
     [
@@ -220,14 +190,6 @@ def test_a_matrix_that_is_no_kernel_is_refused(gram, message: str) -> None:
 def test_a_kernel_that_overflows_is_refused() -> None:
     with pytest.raises(ValueError, match="not finite for all pairs"):
         KernelPowerKMeans(2, kernel="poly", degree=500).fit(1e3 * blobs())
-
-
-def test_coordinates_beyond_float32_are_said_to_be_of_the_kernel():
-    points = np.array([[1.0], [2.0], [1e15]], dtype=np.float32)
-    model = KernelPowerKMeans(2, kernel="poly", degree=6, random_state=0)
-    with pytest.raises(ValueError, match="kernel='poly' has values beyond float32: scale X"):
-        model.fit(points)
-    assert len(set(model.fit(points.astype(np.float64)).labels_)) == 2
 
 
 # The rest of an estimator.
@@ -252,28 +214,6 @@ def fails_for_matrices(_: object) -> dict[str, str]:
 )
 def test_scikit_learn_check_of_a_precomputed_kernel_passes(estimator, check) -> None:
     check(estimator)
-
-
-@pytest.mark.parametrize("unit", [1e-200, 1e-290])
-def test_a_precomputed_kernel_of_tiny_entries_has_the_same_clusters(unit: float) -> None:
-    gram = rbf_kernel(blobs(), gamma=0.3)
-    model = KernelPowerKMeans(4, kernel="precomputed", random_state=0).fit(gram)
-    tiny = KernelPowerKMeans(4, kernel="precomputed", random_state=0).fit(unit * gram)
-    assert len(tiny.landmark_indices_) == len(gram)
-    assert tiny.inertia_ == pytest.approx(unit * model.inertia_, rel=1e-9)
-    assert adjusted_rand_score(tiny.labels_, model.labels_) == 1.0
-    np.testing.assert_array_equal(tiny.predict(unit * gram), tiny.labels_)
-
-
-def test_what_is_outside_of_the_span_is_known_of_a_precomputed_kernel() -> None:
-    points = blobs()
-    gram = rbf_kernel(points, gamma=0.3)
-    model = KernelPowerKMeans(4, kernel="precomputed", n_landmarks=6, random_state=0).fit(gram)
-    with_landmarks = gram[:, model.landmark_indices_]
-    of_landmarks = with_landmarks[model.landmark_indices_]
-    y = distances_by_the_kernel(model, of_landmarks, with_landmarks, np.diagonal(gram))
-    assert model.inertia_ == pytest.approx(y.min(axis=1).sum(), rel=1e-6)
-    assert -model.score(gram) < 0.99 * model.inertia_
 
 
 @pytest.mark.filterwarnings("ignore:the kernel is not positive")

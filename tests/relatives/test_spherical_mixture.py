@@ -10,11 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from scipy.special import logsumexp
-from scipy.stats import multivariate_normal
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
 
-from powermeans import KMeans, SphericalMixture
+from powermeans import SphericalMixture
 
 
 def drawn(shares=(0.5, 0.3, 0.2), n=400, variance=1.0, n_features=2, seed=0, apart=3.0):
@@ -93,20 +92,6 @@ def test_it_is_expectation_maximisation(variance, shares, weighted):
     assert model.log_likelihood_ == pytest.approx(np.average(likelihood, weights=ones), rel=1e-10)
 
 
-def test_one_gaussian_is_the_best_normal_distribution_and_several_are_a_fixed_point():
-    model = SphericalMixture(1, random_state=0).fit(POINTS)
-    np.testing.assert_allclose(model.cluster_centers_[0], POINTS.mean(axis=0))
-    variance = POINTS.var(axis=0).mean()
-    assert model.variance_ == pytest.approx(variance)
-    normal = multivariate_normal(POINTS.mean(axis=0), variance * np.eye(2))
-    np.testing.assert_allclose(model.score_samples(POINTS), normal.logpdf(POINTS))
-    assert model.n_iter_ == 3
-    model = SphericalMixture(3, variance=1.0, tol=1e-14, max_iter=2000, random_state=0).fit(POINTS)
-    mass = model.memberships(POINTS)
-    again = mass.T @ POINTS / mass.sum(axis=0)[:, None]
-    np.testing.assert_allclose(model.cluster_centers_, again, atol=1e-5)
-
-
 @settings(max_examples=30)
 @given(
     seed=st.integers(0, 2**32 - 1),
@@ -131,15 +116,6 @@ def test_the_likelihood_never_falls(seed, n_clusters, n_features, variance, shar
     likelihoods = np.append(model.log_likelihoods_, model.log_likelihood_)
     rounding = 1e-10 if dtype == np.float64 else 2e-5
     assert np.all(np.diff(likelihoods) >= -rounding * np.abs(likelihoods).max())
-
-
-@pytest.mark.parametrize("shares", ["equal", "learned"])
-def test_without_variance_it_is_k_means(shares):
-    model = SphericalMixture(3, variance=1e-9, shares=shares, init=START).fit(POINTS)
-    theirs = KMeans(3, init=START, tol=0.0).fit(POINTS)
-    np.testing.assert_allclose(model.cluster_centers_, theirs.cluster_centers_, rtol=1e-9)
-    np.testing.assert_array_equal(model.labels_, theirs.labels_)
-    assert model.inertia_ == pytest.approx(theirs.inertia_)
 
 
 # Variances of their own, and learning while hot.
@@ -221,18 +197,6 @@ def test_from_the_same_start_it_goes_where_scikit_learn_goes():
     np.testing.assert_array_equal(ours.predict(points), ours.labels_)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_unequal_widths_are_found_where_one_variance_misses_them(seed):
-    points = of_unequal_widths(seed, n=3000)
-    model = SphericalMixture(3, random_state=0, **OWN).fit(points)
-    np.testing.assert_allclose(np.sort(np.sqrt(model.variances_)), [0.4, 1.0, 2.0], rtol=0.1)
-    tied = SphericalMixture(3, shares="learned", random_state=0).fit(points)
-    assert model.bic(points) < tied.bic(points) - 100
-    drawn_again, labels = model.to_sklearn().sample(20_000)
-    spread = [drawn_again[labels == j].var(axis=0).mean() for j in range(3)]
-    np.testing.assert_allclose(spread, model.variances_, rtol=0.05)
-
-
 def test_a_gaussian_that_collapses_is_held_and_named():
     points = np.concatenate([of_unequal_widths(), [[30.0, 30.0], [30.0, 30.0]]])
     start = np.array([[0.0, 0], [4, 0], [30, 30]])
@@ -304,20 +268,6 @@ def test_more_effort_never_ends_below_less(seed, shares):
     assert thorough.log_likelihoods_[-1] == pytest.approx(thorough.log_likelihood_, abs=1e-5)
 
 
-def test_a_search_finds_what_a_start_at_the_truth_finds():
-    falls_short = []
-    for seed in range(4):
-        points, centers, *_ = drawn(np.full(16, 1 / 16), n=640, n_features=2, seed=seed, apart=9)
-        from_truth = SphericalMixture(16, init=centers).fit(points).log_likelihood_
-        found, alone = (
-            SphericalMixture(16, effort=effort, random_state=seed).fit(points).log_likelihood_
-            for effort in ("balanced", None)
-        )
-        assert found > from_truth - 1e-4
-        falls_short.append(from_truth - alone)
-    assert max(falls_short) > 1e-3
-
-
 # After a fit.
 
 
@@ -378,16 +328,6 @@ def test_centers_from_elsewhere_are_a_mixture():
 # What is hard.
 
 
-def test_gaussians_do_not_collapse_into_points_and_far_points_have_no_density():
-    points = np.repeat([[0.0, 0], [1, 1], [5, 2]], 4, axis=0)
-    model = SphericalMixture(3, random_state=0).fit(points)
-    total = points.var(axis=0).mean()
-    assert 0 < model.variance_ <= 1e-11 * total
-    model = SphericalMixture(2, variance=1e-250, init=[[0.0], [1.0]]).fit([[0.0], [1.0], [0.0]])
-    assert model.score_samples([[1e100]])[0] == -np.inf
-    np.testing.assert_allclose(model.memberships([[1e100]]).sum(), 1)
-
-
 @some_without_labels
 def test_neither_huge_weights_nor_huge_variances_overflow():
     model = SphericalMixture(3, random_state=0).fit(POINTS)
@@ -411,15 +351,6 @@ def test_cooling_is_over_when_all_weights_are_hard(shares):
     assert model.n_iter_ < 100
     kept = SphericalMixture(3, variance=1.0, shares=shares, init=model.cluster_centers_).fit(far)
     np.testing.assert_allclose(kept.cluster_centers_, model.cluster_centers_)
-
-
-def test_a_fit_that_is_cut_short_says_whether_it_was_annealing():
-    with pytest.warns(UserWarning, match="it was still annealing, .* or lower temperature"):
-        SphericalMixture(3, effort=None, max_iter=5, random_state=0).fit(POINTS)
-    with pytest.warns(UserWarning, match="max_iter=2 sweeps: raise max_iter or tol"):
-        SphericalMixture(3, temperature=None, effort=None, max_iter=2, tol=0.0, random_state=0).fit(
-            POINTS
-        )
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
