@@ -460,7 +460,7 @@ def solution_with(centers, utility) -> Solution:
 
 
 def test_the_centers_of_least_utility_are_removed() -> None:
-    solution = solution_with([[0], [10], [20], [30], [40]], [5, 1, 4, 2, 3])
+    solution = solution_with([[0], [10], [20], [30], [40]], [5, 1, 2, 3, 4])
     # All neighbours are at the mean distance, so 1 protects 0 and 2; 3 is no neighbour of 1.
     assert sorted(least_useful(solution, 2)) == [1, 3]
 
