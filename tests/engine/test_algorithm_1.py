@@ -18,7 +18,6 @@ from sklearn.exceptions import ConvergenceWarning
 import powermeans
 from powermeans import Geometric, PowerKMeans
 from powermeans.engine.algorithm_1 import power_k_means
-from powermeans.mathematics.rules import Power
 from powermeans.points.opening import open_rows
 
 PAGE = Path(__file__).parents[2] / "docs" / "algorithm.md"
@@ -57,20 +56,6 @@ def test_it_gives_the_bits_of_the_estimator(kind, dtype, n_features, max_iter):
         model.fit(kind(points), sample_weight=weights)
     assert model.cluster_centers_.tobytes() == centers.astype(dtype).tobytes()
     assert model.history_.power.tolist() == used
-
-
-def test_it_stops_at_the_first_sweep_that_gains_no_more_than_the_tolerance():
-    points = np.random.default_rng(0).normal(size=(300, 2))
-    seeds, used = points[:4], []
-    power_k_means(open_rows(points), seeds, counted([-2.0] * 500, used), tolerance=1e-3)
-    objectives = []
-    for n_sweeps in range(len(used) + 1):
-        at = power_k_means(open_rows(points), seeds, [-2.0] * n_sweeps, tolerance=-1.0)
-        objectives.append(open_rows(points).sweep(at, Power(-2.0)).objective)
-    gains = -np.diff(objectives[: len(used)]) / objectives[: len(used) - 1]
-    assert (gains[:-1] > 1e-3).all()
-    assert gains[-1] <= 1e-3
-    assert 2 < len(used) < 500
 
 
 def swept(points, centers, power):

@@ -64,15 +64,6 @@ def test_points_without_weight_stay_at_home():
     assert {tuple(point) for point in found} == {tuple(point) for point in points[:4]}
 
 
-def test_places_are_drawn_once_though_points_repeat():
-    points = np.repeat(np.arange(6.0), [500, 1, 1, 1, 1, 1])[:, None]
-    found = distinct_places(parted(points, None, 40), 6, np.random.RandomState(0))
-    assert sorted(found[:, 0]) == [0, 1, 2, 3, 4, 5]
-    again = distinct_places(parted(points, None, 40), 8, np.random.RandomState(0))
-    assert set(again[:, 0]) == set(range(6))
-    assert len(again) == 8
-
-
 def test_candidates_weigh_as_much_as_all_points():
     points = blobs()
     weights = np.random.default_rng(0).exponential(size=len(points))

@@ -58,16 +58,6 @@ def algorithm_1(points, centers, power=-3.0, growth=1.05, tol=1e-6, max_iter=300
     return centers, len(objectives)
 
 
-def test_without_polish_it_is_algorithm_1_of_the_paper(points) -> None:
-    start = points[:12] + 0.01
-    model = PowerKMeans(12, power=-3.0, schedule=1.05, init=start, polish=False, max_iter=60)
-    with pytest.warns(ConvergenceWarning, match="max_iter=60"):
-        model.fit(points)
-    expected, n_sweeps = algorithm_1(points, start, max_iter=60)
-    assert model.n_iter_ == n_sweeps == 60
-    np.testing.assert_allclose(model.cluster_centers_, expected, rtol=1e-7)
-
-
 def test_algorithm_1_ends_by_the_relative_decrease_of_the_objective(points) -> None:
     start = points[:12] + 0.01
     model = PowerKMeans(12, init=start, polish=False, power=-3.0, schedule=1.05, tol=1e-2)

@@ -47,21 +47,6 @@ def test_scaling_the_mass_changes_no_draw(seed, exponent):
     np.testing.assert_array_equal(scaled, draw_indices(mass, uniforms))
 
 
-def test_draws_are_as_frequent_as_the_mass_says():
-    mass = np.array([3.0, 0.0, 1.0, 6.0])
-    n_draws = 100_000
-    uniforms = np.random.default_rng(0).uniform(size=n_draws)
-    counts = np.bincount(draw_indices(mass, uniforms), minlength=4)
-    deviations = math.sqrt(n_draws) * np.sqrt([0.21, 1, 0.09, 0.24])
-    np.testing.assert_array_less(np.abs(counts - n_draws * mass / 10), 5 * deviations)
-
-
-def test_draws_have_the_shape_of_the_uniform_numbers():
-    drawn = draw_indices(np.ones(5), np.full((3, 2), 0.5))
-    np.testing.assert_array_equal(drawn, np.full((3, 2), 2))
-    assert drawn.dtype == np.intp
-
-
 @pytest.mark.parametrize("mass", [[], [0.0, 0.0], [1.0, math.inf], [math.nan, 1.0]])
 def test_masses_to_which_nothing_is_proportional_are_refused(mass):
     with pytest.raises(ValueError, match="mass has the maximum"):

@@ -51,15 +51,6 @@ def test_threadpool_limits_govern_and_are_lifted_again():
     assert threads_of_a_fit() == before
 
 
-def test_threadpool_info_lists_our_threads():
-    ours = [
-        pool for pool in threadpoolctl.threadpool_info() if pool["internal_api"] == "powermeans"
-    ]
-    assert len(ours) == 1
-    assert ours[0]["user_api"] == "openmp"
-    assert ours[0]["num_threads"] == usable_processors()
-
-
 def test_our_variable_comes_before_that_of_openmp(monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "4,2")
     assert threads_of_a_fit() == 4

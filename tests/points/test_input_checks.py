@@ -10,16 +10,10 @@ from scipy import sparse
 
 from powermeans.points.checks.centers import check_init
 from powermeans.points.checks.csr import canonical_csr
-from powermeans.points.checks.points import check_points, wanted_dtype
+from powermeans.points.checks.points import check_points
 from powermeans.points.checks.weights import check_sample_weight
 
 MANY_ROWS = 200_000
-
-
-def test_single_precision_stays_single_in_either_byte_order() -> None:
-    assert wanted_dtype(np.zeros(3, dtype=">f4")) is np.float32
-    assert wanted_dtype(np.zeros(3, dtype="<f4")) is np.float32
-    assert wanted_dtype(np.zeros(3, dtype=">f8")) == [np.float64, np.float32]
 
 
 def unsorted_with_an_entry_twice() -> sparse.csr_array:
@@ -30,11 +24,6 @@ def test_csr_gets_sorted_indices_and_each_entry_once() -> None:
     tidy = canonical_csr(unsorted_with_an_entry_twice())
     np.testing.assert_array_equal(tidy.indices, [0, 2])
     np.testing.assert_array_equal(tidy.data, [2.0, 4.0])
-
-
-def test_a_tidy_csr_is_not_copied() -> None:
-    given = sparse.csr_array(np.eye(3))
-    assert canonical_csr(given) is given
 
 
 def test_wide_indices_become_narrow_where_they_fit() -> None:
@@ -153,10 +142,6 @@ def test_weights_come_back_as_float64_without_a_copy() -> None:
     assert check_sample_weight(weights, 2) is weights
     assert check_sample_weight([1, 2], 2).dtype == np.float64
     assert check_sample_weight(None, 2) is None
-
-
-def test_a_number_stands_for_all_weights() -> None:
-    np.testing.assert_array_equal(check_sample_weight(3, 2), [3.0, 3.0])
 
 
 def test_initial_centers_are_a_copy_in_float64() -> None:

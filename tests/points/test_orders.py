@@ -28,12 +28,6 @@ def test_it_is_a_permutation_that_follows_the_points(make, dtype):
     np.testing.assert_array_equal(points[shuffle][order(make(points[shuffle]))], points[walk])
 
 
-def test_dense_and_sparse_points_are_walked_alike():
-    rng = np.random.default_rng(0)
-    points = rng.normal(size=(300, 4)) * (rng.uniform(size=(300, 4)) < 0.5)
-    np.testing.assert_array_equal(points[order(points)], points[order(sparse.csr_array(points))])
-
-
 def test_copies_follow_one_another():
     rng = np.random.default_rng(0)
     places = rng.normal(size=(40, 2))
@@ -61,12 +55,6 @@ def test_it_knows_nothing_of_places(points):
     assert abs(np.corrcoef(rank[1:], rank[:-1])[0, 1]) < by_chance
     # Of independent ranks the difference is a third of the number in the mean.
     assert np.abs(np.diff(rank)).mean() == pytest.approx(len(points) / 3, rel=0.05)
-
-
-def test_each_call_draws_another():
-    points, rng = np.random.default_rng(0).normal(size=(100, 2)), np.random.RandomState(0)
-    assert not np.array_equal(order_by_chance(points, rng), order_by_chance(points, rng))
-    np.testing.assert_array_equal(order(points, 3), order(points, 3))
 
 
 @pytest.mark.parametrize("n_places", [1, 3, 400, 3000])

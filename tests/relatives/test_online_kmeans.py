@@ -30,16 +30,6 @@ def plain(**params):
     return OnlineKMeans(4, batch=False, shuffle=False, **params)
 
 
-def test_one_epoch_is_macqueens_recursion():
-    points = blobs()
-    centers, counts = macqueen(points, points[:4])
-    model = plain(init=points[:4]).fit(points)
-    np.testing.assert_allclose(model.cluster_centers_, centers, atol=1e-12)
-    np.testing.assert_array_equal(model.counts_, counts)
-    assert model.n_steps_ == 600
-    assert model.n_iter_ == 1
-
-
 def test_a_second_epoch_goes_on_with_the_counts_of_the_first():
     points = blobs()
     centers, counts = macqueen(np.concatenate([points, points]), points[:4])
