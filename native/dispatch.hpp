@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/line_kernels.hpp"
 #include "kernels/pair_distance.hpp"
 #include "kernels/seed_kernels.hpp"
 #include "kernels/sweep_kernels.hpp"
@@ -16,6 +17,7 @@ struct InstructionSet {
     const KernelTable* kernels;
     const SeedKernelTable* seed_kernels;
     const PairKernels* pair_kernels;
+    const LineKernels* line_kernels;
     bool supported = false;
 };
 

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from powermeans.mathematics.schedules import Fixed as Fixed
     from powermeans.mathematics.schedules import Geometric as Geometric
     from powermeans.optimality.gap import OptimalityGap as OptimalityGap
+    from powermeans.optimality.line import breaks as breaks
     from powermeans.optimality.of_points import optimality_gap as optimality_gap
     from powermeans.points.scaling import Scaling as Scaling
     from powermeans.relatives.dp_means import DPMeans as DPMeans
@@ -112,6 +113,7 @@ _MODULE_OF = {
     "TreeSeeds": "powermeans.engine.seeds.tree",
     "UnlikeScalesWarning": "powermeans.errors",
     "WrongDataError": "powermeans.errors",
+    "breaks": "powermeans.optimality.line",
     "choose_k": "powermeans.estimators.choose_k",
     "critical_power": "powermeans.estimators.functions",
     "k_means": "powermeans.estimators.functions",

@@ -46,9 +46,11 @@ from powermeans.estimators.shared_covariance import (
 from powermeans.mathematics.power_mean import memberships
 from powermeans.mathematics.rules import Power, Rule
 from powermeans.mathematics.schedules import AuthorsSchedule, Fixed, Geometric, Whole, resting_power
+from powermeans.optimality.line import SECONDS_FOR_EACH_CELL, line_through
 from powermeans.points.checks.schedule import check_schedule
+from powermeans.points.compiled import EuclideanRows
 from powermeans.points.needs import Needs
-from powermeans.points.opening import MatrixLike, Opened
+from powermeans.points.opening import MatrixLike, Opened, in_memory
 from powermeans.points.protocol import Rows
 from powermeans.system.attributes import forget
 from powermeans.types import FloatArray, Points, SparsePoints
@@ -112,26 +114,27 @@ class PowerKMeans(CenterEstimator):
         own, or several: ``LabelsSettled(1e-3) | MaxSeconds(60)``. `powermeans.MaxSeconds` limits
         the whole fit and keeps the best centers.
     random_state : int, RandomState instance or None, default=None
-        Seed of the initial centers. An int makes the result reproducible.
+        Seed. An int makes the result reproducible.
     n_threads : int, optional
         Number of threads. None follows the limits of threadpoolctl, POWERMEANS_NUM_THREADS,
-        OMP_NUM_THREADS, and the number of processors, in this order. The result of the compiled
-        core does not depend on it.
+        OMP_NUM_THREADS, and the number of processors, in this order. The result is the same.
     callback : callable or "progress", optional
-        Called after each sweep with a `powermeans.SweepState`; returning True ends the fit.
+        Called after each sweep with a `SweepState`; returning True ends the fit.
         "progress" is `powermeans.progress()`.
     verbose : int, default=0
-        With 1 the fit prints at most one line a second, with the phase and the inertia; with 2 also
-        each sweep.
+        With 1 the fit prints at most a line a second, with phase and inertia; with 2 also each
+        sweep.
 
     Attributes
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         The centers, in the dtype of the points.
     labels_ : ndarray of shape (n_samples,)
-        Label of the nearest center of each point, the same as `predict` gives for these points.
+        Label of the nearest center of each point, as `predict` gives it.
     inertia_ : float
         Weighted sum of squared distances to the nearest center.
+    is_optimal_ : bool
+        Whether it is the lowest for certain, as of points on a line.
     n_iter_ : int
         Number of sweeps of the best run.
     history_ : recarray
@@ -195,7 +198,7 @@ class PowerKMeans(CenterEstimator):
     """
 
     _state = """power_: number! critical_power_: number n_separated_: count spent_: Spent
-        covariance_: finite[d,d]"""
+        is_optimal_: flag covariance_: finite[d,d]"""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CenterEstimator._parameter_constraints,
@@ -519,11 +522,26 @@ class PowerKMeans(CenterEstimator):
         rows = start.data.rows
         if not self._searches() or self._has_time_for_hard_sweeps_only(rows, start.fit):
             return Found(super()._run(start))
+        if (centers := self._best_on_a_line(start.data, start.fit)) is not None:
+            return Found(start.anneal(centers, start.stages[-1:]))
         is_default = isinstance(self.init, str) and self.init == "k-means++"
         seeds = Seeds(self.n_clusters, start.seeds, not self._draws_centers(), is_default)
         return search(
             rows, seeds, start.stages, self.effort, start.fit, start.history, start.callback
         )
+
+    def _best_on_a_line(self, data: Opened, fit: Fit) -> FloatArray | None:
+        """Return the best centers where all points lie on a line, if there is time to find them."""
+        if type(data.rows) is not EuclideanRows:
+            return None
+        points = in_memory(data)
+        line = line_through(points.points, points.weights, self.n_clusters)
+        if line is None or len(line.values) < self.n_clusters:
+            return None
+        if line.n_cells(self.n_clusters) * SECONDS_FOR_EACH_CELL > fit.seconds_left():
+            return None
+        fit.is_optimal = True
+        return line.centers(line.divisions(self.n_clusters)[0])
 
     def _initial_centers(self, data: Opened, fit: Fit, sample: Rows | None = None) -> FloatArray:
         """Return centers to start from, where they are drawn others at each call."""
@@ -536,7 +554,8 @@ class PowerKMeans(CenterEstimator):
     def _finish(self, start: Start, ends: Sequence[StageEnd] = ()) -> Run:
         run = super()._finish(start, ends)
         learned = learned_attributes(start.data.rows)
-        return run.with_attributes(**annealing_attributes(start), **learned)
+        found = {"is_optimal_": start.fit.is_optimal, **annealing_attributes(start), **learned}
+        return run.with_attributes(**found)
 
     def _keep(self, run: Run) -> None:
         # Those of a former fit would describe another divergence.

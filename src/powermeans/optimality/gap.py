@@ -15,6 +15,7 @@ import numpy as np
 
 from powermeans.errors import ArgumentError
 from powermeans.optimality.ascent import rising_bounds
+from powermeans.optimality.line import Line, line_through
 from powermeans.optimality.relaxation import Relaxation, principal_bound
 from powermeans.optimality.subsets import deal, directions, highest_mean, residuals_in_blocks
 from powermeans.system.threads import blas_on_one_thread
@@ -23,8 +24,9 @@ from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoint
 _CLOSED = 1e-6  # a relative gap that counts as none
 _MOST_CLUSTERS = 500
 _ROUNDING = 2.0**-48  # of sums over pieces
+_ROUNDING_OF_LINE = 1e-8  # compiled code takes twice the digits where it might be more
 
-Method = Literal["all points", "subsets", "sample of subsets"]
+Method = Literal["line", "all points", "subsets", "sample of subsets"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +44,9 @@ class OptimalityGap:
     gap : float
         ``inertia / bound - 1``: the inertia is at most ``1 + gap`` times the lowest possible.
         Infinite if the bound is zero and the inertia is not.
-    method : {"all points", "subsets", "sample of subsets"}
-        What the bound was computed from. Bounds of subsets add up to a bound of all points.
+    method : {"line", "all points", "subsets", "sample of subsets"}
+        What the bound was computed from: "line" is the optimum itself, of points on a line. Bounds
+        of subsets add up to a bound of all points.
     confidence : float or None
         Probability that the bound holds, over the random choice of subsets; None if it is certain.
     n_subsets : int
@@ -136,6 +139,9 @@ def prove(clustering: Clustering, effort: Effort) -> OptimalityGap:
     """Return the best bound found in time; Ctrl-C ends the search early."""
     started = time.monotonic()
     n_points, n_clusters = clustering.points.shape[0], len(clustering.centers)
+    line = line_through(clustering.points, clustering.weights, n_clusters)
+    if line is not None:
+        return _exact_gap(clustering, line, started)
     _refuse_many(n_clusters)
     size = _size_of_subset(n_clusters)
     is_whole = n_points <= max(600, min(2 * size, 1000), size)
@@ -145,6 +151,21 @@ def prove(clustering: Clustering, effort: Effort) -> OptimalityGap:
         members, inertias, inertia = _divided(clustering, n_subsets, rng)
         order = rng.permutation(n_subsets)
         return _Search(clustering, members, inertias, inertia, effort, started, order).run()
+
+
+def _exact_gap(clustering: Clustering, line: Line, started: float) -> OptimalityGap:
+    """Return how far the centers are from the optimum of points on a line."""
+    _, _, inertia = _divided(clustering, 1, np.random.default_rng(0))
+    optimum = line.inertia(line.divisions(len(clustering.centers))[0])
+    return OptimalityGap(
+        inertia=inertia,
+        bound=min(optimum * (1 - _ROUNDING_OF_LINE), inertia),
+        method="line",
+        confidence=None,
+        n_subsets=1,
+        n_searched=1,
+        seconds=time.monotonic() - started,
+    )
 
 
 def _size_of_subset(n_clusters: int) -> int:

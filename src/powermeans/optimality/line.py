@@ -1,0 +1,153 @@
+"""Points on a line, whose best clusters are runs of neighbors that dynamic programming finds."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils import column_or_1d
+from sklearn.utils._param_validation import Interval, validate_parameter_constraints
+
+import powermeans._native as _native
+from powermeans.points.needs import FitNeeds, Needs
+from powermeans.points.opening import in_memory, open_points
+from powermeans.types import FloatArray, IndexArray, Points
+
+# Values times clusters; about 40 ns each.
+_MOST_CELLS = 2**28
+SECONDS_FOR_EACH_CELL = 40e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Distinct places on a line, in rising order."""
+
+    values: FloatArray
+    weights: FloatArray  # positive
+    points: FloatArray  # the first point at each place
+
+    def n_cells(self, n_clusters: int) -> int:
+        """Return how much work it is to divide the line."""
+        return len(self.values) * n_clusters
+
+    def divisions(self, n_clusters: int, *, least: int | None = None) -> list[IndexArray]:
+        """Return where the clusters begin, for each number of clusters from the least on."""
+        most = min(n_clusters, len(self.values))
+        first = most if least is None else min(least, most)
+        numbers = range(first, most + 1)
+        costs, starts = np.empty(most), np.empty(sum(numbers), dtype=np.int64)
+        _native.divide_line(_near_one(self.values), _near_one(self.weights), first, costs, starts)
+        return np.split(starts, np.cumsum(numbers)[:-1])
+
+    def centers(self, starts: IndexArray) -> FloatArray:
+        """Return the weighted means of the points of each cluster."""
+        lengths = np.diff([*starts, len(self.values)])
+        origins = self.points[starts + lengths // 2]
+        shares = self.weights / np.repeat(np.add.reduceat(self.weights, starts), lengths)
+        apart = self.points - np.repeat(origins, lengths, axis=0)
+        return origins + np.add.reduceat(shares[:, None] * apart, starts)
+
+    def inertia(self, starts: IndexArray) -> float:
+        """Return the inertia of the clusters that begin there."""
+        lengths = np.diff([*starts, len(self.values)])
+        apart = self.points - np.repeat(self.centers(starts), lengths, axis=0)
+        return math.fsum(self.weights * np.square(apart).sum(axis=1))
+
+
+def _near_one(values: FloatArray) -> FloatArray:
+    """Return the values in a unit in which squares stay in range."""
+    return np.asarray(np.ldexp(values, -math.frexp(float(np.abs(values).max()))[1]))
+
+
+def line_through(points: Any, weights: FloatArray | None, n_clusters: int) -> Line | None:
+    """Return the line on which all points of positive weight lie.
+
+    Return None if there is none, or if it would take long to divide it.
+    """
+    if not isinstance(points, np.ndarray) or len(points) * n_clusters > 64 * _MOST_CELLS:
+        return None
+    if weights is not None and (weights == 0).any():
+        points, weights = points[weights > 0], weights[weights > 0]
+    values = _values_along(points)
+    if values is None:
+        return None
+    order = np.argsort(values, kind="stable")
+    values = values[order]
+    firsts = np.flatnonzero(np.concatenate([[True], values[1:] > values[:-1]]))
+    counts = np.diff([*firsts, len(values)]).astype(np.float64)
+    if weights is not None:
+        counts = np.add.reduceat(weights[order], firsts)
+    line = Line(values[firsts], counts, points[order[firsts]].astype(np.float64))
+    return line if line.n_cells(n_clusters) <= _MOST_CELLS else None
+
+
+def _values_along(points: Points) -> FloatArray | None:
+    """Return where each point lies on the line through all, or None if they lie on none."""
+    if points.shape[1] == 1:
+        return points[:, 0].astype(np.float64)
+    few = points[:: max(1, len(points) // 64)]
+    if _along(few) is None:
+        return None
+    return _along(points)
+
+
+def _along(points: Points) -> FloatArray | None:
+    exact = points.astype(np.float64)
+    rounding = 4 * np.finfo(np.float64).eps * float(np.abs(exact).max())
+    apart = exact - exact[0]
+    direction = apart[int(np.abs(apart).max(axis=1).argmax())]
+    feature = int(np.abs(direction).argmax())
+    if direction[feature] == 0:
+        return np.zeros(len(points))
+    along = apart[:, feature] / direction[feature]
+    is_near = np.abs(apart - along[:, None] * direction).max() <= rounding
+    return along if is_near else None
+
+
+def breaks(values: ArrayLike, n_classes: int, *, sample_weight: ArrayLike | None = None) -> Any:
+    """Divide numbers into classes that differ least within, as makers of maps do (Jenks).
+
+    The classes have the least sum of squared deviations from their means that as many classes can
+    have.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_samples,)
+        The numbers.
+    n_classes : int
+        Number of classes; there are fewer if there are fewer distinct values.
+    sample_weight : array-like of shape (n_samples,), optional
+        Nonnegative. A weight of three counts like three copies of the value.
+
+    Returns
+    -------
+    ndarray of shape (n_classes + 1,)
+        The smallest value, and the largest of each class.
+
+    See Also
+    --------
+    PowerKMeans : Finds the same classes in data of one column, with centers and labels.
+
+    Examples
+    --------
+    >>> from powermeans import breaks
+    >>> breaks([1, 2, 3, 20, 22, 70], 3)
+    array([ 1.,  3., 22., 70.])
+    """
+    constraints: dict[str, list[Any]] = {"n_classes": [Interval(Integral, 1, None, closed="left")]}
+    validate_parameter_constraints(constraints, {"n_classes": n_classes}, caller_name="breaks")
+    column = column_or_1d(values)[:, None]
+    needs = Needs(name="breaks", fit=FitNeeds(n_points=1))
+    data = in_memory(open_points(column, sample_weight, needs))
+    line = line_through(data.points, data.weights, n_classes)
+    if line is None:
+        raise ValueError(
+            f"{len(column)} values are too many to divide into {n_classes} classes: round them, or "
+            "ask for fewer classes"
+        )
+    starts = line.divisions(n_classes)[0]
+    return np.concatenate([line.values[:1], line.values[np.append(starts[1:], 0) - 1]])
