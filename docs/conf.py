@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib
 import re
 import sys
 from pathlib import Path
@@ -95,6 +96,19 @@ def quote_names_in_shapes(
     lines[:] = [NAME_WITH_UNDERSCORE.sub(r"`\1`", line) for line in lines]
 
 
+# The reference lists what a module says of itself: a line for each class or name.
+LISTED = re.compile(r"^   @([\w.]+)\.(\w+)$", re.MULTILINE)
+
+
+def list_names(app: Sphinx, page: str, source: list[str]) -> None:
+    def lines(found: re.Match[str]) -> str:
+        names = getattr(importlib.import_module(found[1]), found[2])
+        return "\n".join(f"   {getattr(name, '__name__', name)}" for name in names)
+
+    source[0] = LISTED.sub(lines, source[0])
+
+
 def setup(app: Sphinx) -> None:
+    app.connect("source-read", list_names)
     app.connect("autodoc-process-docstring", quote_names_in_shapes, priority=100)
     app.connect("autodoc-skip-member", skip_member)

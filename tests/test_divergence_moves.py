@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from powermeans import PowerKMeans
-from powermeans.divergences import Cosine, Poisson, cosine
+from powermeans.divergences import Cosine, Phi, Poisson, cosine
+from powermeans.errors import ArgumentError
 from powermeans.points.opening import open_rows
 from powermeans.points.reference import ReferenceRows
 
-MOVED = [name for name in CASES if name != "given by its function"]
+MOVED = [name for name, case in CASES.items() if case.divergence(2).moves is not None]
 OF_FEATURES = ["poisson", "poisson with many zeros", "gamma", "inverse gaussian", "of two terms"]
 UNTIL_IN_VAIN = 1000
 
@@ -189,3 +190,29 @@ def test_a_fit_records_whether_points_moved() -> None:
     )
     assert known["single_moves"] > 0 == known["breathing"]
     assert derived["single_moves"] == derived["swaps"] == 0 < derived["breathing"]
+
+
+class Misjudged(Poisson):
+    """Counts, by whatever function points are to move."""
+
+    def __init__(self, moves) -> None:
+        object.__setattr__(self, "as_said", moves)
+
+    @property
+    def moves(self):
+        return self.as_said
+
+
+@pytest.mark.parametrize(
+    "moves",
+    [
+        *(Phi(x_log_x=2.0), Phi(square=1.0), Phi(length=1.0), Phi(), Phi(-1.0, 1.0)),
+        *(Phi(x_log_x=1.0, length=1.0), Phi(x_log_x=np.inf), Phi(x_log_x=1.0, length=np.nan)),
+        *((0, 1.0, 0, 0, 0), "x_log_x", Phi(x_log_x="1")),
+    ],
+)
+def test_moves_that_are_not_the_function_of_the_divergence_are_refused(moves) -> None:
+    X = np.random.default_rng(0).poisson(5.0, (30, 2))
+    with pytest.raises(ArgumentError) as refused:
+        PowerKMeans(3, divergence=Misjudged(moves), effort="none").fit(X)
+    assert refused.value.argument == "moves"

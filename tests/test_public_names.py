@@ -48,6 +48,9 @@ def in_the_reference() -> list[str]:
             module = line.split()[-1]
         elif re.fullmatch(r"   \w+", line):
             found.append(f"{module}.{line.strip()}")
+        elif line.startswith("   @"):
+            names = object_named(line.removeprefix("   @"))
+            found += [f"{module}.{getattr(name, '__name__', name)}" for name in names]
     return found
 
 
@@ -62,9 +65,6 @@ def public_objects() -> dict[str, Any]:
     found = {f"powermeans.{name}": getattr(powermeans, name) for name in powermeans.__all__}
     for module in (plots, divergences):
         found |= {f"{module.__name__}.{name}": getattr(module, name) for name in module.__all__}
-    # Estimators take names of divergences too; this is how they are read.
-    for internal in ("Divergence", "resolve"):
-        del found[f"powermeans.divergences.{internal}"]
     return {name: face for name, face in found.items() if not isinstance(face, types.ModuleType)}
 
 

@@ -33,7 +33,7 @@ from powermeans.engine.history import Spent
 from powermeans.engine.seeds.markov_chain import MarkovChainSeeds
 from powermeans.engine.seeds.parallel import ParallelSeeds
 from powermeans.engine.seeds.tree import TreeSeeds
-from powermeans.engine.stopping import Either, InertiaSettled, LabelsSettled, MaxSeconds
+from powermeans.engine.stopping import RULES, Either
 from powermeans.errors import ModelFileError, printable
 from powermeans.estimators.balanced_kmeans import BalancedKMeans
 from powermeans.estimators.base import Documented
@@ -77,15 +77,12 @@ ESTIMATORS: tuple[type[Any], ...] = (
     *(OnlineKMeans, MiniBatchKMeans, MiniBatchPowerKMeans, SelfOrganizingMap, SphericalMixture),
     *(EntropyWeightedPowerKMeans, KernelPowerKMeans, SpectralClustering, Pipeline),
 )
-_CLASSES: dict[str, type[Any]] = {
-    kind.__name__: kind
-    for kind in (
-        *(*ESTIMATORS, *_SCALERS, *divergences.KINDS, Geometric, Fixed, AuthorsSchedule),
-        *(Either, MaxSeconds, LabelsSettled, InertiaSettled),
-        *(MarkovChainSeeds, ParallelSeeds, TreeSeeds, Spent, Scaling, Sums, Drift),
-        *(Admitted, Waiting, online_kmeans._Counted, mini_batch._Remembered),
-    )
-}
+_KEPT: tuple[type[Any], ...] = (
+    *(*ESTIMATORS, *_SCALERS, *divergences.KINDS, *RULES, Either, Geometric, Fixed),
+    *(AuthorsSchedule, MarkovChainSeeds, ParallelSeeds, TreeSeeds, Spent, Scaling, Sums, Drift),
+    *(Admitted, Waiting, online_kmeans._Counted, mini_batch._Remembered),
+)
+_CLASSES = {kind.__name__: kind for kind in _KEPT}
 _LEFT_OUT = {"callback", "divergence_", "_metadata_request", "_skl_callbacks"}
 
 

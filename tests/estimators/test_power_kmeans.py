@@ -114,7 +114,7 @@ def test_auto_starts_at_twice_the_critical_power_less_one() -> None:
 
 
 def test_auto_starts_at_minus_one_at_most() -> None:
-    model = PowerKMeans(5, random_state=0).fit(clusters(n_features=1))
+    model = PowerKMeans(5, effort="none", random_state=0).fit(clusters(n_features=1))
     assert model.critical_power_ == pytest.approx(0.5)
     assert model.history_.power[0] == -1.0
 

@@ -34,7 +34,6 @@ __all__ = [
     "Poisson",
     "Separable",
     "SquaredEuclidean",
-    "resolve",
 ]
 
 # Those that have names, which model files hold by their fields and the documentation lists.

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from powermeans.engine.history import SweepRecord
 from powermeans.errors import ArgumentError
@@ -40,6 +41,9 @@ class StopRule:
     """
 
     __slots__ = ()
+
+    needs_labels: ClassVar[bool] = False
+    """Whether it reads `changed`, which is not a number where no labels are held."""
 
     def reason(self, records: Sequence[SweepRecord]) -> str | None:
         """Return why the sweeps are over, or None while they go on."""
@@ -147,6 +151,7 @@ class LabelsSettled(StopRule):
     """
 
     share: float
+    needs_labels = True
 
     def __post_init__(self) -> None:
         if not 0 <= self.share <= 1:
@@ -165,7 +170,7 @@ class LabelsSettled(StopRule):
 def refuse_labels(rule: StopRule | None) -> None:
     """Raise if a rule asks for labels where nobody holds those of the last sweep."""
     for one in each_of(rule):
-        if isinstance(one, LabelsSettled):
+        if one.needs_labels:
             raise ArgumentError(
                 "asks for the labels of the last sweep, which nobody holds in soft sweeps "
                 "(polish=False), of points in parts, tensors, or by Manhattan distances",
@@ -228,6 +233,10 @@ class InertiaSettled(StopRule):
     def reason(self, records: Sequence[SweepRecord]) -> str | None:
         """Report by how little the inertia fell."""
         return _hardly_falls("inertia", records, self.share)
+
+
+# Those that users name, which model files hold and the reference lists.
+RULES: tuple[type[Any], ...] = (MaxSeconds, LabelsSettled, InertiaSettled)
 
 
 def are_hard(power: float, n_centers: int, objective: float, inertia: float) -> bool:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import column_or_1d
 from sklearn.utils._param_validation import Interval, validate_parameter_constraints
 
-import powermeans._native as _native
+from powermeans.points.compiled import divide_line
 from powermeans.points.needs import FitNeeds, Needs
 from powermeans.points.opening import in_memory, open_points
 from powermeans.types import FloatArray, IndexArray, Points
@@ -40,7 +40,7 @@ class Line:
         first = most if least is None else min(least, most)
         numbers = range(first, most + 1)
         costs, starts = np.empty(most), np.empty(sum(numbers), dtype=np.int64)
-        _native.divide_line(_near_one(self.values), _near_one(self.weights), first, costs, starts)
+        divide_line(_near_one(self.values), _near_one(self.weights), first, costs, starts)
         return np.split(starts, np.cumsum(numbers)[:-1])
 
     def centers(self, starts: IndexArray) -> FloatArray:
@@ -49,7 +49,8 @@ class Line:
         origins = self.points[starts + lengths // 2]
         shares = self.weights / np.repeat(np.add.reduceat(self.weights, starts), lengths)
         apart = self.points - np.repeat(origins, lengths, axis=0)
-        return origins + np.add.reduceat(shares[:, None] * apart, starts)
+        means: FloatArray = origins + np.add.reduceat(shares[:, None] * apart, starts)
+        return means
 
     def inertia(self, starts: IndexArray) -> float:
         """Return the inertia of the clusters that begin there."""
@@ -60,7 +61,9 @@ class Line:
 
 def _near_one(values: FloatArray) -> FloatArray:
     """Return the values in a unit in which squares stay in range."""
-    return np.asarray(np.ldexp(values, -math.frexp(float(np.abs(values).max()))[1]))
+    exponent = math.frexp(float(np.abs(values).max()))[1]
+    near_one: FloatArray = np.ldexp(values, -exponent)
+    return near_one
 
 
 def line_through(points: Any, weights: FloatArray | None, n_clusters: int) -> Line | None:

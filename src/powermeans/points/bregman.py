@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from functools import cached_property, reduce
+from numbers import Real
 from operator import add
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from powermeans.divergences.base import Divergence
+from powermeans.divergences.base import Divergence, Phi
 from powermeans.divergences.bregman import Bregman, Separable
 from powermeans.divergences.chunks import as_float64
-from powermeans.errors import warn_caller
+from powermeans.errors import ArgumentError, warn_caller
 from powermeans.mathematics.critical_power import critical_power
 from powermeans.mathematics.rules import Rule
 from powermeans.mathematics.sums import Spread, Sums
@@ -74,10 +75,13 @@ class BregmanRows(AffineRows):
             return
         self._divergence = divergence
         try:
+            check_moves(divergence)
             tangent = self._tangent_of(divergence)
             nowhere = np.zeros(self.n_points, dtype=np.int32)
             heights = self._distances_to_own(nowhere, tangent[None, :])
             check_heights(heights, divergence)
+            few = as_float64(self._points[:_PAIRED])
+            _compare_moves(divergence, divergence.between(few, tangent[None]), heights[: len(few)])
         except BaseException:
             self._divergence = former
             raise
@@ -309,6 +313,38 @@ def check_heights(heights: FloatArray, divergence: Bregman, first_row: int = 0) 
             f"row {row} of X is infinitely far from the mean by {divergence!r}: scale X, or the "
             "parameters of the divergence"
         )
+
+
+def check_moves(divergence: Bregman) -> None:
+    """Raise where a divergence does not say how points move as `Divergence.moves` asks."""
+    phi: Any = divergence.moves
+    if phi is None:
+        return
+    is_phi = isinstance(phi, Phi) and all(isinstance(factor, Real) for factor in phi)
+    if not is_phi or not all(math.isfinite(factor) and factor >= 0 for factor in phi):
+        told = "must be None or a Phi with finite factors of at least zero"
+    elif (phi.length > 0) == (sum(phi) > phi.length):
+        told = "must have the length alone, or terms without it"
+    else:
+        return
+    raise ArgumentError(
+        told, "say for example moves = Phi(square=1.0)", argument="moves", value=phi
+    )
+
+
+def _compare_moves(divergence: Bregman, defined: FloatArray, moved: FloatArray) -> None:
+    """Raise where the function by which points move gives other distances than the definition."""
+    largest = float(np.max(np.abs([defined, moved]), initial=0.0))
+    if np.allclose(defined, moved, rtol=1e-3, atol=1e-6 * largest):
+        return
+    row = int(np.argmax(np.abs(defined - moved)))
+    raise ArgumentError(
+        f"is not the convex function of {divergence!r}: row {row} of X is {defined[row]:.6g} from "
+        f"their mean, and by this function {moved[row]:.6g}",
+        "correct its factors, or leave moves out",
+        argument="moves",
+        value=divergence.moves,
+    )
 
 
 def unit_steps_at(tangent: FloatArray, divergence: Bregman) -> FloatArray:

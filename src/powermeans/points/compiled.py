@@ -49,6 +49,7 @@ thread_limit = _native.thread_limit
 Team = _native.Team
 Known = _native.Moments
 transport = _native.transport
+divide_line = _native.divide_line
 FEW_FEATURES = _native.FEW_FEATURES
 
 

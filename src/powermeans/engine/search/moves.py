@@ -100,7 +100,8 @@ def single_moves(search: Search, solution: Solution, effort: Effort) -> Solution
 
 # A search moves each of its starts by the first list, one move after another, and the best of them
 # by the second: crossings need what breathing left, and single moves come last, so that a search
-# ends where none gains. Names must differ, since moves are counted by them.
+# ends where none gains. A move of the best puts what it finds into `search.population` too, where
+# crossings look. Names must differ, since moves are counted by them.
 OF_EACH_START: tuple[Move, ...] = (swaps, breathing)
 OF_THE_BEST: tuple[Move, ...] = (annealed_breathing, crossings, single_moves)
 
