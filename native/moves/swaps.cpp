@@ -249,6 +249,7 @@ class CenterSwaps {
             sum += y;
             if (middle < 0 && 2 * sum >= all) middle = i;
         }
+        if (farthest < 0) return {};
         if (middle < 0 || middle == farthest) return {farthest};
         return {farthest, middle};
     }
@@ -373,11 +374,11 @@ class CenterSwaps {
         saved_.clear();
         dirty_.clear();
         rise_ = 0;
-        dissolve(pair.dissolved);
+        bool is_hopeful = dissolve(pair.dissolved);
+        const bool is_possible = is_hopeful;
         come_ = pair.dissolved;
         split_ = pair.split;
-        divide(pair.split, pair.dissolved);
-        bool is_hopeful = true;
+        if (is_possible) divide(pair.split, pair.dissolved);
         for (int round = 0; round < most_rounds && !dirty_.empty() && is_hopeful; ++round) {
             const double before = rise_;
             repair();
@@ -385,7 +386,7 @@ class CenterSwaps {
         }
         for (int32_t j : dirty_) is_dirty_[std::size_t(j)] = 0;
         come_ = split_ = -1;
-        const bool is_kept = rise_ < -1e-9 * total_;
+        const bool is_kept = is_possible && rise_ < -1e-9 * total_;
         if (is_kept)
             keep();
         else
@@ -429,8 +430,8 @@ class CenterSwaps {
         }
     }
 
-    // Moves each point to the cluster that takes it best.
-    void dissolve(int64_t j) {
+    // Moves each point to the cluster that takes it best; returns false where no cluster takes one of them.
+    bool dissolve(int64_t j) {
         touch(j);
         rise_ -= error_[std::size_t(j)];
         const std::vector<Neighbour>& near = neighbours(j);
@@ -438,6 +439,7 @@ class CenterSwaps {
         for (int32_t i : points) {
             centers_.look_at(row(i), look_);
             const auto [least, to] = least_burden(i, near);
+            if (to < 0) return false;
             rise_ += weight_of(i) * least;
             dirty(to);
             leave(i);
@@ -447,6 +449,7 @@ class CenterSwaps {
         }
         members(j).clear();
         weights_[std::size_t(j)] = 0;
+        return true;
     }
 
     void divide(int64_t j, int64_t empty) {

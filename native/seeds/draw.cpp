@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <stdexcept>
 #include <vector>
 
 #include "kernels/rounding.hpp"
@@ -41,7 +42,7 @@ int64_t point_passing(const Masses& masses, const std::vector<double>& cumulativ
                       double target) {
     const auto above = std::upper_bound(cumulative.begin() + 1, cumulative.end(), target);
     int64_t stripe = std::min<int64_t>(above - cumulative.begin() - 1, int64_t(cumulative.size()) - 2);
-    for (;; --stripe) {
+    for (; stripe >= 0; --stripe) {
         double sum = cumulative[std::size_t(stripe)];
         int64_t last = -1;
         const int64_t end = std::min(masses.n_points, (stripe + 1) * points_per_stripe);
@@ -54,6 +55,7 @@ int64_t point_passing(const Masses& masses, const std::vector<double>& cumulativ
         }
         if (last >= 0) return masses.point_at(last);
     }
+    throw std::invalid_argument("no point has a weight: give one of them a positive weight");
 }
 
 void draw(Masses masses, const double* uniforms, int64_t n_draws, Team& team, int64_t* indices) {

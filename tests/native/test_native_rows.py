@@ -568,3 +568,9 @@ def test_many_python_threads_may_use_the_core_and_the_same_rows_at_once():
 
     with ThreadPoolExecutor(16) as pool:
         assert all(pool.map(work, range(48)))
+
+
+def test_nothing_is_drawn_where_no_point_has_a_weight():
+    rows = EuclideanRows(np.ones((3, 2)), np.zeros(3))
+    with pytest.raises(ValueError, match="no point has a weight"):
+        rows.nearness(np.empty((0, 2))).draw(np.array([0.5]))

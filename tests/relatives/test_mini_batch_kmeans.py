@@ -55,3 +55,14 @@ def test_a_saved_model_goes_on_with_the_stream(dtype, tmp_path) -> None:
     for one in (model, loaded):
         one.partial_fit(X[20_000:])
     np.testing.assert_array_equal(model.cluster_centers_, loaded.cluster_centers_)
+
+
+@pytest.mark.filterwarnings("ignore:Number of distinct clusters")
+@pytest.mark.parametrize("batch_size", [1, 10])
+def test_batches_without_weight_are_left_out(batch_size: int) -> None:
+    X, weights = np.arange(50.0)[:, None] * np.ones(2), np.zeros(50)
+    weights[7] = 1.0
+    model = MiniBatchKMeans(25, batch_size=batch_size, random_state=0)
+    model.fit(X, sample_weight=weights)
+    assert np.isfinite(model.cluster_centers_).all()
+    assert model.inertia_ == 0

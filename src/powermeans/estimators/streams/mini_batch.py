@@ -286,7 +286,8 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
                 wanted = min(max(self.batch_size, n_seen // 10), most)
                 start, end = end, end + (wanted if n_seen else n_first)
                 part = order[start:end]
-                yield n_passes, self._part(data, part)
+                if not n_seen or data.weights is None or data.weights[part].any():
+                    yield n_passes, self._part(data, part)
                 n_seen += len(part)
 
     def _parts_of_parts(

@@ -49,7 +49,8 @@ class RunningSums(Update):
         is_lost = weights <= self.least_share * weights[heaviest]
         is_lost |= leaders != np.arange(len(centers))
         is_lost[heaviest] = False
-        if self.weight > 0 and is_lost.any():
+        has_weight = self.weight > 0 and sweep.rows.total_weight > 0
+        if has_weight and is_lost.any():
             centers, found = found_anew(sweep.rows, centers, np.flatnonzero(is_lost))
             sweep.n_relocated += len(found)
             self.sums = replace(
