@@ -132,15 +132,13 @@ T sq_dist_from_differences(const Block<Dense<T>>& block, int64_t p, int64_t j) {
     return T(sum_of_lanes<T>(sums));
 }
 
-// Computes it in float64 from point and center as given, since packing rounds.
+// Computes it in float64 from point and center as given, since packing rounds, in units of 1 / scale.
 template <class T>
-double precise_sq_dist(const Block<Dense<T>>& block, int64_t p, int64_t j) {
-    if (block.job.heights) return affine_distance(block, p, j);
+double sq_dist_as_given(const Block<Dense<T>>& block, int64_t p, int64_t j, double scale) {
     constexpr int n_vectors = int(unit_lanes<T>) / lanes<double>;
     const Dense<T>& points = block.points;
     const T* point = stored_point(block, p);
     const double* center = block.job.raw_centers + j * points.n_features;
-    const double scale = double(points.scale);
     DoubleVector sums[n_vectors] = {}, x[n_vectors];
     int64_t f = 0;
     for (; f + unit_lanes<T> <= points.n_features; f += unit_lanes<T>) {
@@ -156,6 +154,12 @@ double precise_sq_dist(const Block<Dense<T>>& block, int64_t p, int64_t j) {
         sum = multiply_add(difference, difference, sum);
     }
     return sum;
+}
+
+template <class T>
+double precise_sq_dist(const Block<Dense<T>>& block, int64_t p, int64_t j) {
+    if (block.job.heights) return affine_distance(block, p, j);
+    return sq_dist_as_given(block, p, j, double(block.points.scale));
 }
 
 template <class T>

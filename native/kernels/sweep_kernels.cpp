@@ -17,10 +17,12 @@ namespace {
 template <class Points>
 void copy_distances(const Block<Points>& block) {
     const auto& job = block.job;
-    for (int64_t p = 0; p < block.n; ++p)
+    for (int64_t p = 0; p < block.n; ++p) {
+        auto* copies = job.distances + (block.begin + p) * job.centers.n_centers;
         for (int64_t j = 0; j < job.centers.n_centers; ++j)
-            job.distances[(block.begin + p) * job.centers.n_centers + j] =
-                typename Points::Computed(double(row_of(block, p)[j]) * job.unscale * job.unscale);
+            copies[j] = typename Points::Computed(double(row_of(block, p)[j]) * job.unscale * job.unscale);
+        if (mends_copies(block)) mend_copies(block, p, copies);
+    }
 }
 
 template <class Points>

@@ -31,7 +31,6 @@ from powermeans.points.checks.points import (
     NARROW_DTYPES,
     Admitted,
     admit,
-    divide_by_power_of_two,
     dtype_of_centers,
     exponent_to_square,
     unlike_scales,
@@ -193,23 +192,18 @@ class InMemory(Opened):
 
     def distances(self, centers: Points) -> Any:
         assert self.needs is not None, "predictions are for points that the door opened"
-        sq_dist, exponent = self._sq_distances(centers)
-        if not self.needs.measure.is_plain:
-            is_squared = self.needs.measure.divergence.is_squared
-            root: Any = np.ldexp(np.sqrt(sq_dist), exponent) if is_squared else sq_dist
-            with np.errstate(over="ignore"):
-                of_centers: Points = root.astype(centers.dtype, copy=False)
-            return _without_overflow(of_centers, has_grown=of_centers is not root)
-        distances = np.sqrt(sq_dist, out=sq_dist)
-        if exponent:
-            with np.errstate(over="ignore"):
-                np.ldexp(distances, exponent, out=distances)
-        return _without_overflow(distances, has_grown=exponent > 0)
+        found, measure = self._sq_distances(centers), self.needs.measure
+        if measure.divergence.is_squared:
+            found = np.sqrt(found, out=found)
+        dtype = dtype_of_centers(self.points.dtype) if measure.is_plain else centers.dtype
+        with np.errstate(over="ignore"):
+            distances = found.astype(dtype, copy=False)
+        return _without_overflow(distances, has_grown=distances is not found)
 
     def shares(
         self, centers: Points, memberships: Callable[[FloatArray], FloatArray], exponent: float
     ) -> Any:
-        sq_dist, _ = self._sq_distances(centers)
+        sq_dist = self._sq_distances(centers)
         shares = np.empty(sq_dist.shape)
         n_block = max(1, _BLOCK_ELEMENTS // sq_dist.shape[1])
         for start in range(0, len(sq_dist), n_block):
@@ -217,32 +211,29 @@ class InMemory(Opened):
             shares[block] = memberships(sq_dist[block].astype(np.float64))
         return shares
 
-    def _sq_distances(self, centers: Points) -> tuple[Points, int]:
-        """Return squared distances, points and centers divided by 2^exponent, and the exponent."""
+    def _sq_distances(self, centers: Points) -> Points:
+        """Return squared distances, in float64 where they may leave the range of float32."""
         needs, points = self.needs, self.points
         assert needs is not None, "predictions are for points that the door opened"
         checked = check_centers(centers, self.n_features)
-        if not needs.measure.is_plain:
-            # In float64, since they may leave the range of float32.
+        largest = max(self.largest, float(np.abs(checked).max()))
+        # In float64 too where one row is far, so that squares of the others keep their digits.
+        if not needs.measure.is_plain or exponent_to_square(largest, points.dtype):
             wide = points.astype(np.float64, copy=False)
             is_open = wide is points and self.weights is None
             of_wide = self.rows if is_open else rows_for(needs.measure, wide)
-            return of_wide.sq_distances(checked), 0
-        largest = max(self.largest, float(np.abs(checked).max()))
-        exponent = exponent_to_square(largest, points.dtype)
-        rows = self.rows
-        if exponent or self.weights is not None or not isinstance(rows, EuclideanRows):
-            whole = divide_by_power_of_two(points, exponent)
-            rows = EuclideanRows(whole, n_threads=needs.measure.n_threads)
-        scaled, dtype = np.ldexp(checked, -exponent), dtype_of_centers(points.dtype)
+            return of_wide.sq_distances(checked)
+        rows, dtype = self.rows, dtype_of_centers(points.dtype)
+        if self.weights is not None or not isinstance(rows, EuclideanRows):
+            rows = EuclideanRows(points, n_threads=needs.measure.n_threads)
         if dtype == rows.dtype:
-            return rows.sq_distances(scaled), exponent
+            return rows.sq_distances(checked)
         sq_dist = np.empty((rows.n_points, len(checked)), dtype)
         n_block = max(1, _BLOCK_ELEMENTS // len(checked))
         for start in range(0, rows.n_points, n_block):
             block = slice(start, start + n_block)
-            sq_dist[block] = rows.sampler.some(block).sq_distances(scaled)
-        return sq_dist, exponent
+            sq_dist[block] = rows.sampler.some(block).sq_distances(checked)
+        return sq_dist
 
 
 @dataclass(frozen=True, slots=True)
