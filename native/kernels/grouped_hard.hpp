@@ -67,7 +67,8 @@ struct GroupedHardBlock {
         for (int64_t p = 0; p < group.n; ++p) {
             const int64_t center =
                 is_precise ? nearest_stored(group, p, found, chosen, n_chosen) : int64_t(found.index[p]);
-            const double second = job.task == Task::spread ? double(found.second[p]) : 0.0;
+            const bool is_second_wanted = job.task == Task::spread || job.margins;
+            const double second = is_second_wanted ? double(found.second[p]) : 0.0;
             take_point(group, p, center, double(found.nearest[p]), second);
             if (is_summed && !together)
                 add_point(group, columns, p, out.points + center * job.plan.padded_features);

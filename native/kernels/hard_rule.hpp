@@ -21,6 +21,7 @@ POWERMEANS_INLINE void take_point(const Block<Points>& block, int64_t p, int64_t
     if (wants_digits_of_stored(block)) nearest = precise_sq_dist(block, p, center);
     const double weight = weight_of(block, p);
     if (job.labels) job.labels[index_of(block, p)] = int32_t(center);
+    if (job.margins) job.margins[index_of(block, p)] = (second - nearest) * job.unscale * job.unscale;
     if (job.last_labels) {
         int32_t& label = job.last_labels[block.begin + p];
         block.out.n_changed += label != center;
@@ -58,7 +59,7 @@ void hard_block(const Block<Points>& block) {
         const double nearest = block.work.nearest[p];
         const int64_t center = first_equal(row, n_padded, T(nearest));
         double second = 0;
-        if (block.job.task == Task::spread) {
+        if (block.job.task == Task::spread || block.job.margins) {
             row[center] = T(__builtin_inf());
             second = double(smallest_in(row, n_padded));
         }

@@ -82,9 +82,11 @@ class Points {
         return as_spread(swept(request(Task::spread, centers)), centers.shape(0));
     }
 
-    double assign(Centers centers, Out<int32_t, 1> labels) const {
+    double assign(Centers centers, Out<int32_t, 1> labels, std::optional<Out<double, 1>> margins) const {
+        require(!margins || is_affine(source_), "only affine distances have margins without prices");
         Request<T> asked = request(Task::assign, centers);
         asked.labels = of_points(labels, "labels");
+        asked.margins = of_points(margins, "margins");
         return swept(asked).inertia;
     }
 
@@ -512,7 +514,8 @@ void bind_sweeps(Binding& binding) {
         .def("list_near", &Class::list_near, "centers"_a.noconvert(), "prices"_a.noconvert(),
              "labels"_a.noconvert(), "reach"_a, "listed"_a.noconvert(), "distances"_a.noconvert())
         .def("spread", &Class::spread, "centers"_a.noconvert())
-        .def("assign", &Class::assign, "centers"_a.noconvert(), "labels"_a.noconvert())
+        .def("assign", &Class::assign, "centers"_a.noconvert(), "labels"_a.noconvert(),
+             "margins"_a.noconvert().none() = nb::none())
         .def("sq_distances", &Class::sq_distances, "centers"_a.noconvert(), "distances"_a.noconvert())
         .def("potentials", &Class::potentials, "centers"_a.noconvert(), "nearest"_a.noconvert())
         .def("approach", &Class::approach, "centers"_a.noconvert(), "nearest"_a.noconvert())

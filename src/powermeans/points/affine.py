@@ -66,18 +66,23 @@ class AffineRows(CompiledRows):
         return np.ascontiguousarray(np.column_stack([slopes, lifts]))
 
     def assign(self, centers: FloatArray) -> tuple[Labels, float]:
-        """Label by products, and where they cancel by the definition; so adds up the inertia."""
+        """Label by products, and where they cancel by the definition; so adds up the inertia.
+
+        So a label does not depend on the origin, which other points of the rows choose.
+        """
         planes, labels = self.as_compiled(centers), np.empty(self.n_points, dtype=np.int32)
-        self.native.assign(planes, labels)
+        margins = np.empty(self.n_points)
+        self.native.assign(planes, labels, margins)
         distances = self._distances_to_own(labels, centers)
         with np.errstate(over="ignore", invalid="ignore"):
             rounding = _RoundingOfPlanes(self, planes)
-            for rows in rounding.doubtful(distances):
+            for rows in rounding.doubtful(distances, margins):
                 may_be_nearer = rounding.may_be_nearer(rows, distances[rows])
                 for center in np.flatnonzero(may_be_nearer.any(axis=0)):
                     some = rows[may_be_nearer[:, center] & (labels[rows] != center)]
                     others = self._distances_between(some, centers[center : center + 1])
-                    is_nearer = others < distances[some]
+                    is_tied = (others == distances[some]) & (center < labels[some])
+                    is_nearer = (others < distances[some]) | is_tied
                     labels[some[is_nearer]] = center
                     distances[some[is_nearer]] = others[is_nearer]
         counts = 1.0 if self._weights is None else self._weights
@@ -100,18 +105,25 @@ class _RoundingOfPlanes:
         self._steepness = np.abs(self._slopes)
         reach = np.abs(rows._tangent_place() - self._origin)
         self._sizes = np.abs(self._lifts) + self._steepness @ reach
-        self._unit = _EPSILON * (planes.shape[1] + 8) * rows._most_cancelled()
+        n_terms = (planes.shape[1] + 8) * rows._most_cancelled()
+        self._unit = _EPSILON * n_terms
+        # Points may be rounded too: to the origin and the unit in which they are held.
+        self._rounding = 2 * n_terms * float(np.finfo(rows._native_dtype).eps)
         n_values = len(planes) if sparse.issparse(self._points) else max(planes.shape)
         self._n_at_once = max(1, _ELEMENTS_AT_ONCE // n_values)
 
-    def doubtful(self, distances: FloatArray) -> Iterable[IndexArray]:
-        """Yield points, some at a time, whose distance may lack digits beside that to a center."""
+    def doubtful(self, distances: FloatArray, margins: FloatArray) -> Iterable[IndexArray]:
+        """Yield points, some at a time, that may be nearer to a center than to their own.
+
+        Their distance may lack digits, or another may be larger by no more than rounding.
+        """
         steepness, size = self._steepness.max(axis=0), self._sizes.max()
         found = np.empty(len(distances), dtype=bool)
         for start in range(0, len(distances), self._n_at_once):
             rows = slice(start, start + self._n_at_once)
             sizes = self._heights[rows] + np.abs(self._deviations(rows)) @ steepness + size
             found[rows] = ~(self._unit * sizes <= _LEAST_DIGITS * distances[rows])
+            found[rows] |= ~(margins[rows] > self._rounding * sizes)
         doubtful = np.flatnonzero(found & (distances > 0))
         for start in range(0, len(doubtful), self._n_at_once):
             yield doubtful[start : start + self._n_at_once]
@@ -120,7 +132,7 @@ class _RoundingOfPlanes:
         """Return for each of these points which centers may be nearer than this, (n, n_centers)."""
         deviations, heights = self._deviations(rows), self._heights[rows, None]
         sizes = heights + self._sizes + np.abs(deviations) @ self._steepness.T
-        least = heights + self._lifts - deviations @ self._slopes.T - self._unit * sizes
+        least = heights + self._lifts - deviations @ self._slopes.T - self._rounding * sizes
         return np.asarray(~(least >= distances[:, None]))
 
     def _deviations(self, rows: slice | IndexArray) -> Any:

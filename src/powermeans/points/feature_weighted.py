@@ -98,7 +98,7 @@ class FeatureWeightedRows(PairedRows):
 
     def _distances_between(self, rows: slice | IndexArray, centers: FloatArray) -> FloatArray:
         differences = self._given[rows].astype(np.float64) - centers
-        return np.square(differences / self._unit) @ self._prices
+        return np.asarray(np.sum(np.square(differences / self._unit) * self._prices, axis=1))
 
     def unit_steps(self) -> FloatArray:
         """Return steps, longer along features of less weight."""
