@@ -229,6 +229,21 @@ def test_what_load_would_refuse_is_not_saved(file) -> None:
     assert not file.exists()
 
 
+@pytest.mark.parametrize("seed", [61, 127, 139])
+def test_rounding_of_sums_leaves_centers_in_the_domain(seed, file) -> None:
+    rng = np.random.default_rng(seed)
+    shape, n_clusters = (rng.integers(6, 40), rng.integers(1, 5)), rng.integers(2, 6)
+    X = rng.poisson(rng.choice([0.3, 1, 5]), size=shape).astype(float)
+    weights = rng.random(len(X)) * rng.choice([1, 1e3, 1e-3], size=len(X))
+    for divergence, most in (("poisson", np.inf), (Binomial(X.max()), X.max())):
+        for effort in ("none", "balanced", "thorough"):
+            model = pm.PowerKMeans(n_clusters, divergence=divergence, effort=effort, random_state=0)
+            centers = model.fit(X, sample_weight=weights).cluster_centers_
+            assert 0 <= centers.min() <= centers.max() <= most
+            save(model, file)
+            load(file)
+
+
 def test_a_model_that_is_not_fitted_is_refused(file) -> None:
     with pytest.raises(NotFittedError):
         save(pm.KMeans(3), file)

@@ -133,6 +133,10 @@ class Divergence(abc.ABC):
         """
         return
 
+    def within(self, centers: FloatArray) -> FloatArray:
+        """Return the centers, those that sums rounded beyond the domain moved into it."""
+        return centers
+
     def as_moved(self, points: Points | SparsePoints) -> Points | SparsePoints:
         """Return points or centers in the form in which compiled moves know them."""
         return points

@@ -248,6 +248,11 @@ class Separable(Bregman):
         below = np.minimum(highest - shift, np.nextafter(highest, lowest))
         return np.where(is_low, above, np.where(is_high, below, centers))
 
+    def within(self, centers: FloatArray) -> FloatArray:
+        """Move centers beyond a bound onto it, or beside it where it is not of the domain."""
+        inside = self.inside(centers) if self.excludes_lowest else centers
+        return np.clip(np.where(self.is_fault(centers), inside, centers), self.lowest, self.highest)
+
     def curvature(self, center: FloatArray) -> FloatArray:
         """Return the derivative of the slope, from a step that stays off the upper bound."""
         below_bound = self.highest - center

@@ -228,7 +228,8 @@ class CenterEstimator(
         """Return the outcome of a run for the centers as they are stored."""
         history = start.history
         history.phase("labelling the rows")
-        centers = np.array(start.best_centers(), dtype=start.data.dtype)
+        best = self._needs().measure.divergence.within(start.best_centers())
+        centers = np.array(best, dtype=start.data.dtype)
         # After an interrupt a further pass over parts may take long, or fail as the last one did.
         known = None if ends else history.known_inertia
         labels, inertia = start.data.assign(centers.astype(np.float64), known)
@@ -380,7 +381,7 @@ class CenterEstimator(
 
     def _attributes_at(self, centers: FloatArray) -> dict[str, Any] | None:
         """Return what a copy needs to predict from the centers of a sweep; None if that is more."""
-        return {"cluster_centers_": centers}
+        return {"cluster_centers_": self._needs().measure.divergence.within(centers)}
 
     def _watcher(self, data: Opened, fit: Fit) -> Callback:
         """Return what is called after each sweep of one fit; True stops the fit."""
