@@ -31,7 +31,6 @@ from powermeans.engine.search.moves import (
 )
 from powermeans.engine.search.search import extend
 from powermeans.engine.search.state import Search, Solution
-from powermeans.engine.spread import spread_of_features
 from powermeans.engine.stopping import CentersSettled, WeightsHard
 from powermeans.engine.updates import RelocateEmpty, SeparateCoincident
 from powermeans.mathematics.schedules import Fixed, Geometric
@@ -66,7 +65,7 @@ def breathing(monkeypatch) -> None:
 
 
 def search_on(rows) -> Search:
-    separate = SeparateCoincident(-0.5, spread_of_features(rows))
+    separate = SeparateCoincident(-0.5, rows.spread_of_features())
     annealing = Stage(Geometric(-2.0, 1.3), WeightsHard(-0.5, 5, 0.0), 300, separate)
     lloyd = Stage(Fixed(-math.inf), CentersSettled(1e-6), 300, RelocateEmpty())
     return Search(rows, [annealing, lloyd], Fit(np.random.RandomState(0)), History())

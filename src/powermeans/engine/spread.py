@@ -20,11 +20,6 @@ def spread(rows: Rows) -> float:
     return math.sqrt(rows.inertia_about_mean() / rows.total_weight)
 
 
-def spread_of_features(rows: Rows) -> float | FloatArray:
-    """Return the step along each feature that has the length `spread`."""
-    return math.sqrt(rows.inertia_about_mean() / rows.total_weight) * rows.unit_steps()
-
-
 def is_at_center(point: FloatArray, center: FloatArray) -> bool:
     """Return whether the center may be the mean of copies of this point."""
     distance, size = np.linalg.norm(point - center), np.linalg.norm(point)

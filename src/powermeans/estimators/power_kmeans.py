@@ -22,7 +22,6 @@ from powermeans.engine.history import Spent
 from powermeans.engine.search.effort import EFFORTS
 from powermeans.engine.search.search import Found, Seeds, is_nearby, search
 from powermeans.engine.seeds.initial import initial_centers
-from powermeans.engine.spread import spread_of_features
 from powermeans.engine.stopping import (
     CentersSettled,
     MaxSeconds,
@@ -435,7 +434,7 @@ class PowerKMeans(CenterEstimator):
             return [Stage(schedule, settled, self.max_iter, learn)]
         tolerance = self.tol * data.rows.mean_variance()
         are_hard = WeightsHard(critical_power, self.n_clusters, tolerance, resting_power(schedule))
-        separate = SeparateCoincident(critical_power, spread_of_features(data.rows))
+        separate = SeparateCoincident(critical_power, data.rows.spread_of_features())
         n_powers = self.max_iter
         if self._searches() and isinstance(self.schedule, str):
             n_powers = min(n_powers, EFFORTS[self.effort][0].n_powers)

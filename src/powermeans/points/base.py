@@ -6,6 +6,7 @@ and overrides what it computes faster. Rows whose points lie in a single memory 
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Iterator
 from typing import Any
@@ -54,6 +55,9 @@ class BaseRows(Rows):
 
     def unit_steps(self) -> float | FloatArray:
         return 1.0
+
+    def spread_of_features(self) -> float | FloatArray:
+        return math.sqrt(self.inertia_about_mean() / self.total_weight) * self.unit_steps()
 
     def rounding(self) -> float:
         return 0.0

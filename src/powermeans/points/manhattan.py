@@ -166,6 +166,10 @@ class ManhattanRows(CompiledRows):
         """Return the mean distance from the median, shared evenly among the features."""
         return math.sqrt(self.inertia_about_mean() / self.total_weight / self.n_features)
 
+    def spread_of_features(self) -> float:
+        # Without roots, so that points times a power of two have places with the same digits.
+        return self.inertia_about_mean() / self.total_weight / math.sqrt(self.n_features)
+
     def critical_power(self) -> float:
         """Estimate the power above which all centers collapse to the median.
 

@@ -139,6 +139,10 @@ class Rows(Protocol):
         """
         ...
 
+    def spread_of_features(self) -> float | FloatArray:
+        """Return the step along each feature that is as long as points are far from the mean."""
+        ...
+
     def rounding(self) -> float:
         """Return the error of squared distances, as a share of the point's own from the mean.
 

@@ -18,7 +18,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from powermeans.engine.anneal import Stage, StageEnd
 from powermeans.engine.fit import Fit
 from powermeans.engine.seeds.choose import order_by_place
-from powermeans.engine.spread import spread_of_features
 from powermeans.engine.stopping import CentersSettled, StopRule
 from powermeans.engine.updates import RelocateEmpty, SeparateCoincident, Sweep, Update
 from powermeans.estimators.base import CenterEstimator, Run, Start
@@ -211,7 +210,7 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
         powers = list(itertools.takewhile(lambda s: s > -100, Geometric(start, self.growth)))
         least_variance = np.min(np.square(spreads[spreads > 0])) if spreads.any() else 0.0
         learn = functools.partial(LearnFeatureWeights, self.penalty_, rows.feature_weights > 0)
-        separate = SeparateCoincident(critical, spread_of_features(rows))
+        separate = SeparateCoincident(critical, rows.spread_of_features())
         settled = CentersSettled(self.tol * float(least_variance))
         return [
             Stage(powers, StopRule(), self.max_iter, learn(separate)),

@@ -10,7 +10,7 @@ from powermeans.engine.anneal import Callback, Stage, anneal
 from powermeans.engine.fit import Fit
 from powermeans.engine.history import History
 from powermeans.engine.search.effort import THRESHOLDS
-from powermeans.engine.spread import rounding_inertia, spread_of_features
+from powermeans.engine.spread import rounding_inertia
 from powermeans.engine.stopping import CentersSettled, InertiaSettled, StopRule
 from powermeans.mathematics.rules import rule_at
 from powermeans.mathematics.schedules import Fixed, Geometric, Whole
@@ -77,7 +77,7 @@ class Search:
     _best: Solution | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        size, n_columns = spread_of_features(self.rows), self.rows.n_columns
+        size, n_columns = self.rows.spread_of_features(), self.rows.n_columns
         # Weighted, unlike scikit-learn's unit of `tol`: a weight of three acts as three copies do.
         mean_variance = mean_over_columns(size**2, n_columns) / n_columns
         # Further sweeps hardly change the inertia.

@@ -23,7 +23,6 @@ from typing import Protocol
 
 import numpy as np
 
-from powermeans.engine.spread import spread_of_features
 from powermeans.mathematics.weighted_draws import draw_indices
 from powermeans.points.by_definition import greedy_seeds_by_definition
 from powermeans.points.protocol import Rows, Sampler, sampler_of
@@ -230,7 +229,7 @@ Mass = Callable[[Rows, FloatArray], FloatArray]
 def random_places(rows: Rows, rng: np.random.RandomState, n_places: int) -> FloatArray:
     """Draw places about as far from the mean as the points are, (n_places, n_features)."""
     directions = rng.standard_normal((n_places, rows.n_features)) / math.sqrt(rows.n_features)
-    return rows.mean() + spread_of_features(rows) * directions
+    return rows.mean() + rows.spread_of_features() * directions
 
 
 def order_by_place(rows: Rows, rng: np.random.RandomState) -> tuple[IndexArray, FloatArray]:

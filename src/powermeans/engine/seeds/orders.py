@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from powermeans.points.checks.points import divide_by_power_of_two
 from powermeans.types import IndexArray, Points, SparsePoints
 
 _Keys = NDArray[np.uint64]
@@ -14,11 +17,18 @@ _Keys = NDArray[np.uint64]
 def order_by_chance(points: Points | SparsePoints, rng: np.random.RandomState) -> IndexArray:
     """Return a random order that depends on the points, and not on their rows.
 
-    Equal points follow one another. So an online pass does the same if rows are shuffled, or if
-    a point of weight three becomes three copies.
+    Equal points follow one another. So an online pass does the same if rows are shuffled, if a
+    point of weight three becomes three copies, or if all points are multiplied by a power of two.
     """
-    order: IndexArray = np.argsort(_mixed(row_keys(points, rng)))
+    order: IndexArray = np.argsort(_mixed(row_keys(_in_own_unit(points), rng)))
     return order
+
+
+def _in_own_unit(points: Points | SparsePoints) -> Points | SparsePoints:
+    """Return the points divided by the power of two above the largest entry."""
+    entries = points.data if sparse.issparse(points) else points
+    largest = max(float(entries.max(initial=0.0)), -float(entries.min(initial=0.0)))
+    return divide_by_power_of_two(points, math.frexp(largest)[1])
 
 
 def row_keys(points: Points | SparsePoints, rng: np.random.RandomState) -> _Keys:

@@ -16,7 +16,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from powermeans.engine.anneal import Stage, StageEnd
 from powermeans.engine.fit import Fit
-from powermeans.engine.spread import spread, spread_of_features
+from powermeans.engine.spread import spread
 from powermeans.engine.updates import SeparateCoincident
 from powermeans.errors import warn_caller
 from powermeans.estimators.base import CenterEstimator, Run, Start, report_end
@@ -312,7 +312,7 @@ class SphericalMixture(CenterEstimator):
             learns_variance=learns_variance,
             learns_shares=self.shares == "learned",
             hottest=share * critical_temperature(data.points, data.weights) / 2 if share else 0.0,
-            separate=SeparateCoincident(math.inf, spread_of_features(data.rows)),
+            separate=SeparateCoincident(math.inf, data.rows.spread_of_features()),
             tolerance=self.tol,
             has_own_variances=self.covariance_type == "spherical",
         )
