@@ -126,10 +126,18 @@ class ObservedRows(PairedRows):
         return np.asarray(self._unit * np.maximum(about_shift - off, 0.0) * self._unit)
 
     def critical_power(self) -> float:
-        """Return that of the points with means for missing entries."""
-        shifted: Any = self._points[:, : self.n_features]
-        means = self._in_unit(self.mean()).astype(self.dtype)
-        return critical_power(np.where(np.isnan(self._given), means, shifted), self._weights)
+        """Return that of the points with means for missing entries.
+
+        The means become zero to the last bit, since a point at the mean has no direction.
+        """
+        counts, n = self.sample_weight(np.arange(self.n_points)), self.n_features
+        sums = np.zeros(2 * n)
+        for rows, pairs in dense_chunks(self._points):
+            sums += counts[rows] @ pairs
+        means = sums[:n] / np.where(sums[n:] > 0, sums[n:], 1.0)
+        about_mean = np.asarray(self._points)[:, :n] - means
+        about_mean[np.isnan(self._given)] = 0.0
+        return critical_power(about_mean, self._weights)
 
     def take(self, indices: IndexArray) -> FloatArray:
         """Return these points with means for missing entries."""
