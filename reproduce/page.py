@@ -135,13 +135,7 @@ def blame(claims: Claims) -> str:
 
 
 def data_in_words(data: str) -> str:
-    """Return which data were used, and more about them in parentheses.
-
-    Examples
-    --------
-    >>> data_in_words("real"), data_in_words("real: two photographs")
-    ('real', 'real (two photographs)')
-    """
+    """Return which data were used, and more about them in parentheses."""
     kind, _, more = data.partition(": ")
     return f"{kind} ({more})" if more else kind
 

@@ -61,16 +61,12 @@ def write(path: Path, rows: Rows) -> None:
         file.write(gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
 
 
-def read_rows(path: Path) -> list[Row]:
-    """Return the rows of a packed CSV, without what a row lacks."""
-    lines = csv.DictReader(io.StringIO(gzip.decompress(path.read_bytes()).decode(), newline=""))
-    return [{key: value_of(text) for key, text in line.items() if text} for line in lines]
-
-
 def stored_rows(name: str, cells: Sequence[Cell]) -> dict[tuple[str, ...], list[Row]]:
     """Return the stored rows of an item by the texts of the key of their cell."""
     path = RESULTS / f"{name}.csv.gz"
     if not path.is_file():
         return {}
-    by_key = groups(read_rows(path), *cells[0].key)
+    lines = csv.DictReader(io.StringIO(gzip.decompress(path.read_bytes()).decode(), newline=""))
+    rows = [{key: value_of(text) for key, text in line.items() if text} for line in lines]
+    by_key = groups(rows, *cells[0].key)
     return {tuple(map(str, key)): of_cell for key, of_cell in by_key.items()}

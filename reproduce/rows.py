@@ -27,24 +27,12 @@ def where(rows: Iterable[Row], **values: Value) -> list[Row]:
 
 
 def column(rows: Iterable[Row], name: str) -> list[float]:
-    """Return the numbers that rows have under a name.
-
-    Examples
-    --------
-    >>> column([{"k": 2, "error": 0.5}, {"k": 3, "error": 0.1}], "error")
-    [0.5, 0.1]
-    """
+    """Return the numbers that rows have under a name."""
     return [float(row[name]) for row in rows]
 
 
 def kinds(rows: Iterable[Row], name: str) -> list[Value]:
-    """Return the different values under a name, in the order in which they first come.
-
-    Examples
-    --------
-    >>> kinds([{"k": 3}, {"k": 2}, {"k": 3}], "k")
-    [3, 2]
-    """
+    """Return the different values under a name, in the order in which they first come."""
     return list(dict.fromkeys(row[name] for row in rows if name in row))
 
 

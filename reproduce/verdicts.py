@@ -5,12 +5,14 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from reproduce.item import Aside, Cell, Claim, Findings, Rows, Verdict
 from reproduce.rows import Figure, mean_and_error
 
 Figures = Mapping[str, float]
+Measure = Callable[[int], Figures]
+Holds = Callable[..., bool | Verdict]
 
 ROUNDING = 1e-12
 CLEAR = 2.0
@@ -44,13 +46,7 @@ def above(figure: float, error: float, limit: float = 0.0) -> Verdict:
 
 
 def below(figure: float, error: float, limit: float = 0.0) -> Verdict:
-    """Return the verdict on a sentence that says a figure is below a limit; see `above`.
-
-    Examples
-    --------
-    >>> below(0.3, 0.1), below(0.3, 0.1, limit=1.0)
-    ('does not hold', 'holds')
-    """
+    """Return the verdict on a sentence that says a figure is below a limit; see `above`."""
     return above(-figure, error, -limit)
 
 
@@ -180,11 +176,11 @@ class Check(NamedTuple):
     text: str
     source: str
     says: str
-    holds: Callable[..., bool | Verdict]
-    measure: Callable[[int], Figures]
-    n_cases: int
-    n_quick_cases: int
-    in_short: str
+    holds: Holds
+    measure: Measure
+    n_cases: int = 200
+    n_quick_cases: int = 20
+    in_short: str = ""
 
     def cell(self, quick: bool) -> Cell:
         """Return the cell that measures it."""
@@ -211,27 +207,17 @@ class Checks:
         self.by_name: dict[str, Check] = {}
 
     def claim(
-        self,
-        text: str,
-        source: str,
-        says: str,
-        holds: Callable[..., bool | Verdict],
-        *,
-        name: str = "",
-        n_cases: int = 200,
-        n_quick_cases: int = 20,
-        in_short: str = "",
-    ) -> Callable[[Callable[[int], Figures]], Callable[[int], Figures]]:
+        self, text: str, source: str, says: str, holds: Holds, name: str = "", **more: Any
+    ) -> Callable[[Measure], Measure]:
         """Add a sentence; the function below it takes how many random cases to try.
 
         `says` tells of the figures, with their names in braces, and `holds` takes them by name and
-        returns whether they confirm the sentence, or the verdict itself.
+        returns whether they confirm the sentence, or the verdict itself; `more` is of `Check`.
         """
 
-        def add(measure: Callable[[int], Figures]) -> Callable[[int], Figures]:
+        def add(measure: Measure) -> Measure:
             own = name or measure.__name__.removeprefix("_")
-            sizes = n_cases, n_quick_cases
-            self.by_name[own] = Check(own, text, source, says, holds, measure, *sizes, in_short)
+            self.by_name[own] = Check(own, text, source, says, holds, measure, **more)
             return measure
 
         return add

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,11 +10,9 @@ from sklearn.datasets import make_circles, make_moons
 
 from powermeans import KernelPowerKMeans, KMeans, PowerKMeans, SpectralClustering
 from powermeans.metrics import adjusted_rand_index
-from powermeans.plots.canvas import color_of, marker_of, tidy
 from powermeans.types import FloatArray, IndexArray
 from reproduce.drawn_data import make_gaussian_clusters, make_grid_gaussians
 from reproduce.item import Cell, Claim, Findings, Row, Rows, grid
-from reproduce.pictures import picture
 from reproduce.rows import Figure, column, mean_and_error, said, where
 from reproduce.tables import over, table, with_error
 from reproduce.verdicts import above, across, below, exact, together
@@ -190,19 +187,3 @@ def _claims_on_shapes(rows: Rows) -> list[Claim]:
             f"adjusted Rand index of spectral clustering: {said(spectral, form)}",
         ),
     ]
-
-
-def draw(rows: Rows, folder: Path) -> None:
-    path = folder / "cluster-geometry.png"
-    with picture(path, len(METHODS), len(SHAPES), size=(11, 8)) as axes:
-        for of_method, (method, make) in zip(axes, METHODS.items(), strict=True):
-            for ax, shape in zip(of_method, SHAPES, strict=True):
-                points, truth = shape_of(shape, 0)
-                labels = make(len(np.unique(truth))).fit(points).labels_
-                for label in map(int, np.unique(labels)):
-                    color, marker = color_of(label), marker_of(label)
-                    ax.scatter(*points[labels == label].T, s=12, c=color, marker=marker, lw=0)
-                score = adjusted_rand_index(truth, labels)
-                ax.set_title(f"{shape}\n{method}, ARI {score:.2f}", fontsize=9)
-                ax.set(aspect="equal", xticks=[], yticks=[])
-                tidy(ax)

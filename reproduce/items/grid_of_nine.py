@@ -36,10 +36,7 @@ OUR_WIDTHS = "our layout: the comment names no widths"
 
 N_EACH = 100
 """Points of each Gaussian, whose standard deviation is the unit of the spacing."""
-SIDE, SPACING = 3, 6.0
-GRIDS = {f"{side} x {side}, spacing {spacing:g}": (side, spacing)
-         for side, spacing in ((SIDE, SPACING), (3, 4.0), (3, 12.0), (5, 6.0))}  # fmt: skip
-NINE, NARROW, *_ = GRIDS
+SPACING = 6.0
 STARTS_TIMED = 10
 """In one fit, so that what a fit costs beside its starts is shared among them."""
 SURE = 0.99
@@ -49,12 +46,10 @@ HARDLY_EVER, NEARLY_ALWAYS, MUCH = 0.05, 0.95, 0.05
 RandomState = int | np.random.RandomState | None
 
 
-def draw_grid(name: str, seed: int) -> tuple[FloatArray, FloatArray]:
+def draw_grid(seed: int, side: int = 3) -> tuple[FloatArray, FloatArray]:
     """Gaussians of standard deviation one on a square grid, and their means."""
-    side, spacing = GRIDS[name]
-    drawn = make_grid_gaussians(
-        N_EACH * side**2, side, spacing=spacing, spread=1.0, random_state=seed
-    )
+    n_points = N_EACH * side**2
+    drawn = make_grid_gaussians(n_points, side, spacing=SPACING, spread=1.0, random_state=seed)
     assert drawn.centers is not None
     return np.asarray(drawn.points, dtype=np.float64), drawn.centers
 
@@ -115,25 +110,19 @@ SEEDED = ("grid of 9", "grid of 25", "iris", "wine", "digits", "uniform square")
 
 
 def cells(quick: bool) -> Sequence[Cell]:
-    grids = [NINE] if quick else list(GRIDS)
-    found = []
-    for name in grids:
-        for method, sizes in FITS.items():
-            for n, m in sizes.items():
-                # Fewer on the grids that no sentence is judged by.
-                fits = max(m // 10, 1) if quick else m if name == NINE else max(m // 3, 10)
-                if name == NINE or n < 1000:
-                    found += grid(
-                        starts, part="starts", grid=name, method=method, n_starts=n, fits=fits
-                    )
     n_rounds, n_fits, n_seedings, n_draws = (3, 10, 50, 3) if quick else (25, 200, 1000, 10)
-    narrow_too = [NINE] if quick else [NARROW, NINE]
-    seeded, sizes = SEEDED[: 3 if quick else None], (2000, 16_000, 128_000, 512_000)
-    sizes = (2000, 128_000) if quick else sizes
+    seeded, sizes = SEEDED, (2000, 16_000, 128_000, 512_000)
+    fits = [(method, n, m) for method, sizes in FITS.items() for n, m in sizes.items()]
+    if quick:
+        seeded, sizes = SEEDED[:3], (2000, 128_000)
+        fits = [(method, n, max(m // 10, 1)) for method, n, m in fits]
     return [
-        *found,
-        *grid(seconds_of_a_start, part="seconds", grid=grids, rounds=n_rounds),
-        *grid(mixtures, part="mixtures", grid=narrow_too, init=list(MIXTURES), fits=n_fits),
+        *(
+            Cell({"part": "starts", "method": method, "n_starts": n, "fits": m}, starts)
+            for method, n, m in fits
+        ),
+        *grid(seconds_of_a_start, part="seconds", rounds=n_rounds),
+        *grid(mixtures, part="mixtures", init=list(MIXTURES), fits=n_fits),
         *grid(seedings, part="seedings", data=seeded, seedings=n_seedings),
         *grid(moments, part="moments", n_points=sizes, draws=n_draws),
     ]
@@ -146,11 +135,11 @@ def timed(model: Any, points: FloatArray) -> float:
     return time.perf_counter() - started
 
 
-def starts(grid: str, method: str, n_starts: int, fits: int) -> list[Row]:
-    """Fits of a method on as many draws of the grid, each with its number of starts."""
+def starts(method: str, n_starts: int, fits: int) -> list[Row]:
+    """Fits of a method on as many draws of the nine, each with its number of starts."""
     rows: list[Row] = []
     for seed in range(fits):
-        points, means = draw_grid(grid, seed)
+        points, means = draw_grid(seed)
         at_means = KMeans(len(means), init=means).fit(points).inertia_
         model = METHODS[method](len(means), n_init=n_starts, random_state=seed)
         seconds = timed(model, points)
@@ -160,11 +149,11 @@ def starts(grid: str, method: str, n_starts: int, fits: int) -> list[Row]:
     return rows
 
 
-def seconds_of_a_start(grid: str, rounds: int) -> list[Row]:
+def seconds_of_a_start(rounds: int) -> list[Row]:
     """All methods in turns, so that whatever else the machine does falls on each of them."""
     rows: list[Row] = []
     for seed in range(rounds):
-        points, means = draw_grid(grid, seed)
+        points, means = draw_grid(seed)
         for method, make in METHODS.items():
             model = make(len(means), n_init=STARTS_TIMED, random_state=seed)
             seconds = timed(model, points) / STARTS_TIMED
@@ -172,17 +161,14 @@ def seconds_of_a_start(grid: str, rounds: int) -> list[Row]:
     return rows
 
 
-def mixtures(grid: str, init: str, fits: int) -> list[Row]:
-    """The same for mixtures of spherical Gaussians, from seeds of several kinds."""
+def mixtures(init: str, fits: int) -> list[Row]:
+    """Whether mixtures of spherical Gaussians find the nine, from seeds of several kinds."""
     rows: list[Row] = []
     for seed in range(fits):
-        points, means = draw_grid(grid, seed)
-        at_means = SphericalMixture(len(means), init=means).fit(points)
-        model = MIXTURES[init](len(means), random_state=seed)
-        seconds = timed(model, points)
+        points, means = draw_grid(seed)
+        model = fitted(MIXTURES[init](len(means), random_state=seed), points)
         found = int(centroid_index(model.cluster_centers_, means) == 0)
-        loss = at_means.log_likelihood_ - model.log_likelihood_
-        rows.append({"draw": seed, "found": found, "loss": loss, "seconds": seconds})
+        rows.append({"draw": seed, "found": found})
     return rows
 
 
@@ -204,7 +190,7 @@ def seedings(data: str, seedings: int) -> list[Row]:
 def problem(name: str) -> tuple[FloatArray, int]:
     """Points and a number of clusters."""
     if name.startswith("grid"):
-        points, means = draw_grid(NINE if name == "grid of 9" else "5 x 5, spacing 6", 0)
+        points, means = draw_grid(0, math.isqrt(int(name.split()[-1])))
         return points, len(means)
     if name == "uniform square":
         return np.random.default_rng(0).uniform(size=(5000, 2)), 100
@@ -237,15 +223,14 @@ def moments(n_points: int, draws: int) -> list[Row]:
 
 def findings(rows: Rows) -> Findings:
     by_part = {str(part): of for (part,), of in groups(rows, "part").items()}
-    tried = [*by_part["starts"], *by_part["seconds"]]
-    nine = where(tried, grid=NINE)
+    nine = [*by_part["starts"], *by_part["seconds"]]
     return Findings(
         tables=_tables(by_part),
         claims=[
-            *claims_on_the_nine(where(by_part["starts"], n_starts=1), where(nine, part="starts")),
+            *claims_on_the_nine(by_part["starts"]),
             *claims_on_other_starts(nine),
             claim_on_the_bound(where(by_part["seedings"], kind=PLUS)),
-            _claim_on_mixtures(where(by_part["mixtures"], grid=NINE)),
+            _claim_on_mixtures(by_part["mixtures"]),
             *_claims_on_moments(by_part["moments"]),
         ],
         asides=[
@@ -288,34 +273,19 @@ def bound(n_clusters: int) -> float:
 
 
 def _tables(by_part: Mapping[str, Rows]) -> list[Table]:
-    milliseconds = ("ms", median("seconds", 1e3))
     return [
         table(
             "How often all clusters are found",
             by_part["starts"],
-            {"grid": "grid", "method": "method", "n_starts": "starts"},
+            {"method": "method", "n_starts": "starts"},
             [
                 ("fits", len),
                 ("share found", share),
                 ("mean error / error at means", mean("ratio")),
-                milliseconds,
+                ("ms", median("seconds", 1e3)),
             ],
             "The error over that of Lloyd's algorithm from the true means; milliseconds of a fit, "
             "the median.",
-        ),
-        table(
-            "Mixtures of nine spherical Gaussians by expectation maximisation",
-            by_part["mixtures"],
-            {"grid": "grid", "init": "centers start at"},
-            [
-                ("fits", len),
-                ("share found", share),
-                ("lost log-likelihood", mean("loss")),
-                ("error", error("loss")),
-                milliseconds,
-            ],
-            "What the log-likelihood of a point loses against a start at the true means, in the "
-            "mean.",
         ),
         table(
             "Error over the least error known, at the seeds and after Lloyd's algorithm",
@@ -365,13 +335,7 @@ def difference_of_shares(ours: Rows, theirs: Rows) -> Figure:
     return one - other, math.hypot(error, other_error)
 
 
-def claims_on_the_nine(single: Rows, nine: Rows) -> list[Claim]:
-
-    def on_other_grids(method: str) -> str:
-        by_grid = groups(where(single, method=method), "grid")
-        others = [f"{name} {share(of):.1%}" for (name,), of in by_grid.items() if name != NINE]
-        return f" On other grids: {', '.join(others)}." if others else ""
-
+def claims_on_the_nine(nine: Rows) -> list[Claim]:
     by_size = groups(where(nine, method=RANDOM), "n_starts")
     words = ", ".join(f"{share(of):.1%} of fits with {n}" for (n,), of in by_size.items())
     random, plus, greedy = (singles(nine, name) for name in (RANDOM, PLUS, GREEDY))
@@ -381,8 +345,7 @@ def claims_on_the_nine(single: Rows, nine: Rows) -> list[Claim]:
             "a grid",
             "comment 5, answer by the author",
             below(*share_and_error(column(random, "found")), HARDLY_EVER),
-            f"{words} random starts find them; hardly ever: in less than {HARDLY_EVER:.0%}."
-            f"{on_other_grids(RANDOM)}",
+            f"{words} random starts find them; hardly ever: in less than {HARDLY_EVER:.0%}",
             data=OUR_WIDTHS,
         ),
         Claim(
@@ -390,7 +353,7 @@ def claims_on_the_nine(single: Rows, nine: Rows) -> list[Claim]:
             "comment 5, answer by the author",
             above(*share_and_error(column(plus, "found")), NEARLY_ALWAYS),
             f"{share(plus):.1%} of single starts find them, and {share(greedy):.1%} of greedy "
-            f"k-means++; nails: in more than {NEARLY_ALWAYS:.0%}.{on_other_grids(PLUS)}",
+            f"k-means++; nails: in more than {NEARLY_ALWAYS:.0%}",
             data=OUR_WIDTHS,
         ),
     ]
@@ -461,7 +424,7 @@ def _claims_on_moments(rows: Rows) -> list[Claim]:
     gain = paired_gain(column(many, "k_means"), column(many, "moments"))
     rate = math.log(moments_few / moments_many) / math.log(sizes[-1] / sizes[0])
     try:
-        moment_estimates(draw_grid(NINE, 0)[0], SIDE**2)
+        moment_estimates(draw_grid(0)[0], 9)
         refusal = ""
     except ValueError as error:
         refusal = str(error)

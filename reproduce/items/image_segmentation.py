@@ -7,7 +7,6 @@ import math
 import time
 import zlib
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,6 @@ from sklearn.datasets import load_sample_image
 from powermeans import KMeans, PowerKMeans
 from powermeans.types import FloatArray, IndexArray
 from reproduce.item import Cell, Claim, Findings, Row, Rows, Table, grid
-from reproduce.pictures import picture
 from reproduce.rows import column, kinds, where
 from reproduce.tables import table
 from reproduce.trials import fitted
@@ -80,24 +78,12 @@ def _of_estimator(model: Any, pixels: Pixels) -> tuple[FloatArray, IndexArray]:
     return np.asarray(model.cluster_centers_), np.asarray(model.labels_)[place]
 
 
-def _median_cut(n_colours: int, pixels: Pixels) -> tuple[FloatArray, IndexArray]:
-    """Pillow's, with the mean colour of each of its cells."""
-    from PIL import Image
-
-    found = Image.fromarray(pixels).quantize(n_colours, method=Image.Quantize.MEDIANCUT)
-    labels = np.unique(np.asarray(found).ravel(), return_inverse=True)[1].ravel()
-    flat = pixels.reshape(-1, 3).astype(float)
-    sums = [np.bincount(labels, flat[:, channel]) for channel in range(3)]
-    return np.stack(sums, axis=1) / np.bincount(labels)[:, None], labels
-
-
 METHODS: dict[str, Callable[[int, Pixels], tuple[FloatArray, IndexArray]]] = {
     SEARCH: lambda k, pixels: _of_estimator(PowerKMeans(k, random_state=0), pixels),
     "Lloyd from k-means++": lambda k, pixels: _of_estimator(KMeans(k, random_state=0), pixels),
     "Lloyd from random pixels": lambda k, pixels: _of_estimator(
         KMeans(k, init="random", n_init=1, random_state=0), pixels
     ),
-    "median cut (Pillow)": _median_cut,
 }
 
 
@@ -175,10 +161,7 @@ def findings(rows: Rows) -> Findings:
     palettes, areas = where(rows, part="palette"), where(rows, part="segments")
     by_picture = {str(name): where(palettes, picture=name) for name in kinds(palettes, "picture")}
     return Findings(
-        tables=[
-            *(_table_of_errors(of, name) for name, of in by_picture.items()),
-            _table_of_segments(areas),
-        ],
+        tables=[_table_of_errors(of, name) for name, of in by_picture.items()],
         claims=[
             _claim_on_compression(where(palettes, method=SEARCH, k=16)),
             *(claim_on_methods(of, name) for name, of in by_picture.items()),
@@ -207,22 +190,6 @@ def _table_of_errors(rows: Rows, picture: str) -> Table:
         {"k": "k"},
         [(method, cell(method)) for method in METHODS],
         "Higher is better; 30 dB is a root mean square error of 8 of 255.",
-    )
-
-
-def _table_of_segments(rows: Rows) -> Table:
-    features = {0.0: "colour", WEIGHT_OF_PLACE: "colour and place"}
-    figures = ("in_areas", "in_areas_by_chance", "explained")
-    lines = [
-        [row["picture"], row["k"], features[float(row["place"])], *(row[name] for name in figures)]
-        for row in rows
-    ]
-    return Table(
-        "Segments",
-        ["picture", "k", "features", "share in areas", "by chance", "variance explained"],
-        lines,
-        f"Pixels in connected areas of at least {LEAST_AREA:.1%} of the picture; by chance: the "
-        "same labels, shuffled among the pixels. Variance of the colours.",
     )
 
 
@@ -265,31 +232,3 @@ def _claim_on_segments(rows: Rows) -> Claim:
         f"{np.mean(placed):.0%}, and at most {max(chance):.0%} where labels are shuffled; the "
         f"segments explain {min(explained):.0%} to {max(explained):.0%} of the variance of colours",
     )
-
-
-# What it looks like.
-
-
-def draw(rows: Rows, folder: Path) -> None:
-    palettes = where(rows, part="palette")
-    for name in map(str, kinds(palettes, "picture")):
-        path = folder / f"image-segmentation-{name}.png"
-        _draw_picture(where(palettes, picture=name), name, path)
-
-
-def _draw_picture(rows: Rows, name: str, path: Path) -> None:
-    step = int(rows[0]["step"])
-    pixels = pixels_of(name, step)
-    panels = [("original", pixels)]
-    for k in reversed(DRAWN_SIZES):
-        colours, labels = METHODS[SEARCH](k, pixels)
-        psnr = float(where(rows, method=SEARCH, k=k)[0]["psnr"])
-        panels.append((f"{k} colours, {psnr:.1f} dB", as_pixels(colours)[labels]))
-    for place, what in ((0.0, "colour"), (WEIGHT_OF_PLACE, "colour and place")):
-        labels, means = segmented(name, step, place, DRAWN_SEGMENTS)
-        panels.append((f"{DRAWN_SEGMENTS} segments by {what}", means[labels]))
-    with picture(path, 2, 3, size=(12, 5.8)) as axes:
-        for ax, (title, image) in zip(axes.flat, panels, strict=True):
-            ax.imshow(image.reshape(pixels.shape), interpolation="nearest")
-            ax.set_title(title, fontsize=10)
-            ax.axis("off")

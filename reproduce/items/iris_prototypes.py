@@ -33,7 +33,6 @@ RATE = 0.03
 """Over the number of the epoch; the paper found it best."""
 BATCH, EM, SWITCHED = "batch k-means", "EM", "one online epoch, then batch"
 KINDS = ("online k-means", BATCH, "online gradient", "batch gradient", EM)
-FIGURES = (*KINDS, SWITCHED)
 N_NUDGES, WIDTHS = 200, (1e-2, 1e-6)
 """How often, and how far, the places where batch k-means stops are shaken."""
 PIECE = 10
@@ -273,19 +272,22 @@ def epochs_until(rows: Rows, algorithm: str, share: float) -> list[float]:
 
 
 def findings(rows: Rows) -> Findings:
-    means = {name: residuals(rows, name).mean(axis=0) for name in FIGURES}
-    padded_ratios = {name: np.append(np.nan, typical_ratios(rows, name)) for name in FIGURES}
+    residues = {name: by_replicate(rows, name) for name in KINDS}
+    of_kind = on_one_scale(residues)
+    of_each = {name: ratios(values) for name, values in residues.items()}
     return Findings(
-        tables=[
-            _table_by_epoch("Figure 1: mean of E_t - E_inf", means),
-            _table_by_epoch("Figure 2: the ratio to the epoch before", padded_ratios),
-            _table_of_least(rows),
-        ],
+        tables=[_table_of_least(rows)],
         comparisons=comparisons_of(rows),
         claims=[
             *_claims_on_newton(where(rows, part="newton")),
-            *_claims_on_figure_1(rows),
-            *_claims_on_figure_2(rows),
+            *claims_on_batch(rows, of_kind[BATCH]),
+            *claims_on_leads(of_kind),
+            *_claims_on_ends(of_kind),
+            _claim_on_first_points(rows),
+            _claim_on_vanishing(rows, of_each),
+            _claim_on_em(of_each),
+            _claim_on_crossing(of_each),
+            _claim_on_switching(rows),
             *_claims_on_least(rows),
         ],
         remarks=[
@@ -298,11 +300,6 @@ def findings(rows: Rows) -> Findings:
             "trial start at the same random points, which the paper does not say of its own.",
         ],
     )
-
-
-def _table_by_epoch(title: str, values: Mapping[str, FloatArray]) -> Table:
-    lines = [[t, *(float(values[n][t]) for n in FIGURES)] for t in range(N_EPOCHS + 1)]
-    return Table(title, ["epoch", *FIGURES], lines, "EM has the unit of a log-likelihood.")
 
 
 def _table_of_least(rows: Rows) -> Table:
@@ -367,16 +364,6 @@ def _claims_on_newton(rows: Rows) -> list[Claim]:
 
 
 # Claims on figure 1.
-
-
-def _claims_on_figure_1(rows: Rows) -> list[Claim]:
-    of_kind = on_one_scale({name: by_replicate(rows, name) for name in KINDS})
-    return [
-        *claims_on_batch(rows, of_kind[BATCH]),
-        *claims_on_leads(of_kind),
-        *_claims_on_ends(of_kind),
-        _claim_on_first_points(rows),
-    ]
 
 
 def on_one_scale(of_kind: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
@@ -512,16 +499,6 @@ def _claim_on_first_points(rows: Rows) -> Claim:
 
 
 # Claims on figure 2, and on E_infinity.
-
-
-def _claims_on_figure_2(rows: Rows) -> list[Claim]:
-    of_each = {name: ratios(by_replicate(rows, name)) for name in KINDS}
-    return [
-        _claim_on_vanishing(rows, of_each),
-        _claim_on_em(of_each),
-        _claim_on_crossing(of_each),
-        _claim_on_switching(rows),
-    ]
 
 
 def _claim_on_vanishing(rows: Rows, of_each: Mapping[str, FloatArray]) -> Claim:

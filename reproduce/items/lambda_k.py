@@ -80,6 +80,7 @@ def by_price(data: str, largest_k: int, prices: int) -> list[Row]:
 
 def findings(rows: Rows) -> Findings:
     names = [str(data) for data in kinds(rows, "data")]
+    excess = np.array([value for data in names for _, _, value in compared(rows, data)])
     return Findings(
         tables=[_table(rows, names)],
         claims=_claims(rows, names),
@@ -87,7 +88,10 @@ def findings(rows: Rows) -> Findings:
             "The least objective is that of the best W found for each k by the default search, "
             "over all k up to the largest tried; prices at which more would pay are left out of "
             "the comparison.",
-            remark_on_the_least([v for data in names for _, _, v in compared(rows, data)]),
+            "Lowering is not finding the least: DP-means ends within 5 % of the best known at "
+            f"{np.mean(excess < 0.05):.0%} of the prices, {excess.mean():.0%} above it in the mean "
+            f"and {excess.max():.0%} at most. A cluster opens only where one point by itself is "
+            "worth its price, not where many together are.",
         ],
     )
 
@@ -172,14 +176,3 @@ def _claims(rows: Rows, names: Sequence[str]) -> list[Claim]:
             f"prices at which the true number is the best: {words}",
         ),
     ]
-
-
-def remark_on_the_least(excess: Sequence[float]) -> str:
-    """How near DP-means comes to the least objective."""
-    near = float(np.mean(np.less(excess, 0.05)))
-    return (
-        f"Lowering is not finding the least: DP-means ends within 5 % of the best known at "
-        f"{near:.0%} of the prices, {np.mean(excess):.0%} above it in the mean and "
-        f"{max(excess):.0%} at most. A cluster opens only where one point by itself is worth its "
-        "price, not where many together are."
-    )

@@ -15,7 +15,7 @@ from powermeans.datasets import load_data_set
 from powermeans.metrics import number_of_partitions
 from powermeans.types import FloatArray, IndexArray
 from reproduce.drawn_data import make_gaussian_clusters
-from reproduce.item import Aside, Cell, Claim, Comparison, Findings, Row, Rows, grid
+from reproduce.item import Cell, Claim, Comparison, Findings, Row, Rows, grid
 from reproduce.rows import column, groups, kinds, mean_and_error, published_rows, said, where
 from reproduce.tables import error, mean, most, table
 from reproduce.trials import draw_seeds, fitted
@@ -164,19 +164,6 @@ def findings(rows: Rows) -> Findings:
     return Findings(
         tables=[
             table(
-                f"k-means against the least W of all {number_of_partitions(N_POINTS, N_CLUSTERS)} "
-                "partitions of ten points into four",
-                by_part["all partitions"],
-                {"init": "starts"},
-                [
-                    ("sets", len),
-                    ("share that finds it", mean("share_least")),
-                    ("mean W / least", mean("mean")),
-                    ("worst W / least", most("worst")),
-                ],
-                f"{N_STARTS} starts on each set.",
-            ),
-            table(
                 "From which points k-means starts",
                 tried,
                 {"data": "data", "init": "starts"},
@@ -197,7 +184,6 @@ def findings(rows: Rows) -> Findings:
             *claims_on_starts(tried),
             _claim_on_cost(by_part["cost"]),
         ],
-        asides=[_on_the_worst_case(tried)],
         remarks=[
             "The cost of a sweep is that of the distances it computes: those that bounds let it "
             "skip are taken out.",
@@ -257,9 +243,9 @@ def _claims_on_partitions(counted: Rows, rows: Rows) -> list[Claim]:
             "k-means finds a good partition that need not be the best",
             "the algorithm",
             together([exact(min(shares) < 1), below(*mean_and_error(means), 2.0)]),
-            f"of ten points into four, {np.mean(shares):.0%} of random starts find the least W of "
-            f"all partitions; in the mean they end at {np.mean(means):.3f} times it, "
-            f"at worst at {max(column(one, 'worst')):.2f}",
+            f"of ten points into four, on {len(one)} sets, {np.mean(shares):.0%} of random starts "
+            f"find the least W of all partitions; in the mean they end at {np.mean(means):.3f} "
+            f"times it, at worst at {max(column(one, 'worst')):.2f}",
         ),
     ]
 
@@ -295,17 +281,6 @@ def claims_on_starts(rows: Rows) -> list[Claim]:
             on="the data",
         ),
     ]
-
-
-def _on_the_worst_case(rows: Rows) -> Aside:
-    sweeps = {data: max(column(of, "sweeps")) for (data,), of in groups(rows, "data").items()}
-    words = ", ".join(f"{data} {value:.0f}" for data, value in sweeps.items())
-    return Aside(
-        "not judged",
-        "The number of iterations can be quite large in the worst case",
-        "initialisation",
-        f"The worst case is a construction; here the most sweeps are {words}.",
-    )
 
 
 def exponent(rows: Rows, grows: str) -> float:

@@ -19,12 +19,9 @@ from reproduce.items import (
     bregman_families,
     claims_of_power_k_means,
     cluster_geometry,
-    equal_clusters,
     figure1,
     figure2,
-    geometric_acceleration,
     grid_of_nine,
-    image_segmentation,
     iris_prototypes,
     knee,
     lambda_k,
@@ -66,17 +63,6 @@ def test_an_item_runs_in_quick_mode(name, data_folder, tmp_path: Path, monkeypat
     assert bool(pictures) == hasattr(module, "draw")
 
 
-@pytest.mark.parametrize("name", command.item_names())
-def test_the_cells_of_an_item_differ_and_quick_ones_are_fewer(name: str) -> None:
-    module = command.module_of(name)
-    quick, full = module.cells(True), module.cells(False)
-    for cells in (quick, full):
-        running.check_keys(cells)
-    sizes = [sum(v for v in c.key.values() if isinstance(v, int)) for c in (*quick, *full)]
-    assert 0 < len(quick) <= len(full)
-    assert len(quick) < len(full) or sum(sizes[: len(quick)]) < sum(sizes[len(quick) :])
-
-
 # Methods from the same centers.
 
 
@@ -108,38 +94,16 @@ def test_khm_is_held_at_minus_one_and_the_published_powers_grow_by_a_twentieth(c
     np.testing.assert_allclose(powers, -3 * 1.05 ** np.arange(len(powers)))
 
 
-def score_rows(ari: dict[str, float], **key: str) -> list[dict]:
-    starts = (*equal_clusters.PUBLISHED, *map(equal_clusters.trials.patient_from, (-1.0, -3.0)))
-    names = (LLOYD, KHM, *starts, "one descent of ours", "our default")
-    return [
-        {**key, "method": name, "data_set": n, "features": 200, "ARI": s, "NMI": s, "VI": 1 - s}
-        for name in names
-        for n in range(6)
-        for s in [ari.get(name, 0.5) + (-1) ** n * (0.01 if name == LLOYD else 0.0)]
-    ]
-
-
 def test_a_lead_counts_data_sets_and_needs_all_scores() -> None:
-    rows, start = score_rows({LLOYD: 0.1}), power_from(-3.0)
+    start = power_from(-3.0)
+    rows = [
+        {"method": name, "data_set": n, "ARI": ari, "NMI": ari, "VI": 1 - ari}
+        for n in range(6)
+        for name, ari in ((LLOYD, 0.1 + 0.01 * (-1) ** n), (KHM, 0.5), (start, 0.5))
+    ]
     assert lead(rows * 4, KHM, LLOYD, "ARI") == pytest.approx(lead(rows, KHM, LLOYD, "ARI"))
     assert leads(rows, start, [LLOYD]) == "holds"
     assert leads([{**r, "VI": -r["VI"]} for r in rows], start, [LLOYD]) == "does not hold"
-
-
-@pytest.mark.parametrize(
-    ("ours", "verdict"), [(0.9, "holds"), (0.5, "not decidable"), (0.3, "does not hold")]
-)
-def test_benefits_of_annealing_remain_where_a_start_beats_both_others(ours, verdict) -> None:
-    start = power_from(-3.0)
-    rows = [
-        row
-        for layout in equal_clusters.LAYOUTS
-        for family in equal_clusters.FAMILIES
-        for row in score_rows({start: ours, KHM: 0.2}, layout=layout, family=family)
-    ]
-    found = {claim.text: claim.verdict for claim in equal_clusters.findings(rows).claims}
-    assert next(v for text, v in found.items() if f"({start})" in text) == verdict
-    assert next(v for text, v in found.items() if text.startswith("k-harmonic")) == "holds"
 
 
 # Tables 1 to 3.
@@ -287,7 +251,7 @@ def test_sweeps_of_a_hard_rule_are_lloyds() -> None:
 
 
 def starts(method: str, found: list[int], seconds: float = 1.0) -> list[dict]:
-    key = {"grid": grid_of_nine.NINE, "method": method}
+    key = {"method": method}
     single = {**key, "part": "starts", "n_starts": 1, "ratio": 1.0}
     return [*({**single, "found": hit} for hit in found)] + [
         {**key, "part": "seconds", "seconds": seconds}
@@ -367,13 +331,6 @@ def test_the_best_k_at_a_price_and_the_prices_of_a_k_by_hand() -> None:
     assert (row["price"], k, excess) == (2.0, 2, pytest.approx(0.1))
 
 
-def test_areas_are_connected_and_specks_are_none(monkeypatch) -> None:
-    monkeypatch.setattr(image_segmentation, "LEAST_AREA", 0.25)
-    labels = np.array([[0, 0, 1, 0], [0, 0, 1, 1], [2, 1, 1, 1], [1, 2, 2, 1]])
-    # Of 16 pixels four of 0 hang together, and seven of 1; the rest are specks.
-    assert image_segmentation.share_in_areas(labels) == 11 / 16
-
-
 @pytest.mark.parametrize(("rings", "verdict"), [(4.0, "holds"), (-1.0, "does not hold")])
 def test_each_shape_may_have_a_gamma_of_its_own_but_needs_one(rings, verdict) -> None:
     good = dict(zip(cluster_geometry.NOT_CONVEX, (10.0, rings), strict=True))
@@ -394,25 +351,6 @@ def test_numbers_a_divergence_does_not_take_are_moved_inside() -> None:
         expected = [[0.5, zero], [5.0, 60.0]]
         np.testing.assert_array_equal(bregman_families.within(divergence, points), expected)
     assert bregman_families.divergence_for("binomial", points + 20) == Binomial(80.5)
-
-
-@pytest.mark.parametrize(
-    ("seconds", "skipped", "verdict"),
-    [
-        ({2: 0.5, 10: 0.4}, {2: 0.6, 10: 0.1}, "holds"),
-        ({2: 0.5, 10: 0.9}, {2: 0.6, 10: 0.0}, "depends"),
-        ({2: 1.5, 10: 1.5}, {2: 0.6, 10: 0.1}, "does not hold"),
-    ],
-)
-def test_bounds_accelerate_where_they_leave_distances_out(seconds, skipped, verdict) -> None:
-    rows = [
-        {"points": 100, "features": d, "data_set": number, "method": method, "sweeps": 10,
-         "full_seconds": 1.0, "seconds": seconds[d] * (1 + 0.01 * number),
-         "skipped": skipped[d], "difference": 1e-16}
-        for d in seconds for number in range(3)
-        for method in (*geometric_acceleration.POWERS, LLOYD)
-    ]  # fmt: skip
-    assert geometric_acceleration.findings(rows).claims[0].verdict == verdict
 
 
 def test_k_means_is_never_below_the_least_of_all_partitions(monkeypatch) -> None:

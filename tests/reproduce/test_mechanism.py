@@ -217,14 +217,6 @@ def test_a_run_writes_its_page_its_claims_and_the_front_page(item, capsys) -> No
     assert "| [squares](reproduction/squares.md) | real | 1 of 2 | 1 holds |" in front
 
 
-def test_a_quick_run_prints_and_writes_no_page(item, capsys) -> None:
-    assert command.main(["squares", "--quick"]) == 0
-    assert "Squares | grow" in capsys.readouterr().out
-    assert COMPUTED == [0, 1]
-    assert not item.page.exists()
-    assert not results.RESULTS.exists()
-
-
 @pytest.mark.parametrize(
     ("error", "status"), [(MissingDataError("birch1 is not there"), 0), (ValueError("broken"), 1)]
 )
