@@ -69,15 +69,6 @@ def test_sizes_come_near_to_the_wish_of_balance() -> None:
     assert limits.far_from_wish(prices, last.sums.weights) < 100
 
 
-def test_prices_of_clusters_within_the_limits_stay_zero() -> None:
-    points = np.repeat([[0.0], [1.0], [50.0]], [400, 200, 100], axis=0)
-    points += np.random.default_rng(0).normal(scale=0.5, size=points.shape)
-    prices, _, last = improved(points, np.array([[0.0], [1.0], [50.0]]), SizeLimits(3, 0, 320, 700))
-    assert prices[0] > 0
-    assert prices[2] == 0
-    assert last.sums.weights[2] == 100
-
-
 def test_prices_stay_where_no_point_is_at_a_border() -> None:
     points = np.repeat([[0.0], [2.0]], [5, 5], axis=0)
     prices, _, _ = improved(points, np.array([[1.0], [1.0]]), SizeLimits(2, 4, 6, 10))

@@ -42,16 +42,6 @@ def test_a_point_counts_in_proportion_to_those_before_it():
     np.testing.assert_allclose(running.sums.points, [counts @ points])
 
 
-@pytest.mark.parametrize("sizes", [(5, 45), (10,) * 5, (30, 10, 10)], ids=str)
-def test_chunks_keep_what_their_last_point_would(sizes):
-    points = np.random.default_rng(0).uniform(-1, 1, size=(50, 1))
-    ends = np.cumsum(sizes)
-    running = shown(np.split(points, ends[:-1]), np.zeros((1, 1)))
-    counts = np.repeat((ends / 50) ** FADING, sizes)
-    np.testing.assert_allclose(running.sums.weights, [counts.sum()])
-    np.testing.assert_allclose(running.sums.points, [counts @ points])
-
-
 @pytest.mark.parametrize("memory", [10.0, 100.0])
 def test_a_memory_weighs_about_as_much_as_it_says(memory):
     """In the long run W / (W + 1) to the power of FADING is the ratio of a geometric series."""
@@ -112,17 +102,6 @@ def test_a_center_without_weight_goes_to_the_middle_of_the_error(kind):
     moved, sums = found(np.array([[0.0], [1.0], [9.0], [2.0]]), centers, weights, kind)
     np.testing.assert_array_equal(moved, [[0.0], [9.0]])
     np.testing.assert_array_equal(sums.weights, [5.0, 0.0])
-
-
-def test_it_is_counted():
-    rows = KINDS["native"](np.array([[0.0], [9.0]]), None)
-    centers = np.array([[0.0], [1000.0]])
-    running = RunningSums(Sums(np.zeros((2, 1)), np.array([5.0, 0.0]), 0.0, 0.0), 5.0)
-    sweep = Sweep(rows, centers, -math.inf)
-    moved = running.before(sweep)
-    sums = running.after(sweep, rows.sweep(moved, Hard()))
-    assert (sweep.n_separated, sweep.n_relocated) == (0, 1)
-    np.testing.assert_array_equal(sums.centers(moved), [[0.0], [9.0]])
 
 
 def test_where_every_point_is_at_a_center_lost_ones_stay():

@@ -206,7 +206,9 @@ ROWS = {
         is_numbered=False,
         exempt={"scaled_weights": "a point that opens a cluster is as far as one of weight one"},
     ),
-    "penalty, auto": Row(pm.DPMeans(n_clusters_wanted=K)),
+    "penalty, auto": Row(
+        pm.DPMeans(n_clusters_wanted=K), exempt={"effort": "a search derives another penalty"}
+    ),
     "entropy": Row(
         pm.EntropyWeightedPowerKMeans(K, effort="fast"),
         degree=0,

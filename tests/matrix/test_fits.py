@@ -260,3 +260,28 @@ def test_not_fitted(row: Row) -> None:
         given = () if name == "to_sklearn" else (row.given,)
         with pytest.raises(NotFittedError):
             getattr(clone(row.make), name)(*given)
+
+
+# Of these None is the least effort.
+NAMELESS = (pm.SphericalMixture, pm.EntropyWeightedPowerKMeans)
+SEARCHING = {
+    name: row
+    for name, row in ESTIMATORS.items()
+    if "effort" in row.make.get_params() and getattr(row.make, "polish", True)
+}
+
+
+@holds_for(SEARCHING)
+def test_effort(row: Row) -> None:
+    """More effort never ends above less: what is lowered includes prices and likelihoods."""
+
+    def lowered(effort: str | None) -> float:
+        model = row.fit(row.given, effort=effort)
+        if hasattr(model, "log_likelihood_"):
+            return -float(model.log_likelihood_)
+        return float(getattr(model, "objective_", model.inertia_))
+
+    bare = None if isinstance(row.make, NAMELESS) else "none"
+    thorough, balanced, least = map(lowered, ("thorough", "balanced", bare))
+    assert thorough <= balanced + 1e-6 * abs(balanced)
+    assert balanced <= least + 1e-6 * abs(least)

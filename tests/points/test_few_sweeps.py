@@ -27,17 +27,6 @@ def test_labels_and_sums_are_the_same(shape, dtype):
         np.testing.assert_array_equal(once.assign(moved)[0], often.assign(moved)[0])
 
 
-def test_there_is_no_order_by_place():
-    """It would leave out most distances from the first sweep on."""
-    points = np.random.default_rng(0).normal(size=(30_000, 2))
-    skipped = [
-        rows.sweep(points[:100], Hard()).n_skipped
-        for rows in (open_rows(points), open_batch(points))
-    ]
-    assert skipped[0] > 0.5 * 30_000 * 100
-    assert skipped[1] < 0.5 * skipped[0]
-
-
 def test_batches_may_share_the_threads_of_other_rows():
     points = np.random.default_rng(0).normal(size=(40_000, 16))
     rows = open_rows(points, n_threads=3)

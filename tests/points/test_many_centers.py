@@ -152,20 +152,6 @@ def test_least_useful_are_the_same_by_lists_of_many_neighbours(n_features):
     assert len(np.unique(spared)) == 20
 
 
-def test_labels_follow_centers_that_are_added_and_removed():
-    points = blobs(3000, 20, 40, "f8")
-    rows = open_rows(points)
-    centers = rows.take(np.arange(0, 3000, 50))  # 60
-    nearby = NearbyRows(rows, centers, rows.assign(centers)[0])
-    exact = rows.sweep(centers, Hard()).inertia
-    assert nearby.sweep(centers, Hard()).inertia == pytest.approx(exact, rel=0.02)
-    more = np.concatenate([centers, rows.take(np.arange(7, 3000, 300))])
-    assert nearby.sweep(more, Hard()).inertia <= exact
-    fewer = np.delete(more, np.arange(5, 15), axis=0)
-    exact = rows.sweep(fewer, Hard()).inertia
-    assert nearby.sweep(fewer, Hard()).inertia == pytest.approx(exact, rel=0.05)
-
-
 def test_a_center_far_from_all_others_keeps_its_points():
     points = blobs(2000, 20, 1, "f8")
     points[:40] += 1000

@@ -56,21 +56,6 @@ def kept_by_sorting(points, centers, weights, trim):
 # The weights.
 
 
-def test_weights_are_those_done_by_hand():
-    values, weights = np.array([5.0, 1.0, 3.0, 3.0, 9.0]), np.array([1.0, 2.0, 1.0, 3.0, 4.0])
-    for kept_weight, expected, limit in [
-        (2.0, [0, 2, 0, 0, 0], 1.0),
-        (1.0, [0, 1, 0, 0, 0], 1.0),
-        (4.0, [0, 2, 0.5, 1.5, 0], 3.0),
-        (6.0, [0, 2, 1, 3, 0], 3.0),
-        (9.0, [1, 2, 1, 3, 2], 9.0),
-        (11.0, [1, 2, 1, 3, 4], 9.0),
-    ]:
-        kept, found = trimmed_weights(values, weights, kept_weight)
-        np.testing.assert_allclose(kept, expected)
-        assert found == limit
-
-
 @settings(max_examples=60)
 @given(
     values=arrays.arrays(float, st.integers(1, 40), elements=st.integers(0, 9).map(float)),

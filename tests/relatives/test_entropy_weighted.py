@@ -114,19 +114,6 @@ def test_units_of_features_do_not_matter():
     np.testing.assert_allclose(second.transform(points * units), first.transform(points), rtol=1e-6)
 
 
-def test_more_effort_never_ends_above_less():
-    efforts = None, "fast", "balanced", "thorough"
-    for seed in range(3):
-        points, _ = few_that_matter(seed, n=150, n_features=40, n_relevant=2)
-        none, fast, balanced, thorough = (
-            EntropyWeightedPowerKMeans(5, effort=effort, random_state=seed).fit(points).objective_
-            for effort in efforts
-        )
-        assert none >= fast - 1e-6
-        assert none >= balanced - 1e-6
-        assert balanced >= thorough - 1e-6
-
-
 def test_a_constant_feature_gets_no_weight():
     points, truth = one_of_six(0, 1.0)
     points[:, 4] = 1e9 / 3

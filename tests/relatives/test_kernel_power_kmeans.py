@@ -144,22 +144,6 @@ def test_all_points_as_landmarks_are_exact_and_fewer_come_near() -> None:
     assert abs(excess[2]) < 1e-4
 
 
-def test_landmarks_are_no_copies_and_five_hundred_of_many_points() -> None:
-    points = np.repeat(blobs(n=30), 3, axis=0)
-    weights = np.ones(90)
-    weights[:6] = 0.0
-    model = KernelPowerKMeans(2, n_landmarks=28, random_state=0).fit(points, sample_weight=weights)
-    assert model.is_exact_
-    assert len(model.landmark_indices_) == 28
-    assert len(np.unique(points[model.landmark_indices_], axis=0)) == 28
-    assert model.landmark_indices_.min() >= 6
-    points = np.random.default_rng(0).normal(size=(2001, 2))
-    model = KernelPowerKMeans(3, effort="none", random_state=0).fit(points)
-    assert not model.is_exact_
-    assert len(model.landmark_indices_) == 500
-    assert model.score(points) == pytest.approx(-model.inertia_, rel=1e-9)
-
-
 # Kernels that are none.
 
 
@@ -253,14 +237,3 @@ def test_rings_and_moons_are_found_at_the_default_effort(points, truth, gamma) -
         model = KernelPowerKMeans(2, gamma=gamma, random_state=seed).fit(points)
         assert model.inertia_ <= from_the_truth(model, points, truth) * (1 + 1e-9)
         assert adjusted_rand_score(truth, model.labels_) > 0.98
-
-
-@pytest.mark.parametrize("gamma", [1.0, 6.0])
-def test_more_effort_never_ends_above_less(gamma: float) -> None:
-    points, _ = make_moons(200, noise=0.1, random_state=3)
-    fast, balanced, thorough = (
-        KernelPowerKMeans(4, gamma=gamma, effort=effort, random_state=1).fit(points).inertia_
-        for effort in ("fast", "balanced", "thorough")
-    )
-    assert balanced <= fast * (1 + 1e-9)
-    assert thorough <= balanced * (1 + 1e-9)

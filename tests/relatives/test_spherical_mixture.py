@@ -251,23 +251,6 @@ def test_the_most_likely_of_several_runs_is_kept():
     np.testing.assert_allclose(best.log_likelihoods_, winner.log_likelihoods_, rtol=1e-12)
 
 
-# A Gaussian of a small share may win no point.
-@pytest.mark.filterwarnings("ignore:Number of distinct clusters")
-@pytest.mark.parametrize("shares", ["equal", "learned"])
-@pytest.mark.parametrize("seed", range(3))
-def test_more_effort_never_ends_below_less(seed, shares):
-    points, *_ = drawn(np.full(6, 1 / 6), n=240, n_features=2, seed=seed, apart=4)
-    none, fast, balanced, thorough = (
-        SphericalMixture(6, effort=effort, shares=shares, random_state=seed).fit(points)
-        for effort in (None, "fast", "balanced", "thorough")
-    )
-    assert none.log_likelihood_ <= fast.log_likelihood_ + 1e-6
-    assert none.log_likelihood_ <= balanced.log_likelihood_ + 1e-6
-    assert balanced.log_likelihood_ <= thorough.log_likelihood_ + 1e-6
-    assert thorough.score(points) == pytest.approx(thorough.log_likelihood_, abs=1e-9)
-    assert thorough.log_likelihoods_[-1] == pytest.approx(thorough.log_likelihood_, abs=1e-5)
-
-
 # After a fit.
 
 
@@ -340,17 +323,6 @@ def test_neither_huge_weights_nor_huge_variances_overflow():
     wide = SphericalMixture(3, variance=1e290, random_state=0).fit(1e140 * POINTS)
     assert math.isfinite(wide.log_likelihood_)
     assert wide.score(1e140 * POINTS) == pytest.approx(wide.log_likelihood_)
-
-
-@pytest.mark.parametrize("shares", ["equal", "learned"])
-def test_cooling_is_over_when_all_weights_are_hard(shares):
-    far = 1e7 * POINTS
-    model = SphericalMixture(3, variance=1.0, shares=shares, effort=None, random_state=0)
-    model.fit(far)
-    assert len(model.log_likelihoods_) >= 2
-    assert model.n_iter_ < 100
-    kept = SphericalMixture(3, variance=1.0, shares=shares, init=model.cluster_centers_).fit(far)
-    np.testing.assert_allclose(kept.cluster_centers_, model.cluster_centers_)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
