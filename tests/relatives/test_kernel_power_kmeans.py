@@ -144,6 +144,22 @@ def test_all_points_as_landmarks_are_exact_and_fewer_come_near() -> None:
     assert abs(excess[2]) < 1e-4
 
 
+def test_landmarks_are_no_copies_and_five_hundred_of_many_points() -> None:
+    points = np.repeat(blobs(n=30), 3, axis=0)
+    weights = np.ones(90)
+    weights[:6] = 0.0
+    model = KernelPowerKMeans(2, n_landmarks=28, random_state=0).fit(points, sample_weight=weights)
+    assert model.is_exact_
+    assert len(model.landmark_indices_) == 28
+    assert len(np.unique(points[model.landmark_indices_], axis=0)) == 28
+    assert model.landmark_indices_.min() >= 6
+    points = np.random.default_rng(0).normal(size=(2001, 2))
+    model = KernelPowerKMeans(3, effort="none", random_state=0).fit(points)
+    assert not model.is_exact_
+    assert len(model.landmark_indices_) == 500
+    assert model.score(points) == pytest.approx(-model.inertia_, rel=1e-9)
+
+
 # Kernels that are none.
 
 
