@@ -1,18 +1,14 @@
-"""Labels that commands write as text, and the files that they refuse to write."""
+"""Labels that commands write, as text and in files of other kinds."""
 
 from __future__ import annotations
 
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
 from pyarrow import feather, parquet
 
-from powermeans.app.command import failures
-from powermeans.app.command.data_files import DataFiles
-from powermeans.app.command.outputs import check_outputs, with_rows_left_out, write_labels
-from powermeans.app.command.parts import all_paths
+from powermeans.app.command.outputs import with_rows_left_out, write_labels
 
 
 @pytest.mark.parametrize("cuts", [[4, 4, 5], [130_000]])
@@ -61,18 +57,3 @@ def test_another_column_is_written_beside_the_cluster(suffix, tmp_path):
         read = parquet.read_table if suffix == ".parquet" else feather.read_table
         expected = {"cluster": 2 * [1, None, 0], "distance": 2 * [0.5, None, 2.0]}
         assert read(path).to_pydict() == expected
-
-
-def test_nothing_is_written_into_a_folder_that_is_read(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    for folder in ("rows/deep", "others"):
-        Path(folder).mkdir(parents=True)
-    for name in ("rows/a.npy", "b.npy"):
-        np.save(name, np.ones((3, 2)))
-    assert all_paths(DataFiles(("rows", "b.npy"))) == ["rows", "rows/a.npy", "b.npy"]
-    for paths, named in [([], {"labels": "rows/labels.csv"}), ([], {"labels": "rows/deep/l.csv"}),
-                         ([], {"picture": "rows/p.png"}), (["others/../rows/m"], {})]:  # fmt: skip
-        with pytest.raises(failures.Failure, match=r"in the folder rows") as caught:
-            check_outputs(*paths, reads=["rows", "rows/a.csv"], **named)
-        assert caught.value.code == failures.USAGE
-    check_outputs("rows/_model.pm", "others/model.pm", reads=["rows"], labels="rows/.labels.csv")

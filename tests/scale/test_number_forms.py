@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from powermeans import open_data
-from powermeans.scale.tables import TableError, read_table
+from powermeans import open_data, read_table
+from powermeans.scale.tables import TableError
 
 NAN = float("nan")
 

@@ -21,7 +21,8 @@ from hypothesis import strategies as st
 from pyarrow import ipc, parquet
 from scipy import sparse
 
-from powermeans.scale.tables import TableError, read_table
+from powermeans import read_table
+from powermeans.scale.tables import TableError
 
 ONE_TO_FOUR = [[1.0, 2.0], [3.0, 4.0]]
 PLAIN = "x,y\n1,2\n3,4\n"
