@@ -264,7 +264,7 @@ def test_a_file_alone_is_read_clustered_and_written_with_its_clusters(run):
     assert 'left out "Tag" (dates), "Text" (text): --dates days reads dates' in ended.err
     assert 'read: "Betrag" as 1.234,5; "Saldo" as 1234,5; encoding cp1252' in ended.out
     assert 'scaled: "Betrag" spreads' in ended.out
-    chosen = int(re.search(r"k(?: is k)? = (\d+), by", ended.out)[1])
+    chosen = int(re.match(r"(\d+) clusters of 40 rows", ended.out)[1])
     opened = "open" if sys.platform == "darwin" else "xdg-open"
     assert "\nwritten: bank-clusters.csv, bank-report.html\n" in ended.out
     assert f"\nopen the report: {opened} bank-report.html\n" in ended.out

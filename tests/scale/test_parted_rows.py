@@ -9,7 +9,7 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
-from comparator import greedy_seeds
+from comparator import compare_rows, greedy_seeds, varied_cases
 from distributed import Client, LocalCluster
 from divergence_cases import CASES
 from hypothesis import given
@@ -90,6 +90,14 @@ def test_few_results_are_held_at_a_time():
 
 
 # Against one piece.
+
+
+@pytest.mark.parametrize("n_rows", [7, 64])
+@pytest.mark.parametrize("case", varied_cases()[::7], ids=str)
+def test_all_quantities_agree_with_the_reference(case, n_rows):
+    rows = in_memory(case.points, case.sample_weight, None, max(n_rows, case.points.shape[0] // 10))
+    oracle = ReferenceRows(case.points, case.sample_weight, precision=np.longdouble)
+    compare_rows(rows, oracle, case.centers, tolerance=case.tolerance, powers=(-np.inf, -3.3))
 
 
 FIGURES = ["mean", "inertia_about_mean", "mean_variance", "unit_steps", "critical_power"]
