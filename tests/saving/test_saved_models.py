@@ -27,7 +27,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import powermeans as pm
-from powermeans.divergences import Generated, InverseGaussian, Manhattan
+from powermeans.divergences import Binomial, Generated, InverseGaussian, Manhattan
 from powermeans.errors import ModelFileError
 from powermeans.saving import ESTIMATORS, FORMAT, _decoded, load, save
 from tests.attacks import models as attacked_models
