@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import importlib
 import json
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -17,13 +13,9 @@ import pytest
 from numpy.typing import NDArray
 
 from benchmarks import families, machine, pages, peers, quality, quality_report
-from benchmarks.excess import Record, below_best_known, contest, flaws, inertia, summary
+from benchmarks.excess import Record, contest, flaws, inertia, summary
 from benchmarks.machine import Bystanders
 from benchmarks.problems import Problem, chosen_rows
-
-needs_proc = pytest.mark.skipif(
-    not Path("/proc/stat").is_file(), reason="other processes are seen through /proc alone"
-)
 
 SETTINGS = {"seeds": [0], "threads": 2, "data seed": 0}
 CORNERS = np.array([[0.0, 0.0], [0.0, 2.0], [9.0, 0.0], [9.0, 4.0]])
@@ -76,18 +68,6 @@ def test_the_least_or_the_mean_distance_to_the_nearest_place_is_as_asked(places,
     assert np.isclose(distance(distances.min(axis=1)), 4)
 
 
-def test_grids_copies_and_duplicates_have_the_places_that_they_say() -> None:
-    points = families.grid(3000, 2, 9, np.random.default_rng(0))
-    places, counts = np.unique((points / 6).round(), axis=0, return_counts=True)
-    common = places[counts > 100]
-    assert sorted(map(tuple, common)) == [(x, y) for x in range(3) for y in range(3)]
-    clusters = families.copies(300, 2, 3, np.random.default_rng(0)).reshape(3, 100, 2)
-    around_the_first_point = clusters - clusters[:, :1]
-    assert np.allclose(around_the_first_point, around_the_first_point[0])
-    n_places = len(np.unique(families.draw("duplicates", 2, 50), axis=0))
-    assert 50 < n_places <= 200
-
-
 def test_the_rows_that_count_are_read_from_a_phrase() -> None:
     points = np.array([[1.0], [np.nan], [3.0]])
     assert len(chosen_rows(points, "all")) == 3
@@ -120,33 +100,10 @@ def test_excess_is_measured_from_the_lowest_that_is_found_or_known(inertias, bes
     assert {name: of["0"] for name, of in found.items()} == pytest.approx(excess)
 
 
-def test_excess_is_a_mean_over_seeds_and_failures_do_not_count() -> None:
-    cells = {"0": cell(10.0), "1": cell(13.0), "2": {"error": "gone"}}
-    record = Record({"p": {}}, {"p": {"a": cells, "b": {"0": {"error": "gone"}}}})
-    assert record.excess["a"]["p"] == pytest.approx(0.15)
-    assert record.excess["b"] == {}
-    assert [line["errors"] for line in summary(record)] == [1]
-
-
-def test_a_summary_counts_what_is_high_and_names_the_worst() -> None:
-    line = summary(record_of({"a": [100.0, 103.0, 101.0]}, best_known=100.0, a=2.0))[0]
-    assert line["mean excess %"] == pytest.approx(4 / 3)
-    assert line["worst excess %"] == pytest.approx(3)
-    assert (line["worst problem"], line["seconds"]) == ("1", 6.0)
-    assert line["problems above 2 %"] == pytest.approx(100 / 3)
-
-
 def test_wins_count_only_beyond_a_draw_and_only_where_both_ran() -> None:
     record = record_of({"a": [100.0, 100.0, 102.0, 1.0], "b": [100.005, 101.0, 100.0]})
     assert contest(record, "a", "b") == (1, 1)
     assert contest(record, "b", "a") == (1, 1)
-
-
-def test_values_below_the_lowest_known_are_listed_but_rounding_is_no_news() -> None:
-    record = record_of({"a": [99.0, 100 - 1e-8], "b": [99.5, 101.0]}, best_known=100.0)
-    assert below_best_known(record) == [
-        {"problem": "0", "best known": 100.0, "found": {"a": 99.0, "b": 99.5}}
-    ]
 
 
 def test_false_claims_and_more_effort_with_a_worse_result_are_flagged():
@@ -286,24 +243,7 @@ def test_what_was_disturbed_is_flagged_and_can_be_measured_again(run_with, monke
     assert flaws(Record(stored["figures"]["problems"], stored["figures"]["cells"])) == []
 
 
-@needs_proc
-def test_a_busy_stranger_is_noticed() -> None:
-    beside = Bystanders()
-    stranger = subprocess.Popen([sys.executable, "-c", "while True: pass"])
-    try:
-        time.sleep(1)
-        assert (beside.processors() or 0) > 0.2
-    finally:
-        stranger.kill()
-        stranger.wait()
-
-
 # The methods.
-
-
-def test_means_by_label_skip_labels_that_do_not_occur() -> None:
-    means = peers.means_by_label(CORNERS, np.array([0, 0, 5, 5]))
-    assert means.tolist() == BEST.tolist()
 
 
 def test_our_methods_fit_and_claim_the_truth() -> None:
@@ -313,49 +253,6 @@ def test_our_methods_fit_and_claim_the_truth() -> None:
         assert fit.centers.shape == (5, 2)
         assert fit.claimed == pytest.approx(inertia(points, fit.centers), rel=1e-10)
         assert fit.seconds > 0
-
-
-def test_a_package_that_is_missing_ends_the_run_with_the_way_out(monkeypatch):
-    monkeypatch.setitem(sys.modules, "bkmeans", None)
-    with pytest.raises(SystemExit, match="bkmeans is not installed: run make peers"):
-        peers.build_methods(["bkmeans"], 1)
-
-
-class Paced:
-    """A process that takes a hundredth of a second for each iteration, and may crash at first."""
-
-    def __init__(self, n_crashes: int = 0) -> None:
-        self.asked: list[int] = []
-        self.n_crashes = n_crashes
-
-    def ask(self, points: NDArray, n_clusters: int, n_iterations: int, patience: float) -> tuple:
-        self.asked.append(n_iterations)
-        if len(self.asked) <= self.n_crashes:
-            raise peers.Lost("it crashed")
-        return np.arange(len(points)) % n_clusters, 0.01 * n_iterations
-
-    def end(self) -> None:
-        pass
-
-
-def hgmeans_of(process: Paced) -> peers.HgMeans:
-    return peers.HgMeans("hgmeans", "", "", _process=process)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(("budget", "asked"), [(0.005, [1]), (0.15, [1, 2, 4, 8, 16])])
-def test_hgmeans_runs_about_as_long_as_the_other_method(budget: float, asked: list[int]) -> None:
-    process = Paced()
-    fit = hgmeans_of(process).fit(CORNERS, 2, 0, {"thorough": budget})
-    assert process.asked == asked
-    assert fit.seconds == pytest.approx(0.01 * asked[-1])
-
-
-def test_hgmeans_is_asked_anew_after_a_crash_but_not_for_ever() -> None:
-    process = Paced(n_crashes=peers.ATTEMPTS - 1)
-    hgmeans_of(process).fit(CORNERS, 2, 0, {"thorough": 0.01})
-    assert process.asked == [1] * peers.ATTEMPTS
-    with pytest.raises(peers.Lost, match="crashed"):
-        hgmeans_of(Paced(n_crashes=peers.ATTEMPTS)).fit(CORNERS, 2, 0, {"thorough": 0.1})
 
 
 @pytest.mark.parametrize(
@@ -382,13 +279,6 @@ def test_a_process_that_does_not_answer_is_given_up(
 # Tables and pages.
 
 
-def test_tables_count_problems_and_wins() -> None:
-    inertias = {"lloyd": [104.0] * 4, "annealed": [103.0, 104.0, 105.0, 104.0]}
-    record = record_of(inertias, best_known=100.0)
-    (row,) = [row for row in quality_report.annealing_table(record) if row[0] == "all real sets"]
-    assert row[1:] == ["4", "4.000", "4.000", "1 : 1", "0 of 4"]
-
-
 def test_filling_a_page_replaces_what_is_between_the_marks_and_nothing_else() -> None:
     page = f"before\n{quality_report.PAGE.begin}\nold\n{pages.END}\nafter\n"
     filled = quality_report.PAGE.fill(page, "new")
@@ -398,19 +288,6 @@ def test_filling_a_page_replaces_what_is_between_the_marks_and_nothing_else() ->
     assert quality_report.PAGE.fill(filled, "new") == filled
     with pytest.raises(SystemExit, match="no place for figures"):
         quality_report.PAGE.fill("before\nafter\n", "new")
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("choosing_k", "family", "latency", "many_centers", "narrow_rows", "quality"),
-        *("scale", "search", "size_limits", "speed"),
-    ],
-)
-def test_a_page_shows_the_run_that_is_stored(name: str) -> None:
-    module = importlib.import_module(f"benchmarks.{name}")
-    text = module.PAGE.path.read_text(encoding="utf-8")
-    assert module.PAGE.fill(text, module.as_page(machine.read(name, name))) == text
 
 
 def test_stored_files_have_a_line_for_each_item_of_the_outer_levels() -> None:

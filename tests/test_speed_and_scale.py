@@ -59,22 +59,6 @@ def test_who_is_hopeless_or_fails_is_left_out_with_the_reason() -> None:
     }
 
 
-def test_random_states_take_turns_and_are_fewer_where_each_takes_long() -> None:
-    order: list[str] = []
-
-    def named(name: str, seconds: float, random_state: int) -> dict:
-        order.append(f"{name}{random_state}")
-        return {"seconds": seconds}
-
-    contestants = {
-        "long": lambda random_state: named("long", 6.0, random_state),
-        "quick": lambda random_state: named("quick", 0.0, random_state),
-    }
-    runs = turns.several_in_turns(contestants, dict.fromkeys(contestants, (3, 10.0)))
-    assert order == ["long0", "quick0", "long1", "quick1", "quick2"]
-    assert [len(of) for of in runs.values()] == [2, 3]
-
-
 # Codes in processes of their own.
 
 
@@ -148,16 +132,6 @@ def test_another_code_than_the_one_of_the_folder_is_refused(
         Code(tmp_path)
 
 
-def test_a_commit_that_git_does_not_know_is_refused() -> None:
-    with pytest.raises(SystemExit, match="no commit 'nowhere'"):
-        former.commit_of("nowhere")
-
-
-def test_seeds_are_different_points_even_among_repeated_ones() -> None:
-    points = np.repeat(np.arange(50.0)[:, None], 20, axis=0)
-    assert len(np.unique(grid.seeds_among(points, 30))) == 30
-
-
 # Storing and reporting.
 
 POINT = SMALL.described()
@@ -205,25 +179,6 @@ def test_parts_that_are_not_asked_for_stay_as_they_were(monkeypatch: pytest.Monk
         ["lloyd", OURS, "1", "2.000"],
         ["fits", "fast", "1", "1.000"],
     ]
-
-
-@pytest.mark.usefixtures("_results")
-def test_parts_of_other_settings_are_not_mixed() -> None:
-    speed.run(arguments_for("lloyd"))
-    for changed in ({"threads": 1}, {"former": "v0"}):
-        with pytest.raises(SystemExit, match="run all parts"):
-            speed.run(arguments_for("fits", **changed))
-    speed.run(arguments_for("fits", threads=1, anew=True))
-    assert list(machine.read("tried", "speed")["figures"]["parts"]) == ["fits"]
-
-
-def test_the_commit_measured_last_is_the_former_one_of_the_next_full_run() -> None:
-    stored = {"commit": "last", "settings": {"former": "one before"}}
-    asked = arguments_for()
-    assert speed.former_commit(asked, stored, with_all=True) == "last"
-    assert speed.former_commit(asked, stored, with_all=False) == "one before"
-    assert speed.former_commit(asked, None, with_all=True) is None
-    assert speed.former_commit(arguments_for(former="none"), stored, with_all=True) is None
 
 
 # Scale.
