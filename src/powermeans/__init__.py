@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from powermeans.app.report.report import report as report
     from powermeans.app.report.versions import show_versions as show_versions
     from powermeans.choosing_k.result import ChoiceOfK as ChoiceOfK
+    from powermeans.choosing_k.stability import Stability as Stability
+    from powermeans.choosing_k.stability import stability as stability
     from powermeans.engine.callbacks import PathRecorder as PathRecorder
     from powermeans.engine.callbacks import progress as progress
     from powermeans.engine.history import SweepState as SweepState
@@ -108,6 +110,7 @@ _MODULE_OF = {
     "Scaling": "powermeans.points.scaling",
     "SelfOrganizingMap": "powermeans.relatives.self_organizing_map",
     "SpectralClustering": "powermeans.relatives.spectral",
+    "Stability": "powermeans.choosing_k.stability",
     "SphericalMixture": "powermeans.relatives.mixture.spherical_mixture",
     "SweepState": "powermeans.engine.history",
     "TreeSeeds": "powermeans.engine.seeds.tree",
@@ -126,6 +129,7 @@ _MODULE_OF = {
     "read_table": "powermeans.scale.tables",
     "report": "powermeans.app.report.report",
     "save": "powermeans.saving",
+    "stability": "powermeans.choosing_k.stability",
     "show_versions": "powermeans.app.report.versions",
 }
 __all__ = sorted([*_MODULE_OF, "datasets", "plots"])

@@ -6,10 +6,16 @@ import itertools
 import math
 import time
 from dataclasses import dataclass, replace
+from operator import itemgetter
 
 import numpy as np
 
-from powermeans.choosing_k.centers_by_k import EffortForEachK, centers_by_k, settled_on
+from powermeans.choosing_k.centers_by_k import (
+    EFFORTS_FOR_EACH_K,
+    EffortForEachK,
+    centers_by_k,
+    settled_on,
+)
 from powermeans.choosing_k.counted import MOST_ROWS, CountedPoints
 from powermeans.choosing_k.evaluate import (
     CRITERIA,
@@ -19,12 +25,15 @@ from powermeans.choosing_k.evaluate import (
     by_separation,
 )
 from powermeans.choosing_k.result import ChoiceOfK
+from powermeans.choosing_k.stability import mean_jaccards
 from powermeans.engine.anneal import Callback
 from powermeans.engine.fit import Listener
 from powermeans.engine.history import SweepState
 from powermeans.engine.search.state import Solution
 from powermeans.errors import ArgumentError
+from powermeans.points.opening import open_rows
 from powermeans.points.protocol import Rows
+from powermeans.types import FloatArray, IndexArray, Labels
 
 # Of more rows a sample is asked. What it says of 100 000 rows is what they say, 10 times as fast.
 _ROWS_OF_A_SAMPLE = 10_000
@@ -45,6 +54,7 @@ class Question:
     silhouette_size: int = 2_000
     n_threads: int | None = None
     has_missing: bool = False
+    n_bootstraps: int = 20  # to tell how stable the clusters are
 
 
 def choose(
@@ -72,6 +82,27 @@ def choose(
     else:
         choice = _choose_in_sample(points, size, question, rng, seed, listener)
     return small if small is not None and choice.was_stopped else choice
+
+
+def recommended_k(
+    points: CountedPoints,
+    has_missing: bool,
+    n_threads: int | None,
+    rng: np.random.RandomState,
+    end: float,
+) -> int:
+    """Return the best k of 2 to 20, or one where there are not more than two different rows."""
+    sizes = list(range(2, min(20, points.n_distinct() - 1) + 1))
+    if not sizes:
+        return 1
+    criteria, effort = (
+        ["separation", "dp_means", "calinski_harabasz"],
+        EFFORTS_FOR_EACH_K["balanced"],
+    )
+    question = Question(
+        sizes, criteria, effort, n_threads=n_threads, has_missing=has_missing, n_bootstraps=0
+    )
+    return choose(points, question, rng, ListenerUntil(None, end)).recommended
 
 
 def _choose_in_sample(
@@ -110,8 +141,39 @@ def _choose_among(
     evaluations, was_stopped = _evaluate(study, question.criteria, was_stopped, listener)
     choice = _choice(study, points, evaluations)
     if was_stopped:
-        choice = _with_what_is_missing(choice, len(found), len(question.sizes), evaluations)
-    return replace(choice, was_stopped=was_stopped)
+        missing = _with_what_is_missing(choice, len(found), len(question.sizes), evaluations)
+        return replace(missing, was_stopped=True)
+    if not question.n_bootstraps or listener.is_late():
+        return choice
+    try:
+        solution = study.found[choice.recommended]
+        return replace(choice, stability=_stability_of(solution, study, question.n_bootstraps))
+    except listener.ends_on:
+        return choice
+
+
+def _stability_of(solution: Solution, study: Study, n_bootstraps: int) -> FloatArray | None:
+    """Return how much of each cluster comes back in bootstrap samples; None for very many."""
+    centers, rng = solution.centers, np.random.RandomState(study.seed)
+    sample = study.sample(2_000)
+    n_points = sample.rows.n_points
+    if n_points < 20 * len(centers):
+        return None
+    points = sample.rows.sample(np.arange(n_points))
+
+    def cluster_again(drawn: IndexArray) -> Labels:
+        rows = open_rows(
+            points[drawn],
+            sample.counts[drawn],
+            n_threads=study.n_threads,
+            has_missing=study.has_missing,
+            n_columns=sample.rows.n_columns,
+        )
+        *_, found = centers_by_k(rows, [len(centers)], EFFORTS_FOR_EACH_K["fast"], rng)
+        starts = [settled_on(rows, centers, None), found[len(centers)].centers]
+        return min((rows.assign(start) for start in starts), key=itemgetter(1))[0]
+
+    return mean_jaccards(sample.rows.assign(centers)[0], cluster_again, n_bootstraps, rng)
 
 
 def _confirmed(

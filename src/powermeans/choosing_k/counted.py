@@ -77,6 +77,12 @@ class CountedPoints:
         _check_distinct(places, needs.fit.n_points)
         return cls(rows, rows.n_points, 0, unit)
 
+    def n_distinct(self) -> int:
+        """Return the number of different rows with a weight; of many rows, of some."""
+        some = np.arange(0, self.rows.n_points, max(1, self.rows.n_points // MOST_ROWS))
+        places = self.rows.take(some[self.rows.sample_weight(some) > 0])
+        return len(np.unique(places, axis=0))
+
     def sample(self, size: int, seed: int, question: Any) -> Self:
         """Return rows drawn with replacement, in proportion to their weights."""
         nothing = np.empty((0, self.rows.n_features))

@@ -46,6 +46,9 @@ class ChoiceOfK:
         As given to `choose_k`.
     n_sampled : int
         The number of rows on which k was chosen, where these are a sample; 0 where all rows are.
+    stability : ndarray of shape (recommended,) or None
+        How much of each cluster of `model()` comes back in 20 bootstrap samples, as
+        `powermeans.stability` measures it; None where there are fewer than 20 points for each.
     make_model : callable
         What `model` calls, `PowerKMeans.from_centers`.
 
@@ -77,6 +80,7 @@ class ChoiceOfK:
     was_stopped: bool = False
     missing: Literal["error", "observed"] = "error"
     n_sampled: int = 0
+    stability: FloatArray | None = None
     make_model: Callable[..., Any] | None = None
 
     def model(self, k: int | None = None) -> Any:
@@ -166,7 +170,11 @@ class ChoiceOfK:
         rows = "".join(f"<tr>{line}</tr>" for line in lines)
         said = "<br>".join(html.escape(line) for line in self._summary().splitlines())
         table = f"<details><summary>all k</summary><table>{rows}</table></details>"
-        return f"<p>{said}</p>{self._picture()}{table}"
+        least = ""
+        if self.stability is not None:
+            share = f"{np.nanmin(self.stability):.0%}".replace("%", " %")
+            least = f"<p>the least stable group comes back in {share} of bootstrap samples</p>"
+        return f"<p>{said}</p>{least}{self._picture()}{table}"
 
     def _picture(self) -> str:
         """Draw how far apart the two nearest clusters are by k, or else the inertia, as SVG."""

@@ -31,6 +31,8 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
+from powermeans.choosing_k.choose import recommended_k
+from powermeans.choosing_k.counted import CountedPoints
 from powermeans.engine.anneal import Callback, Stage, StageEnd, anneal
 from powermeans.engine.callbacks import (
     CallbackSupportMixin,
@@ -43,7 +45,7 @@ from powermeans.engine.fit import Fit, Listener
 from powermeans.engine.history import History, SweepState
 from powermeans.engine.seeds.initial import asks_for_centers, initial_centers
 from powermeans.engine.stopping import StopRule, seconds_of
-from powermeans.errors import warn_caller
+from powermeans.errors import ArgumentError, warn_caller
 from powermeans.optimality.gap import OptimalityGap
 from powermeans.points.checks.centers import check_centers
 from powermeans.points.columns import Columns
@@ -138,7 +140,7 @@ class CenterEstimator(
     _state = """cluster_centers_: finite[k,d]! labels_: label[n] inertia_: number
         n_iter_: count n_relocated_: count history_: records[sweeps] scaling_: Scaling?"""
 
-    n_clusters: int
+    n_clusters: Any
     # What an estimator without these parameters does.
     init: Any = None
     n_init: Any = 1
@@ -193,7 +195,7 @@ class CenterEstimator(
                 tensors=f"{name} works only on arrays",
             ),
             fit=FitNeeds(
-                n_points=getattr(self, "n_clusters", 1),  # scikit-learn asks whether it is there
+                n_points=self._n_centers,
                 must_differ=True,
                 warns_of_scales=True,
                 leaves_out_columns=not asks_for_centers(self.init),
@@ -201,6 +203,12 @@ class CenterEstimator(
                 random_state=self.random_state,
             ),
         )
+
+    @property
+    def _n_centers(self) -> int:
+        """Number of centers: the one that a fit has chosen, or one before, if it is "auto"."""
+        wanted = getattr(self, "n_clusters", 1)  # scikit-learn asks whether it is there
+        return int(getattr(self, "n_clusters_", 1)) if wanted == "auto" else wanted
 
     def _fitted_needs(self) -> Needs:
         """Return what is asked of new points after a fit."""
@@ -296,6 +304,9 @@ class CenterEstimator(
         end = time.monotonic() + seconds_of(self.stop)
         with self._new_listener(tasks) as listener:
             fit = Fit(check_random_state(self.random_state), listener, end)
+            if getattr(self, "n_clusters", None) == "auto":
+                forget(self, "n_clusters_")
+                remember(self, {"n_clusters_": self._chosen_k(X, sample_weight, fit)})
             listener.phase("checking the rows")
             with self._open(X, sample_weight, fit) as data:
                 former = getattr(self, "history_", None)
@@ -317,6 +328,29 @@ class CenterEstimator(
                 ConvergenceWarning,
             )
         return self
+
+    def _chosen_k(self, X: MatrixLike, sample_weight: ArrayLike | None, fit: Fit) -> int:
+        """Return the number of clusters that `choose_k` recommends, in at most half of the time."""
+        asked = self._needs().measure
+        if not (self._draws_centers() and asked.divergence.is_squared):
+            raise ArgumentError(
+                "is for squared Euclidean distances and centers that are drawn",
+                "pass a number",
+                argument="n_clusters",
+                value=self.n_clusters,
+            )
+        fit.listener.phase("choosing the number of clusters")
+        measure = Measure(has_missing=asked.has_missing, n_threads=self.n_threads)
+        limits = FitNeeds(must_differ=True, leaves_out_columns=True)
+        needs = replace(self._needs(), estimator=None, measure=measure, fit=limits)
+        now = time.monotonic()
+        return recommended_k(
+            CountedPoints.of(X, sample_weight, needs),
+            asked.has_missing,
+            self.n_threads,
+            fit.rng,
+            now + (fit.end - now) / 2,
+        )
 
     def _open(self, X: MatrixLike, sample_weight: ArrayLike | None, fit: Fit) -> Opened:
         """Open the points of a fit and note their columns."""
@@ -417,7 +451,7 @@ class CenterEstimator(
     def _initial_centers(self, data: Opened, fit: Fit) -> FloatArray:
         """Return centers to start from, others at each call if they are drawn."""
         divergence = self._needs().measure.divergence
-        return initial_centers(self.init, self.n_clusters, data, fit, divergence)
+        return initial_centers(self.init, self._n_centers, data, fit, divergence)
 
     # After a fit.
 

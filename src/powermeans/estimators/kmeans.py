@@ -32,8 +32,8 @@ class KMeans(CenterEstimator):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of centers.
+    n_clusters : int or "auto", default=8
+        Number of centers. "auto" is what `choose_k` recommends of 2 to 20; see `n_clusters_`.
     init : {"k-means++", "random"}, array-like or callable, default="k-means++"
         Initial centers. "k-means++" is the greedy variant, which keeps the best of
         2 + floor(ln k) candidates for each center; "random" draws points by their weights. An
@@ -74,6 +74,8 @@ class KMeans(CenterEstimator):
     history_ : recarray
         One record for each of these sweeps: `power` (always -inf), `objective` and `inertia` at the
         centers before the sweep, `center_shift`, `seconds` and `skipped`.
+    n_clusters_ : int
+        The number of centers that was chosen; set only with ``n_clusters="auto"``.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -96,8 +98,13 @@ class KMeans(CenterEstimator):
     16.0
     """
 
+    _state = "n_clusters_: count"
+
+    n_clusters_: int
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CenterEstimator._parameter_constraints,
+        "n_clusters": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "n_init": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "copy_x": ["boolean"],
         "algorithm": [StrOptions({"lloyd", "elkan", "auto"})],
@@ -105,7 +112,7 @@ class KMeans(CenterEstimator):
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | Literal["auto"] = 8,
         *,
         init: str | ArrayLike | Callable[..., ArrayLike] = "k-means++",
         n_init: int | Literal["auto"] = "auto",
@@ -132,7 +139,7 @@ class KMeans(CenterEstimator):
         return super()._needs().measured(takes_narrow=True).refusing(parts=None, tensors=None)
 
     def _stages(self, data: Opened, fit: Fit) -> list[Stage]:
-        if self.algorithm == "elkan" and self.n_clusters == 1:
+        if self.algorithm == "elkan" and self._n_centers == 1:
             warn_caller(
                 "algorithm='elkan' doesn't make sense for a single cluster. Using 'lloyd' instead.",
                 RuntimeWarning,

@@ -69,8 +69,8 @@ class PowerKMeans(CenterEstimator):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of centers.
+    n_clusters : int or "auto", default=8
+        Number of centers. "auto" is what `choose_k` recommends of 2 to 20; see `n_clusters_`.
     init : {"k-means++", "plain-k-means++", "d-weighted", "random"}, array-like or callable, \
             default="k-means++"
         Initial centers: the best of 2 + floor(ln k) candidates for each, one candidate drawn by its
@@ -151,6 +151,8 @@ class PowerKMeans(CenterEstimator):
     covariance_ : ndarray of shape (n_features, n_features)
         Covariance of the clusters, scaled to determinant one; set only with
         ``divergence="mahalanobis"``.
+    n_clusters_ : int
+        The number of centers that was chosen; set only with ``n_clusters="auto"``.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -196,11 +198,12 @@ class PowerKMeans(CenterEstimator):
     array([-2. , -2.2, -inf])
     """
 
-    _state = """power_: number! critical_power_: number n_separated_: count spent_: Spent
-        is_optimal_: flag covariance_: finite[d,d]"""
+    _state = """n_clusters_: count power_: number! critical_power_: number n_separated_: count
+        spent_: Spent is_optimal_: flag covariance_: finite[d,d]"""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CenterEstimator._parameter_constraints,
+        "n_clusters": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "init": [
             StrOptions({"k-means++", "plain-k-means++", "d-weighted", "random"}),
             callable,
@@ -226,6 +229,7 @@ class PowerKMeans(CenterEstimator):
         "callback": [callable, StrOptions({"progress"}), None],
     }
 
+    n_clusters_: int
     spent_: Spent
     covariance_: FloatArray
     power_: float
@@ -234,7 +238,7 @@ class PowerKMeans(CenterEstimator):
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | Literal["auto"] = 8,
         *,
         init: str | ArrayLike | Callable[..., ArrayLike] = "k-means++",
         n_init: int | Literal["auto"] = 1,
@@ -433,7 +437,7 @@ class PowerKMeans(CenterEstimator):
             settled = either(self._stop_without_polish(data), self.stop)
             return [Stage(schedule, settled, self.max_iter, learn)]
         tolerance = self.tol * data.rows.mean_variance()
-        are_hard = WeightsHard(critical_power, self.n_clusters, tolerance, resting_power(schedule))
+        are_hard = WeightsHard(critical_power, self._n_centers, tolerance, resting_power(schedule))
         separate = SeparateCoincident(critical_power, data.rows.spread_of_features())
         n_powers = self.max_iter
         if self._searches() and isinstance(self.schedule, str):
@@ -449,7 +453,7 @@ class PowerKMeans(CenterEstimator):
         """Return whether it is too late for annealing and for a search among all points."""
         if not (self.polish and fit.is_late()):
             return False
-        return not (self._draws_centers() and is_nearby(rows, self.n_clusters, self.effort))
+        return not (self._draws_centers() and is_nearby(rows, self._n_centers, self.effort))
 
     def _learning_while_annealing(self, data: Opened, fit: Fit, update: Update) -> Update:
         """Return the update with the joint one of the covariance, where a descent learns it."""
@@ -464,7 +468,7 @@ class PowerKMeans(CenterEstimator):
         return ObjectiveSettled(self.tol / root)
 
     def _searches(self) -> bool:
-        return self.polish and self.effort != "none" and self.n_clusters > 1
+        return self.polish and self.effort != "none" and self._n_centers > 1
 
     def _given_powers(self) -> Iterable[float | Rule] | None:
         """Return the powers that the schedule gives, or None if it gives only their factor."""
@@ -524,7 +528,7 @@ class PowerKMeans(CenterEstimator):
         if (centers := self._best_on_a_line(start.data, start.fit)) is not None:
             return Found(start.anneal(centers, start.stages[-1:]))
         is_default = isinstance(self.init, str) and self.init == "k-means++"
-        seeds = Seeds(self.n_clusters, start.seeds, not self._draws_centers(), is_default)
+        seeds = Seeds(self._n_centers, start.seeds, not self._draws_centers(), is_default)
         return search(
             rows, seeds, start.stages, self.effort, start.fit, start.history, start.callback
         )
@@ -534,18 +538,18 @@ class PowerKMeans(CenterEstimator):
         if type(data.rows) is not EuclideanRows:
             return None
         points = in_memory(data)
-        line = line_through(points.points, points.weights, self.n_clusters)
-        if line is None or len(line.values) < self.n_clusters:
+        line = line_through(points.points, points.weights, self._n_centers)
+        if line is None or len(line.values) < self._n_centers:
             return None
-        if line.n_cells(self.n_clusters) * SECONDS_FOR_EACH_CELL > fit.seconds_left():
+        if line.n_cells(self._n_centers) * SECONDS_FOR_EACH_CELL > fit.seconds_left():
             return None
         fit.is_optimal = True
-        return line.centers(line.divisions(self.n_clusters)[0])
+        return line.centers(line.divisions(self._n_centers)[0])
 
     def _initial_centers(self, data: Opened, fit: Fit, sample: Rows | None = None) -> FloatArray:
         """Return centers to start from, where they are drawn others at each call."""
         divergence = self._needs().measure.divergence
-        return initial_centers(self.init, self.n_clusters, data, fit, divergence, sample)
+        return initial_centers(self.init, self._n_centers, data, fit, divergence, sample)
 
     def _report_end(self, run: Run) -> None:
         report_ends(run, self.verbose)

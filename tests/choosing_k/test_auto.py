@@ -1,0 +1,79 @@
+"""Estimators that choose the number of clusters themselves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
+
+from powermeans import KMeans, MaxSeconds, PowerKMeans, choose_k, load, save
+from powermeans.types import FloatArray
+
+ESTIMATORS = pytest.mark.parametrize("kind", [KMeans, PowerKMeans])
+
+
+def four_clusters(n_points: int = 400) -> FloatArray:
+    corners = 12.0 * np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
+    noise = np.random.default_rng(0).normal(size=(n_points, 2))
+    return corners[np.arange(n_points) % 4] + noise
+
+
+@ESTIMATORS
+def test_a_fit_chooses_the_number_that_choose_k_recommends(kind: type, tmp_path) -> None:
+    points = four_clusters()
+    model = kind("auto", random_state=0).fit(points)
+    assert model.n_clusters_ == choose_k(points, random_state=0).recommended == 4
+    assert model.cluster_centers_.shape == (4, 2)
+    assert model.n_clusters == "auto"
+    np.testing.assert_array_equal(model.predict(points), model.labels_)
+    save(model, tmp_path / "model.npz")
+    assert load(tmp_path / "model.npz").n_clusters_ == 4
+    unfitted = clone(model)
+    assert unfitted.n_clusters == "auto"
+    assert not hasattr(unfitted, "n_clusters_")
+    assert model.fit(points[points[:, 0] < 6]).n_clusters_ == 2
+
+
+@ESTIMATORS
+def test_pipelines_and_grids_take_auto(kind: type) -> None:
+    points = four_clusters()
+    pipeline = make_pipeline(StandardScaler(), kind("auto", random_state=0))
+    assert len(np.unique(pipeline.fit_predict(points))) == 4
+    name = f"{kind.__name__.lower()}__n_clusters"
+    grid = GridSearchCV(pipeline, {name: [2, "auto"]}, cv=2).fit(points)
+    assert grid.best_params_ == {name: "auto"}
+
+
+@pytest.mark.parametrize("estimator", [KMeans("auto"), PowerKMeans("auto")], ids=repr)
+def test_checks_of_scikit_learn_pass(estimator) -> None:
+    check_estimator(estimator, on_skip=None)
+
+
+@pytest.mark.parametrize(("n_rows", "expected"), [(1, 1), (2, 1), (3, 2)])
+def test_few_rows_are_few_clusters(n_rows: int, expected: int) -> None:
+    points = np.array([[0.0], [1.0], [9.0]])[:n_rows]
+    assert KMeans("auto", random_state=0).fit(points).n_clusters_ == expected
+
+
+def test_weights_missing_entries_and_time_are_known_to_the_choice() -> None:
+    points = four_clusters()
+    weights = (points[:, 0] < 6).astype(float)
+    assert KMeans("auto", random_state=0).fit(points, sample_weight=weights).n_clusters_ == 2
+    holed = np.column_stack([points, points])
+    holed[::9, 1] = np.nan
+    model = PowerKMeans("auto", missing="observed", stop=MaxSeconds(60), random_state=0)
+    assert model.fit(holed).n_clusters_ == 4
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [KMeans("auto", init=np.zeros((2, 2))), PowerKMeans("auto", divergence="manhattan")],
+    ids=["init", "divergence"],
+)
+def test_auto_is_refused_where_it_cannot_be(estimator) -> None:
+    with pytest.raises(ValueError, match="n_clusters='auto' is for squared Euclidean distances"):
+        estimator.fit(four_clusters())
