@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -340,6 +341,7 @@ def gains_in(*pairs: tuple[str, str]) -> Callable[..., Any]:
     name="carried_over",
     n_cases=100,
 )
+@functools.cache
 def _hybrids(n_cases: int) -> Figures:
     excess: dict[str, list[float]] = {name: [] for name in ("lloyd", "power", *HYBRIDS)}
     for case in range(n_cases):

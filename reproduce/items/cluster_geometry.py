@@ -36,7 +36,7 @@ FOUND = 0.95
 
 
 def cells(quick: bool) -> Sequence[Cell]:
-    n, n_more, large = (2, 4, []) if quick else (15, 20, [(50, 2), (50, 50)])
+    n, n_more, large = (2, 2, []) if quick else (15, 20, [(50, 2), (50, 50)])
     found = grid(scores, part="shapes", shape=SHAPES, method=list(METHODS), draws=n)
     found += grid(scores_at, part="gammas", shape=NOT_CONVEX, gamma=GAMMAS, draws=n_more)
     for k, d in [(10, 2), (20, 10), *large]:
