@@ -100,7 +100,24 @@ struct Sums {
 struct Fast {
     static int64_t best_beginning(const LineSums& sums, const double* costs, int64_t first, int64_t last,
                                   int64_t j, double* best_cost) {
-        return chosen_instruction_set().line_kernels->best_beginning(sums, costs, first, last, j, best_cost);
+        if (last - first > 1)
+            return chosen_instruction_set().line_kernels->best_beginning(sums, costs, first, last, j,
+                                                                         best_cost);
+        const double of_first = costs[first] + cost(sums, first, j),
+                     of_last = costs[last] + cost(sums, last, j);
+        *best_cost = std::min(of_first, of_last);
+        return of_first <= of_last ? first : last;
+    }
+
+    // In the order of the kernels, to the last bit.
+    static double cost(const LineSums& sums, int64_t i, int64_t j) {
+        const auto from = [i, j](const double* high, const double* low) {
+            return (high[j] - high[i]) + (low[j] - low[i]);
+        };
+        const double first = from(sums.firsts, sums.firsts_low);
+        const double about = first * first / from(sums.weights, sums.weights_low);
+        const double run = from(sums.seconds, sums.seconds_low) - about;
+        return run > 0 && j - i != 1 ? run : 0.0;
     }
 };
 
@@ -137,9 +154,10 @@ struct Careful {
 template <class Arithmetic>
 class Divisions {
   public:
-    Divisions(const LineRequest& request, const LineSums& sums)
+    Divisions(const LineRequest& request, const LineSums& sums, Team& team)
         : request_(request),
           sums_(sums),
+          team_(team),
           n_(request.n_values),
           in_block_(request.most_runs * n_ <= most_kept ? request.most_runs : root(request.most_runs)) {}
 
@@ -181,22 +199,49 @@ class Divisions {
             fewer_[0] = 0;
         }
         costs_.assign(fewer_.size(), infinite);
-        fill(m, end, m - 1, m == 1 ? 0 : end - 1, earliest, beginnings.data());
+        const Layer layer{earliest, beginnings.data()};
+        std::vector<Stretch> stretches{{m, end, m - 1, m == 1 ? 0 : end - 1}};
+        while (int64_t(stretches.size()) < n_stretches && (end - m) / n_stretches > least_in_stretch) {
+            std::vector<Stretch> halves;
+            for (const Stretch& stretch : stretches)
+                halve(stretch, layer, [&](Stretch half) { halves.push_back(half); });
+            stretches.swap(halves);
+        }
+        team_.run(int64_t(stretches.size()), team_.n_threads(),
+                  [&](int, int64_t s) { fill(stretches[std::size_t(s)], layer); });
         beginnings_.push_back(std::move(beginnings));
     }
 
-    // Fills the places from `first` to `last`, whose last run begins between `lowest` and `highest`.
-    void fill(int64_t first, int64_t last, int64_t lowest, int64_t highest, const int32_t* earliest,
-              int32_t* beginnings) {
+    struct Layer {
+        const int32_t* earliest;  // beginnings by one run less, or null
+        int32_t* beginnings;
+    };
+
+    // Places from `first` to `last`, whose last run begins between `lowest` and `highest`.
+    struct Stretch {
+        int64_t first, last, lowest, highest;
+    };
+
+    // Stretches that threads fill at the same time; shorter ones are not worth it.
+    static constexpr int64_t n_stretches = 32, least_in_stretch = 256;
+
+    void fill(const Stretch& stretch, const Layer& layer) {
+        halve(stretch, layer, [&](const Stretch& half) { fill(half, layer); });
+    }
+
+    // Fills the place in the middle, and calls `each` with what is left on either side.
+    template <class Each>
+    void halve(const Stretch& stretch, const Layer& layer, const Each& each) {
+        const auto [first, last, lowest, highest] = stretch;
         if (first > last) return;
         const int64_t j = first + (last - first) / 2, latest = std::min(highest, j - 1);
         // Rounding may put the earliest after the latest.
-        const int64_t least = std::min(latest, earliest ? std::max(lowest, int64_t(earliest[j])) : lowest);
-        const int64_t best =
-            Arithmetic::best_beginning(sums_, fewer_.data(), least, latest, j, &costs_[std::size_t(j)]);
-        beginnings[j] = int32_t(best);
-        fill(first, j - 1, lowest, best, earliest, beginnings);
-        fill(j + 1, last, best, highest, earliest, beginnings);
+        const int64_t earliest = layer.earliest ? std::max(lowest, int64_t(layer.earliest[j])) : lowest;
+        const int64_t best = Arithmetic::best_beginning(sums_, fewer_.data(), std::min(latest, earliest),
+                                                        latest, j, &costs_[std::size_t(j)]);
+        layer.beginnings[j] = int32_t(best);
+        each({first, j - 1, lowest, best});
+        each({j + 1, last, best, highest});
     }
 
     // Goes back from the end of each division to where its runs begin.
@@ -224,6 +269,7 @@ class Divisions {
 
     const LineRequest& request_;
     const LineSums sums_;
+    Team& team_;
     int64_t n_, in_block_;
     std::vector<double> costs_, fewer_;       // of the layer, and with one run less
     std::vector<std::vector<double>> begun_;  // costs before the first layer of each block
@@ -232,12 +278,12 @@ class Divisions {
 
 }  // namespace
 
-void divide_line(const LineRequest& request) {
+void divide_line(const LineRequest& request, Team& team) {
     const Sums sums(request);
-    Divisions<Fast>(request, sums.pointers()).run();
+    Divisions<Fast>(request, sums.pointers(), team).run();
     const double rounding = 16 * std::numeric_limits<double>::epsilon() * sums.all();
     if (request.costs[request.most_runs - 1] < 1e8 * rounding)
-        Divisions<Careful>(request, sums.pointers()).run();
+        Divisions<Careful>(request, sums.pointers(), team).run();
 }
 
 }  // namespace powermeans

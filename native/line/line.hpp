@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "threads/team.hpp"
+
 namespace powermeans {
 
 struct LineRequest {
@@ -15,6 +17,7 @@ struct LineRequest {
     int64_t* starts;        // out: where the runs of each division begin, those of the fewest runs first
 };
 
-void divide_line(const LineRequest& request);
+// The number of threads changes no bit.
+void divide_line(const LineRequest& request, Team& team);
 
 }  // namespace powermeans

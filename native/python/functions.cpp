@@ -45,7 +45,7 @@ double transport_points(Indices starts, In<int32_t, 1> choices, Vector distances
     return in_background([&] { return transport(asked); });
 }
 
-void divide_values(Vector values, Vector weights, int64_t least_runs, Out<double, 1> costs,
+void divide_values(Vector values, Vector weights, int64_t least_runs, Team& team, Out<double, 1> costs,
                    Out<int64_t, 1> starts) {
     const int64_t n = int64_t(values.shape(0)), most = int64_t(costs.shape(0));
     require(int64_t(weights.shape(0)) == n, "weights must have one entry for each value");
@@ -58,7 +58,7 @@ void divide_values(Vector values, Vector weights, int64_t least_runs, Out<double
             "values must rise");
     require(std::all_of(weight, weight + n, [](double w) { return w > 0; }), "weights must be positive");
     const LineRequest asked{n, first, weight, least_runs, most, costs.data(), starts.data()};
-    in_background([&] { powermeans::divide_line(asked); });
+    in_background([&] { powermeans::divide_line(asked, team); });
 }
 
 template <class T>
@@ -95,7 +95,7 @@ void bind_functions(nb::module_& module) {
                "most_sizes"_a.noconvert(), "mean_size"_a, "curvature"_a, "labels"_a.noconvert(),
                "sizes"_a.noconvert(), "prices"_a.noconvert());
     module.def("divide_line", &divide_values, "values"_a.noconvert(), "weights"_a.noconvert(), "least_runs"_a,
-               "costs"_a.noconvert(), "starts"_a.noconvert());
+               "team"_a, "costs"_a.noconvert(), "starts"_a.noconvert());
     bind_elementary<float>(module);
     bind_elementary<double>(module);
 }

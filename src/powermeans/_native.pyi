@@ -229,7 +229,12 @@ def transport(
     """Meet the wished sizes at least cost, and return by how much weight they miss the limits."""
 
 def divide_line(
-    values: FloatArray, weights: FloatArray, least_runs: int, costs: FloatArray, starts: IndexArray
+    values: FloatArray,
+    weights: FloatArray,
+    least_runs: int,
+    team: Team,
+    costs: FloatArray,
+    starts: IndexArray,
 ) -> None:
     """Divide rising values into runs with the least sums of squares, for each number of runs."""
 

@@ -110,6 +110,12 @@ def test_points_beside_a_line_are_searched():
     assert optimality_gap(X, model).method == "all points"
 
 
+def test_threads_change_no_bit():
+    X = np.random.default_rng(6).normal(size=(40_000, 1))
+    one, three = (line_through(X, None, 20).divisions(20, n_threads=n)[0] for n in (1, 3))
+    assert np.array_equal(one, three)
+
+
 def test_weights_are_copies():
     rng = np.random.default_rng(4)
     X, weights = rng.normal(size=(60, 1)), rng.integers(0, 4, 60)

@@ -544,7 +544,8 @@ class PowerKMeans(CenterEstimator):
         if line.n_cells(self._n_centers) * SECONDS_FOR_EACH_CELL > fit.seconds_left():
             return None
         fit.is_optimal = True
-        return line.centers(line.divisions(self._n_centers)[0])
+        starts = line.divisions(self._n_centers, n_threads=self.n_threads)[0]
+        return line.centers(starts)
 
     def _initial_centers(self, data: Opened, fit: Fit, sample: Rows | None = None) -> FloatArray:
         """Return centers to start from, where they are drawn others at each call."""

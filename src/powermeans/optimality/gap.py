@@ -141,7 +141,7 @@ def prove(clustering: Clustering, effort: Effort) -> OptimalityGap:
     n_points, n_clusters = clustering.points.shape[0], len(clustering.centers)
     line = line_through(clustering.points, clustering.weights, n_clusters)
     if line is not None:
-        return _exact_gap(clustering, line, started)
+        return _exact_gap(clustering, line, effort.n_threads, started)
     _refuse_many(n_clusters)
     size = _size_of_subset(n_clusters)
     is_whole = n_points <= max(600, min(2 * size, 1000), size)
@@ -153,10 +153,10 @@ def prove(clustering: Clustering, effort: Effort) -> OptimalityGap:
         return _Search(clustering, members, inertias, inertia, effort, started, order).run()
 
 
-def _exact_gap(clustering: Clustering, line: Line, started: float) -> OptimalityGap:
+def _exact_gap(clustering: Clustering, line: Line, n_threads: int, started: float) -> OptimalityGap:
     """Return how far the centers are from the optimum of points on a line."""
     _, _, inertia = _divided(clustering, 1, np.random.default_rng(0))
-    optimum = line.inertia(line.divisions(len(clustering.centers))[0])
+    optimum = line.inertia(line.divisions(len(clustering.centers), n_threads=n_threads)[0])
     return OptimalityGap(
         inertia=inertia,
         bound=min(optimum * (1 - _ROUNDING_OF_LINE), inertia),

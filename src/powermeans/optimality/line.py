@@ -12,9 +12,10 @@ from numpy.typing import ArrayLike
 from sklearn.utils import column_or_1d
 from sklearn.utils._param_validation import Interval, validate_parameter_constraints
 
-from powermeans.points.compiled import divide_line
+from powermeans.points.compiled import Team, divide_line, thread_limit
 from powermeans.points.needs import FitNeeds, Needs
 from powermeans.points.opening import in_memory, open_points
+from powermeans.system.threads import effective_n_threads
 from powermeans.types import FloatArray, IndexArray, Points
 
 # Values times clusters; about 40 ns each.
@@ -34,13 +35,17 @@ class Line:
         """Return how much work it is to divide the line."""
         return len(self.values) * n_clusters
 
-    def divisions(self, n_clusters: int, *, least: int | None = None) -> list[IndexArray]:
+    def divisions(
+        self, n_clusters: int, *, least: int | None = None, n_threads: int | None = None
+    ) -> list[IndexArray]:
         """Return where the clusters begin, for each number of clusters from the least on."""
         most = min(n_clusters, len(self.values))
         first = most if least is None else min(least, most)
         numbers = range(first, most + 1)
         costs, starts = np.empty(most), np.empty(sum(numbers), dtype=np.int64)
-        divide_line(_near_one(self.values), _near_one(self.weights), first, costs, starts)
+        team = Team(effective_n_threads(n_threads, thread_limit()))
+        values, weights = _near_one(self.values), _near_one(self.weights)
+        divide_line(values, weights, first, team, costs, starts)
         return np.split(starts, np.cumsum(numbers)[:-1])
 
     def centers(self, starts: IndexArray) -> FloatArray:
