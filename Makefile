@@ -97,11 +97,8 @@ bench-scale: peers ## measure rows on disk and on Dask, and write docs/scale.md 
 latency: $(STAMPS)/installed $(STAMPS)/cli ## send Ctrl-C to fits at random moments, and measure how soon they end
 	$(BIN)/python -m benchmarks.latency $(BENCH_ARGS)
 
-reproduce: $(STAMPS)/installed $(STAMPS)/plot ## compute every published table and figure, in hours, and docs/reproduction.md
-	$(BIN)/python -m reproduce all
-
-reproduce-quick: $(STAMPS)/installed $(STAMPS)/plot ## compute a small part of every published table and figure, in minutes
-	$(BIN)/python -m reproduce all --quick
+reproduce: $(STAMPS)/installed $(STAMPS)/plot ## compute all published tables and figures, and their pages, in hours, or with REPRODUCE_ARGS=--quick in minutes
+	$(BIN)/python -m reproduce all $(REPRODUCE_ARGS)
 
 picture: $(STAMPS)/installed $(STAMPS)/plot ## draw the README's pictures again
 	$(BIN)/python -m benchmarks.plot_hero
