@@ -18,6 +18,9 @@ constexpr int64_t nothing = -1;
 constexpr double rounding = 1e-12;
 // Of the mean weight of a point. Without it parts would get ever smaller, as remainders of remainders.
 constexpr double smallest_part = 1e-2;
+// All pairs of fewer points may change places in milliseconds; among more, single points fill the limits well.
+constexpr int64_t most_items_exchanged = 512;
+constexpr int most_passes = 8;
 
 // A point that may leave a cluster for another, and what that costs for each unit of its weight.
 struct Offer {
@@ -296,7 +299,8 @@ class Transport {
     double fewer(int64_t j) const { return stepped(wished_[std::size_t(j)] - asked_.least_sizes[j]); }
     double stepped(double room) const {
         if (asked_.curvature == 0) return room;
-        return std::min(room, asked_.weights ? curved_steps * asked_.mean_size : 1.0);
+        // No step is rounding, however few points a cluster has.
+        return std::min(room, asked_.weights ? std::max(curved_steps * asked_.mean_size, 2 * least_) : 1.0);
     }
     static constexpr double curved_steps = 1e-3;
 
@@ -337,7 +341,8 @@ class Transport {
 
     // ---- Whole points ---------------------------------------------------------------------------
 
-    // Gives each point to the center that has most of it, and then moves light points to meet the limits.
+    // Gives each point to the center that has most of it. Then points move and change places, at first to meet
+    // the limits, then to lower the cost.
     void join_parts() {
         std::vector<int32_t> most_of(std::size_t(asked_.n_points), nothing);
         for (int32_t i = 0; i < int32_t(items_.size()); ++i) {
@@ -345,48 +350,126 @@ class Transport {
             if (best == nothing || items_[std::size_t(i)].amount > items_[std::size_t(best)].amount) best = i;
         }
         std::copy(others_.begin(), others_.end(), asked_.sizes);
-        for (int32_t i = 0; i < int32_t(items_.size()); ++i) {
-            Item& item = items_[std::size_t(i)];
-            item.amount = i == most_of[std::size_t(item.point)] ? asked_.weights[item.point] : 0;
-            asked_.sizes[item.label] += item.amount;
-        }
-        least_ = rounding * total_;
-        while (move_best()) check_interrupt();
-    }
-
-    double missed_by(int64_t j, double size) const {
-        return std::max({size - asked_.most_sizes[j], asked_.least_sizes[j] - size, 0.0});
-    }
-
-    // Moves the point that mends most for its cost; returns false where none mends anything.
-    bool move_best() {
-        double best_rate = infinity;
-        int32_t best_item = nothing, best_to = nothing;
-        for (int32_t i = 0; i < int32_t(items_.size()); ++i) {
+        std::vector<Item> whole;
+        for (int32_t i : most_of) {
+            if (i == nothing) continue;
             const Item& item = items_[std::size_t(i)];
-            if (!(item.amount > 0)) continue;
-            const double distance = distance_to(item.point, item.label);
-            for (int64_t at = asked_.starts[item.point]; at < asked_.starts[item.point + 1]; ++at) {
-                const int32_t to = asked_.choices[at];
-                const double mended = mended_by(item, to);
-                if (!(mended > least_)) continue;
-                const double rate = item.amount * (asked_.distances[at] - distance) / mended;
-                if (rate < best_rate) best_rate = rate, best_item = i, best_to = to;
+            whole.push_back({item.point, item.label, asked_.weights[item.point]});
+            asked_.sizes[item.label] += whole.back().amount;
+        }
+        items_ = std::move(whole);
+        least_ = rounding * total_;
+        lightest_ = infinity;
+        for (const Item& item : items_)
+            if (item.amount > 0) lightest_ = std::min(lightest_, item.amount);
+        for (Change best = best_change(); best.item != nothing; best = best_change()) {
+            check_interrupt();
+            make(best);
+        }
+        for (int pass = 0; pass < most_passes; ++pass)
+            if (!lower_cost()) break;
+    }
+
+    // A point goes to another center, and another may come from there.
+    struct Change {
+        int32_t item = nothing, to = nothing, other = nothing;
+        double mended = 0, cost = 0;
+    };
+
+    // By how much a size misses the limits; an empty cluster misses the lightest point.
+    double lack(int64_t j, double size) const {
+        const double empty = size <= least_ ? lightest_ : 0;
+        return std::max({size - asked_.most_sizes[j], asked_.least_sizes[j] - size, empty, 0.0});
+    }
+
+    double cost_of_size(double size) const {
+        return asked_.curvature / 2 * (size - asked_.mean_size) * (size - asked_.mean_size);
+    }
+
+    Change change(int32_t i, int32_t to, int32_t other) const {
+        const Item& item = items_[std::size_t(i)];
+        const int32_t from = item.label;
+        double moved = item.amount;
+        double cost = item.amount * (distance_to(item.point, to) - distance_to(item.point, from));
+        if (other != nothing) {
+            const Item& back = items_[std::size_t(other)];
+            moved -= back.amount;
+            cost += back.amount * (distance_to(back.point, from) - distance_to(back.point, to));
+        }
+        const double a = asked_.sizes[from], b = asked_.sizes[to];
+        cost += cost_of_size(a - moved) - cost_of_size(a) + cost_of_size(b + moved) - cost_of_size(b);
+        return {i, to, other, lack(from, a) - lack(from, a - moved) + lack(to, b) - lack(to, b + moved),
+                cost};
+    }
+
+    void make(const Change& change) {
+        Item& item = items_[std::size_t(change.item)];
+        const int32_t from = item.label;
+        const double moved =
+            item.amount - (change.other == nothing ? 0 : items_[std::size_t(change.other)].amount);
+        asked_.sizes[from] -= moved;
+        asked_.sizes[change.to] += moved;
+        item.label = change.to;
+        if (change.other != nothing) items_[std::size_t(change.other)].label = from;
+    }
+
+    bool exchanges() const { return int64_t(items_.size()) <= most_items_exchanged; }
+
+    // Calls visit(change) for a point that moves to each center of its list, alone or for a point from there.
+    template <class Visit>
+    void for_changes_of(int32_t i, const Visit& visit) const {
+        const Item& item = items_[std::size_t(i)];
+        for (int64_t at = asked_.starts[item.point]; at < asked_.starts[item.point + 1]; ++at) {
+            const int32_t to = asked_.choices[at];
+            if (to == item.label) continue;
+            visit(change(i, to, nothing));
+            for (int32_t k = 0; exchanges() && k < int32_t(items_.size()); ++k) {
+                const Item& other = items_[std::size_t(k)];
+                if (other.label == to && other.amount > 0 && other.amount != item.amount)
+                    visit(change(i, to, k));
             }
         }
-        if (best_item == nothing) return false;
-        Item& item = items_[std::size_t(best_item)];
-        asked_.sizes[item.label] -= item.amount;
-        asked_.sizes[best_to] += item.amount;
-        item.label = best_to;
+    }
+
+    // Returns the change that mends most for its cost, or none.
+    Change best_change() const {
+        Change best;
+        if (meets_limits()) return best;
+        double best_rate = infinity;
+        for (int32_t i = 0; i < int32_t(items_.size()); ++i) {
+            if (!(items_[std::size_t(i)].amount > 0)) continue;
+            for_changes_of(i, [&](const Change& change) {
+                if (!(change.mended > least_)) return;
+                const double rate = change.cost / change.mended;
+                if (rate < best_rate) best_rate = rate, best = change;
+            });
+        }
+        return best;
+    }
+
+    bool meets_limits() const {
+        for (int64_t j = 0; j < ground_; ++j)
+            if (lack(j, asked_.sizes[j]) > least_) return false;
         return true;
     }
 
-    double mended_by(const Item& item, int32_t to) const {
-        if (to == item.label) return 0;
-        const double from_size = asked_.sizes[item.label], to_size = asked_.sizes[to];
-        return missed_by(item.label, from_size) - missed_by(item.label, from_size - item.amount) +
-               missed_by(to, to_size) - missed_by(to, to_size + item.amount);
+    // Makes changes that lower the cost and miss no limit by more; returns whether there was one.
+    bool lower_cost() {
+        bool has_fallen = false;
+        for (int32_t i = 0; i < int32_t(items_.size()); ++i) {
+            check_interrupt();
+            if (!(items_[std::size_t(i)].amount > 0)) continue;
+            Change best;
+            for_changes_of(i, [&](const Change& change) {
+                if (change.mended >= -least_ && change.cost < best.cost) best = change;
+            });
+            const double size = items_[std::size_t(i)].amount *
+                                distance_to(items_[std::size_t(i)].point, items_[std::size_t(i)].label);
+            if (best.item == nothing || !(best.cost < -rounding * size)) continue;
+            make(best);
+            has_fallen = true;
+        }
+        return has_fallen;
     }
 
     const TransportRequest& asked_;
@@ -402,7 +485,8 @@ class Transport {
     bool is_forward_ = true;     // the search
     double to_goal_ = infinity;  // no farther than the nearest goal reached
     std::vector<int64_t> settled_;
-    double least_ = 0;  // weight that is not rounding
+    double least_ = 0;     // weight that is not rounding
+    double lightest_ = 0;  // weight of a point
     double total_ = 0;
     std::vector<double> others_;  // (n_centers,) weight of points without a list
 };

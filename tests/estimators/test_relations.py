@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from powermeans import (
+    BalancedKMeans,
     EntropyWeightedPowerKMeans,
     FuzzyCMeans,
     KHarmonicMeans,
@@ -99,3 +100,17 @@ def test_points_at_the_mean_have_no_direction_with_weights_or_as_copies(dtype):
     of_weights = ObservedRows(X, weights.astype(float)).critical_power()
     of_copies = ObservedRows(np.repeat(X, weights, axis=0)).critical_power()
     assert of_weights == pytest.approx(of_copies, rel=1e-4)
+
+
+@pytest.mark.parametrize("options", [{"balance": 0.01}, {"balance": 0.3}, {"size_min": 0.1}])
+@pytest.mark.parametrize("seed", range(4))
+def test_whole_points_reach_sizes_that_copies_reach(options, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(60, 2)) + 3 * rng.normal(size=(4, 2))[rng.integers(4, size=60)]
+    weights = rng.integers(1, 8, size=60)
+    model = BalancedKMeans(4, effort="fast", random_state=0, **options)
+    model.fit(X, sample_weight=weights)
+    inertia, sizes, gap = model.inertia_, model.sizes_, model.assignment_gap_
+    assert sizes.min() > 0
+    assert gap <= 0.05
+    assert inertia <= 1.05 * model.fit(np.repeat(X, weights, axis=0)).inertia_
