@@ -24,6 +24,11 @@ CLASSES = (
     "limits",
     "memory",
     "dask",
+    "neighbours",
+    "copies",
+    "scale",
+    "loading",
+    "containers",
 )
 HEAD = (
     "class",

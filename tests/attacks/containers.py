@@ -1,0 +1,128 @@
+"""The same numbers in other containers give the same bits, or are refused in words."""
+
+from __future__ import annotations
+
+import array
+import decimal
+import fractions
+import random
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from scipy import sparse
+
+import powermeans
+from tests.attacks.numbers import forms, sparse_forms
+from tests.attacks.running import REFUSED, RIGHT, Attack, Failure, Try, words_of
+
+
+class Subclass(np.ndarray):
+    """An array with a name of its own."""
+
+
+class Arraylike:
+    """Something that NumPy can read."""
+
+    def __init__(self, points: Any) -> None:
+        self._points = points
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return np.asarray(self._points, dtype=dtype)
+
+
+def columns(points: Any) -> list[str]:
+    return [f"x{f}" for f in range(points.shape[1])]
+
+
+def mapped(points: Any, folder: Path) -> Any:
+    np.save(folder / "points.npy", points)
+    return np.load(folder / "points.npy", mmap_mode="r")
+
+
+def polars_frame(points: Any) -> Any:
+    import polars
+
+    return polars.DataFrame(dict(zip(columns(points), points.T, strict=True)))
+
+
+def containers(points: Any, folder: Path) -> dict[str, Callable[[], Any]]:
+    """Return makers of containers that hold these numbers of float64."""
+    names = columns(points)
+    frame = pd.DataFrame(points, columns=names)
+    return {
+        **forms(points),
+        **sparse_forms(points),
+        "subclass": lambda: points.view(Subclass),
+        "matrix": lambda: np.asmatrix(points),
+        "masked": lambda: np.ma.masked_array(points, mask=False),
+        "memory map": lambda: mapped(points, folder),
+        "wider than float64": lambda: points.astype(np.longdouble),
+        "complex": lambda: points.astype(complex),
+        "objects": lambda: points.astype(object),
+        "tuples": lambda: tuple(map(tuple, points.tolist())),
+        "arrays in a list": lambda: list(points),
+        "buffers": lambda: [array.array("d", row) for row in points.tolist()],
+        "Decimal": lambda: [[decimal.Decimal(x) for x in row] for row in points.tolist()],
+        "Fraction": lambda: [[fractions.Fraction(x) for x in row] for row in points.tolist()],
+        "__array__": lambda: Arraylike(points),
+        "memoryview": lambda: memoryview(np.ascontiguousarray(points)),
+        "frame": lambda: frame,
+        "frame of objects": lambda: frame.astype(object),
+        "nullable frame": lambda: frame.astype("Float64"),
+        "Arrow-backed frame": lambda: frame.astype(pd.ArrowDtype(pa.float64())),
+        "sparse frame": lambda: frame.astype(pd.SparseDtype("float64", 0.0)),
+        "categories": lambda: frame.astype("category"),
+        "frame with an index": lambda: frame.set_index(pd.Index(range(5, 5 + len(frame)))),
+        "Arrow table": lambda: pa.Table.from_pandas(frame, preserve_index=False),
+        "record batch": lambda: pa.RecordBatch.from_pandas(frame, preserve_index=False),
+        "Polars": lambda: polars_frame(points),
+        "LIL": lambda: sparse.lil_matrix(points),
+        "DOK": lambda: sparse.dok_array(points),
+        "BSR": lambda: sparse.bsr_matrix(points),
+        "DIA": lambda: sparse.dia_matrix(points),
+    }
+
+
+def prepare(folder: Path) -> Try:
+    warnings.simplefilter("ignore")
+
+    def one(rng: random.Random) -> str:
+        numbers = np.random.default_rng(rng.getrandbits(64))
+        points = numbers.normal(size=(int(numbers.integers(8, 60)), int(numbers.integers(1, 6))))
+        points[numbers.random(points.shape) < 0.3] = 0.0
+        made = containers(points, folder)
+        name = str(numbers.choice(list(made)))
+        kind = [powermeans.KMeans, powermeans.PowerKMeans, powermeans.OnlineKMeans][
+            numbers.integers(3)
+        ]
+        try:
+            given = made[name]()
+        except ImportError:
+            return REFUSED
+        try:
+            model = kind(3, random_state=0).fit(given)
+            labels = np.asarray(model.predict(given))
+        except (ValueError, TypeError) as error:
+            if not str(error).strip() or "has no attribute" in str(error):
+                raise Failure(f"{name}: {words_of(error)}") from error
+            return REFUSED
+        except Exception as error:
+            raise Failure(f"{name}: {words_of(error)}") from error
+        is_sparse = sparse.issparse(given) or name == "sparse frame"
+        plain = sparse.csr_matrix(points) if is_sparse else points
+        expected = kind(3, random_state=0).fit(plain)
+        if not np.allclose(model.cluster_centers_, expected.cluster_centers_, rtol=1e-9):
+            raise Failure(f"{name} has other centers with {kind.__name__}")
+        if not np.array_equal(labels, expected.predict(plain)):
+            raise Failure(f"{name} has other labels with {kind.__name__}")
+        return RIGHT
+
+    return one
+
+
+ATTACK = Attack(prepare)

@@ -1,0 +1,173 @@
+"""Relations that hold of every estimator, whatever the data: each is a class of attack.
+
+An answer for a row does not change with the rows beside it; a weight acts as copies do; points
+times a power of two have centers times it; a saved model loads and answers alike; and a container
+of the same numbers changes no bit.
+"""
+
+from __future__ import annotations
+
+import random
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+import powermeans
+from tests.attacks.numbers import Case, drawn_case, held
+from tests.attacks.running import (
+    REFUSED,
+    RIGHT,
+    Attack,
+    Failure,
+    Try,
+    no_warning_of_numpy,
+    words_of,
+)
+
+# Of answers for a row; labels are the same to the last bit.
+ROUNDING = {"f4": 2e-5, "f8": 1e-9}
+ANSWERS = ("predict", "transform", "memberships", "score_samples")
+LARGEST_SQUARED = 1e140
+Relation = Callable[[Case, np.random.Generator, Path], None]
+
+
+def answers(model: Any, points: Any) -> Iterator[tuple[str, Any]]:
+    """Yield what each method that answers for rows says."""
+    for name in ANSWERS:
+        if hasattr(model, name):
+            yield name, np.asarray(getattr(model, name)(points))
+
+
+def are_close(one: Any, other: Any, dtype: Any) -> bool:
+    if one.dtype.kind in "iu":
+        return bool(np.array_equal(one, other))
+    least = 64 * np.finfo(np.float64).eps * np.abs(one).max(initial=0.0)
+    return bool(np.allclose(one, other, rtol=ROUNDING[np.dtype(dtype).str[1:]], atol=least))
+
+
+def tame(case: Case, rng: np.random.Generator) -> Any:
+    """Return the points in float32 or float64, with far ones among them now and then."""
+    points = held(case.data.points)
+    if case.subject.domain == "any" and rng.random() < 0.5:
+        points = points.copy()
+        factor = 10.0 ** rng.integers(3, 9)
+        points[rng.integers(len(points))] *= points.dtype.type(factor)
+    return points
+
+
+def fitted(case: Case, points: Any, weights: Any) -> Any:
+    more = {} if weights is None else {"sample_weight": weights}
+    return clone(case.subject.model).fit(points, **more)
+
+
+def judge_neighbours(case: Case, rng: np.random.Generator, folder: Path) -> None:
+    """Ask for all rows, and for some of them alone."""
+    points = tame(case, rng)
+    model = fitted(case, points, case.data.weights)
+    is_gram = not hasattr(model, "cluster_centers_")
+    if is_gram:
+        return
+    some = np.unique(rng.integers(len(points), size=3))
+    alone = dict(answers(model, points[some]))
+    for name, among in answers(model, points):
+        if not are_close(among[some], alone[name], points.dtype):
+            raise Failure(f"{name} of rows {some} is {alone[name]!r} alone, {among[some]!r} among")
+
+
+def judge_copies(case: Case, rng: np.random.Generator, folder: Path) -> None:
+    """Give whole weights, and then as many copies."""
+    points, weights = held(case.data.points), rng.integers(0, 4, size=len(case.data.points))
+    if not case.subject.takes_weights or weights.sum() < 3:
+        return
+    # Batches and kernels with landmarks are of rows, as their pages say.
+    if not hasattr(powermeans, type(case.subject.model).__name__) or isinstance(
+        case.subject.model,
+        powermeans.MiniBatchPowerKMeans
+        | powermeans.KernelPowerKMeans
+        | powermeans.GradientKMeans
+        | powermeans.OnlineKMeans,
+    ):
+        return
+    one = fitted(case, points, weights)
+    other = fitted(case, np.repeat(points, weights, axis=0), None)
+    if np.shape(one.cluster_centers_) != np.shape(other.cluster_centers_):
+        raise Failure(
+            f"{len(one.cluster_centers_)} centers, {len(other.cluster_centers_)} of copies"
+        )
+    # Rounding may choose another of two optima that are alike, but none that is worse by much.
+    least = ROUNDING[points.dtype.str[1:]] ** 1.5 * (1 + np.square(points.astype(float)).sum())
+    if not np.isclose(one.inertia_, other.inertia_, rtol=0.3, atol=least):
+        raise Failure(f"the inertia is {one.inertia_}, and {other.inertia_} of copies")
+
+
+def judge_scale(case: Case, rng: np.random.Generator, folder: Path) -> None:
+    """Multiply by a power of two."""
+    points = held(case.data.points)
+    is_free = case.subject.domain == "any" and case.subject.distances is not None
+    size = np.abs(points[points != 0]) if is_free else np.array([])
+    if not len(size) or not case.subject.has_one_rounding:
+        return
+    if isinstance(case.subject.model, powermeans.GradientKMeans):
+        return
+    exponent = int(rng.integers(-60, 60))
+    least, most = (float(end) * 2.0**exponent for end in (size.min(), size.max()))
+    if not (min(least, size.min()) > 1e-15 and max(most, size.max()) < 1e15):
+        return  # float32 squares would leave their range
+    one = fitted(case, points, case.data.weights).cluster_centers_
+    scaled = fitted(case, np.ldexp(points, exponent), case.data.weights).cluster_centers_
+    if case.subject.model.get_params().get("divergence") == "cosine":
+        scaled = np.ldexp(scaled, exponent)
+    if not np.array_equal(np.ldexp(scaled, -exponent), one):
+        raise Failure(f"points times 2^{exponent} have other centers")
+
+
+def judge_loading(case: Case, rng: np.random.Generator, folder: Path) -> None:
+    """Save, load, and ask both."""
+    points = held(case.data.points)
+    model = fitted(case, points, case.data.weights)
+    powermeans.save(model, folder / "model.pm")
+    loaded = powermeans.load(folder / "model.pm")
+    found = dict(answers(loaded, points))
+    for name, answer in answers(model, points):
+        is_same = np.array_equal(answer, found[name])
+        # LAPACK decomposes a covariance again, and may round otherwise.
+        if not (is_same or (not case.subject.has_one_rounding and _are_near(answer, found[name]))):
+            raise Failure(f"{name} of the loaded model is another")
+
+
+def _are_near(one: Any, other: Any) -> bool:
+    return bool(np.allclose(one, other, rtol=1e-6))
+
+
+def attack(judge: Relation) -> Attack:
+    """Return the class of attack that judges by a relation."""
+
+    def prepare(folder: Path) -> Try:
+        warnings.simplefilter("ignore")
+
+        def one(rng: random.Random) -> str:
+            numbers = np.random.default_rng(rng.getrandbits(64))
+            case = drawn_case(numbers)
+            size = np.nanmax(np.abs(case.data.points.astype(float)))
+            if case.data.is_faulty or not size < LARGEST_SQUARED:
+                return REFUSED
+            case = replace(case, given=held(case.data.points))
+            try:
+                with no_warning_of_numpy():
+                    judge(case, numbers, folder)
+            except (ValueError, TypeError) as error:
+                if not str(error).strip():
+                    raise
+                return REFUSED
+            except Exception as error:
+                raise Failure(f"{words_of(error)}; {case.describe()}") from error
+            return RIGHT
+
+        return one
+
+    return Attack(prepare)
