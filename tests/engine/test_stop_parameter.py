@@ -129,8 +129,14 @@ def test_shares_and_times_that_cannot_be_are_refused(bad):
     for make in (LabelsSettled, InertiaSettled):
         with pytest.raises(ValueError, match=r"must be from 0 to 1"):
             make(bad)
-    with pytest.raises(ValueError, match="must be positive"):
+    with pytest.raises(ValueError, match="must not be negative"):
         MaxSeconds(-abs(bad))
+
+
+def test_no_time_leaves_the_seeds_and_the_sweep_that_labels_by_them(points):
+    model = PowerKMeans(3, stop=MaxSeconds(0), random_state=0).fit(points)
+    assert model.n_iter_ == 1
+    assert len(np.unique(model.labels_)) == 3
 
 
 def test_rules_are_kept_by_clones_files_and_their_texts(points, tmp_path):

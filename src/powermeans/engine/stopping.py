@@ -92,7 +92,7 @@ class MaxSeconds(StopRule):
     Parameters
     ----------
     seconds : float
-        The time, positive.
+        The time. At 0 a fit makes its seeds and the sweep that labels the points by them.
 
     See Also
     --------
@@ -109,9 +109,9 @@ class MaxSeconds(StopRule):
     seconds: float
 
     def __post_init__(self) -> None:
-        if not self.seconds > 0:
+        if not self.seconds >= 0:
             raise ValueError(
-                f"seconds={self.seconds!r} must be positive: pass for example MaxSeconds(5.0)"
+                f"seconds={self.seconds!r} must not be negative: pass for example MaxSeconds(5.0)"
             )
 
     def reason(self, records: Sequence[SweepRecord]) -> str | None:

@@ -55,8 +55,9 @@ class BalancedKMeans(CenterEstimator):
         Number of centers.
     size_min, size_max : int or float, optional
         Least and largest number of points in a cluster; with sample weights, their sum. A float
-        between 0 and 1 is a share of the whole. The limits are met exactly, or with unequal weights
-        up to what moves of whole points reach; a warning tells what is missing.
+        between 0 and 1 is a share of the whole; 1 is one point, and 1.0, which may mean either, is
+        refused. The limits are met exactly, or with unequal weights up to what moves of whole
+        points reach; a warning tells what is missing.
     balance : float, optional
         A wish for even sizes, from 0 (none) to 1 (sizes differ by at most one point; with unequal
         weights, from their mean by at most the heaviest). In between, a cluster of n points costs

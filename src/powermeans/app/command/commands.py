@@ -357,8 +357,8 @@ def _size(given: float | None, option: str) -> float | None:
 
 
 def _check_max_seconds(max_seconds: float | None) -> None:
-    if max_seconds is not None and not max_seconds > 0:
-        raise typer.BadParameter(f"--max-seconds must be above 0, not {max_seconds:g}")
+    if max_seconds is not None and not max_seconds >= 0:
+        raise typer.BadParameter(f"--max-seconds must be at least 0, not {max_seconds:g}")
 
 
 def _names_of_clusters(given: list[str] | None) -> dict[int, str]:
