@@ -19,7 +19,7 @@ constexpr double rounding = 1e-12;
 // Of the mean weight of a point. Without it parts would get ever smaller, as remainders of remainders.
 constexpr double smallest_part = 1e-2;
 // All pairs of fewer points may change places in milliseconds; among more, single points fill the limits well.
-constexpr int64_t most_items_exchanged = 512;
+constexpr int64_t most_items_exchanged = 256;
 constexpr int most_passes = 8;
 
 // A point that may leave a cluster for another, and what that costs for each unit of its weight.

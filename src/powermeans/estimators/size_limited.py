@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from powermeans.divergences import Divergence
 from powermeans.engine.anneal import Stage, StageEnd
 from powermeans.engine.history import SweepRecord
 from powermeans.engine.prices import LearnPrices
@@ -276,12 +277,16 @@ def keep_divided(start: Start, limits: SizeLimits) -> None:
 
 
 def within_limits(
-    start: Start, ends: Sequence[StageEnd], limits: SizeLimits, prices: FloatArray
+    start: Start,
+    ends: Sequence[StageEnd],
+    limits: SizeLimits,
+    prices: FloatArray,
+    divergence: Divergence,
 ) -> Run:
     """Return the outcome of a run with the exact assignment to the centers as they are stored."""
     data, history = start.data, start.history
     history.phase("labelling the rows")
-    centers = np.array(start.best_centers(), dtype=data.dtype)
+    centers = np.array(divergence.within(start.best_centers()), dtype=data.dtype)
     wide = centers.astype(np.float64)
     labels: Labels | None = None
     if isinstance(data, InMemory):
