@@ -100,7 +100,7 @@ def judge_copies(case: Case, rng: np.random.Generator, folder: Path) -> None:
             f"{len(one.cluster_centers_)} centers, {len(other.cluster_centers_)} of copies"
         )
     # Rounding may choose another of two optima that are alike, but none that is worse by much.
-    least = ROUNDING[points.dtype.str[1:]] ** 1.5 * (1 + np.square(points.astype(float)).sum())
+    least = ROUNDING[points.dtype.str[1:]] ** 1.5 * (1 + np.nansum(np.square(points.astype(float))))
     if not np.isclose(one.inertia_, other.inertia_, rtol=0.3, atol=least):
         raise Failure(f"the inertia is {one.inertia_}, and {other.inertia_} of copies")
 
@@ -115,8 +115,9 @@ def judge_scale(case: Case, rng: np.random.Generator, folder: Path) -> None:
     if isinstance(case.subject.model, powermeans.GradientKMeans):
         return
     exponent = int(rng.integers(-60, 60))
-    least, most = (float(end) * 2.0**exponent for end in (size.min(), size.max()))
-    if not (min(least, size.min()) > 1e-15 and max(most, size.max()) < 1e15):
+    factor = max(2.0**exponent, 1.0), min(2.0**exponent, 1.0)
+    least, most = float(size.min()) * factor[1], float(size.max()) * factor[0]
+    if not (least > 1e-15 and most < 1e15):
         return  # float32 squares would leave their range
     one = fitted(case, points, case.data.weights).cluster_centers_
     scaled = fitted(case, np.ldexp(points, exponent), case.data.weights).cluster_centers_

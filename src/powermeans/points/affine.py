@@ -147,6 +147,7 @@ class PairedRows(AffineRows):
     beside them would leave the range in which both are summed.
     """
 
+    _given: Points
     _shift: FloatArray
     _unit: float | FloatArray
 
@@ -157,12 +158,13 @@ class PairedRows(AffineRows):
         self.n_features = self.n_columns = pairs.shape[1] // 2
 
     def sq_distances(self, centers: FloatArray) -> Points:
-        """Return all distances from differences, which do not cancel as products do."""
+        """Return all distances from differences of the values as given, which cancel nothing."""
         distances: Points = np.empty((self.n_points, len(centers)), dtype=self.dtype)
-        shifted = self._in_unit(centers)
-        for rows, pairs in dense_chunks(self._points, elements_per_point=shifted.size):
-            values, beside = np.hsplit(pairs, 2)
-            distances[rows] = self._from_differences(values[:, None, :] - shifted, beside)
+        for rows, pairs in dense_chunks(self._points, elements_per_point=centers.size):
+            values = self._given[rows].astype(np.float64)
+            differences = (values[:, None, :] - centers) / self._unit
+            differences[np.isnan(differences)] = 0.0
+            distances[rows] = self._from_differences(differences, pairs[:, self.n_features :])
         return distances
 
     def _distances_of(self, indices: IndexArray, centers: FloatArray) -> FloatArray:
@@ -185,8 +187,7 @@ class PairedRows(AffineRows):
         return critical_power(self._points[:, : self.n_features], self._weights)
 
     def take(self, indices: IndexArray) -> FloatArray:
-        values = super().take(indices)[:, : self.n_features]
-        return np.asarray(values * self._unit + self._shift)
+        return np.ascontiguousarray(self._given[indices], dtype=np.float64)
 
     def _middle(self) -> FloatArray:
         return self._shift
