@@ -134,10 +134,10 @@ def _choose_among(
     listener: ListenerUntil,
 ) -> ChoiceOfK:
     """Choose among all of these rows."""
-    watch = points.watch(listener.on_sweep if listener.may_end else None)
+    watch = points.watch(listener.heard)
     found, was_stopped = _search(points.rows, question, rng, watch, listener)
     found_or_first = found or _unsearched(points.rows, question.sizes[0])
-    study = _study(points, found_or_first, question, seed, watch)
+    study = _study(points, found_or_first, question, seed, listener.heard)
     evaluations, was_stopped = _evaluate(study, question.criteria, was_stopped, listener)
     choice = _choice(study, points, evaluations)
     if was_stopped:
@@ -184,20 +184,21 @@ def _confirmed(
     listener: ListenerUntil,
 ) -> ChoiceOfK:
     """Settle the recommended centers on all rows, and ask other rows whether they are apart."""
-    k, watch = choice.recommended, points.watch(listener.on_sweep if listener.may_end else None)
+    k, watch = choice.recommended, points.watch(listener.heard)
     found = {}
     for size, centers in choice.centers.items():
         centers = points.as_searched(centers)
         if size == k:
             centers = settled_on(points.rows, centers, watch)
         found[size] = Solution(centers, points.rows.spread(centers))
-    whole = _study(points, found, question, seed, watch)
+    whole = _study(points, found, question, seed, listener.heard)
     table = choice.table | {"inertia": points.inertias(whole.inertias)}
     choice = replace(choice, table=table, centers=points.centers(found))
     if not choice.is_clear:
         return choice
     others = points.sample(choice.n_sampled, seed, question)
-    if by_separation(_study(others, {k: found[k]}, question, seed, watch)).chosen is not None:
+    study = _study(others, {k: found[k]}, question, seed, listener.heard)
+    if by_separation(study).chosen is not None:
         return choice
     doubt = "in another sample of the rows not all clusters are apart"
     return replace(choice, is_clear=False, doubt=doubt)
@@ -208,7 +209,7 @@ def _study(
     found: dict[int, Solution],
     question: Question,
     seed: int,
-    watch: Callback | None,
+    heard: Callback | None,
 ) -> Study:
     return Study(
         points.rows,
@@ -218,7 +219,7 @@ def _study(
         question.silhouette_size,
         seed,
         question.n_threads,
-        watch,
+        heard,
         question.has_missing,
     )
 
@@ -241,6 +242,11 @@ class ListenerUntil(Listener):
         self.ends_on: tuple[type[BaseException], ...] = (_Stopped, *ends_on)
         self._sweeps = itertools.count(1)
         self.may_end = callback is not None or end < math.inf
+
+    @property
+    def heard(self) -> Callback | None:
+        """What to call after each sweep, if that may end the choice."""
+        return self.on_sweep if self.may_end else None
 
     def is_late(self) -> bool:
         """Return whether time is up."""
