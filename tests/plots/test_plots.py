@@ -94,7 +94,7 @@ REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("call", "kind", "named"), REFUSED, ids=lambda given: str(given)[:40])
+@pytest.mark.parametrize(("call", "kind", "named"), REFUSED)
 def test_what_cannot_be_drawn_is_refused(call, kind, named) -> None:
     with pytest.raises(kind, match=named):
         call()
