@@ -475,7 +475,7 @@ def test_the_exponential_vanishes_where_it_would_be_subnormal(dtype):
 NATIVE = Path(__file__).parents[2] / "native"
 # The folders of the core, from below; `dispatch` lies beside them.
 FLOORS = ["kernels", "threads", "dispatch", "points", "sweep"]
-FLOORS += ["seeds", "moves", "transport", "python"]
+FLOORS += ["line", "seeds", "moves", "transport", "python"]
 
 
 def includes_of(path):

@@ -12,7 +12,7 @@ from powermeans.points.opening import open_rows
 
 
 def order(points, seed=0):
-    return order_by_chance(points, np.random.RandomState(seed))
+    return order_by_chance(points, None, np.random.RandomState(seed))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -29,7 +29,7 @@ from powermeans.mathematics.sums import Sums
 from powermeans.points.checks.points import Admitted
 from powermeans.points.opening import InMemory, Opened
 from powermeans.relatives.learning_rates import LearningRate, rates_of
-from powermeans.types import FloatArray
+from powermeans.types import FloatArray, IndexArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,8 +327,12 @@ class _Epochs(Learner):
 
     def __iter__(self) -> Iterator[Online]:
         while True:
-            order = None if self.rng is None else order_by_chance(self.data.points, self.rng)
-            yield Online(self.tally.counts, self._rates(), order)
+            yield Online(self.tally.counts, self._rates(), self._order())
+
+    def _order(self) -> IndexArray | None:
+        if self.rng is None:
+            return None
+        return order_by_chance(self.data.points, self.data.weights, self.rng)
 
     def _n_steps_each(self) -> int:
         weights = self.data.weights

@@ -9,24 +9,30 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from powermeans.points.checks.points import divide_by_power_of_two
-from powermeans.types import IndexArray, Points, SparsePoints
+from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
 
 _Keys = NDArray[np.uint64]
 
 
-def order_by_chance(points: Points | SparsePoints, rng: np.random.RandomState) -> IndexArray:
+def order_by_chance(
+    points: Points | SparsePoints, weights: FloatArray | None, rng: np.random.RandomState
+) -> IndexArray:
     """Return a random order that depends on the points, and not on their rows.
 
     Equal points follow one another. So an online pass does the same if rows are shuffled, if a
-    point of weight three becomes three copies, or if all points are multiplied by a power of two.
+    point of weight three becomes three copies, if points without weight are left out, or if all
+    points are multiplied by a power of two.
     """
-    order: IndexArray = np.argsort(_mixed(row_keys(_in_own_unit(points), rng)))
+    order: IndexArray = np.argsort(_mixed(row_keys(_in_own_unit(points, weights), rng)))
     return order
 
 
-def _in_own_unit(points: Points | SparsePoints) -> Points | SparsePoints:
-    """Return the points divided by the power of two above the largest entry."""
-    entries = points.data if sparse.issparse(points) else points
+def _in_own_unit(
+    points: Points | SparsePoints, weights: FloatArray | None
+) -> Points | SparsePoints:
+    """Return the points divided by the power of two above the largest entry that has a weight."""
+    of_weight = points if weights is None or weights.all() else points[weights > 0]
+    entries = of_weight.data if sparse.issparse(of_weight) else of_weight
     largest = max(float(entries.max(initial=0.0)), -float(entries.min(initial=0.0)))
     return divide_by_power_of_two(points, math.frexp(largest)[1])
 
