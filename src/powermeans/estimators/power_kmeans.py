@@ -70,26 +70,25 @@ class PowerKMeans(CenterEstimator):
     Parameters
     ----------
     n_clusters : int or "auto", default=8
-        Number of centers. "auto" is what `choose_k` recommends of 2 to 20; see `n_clusters_`.
+        Number of centers. "auto" is what `choose_k` recommends of 2 to 20.
     init : {"k-means++", "plain-k-means++", "d-weighted", "random"}, array-like or callable, \
             default="k-means++"
         Initial centers: the best of 2 + floor(ln k) candidates for each, one candidate drawn by its
         squared distance, or by its distance, or any point; an array of the shape (n_clusters,
         n_features); or a function called as ``init(X, n_clusters, random_state=random_state)``.
     n_init : int or "auto", default=1
-        Number of runs; the one with the lowest inertia is kept. "auto" is one run, since each
-        makes several starts.
+        Number of runs, of which the best is kept. "auto" is one, since it makes several starts.
     power : float or "auto", default="auto"
-        Power of the first sweep, negative. "auto" is twice the critical power of the data minus
-        one, and at most -1. At ``-math.inf`` the method is Lloyd's.
+        Power of the first sweep, negative; ``-math.inf`` is Lloyd's. "auto" is twice the critical
+        power of the data minus one, and at most -1.
     schedule : float, iterable or "auto", default="auto"
         Factor from one power to the next, above one: "auto" is 1.1, or larger where a search
         follows. Or the powers of all sweeps: a list, `powermeans.Geometric`, `powermeans.Fixed` or
         `powermeans.AuthorsSchedule`; a rule of `powermeans.mathematics.rules` stands for a power.
     effort : {"none", "fast", "balanced", "thorough"}, default="balanced"
         How much to search. "none" is one descent; "fast" improves it by swaps of centers; the
-        others improve several starts and cross them, "thorough" for longer and never with a higher
-        inertia than "balanced". See :doc:`/how_it_searches`.
+        others improve several starts and cross them, "thorough" for longer and never ending
+        higher than "balanced". See :doc:`/how_it_searches`.
     polish : bool, default=True
         Whether to finish with Lloyd's sweeps, to separate coincident centers, and to move empty
         clusters to where the error is largest. With False the sweeps are those of the paper and
@@ -100,13 +99,13 @@ class PowerKMeans(CenterEstimator):
         `powermeans.divergences`, also your own. See :doc:`/which_divergence`.
     missing : {"error", "observed"}, default="error"
         Meaning of NaN: an error, or a missing entry. With "observed", squared Euclidean distances
-        and means use only the observed entries; nothing is imputed. See :doc:`/missing_values`.
+        and means use the observed entries only. See :doc:`/missing_values`.
     max_iter : int, default=300
         Largest number of sweeps, counted separately for annealing and for Lloyd; in a search, for
         each descent.
     tol : float, default=1e-6
-        Lloyd ends when the sum of the squared center shifts is at most `tol` times the mean
-        variance of the features, as in scikit-learn. Without `polish`, a run ends when the
+        Lloyd ends when the squared center shifts add up to at most `tol` times the mean variance
+        of the features, as in scikit-learn. Without `polish`, a run ends when the
         objective falls by at most ``tol / sqrt(n_features)`` of itself.
     stop : StopRule, optional
         Ends the sweeps besides `tol`: `powermeans.LabelsSettled`, `powermeans.InertiaSettled`, your
@@ -135,11 +134,11 @@ class PowerKMeans(CenterEstimator):
     is_optimal_ : bool
         Whether it is the lowest for certain, as of points on a line.
     n_iter_ : int
-        Number of sweeps of the best run.
+        Sweeps of the best run.
     history_ : recarray
         One record for each of these sweeps: `power` (-inf for Lloyd), `objective` and `inertia` at
-        the centers before the sweep, `center_shift`, `seconds`, and `skipped`, the share of the
-        distances that were not computed. In a sample, the first two estimate those of all points.
+        the centers before the sweep, `center_shift`, `seconds`, and `skipped`, the share of
+        distances not computed. In a sample, the first two are estimates.
     power_ : float
         Power at which annealing last ended; -inf if all sweeps were Lloyd's.
     critical_power_ : float
@@ -152,11 +151,11 @@ class PowerKMeans(CenterEstimator):
         Covariance of the clusters, scaled to determinant one; set only with
         ``divergence="mahalanobis"``.
     n_clusters_ : int
-        The number of centers that was chosen; set only with ``n_clusters="auto"``.
+        The number that was chosen; set only with ``n_clusters="auto"``.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, if the columns of X have names.
+        Names of the features, if X has any.
 
     See Also
     --------
