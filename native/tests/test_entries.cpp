@@ -92,8 +92,8 @@ void compare_sweeps(const DenseSource<float>& narrow, const DenseSource<float>& 
         labels[i].assign(std::size_t(wide.n_points), 0);
         std::vector<int64_t> order(static_cast<std::size_t>(wide.n_points));
         for (std::size_t p = 0; p < order.size(); ++p) order[p] = int64_t(p);
-        const MovesRequest asked{MovedBy::squared_euclidean, nullptr,        order.data(), n_centers, 2,
-                                 labels[i].data(),           moved[i].data()};
+        const MovesRequest asked{Phi{1, 0, 0, 0, 0}, nullptr,        order.data(), n_centers, 2,
+                                 labels[i].data(),   moved[i].data()};
         move_points(i ? wide : narrow, asked, team);
     }
     require(labels[0] == labels[1] && moved[0] == moved[1], "points move alike");
