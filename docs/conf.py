@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from sphinx.application import Sphinx
+from sphinx.ext.autosummary.generate import generate_autosummary_docs
 from sphinx_gallery.sorting import ExplicitOrder
 
 import powermeans
@@ -100,15 +101,28 @@ def quote_names_in_shapes(
 LISTED = re.compile(r"^   @([\w.]+)\.(\w+)$", re.MULTILINE)
 
 
-def list_names(app: Sphinx, page: str, source: list[str]) -> None:
+def with_names(text: str) -> str:
     def lines(found: re.Match[str]) -> str:
         names = getattr(importlib.import_module(found[1]), found[2])
         return "\n".join(f"   {getattr(name, '__name__', name)}" for name in names)
 
-    source[0] = LISTED.sub(lines, source[0])
+    return LISTED.sub(lines, text)
+
+
+def list_names(app: Sphinx, page: str, source: list[str]) -> None:
+    source[0] = with_names(source[0])
+
+
+def write_pages_of_names(app: Sphinx) -> None:
+    """Write what autosummary writes for names that stand on the page itself."""
+    listed = Path(app.doctreedir, "api.md")
+    listed.parent.mkdir(parents=True, exist_ok=True)
+    listed.write_text(with_names(Path(app.srcdir, "api.md").read_text(encoding="utf-8")), "utf-8")
+    generate_autosummary_docs([str(listed)], output_dir=Path(app.srcdir, "api"), app=app)
 
 
 def setup(app: Sphinx) -> None:
+    app.connect("builder-inited", write_pages_of_names)
     app.connect("source-read", list_names)
     app.connect("autodoc-process-docstring", quote_names_in_shapes, priority=100)
     app.connect("autodoc-skip-member", skip_member)
