@@ -365,7 +365,14 @@ def unit_steps_at(tangent: FloatArray, divergence: Bregman) -> FloatArray:
             f"{divergence!r} is not strictly convex at the mean of X, feature "
             f"{int(np.argmin(is_convex))}: pass a convex function and its gradient"
         )
-    return np.asarray(np.sqrt(2 / curvature))
+    with np.errstate(over="ignore"):
+        steps = np.sqrt(2 / curvature)
+    if np.isposinf(steps).any():
+        raise ValueError(
+            f"the mean of X, {tangent[np.argmax(steps)]:.3g} in feature {int(np.argmax(steps))}, "
+            f"is too large for {divergence!r}: scale X"
+        )
+    return np.asarray(steps)
 
 
 def step_between_scaled(n_points: int, n_features: int) -> int:
