@@ -240,17 +240,21 @@ def test_seeds_of_many_points_are_those_along_their_order(
     assert orders_taken
 
 
-@pytest.mark.parametrize("random_state", range(5))
-def test_weights_of_many_points_are_the_same_as_shuffled_repetitions(
-    random_state: int, orders_taken: list
-) -> None:
+def assert_weights_are_repetitions(shape: tuple[int, int], random_state: int) -> None:
     rng = np.random.default_rng(random_state)
-    points, weights = rng.normal(size=(4000, 2)), rng.integers(0, 4, size=4000)
+    points, weights = rng.normal(size=shape), rng.integers(0, 4, size=shape[0])
     repeated = rng.permutation(np.repeat(points, weights, axis=0))
     np.testing.assert_array_equal(
         sampled_seeds(points, weights.astype(float), random_state=random_state),
         sampled_seeds(repeated, random_state=random_state),
     )
+
+
+@pytest.mark.parametrize("random_state", range(5))
+def test_weights_of_many_points_are_the_same_as_shuffled_repetitions(
+    random_state: int, orders_taken: list
+) -> None:
+    assert_weights_are_repetitions((4000, 2), random_state)
     assert not orders_taken
 
 
@@ -274,13 +278,7 @@ def test_many_points_are_put_in_order_where_blocks_do_not_serve(
 @pytest.mark.usefixtures("small_samples")
 @pytest.mark.parametrize("random_state", range(10))
 def test_weights_are_the_same_as_shuffled_repetitions_in_samples(random_state: int) -> None:
-    rng = np.random.default_rng(random_state)
-    points, weights = rng.normal(size=(400, 3)), rng.integers(0, 4, size=400)
-    repeated = rng.permutation(np.repeat(points, weights, axis=0))
-    np.testing.assert_array_equal(
-        sampled_seeds(points, weights.astype(float), random_state=random_state),
-        sampled_seeds(repeated, random_state=random_state),
-    )
+    assert_weights_are_repetitions((400, 3), random_state)
 
 
 @pytest.mark.usefixtures("small_samples")

@@ -25,7 +25,7 @@ from powermeans.engine.search.over_k import Steps
 from powermeans.engine.search.state import Search, Solution, different
 from powermeans.engine.seeds.choose import choose_seeds, n_greedy_candidates, order_by_place
 from powermeans.engine.seeds.parallel import Candidates, ParallelSeeds
-from powermeans.engine.spread import spread
+from powermeans.engine.spread import tolerance_by_weight
 from powermeans.engine.stopping import CentersSettled
 from powermeans.engine.updates import RelocateEmpty
 from powermeans.mathematics.schedules import Fixed
@@ -82,7 +82,7 @@ def settled_on(rows: Rows, centers: FloatArray, callback: Callback | None) -> Fl
 
 
 def _settled(rows: Rows) -> CentersSettled:
-    return CentersSettled(_TOLERANCE * spread(rows) ** 2 / rows.n_columns)
+    return CentersSettled(tolerance_by_weight(rows, _TOLERANCE))
 
 
 class _Path:

@@ -95,12 +95,13 @@ def recommended_k(
     sizes = list(range(2, min(20, points.n_distinct() - 1) + 1))
     if not sizes:
         return 1
-    criteria, effort = (
+    question = Question(
+        sizes,
         ["separation", "dp_means", "calinski_harabasz"],
         EFFORTS_FOR_EACH_K["balanced"],
-    )
-    question = Question(
-        sizes, criteria, effort, n_threads=n_threads, has_missing=has_missing, n_bootstraps=0
+        n_threads=n_threads,
+        has_missing=has_missing,
+        n_bootstraps=0,
     )
     return choose(points, question, rng, ListenerUntil(None, end)).recommended
 

@@ -20,6 +20,14 @@ def spread(rows: Rows) -> float:
     return math.sqrt(rows.inertia_about_mean() / rows.total_weight)
 
 
+def tolerance_by_weight(rows: Rows, tol: float) -> float:
+    """Return what counts as no shift of the centers: `tol` times the weighted mean variance.
+
+    So a weight of three ends a fit where three copies do, unlike with scikit-learn's tolerance.
+    """
+    return tol * spread(rows) ** 2 / rows.n_columns
+
+
 def is_at_center(point: FloatArray, center: FloatArray) -> bool:
     """Return whether the center may be the mean of copies of this point."""
     distance, size = np.linalg.norm(point - center), np.linalg.norm(point)

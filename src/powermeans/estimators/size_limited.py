@@ -276,6 +276,13 @@ def keep_divided(start: Start, limits: SizeLimits) -> None:
         start.history.keep(divided(start.data.rows, centers, limits.most))
 
 
+def _warn_of_missed(missed: float, limits: SizeLimits, why: str) -> None:
+    warn_caller(
+        f"sizes miss the limits by {missed:.6g} of {limits.total:.6g} in weight, since {why}",
+        RuntimeWarning,
+    )
+
+
 def within_limits(
     start: Start,
     ends: Sequence[StageEnd],
@@ -296,28 +303,19 @@ def within_limits(
         found = assign_within(data.rows, wide, prices, limits, *near)
         labels, sizes, prices, inertia = found.labels, found.sizes, found.prices, found.inertia
         missed, gap = found.missed, found.gap
+        if missed > 0:
+            why = "single rows cannot be divided: widen the limits, or split heavy rows"
+            _warn_of_missed(missed, limits, why)
     else:
         sums = data.rows.sweep(wide, Priced(tuple(prices.tolist())))
         sizes = sums.weights
         inertia, missed = sums.objective - float(prices @ sizes), limits.missed_by(sizes)
-        if missed > 0.01 * limits.total:
-            was_stopped = not ends or ends[-1].was_stopped
-            warn_caller(
-                f"sizes miss the limits by {missed:.6g} of {limits.total:.6g} in weight, since "
-                + (
-                    "the fit was stopped before it reached them: let it go on"
-                    if was_stopped
-                    else "points in parts follow prices alone: pass the rows in one array"
-                ),
-                RuntimeWarning,
-            )
         gap = inertia + limits.cost(sizes) - limits.bound(sums.objective, prices)
-    if labels is not None and missed > 0:
-        warn_caller(
-            f"sizes miss the limits by {missed:.6g} of {limits.total:.6g} in weight, since single "
-            "rows cannot be divided: widen the limits, or split heavy rows",
-            RuntimeWarning,
-        )
+        if missed > 0.01 * limits.total:
+            why = "points in parts follow prices alone: pass the rows in one array"
+            if not ends or ends[-1].was_stopped:
+                why = "the fit was stopped before it reached them: let it go on"
+            _warn_of_missed(missed, limits, why)
     cost = inertia + limits.cost(sizes)
     attributes: dict[str, Any] = {
         "sizes_": sizes,

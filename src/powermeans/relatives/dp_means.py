@@ -19,7 +19,7 @@ from powermeans.engine.search.effort import EFFORTS
 from powermeans.engine.search.over_k import Steps, search_over_k
 from powermeans.engine.search.state import Search, SearchStopped
 from powermeans.engine.seeds.choose import choose_seeds, n_greedy_candidates, order_by_place
-from powermeans.engine.spread import rounding_inertia, spread
+from powermeans.engine.spread import rounding_inertia, tolerance_by_weight
 from powermeans.engine.stopping import CentersSettled, StopRule, either
 from powermeans.engine.updates import RelocateEmpty, Sweep
 from powermeans.errors import warn_caller
@@ -215,7 +215,7 @@ class DPMeans(CenterEstimator):
 
     def _stage(self, far: _FarPoints, far_from: float) -> Stage:
         """Return the paper's algorithm."""
-        settled = CentersSettled(self.tol * spread(far.rows) ** 2 / far.rows.n_columns)
+        settled = CentersSettled(tolerance_by_weight(far.rows, self.tol))
         update = OpenAndDrop(self.penalty_, far, far_from)
         return Stage(Fixed(-math.inf), either(settled, self.stop), self.max_iter, update)
 
@@ -269,7 +269,7 @@ class DPMeans(CenterEstimator):
 
     def _search(self, start: Start, price: float) -> Search:
         rows = start.data.rows
-        settled = CentersSettled(self.tol * spread(rows) ** 2 / rows.n_columns)
+        settled = CentersSettled(tolerance_by_weight(rows, self.tol))
         lloyd = Stage(Fixed(-math.inf), settled, self.max_iter, AtPrice(price))
         return Search(
             rows,

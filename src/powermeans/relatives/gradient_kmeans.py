@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from powermeans.engine.anneal import Stage
 from powermeans.engine.fit import Fit
 from powermeans.engine.history import SweepRecord
-from powermeans.engine.spread import rounding_inertia, spread
+from powermeans.engine.spread import rounding_inertia, tolerance_by_weight
 from powermeans.engine.stopping import CentersSettled
 from powermeans.engine.updates import Learner, Sweep
 from powermeans.estimators.base import CenterEstimator, Run, report_end
@@ -199,7 +199,7 @@ class GradientKMeans(CenterEstimator):
         self.verbose = verbose
 
     def _stages(self, data: Opened, fit: Fit) -> list[Stage]:
-        settled = CentersSettled(self.tol * spread(data.rows) ** 2 / data.rows.n_columns)
+        settled = CentersSettled(tolerance_by_weight(data.rows, self.tol))
         return [Stage.of(GradientSteps(self.learning_rate, settled), self.max_iter)]
 
     def _report_end(self, run: Run) -> None:

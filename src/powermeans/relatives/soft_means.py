@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import Interval
 
 from powermeans.engine.anneal import Stage, StageEnd
 from powermeans.engine.fit import Fit
-from powermeans.engine.spread import spread
+from powermeans.engine.spread import spread, tolerance_by_weight
 from powermeans.engine.stopping import CentersSettled
 from powermeans.engine.updates import SeparateCoincident
 from powermeans.estimators.base import CenterEstimator, Run, Start
@@ -53,8 +53,7 @@ class SoftMeans(CenterEstimator):
         return super()._needs().refusing(parts=None, tensors=None)
 
     def _stages(self, data: Opened, fit: Fit) -> list[Stage]:
-        # By weight, so that a weight of three ends where three copies do.
-        settled = CentersSettled(self.tol * spread(data.rows) ** 2 / data.rows.n_columns)
+        settled = CentersSettled(tolerance_by_weight(data.rows, self.tol))
         separate = SeparateCoincident(data.rows.critical_power(), data.rows.spread_of_features())
         return [Stage(self._schedule(data), settled, self.max_iter, separate)]
 
