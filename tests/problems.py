@@ -1,0 +1,37 @@
+"""Points that many tests are about, and the definition of their squared distances."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def labelled_blobs(
+    n_points: int,
+    n_features: int = 2,
+    n_groups: int = 4,
+    *,
+    scale: float = 3.0,
+    noise: Any = 1.0,
+    seed: int = 0,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Normal groups about middles so far apart, and the group of each point.
+
+    The noise may differ by group.
+    """
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(n_groups, size=n_points)
+    middles = scale * rng.normal(size=(n_groups, n_features))
+    spread = np.broadcast_to(noise, n_groups)[labels][:, None]
+    return middles[labels] + spread * rng.normal(size=(n_points, n_features)), labels
+
+
+def blobs(*args: int, **options: Any) -> np.ndarray:
+    """The points of `labelled_blobs`."""
+    return labelled_blobs(*args, **options)[0]
+
+
+def sq_distances(points: Any, centers: Any) -> np.ndarray:
+    """Squared distances of dense points from centers, by differences."""
+    return np.square(np.asarray(points)[:, None, :] - np.asarray(centers)[None]).sum(axis=2)
