@@ -46,6 +46,7 @@ struct BoundedHardBlock {
             take_point(block, p, center, work.nearest[p], work.second[p]);
             if (job.task == Task::hard_sums) add_point(block, p, center, weight_of(block, p));
         }
+        count_changed(block, bounds.labels + block.begin);
     }
 
     // Finds the nearest center among the point's own and the movers; returns false where another may be

@@ -83,6 +83,7 @@ struct FewCentersBlock {
             static_cast<const T*>(block.points.values.at((block.begin + block.n) * block.points.n_features));
         FewCenters<T>{block, next}.compare_all();
         for (int64_t p = 0; p < block.n; ++p) give_to_nearest(p);
+        count_changed(block, work.labels);
     }
 
   private:
@@ -93,6 +94,7 @@ struct FewCentersBlock {
         take_point(block, p, found.center, found.sq_dist,
                    has_second ? compared.nearest(compared.without(found.center)).sq_dist : 0);
         if (job.task == Task::hard_sums) add_point(block, p, found.center, weight_of(block, p));
+        work.labels[p] = int32_t(found.center);
     }
 };
 

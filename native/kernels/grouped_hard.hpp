@@ -73,6 +73,7 @@ struct GroupedHardBlock {
             if (is_summed && !together)
                 add_point(group, columns, p, out.points + center * job.plan.padded_features);
         }
+        count_changed(group, found.index);
     }
 
     // Returns the nearest of the chosen centers, by exact comparison where rounding may have changed it.

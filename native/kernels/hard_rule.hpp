@@ -22,16 +22,25 @@ POWERMEANS_INLINE void take_point(const Block<Points>& block, int64_t p, int64_t
     const double weight = weight_of(block, p);
     if (job.labels) job.labels[index_of(block, p)] = int32_t(center);
     if (job.margins) job.margins[index_of(block, p)] = (second - nearest) * job.unscale * job.unscale;
-    if (job.last_labels) {
-        int32_t& label = job.last_labels[block.begin + p];
-        block.out.n_changed += label != center;
-        label = int32_t(center);
-    }
     block.out.weights[center] += weight;
     block.out.inertia += weight * nearest;
     if (job.task != Task::spread) return;
     block.out.error[center] += weight * nearest;
     if (job.centers.n_centers > 1) block.out.utility[center] += weight * (second - nearest);
+}
+
+// Counts the points whose label is not the last one, in a loop of its own, which takes several at a time.
+template <class Points, class Label>
+POWERMEANS_INLINE void count_changed(const Block<Points>& block, const Label* labels) {
+    if (!block.job.last_labels) return;
+    int32_t* last = block.job.last_labels + block.begin;
+    int32_t n_changed = 0;
+    for (int64_t p = 0; p < block.n; ++p) {
+        const int32_t label = int32_t(labels[p]);
+        n_changed += last[p] != label;
+        last[p] = label;
+    }
+    block.out.n_changed += n_changed;
 }
 
 // Points of many features: products say which centers may be the nearest.
@@ -47,7 +56,9 @@ void hard_block_by_comparison(const Block<Dense<T>>& block) {
             second = compared.nearest(compared.without(found.center)).sq_dist;
         take_point(block, p, found.center, found.sq_dist, second);
         if (block.job.task == Task::hard_sums) add_point(block, p, found.center, weight_of(block, p));
+        block.work.labels[p] = int32_t(found.center);
     }
+    count_changed(block, block.work.labels);
 }
 
 template <class Points>
@@ -65,7 +76,9 @@ void hard_block(const Block<Points>& block) {
         }
         take_point(block, p, center, nearest, second);
         if (block.job.task == Task::hard_sums) add_point(block, p, center, weight_of(block, p));
+        block.work.labels[p] = int32_t(center);
     }
+    count_changed(block, block.work.labels);
 }
 
 // Gives each point to the center of least distance and price.

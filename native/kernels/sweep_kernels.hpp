@@ -175,6 +175,7 @@ struct Workspace {
     double* least;      // (block_points,): the smallest with the offsets of the rule
     double* softness;   // (block_points,): S_i
     double* factors;    // (block_points,): what is common to a point's weights
+    int32_t* labels;    // (block_points,): of the hard rule, where it has no other array of them
     int64_t* tied;      // (n_padded,): centers nearly as near as the nearest
     double* tied_dist;  // (n_padded,): their distances in float64
     int32_t* outer;     // (n_padded,): centers near a block of groups
@@ -204,7 +205,7 @@ struct Job : Request<T> {
     Bounds<T> bounds;
     Sketched sketched;
     int32_t* last_labels =
-        nullptr;  // (n_points,) in the order of the blocks, which this sweep replaces, or null
+        nullptr;  // (n_points,) in the order of the blocks, replaced by this sweep; or null
 };
 
 // Points `begin` to `begin + n`, Dense or Csr, with all that the kernels read and write. A stripe is a block

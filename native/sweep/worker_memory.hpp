@@ -25,6 +25,7 @@ Workspace<T> take_workspace(Arena& arena, const SweepShape& shape, const Plan& p
     for (double** per_point :
          {&work.sq_norms, &work.nearest, &work.second, &work.least, &work.softness, &work.factors})
         arena.take_filled(*per_point, round_up(block, unit_lanes<double>), 1.0);
+    arena.take(work.labels, block);
     arena.take(work.tied, n_padded);
     arena.take(work.tied_dist, n_padded);
     if (plan.ordered) {
