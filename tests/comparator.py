@@ -51,19 +51,8 @@ def compare_rows(
 ) -> None:
     """Raise AssertionError, naming the quantity, where rows and oracle differ by too much.
 
-    Parameters
-    ----------
-    rows : Rows
-        What is tested.
-    oracle : Rows
-        Rows of the same points and weights that are trusted.
-    centers : (n_centers, n_features)
-    tolerance : float
-        See the head of this file.
-    powers : sequence of float
-        The powers to sweep with; -inf is the hard rule.
-    pairwise : function
-        From points and centers to what the rows call squared distances.
+    The oracle has the same points and weights, and is trusted. Sweeps are by these powers, where
+    -inf is the hard rule, and `pairwise` gives what the rows call squared distances.
     """
     truth = _Truth.of(oracle, centers, tolerance, pairwise)
     _compare_points(rows, oracle, truth)
@@ -434,15 +423,7 @@ def _dense(points: Points | SparsePoints) -> Points:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Points of one dtype, dense or CSR, with weights and centers.
-
-    Attributes
-    ----------
-    name : str
-    points : (n_points, n_features)
-    sample_weight : (n_points,) or None
-    centers : (n_centers, n_features)
-    """
+    """Points of one dtype, dense or CSR, with weights and centers."""
 
     name: str
     points: Points | SparsePoints
@@ -462,17 +443,7 @@ def varied_cases(
     dtypes: Sequence[DTypeLike] = (np.float64, np.float32),
     storages: Sequence[str] = ("dense", "CSR"),
 ) -> list[Case]:
-    """All plain cases in these dtypes and storages. Values are such that float32 holds them.
-
-    Parameters
-    ----------
-    dtypes : sequence of dtype
-    storages : sequence of {"dense", "CSR"}
-
-    Returns
-    -------
-    list of Case
-    """
+    """All plain cases in these dtypes and storages. Values are such that float32 holds them."""
     return [
         Case(
             f"{case.name}, {np.dtype(dtype).name}, {storage}",
@@ -504,8 +475,11 @@ def _plain_cases(rng: np.random.Generator) -> list[Case]:
         _blobs(rng, "wide", 40, 700, 6),
         _blobs(rng, "weights of 1e-200", 80, 4, 5, weights="tiny"),
         _blobs(rng, "weights of 1e200", 80, 4, 5, weights="huge"),
-        _blobs(rng, "values of 1e-12", 90, 3, 6, scale=1e-12),
-        _blobs(rng, "values of 1e12", 90, 3, 6, scale=1e12),
+        _blobs(rng, "weights of 1e-60 beside one", 80, 4, 5, weights="unlike"),
+        _blobs(rng, "values of 1e-17", 90, 3, 6, scale=1e-17),
+        _blobs(rng, "values of 1e17", 90, 3, 6, scale=1e17),
+        _far_centers(rng),
+        _a_center_on_each_of_many(rng),
         _blobs(rng, "far from the origin", 300, 3, 7, shift=1e4, weights="zeros"),
         _blobs(rng, "far from the origin, many features", 200, 40, 7, shift=1e4),
         _mostly_zeros(rng),
@@ -542,7 +516,21 @@ def _weights(rng: np.random.Generator, kind: str, n_points: int) -> FloatArray |
     if kind == "zeros":
         weights[rng.uniform(size=n_points) < 0.3] = 0
         weights[0] = 1.0
+    if kind == "unlike":
+        weights[: n_points // 2] *= 1e-60
     return weights * {"tiny": 1e-200, "huge": 1e200}.get(kind, 1.0)
+
+
+def _far_centers(rng: np.random.Generator) -> Case:
+    """Points that hardly differ beside their distances from the centers."""
+    points = _float32_values(0.01 * rng.normal(size=(30, 2)))
+    return Case("centers far from all points", points, None, 1e18 * np.array([[5.0, 5], [1, 1]]))
+
+
+def _a_center_on_each_of_many(rng: np.random.Generator) -> Case:
+    """At a power near zero, the weight of a point at its center is 1e30 times that of others."""
+    points = _float32_values(rng.normal(size=(400, 2)))
+    return Case("a center on each of many points", points, None, points[:120].copy())
 
 
 def _mostly_zeros(rng: np.random.Generator) -> Case:

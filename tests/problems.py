@@ -35,3 +35,11 @@ def blobs(*args: int, **options: Any) -> np.ndarray:
 def sq_distances(points: Any, centers: Any) -> np.ndarray:
     """Squared distances of dense points from centers, by differences."""
     return np.square(np.asarray(points)[:, None, :] - np.asarray(centers)[None]).sum(axis=2)
+
+
+def two_pairs_of_groups() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Points, their middles, and centers of which one is on the wrong side, where sweeps stay."""
+    middles = np.array([[0.0, 0], [10, 0], [200, 0], [210, 0]])
+    noise = np.random.default_rng(0).normal(scale=0.5, size=(120, 2))
+    stuck = np.array([[0.0, 0.5], [0, -0.5], [10, 0], [205, 0]])
+    return np.repeat(middles, 30, axis=0) + noise, middles, stuck
