@@ -478,7 +478,6 @@ def _plain_cases(rng: np.random.Generator) -> list[Case]:
         _blobs(rng, "weights of 1e-60 beside one", 80, 4, 5, weights="unlike"),
         _blobs(rng, "values of 1e-17", 90, 3, 6, scale=1e-17),
         _blobs(rng, "values of 1e17", 90, 3, 6, scale=1e17),
-        _far_centers(rng),
         _a_center_on_each_of_many(rng),
         _blobs(rng, "far from the origin", 300, 3, 7, shift=1e4, weights="zeros"),
         _blobs(rng, "far from the origin, many features", 200, 40, 7, shift=1e4),
@@ -519,12 +518,6 @@ def _weights(rng: np.random.Generator, kind: str, n_points: int) -> FloatArray |
     if kind == "unlike":
         weights[: n_points // 2] *= 1e-60
     return weights * {"tiny": 1e-200, "huge": 1e200}.get(kind, 1.0)
-
-
-def _far_centers(rng: np.random.Generator) -> Case:
-    """Points that hardly differ beside their distances from the centers."""
-    points = _float32_values(0.01 * rng.normal(size=(30, 2)))
-    return Case("centers far from all points", points, None, 1e18 * np.array([[5.0, 5], [1, 1]]))
 
 
 def _a_center_on_each_of_many(rng: np.random.Generator) -> Case:

@@ -17,29 +17,22 @@ from powermeans.scale.executors import MemoryExecutor, PartOpener, ReadingExecut
 from powermeans.scale.parted_rows import PartedRows
 from powermeans.types import FloatArray, Points, SparsePoints
 
+Chunk = tuple[Points | SparsePoints, FloatArray | None]
 
-def cut(
-    points: Points | SparsePoints, weights: FloatArray | None, n_rows: int
-) -> list[tuple[Points | SparsePoints, FloatArray | None]]:
+
+def cut(points: Points | SparsePoints, weights: FloatArray | None, n_rows: int) -> list[Chunk]:
     """Parts of so many rows, the last one of what is left."""
-    return [
-        (
-            points[start : start + n_rows],
-            None if weights is None else weights[start : start + n_rows],
-        )
-        for start in range(0, points.shape[0], n_rows)
-    ]
+    parts = [slice(start, start + n_rows) for start in range(0, points.shape[0], n_rows)]
+    return [(points[part], None if weights is None else weights[part]) for part in parts]
 
 
 class ReadAgain:
     """Chunks that are copied each time they are read."""
 
-    def __init__(self, chunks: Sequence[tuple[Points, FloatArray | None]]) -> None:
+    def __init__(self, chunks: Sequence[Chunk]) -> None:
         self.chunks = chunks
 
-    def read(
-        self, numbers: Sequence[int] | None = None
-    ) -> Iterator[tuple[Points, FloatArray | None]]:
+    def read(self, numbers: Sequence[int] | None = None) -> Iterator[Chunk]:
         chosen = range(len(self.chunks)) if numbers is None else numbers
         return (copy.deepcopy(self.chunks[number]) for number in chosen)
 
@@ -47,30 +40,26 @@ class ReadAgain:
         """They are never others than they were."""
 
 
+def in_parts(points: Points | SparsePoints, weights: FloatArray | None, n_rows: int) -> PartedRows:
+    """Parts of so many rows in memory."""
+    return PartedRows(MemoryExecutor(cut(points, weights, n_rows), PartOpener(), n_threads=1))
+
+
 def kept_parts(points: Points, weights: FloatArray | None) -> Rows:
-    return PartedRows(
-        MemoryExecutor(cut(points, weights, max(19, len(points) // 10)), PartOpener(), n_threads=2)
-    )
+    chunks = cut(points, weights, max(19, len(points) // 10))
+    return PartedRows(MemoryExecutor(chunks, PartOpener(), n_threads=2))
 
 
 def parts_read_in_turn(points: Points, weights: FloatArray | None) -> Rows:
-    return PartedRows(
-        ReadingExecutor(
-            ReadAgain(cut(points, weights, max(101, len(points) // 10))), PartOpener(), n_threads=2
-        )
-    )
+    chunks = ReadAgain(cut(points, weights, max(101, len(points) // 10)))
+    return PartedRows(ReadingExecutor(chunks, PartOpener(), n_threads=2))
 
 
 @dataclass(frozen=True)
 class Kind:
-    """How to open rows of one kind, and how exact they are.
+    """How to open rows of one kind from points that float32 holds, and how exact they are.
 
-    Attributes
-    ----------
-    open : function
-        From dense points, which float32 holds, and weights.
-    unit : float
-        No claim of equality is to be closer than this; zero where rows are of float64.
+    No claim of equality is to be closer than the unit; it is zero where rows are of float64.
     """
 
     open: Callable[[Points, FloatArray | None], Rows]
@@ -119,9 +108,7 @@ def _of_tensor(dtype: type) -> Callable[..., Rows]:
     return opened
 
 
-_SINGLE = 1e-4
-
 # Where PyTorch is not installed, tests/tensors is skipped and says so.
 if importlib.util.find_spec("torch") is not None:
     KINDS["tensor"] = Kind(_of_tensor(np.float64))
-    SINGLE_KINDS["tensor of float32"] = Kind(_of_tensor(np.float32), _SINGLE)
+    SINGLE_KINDS["tensor of float32"] = Kind(_of_tensor(np.float32), 1e-4)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from kinds_of_rows import in_parts
 from scipy import sparse
 
 from powermeans.engine.seeds.samples import weighted_sample
@@ -11,17 +12,8 @@ from powermeans.scale.executors import MemoryExecutor, PartOpener
 from powermeans.scale.parted_rows import PartedRows
 
 
-def in_parts(points, weights=None, n_rows=7):
-    cuts = range(n_rows, points.shape[0], n_rows)
-    starts, ends = [0, *cuts], [*cuts, points.shape[0]]
-    chunks = [
-        (points[start:end], None if weights is None else weights[start:end])
-        for start, end in zip(starts, ends, strict=True)
-    ]
-    return PartedRows(MemoryExecutor(chunks, PartOpener(), n_threads=1))
-
-
-def drawn(rows, n_drawn, seed=0, **options):
+def drawn(points, weights, n_drawn, seed=0, n_rows=7, **options):
+    rows = in_parts(points, weights, n_rows)
     return weighted_sample(rows, n_drawn, np.random.RandomState(seed), **options)
 
 
@@ -38,7 +30,7 @@ class Listening(MemoryExecutor):
 def test_a_part_says_how_much_it_sends_since_a_cluster_adds_by_that():
     points = np.random.default_rng(0).normal(size=(900, 5))
     rows = PartedRows(Listening([(points[:450], None), (points[450:], None)], PartOpener()))
-    assert len(drawn(rows, 300).points) == 300
+    assert len(weighted_sample(rows, 300, np.random.RandomState(0)).points) == 300
 
 
 def numbered(n_points):
@@ -47,27 +39,27 @@ def numbered(n_points):
 
 def test_where_all_are_kept_they_have_their_weights():
     weights = np.arange(1.0, 31.0)
-    sample = drawn(in_parts(numbered(30), weights), 30)
+    sample = drawn(numbered(30), weights, 30)
     assert sample.is_all
     order = np.argsort(sample.points[:, 0])
     np.testing.assert_array_equal(sample.points[order], numbered(30))
     np.testing.assert_array_equal(sample.weights[order], weights)
-    assert not drawn(in_parts(numbered(30), weights), 29).is_all
+    assert not drawn(numbered(30), weights, 29).is_all
 
 
 @pytest.mark.parametrize("n_rows", [1, 13, 100])
 def test_it_does_not_depend_on_where_the_rows_are_cut(n_rows):
     weights = np.random.default_rng(0).uniform(size=100)
-    one, other = (drawn(in_parts(numbered(100), weights, n), 20) for n in (7, n_rows))
+    one, other = (drawn(numbered(100), weights, 20, n_rows=n) for n in (7, n_rows))
     np.testing.assert_array_equal(one.points, other.points)
     np.testing.assert_allclose(one.weights, other.weights, rtol=1e-12)
 
 
 def test_every_row_is_as_likely_wherever_it_stands():
-    rows = in_parts(numbered(40))
-    counts = np.zeros(40)
+    rows, counts = in_parts(numbered(40), None, 7), np.zeros(40)
     for seed in range(2000):
-        counts[drawn(rows, 10, seed).points[:, 0].astype(int)] += 1
+        sample = weighted_sample(rows, 10, np.random.RandomState(seed))
+        counts[sample.points[:, 0].astype(int)] += 1
     # Each count has the mean 500 and the standard deviation 19.4.
     assert np.abs(counts - 500).max() < 5 * 19.4
 
@@ -75,11 +67,10 @@ def test_every_row_is_as_likely_wherever_it_stands():
 def test_what_it_stands_for_has_no_bias():
     """Sums over any rows are estimated without bias, also where weights differ widely."""
     rng = np.random.default_rng(0)
-    weights = rng.lognormal(sigma=1.5, size=60)
-    rows, wanted = in_parts(numbered(60), weights), rng.uniform(size=60) < 0.5
-    estimates = []
+    weights, wanted = rng.lognormal(sigma=1.5, size=60), rng.uniform(size=60) < 0.5
+    rows, estimates = in_parts(numbered(60), weights, 7), []
     for seed in range(1500):
-        sample = drawn(rows, 20, seed)
+        sample = weighted_sample(rows, 20, np.random.RandomState(seed))
         is_wanted = wanted[sample.points[:, 0].astype(int)]
         estimates.append(sample.weights[is_wanted].sum() / sample.weights.sum())
     share = weights[wanted].sum() / weights.sum()
@@ -91,7 +82,7 @@ def test_heavy_rows_come_and_stand_for_no_more_than_themselves():
     weights = np.ones(100)
     weights[50] = 1e6
     for seed in range(20):
-        sample = drawn(in_parts(numbered(100), weights), 10, seed)
+        sample = drawn(numbered(100), weights, 10, seed)
         assert sample.points[0, 0] == 50
         share = sample.weights[0] / sample.weights.sum()
         assert share == pytest.approx(1e6 / (1e6 + 99), rel=1e-3)
@@ -99,25 +90,25 @@ def test_heavy_rows_come_and_stand_for_no_more_than_themselves():
 
 def test_weights_add_up_to_what_as_many_rows_weigh():
     weights = np.random.default_rng(0).uniform(size=100)
-    sample = drawn(in_parts(numbered(100), weights), 25)
+    sample = drawn(numbered(100), weights, 25)
     assert sample.weights.sum() == pytest.approx(25 * weights.mean())
-    np.testing.assert_allclose(drawn(in_parts(numbered(100)), 25).weights, 1.0)
+    np.testing.assert_allclose(drawn(numbered(100), None, 25).weights, 1.0)
 
 
-@pytest.mark.parametrize(("n_least", "expected"), [(1, {3, 8}), (4, {3, 8})])
-def test_rows_of_no_weight_come_only_where_there_are_too_few(n_least, expected):
+@pytest.mark.parametrize("n_least", [1, 4])
+def test_rows_of_no_weight_come_only_where_there_are_too_few(n_least):
     weights = np.zeros(20)
     weights[[3, 8]] = 1.0
-    sample = drawn(in_parts(numbered(20), weights), 10, n_least=n_least)
+    sample = drawn(numbered(20), weights, 10, n_least=n_least)
     assert sample.is_all
     assert len(sample.points) == max(2, n_least)
-    assert set(sample.points[sample.weights > 0, 0]) == expected
+    assert set(sample.points[sample.weights > 0, 0]) == {3, 8}
 
 
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array], ids=["dense", "CSR"])
 def test_points_stay_in_their_kind(make):
     points = make(np.random.default_rng(0).poisson(0.5, size=(50, 4)).astype(np.float32))
-    sample = drawn(in_parts(points), 10)
+    sample = drawn(points, None, 10)
     assert sample.points.dtype == np.float32
     assert sparse.issparse(sample.points) == sparse.issparse(points)
     assert sample.points.shape == (10, 4)

@@ -68,6 +68,17 @@ def test_subnormal_differences_are_told_apart():
     np.testing.assert_array_equal(labels, [0, 0, 1, 1])
 
 
+@pytest.mark.parametrize(
+    ("dtype", "size"), [(np.float32, 1e18), (np.float64, 1e150), (np.float32, 1.0)]
+)
+def test_centers_far_larger_than_the_points_are_told_apart(dtype, size):
+    for points in ([[0.01, 0.01], [0.02, 0.01]], [[0.0, 0.0], [1e-20, 0.0]]):
+        rows = EuclideanRows(np.array(points, dtype=dtype))
+        labels, inertia = rows.assign(np.array([[5.0, 5.0], [1.0, 1.0]]) * size)
+        np.testing.assert_array_equal(labels, [1, 1])
+        assert inertia == pytest.approx(4 * size**2, rel=0.1)
+
+
 @every_dtype
 def test_tight_clusters_far_from_the_mean_survive_cancellation(dtype):
     rng = np.random.default_rng(0)

@@ -25,37 +25,20 @@ def threads_of_a_fit(n_threads=None):
     return EuclideanRows(np.zeros((3, 2)), n_threads=n_threads).team.n_threads
 
 
-def test_without_any_say_all_usable_processors_serve():
+def test_the_argument_comes_before_limits_and_these_before_variables(monkeypatch):
     assert threads_of_a_fit() == usable_processors()
-    if hasattr(os, "sched_getaffinity"):
-        assert usable_processors() <= len(os.sched_getaffinity(0))
-
-
-def test_the_argument_comes_before_limits_and_variables(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "4,2")
+    assert threads_of_a_fit() == 4
     monkeypatch.setenv("POWERMEANS_NUM_THREADS", "5")
-    with threadpoolctl.threadpool_limits(2):
-        assert threads_of_a_fit(7) == 7
-
-
-def test_negative_counts_count_down_from_all_processors():
-    assert effective_n_threads(-1) == usable_processors()
-    assert effective_n_threads(-1000) == 1
-
-
-def test_threadpool_limits_govern_and_are_lifted_again():
-    before = threads_of_a_fit()
+    assert threads_of_a_fit() == 5
     with threadpoolctl.threadpool_limits(1):
         assert threads_of_a_fit() == 1
     with threadpoolctl.threadpool_limits(3, user_api="openmp"):
         assert threads_of_a_fit() == 3
-    assert threads_of_a_fit() == before
-
-
-def test_our_variable_comes_before_that_of_openmp(monkeypatch):
-    monkeypatch.setenv("OMP_NUM_THREADS", "4,2")
-    assert threads_of_a_fit() == 4
-    monkeypatch.setenv("POWERMEANS_NUM_THREADS", "3")
-    assert threads_of_a_fit() == 3
+        assert threads_of_a_fit(7) == 7
+    assert threads_of_a_fit() == 5
+    assert effective_n_threads(-1) == usable_processors()
+    assert effective_n_threads(-1000) == 1
 
 
 @pytest.mark.parametrize("value", ["", "none", " "])
@@ -78,15 +61,9 @@ def test_no_error_is_made_within_that_could_lose_a_ctrl_c(monkeypatch, value):
     assert not errors
 
 
-@pytest.mark.parametrize("n_threads", [0, 2.5, "two", True])
-def test_nonsense_is_refused(n_threads):
-    with pytest.raises(ValueError, match="n_threads="):
-        effective_n_threads(n_threads)
-
-
-@pytest.mark.parametrize("n_threads", [4097, 2**40])
-def test_absurdly_many_threads_are_refused(n_threads):
-    with pytest.raises(ValueError, match=f"n_threads={n_threads} is more than 4096"):
+@pytest.mark.parametrize("n_threads", [0, 2.5, "two", True, 4097, 2**40])
+def test_nonsense_and_absurdly_many_threads_are_refused(n_threads):
+    with pytest.raises(ValueError, match=f"n_threads={n_threads!r} (must be|is more than 4096)"):
         effective_n_threads(n_threads)
 
 
@@ -118,22 +95,26 @@ KMeans(2, n_init=1).fit(np.eye(4))
 """
 
 
-@pytest.mark.parametrize("variable", ["OMP_NUM_THREADS", "POWERMEANS_NUM_THREADS"])
-@pytest.mark.parametrize("value", ["0", "abc", "-1"])
-def test_nonsense_in_a_variable_breaks_no_other_library(variable, value):
-    command = [sys.executable, "-c", FIT_OF_ANOTHER_LIBRARY]
+def printed(program, **variables):
     done = subprocess.run(
-        command, env={**os.environ, variable: value}, capture_output=True, text=True
+        [sys.executable, "-c", program],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("variable", ["OMP_NUM_THREADS", "POWERMEANS_NUM_THREADS"])
+@pytest.mark.parametrize("value", ["0", "abc"])
+def test_nonsense_in_a_variable_breaks_no_other_library(variable, value):
+    printed(FIT_OF_ANOTHER_LIBRARY, **{variable: value})
 
 
 def threads_of_blas():
-    return [
-        pool["num_threads"]
-        for pool in threadpoolctl.threadpool_info()
-        if pool["user_api"] == "blas"
-    ]
+    pools = threadpoolctl.threadpool_info()
+    return [pool["num_threads"] for pool in pools if pool["user_api"] == "blas"]
 
 
 def test_blas_has_one_thread_until_the_last_who_asked_for_it_is_done():
@@ -166,10 +147,7 @@ with threadpoolctl.threadpool_limits(2, user_api="blas"), blas_on_one_thread():
 
 
 def test_blas_loaded_by_a_later_import_has_one_thread_too():
-    done = subprocess.run(
-        [sys.executable, "-c", LIBRARY_LOADED_LATER], capture_output=True, text=True, check=True
-    )
-    n_before, *threads = map(int, done.stdout.split())
+    n_before, *threads = map(int, printed(LIBRARY_LOADED_LATER).split())
     if len(threads) == n_before:
         pytest.skip("SciPy brings no BLAS of its own here")
     assert set(threads) == {1}
@@ -178,14 +156,9 @@ def test_blas_loaded_by_a_later_import_has_one_thread_too():
 def threads_during_a_fit(n_points, **params):
     """The most threads of this process while it fits, beyond those it had before."""
     before, seen = len(os.listdir("/proc/self/task")), []
-    points = np.random.default_rng(0).normal(size=(n_points, 4))
-    PowerKMeans(
-        n_clusters=8,
-        random_state=0,
-        n_threads=4,
-        callback=lambda state: seen.append(len(os.listdir("/proc/self/task"))),
-        **params,
-    ).fit(points)
+    model = PowerKMeans(8, random_state=0, n_threads=4, **params)
+    model.callback = lambda state: seen.append(len(os.listdir("/proc/self/task")))
+    model.fit(np.random.default_rng(0).normal(size=(n_points, 4)))
     return max(seen) - before
 
 
