@@ -28,9 +28,8 @@ def poisson(x, c):
 
 
 def gamma(x, c):
-    small = x < c / 2
     direct = (x - c) / c - np.log(x / c)
-    return np.where(small, direct, gap((x - c) / c))
+    return np.where(x < c / 2, direct, gap((x - c) / c))
 
 
 def binomial(x, c):
@@ -70,8 +69,7 @@ def test_far_points_have_the_nearest_labels_and_all_digits(name, kind):
     divergence, deviance, points = FAR[name]
     model = PowerKMeans(3, divergence=divergence, random_state=0, effort="fast").fit(kind(points))
     distances = truth(deviance, points, model.cluster_centers_)
-    own = distances[np.arange(len(points)), model.labels_]
-    nearest = distances.min(axis=1)
+    own, nearest = distances[np.arange(len(points)), model.labels_], distances.min(axis=1)
     np.testing.assert_array_less(own, nearest * (1 + 1e-6) + 1e-300)
     assert model.inertia_ == pytest.approx(float(nearest.sum()), rel=1e-9)
     assert model.score(points) == pytest.approx(-float(nearest.sum()), rel=1e-9)
@@ -90,15 +88,12 @@ def test_sweeps_and_spreads_of_far_points_have_all_digits(name, kind):
     centers = np.vstack([points[1:30].mean(axis=0), points[30:90].mean(axis=0), points[0]])
     rows = open_rows(kind(points), weights, divergence=divergence, n_threads=1)
     distances = truth(deviance, points, centers).astype(np.float64)
-    sums = rows.sweep(centers, Power(-3.0))
-    expected = weights @ power_mean(distances, -3.0)
-    assert sums.objective == pytest.approx(expected, rel=1e-6)
-    assert rows.nearness(centers).inertia() == pytest.approx(
-        weights @ distances.min(axis=1), rel=1e-6
-    )
-    error = rows.spread(centers).error
+    objective = rows.sweep(centers, Power(-3.0)).objective
+    assert objective == pytest.approx(weights @ power_mean(distances, -3.0), rel=1e-6)
+    inertia, error = weights @ distances.min(axis=1), rows.spread(centers).error
+    assert rows.nearness(centers).inertia() == pytest.approx(inertia, rel=1e-6)
     assert (error >= 0).all()
-    assert error.sum() == pytest.approx(weights @ distances.min(axis=1), rel=1e-6)
+    assert error.sum() == pytest.approx(inertia, rel=1e-6)
 
 
 @pytest.mark.parametrize(("dtype", "size"), [(np.float32, 1e9), (np.float64, 1e23)])

@@ -1,4 +1,4 @@
-"""Squared distances by direct differences."""
+"""Squared distances by direct differences, and chunks of all distances."""
 
 from __future__ import annotations
 
@@ -9,35 +9,31 @@ import pytest
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-from powermeans.divergences import SquaredEuclidean
+from powermeans.divergences import Manhattan, SquaredEuclidean
 
 
-def test_distances_are_those_of_pythagoras():
-    points, centers = np.array([[0.0, 0.0], [3.0, 4.0]]), np.array([[0.0, 0.0], [3.0, 0.0]])
-    np.testing.assert_array_equal(SquaredEuclidean().pairwise(points, centers), [[0, 9], [25, 16]])
-
-
-@pytest.mark.parametrize(("n_points", "n_centers", "n_features"), [(3000, 50, 7), (3, 2, 300_000)])
-def test_chunks_together_cover_all_points(n_points, n_centers, n_features):
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(9000, 50, 7), (3, 2, 300_000)], ids=str)
+@pytest.mark.parametrize(
+    ("divergence", "metric"), [(SquaredEuclidean(), "sqeuclidean"), (Manhattan(), "cityblock")]
+)
+def test_chunks_together_cover_all_points(divergence, metric, shape, dtype):
+    n_points, n_centers, n_features = shape
     rng = np.random.default_rng(0)
-    points = rng.normal(size=(n_points, n_features))
+    points = rng.normal(size=(n_points, n_features)).astype(dtype)
     centers = rng.normal(size=(n_centers, n_features))
-    chunks = list(SquaredEuclidean().in_chunks(points, centers))
+    chunks = list(divergence.in_chunks(points, centers))
     assert len(chunks) > 1
-    assert np.concatenate([np.arange(n_points)[rows] for rows, _ in chunks]).tolist() == list(
-        range(n_points)
-    )
-    expected = cdist(points, centers, "sqeuclidean")
-    np.testing.assert_allclose(SquaredEuclidean().pairwise(points, centers), expected, rtol=1e-12)
+    covered = np.concatenate([np.arange(n_points)[rows] for rows, _ in chunks])
+    np.testing.assert_array_equal(covered, np.arange(n_points))
+    found = divergence.pairwise(points, centers)
+    np.testing.assert_allclose(found, cdist(points, centers, metric), rtol=1e-12)
 
 
-def test_nothing_cancels_far_from_the_origin():
+def test_nothing_cancels_far_from_the_origin_and_in_float32():
     center = np.array([[1e8, 1e8]])
     point = center + np.array([2.0**-20, 0.0])
     assert SquaredEuclidean().pairwise(point, center)[0, 0] == 2.0**-40
-
-
-def test_float32_points_are_measured_in_float64():
     points = np.array([[1.0 + 2.0**-20]], dtype=np.float32)
     sq_dist = SquaredEuclidean().pairwise(points, np.array([[1.0 + 2.0**-40]]))
     assert sq_dist.dtype == np.float64

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import warnings
 
@@ -25,7 +26,6 @@ from powermeans.mathematics.power_mean import (
 )
 
 POWERS = [-0.05, -0.5, -1.0, -3.3, -20.0, -150.0, -1e4, -1e6]
-NEGATIVE_FUNCTIONS = [power_mean_weights, memberships, weighing]
 
 ordinary_distances = st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=6).map(np.array)
 any_distance = st.one_of(st.just(0.0), st.floats(5e-324, 1e308), st.sampled_from([1e-300, 1.0]))
@@ -40,8 +40,7 @@ def exact(sq_dist, power):
         least = min(y)
         total = sum((value / least) ** s for value in y)
         mean = least * (total / k) ** (1 / s)
-        weights = [total ** (1 / s - 1) * (value / least) ** (s - 1) for value in y]
-        return float(mean), np.array([float(weight) for weight in weights])
+        return float(mean), [total ** (1 / s - 1) * (value / least) ** (s - 1) for value in y]
 
 
 @pytest.mark.parametrize("power", POWERS)
@@ -54,7 +53,8 @@ def test_mean_and_weights_agree_with_sixty_digits(power):
         # What rounding the exponent, (s - 1) a_j + (1/s - 1) log S, can do.
         exponent = min(745.0, (1 - power) * spread) + (1 - 1 / power) * math.log(5)
         rtol = 1e-15 * (1 + exponent)
-        np.testing.assert_allclose(power_mean_weights(sq_dist, power), weights, rtol, atol=1e-300)
+        found = power_mean_weights(sq_dist, power)
+        np.testing.assert_allclose(found, np.array(weights, dtype=float), rtol, atol=1e-300)
 
 
 @pytest.mark.parametrize("power", POWERS)
@@ -62,12 +62,10 @@ def test_long_double_is_kept_and_is_more_accurate(power):
     if np.finfo(np.longdouble).eps == np.finfo(np.float64).eps:
         pytest.skip("long double is float64 on this platform")
     sq_dist = np.array([1.0, 1.0 + 2**-20, 1.0 + 2**-15])
+    _, expected = exact(sq_dist, power)
+    weights = power_mean_weights(sq_dist.astype(np.longdouble), power)
+    assert weights.dtype == np.longdouble
     with mpmath.workdps(60):
-        y, s = [mpmath.mpf(float(value)) for value in sq_dist], mpmath.mpf(power)
-        total = sum(value**s for value in y)
-        expected = [total ** (1 / s - 1) * value ** (s - 1) for value in y]
-        weights = power_mean_weights(sq_dist.astype(np.longdouble), power)
-        assert weights.dtype == np.longdouble
         for got, wanted in zip(weights, expected, strict=True):
             # The shortest digits that tell a long double from its neighbours.
             error = abs(mpmath.mpf(np.format_float_scientific(got, unique=True)) - wanted)
@@ -152,12 +150,6 @@ def test_at_minus_infinity_the_first_nearest_takes_all(function):
     np.testing.assert_array_equal(function(sq_dist, -math.inf), [[0, 1, 0], [1, 0, 0]])
 
 
-@pytest.mark.parametrize("power", [0.5, 1.0])
-def test_zeros_count_in_the_means_of_positive_power(power):
-    assert power_mean(np.array([0.0, 4.0]), power) == pytest.approx(4 * 0.5 ** (1 / power))
-    assert power_mean(np.zeros(3), power) == 0
-
-
 INF = math.inf
 
 
@@ -181,6 +173,11 @@ def test_infinite_distances_have_the_mean_of_the_limit(sq_dist, means):
 @pytest.mark.parametrize(
     ("sq_dist", "power", "slopes"),
     [
+        ([0.0, 1.0, 4.0], -1.0, [3.0, 0.0, 0.0]),
+        ([0.0, 4.0], 0.5, [INF, 0.25]),
+        ([0.0, 1.0], 0.0, [INF, 0.0]),
+        ([0.0, 1.0, 4.0], 1.0, [1 / 3, 1 / 3, 1 / 3]),
+        ([0.0, 3.0, 4.0], 2.0, [0.0, 0.2 * 3**0.5, 0.8 / 3**0.5]),
         ([1.0, INF], -1.0, [2.0, 0.0]),
         ([1.0, INF], 0.0, [INF, 0.0]),  # of sqrt(y z): sqrt(z / y) / 2 and sqrt(y / z) / 2
         ([1.0, INF], 0.5, [INF, 0.25]),
@@ -191,17 +188,9 @@ def test_infinite_distances_have_the_mean_of_the_limit(sq_dist, means):
         ([INF, INF], 0.0, [0.5, 0.5]),
     ],
 )
-def test_infinite_distances_have_the_slopes_of_the_limit(sq_dist, power, slopes):
+def test_zero_and_infinite_distances_have_the_slopes_of_the_limit(sq_dist, power, slopes):
     found = power_mean_gradient(np.array(sq_dist), power)
     np.testing.assert_allclose(found, slopes, rtol=1e-15)
-
-
-@pytest.mark.parametrize(
-    "function", [power_mean, log_power_mean, power_mean_gradient, power_mean_hessian]
-)
-def test_a_power_that_is_no_number_is_refused(function):
-    with pytest.raises(ValueError, match="power is NaN: pass a number"):
-        function(np.ones(3), math.nan)
 
 
 # All real powers.
@@ -231,19 +220,12 @@ def exact_derivatives(sq_dist, power):
             return exact_mean(moved, power)
 
         gradient = [(mean((i, 1)) - mean((i, -1))) / (2 * step) for i in range(k)]
-        hessian = [
-            [
-                (
-                    mean((i, 1), (j, 1))
-                    - mean((i, 1), (j, -1))
-                    - mean((i, -1), (j, 1))
-                    + mean((i, -1), (j, -1))
-                )
-                / (4 * step**2)
-                for j in range(k)
-            ]
-            for i in range(k)
-        ]
+
+        def second(i, j):
+            signs = itertools.product([1, -1], repeat=2)
+            return sum(a * b * mean((i, a), (j, b)) for a, b in signs) / (4 * step**2)
+
+        hessian = [[second(i, j) for j in range(k)] for i in range(k)]
         return np.array(gradient, dtype=float), np.array(hessian, dtype=float)
 
 
@@ -261,20 +243,15 @@ def test_mean_and_its_derivatives_agree_with_differences_of_ninety_digits(power)
         np.testing.assert_allclose(power_mean_hessian(sq_dist, power), hessian, 10 * rtol, 1e-30)
 
 
-def test_the_limits_are_the_maximum_and_the_minimum():
+def test_the_limits_are_the_maximum_and_the_minimum_and_zeros_count_in_means_above_zero():
+    for power in (0.5, 1.0):
+        assert power_mean(np.array([0.0, 4.0]), power) == pytest.approx(4 * 0.5 ** (1 / power))
+        assert power_mean(np.zeros(3), power) == 0
     sq_dist = np.array([[2.0, 7.0, 7.0], [1.0, 3.0, 0.5]])
     np.testing.assert_array_equal(power_mean(sq_dist, math.inf), [7.0, 3.0])
     np.testing.assert_allclose(power_mean(sq_dist, 1e6), [7.0, 3.0], rtol=1e-5)
     np.testing.assert_array_equal(power_mean_gradient(sq_dist, math.inf), [[0, 1, 0], [0, 1, 0]])
     np.testing.assert_array_equal(power_mean_hessian(sq_dist, -math.inf), np.zeros((2, 3, 3)))
-
-
-@pytest.mark.parametrize(
-    ("power", "slope"), [(0.5, math.inf), (0.0, math.inf), (1.0, 1 / 3), (2.0, 0.0), (-1.0, 1.0)]
-)
-def test_the_slope_at_a_zero_is_the_limit(power, slope):
-    found = power_mean_gradient(np.array([0.0, 1.0, 4.0]), power)
-    assert found[0] == pytest.approx(3.0 if power == -1 else slope)
 
 
 @given(ordinary_distances, st.floats(-20, 20), st.integers(0, 2**32 - 1))
@@ -296,12 +273,6 @@ def test_hessian_is_the_published_quadratic_form(sq_dist, power, seed):
     assert (1 - power) * form <= 1e-9 * abs(1 - power) * scale
 
 
-@pytest.mark.parametrize("wrong", [0.0, -1.0, math.nan, math.inf])
-def test_a_hessian_needs_positive_finite_distances(wrong):
-    with pytest.raises(ValueError, match="a distance that is zero, negative or not finite"):
-        power_mean_hessian(np.array([wrong, 1.0]), -1.0)
-
-
 def test_the_hessian_of_k_means_is_twice_the_weight_of_each_cluster():
     rng = np.random.default_rng(7)
     points, weights = rng.normal(size=(60, 2)), rng.uniform(size=60)
@@ -318,11 +289,22 @@ def test_the_hessian_of_k_means_is_twice_the_weight_of_each_cluster():
     )
 
 
-@pytest.mark.parametrize("function", NEGATIVE_FUNCTIONS)
-@pytest.mark.parametrize("power", [0.0, 0.5, math.nan])
-def test_weights_refuse_a_power_that_is_not_negative(function, power):
-    with pytest.raises(ValueError, match=f"power={power} must be negative"):
-        function(np.ones(3), power)
+OF_ANY_POWER = [power_mean, log_power_mean, power_mean_gradient, power_mean_hessian]
+OF_NEGATIVE = [power_mean_weights, memberships, weighing]
+
+
+@pytest.mark.parametrize(
+    ("functions", "distance", "power", "says"),
+    [
+        (OF_ANY_POWER, 1.0, math.nan, "power is NaN: pass a number"),
+        *((OF_NEGATIVE, 1.0, s, f"power={s} must be negative") for s in (0.0, 0.5, math.nan)),
+        *(([power_mean_hessian], y, -1.0, "not finite") for y in (0.0, -1.0, math.nan, math.inf)),
+    ],
+)
+def test_what_has_no_mean_or_no_weights_is_refused(functions, distance, power, says):
+    for function in functions:
+        with pytest.raises(ValueError, match=says):
+            function(np.array([distance, 1.0]), power)
 
 
 def test_objective_of_many_points_is_that_of_their_parts_dense_or_sparse():
