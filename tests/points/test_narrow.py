@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from comparator import greedy_seeds
 from numpy.testing import assert_allclose, assert_array_equal
+from problems import sq_distances
 
 import powermeans._native as _native
 from powermeans import BalancedKMeans, KMeans, PowerKMeans, RobustPowerKMeans, open_data
@@ -38,9 +39,9 @@ def blobs(dtype: np.dtype[Any], n_points: int, n_features: int, n_blobs: int = 6
     middles = rng.integers(-90, 90, (n_blobs, n_features))
     noise = rng.integers(-30, 30, (n_points, n_features))
     points = middles[rng.integers(n_blobs, size=n_points)] + noise
-    if dtype.kind != "i" and dtype.kind != "u":
-        return (points / 64).astype(dtype)
-    return (points + 128 * (dtype.kind == "u")).astype(dtype)
+    if dtype.kind in "iu":
+        return (points + 128 * (dtype.kind == "u")).astype(dtype)
+    return (points / 64).astype(dtype)
 
 
 def some_centers(points: Any, n_centers: int) -> Any:
@@ -49,82 +50,71 @@ def some_centers(points: Any, n_centers: int) -> Any:
     return chosen + 0.01 * rng.normal(size=chosen.shape)
 
 
-def both_rows(points: Any, weights: Any = None) -> tuple[EuclideanRows, EuclideanRows]:
-    wide = points.astype(np.float32)
-    return tuple(EuclideanRows(given, weights, n_threads=2) for given in (points, wide))  # type: ignore[return-value]
-
-
-def assert_same_bits(found: Any, expected: Any) -> None:
-    for one, other in zip(found, expected, strict=True):
+def assert_same_of_both(points: Any, weights: Any, ask: Callable[[EuclideanRows], Any]) -> None:
+    """Narrow rows give the bits of those of float32."""
+    narrow, wide = (
+        EuclideanRows(given, weights, n_threads=2) for given in (points, points.astype(np.float32))
+    )
+    assert narrow.dtype == np.float32
+    for one, other in zip(ask(narrow), ask(wide), strict=True):
         assert_array_equal(one, other)
 
 
 @every_type
 @every_shape
-def test_rows_give_the_bits_of_float32(dtype: np.dtype[Any], shape: tuple[int, int, int]) -> None:
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_rows_give_the_bits_of_float32(dtype: np.dtype[Any], shape: Any, is_weighted: bool) -> None:
     n_points, n_features, n_centers = shape
     points = blobs(dtype, n_points, n_features)
-    weights = np.random.default_rng(2).random(n_points)
-    for given_weights in (None, weights):
-        narrow, wide = both_rows(points, given_weights)
-        assert narrow.dtype == np.float32
-        centers = some_centers(points, n_centers)
-        rules = [Hard(), Hard(), Power(-2.0), Power(-40.0), Harmonic(3.0), Gaussian(2.0, None)]
-        rules.append(Priced(tuple(np.linspace(0, 1, n_centers))))
+    weights = np.random.default_rng(2).random(n_points) if is_weighted else None
+    centers = some_centers(points, n_centers)
+    rules = [Hard(), Hard(), Power(-2.0), Power(-40.0), Harmonic(3.0), Gaussian(2.0, None)]
+    rules.append(Priced(tuple(np.linspace(0, 1, n_centers))))
+
+    def ask(rows: EuclideanRows) -> Iterator[Any]:
         for step, rule in enumerate(rules):  # later sweeps use what earlier ones left
-            a, b = (rows.sweep(centers + 1e-3 * step, rule) for rows in (narrow, wide))
-            assert_same_bits((a.points, a.weights, a.inertia), (b.points, b.weights, b.inertia))
-        for method in (EuclideanRows.assign, EuclideanRows.sq_distances, EuclideanRows.mean):
-            asked = () if method is EuclideanRows.mean else (centers,)
-            assert_same_bits(method(narrow, *asked), method(wide, *asked))
-        a, b = narrow.spread(centers), wide.spread(centers)
-        assert_same_bits((a.error, a.utility, a.weights), (b.error, b.utility, b.weights))
-        labels, _ = narrow.assign(centers)
-        assert_array_equal(
-            Cells(narrow).distances_to_own(centers, labels),
-            Cells(wide).distances_to_own(centers, labels),
-        )
-        indices = np.array([3, 0, 99])
-        assert_array_equal(narrow.take(indices), wide.take(indices))
-        assert narrow.critical_power() == wide.critical_power()
+            sums = rows.sweep(centers + 1e-3 * step, rule)
+            yield from (sums.points, sums.weights, sums.inertia)
+        spread, (labels, inertia) = rows.spread(centers), rows.assign(centers)
+        yield from (spread.error, spread.utility, spread.weights, labels, inertia)
+        yield from (rows.sq_distances(centers), rows.mean(), rows.critical_power())
+        yield Cells(rows).distances_to_own(centers, labels)
+        yield rows.take(np.array([3, 0, 99]))
+
+    assert_same_of_both(points, weights, ask)
 
 
 @every_type
 @every_shape
-def test_seeds_moves_and_swaps_are_those_of_float32(
-    dtype: np.dtype[Any], shape: tuple[int, int, int]
-) -> None:
+def test_seeds_moves_and_swaps_are_those_of_float32(dtype: np.dtype[Any], shape: Any) -> None:
     n_points, n_features, n_centers = shape
     points = blobs(dtype, n_points, n_features)
-    narrow, wide = both_rows(points)
     order = np.random.default_rng(0).permutation(n_points)
     others = np.random.default_rng(3).random((n_centers, 4))
-    seeds = [greedy_seeds(rows, order, 0.4, others) for rows in (narrow, wide)]
-    assert_array_equal(*seeds)
     centers = some_centers(points, n_centers)
-    moved = [rows.moves.move_points(centers, 2).centers for rows in (narrow, wide)]
-    assert_array_equal(*moved)
-    swapped = [rows.moves.swap_centers(centers, 5, 1e6, 0.0).centers for rows in (narrow, wide)]
-    assert_array_equal(*swapped)
-    farthest = [next(iter(rows.farthest(centers, 1))) for rows in (narrow, wide)]
-    assert farthest[0].sq_dist == farthest[1].sq_dist
-    assert_array_equal(farthest[0].point, farthest[1].point)
+
+    def ask(rows: EuclideanRows) -> Iterator[Any]:
+        farthest = next(iter(rows.farthest(centers, 1)))
+        yield from (farthest.sq_dist, farthest.point, greedy_seeds(rows, order, 0.4, others))
+        yield rows.moves.move_points(centers, 2).centers
+        yield rows.moves.swap_centers(centers, 5, 1e6, 0.0).centers
+
+    assert_same_of_both(points, None, ask)
 
 
 @every_type
 def test_sweeps_nearby_give_the_bits_of_float32(dtype: np.dtype[Any]) -> None:
     points = blobs(dtype, 800, 40, n_blobs=30)
-    narrow, wide = both_rows(points)
     centers = some_centers(points, 30)
-    apart = np.linalg.norm(centers[:, None] - centers[None], axis=-1)
-    nearby = np.argsort(apart, axis=1)[:, :8].astype(np.int32)
-    found = []
-    for rows in (narrow, wide):
+    nearby = np.argsort(sq_distances(centers, centers), axis=1)[:, :8].astype(np.int32)
+
+    def ask(rows: EuclideanRows) -> tuple[Any, ...]:
         labels, _ = rows.assign(centers)
         sums = Cells(rows).sweep(centers + 0.05, Hard(), nearby, labels)
         soft = Cells(rows).sweep(centers, Power(-5.0), nearby, labels)
-        found.append((labels, sums.points, sums.inertia, soft.points, soft.objective))
-    assert_same_bits(*found)
+        return labels, sums.points, sums.inertia, soft.points, soft.objective
+
+    assert_same_of_both(points, None, ask)
 
 
 @every_set
@@ -154,69 +144,53 @@ def test_every_finite_number_is_widened_exactly(instruction_set: str) -> None:
 
 MODELS: dict[str, Callable[[], Any]] = {
     "KMeans": lambda: KMeans(6, n_init=2, random_state=0),
-    "fast": lambda: PowerKMeans(6, effort="fast", random_state=0),
     "balanced": lambda: PowerKMeans(6, random_state=0),
-    "thorough": lambda: PowerKMeans(6, effort="thorough", random_state=0),
     "limited": lambda: BalancedKMeans(6, size_max=0.2, random_state=0),
 }
+
+
+def plain_of(dtype: np.dtype[Any]) -> type:
+    return np.float64 if dtype.kind in "iu" else np.float32
+
+
+def assert_same_fits(found: Any, expected: Any) -> None:
+    assert_allclose(found.inertia_, expected.inertia_, rtol=1e-6)
+    assert_allclose(found.cluster_centers_, expected.cluster_centers_, rtol=1e-5, atol=1e-5)
 
 
 @every_type
 @pytest.mark.parametrize("model", MODELS)
 def test_fits_are_those_of_float32(dtype: np.dtype[Any], model: str) -> None:
-    points = blobs(dtype, 600, 20)
-    weights = np.random.default_rng(0).integers(1, 4, 600)
-    narrow, wide = (
-        MODELS[model]().fit(given, sample_weight=weights)
-        for given in (points, points.astype(np.float32))
-    )
+    points, weights = blobs(dtype, 600, 20), np.random.default_rng(0).integers(1, 4, 600)
+    both = points, points.astype(np.float32)
+    narrow, wide = (MODELS[model]().fit(given, sample_weight=weights) for given in both)
     assert_array_equal(narrow.labels_, wide.labels_)
-    assert_allclose(narrow.inertia_, wide.inertia_, rtol=1e-6)
-    assert_allclose(narrow.cluster_centers_, wide.cluster_centers_, rtol=1e-5, atol=1e-5)
-    is_integer = dtype.kind in "iu"
-    assert narrow.cluster_centers_.dtype == (np.float64 if is_integer else np.float32)
-    for fitted, given in itertools.product((narrow, wide), (points, points.astype(np.float32))):
+    assert_same_fits(narrow, wide)
+    assert narrow.cluster_centers_.dtype == narrow.transform(points).dtype == plain_of(dtype)
+    for fitted, given in itertools.product((narrow, wide), both):
         assert_array_equal(fitted.predict(given), fitted.predict(points.astype(np.float64)))
         assert_allclose(fitted.score(given, sample_weight=weights), -narrow.inertia_, rtol=1e-6)
-    assert narrow.transform(points).dtype == narrow.cluster_centers_.dtype
-    assert_allclose(
-        narrow.transform(points), wide.transform(points.astype(np.float32)), rtol=1e-4, atol=1e-3
-    )
-
-
-@every_type
-def test_centers_and_weights_may_be_narrow(dtype: np.dtype[Any]) -> None:
-    points, weights = blobs(dtype, 300, 9), np.arange(300) % 5
-    found, expected = (
-        KMeans(4, init=start).fit(points, sample_weight=given)
-        for start, given in (
-            (points[:4], weights.astype(dtype)),
-            (points[:4].astype(np.float64), weights),
-        )
-    )
-    assert_array_equal(found.cluster_centers_, expected.cluster_centers_)
+    assert_allclose(narrow.transform(points), wide.transform(both[1]), rtol=1e-4, atol=1e-3)
 
 
 @every_type
 def test_missing_entries_and_other_divergences_convert_as_before(dtype: np.dtype[Any]) -> None:
     points = blobs(dtype, 200, 4)
-    plain = np.float64 if dtype.kind in "iu" else np.float32
-    makers: list[Callable[[], Any]] = [
-        lambda: PowerKMeans(3, divergence="cosine", random_state=0),
-        lambda: KMeans(3, missing="observed", random_state=0),
-        lambda: PowerKMeans(3, divergence="mahalanobis", random_state=0),
-        lambda: RobustPowerKMeans(3, random_state=0),
-    ]
-    for make in makers:
-        found, expected = make().fit(points), make().fit(points.astype(plain))
-        assert_array_equal(found.cluster_centers_, expected.cluster_centers_)
-        assert found.cluster_centers_.dtype == plain
+    for model in (
+        PowerKMeans(3, divergence="cosine", random_state=0),
+        KMeans(3, missing="observed", random_state=0),
+        PowerKMeans(3, divergence="mahalanobis", random_state=0),
+        RobustPowerKMeans(3, random_state=0),
+        KMeans(3, init=points[:3]),
+    ):
+        found = model.fit(points).cluster_centers_
+        model.set_params(random_state=0).fit(points.astype(plain_of(dtype)))
+        assert_array_equal(found, model.cluster_centers_)
+        assert found.dtype == plain_of(dtype)
 
 
 @every_type
-def test_parts_are_kept_narrow_and_give_the_bits_of_float32(
-    dtype: np.dtype[Any], tmp_path: Path
-) -> None:
+def test_parts_are_kept_narrow_and_give_the_bits_of_float32(dtype: Any, tmp_path: Path) -> None:
     points = blobs(dtype, 900, 20)
     wide = points.astype(np.float32)
     sources: list[tuple[Any, Any]] = [
@@ -224,23 +198,15 @@ def test_parts_are_kept_narrow_and_give_the_bits_of_float32(
         (open_data(points, rows_per_part=256), open_data(wide, rows_per_part=256)),
     ]
     if dtype.name != "bfloat16":  # which NumPy's files know as bytes without a meaning
-        np.save(tmp_path / "narrow.npy", points)
-        np.save(tmp_path / "wide.npy", wide)
-        both = [
-            open_data(tmp_path / f"{name}.npy", rows_per_part=256) for name in ("narrow", "wide")
-        ]
-        sources.append((both[0], both[1]))
+        paths = tmp_path / "narrow.npy", tmp_path / "wide.npy"
+        np.save(paths[0], points)
+        np.save(paths[1], wide)
+        sources.append(tuple(open_data(path, rows_per_part=256) for path in paths))
     for narrow, of_floats in sources:
-        for make in (
-            lambda: KMeans(5, n_init=1, random_state=0),
-            lambda: PowerKMeans(5, effort="fast", random_state=0),
-        ):
+        for make in (MODELS["KMeans"], lambda: PowerKMeans(5, effort="fast", random_state=0)):
             found, expected = make().fit(narrow), make().fit(of_floats)
-            assert_allclose(found.inertia_, expected.inertia_, rtol=1e-6)
-            assert_allclose(found.cluster_centers_, expected.cluster_centers_, rtol=1e-5, atol=1e-5)
-            assert found.cluster_centers_.dtype == (
-                np.float64 if dtype.kind in "iu" else np.float32
-            )
+            assert_same_fits(found, expected)
+            assert found.cluster_centers_.dtype == plain_of(dtype)
             found.predict(narrow, output=tmp_path / "found.npy")
             expected.predict(of_floats, output=tmp_path / "expected.npy")
             labels = [np.load(tmp_path / f"{name}.npy") for name in ("found", "expected")]
@@ -289,8 +255,5 @@ def test_codes_for_missing_values_are_found_in_narrow_files(tmp_path: Path) -> N
     data = open_data(tmp_path / "points.npy", missing_values=["255"])
     model = KMeans(3, missing="observed", random_state=0).fit(data)
     expected = np.where(points == 255, np.nan, points.astype(np.float64))
-    assert_allclose(
-        model.inertia_,
-        -KMeans.from_centers(model.cluster_centers_, missing="observed").score(expected),
-        rtol=1e-9,
-    )
+    again = KMeans.from_centers(model.cluster_centers_, missing="observed")
+    assert_allclose(model.inertia_, -again.score(expected), rtol=1e-9)
