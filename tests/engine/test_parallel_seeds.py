@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kinds_of_rows import cut
+from kinds_of_rows import in_parts
+from problems import blobs
 from scipy.stats import binom
 
 from powermeans import KMeans, MaxSeconds, ParallelSeeds, PowerKMeans, open_data
@@ -15,20 +16,11 @@ from powermeans.engine.seeds.choose import choose_seeds
 from powermeans.engine.seeds.parallel import first_of_race
 from powermeans.engine.seeds.samples import distinct_places
 from powermeans.points.compiled import EuclideanRows
-from powermeans.scale.executors import MemoryExecutor, PartOpener
-from powermeans.scale.parted_rows import PartedRows
 
 NOWHERE = np.empty((0, 2))
 
 
-def parted(points, weights, n_rows):
-    return PartedRows(MemoryExecutor(cut(points, weights, n_rows), PartOpener(), n_threads=1))
-
-
-def blobs(n_points=3000, n_clusters=12, seed=0):
-    rng = np.random.default_rng(seed)
-    means = 20 * rng.normal(size=(n_clusters, 2))
-    return means[rng.integers(n_clusters, size=n_points)] + rng.normal(size=(n_points, 2))
+POINTS = blobs(3000, 2, 12, scale=20.0)
 
 
 @given(n_rows=st.integers(1, 400), n_drawn=st.integers(1, 300), seed=st.integers(0, 99))
@@ -37,7 +29,7 @@ def test_how_rows_are_cut_does_not_change_who_arrives(n_rows, n_drawn, seed):
     points, weights = rng.normal(size=(250, 2)), rng.exponential(size=250)
     n_rows = max(n_rows, 25)
     for centers in (NOWHERE, points[:3]):
-        found = first_of_race(parted(points, weights, n_rows), centers, n_drawn, seed)
+        found = first_of_race(in_parts(points, weights, n_rows), centers, n_drawn, seed)
         whole = first_of_race(EuclideanRows(points, weights), centers, n_drawn, seed)
         np.testing.assert_array_equal(found, whole)
         n_away = 250 - len(centers)
@@ -57,25 +49,22 @@ def test_the_first_arrives_by_weight_times_squared_distance():
 
 
 def test_points_without_weight_stay_at_home():
-    points = blobs(100)
-    weights = np.zeros(100)
+    points, weights = POINTS[:100], np.zeros(100)
     weights[:4] = 1
-    found = first_of_race(parted(points, weights, 30), NOWHERE, 50, 0)
+    found = first_of_race(in_parts(points, weights, 30), NOWHERE, 50, 0)
     assert {tuple(point) for point in found} == {tuple(point) for point in points[:4]}
 
 
 def test_candidates_weigh_as_much_as_all_points():
-    points = blobs()
-    weights = np.random.default_rng(0).exponential(size=len(points))
-    rows = parted(points, weights, 700)
+    weights = np.random.default_rng(0).exponential(size=3000)
+    rows = in_parts(POINTS, weights, 700)
     found = ParallelSeeds().candidates(rows, 12, np.random.RandomState(0))
     assert len(found.points) == 5 * 24
     assert found.weights.sum() == pytest.approx(weights.sum(), rel=1e-12)
 
 
 def test_seeds_are_as_good_as_those_of_greedy_k_means_plus_plus():
-    points = blobs()
-    rows, whole, ours, theirs = parted(points, None, 700), EuclideanRows(points), [], []
+    rows, whole, ours, theirs = in_parts(POINTS, None, 700), EuclideanRows(POINTS), [], []
     for seed in range(8):
         rng = np.random.RandomState(seed)
         seeds = ParallelSeeds().candidates(rows, 12, rng).seeds(12, rng, 4)
@@ -89,15 +78,13 @@ def test_seeds_are_as_good_as_those_of_greedy_k_means_plus_plus():
 
 
 def test_estimators_take_them_for_arrays_and_for_parts():
-    points = blobs()
+    one, many = (open_data(POINTS, rows_per_part=n_rows) for n_rows in (3000, 300))
     for init in (ParallelSeeds(n_rounds=2, oversampling=1.0), "k-means++"):
         model = KMeans(12, init=init, random_state=0)
-        cut_one = model.fit(open_data(points, rows_per_part=3000)).cluster_centers_
-        cut_many = model.fit(open_data(points, rows_per_part=300)).cluster_centers_
-        np.testing.assert_allclose(cut_one, cut_many, rtol=1e-9)
-    in_memory = PowerKMeans(12, init=ParallelSeeds(), random_state=0).fit(points)
-    in_parts = PowerKMeans(12, random_state=0).fit(open_data(points, rows_per_part=300))
-    assert in_memory.inertia_ == pytest.approx(in_parts.inertia_, rel=1e-6)
+        found, expected = (model.fit(parts).cluster_centers_ for parts in (many, one))
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
+    model = PowerKMeans(12, init=ParallelSeeds(), random_state=0)
+    assert model.fit(POINTS).inertia_ == pytest.approx(model.fit(many).inertia_, rel=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 
 import numpy as np
@@ -22,12 +21,11 @@ from powermeans.points.opening import open_rows
 from powermeans.points.protocol import Rows
 
 
-def blobs(n_blobs: int = 10, n_features: int = 2) -> np.ndarray:
+def ten_groups() -> np.ndarray:
+    """Forty points in each, one after the other."""
     rng = np.random.default_rng(0)
-    means = rng.uniform(0, 100, size=(n_blobs, n_features))
-    return (means[:, None, :] + 0.1 * rng.normal(size=(n_blobs, 40, n_features))).reshape(
-        -1, n_features
-    )
+    means = rng.uniform(0, 100, size=(10, 2))
+    return (means[:, None, :] + 0.1 * rng.normal(size=(10, 40, 2))).reshape(-1, 2)
 
 
 def search_of(rows: Rows, price: float = 0.0) -> Search:
@@ -36,7 +34,7 @@ def search_of(rows: Rows, price: float = 0.0) -> Search:
 
 
 def steps_from_mean(price: float = 0.0) -> tuple[Steps, Solution]:
-    rows = open_rows(blobs())
+    rows = open_rows(ten_groups())
     search = search_of(rows, price)
     return Steps(search, None), search.measured(rows.mean()[None, :])
 
@@ -64,17 +62,17 @@ def test_centers_are_added_as_long_as_they_pay() -> None:
 def test_the_number_is_found_from_too_few_and_from_too_many(
     n_started: int, effort: str, knows_swaps: bool
 ) -> None:
-    rows, rng = open_rows(blobs()), np.random.RandomState(1)
+    rows, rng = open_rows(ten_groups()), np.random.RandomState(1)
     search = search_of(rows, price=50.0)
     if not knows_swaps:
         search.moves = None
     start = rows.take(np.arange(n_started) * (rows.n_points // n_started))
-    seeds = functools.partial(_seeds, rows, rng)
+
+    def seeds(n_centers: int) -> np.ndarray:
+        return choose_seeds(rows, n_centers, rng)[0]
+
     best = search_over_k(Steps(search, None), seeds, EFFORTS[effort], start)
     assert len(best.centers) == 10
-    within = sum(open_rows(blobs()[i : i + 40]).inertia_about_mean() for i in range(0, 400, 40))
+    groups = np.split(ten_groups(), 10)
+    within = sum(open_rows(group).inertia_about_mean() for group in groups)
     assert search.cost(best) == pytest.approx(within + 10 * 50.0)
-
-
-def _seeds(rows: Rows, rng: np.random.RandomState, n_centers: int) -> np.ndarray:
-    return choose_seeds(rows, n_centers, rng)[0]

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from problems import blobs
 from scipy import sparse
 from sklearn.base import clone
 
@@ -37,13 +38,10 @@ class OfMyOwn(StopRule):
 
 @pytest.fixture(scope="module")
 def points() -> np.ndarray:
-    rng = np.random.default_rng(0)
-    middles = rng.normal(scale=2.0, size=(12, 4))
-    return middles[rng.integers(12, size=3000)] + rng.normal(size=(3000, 4))
+    return blobs(3000, 4, 12, scale=2.0)
 
 
-@pytest.mark.parametrize("n_centers", [2, 7, 60])
-@pytest.mark.parametrize("n_threads", [1, 3])
+@pytest.mark.parametrize(("n_centers", "n_threads"), [(2, 1), (7, 3), (60, 3)])
 @pytest.mark.parametrize(
     ("form", "divergence"),
     [
@@ -67,14 +65,8 @@ def test_changed_labels_are_those_that_differ(points, form, divergence, n_thread
         if before is not None:
             assert sums.n_changed == np.count_nonzero(labels != before)
         before, centers = labels, sums.centers(fallback=centers)
+    assert (sums + sums).n_changed is None  # parts hold no labels
     assert rows.sweep(centers, Power(-2.0)).n_changed is None
-
-
-def test_parts_hold_no_labels(points):
-    rows = open_rows(points)
-    sums = rows.sweep(points[:5], Hard())
-    assert sums.n_changed is not None
-    assert (sums + sums).n_changed is None
 
 
 def test_labels_end_a_descent_before_the_tolerance_does(points):
@@ -95,11 +87,6 @@ def test_the_first_sweep_of_a_stage_compares_with_nothing(points):
     assert len(history.records) > 1
 
 
-def test_a_rule_combines_with_rules_only():
-    with pytest.raises(TypeError):
-        LabelsSettled(0.1) | 5
-
-
 def test_one_of_several_rules_is_enough(points):
     settings = {"effort": "none", "random_state": 0, "tol": 0.0}
     labels, inertia = (
@@ -111,17 +98,15 @@ def test_one_of_several_rules_is_enough(points):
 
 
 @pytest.mark.parametrize("stop", [LabelsSettled(0.1), InertiaSettled(0.0) | LabelsSettled(0.1)])
-def test_labels_are_refused_where_nobody_holds_them(stop, points):
-    for model, given in (
-        (PowerKMeans(3, polish=False, stop=stop), points),
-        (PowerKMeans(3, stop=stop, random_state=0), open_data(points, rows_per_part=500)),
-        (PowerKMeans(3, divergence="manhattan", stop=stop), points),
-    ):
-        sweeps = []
-        with pytest.raises(ArgumentError, match="InertiaSettled") as raised:
-            model.set_params(callback=sweeps.append).fit(given)
-        assert raised.value.argument == "stop"
-        assert not sweeps
+@pytest.mark.parametrize("options", [{"polish": False}, {}, {"divergence": "manhattan"}], ids=str)
+def test_labels_are_refused_where_nobody_holds_them(stop, options, points):
+    given = points if options else open_data(points, rows_per_part=500)
+    sweeps = []
+    model = PowerKMeans(3, stop=stop, callback=sweeps.append, **options)
+    with pytest.raises(ArgumentError, match="InertiaSettled") as raised:
+        model.fit(given)
+    assert raised.value.argument == "stop"
+    assert not sweeps
 
 
 @pytest.mark.parametrize("bad", [-0.1, 1.1, math.nan])
@@ -131,12 +116,8 @@ def test_shares_and_times_that_cannot_be_are_refused(bad):
             make(bad)
     with pytest.raises(ValueError, match="must not be negative"):
         MaxSeconds(-abs(bad))
-
-
-def test_no_time_leaves_the_seeds_and_the_sweep_that_labels_by_them(points):
-    model = PowerKMeans(3, stop=MaxSeconds(0), random_state=0).fit(points)
-    assert model.n_iter_ == 1
-    assert len(np.unique(model.labels_)) == 3
+    with pytest.raises(TypeError):
+        LabelsSettled(0.1) | 5
 
 
 def test_rules_are_kept_by_clones_files_and_their_texts(points, tmp_path):
@@ -144,9 +125,7 @@ def test_rules_are_kept_by_clones_files_and_their_texts(points, tmp_path):
     model = PowerKMeans(3, stop=stop, random_state=0).fit(points)
     powermeans.save(model, tmp_path / "model")
     assert clone(model).stop == powermeans.load(tmp_path / "model").stop == stop
-    assert repr(stop) == "LabelsSettled(share=0.001) | InertiaSettled(share=1e-06) | " + repr(
-        MaxSeconds(5.0)
-    )
+    assert repr(stop).startswith("LabelsSettled(share=0.001) | InertiaSettled(share=1e-06) | Max")
 
 
 def test_a_rule_of_a_user_works_like_the_others(points):

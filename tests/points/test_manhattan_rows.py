@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from problems import blobs
 
-from powermeans.divergences import Manhattan
 from powermeans.engine.updates import RelocateEmpty, Sweep
 from powermeans.mathematics.rules import Gaussian, Hard, Harmonic, Power, Rule
 from powermeans.points import manhattan as module
@@ -20,26 +20,8 @@ from powermeans.points.manhattan import ManhattanRows
 RULES = [Hard(), Power(-0.5), Power(-3.0), Power(-1e4), Harmonic(3.0), Gaussian(2.0)]
 
 
-def blobs(seed: int = 0, n: int = 200, n_features: int = 3, n_blobs: int = 4) -> np.ndarray:
-    rng = np.random.default_rng(seed)
-    means = rng.uniform(-9, 9, size=(n_blobs, n_features))
-    return means[rng.integers(n_blobs, size=n)] + rng.normal(size=(n, n_features))
-
-
 def distances(points: np.ndarray, centers: np.ndarray) -> np.ndarray:
     return np.abs(points[:, None, :].astype(float) - centers[None, :, :]).sum(axis=2)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize(("n_points", "n_centers", "n_features"), [(9000, 50, 7), (3, 2, 300_000)])
-def test_chunks_of_distances_cover_all_points(n_points, n_centers, n_features, dtype) -> None:
-    rng = np.random.default_rng(0)
-    points = rng.normal(size=(n_points, n_features)).astype(dtype)
-    centers = rng.normal(size=(n_centers, n_features))
-    assert len(list(Manhattan().in_chunks(points, centers))) > 1
-    chosen = rng.integers(n_points, size=20)
-    expected = distances(points[chosen], centers)
-    np.testing.assert_allclose(Manhattan().pairwise(points, centers)[chosen], expected, rtol=1e-12)
 
 
 # A sweep.
@@ -88,18 +70,13 @@ def test_rounding_of_the_weights_does_not_decide_between_two_halves(rule: Rule) 
         sums.add(2 * np.cumsum(weights)[2] - np.cumsum(weights)[5])
         assert ManhattanRows(points, weights).sweep(nowhere, rule).centers(nowhere) == [[4.5]]
     assert len(sums) > 1
-
-
-@pytest.mark.parametrize("weight", [5e-324, 1e-310, 1e-200, 1e200])
-@pytest.mark.parametrize("rule", [Hard(), Power(-1.0)], ids=str)
-def test_weights_of_any_size_have_medians(weight: float, rule: Rule) -> None:
-    points = np.array([[1.0], [7.0], [3.0], [100.0]])
-    rows = ManhattanRows(points, np.full(4, weight))
-    assert rows.sweep(np.zeros((1, 1)), rule).centers(np.zeros((1, 1))) == [[5.0]]
+    for weight in (5e-324, 1e-310, 1e-200, 1e200):
+        rows = ManhattanRows(points, np.full(6, weight))
+        assert rows.sweep(nowhere, rule).centers(nowhere) == [[4.5]]
 
 
 def test_groups_of_centers_give_the_same_sums(monkeypatch: pytest.MonkeyPatch) -> None:
-    points, centers = blobs(), blobs(seed=3)[:7]
+    points, centers = blobs(200, 3), blobs(7, 3, seed=3)
     whole = ManhattanRows(points).sweep(centers, Power(-2.0))
     monkeypatch.setattr(module, "_MOST_WEIGHTS_KEPT", 3 * len(points))
     rows = ManhattanRows(points)
@@ -108,24 +85,19 @@ def test_groups_of_centers_give_the_same_sums(monkeypatch: pytest.MonkeyPatch) -
     np.testing.assert_array_equal(parts.medians, whole.medians)
     np.testing.assert_allclose(parts.weights, whole.weights, rtol=1e-14)
     assert parts.objective == whole.objective
+    with pytest.raises(TypeError, match="do not add up"):
+        parts + parts
 
 
 @pytest.mark.parametrize("rule", [Hard(), Power(-3.0)], ids=repr)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_features_one_by_one_have_the_medians_of_features_together(rule, weighted, monkeypatch):
-    points = blobs(n_features=11)
+    points = blobs(200, 11)
     weights = np.random.default_rng(1).uniform(size=200) if weighted else None
     together = ManhattanRows(points, weights).sweep(points[:4], rule)
     monkeypatch.setattr(module, "_CHUNK_ELEMENTS", 1)
     one_by_one = ManhattanRows(points, weights).sweep(points[:4], rule)
     np.testing.assert_allclose(one_by_one.medians, together.medians, rtol=1e-12)
-
-
-def test_sums_of_parts_are_refused() -> None:
-    rows = ManhattanRows(blobs())
-    sums = rows.sweep(np.zeros((1, 3)), Hard())
-    with pytest.raises(TypeError, match="do not add up"):
-        sums + sums
 
 
 # The loop.
@@ -143,15 +115,13 @@ def test_an_empty_cluster_takes_the_farthest_point_and_the_others_stay() -> None
         repaired.centers(fallback=centers), [[0.0, 0.0], [4.0, 0.0], [9.0, 9.5]]
     )
     np.testing.assert_array_equal(repaired.weights, [2, 1, 2])
-    before, after = rows.assign(sums.centers(centers))[1], rows.assign(repaired.centers(centers))[1]
-    assert after == before - 4
 
 
 # Seeds, spread, and the rest of the protocol.
 
 
 def test_steps_are_those_of_the_mean_distance_and_know_their_unit() -> None:
-    points = blobs(n_features=4)
+    points = blobs(200, 4)
     rows = ManhattanRows(points)
     mean_distance = np.abs(points - np.median(points, axis=0)).sum(axis=1).mean()
     spread = math.sqrt(rows.inertia_about_mean() / rows.total_weight)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attacks import oracle
 from numpy.typing import NDArray
 from scipy import sparse
 
@@ -28,6 +29,12 @@ from powermeans.points.opening import open_rows
 from powermeans.points.trimmed import TrimmedRows
 
 N_POINTS, N_COLUMNS, N_USED = 60, 4200, 45
+OF_KIND = {
+    "squared": oracle.squared_euclidean,
+    "cosine": oracle.cosine,
+    "poisson": oracle.poisson,
+    "binomial": oracle.binomial(9),
+}
 WEIGHTS = np.random.default_rng(1).integers(0, 4, N_POINTS).astype(float)
 
 
@@ -55,25 +62,8 @@ def exact_distances(X: Any, centers: Any, kind: str = "squared") -> Any:
     """Return distances from the definition, in long double."""
     points = np.asarray(X.toarray(), dtype=np.longdouble)
     theta = np.asarray(centers, dtype=np.longdouble)
-    if kind == "cosine":
-        points = points / np.sqrt((points**2).sum(axis=1, keepdims=True))
-        theta = theta / np.sqrt((theta**2).sum(axis=1, keepdims=True))
-        return 1 - points @ theta.T
-    if kind == "squared":
-        return np.stack([((points - center) ** 2).sum(axis=1) for center in theta], axis=1)
-    result = np.empty((len(points), len(theta)), dtype=np.longdouble)
-    for j, center in enumerate(theta):
-        # No point has an entry where the center is zero, and then the term is zero.
-        inner = center > 0
-        x, c = points[:, inner], center[inner]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            terms = np.where(x > 0, x * np.log(x / c), 0) - x + c
-            if kind == "binomial":
-                terms = np.where(x > 0, x * np.log(x / c), 0)
-                terms = terms + np.where(x < 9, (9 - x) * np.log((9 - x) / (9 - c)), 0)
-        result[:, j] = terms.sum(axis=1)
-        result[points[:, ~inner].any(axis=1), j] = np.inf
-    return result
+    used = points.any(axis=0) | theta.any(axis=0)  # in others every term is zero
+    return OF_KIND[kind](points[:, None, used], theta[None, :, used])
 
 
 FITS = {
@@ -82,7 +72,6 @@ FITS = {
     "cosine": lambda: PowerKMeans(3, divergence="cosine", random_state=0),
     "poisson": lambda: PowerKMeans(3, divergence="poisson", effort="fast", random_state=0),
     "binomial": lambda: PowerKMeans(3, divergence=Binomial(9), effort="fast", random_state=0),
-    "no search": lambda: PowerKMeans(3, effort="none", random_state=0),
     "no polish": lambda: PowerKMeans(3, polish=False, random_state=0),
     "harmonic": lambda: KHarmonicMeans(3, random_state=0),
     "fuzzy": lambda: FuzzyCMeans(3, fuzzifier=1.1, random_state=0),
@@ -91,7 +80,6 @@ FITS = {
     "map": lambda: SelfOrganizingMap((3, 1), random_state=0),
     "parallel seeds": lambda: KMeans(3, init=powermeans.ParallelSeeds(), random_state=0),
 }
-KINDS = {"cosine": "cosine", "poisson": "poisson", "binomial": "binomial"}
 
 
 @pytest.fixture
@@ -128,7 +116,7 @@ def test_a_fit_sweeps_over_used_columns_and_describes_all(
     assert centers.dtype == dtype
     assert not centers[:, unused_columns(X)].any()
     np.testing.assert_array_equal(model.labels_, model.predict(X))
-    distances = exact_distances(X, centers, KINDS.get(name, "squared"))
+    distances = exact_distances(X, centers, name if name in OF_KIND else "squared")
     counts = np.ones(N_POINTS) if weights is None else weights
     exact = float(counts @ distances.min(axis=1))
     assert model.inertia_ == pytest.approx(exact, rel=1e-5 if dtype == np.float32 else 1e-12)
@@ -168,54 +156,31 @@ def test_the_stopping_rule_without_polish_counts_all_columns() -> None:
     X = wide_points()
     used = used_columns(X)
 
-    def n_sweeps(X: Any, tol: float) -> int:
-        model = PowerKMeans(3, polish=False, schedule=[-3.0] * 200, tol=tol, init=start)
-        start_of = start if X.shape[1] == N_COLUMNS else start[:, used]
-        return int(model.set_params(init=start_of).fit(X).n_iter_)
+    def n_sweeps(X: Any, factor: float = 1.0) -> list[int]:
+        model = PowerKMeans(3, polish=False, schedule=[-3.0] * 200, init=X[[1, 2, 3]].toarray())
+        tols = (factor * 10.0 ** (-n / 4) for n in range(8, 40))
+        return [int(model.set_params(tol=tol).fit(X).n_iter_) for tol in tols]
 
-    start = X[[1, 2, 3]].toarray()
-    tols = [10.0 ** (-n / 4) for n in range(8, 40)]
-    factor = np.sqrt(N_USED / N_COLUMNS)
-    wide = [n_sweeps(X, tol) for tol in tols]
-    assert wide == [n_sweeps(X[:, used], tol * factor) for tol in tols]
-    assert wide != [n_sweeps(X[:, used], tol) for tol in tols]
+    assert n_sweeps(X) == n_sweeps(X[:, used], np.sqrt(N_USED / N_COLUMNS)) != n_sweeps(X[:, used])
 
 
-def test_initial_centers_may_have_entries_where_points_have_none() -> None:
+def test_initial_centers_given_or_chosen_may_have_entries_where_points_have_none() -> None:
     X = wide_points()
-    init = X[[1, 25, 45]].toarray()
-    init[0, unused_columns(X)[7]] = 4.0
-    model = KMeans(3, init=init).fit(X)
-    before = exact_distances(X, init).min(axis=1).sum()
-    assert model.history_.inertia[0] == pytest.approx(float(before), rel=1e-12)
-    assert not model.cluster_centers_[:, unused_columns(X)].any()
+    chosen = X[[1, 25, 45]].toarray()
+    chosen[0, unused_columns(X)[7]] = 4.0  # where points have no entries
+    asked: list[Any] = []
 
+    def init(*given: Any, **options: Any) -> Any:
+        asked.append(given[0].shape)
+        return chosen
 
-def test_a_function_that_chooses_centers_gets_all_columns() -> None:
-    X = wide_points()
-    shapes = []
-
-    def init(points: Any, n_clusters: int, random_state: Any) -> Any:
-        shapes.append(points.shape)
-        centers = points[[1, 25, 45]].toarray()
-        centers[0, unused_columns(X)[7]] = 4.0
-        return centers
-
-    model = KMeans(3, init=init, n_init=1).fit(X)
-    assert shapes == [X.shape]
-    assert model.cluster_centers_.shape == (3, N_COLUMNS)
-
-
-def test_an_interrupted_fit_keeps_centers_with_all_columns() -> None:
-    def interrupt(state: Any) -> None:
-        if state.sweep == 2:
-            raise KeyboardInterrupt
-
-    X, model = wide_points(), PowerKMeans(3, random_state=0, callback=interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(X)
-    assert model.cluster_centers_.shape == (3, N_COLUMNS)
-    np.testing.assert_array_equal(model.labels_, model.predict(X))
+    before = exact_distances(X, chosen).min(axis=1).sum()
+    for given in (chosen, init):
+        model = KMeans(3, init=given, n_init=1).fit(X)
+        assert model.history_.inertia[0] == pytest.approx(float(before), rel=1e-12)
+        assert model.cluster_centers_.shape == (3, N_COLUMNS)
+        assert not model.cluster_centers_[:, unused_columns(X)].any()
+    assert asked == [X.shape]
 
 
 def test_new_points_may_have_entries_in_columns_that_the_fit_left_out() -> None:

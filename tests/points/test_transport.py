@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from problems import sq_distances
 from scipy.optimize import linprog
 
 from powermeans.mathematics.rules import Hard, Priced
@@ -43,6 +46,12 @@ def assigned(
     return assign_within(rows, centers, np.zeros(len(centers)), limits)
 
 
+def proved(points: FloatArray, centers: FloatArray, limits: SizeLimits, found: Assigned) -> float:
+    """Return what the prices prove that no assignment costs less than."""
+    objective = open_rows(points).sweep(centers, Priced(tuple(found.prices))).objective
+    return limits.bound(objective, found.prices)
+
+
 def drawn(seed: int) -> tuple[FloatArray, FloatArray, SizeLimits]:
     rng = np.random.default_rng(seed)
     k, n = int(rng.integers(2, 7)), int(rng.integers(12, 60))
@@ -54,11 +63,11 @@ def drawn(seed: int) -> tuple[FloatArray, FloatArray, SizeLimits]:
     return points, points[rng.choice(n, k, replace=False)], SizeLimits(k, least, most, n)
 
 
-@pytest.mark.parametrize("seed", range(200))
+@pytest.mark.parametrize("seed", range(100))
 def test_cost_is_that_of_an_exact_solver(seed: int) -> None:
     points, centers, limits = drawn(seed)
     found = assigned(points, centers, limits)
-    distances = ((points[:, None] - centers) ** 2).sum(axis=2)
+    distances = sq_distances(points, centers)
     cost = distances[np.arange(len(points)), found.labels].sum()
     assert cost == pytest.approx(least_cost(distances, np.ones(len(points)), limits), rel=1e-9)
     assert found.inertia == pytest.approx(cost, rel=1e-9)
@@ -70,9 +79,8 @@ def test_cost_is_that_of_an_exact_solver(seed: int) -> None:
 def test_prices_prove_that_no_assignment_costs_less(seed: int) -> None:
     points, centers, limits = drawn(seed)
     found = assigned(points, centers, limits)
-    rule = Priced(tuple(found.prices))
-    objective = open_rows(points).sweep(centers, rule).objective
-    assert limits.bound(objective, found.prices) == pytest.approx(found.inertia, rel=1e-9, abs=1e-9)
+    bound = proved(points, centers, limits, found)
+    assert bound == pytest.approx(found.inertia, rel=1e-9, abs=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -97,8 +105,7 @@ def test_gap_is_that_of_the_labels_when_rounds_run_out(
     monkeypatch.setattr(transport, "_LISTED_FOR_EACH_MISSED", 1)
     monkeypatch.setattr(transport, "_MOST_ROUNDS", rounds)
     found = assigned(points, centers, limits)
-    objective = open_rows(points).sweep(centers, Priced(tuple(found.prices))).objective
-    unproved = found.inertia - limits.bound(objective, found.prices)
+    unproved = found.inertia - proved(points, centers, limits, found)
     assert found.gap == pytest.approx(max(0.0, unproved), rel=1e-9, abs=1e-9)
 
 
@@ -106,12 +113,10 @@ def test_gap_is_that_of_the_labels_when_rounds_run_out(
 def test_sizes_cost_what_the_curve_says(seed: int) -> None:
     rng = np.random.default_rng(seed)
     points, centers, limits = drawn(seed)
-    limits = SizeLimits(
-        limits.n_centers, limits.least, limits.most, limits.total, float(rng.choice([0.01, 0.3]))
-    )
+    limits = replace(limits, curvature=float(rng.choice([0.01, 0.3])))
     found = assigned(points, centers, limits)
     cost = found.inertia + limits.cost(found.sizes)
-    distances = ((points[:, None] - centers) ** 2).sum(axis=2)
+    distances = sq_distances(points, centers)
     # No point, and no chain of two, moves to lower cost.
     n = len(points)
     for i in range(n):
@@ -122,11 +127,9 @@ def test_sizes_cost_what_the_curve_says(seed: int) -> None:
             if limits.missed_by(sizes) == 0:
                 other = distances[np.arange(n), labels].sum() + limits.cost(sizes)
                 assert other >= cost - 1e-9
-    rule = Priced(tuple(found.prices))
-    objective = open_rows(points).sweep(centers, rule).objective
     # The bound allows for sizes that are no whole numbers.
     slack = limits.curvature / 8 * len(centers)
-    assert cost - slack - 1e-9 <= limits.bound(objective, found.prices) <= cost + 1e-9
+    assert cost - slack - 1e-9 <= proved(points, centers, limits, found) <= cost + 1e-9
 
 
 @given(st.integers(0, 10**6))
@@ -143,19 +146,11 @@ def test_weights_miss_limits_by_less_than_a_heavy_point(seed: int) -> None:
     assert found.missed == pytest.approx(limits.missed_by(sizes), abs=1e-9)
     assert np.all(sizes <= limits.most + weights.max())
     assert np.all(sizes >= limits.least - weights.max())
-    distances = ((points[:, None] - centers) ** 2).sum(axis=2)
+    distances = sq_distances(points, centers)
     least = least_cost(distances * 1.0, weights, limits)
     # The exact solver splits points.
     if found.missed == 0:
         assert found.inertia >= least - 1e-9
-
-
-def test_whole_weights_cost_what_copies_cost() -> None:
-    points, centers, limits = drawn(3)
-    weights = np.full(len(points), 3.0)
-    copies = assigned(np.repeat(points, 3, axis=0), centers, limits.of_part(3 * limits.total))
-    weighted = assigned(points, centers, limits.of_part(3 * limits.total), weights)
-    assert weighted.inertia == pytest.approx(copies.inertia, rel=1e-9)
 
 
 @pytest.mark.parametrize("n_features", [2, 40])
@@ -165,7 +160,7 @@ def test_prices_lead_each_point_to_the_center_of_least_cost(n_features: int, dty
     points = rng.normal(size=(700, n_features)).astype(dtype)
     centers, prices = rng.normal(size=(23, n_features)), rng.normal(size=23)
     rows = open_rows(points, n_threads=2)
-    costs = ((points[:, None].astype(np.float64) - centers) ** 2).sum(axis=2) + prices
+    costs = sq_distances(points.astype(np.float64), centers) + prices
     sums = rows.sweep(centers, Priced(tuple(prices)))
     labels, margins, labelled = rows.priced.assign(centers, prices)
     objective = labelled.objective
@@ -191,10 +186,8 @@ def test_near_centers_are_those_of_least_cost(n_features: int, reach: float, n_m
     by_definition = PricedByDefinition(rows, rows._distances_of)
     expected = by_definition.near(asked)
     assert np.array_equal(found.centers, expected.centers)
-    is_near = expected.centers >= 0
-    assert found.distances[is_near] == pytest.approx(expected.distances[is_near], rel=1e-9)
-    assert np.all(found.distances[~is_near] == np.inf)
-    assert np.all(expected.distances[~is_near] == np.inf)
+    np.testing.assert_allclose(found.distances, expected.distances, rtol=1e-9)
+    assert np.all(expected.distances[expected.centers < 0] == np.inf)
 
 
 @pytest.mark.parametrize("rows", [open_rows(np.eye(3)), ReferenceRows(np.eye(3))])
@@ -230,8 +223,7 @@ def test_rows_nearby_list_the_centers_that_all_rows_list() -> None:
     asked = AskedNear(some, labels[some], centers, prices, 2.0, n_most=4)
     found, expected = (kind.priced.near(asked) for kind in (nearby, rows))
     assert np.array_equal(found.centers, expected.centers)
-    is_near = expected.centers >= 0
-    assert found.distances[is_near] == pytest.approx(expected.distances[is_near], rel=1e-9)
+    np.testing.assert_allclose(found.distances, expected.distances, rtol=1e-9)
     none = np.empty(0, dtype=np.int32)
     found = nearby.priced.near(AskedNear(none, none, centers, prices, 2.0, n_most=4))
     assert found.centers.shape == (0, 4)
