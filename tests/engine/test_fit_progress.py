@@ -40,9 +40,10 @@ class Heard:
         self.n_ended += 1
 
 
-def test_a_callback_hears_of_phases_in_order_and_once_of_the_end():
+def test_a_callback_hears_of_phases_in_order_and_once_of_the_end(capfd):
     heard = Heard()
     model = PowerKMeans(3, callback=heard, random_state=0).fit(POINTS)
+    assert capfd.readouterr() == ("", "")  # nothing is printed unless it is asked for
     assert heard.n_ended == 1
     assert heard.n_sweeps == model.n_iter_
     assert heard.phases[0] == "checking the rows"
@@ -90,11 +91,6 @@ def test_verbose_2_prints_a_line_for_each_sweep(kind, capsys):
     assert re.search("^(The end|End of Lloyd): .*", printed, re.MULTILINE)
 
 
-def test_nothing_is_printed_unless_it_is_asked_for(capfd):
-    PowerKMeans(3, random_state=0).fit(POINTS)
-    assert capfd.readouterr() == ("", "")
-
-
 @pytest.mark.parametrize("details", [False, True])
 def test_progress_shows_phase_sweeps_and_inertia_by_tqdm(details, capsys):
     pytest.importorskip("tqdm")
@@ -129,9 +125,9 @@ def test_a_fit_tells_of_its_passes(kind, tmp_path, monkeypatch):
         powermeans.open_data(data, rows_per_part=100)
     )
     assert "checking the rows, 33% of a pass" in heard.phases
-    assert "improving, 67% of a pass" in heard.phases
-    assert heard.shares[heard.phases.index("improving, 67% of a pass")] == (2, 3)
-    assert heard.phases[heard.phases.index("improving, 67% of a pass") + 1] == "improving"
+    at = heard.phases.index("improving, 67% of a pass")
+    assert heard.shares[at] == (2, 3)
+    assert heard.phases[at + 1] == "improving"
 
 
 # Scikit-learn's own callbacks.
@@ -168,7 +164,7 @@ needs_callbacks = pytest.mark.skipif(
 
 @needs_callbacks
 @pytest.mark.parametrize("kind", [KMeans, PowerKMeans, powermeans.FuzzyCMeans])
-def test_scikit_learns_callbacks_hear_of_the_fit_and_each_sweep(kind):
+def test_scikit_learns_callbacks_hear_of_the_fit_and_each_sweep_and_can_stop_it(kind):
     tasks, weights = Tasks(), np.arange(300.0)
     model = kind(3, random_state=0).set_callbacks(tasks).fit(POINTS, sample_weight=weights)
     assert tasks.told[:2] == ["setup", "begin fit"]
@@ -178,6 +174,11 @@ def test_scikit_learns_callbacks_hear_of_the_fit_and_each_sweep(kind):
     assert len(tasks.scores) == model.n_iter_ + 1
     assert tasks.scores[-1] == model.score(POINTS, sample_weight=weights)
     assert clone(model).get_params() == model.get_params()
+    assert model.set_callbacks(Tasks(n_most=2)).fit(POINTS).n_iter_ <= 2
+    tasks = Tasks()
+    with pytest.raises(ValueError, match="NaN"):
+        model.set_callbacks(tasks).fit(np.full((5, 2), np.nan))
+    assert tasks.told == ["setup", "begin fit", "teardown"]
 
 
 @needs_callbacks
@@ -197,28 +198,13 @@ def test_centers_of_a_sweep_are_not_passed_off_as_a_model_that_has_more(model):
 
 
 @needs_callbacks
-def test_a_callback_of_scikit_learn_can_stop_the_fit():
-    tasks = Tasks(n_most=2)
-    assert PowerKMeans(3, random_state=0).set_callbacks(tasks).fit(POINTS).n_iter_ == 2
-
-
-@needs_callbacks
-def test_after_an_error_scikit_learns_callbacks_are_torn_down():
-    tasks = Tasks()
-    with pytest.raises(ValueError, match="NaN"):
-        KMeans(3).set_callbacks(tasks).fit(np.full((5, 2), np.nan))
-    assert tasks.told == ["setup", "begin fit", "teardown"]
-
-
-@needs_callbacks
 def test_scikit_learns_own_callbacks_work_also_through_a_pipeline(capfd):
     from sklearn.callback import ProgressBar, ScoringMonitor
 
     pytest.importorskip("rich")
-    labels = np.arange(3).repeat(100)
     monitor = ScoringMonitor(scoring="adjusted_rand_score")
     steps = make_pipeline(StandardScaler(), PowerKMeans(3, random_state=0).set_callbacks(monitor))
-    steps.set_callbacks(ProgressBar()).fit(POINTS, labels)
+    steps.set_callbacks(ProgressBar()).fit(POINTS, np.arange(3).repeat(100))
     assert "PowerKMeans - fit" in capfd.readouterr().out
     scores = [entry["adjusted_rand_score"] for entry in monitor.get_logs().data]
     assert len(scores) == steps[-1].n_iter_ + 1

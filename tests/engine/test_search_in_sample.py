@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from problems import sq_distances
 from scipy import sparse
 
 from powermeans import KMeans, PowerKMeans
@@ -20,10 +21,10 @@ from powermeans.points.opening import open_rows
 BALANCED = EFFORTS["balanced"][0]
 
 
-def mixture(n_points: int = 4000, n_groups: int = 15, seed: int = 0) -> np.ndarray:
+def mixture(n_points: int = 4000, seed: int = 0) -> np.ndarray:
     rng = np.random.default_rng(seed)
-    middles = rng.normal(scale=2.0, size=(n_groups, 3))
-    return middles[rng.integers(n_groups, size=n_points)] + 0.7 * rng.normal(size=(n_points, 3))
+    middles = rng.normal(scale=2.0, size=(15, 3))
+    return middles[rng.integers(15, size=n_points)] + 0.7 * rng.normal(size=(n_points, 3))
 
 
 @pytest.fixture
@@ -53,17 +54,16 @@ def n_points_swept(model: PowerKMeans, monkeypatch, points, weights=None) -> set
     return counts
 
 
-def test_points_of_few_values_are_all_searched() -> None:
-    assert n_sampled(open_rows(np.random.default_rng(0).normal(size=(1000, 3))), 5, BALANCED) == 0
-
-
 def test_as_many_values_are_sampled_as_swaps_take() -> None:
     points = np.random.default_rng(0).normal(size=(2**16, 17))
-    assert n_sampled(open_rows(points), 5, BALANCED) == 2**20 // 17
-    assert n_sampled(open_rows(points), 621, BALANCED) == 621 * 25  # a costly sweep
-    assert n_sampled(open_rows(points), 5, replace(BALANCED, most_values=17 * 9000)) == 9000
-    assert n_sampled(open_rows(points), 200, replace(BALANCED, most_values=17 * 9000)) == 20_000
-    assert n_sampled(open_rows(points), 5, replace(BALANCED, most_values=17)) == 8192
+    rows, fewer = open_rows(points), replace(BALANCED, most_values=17 * 9000)
+    assert n_sampled(rows, 5, BALANCED) == 2**20 // 17
+    assert n_sampled(rows, 621, BALANCED) == 621 * 25  # a costly sweep
+    assert [n_sampled(rows, n, fewer) for n in (5, 200)] == [9000, 20_000]
+    assert n_sampled(rows, 5, replace(BALANCED, most_values=17)) == 8192
+    # All of few values are searched, and copies are no reason to sample.
+    assert n_sampled(open_rows(points[:1000, :3].copy()), 5, BALANCED) == 0
+    assert n_sampled(open_rows(np.repeat(points[: 2**15], 4, axis=0)), 5, BALANCED) == 0
 
 
 def test_sparse_points_are_sampled_by_what_they_store() -> None:
@@ -76,11 +76,6 @@ def test_sparse_points_are_sampled_by_what_they_store() -> None:
     few = replace(BALANCED, most_values=20_000)
     each = (points.nnz + 100) / 2**15
     assert n_sampled(open_rows(points), 5, few) == int(20_000 / each)
-
-
-def test_copies_and_rows_of_no_weight_are_no_reason_to_sample() -> None:
-    points = np.repeat(np.random.default_rng(0).normal(size=(2**15, 17)), 4, axis=0)
-    assert n_sampled(open_rows(points), 5, BALANCED) == 0
 
 
 @pytest.mark.parametrize("container", [np.array, sparse.csr_array])
@@ -105,6 +100,10 @@ def test_an_outlier_with_most_of_the_inertia_is_in_every_sample() -> None:
         assert weights[drawn == 7].sum() == pytest.approx(1, rel=0.05)
 
 
+def inertia_of(model: PowerKMeans, points: np.ndarray) -> float:
+    return sq_distances(points, model.cluster_centers_).min(axis=1).sum()
+
+
 @pytest.mark.usefixtures("sampling")
 @pytest.mark.parametrize("effort", ["fast", "balanced"])
 def test_it_ends_below_the_best_of_ten_starts(effort: str) -> None:
@@ -113,14 +112,7 @@ def test_it_ends_below_the_best_of_ten_starts(effort: str) -> None:
         ten = KMeans(15, n_init=10, random_state=seed).fit(points)
         model = PowerKMeans(15, effort=effort, random_state=seed).fit(points)
         assert model.inertia_ <= ten.inertia_ * 1.001
-        sq_dist = ((points[:, None] - model.cluster_centers_) ** 2).sum(axis=2)
-        assert model.inertia_ == pytest.approx(sq_dist.min(axis=1).sum())
-
-
-@pytest.mark.usefixtures("sampling")
-def test_a_sample_is_searched_and_then_all_points_descend(monkeypatch) -> None:
-    model = PowerKMeans(15, random_state=0)
-    assert n_points_swept(model, monkeypatch, mixture()) == {1000, 4000}
+        assert model.inertia_ == pytest.approx(inertia_of(model, points))
 
 
 @pytest.mark.usefixtures("sampling")
@@ -146,11 +138,14 @@ def test_neither_threads_nor_order_nor_copies_matter() -> None:
 
 
 @pytest.mark.usefixtures("sampling")
-def test_where_some_points_outweigh_all_others_all_are_searched(monkeypatch) -> None:
+def test_a_sample_is_searched_then_all_points_and_all_where_some_outweigh_all_others(
+    monkeypatch,
+) -> None:
     weights = np.full(4000, 1e-9)
     weights[:100] = 1
     model = PowerKMeans(15, random_state=0)
     assert n_points_swept(model, monkeypatch, mixture(), weights) == {4000}
+    assert n_points_swept(model, monkeypatch, mixture()) == {1000, 4000}
 
 
 @pytest.mark.usefixtures("sampling")
@@ -161,6 +156,5 @@ def test_a_callback_that_stops_it_leaves_the_best_for_all_points(effort: str) ->
         model = PowerKMeans(
             15, effort=effort, random_state=0, callback=lambda state, last=last: state.sweep >= last
         ).fit(points)
-        sq_dist = ((points[:, None] - model.cluster_centers_) ** 2).sum(axis=2)
-        assert model.inertia_ == pytest.approx(sq_dist.min(axis=1).sum())
+        assert model.inertia_ == pytest.approx(inertia_of(model, points))
         assert model.n_iter_ <= last
