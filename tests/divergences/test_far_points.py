@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from attacks import oracle
 from scipy import sparse
 
 from powermeans import PowerKMeans
@@ -16,29 +17,8 @@ from powermeans.points.opening import open_rows
 Long = np.longdouble
 
 
-def gap(t):
-    """t - log(1 + t) in long double, by its series where |t| < 1e-2."""
-    series = sum((-1) ** n * t**n / n for n in range(2, 14))
-    with np.errstate(divide="ignore", over="ignore"):
-        return np.where(np.abs(t) < 1e-2, series, t - np.log1p(t))
-
-
-def poisson(x, c):
-    return np.where(x > 0, x * gap((c - x) / np.where(x > 0, x, 1)), c)
-
-
-def gamma(x, c):
-    direct = (x - c) / c - np.log(x / c)
-    return np.where(x < c / 2, direct, gap((x - c) / c))
-
-
-def binomial(x, c):
-    return poisson(x, c) + poisson(40 - x, 40 - c)
-
-
-def truth(deviance, points, centers):
-    x = points.astype(Long)[:, None, :]
-    return deviance(x, centers.astype(Long)[None]).sum(axis=2)
+def truth(distances, points, centers):
+    return distances(points.astype(Long)[:, None, :], centers.astype(Long)[None])
 
 
 def far_counts(offset):
@@ -52,14 +32,18 @@ def with_an_outlier(size):
 
 
 FAR = {
-    "counts about 1e6": (Poisson(), poisson, far_counts(1e6)),
-    "counts about 1e8": (Poisson(), poisson, far_counts(1e8)),
-    "counts about 1e12": (Poisson(), poisson, far_counts(1e12)),
-    "a count of 1e12": (Poisson(), poisson, np.vstack([far_counts(0), np.full((1, 3), 1e12)])),
-    "shares of one size": (Binomial(40), binomial, 20 + 1e-7 * far_counts(0)),
-    "sizes about 1e8": (Gamma(), gamma, far_counts(1e8)),
-    "a size of 1e100": (Gamma(), gamma, with_an_outlier(1e100)),
-    "a size of 1e9": (Gamma(), gamma, with_an_outlier(1e9)),
+    "counts about 1e6": (Poisson(), oracle.poisson, far_counts(1e6)),
+    "counts about 1e8": (Poisson(), oracle.poisson, far_counts(1e8)),
+    "counts about 1e12": (Poisson(), oracle.poisson, far_counts(1e12)),
+    "a count of 1e12": (
+        Poisson(),
+        oracle.poisson,
+        np.vstack([far_counts(0), np.full((1, 3), 1e12)]),
+    ),
+    "shares of one size": (Binomial(40), oracle.binomial(40), 20 + 1e-7 * far_counts(0)),
+    "sizes about 1e8": (Gamma(), oracle.gamma, far_counts(1e8)),
+    "a size of 1e100": (Gamma(), oracle.gamma, with_an_outlier(1e100)),
+    "a size of 1e9": (Gamma(), oracle.gamma, with_an_outlier(1e9)),
 }
 
 
@@ -112,7 +96,7 @@ def test_few_far_entries_hide_no_nearer_center(dtype):
     points = (rng.poisson(5, size=(400, 6)) * (rng.random((400, 6)) < 0.4)).astype(dtype)
     points[:200, 0] = 2.0**48 + 2.0**25 * rng.integers(99, size=200)
     centers = points[rng.choice(400, size=30, replace=False)] + 0.5
-    distances = truth(poisson, points, centers)
+    distances = truth(oracle.poisson, points, centers)
     for given in (points, sparse.csr_array(points)):
         rows = open_rows(given, divergence=Poisson())
         labels, inertia = rows.assign(centers.astype(np.float64))
@@ -129,8 +113,7 @@ def test_an_outlier_takes_no_digits_from_observed_entries(dtype):
     points[rng.random(points.shape) < 0.2] = np.nan
     points[0] = 1e10
     model = PowerKMeans(4, missing="observed", random_state=0, effort="fast").fit(points)
-    differences = points.astype(Long)[:, None] - model.cluster_centers_.astype(Long)
-    distances = np.nansum(differences**2, axis=2)
+    distances = truth(oracle.squared_euclidean, points, model.cluster_centers_)
     own, nearest = distances[np.arange(300), model.labels_], distances.min(axis=1)
     assert (own <= nearest * (1 + 1e-9)).all()
     assert model.inertia_ == pytest.approx(float(nearest.sum()), rel=1e-12)

@@ -30,9 +30,7 @@ def improved(
 
 @given(st.integers(0, 10**6), st.sampled_from([0.0, 0.02]), st.booleans())
 @settings(max_examples=60, deadline=None)
-def test_prices_never_prove_less_and_go_with_the_labels(
-    seed: int, curvature: float, has_weights: bool
-) -> None:
+def test_prices_never_prove_less_and_go_with_the_labels(seed, curvature, has_weights):
     rng = np.random.default_rng(seed)
     n, k = int(rng.integers(8, 80)), int(rng.integers(2, 6))
     points = np.round(rng.normal(size=(n, 2)), int(rng.integers(0, 4)))

@@ -50,9 +50,7 @@ def test_one_heavy_point_is_not_divided() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(1, 12), st.integers(1, 40), st.floats(0.3, 30), st.integers(0, 1000))
-def test_there_are_as_many_centers_within_the_points(
-    n_centers: int, n_points: int, most: float, seed: int
-) -> None:
+def test_there_are_as_many_centers_within_the_points(n_centers, n_points, most, seed):
     rng = np.random.default_rng(seed)
     points = rng.integers(0, 3, size=(n_points, 2)).astype(float)  # with many equal ones
     weights = rng.integers(0, 3, size=n_points).astype(float)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest.mock import Mock
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -104,17 +106,12 @@ def test_options_that_cannot_be_are_named(params, message):
 def test_a_fit_whose_time_is_up_looks_for_no_more_candidates_than_it_needs(
     monkeypatch, oversampling, n_rounds
 ):
-    points, rounds = np.random.default_rng(0).normal(size=(600, 2)), []
-
-    def noted(*given):
-        rounds.append(given)
-        return first_of_race(*given)
-
+    points, noted = np.random.default_rng(0).normal(size=(600, 2)), Mock(wraps=first_of_race)
     monkeypatch.setattr(parallel, "first_of_race", noted)
     way = ParallelSeeds(oversampling=oversampling)
     model = PowerKMeans(10, init=way, random_state=0)
     model.set_params(stop=MaxSeconds(1e-9)).fit(points)
-    assert len(rounds) == n_rounds
+    assert noted.call_count == n_rounds
     assert len(np.unique(model.cluster_centers_, axis=0)) == 10
     model.set_params(stop=None).fit(points)
-    assert len(rounds) == n_rounds + 5
+    assert noted.call_count == n_rounds + 5

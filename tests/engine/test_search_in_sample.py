@@ -138,9 +138,7 @@ def test_neither_threads_nor_order_nor_copies_matter() -> None:
 
 
 @pytest.mark.usefixtures("sampling")
-def test_a_sample_is_searched_then_all_points_and_all_where_some_outweigh_all_others(
-    monkeypatch,
-) -> None:
+def test_a_sample_is_searched_then_all_points_and_all_where_some_outweigh_all_others(monkeypatch):
     weights = np.full(4000, 1e-9)
     weights[:100] = 1
     model = PowerKMeans(15, random_state=0)

@@ -59,9 +59,7 @@ def test_centers_are_added_as_long_as_they_pay() -> None:
 @pytest.mark.parametrize("n_started", [1, 3, 30])
 @pytest.mark.parametrize("effort", ["fast", "balanced"])
 @pytest.mark.parametrize("knows_swaps", [True, False])
-def test_the_number_is_found_from_too_few_and_from_too_many(
-    n_started: int, effort: str, knows_swaps: bool
-) -> None:
+def test_the_number_is_found_from_too_few_and_from_too_many(n_started, effort, knows_swaps):
     rows, rng = open_rows(ten_groups()), np.random.RandomState(1)
     search = search_of(rows, price=50.0)
     if not knows_swaps:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -194,21 +195,12 @@ def test_seeds_by_samples_follow_their_definition(dtype, stored, n_features, ran
 @pytest.fixture
 def orders_taken(small_samples, monkeypatch) -> list:
     """Few points count as many, in small blocks and few bins; lists the orders of all points."""
-    monkeypatch.setattr(choose_module, "_MANY_POINTS", 1000)
-    monkeypatch.setattr(choose_module, "_POINTS_AT_ONCE", 700)
-    monkeypatch.setattr(choose_module, "_SAMPLED_KEYS", 500)
-    monkeypatch.setattr(choose_module, "_N_BINS", 2048)
-    monkeypatch.setattr(choose_module, "_N_CELLS", 256)
-    monkeypatch.setattr(choose_module, "_LARGEST_SHARE_SORTED", 0.3)
-    taken: list = []
-
-    class Noted(PointsInOrder):
-        def __init__(self, *arguments):
-            taken.append(arguments)
-            super().__init__(*arguments)
-
-    monkeypatch.setattr(choose_module, "PointsInOrder", Noted)
-    return taken
+    small = {"_MANY_POINTS": 1000, "_POINTS_AT_ONCE": 700, "_SAMPLED_KEYS": 500, "_N_BINS": 2048}
+    for name, value in {**small, "_N_CELLS": 256, "_LARGEST_SHARE_SORTED": 0.3}.items():
+        monkeypatch.setattr(choose_module, name, value)
+    noted = Mock(wraps=PointsInOrder)
+    monkeypatch.setattr(choose_module, "PointsInOrder", noted)
+    return noted.mock_calls
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -231,9 +223,7 @@ def test_seeds_of_many_points_are_those_along_their_order(
 
 @pytest.mark.parametrize("random_state", range(5))
 @pytest.mark.parametrize("n_points", [400, 4000])
-def test_weights_are_the_same_as_shuffled_repetitions(
-    n_points: int, random_state: int, orders_taken: list
-) -> None:
+def test_weights_are_the_same_as_shuffled_repetitions(n_points, random_state, orders_taken):
     rng = np.random.default_rng(random_state)
     points, weights = rng.normal(size=(n_points, 2)), rng.integers(0, 4, size=n_points)
     repeated = rng.permutation(np.repeat(points, weights, axis=0))
@@ -245,9 +235,7 @@ def test_weights_are_the_same_as_shuffled_repetitions(
 
 
 @pytest.mark.parametrize("kind", ["crowded", "few places", "tiny"])
-def test_many_points_are_put_in_order_where_blocks_do_not_serve(
-    kind: str, orders_taken: list, monkeypatch
-) -> None:
+def test_many_points_are_put_in_order_where_blocks_do_not_serve(kind, orders_taken, monkeypatch):
     points = np.random.default_rng(0).normal(size=(5000, 2))
     if kind == "crowded":
         points[:4990] *= 1e-9
@@ -333,12 +321,7 @@ def test_seeds_that_time_does_not_allow_are_drawn_at_once(n_points: int) -> None
 
 
 def test_a_fit_tells_its_seeding_how_much_time_is_left(monkeypatch) -> None:
-    told = []
-
-    def choose(*given, seconds, **options):
-        told.append(seconds)
-        return choose_seeds(*given, seconds=seconds, **options)
-
+    choose = Mock(wraps=choose_seeds)
     monkeypatch.setattr(initial, "choose_seeds", choose)
     points = np.random.default_rng(0).normal(size=(500, 2))
     model = PowerKMeans(20, stop=MaxSeconds(1e-9), random_state=0).fit(points)
@@ -346,5 +329,6 @@ def test_a_fit_tells_its_seeding_how_much_time_is_left(monkeypatch) -> None:
     assert len(np.unique(model.labels_)) > 10
     PowerKMeans(20, stop=MaxSeconds(1e6), effort="none", random_state=0).fit(points)
     PowerKMeans(20, effort="none", random_state=0).fit(points)
-    assert told[0] <= 0 < told[1] <= 1e6
-    assert told[2] == np.inf
+    late, in_time, always = (call.kwargs["seconds"] for call in choose.mock_calls)
+    assert late <= 0 < in_time <= 1e6
+    assert always == np.inf

@@ -16,7 +16,6 @@ from powermeans import (
     LabelsSettled,
     MaxSeconds,
     PowerKMeans,
-    StopRule,
     open_data,
 )
 from powermeans.divergences import resolve
@@ -26,14 +25,6 @@ from powermeans.errors import ArgumentError
 from powermeans.mathematics.rules import Hard, Power
 from powermeans.mathematics.schedules import Fixed
 from powermeans.points.opening import open_rows
-
-
-class OfMyOwn(StopRule):
-    """Stop when few labels changed in two sweeps in a row."""
-
-    def reason(self, records):
-        quiet = [record.changed < 0.05 for record in records[-2:]]
-        return "few labels changed" if len(quiet) == 2 and all(quiet) else None
 
 
 @pytest.fixture(scope="module")
@@ -126,11 +117,3 @@ def test_rules_are_kept_by_clones_files_and_their_texts(points, tmp_path):
     powermeans.save(model, tmp_path / "model")
     assert clone(model).stop == powermeans.load(tmp_path / "model").stop == stop
     assert repr(stop).startswith("LabelsSettled(share=0.001) | InertiaSettled(share=1e-06) | Max")
-
-
-def test_a_rule_of_a_user_works_like_the_others(points):
-    settings = {"effort": "none", "power": -math.inf, "tol": 0.0, "random_state": 0}
-    model = PowerKMeans(12, **settings, stop=OfMyOwn()).fit(points)
-    assert (model.history_.changed[-2:] < 0.05).all()
-    assert model.n_iter_ < PowerKMeans(12, **settings).fit(points).n_iter_
-    assert isinstance(clone(model).stop, OfMyOwn)

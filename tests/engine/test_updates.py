@@ -205,9 +205,7 @@ def test_a_pass_is_made_again_where_those_chosen_may_change_which_is_next() -> N
     digits=st.integers(0, 3),
     is_weighted=st.booleans(),
 )
-def test_parts_choose_the_points_that_are_chosen_in_one_piece(
-    seed: int, n_wanted: int, digits: int, is_weighted: bool
-) -> None:
+def test_parts_choose_the_points_that_are_chosen_in_one_piece(seed, n_wanted, digits, is_weighted):
     """Also where many are as far, and where there are more clusters than places."""
     rng = np.random.default_rng(seed)
     points = np.round(rng.normal(size=(150, 2)) * rng.choice([1, 10], size=(150, 1)), digits)

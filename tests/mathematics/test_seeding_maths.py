@@ -39,14 +39,6 @@ def test_an_index_without_mass_is_never_drawn(mass, uniforms):
     assert np.all(mass[drawn] > 0)
 
 
-@given(st.integers(0, 10**6), st.floats(-300, 300))
-def test_scaling_the_mass_changes_no_draw(seed, exponent):
-    rng = np.random.default_rng(seed)
-    mass, uniforms = rng.integers(0, 3, size=30) + 0.5, rng.uniform(size=50)
-    scaled = draw_indices(mass * 2.0 ** round(exponent), uniforms)
-    np.testing.assert_array_equal(scaled, draw_indices(mass, uniforms))
-
-
 @pytest.mark.parametrize("mass", [[], [0.0, 0.0], [1.0, math.inf], [math.nan, 1.0]])
 def test_masses_to_which_nothing_is_proportional_are_refused(mass):
     with pytest.raises(ValueError, match="mass has the maximum"):

@@ -11,7 +11,6 @@ from scipy import sparse
 from powermeans.points.checks.centers import check_init
 from powermeans.points.checks.csr import canonical_csr
 from powermeans.points.checks.points import check_points
-from powermeans.points.checks.weights import check_sample_weight
 
 MANY_ROWS = 200_000
 
@@ -123,13 +122,6 @@ def test_checking_allocates_next_to_nothing() -> None:
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < points.nbytes / 10
-
-
-def test_weights_come_back_as_float64_without_a_copy() -> None:
-    weights = np.array([1.0, 2.0])
-    assert check_sample_weight(weights, 2) is weights
-    assert check_sample_weight([1, 2], 2).dtype == np.float64
-    assert check_sample_weight(None, 2) is None
 
 
 @pytest.mark.parametrize(

@@ -95,9 +95,7 @@ KINDS = {
 @settings(max_examples=20)
 @given(seed=st.integers(0, 2**32 - 1), is_single=st.booleans(), is_weighted=st.booleans())
 @pytest.mark.parametrize("name", KINDS)
-def test_quantities_are_those_of_the_definition(
-    name: str, seed: int, is_single: bool, is_weighted: bool
-) -> None:
+def test_quantities_are_those_of_the_definition(name, seed, is_single, is_weighted):
     kind, rng = KINDS[name], np.random.default_rng(seed)
     dtype, rtol = (np.float32, 2e-5) if is_single else (np.float64, 1e-9)
     points = 3 * rng.integers(-2, 3, size=(90, 1)) + rng.normal(size=(90, 4))

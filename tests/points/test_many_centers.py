@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from unittest.mock import Mock
 
 import numpy as np
 import problems
@@ -208,25 +209,16 @@ def test_a_thousand_centers_on_any_number_of_threads(looks_nearby, embeddings):
 def test_seeds_of_cells_hear_how_much_time_is_left_and_descend_only_while_there_is_some(
     monkeypatch,
 ):
-    points, told, descended = np.random.default_rng(0).normal(size=(900, 3)), [], []
-    choose, descend = tree.choose_seeds, tree._descended
-
-    def choosing(*given, seconds, **options):
-        told.append(seconds)
-        return choose(*given, seconds=seconds, **options)
-
-    def descending(*given):
-        descended.append(given)
-        return descend(*given)
-
-    monkeypatch.setattr(tree, "choose_seeds", choosing)
-    monkeypatch.setattr(tree, "_descended", descending)
+    points = np.random.default_rng(0).normal(size=(900, 3))
+    chosen, descended = (Mock(wraps=of) for of in (tree.choose_seeds, tree._descended))
+    monkeypatch.setattr(tree, "choose_seeds", chosen)
+    monkeypatch.setattr(tree, "_descended", descended)
     model = PowerKMeans(60, init=TreeSeeds(), effort="none", stop=MaxSeconds(1e-9), random_state=0)
     late = model.fit(points)
     assert late.history_.power.tolist() == [-math.inf]
-    assert max(told) <= 0
-    assert len(descended) == 1  # the coarse centers
-    n_cells = len(told)
+    n_cells = len(chosen.mock_calls)
+    assert max(call.kwargs["seconds"] for call in chosen.mock_calls) <= 0
+    assert descended.call_count == 1  # the coarse centers
     model.set_params(stop=MaxSeconds(1e6)).fit(points)
-    assert 0 < min(told[n_cells:]) <= 1e6
-    assert len(descended) == 2 + n_cells
+    assert 0 < min(call.kwargs["seconds"] for call in chosen.mock_calls[n_cells:]) <= 1e6
+    assert descended.call_count == 2 + n_cells

@@ -246,14 +246,3 @@ def test_arrays_in_files_are_read_as_they_are(name: str, ending: str, tmp_path: 
     assert {part.dtype for part, _ in widened} == {data.dtype}
     for parts in (kept, widened):
         assert_array_equal(np.concatenate([part for part, _ in parts]), points)
-
-
-def test_codes_for_missing_values_are_found_in_narrow_files(tmp_path: Path) -> None:
-    points = blobs(np.dtype(np.uint8), 300, 4)
-    points[::7, 1] = 255
-    np.save(tmp_path / "points.npy", points)
-    data = open_data(tmp_path / "points.npy", missing_values=["255"])
-    model = KMeans(3, missing="observed", random_state=0).fit(data)
-    expected = np.where(points == 255, np.nan, points.astype(np.float64))
-    again = KMeans.from_centers(model.cluster_centers_, missing="observed")
-    assert_allclose(model.inertia_, -again.score(expected), rtol=1e-9)

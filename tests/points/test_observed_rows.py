@@ -7,8 +7,7 @@ import pytest
 from problems import labelled_blobs
 from sklearn.exceptions import ConvergenceWarning
 
-from powermeans import FuzzyCMeans, KHarmonicMeans, KMeans, PowerKMeans
-from powermeans.metrics import adjusted_rand_index
+from powermeans import FuzzyCMeans, KMeans, PowerKMeans
 
 
 def with_gaps(points, share, seed=0):
@@ -43,20 +42,6 @@ def test_hard_clustering_ends_where_k_pod_ends():
     centers, labels = k_pod(points, start)
     np.testing.assert_array_equal(model.labels_, labels)
     np.testing.assert_allclose(model.cluster_centers_, centers, rtol=1e-6, atol=1e-6)
-
-
-@pytest.mark.parametrize("estimator", [KMeans, PowerKMeans, KHarmonicMeans, FuzzyCMeans])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_groups_are_found_with_a_third_of_the_entries_missing(estimator, dtype):
-    whole, truth = blobs(600, 8, seed=1)
-    points = with_gaps(whole.astype(dtype), 0.33)
-    model = estimator(3, missing="observed", random_state=0).fit(points)
-    assert adjusted_rand_index(truth, model.labels_) > 0.95
-    np.testing.assert_array_equal(model.predict(points), model.labels_)
-    assert model.cluster_centers_.dtype == dtype
-    expected = np.sqrt(observed_distances(points, model.cluster_centers_))
-    np.testing.assert_allclose(model.transform(points), expected, rtol=2e-3, atol=2e-3)
-    assert model.score(points) == pytest.approx(-model.inertia_, rel=1e-4)
 
 
 def fuzzy_c_means_of_observed(points, centers, fuzzifier, n_iter):

@@ -84,9 +84,7 @@ def test_prices_prove_that_no_assignment_costs_less(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_few_listed_points_lead_to_the_same_cost(
-    seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_few_listed_points_lead_to_the_same_cost(seed, monkeypatch):
     points, centers, limits = drawn(seed)
     whole = assigned(points, centers, limits)
     monkeypatch.setattr(transport, "_MOST_PAIRS", 4 * len(centers))
@@ -96,9 +94,7 @@ def test_few_listed_points_lead_to_the_same_cost(
 
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("rounds", [1, 2])
-def test_gap_is_that_of_the_labels_when_rounds_run_out(
-    seed: int, rounds: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_gap_is_that_of_the_labels_when_rounds_run_out(seed, rounds, monkeypatch):
     points, centers, limits = drawn(seed)
     monkeypatch.setattr(transport, "_MOST_PAIRS", 4)
     monkeypatch.setattr(transport, "_CENTERS_FOR_EACH", 1)
