@@ -42,14 +42,8 @@ def run_page(page: Path) -> int:
 def module_names() -> list[str]:
     """Each module of the package that is written in Python."""
     found = pkgutil.walk_packages(powermeans.__path__, prefix="powermeans.")
-    return [
-        "powermeans",
-        *(
-            module.name
-            for module in found
-            if not {"_native", "__main__"} & set(module.name.split("."))
-        ),
-    ]
+    names = ["powermeans", *(module.name for module in found)]
+    return [name for name in names if not {"_native", "__main__"} & {*name.split(".")}]
 
 
 @pytest.fixture(autouse=True)
@@ -62,10 +56,7 @@ def in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_python_blocks_run(page: Path) -> None:
     n_blocks = run_page(page)
     assert n_blocks == page.read_text(encoding="utf-8").count("```python")
-
-
-def test_the_readme_shows_code() -> None:
-    assert list(python_blocks(PROJECT / "README.md"))
+    assert n_blocks or page.name != "README.md"
 
 
 def test_a_false_block_fails_at_its_line(tmp_path: Path) -> None:
@@ -108,14 +99,12 @@ def test_the_guide_names_each_of_its_pages_with_a_question() -> None:
 
 def test_the_version_is_the_same_everywhere() -> None:
     version = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["version"]
-    citation = (PROJECT / "CITATION.cff").read_text()
-    changelog = (PROJECT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert powermeans.__version__ == version
-    assert f"\nversion: {version}\n" in citation
-    assert f"\n## {version}" in changelog
+    assert f"\nversion: {version}\n" in (PROJECT / "CITATION.cff").read_text()
+    assert f"\n## {version}" in (PROJECT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
 def test_no_page_has_the_name_of_one_that_sphinx_writes() -> None:
     """Sphinx would overwrite it without a word."""
     of_sphinx = {"search", "genindex", "modindex", "py-modindex", "sg_execution_times"}
-    assert not of_sphinx & {page.stem for page in (PROJECT / "docs").glob("*.md")}
+    assert not of_sphinx & {page.stem for page in PAGES}

@@ -1,8 +1,7 @@
-"""Jedi, pyright and mypy resolve the names that the package imports at their first use."""
+"""Jedi and mypy resolve the names that the package imports at their first use."""
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 import sys
@@ -40,31 +39,18 @@ def installed(tmp_path_factory) -> Any:
     return jedi.create_environment(folder, safe=False)
 
 
-def script_of(installed, line: str) -> Any:
-    return pytest.importorskip("jedi").Script(USE + line, environment=installed)
+def test_jedi_completes_names_methods_results_and_plots_and_shows_docstrings(installed):
+    def script_of(line: str) -> Any:
+        return pytest.importorskip("jedi").Script(USE + line, environment=installed)
 
-
-def completions(installed, line: str) -> set[str]:
-    script = script_of(installed, line)
-    return {one.name for one in script.complete()}
-
-
-def test_jedi_completes_the_names_of_the_package(installed) -> None:
-    assert set(powermeans.__all__) <= completions(installed, "powermeans.")
-
-
-def test_jedi_completes_methods_results_and_plots(installed) -> None:
-    assert {"fit", "predict", "cluster_centers_"} <= completions(installed, "model.")
-    assert {"recommended", "table"} <= completions(installed, "choice.")
-    assert set(plots_of_the_package()) <= completions(installed, "plots.")
-
-
-def plots_of_the_package() -> list[str]:
-    return list(powermeans.plots.__all__)
-
-
-def test_jedi_shows_signatures_and_docstrings(installed) -> None:
-    script = script_of(installed, "PowerKMeans(")
+    for line, names in {
+        "powermeans.": powermeans.__all__,
+        "model.": ["fit", "predict", "cluster_centers_"],
+        "choice.": ["recommended", "table"],
+        "plots.": powermeans.plots.__all__,
+    }.items():
+        assert {*names} <= {one.name for one in script_of(line).complete()}
+    script = script_of("PowerKMeans(")
     (signature,) = script.get_signatures()
     assert [one.name for one in signature.params][:3] == ["n_clusters", "init", "n_init"]
     assert "Power k-means" in script.help(2, 30)[0].docstring()
@@ -78,19 +64,3 @@ def test_mypy_knows_the_names_and_reports_misspelt_ones(tmp_path) -> None:
     found = subprocess.run(command, capture_output=True, text=True, cwd=SOURCE.parent).stdout
     lines = [line for line in found.splitlines() if line.startswith(str(file))]
     assert [line.split(":")[1] for line in lines] == ["6", "7"], found
-
-
-def test_pyright_knows_the_names_and_reports_misspelt_ones(tmp_path) -> None:
-    pytest.importorskip("basedpyright", reason="basedpyright, of the extra interop, is missing")
-    file = tmp_path / "misuse.py"
-    file.write_text(MISUSE)
-    settings = {"extraPaths": [str(SOURCE.parent)], "include": ["misuse.py"]}
-    (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings))
-    command = [sys.executable, "-m", "basedpyright", "--outputjson", "-p", str(tmp_path)]
-    found = subprocess.run(command, capture_output=True, text=True).stdout
-    errors = [
-        one["range"]["start"]["line"] + 1
-        for one in json.loads(found)["generalDiagnostics"]
-        if one["rule"] == "reportAttributeAccessIssue"
-    ]
-    assert errors == [6, 7], found

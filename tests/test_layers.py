@@ -53,7 +53,6 @@ def place_of(source: Source) -> str:
 
 
 def floor_of(place: str) -> int:
-    """Return the number of a floor, counted from below."""
     assert place in FLOOR_OF, f"{place} is on no floor yet: say in this test which one"
     return FLOOR_OF[place]
 
@@ -115,48 +114,34 @@ def test_the_table_for_contributors_names_the_floors() -> None:
     assert told == {place: number + 1 for place, number in FLOOR_OF.items()}
 
 
-def test_no_import_runs_up() -> None:
+def test_no_import_runs_up_or_in_a_circle() -> None:
     faults = {name: faults_of(source) for name, source in SOURCES.items()}
     assert {name: targets for name, targets in faults.items() if targets} == {}
+    arrows = arrows_between(SOURCES)
+    assert circles_in(running(lift(arrows, FOLDERS), FOLDERS.values())) == []
+    assert circles_in(running(arrows, SOURCES)) == []
 
 
-def test_no_folders_import_each_other_in_a_circle() -> None:
-    folders = lift(arrows_between(SOURCES), FOLDERS)
-    assert circles_in(running(folders, FOLDERS.values())) == []
-
-
-def test_no_modules_import_each_other_in_a_circle() -> None:
-    assert circles_in(running(arrows_between(SOURCES), SOURCES)) == []
-
-
-@pytest.mark.parametrize("library", IMPORTERS)
-def test_a_library_is_imported_only_where_it_belongs(library: str) -> None:
-    assert importers_of(library, SOURCES) == IMPORTERS[library]
-
-
-def test_only_one_module_imports_the_compiled_core() -> None:
+def test_a_library_and_the_compiled_core_are_imported_only_where_they_belong() -> None:
+    assert {library: importers_of(library, SOURCES) for library in IMPORTERS} == IMPORTERS
     found = [
         name
         for name, source in SOURCES.items()
-        if any("_native" in (one.module + "." + str(one.name)) for one in imports_in(source.tree))
+        if any("_native" in f"{one.module}.{one.name}" for one in imports_in(source.tree))
     ]
     assert found == ["powermeans.points.compiled"]
-
-
-@pytest.mark.parametrize("folder", sorted(set(FOLDERS.values())))
-def test_each_folder_says_what_belongs_there(folder: str) -> None:
-    name = "powermeans." + folder.replace("/", ".")
-    if folder == structure.FACE or not (PACKAGE / folder).is_dir():
-        assert folder in {*FLOOR_OF, structure.FACE}, f"{folder} lies in no folder"
-        return
-    words = ast.get_docstring(SOURCES[name].tree)
-    assert words is not None
-    assert words.count(".") >= 2, f"{folder}/__init__.py: say what belongs there and what it knows"
-
-
-def test_the_reference_rows_are_for_tests_only() -> None:
+    # The reference rows are for tests only.
     importers = structure.importers_in(arrows_between(SOURCES), SOURCES)
     assert importers["powermeans.points.reference"] == set()
+
+
+def test_each_folder_says_what_belongs_there() -> None:
+    for folder in sorted(set(FOLDERS.values())):
+        if folder == structure.FACE or not (PACKAGE / folder).is_dir():
+            assert folder in {*FLOOR_OF, structure.FACE}, f"{folder} lies in no folder"
+            continue
+        words = ast.get_docstring(SOURCES["powermeans." + folder.replace("/", ".")].tree) or ""
+        assert words.count(".") >= 2, f"{folder}/__init__.py: say what belongs there"
 
 
 def test_no_file_has_a_name_that_says_nothing() -> None:
@@ -164,44 +149,32 @@ def test_no_file_has_a_name_that_says_nothing() -> None:
     assert not stems & {"utils", "helpers", "common", "core", "misc"}
 
 
-# The checks themselves can fail.
+FAULTY = """
+from powermeans.estimators.kmeans import KMeans
+from powermeans.estimators import kmeans
+import powermeans.estimators.kmeans
+def late(): import powermeans.estimators.kmeans as k
+if TYPE_CHECKING: from powermeans.estimators.kmeans import KMeans
+import powermeans
+from powermeans import KMeans
+from powermeans.scale.executors import Executor
+from powermeans.points.compiled import EuclideanRows
+from powermeans.points.opening import open_rows
+"""
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "from powermeans.estimators.kmeans import KMeans",
-        "from powermeans.estimators import kmeans",
-        "import powermeans.estimators.kmeans",
-        "def late():\n    import powermeans.estimators.kmeans as k",
-        "if TYPE_CHECKING:\n    from powermeans.estimators.kmeans import KMeans",
-        "import powermeans",
-        "from powermeans import KMeans",
-        "from powermeans.scale.executors import Executor",
-        "from powermeans.points.compiled import EuclideanRows",
-        "from powermeans.points.opening import open_rows",
-    ],
-)
+@pytest.mark.parametrize("text", FAULTY.strip().splitlines())
 def test_an_import_that_the_engine_may_not_make_is_found(text: str) -> None:
     assert len(faults_of(made_up(text))) == 1
 
 
-def test_imports_of_the_same_folder_and_of_those_below_are_allowed() -> None:
+def test_other_faults_are_found_and_nothing_else_is() -> None:
     below = "import powermeans.mathematics.rules\nfrom powermeans.points.protocol import Rows"
     assert faults_of(made_up(f"{below}\nimport numpy\nimport powermeans.engine.anneal")) == []
-
-
-def test_a_relative_import_is_found() -> None:
     with pytest.raises(ValueError, match="imports relatively"):
         faults_of(made_up("from . import anneal"))
-
-
-def test_a_module_without_a_floor_is_found() -> None:
     with pytest.raises(AssertionError, match="novelty is on no floor yet"):
         faults_of(made_up("import powermeans.errors", "novelty.py"))
-
-
-def test_a_circle_is_found() -> None:
     pair = {
         "powermeans.a": made_up("from powermeans.b import x", "a.py"),
         "powermeans.b": made_up("def late():\n    import powermeans.a", "b.py"),

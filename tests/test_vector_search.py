@@ -41,26 +41,19 @@ def nearest_by_cells(made: dict[str, Any], n_cells: int, queries: np.ndarray) ->
     return sq_dist.argsort(axis=1)[:, :10]
 
 
-@pytest.mark.parametrize("n_cells", [4, 1000])
-def test_an_index_over_our_centers_finds_the_nearest_rows_of_the_cells_scanned(
-    made_by_the_page, n_cells
-):
-    index, queries = made_by_the_page["index"], made_by_the_page["X"][:20] + np.float32(0.1)
-    assert index.ntotal == len(made_by_the_page["X"])
-    index.nprobe = n_cells
-    _, found = index.search(queries, 10)
-    np.testing.assert_array_equal(found, nearest_by_cells(made_by_the_page, n_cells, queries))
-
-
-def test_the_lists_of_the_index_are_our_clusters(made_by_the_page):
-    index, model = made_by_the_page["index"], made_by_the_page["model"]
+def test_an_index_over_our_centers_finds_the_nearest_rows_of_the_cells_scanned(made_by_the_page):
+    X, index, codes = (made_by_the_page[name] for name in ("X", "index", "codes"))
+    queries = X[:20] + np.float32(0.1)
+    assert index.ntotal == codes.ntotal == len(X)
+    for n_cells in (4, 1000):
+        index.nprobe = n_cells
+        _, found = index.search(queries, 10)
+        np.testing.assert_array_equal(found, nearest_by_cells(made_by_the_page, n_cells, queries))
+    # The lists of the index are our clusters.
     sizes = [index.invlists.list_size(j) for j in range(index.nlist)]
-    np.testing.assert_array_equal(sizes, np.bincount(model.labels_, minlength=index.nlist))
-
-
-def test_codes_over_our_centers_find_the_row_that_is_asked_for(made_by_the_page):
-    codes, X = made_by_the_page["codes"], made_by_the_page["X"]
+    labels = made_by_the_page["model"].labels_
+    np.testing.assert_array_equal(sizes, np.bincount(labels, minlength=index.nlist))
+    # Codes find the row that is asked for.
     codes.nprobe = 50
     _, found = codes.search(X[:100], 10)
-    assert codes.ntotal == len(X)
     assert np.mean((found == np.arange(100)[:, None]).any(axis=1)) > 0.9

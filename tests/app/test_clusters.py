@@ -6,6 +6,7 @@ import json
 import math
 import re
 from itertools import pairwise
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
@@ -18,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 
 import powermeans
 from powermeans import KMeans, PathRecorder, PowerKMeans, SweepState
-from powermeans.app.report.charts import edges_of, shares_of
+from powermeans.app.report.charts import edges_of, line_chart, shares_of
 from powermeans.app.report.summaries import name_clusters, summarize
 from powermeans.app.report.text import entry, escaped, rounded, visible
 
@@ -69,9 +70,6 @@ def inertia_at(points, centers):
     return float((cdist(points, np.array(centers)) ** 2).min(axis=1).sum())
 
 
-# Names.
-
-
 def names_of(points, labels, columns):
     points = np.asarray(points, dtype=float).reshape(len(labels), -1)
     labels = np.asarray(labels, dtype=np.int32)
@@ -115,16 +113,12 @@ def test_names_that_are_given_stand_in_the_place_of_others(text_of):
     points = PEOPLE.to_numpy()
     text = text_of(model.fit(points), points, feature_names=["speed", "rain"])
     assert "Low rain, low speed" in card(text, 2)
-    assert "column 0" not in text
 
 
 def test_characters_that_deceive_are_shown_as_escapes():
     assert escaped("a<b>\x1b[31m\u202e\u2066\ufeff") == ("a&lt;b&gt;\\x1b[31m\\u202e\\u2066\\ufeff")
     assert visible("\ud800") == "\\ud800"
     assert visible("naïve 名前 👩\u200d🚀") == "naïve 名前 👩\u200d🚀"
-
-
-# Sentences, rows and bars.
 
 
 def test_the_answer_says_how_many_of_what_how_good_and_how_sure(text_of):
@@ -205,8 +199,7 @@ def test_bars_hold_the_share_of_the_weight_and_leave_out_missing_values():
 
 @pytest.mark.parametrize("n_rows", [900, 30_000])
 def test_small_clusters_have_examples_and_count_as_much_as_they_hold(n_rows, text_of):
-    rng = np.random.default_rng(0)
-    points = rng.normal(size=(n_rows, 2))
+    points = np.random.default_rng(0).normal(size=(n_rows, 2))
     points[:60] += 100.0  # 60 rows of a cluster of their own, of which a sample has a few
     points[:30] = [52.0, 52.0]  # in between
     model = PowerKMeans.from_centers([[0.0, 0.0], [100.0, 100.0]])
@@ -219,16 +212,12 @@ def test_small_clusters_have_examples_and_count_as_much_as_they_hold(n_rows, tex
     assert float(clear[1]) == pytest.approx(100 * (1 - 30 / n_rows), abs=0.6)
 
 
-@pytest.mark.parametrize(
-    ("value", "deviation", "expected"),
-    [(17.96, 6.3, "18.0"), (-0.04, 6.3, "0.0"), (0.083, 0.26, "0.08"), (94.27, 34.0, "94"),
-     (1_700_000_060.25, 30.0, "1700000060"), (-3.26, 1.0, "−3.3")],
-)  # fmt: skip
-def test_a_mean_has_two_digits_of_the_deviation(value, deviation, expected):
-    assert rounded(value, deviation) == expected
-
-
-def test_an_entry_has_no_zeros_that_the_data_lacks():
+def test_a_mean_has_two_digits_of_the_deviation_and_an_entry_no_zeros_that_the_data_lacks():
+    for value, deviation, expected in (
+        (17.96, 6.3, "18.0"), (-0.04, 6.3, "0.0"), (0.083, 0.26, "0.08"), (94.27, 34.0, "94"),
+        (1_700_000_060.25, 30.0, "1700000060"), (-3.26, 1.0, "−3.3"),
+    ):  # fmt: skip
+        assert rounded(value, deviation) == expected
     found = [entry(value, 5.0) for value in (0.07000000000000006, 100.0, 18.43, math.nan)]
     assert found == ["0.07", "100", "18.43", "missing"]
 
@@ -240,10 +229,6 @@ def test_many_clusters_are_folded_and_few_are_open(n_clusters, text_of):
     assert text.count('<details class="cluster"') == n_clusters
     n_open = len(re.findall(r'<details class="cluster" id="cluster-\d+" open>', text))
     assert n_open == (n_clusters if n_clusters <= 12 else 0)
-    assert len(text) < 1_000_000
-
-
-# The path of the centers.
 
 
 def trapped(most=1000):
@@ -255,8 +240,9 @@ def trapped(most=1000):
     return points, recorder, PowerKMeans(9, random_state=1, callback=recorder).fit(points)
 
 
-def test_the_path_ends_at_the_result_whose_inertia_the_report_says(text_of):
-    points, recorder, model = trapped()
+@pytest.mark.parametrize("most", [1000, 20])
+def test_each_step_says_the_inertia_of_its_centers_and_the_last_is_the_result(most, text_of):
+    points, recorder, model = trapped(most)
     text = text_of(model, points, annealing=recorder)
     steps = steps_of(text)
     last = steps[-1]
@@ -272,15 +258,9 @@ def test_the_path_ends_at_the_result_whose_inertia_the_report_says(text_of):
             apart = cdist(before["centers"], after["centers"])
             matched = linear_sum_assignment(apart)
             assert np.trace(apart) == pytest.approx(apart[matched].sum(), rel=1e-3)
-
-
-@pytest.mark.parametrize("most", [1000, 20])
-def test_each_step_says_the_inertia_of_the_centers_that_it_shows(most, text_of):
-    """Of sweeps whose next one was not kept it says none."""
-    points, recorder, model = trapped(most)
-    steps = steps_of(text_of(model, points, annealing=recorder))
     found = [(one, re.search(r"inertia ([\d.]+)", one["words"])) for one in steps]
     said = [(one, float(inertia[1])) for one, inertia in found if inertia]
+    # Of sweeps whose next one was not kept it says none.
     assert len(said) == (len(steps) - 1 if most == 1000 else sum(one["jump"] for one in steps))
     for one, inertia in said:
         assert inertia_at(points, one["centers"]) == pytest.approx(inertia, rel=1e-3)
@@ -305,3 +285,114 @@ def test_sweeps_with_more_centers_are_not_steps_of_the_path(text_of):
     assert [one.inertia for one in recorder.improvements] == [6.0]
     (step,) = steps_of(text_of(model, points, annealing=recorder))
     assert step["words"] == f"the result, inertia {model.inertia_:.6g}"
+
+
+# The recorder of that path, and charts.
+
+
+def state(sweep: int, power: float = -1.0, n_centers: int = 2, run: int = 0) -> SweepState:
+    centers = np.full((n_centers, 1), float(sweep))
+    return SweepState(run, sweep, power, 1.0, 1.0, math.sqrt(n_centers), 0.0, centers)
+
+
+def test_all_sweeps_of_a_fit_are_recorded_in_their_order_without_those_of_others() -> None:
+    path = PathRecorder()
+    model = PowerKMeans(3, effort="none", random_state=0, callback=path).fit(PEOPLE)
+    assert [one.power for one in path.states] == model.history_.power.tolist()
+    np.testing.assert_array_equal(path.centers()[-1], model.cluster_centers_)
+    for one in [state(1), state(2), state(1, run=1), state(1), state(2), state(3)]:
+        path(one)
+    assert [one.sweep for one in path.states] == [1, 2, 3]
+
+
+@given(most=st.integers(2, 9), n_sweeps=st.integers(1, 200))
+def test_at_most_so_many_are_kept_evenly_with_the_first_and_the_last(most, n_sweeps) -> None:
+    path = PathRecorder(most)
+    for sweep in range(1, n_sweeps + 1):
+        path(state(sweep))
+        assert path.states[-1].sweep == sweep
+        assert len(path.states) <= most
+    sweeps = [one.sweep for one in path.states]
+    assert sweeps[0] == 1
+    gaps = np.diff(sweeps[:-1])
+    assert len(set(gaps.tolist())) <= 1
+    if n_sweeps > 1:
+        assert len(sweeps) > min(most, n_sweeps) // 2
+
+
+def test_a_descent_begins_where_the_power_rises_or_centers_come_or_go() -> None:
+    path = PathRecorder()
+    powers = [(-1.0, 2), (-2.0, 2), (-1.0, 2), (-2.0, 2), (-2.0, 3), (-3.0, 3)]
+    for sweep, (power, n_centers) in enumerate(powers, start=1):
+        path(state(sweep, power, n_centers))
+    found = [[one.sweep for one in descent] for descent in path.descents()]
+    assert found == [[1, 2], [3, 4], [5, 6]]
+    assert [centers[0, 0] for centers in path.centers()] == [1.0, 2.0]
+
+
+def test_nothing_recorded_is_no_descent_and_too_few_cannot_be_kept() -> None:
+    assert PathRecorder().descents() == PathRecorder().centers() == []
+    with pytest.raises(ValueError, match="most=1 must be at least 2"):
+        PathRecorder(1)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_descent_goes_on_only_from_the_centers_in_which_the_sweep_before_it_ended(seed) -> None:
+    """Also where points overlap, so that other starts are no farther than a sweep moves centers."""
+    points = np.random.default_rng(seed).normal(size=(120, 6))
+    recorder = PathRecorder()
+    PowerKMeans(3, random_state=seed, callback=recorder).fit(points)
+    descents = recorder.descents()
+    assert len(descents) > 4
+    for descent in descents:
+        for before, after in pairwise(descent):
+            moved = np.linalg.norm(after.centers - before.centers)
+            assert moved == pytest.approx(after.center_shift, rel=1e-6, abs=1e-9)
+    for one, other in pairwise(descents):
+        moved = np.linalg.norm(other[0].centers - one[-1].centers)
+        assert moved != pytest.approx(other[0].center_shift, rel=1e-6)
+
+
+def places(chart: str) -> np.ndarray:
+    line = re.search(r'class="first" d="M([^"]*)"', chart)
+    assert line is not None
+    return np.array([pair.split() for pair in line[1].split("L")], dtype=float)
+
+
+NUMBERS = st.floats(-1e300, 1e300) | st.sampled_from([math.nan, math.inf])
+
+
+@given(values=st.lists(NUMBERS, min_size=1, max_size=50), is_log=st.booleans())
+def test_any_numbers_make_a_chart_within_its_frame(values: list[float], is_log: bool) -> None:
+    chart = line_chart(range(len(values)), values, x_name="x", y_name="y", is_log=is_log)
+    ElementTree.fromstring(chart)
+    if 'class="first"' in chart:
+        assert ((places(chart) >= 0) & (places(chart) <= [320, 190])).all()
+
+
+def test_higher_values_are_higher_and_further_ones_to_the_right() -> None:
+    chart = line_chart([1, 2, 3], [5.0, 9.0, 7.0], x_name="<script>", y_name='"&', mark=2)
+    assert "<script>" not in chart
+    assert ElementTree.fromstring(chart).get("aria-label") == '"& by <script>'
+    rights, downs = places(chart).T
+    assert (np.diff(rights) > 0).all()
+    assert downs[1] < downs[2] < downs[0]
+    assert f'class="mark" d="M{rights[1]:.1f} ' in chart
+    # Equal ratios are equal heights on a logarithmic scale.
+    _, downs = places(line_chart([1, 2, 3], [1, 10, 100], x_name="", y_name="", is_log=True)).T
+    assert np.ptp(np.diff(downs)) == pytest.approx(0.0, abs=0.11)
+
+
+def test_numbers_that_differ_in_late_digits_are_told_apart_on_both_axes() -> None:
+    far = [100_000.0, 100_400.0]
+    chart = line_chart(far, far, x_name="x", y_name="y")
+    for anchor in ("middle", "end"):
+        texts = re.findall(f'text-anchor="{anchor}">([0-9][^<]*)</text>', chart)
+        assert texts == ["100000", "100100", "100200", "100300", "100400"]
+
+
+@given(low=st.integers(0, 1000), range_=st.integers(3, 10**6))
+def test_an_axis_has_three_to_eight_round_numbers(low: int, range_: int) -> None:
+    chart = line_chart([low, low + range_], [1.0, 1.0], x_name="x", y_name="y")
+    below = re.findall(r'text-anchor="middle">([^<]*)</text>', chart)
+    assert 3 <= len(set(below) - {"x"}) <= 8

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -34,20 +33,17 @@ def close(one, other):
     return one == (other if isinstance(one, str) else pytest.approx(other, rel=1e-5, abs=1e-9))
 
 
-@pytest.mark.parametrize("scale", ["none", "standard", "minmax"])
-@pytest.mark.parametrize("weights", ["", " --weights w"], ids=["plain", "weighted"])
+@pytest.mark.parametrize(
+    ("scale", "weights"),
+    [("none", ""), ("standard", " --weights w"), ("minmax", " --weights w")],
+)
 def test_fit_and_predict_in_parts_tell_what_they_tell_of_memory(scale, weights, run):
-    of_memory, of_parts = (
-        [
-            run(f"fit rows.parquet --columns a,b,c{weights} -k 4 --json -q -m m.pm --scale", scale,
-                *options).json,
-            run(f"predict m.pm rows.parquet --columns c,a,b{weights} -o l.npy --json", *options)
-            .json,
-            np.load("l.npy"),
-        ]
-        for options in ([], ["--memory-limit", "100kB"])
-    )  # fmt: skip
-    (whole, scored, labels), (found, scored_in_parts, labels_in_parts) = of_memory, of_parts
+    answers = []
+    for how in ("", " --memory-limit 100kB"):
+        fit = f"fit rows.parquet --columns a,b,c{weights} -k 4 --json -q -m m.pm --scale {scale}"
+        predict = f"predict m.pm rows.parquet --columns c,a,b{weights} -o l.npy --json"
+        answers.append([run(fit + how).json, run(predict + how).json, np.load("l.npy")])
+    (whole, scored, labels), (found, scored_in_parts, labels_in_parts) = answers
     assert found["n_rows"] == N_ROWS
     assert found["inertia"] == pytest.approx(whole["inertia"], rel=1e-6)
     by_center = [
@@ -67,63 +63,54 @@ def test_fit_and_predict_in_parts_tell_what_they_tell_of_memory(scale, weights, 
 @pytest.mark.parametrize("far", [1e6, 1e9])
 def test_a_tally_is_the_summary_of_all_rows_at_once(far):
     """Also where centers are far from their rows, as directions of cosine distances are."""
-    rng = np.random.default_rng(0)
+    rng, names = np.random.default_rng(0), ["a", "b", "c"]
     labels = rng.integers(3, size=500).astype(np.int32)  # of the fourth there is none
     points = rng.normal(size=(500, 3)) + far * rng.uniform(size=(4, 3))[labels]
-    points[:, 2] = 7.0
-    weights = rng.uniform(size=500)
+    points[:, 2], weights = 7.0, rng.uniform(size=500)
     tally = Tally(points[:4] if far < 1e9 else np.eye(4)[:, :3])
-    for start in range(0, 500, 120):
-        rows = slice(start, start + 120)
+    for rows in np.split(np.arange(500), [120, 240, 360, 480]):
         tally.add(points[rows], labels[rows], weights[rows])
-    columns, found = tally.summaries(["a", "b", "c"])
-    of_all, expected = summarize(points, labels, 4, ["a", "b", "c"], weights)
+    columns, found = tally.summaries(names)
+    of_all, expected = summarize(points, labels, 4, names, weights)
     np.testing.assert_allclose(columns.means, of_all.means, rtol=1e-12)
     np.testing.assert_allclose(columns.deviations, of_all.deviations, rtol=1e-6)
     assert columns.deviations[2] == 0
     for one, other in zip(found, expected, strict=True):
         assert (one.size, one.nearest) == (other.size, other.nearest)
-        assert one.weight == pytest.approx(other.weight)
-        assert one.spread == pytest.approx(other.spread, rel=1e-6)
+        assert (one.weight, one.spread) == pytest.approx((other.weight, other.spread), rel=1e-6)
         np.testing.assert_allclose(one.z_scores, other.z_scores, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("suffix", ["csv", "npy", "parquet", "feather"])
 def test_labels_are_written_part_by_part_and_predicted_again(suffix, run, table):
     fit = run(f"fit folder -k 4 --columns a,b,c -o one.{suffix} -m m.pm")
-    assert fit.code == 0, fit.err
-    assert "folder, read part by part, fitted in" in fit.out
+    assert (fit.code, "folder, read part by part, fitted in" in fit.out) == (0, True), fit.err
     files = [f"folder/part-{number}.parquet" for number in range(3)]
     assert run(f"predict m.pm -o other.{suffix}", *files).code == 0
-    one, other = clusters_in(f"one.{suffix}"), clusters_in(f"other.{suffix}")
     labels = load("m.pm").predict(table.select(["a", "b", "c"]).to_pandas())
     printed = run("predict m.pm rows.parquet --memory-limit 100kB")
-    assert one == other == column_of(printed.out) == list(map(str, labels))
     assert "3,000 rows of rows.parquet by m.pm" in printed.err
+    for found in (clusters_in(f"one.{suffix}"), clusters_in(f"other.{suffix}"),
+                  column_of(printed.out)):  # fmt: skip
+        assert found == list(map(str, labels))
 
 
 @pytest.mark.filterwarnings("default")  # which the command tells as notes
 def test_a_fit_goes_on_from_its_checkpoint_and_no_other_does(run, monkeypatch):
     command = "fit rows.parquet -k 4 --columns a,b,c --checkpoint state -q"
-    first = run(command)
+    first, again = run(command), run(command)
     assert (first.code, first.err) == (0, "")
-    again = run(command)
     assert again.err.startswith("powermeans: note: the fit resumes from state")
-    same = (re.sub(r"fitted in .*", "", ended.out) for ended in (first, again))
-    assert next(same) == next(same)
+    assert len({re.sub(r"fitted in .*", "", ended.out) for ended in (first, again)}) == 1
     other = run(command, "--runs", 2, "--seed", 3)
     assert (other.code, "--checkpoint 'state'" in other.err) == (failures.USAGE, True)
-    if sys.platform != "win32":  # where there are no locks
-        claim = Journal("state")
-        other = run(command)
-        claim.close()
-        assert (other.code, "in use by another fit" in other.err) == (failures.USAGE, True)
     asked, begin = [], Journal.__init__
-    monkeypatch.setattr(
-        Journal,
-        "__init__",
-        lambda self, place, seconds: asked.append(seconds) or begin(self, place),
-    )
+
+    def noting(journal, place, seconds):
+        asked.append(seconds)
+        begin(journal, place)
+
+    monkeypatch.setattr(Journal, "__init__", noting)
     run(command, "--checkpoint-seconds", 2.5)
     run(command)
     assert asked == [2.5, 60.0]
@@ -147,14 +134,10 @@ def test_a_file_larger_than_memory_is_read_part_by_part_and_that_is_said(run, mo
         assert ("rows.parquet, read part by part, fitted in" in ended.out) == is_in_parts
 
 
-def test_k_is_chosen_in_parts(run):
+def test_k_is_chosen_and_entries_may_be_missing_in_parts(run):
     ended = run("choose-k folder --columns a,b,c --to 6 --effort fast -q")
-    assert ended.code == 0, ended.err
-    assert "4 groups; clear" in ended.out
+    assert (ended.code, "4 groups; clear" in ended.out) == (0, True), ended.err
     assert re.search(r"read part by part; silhouette of 1\d\d\d rows drawn", ended.out)
-
-
-def test_entries_may_be_missing_in_parts(run):
     Path("more").mkdir()
     Path("more/one.csv").write_text("a,b\n" + "1,2\n9,8\n" * 500 + "1,\n")
     ended = run("fit more -k 2 -o labels.npy -q --missing observed")

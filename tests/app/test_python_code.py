@@ -15,20 +15,14 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import powermeans
-from powermeans import (
-    AuthorsSchedule,
-    Fixed,
-    KMeans,
-    LabelsSettled,
-    MaxSeconds,
-    PathRecorder,
-    PowerKMeans,
-    SphericalMixture,
-)
+from powermeans import Fixed, KMeans, MaxSeconds, PathRecorder, PowerKMeans
 from powermeans.app.report.python_code import python_code
 from powermeans.divergences import Binomial
 
 POINTS = np.random.default_rng(0).integers(0, 9, size=(60, 2)).astype(float)
+
+
+STOP = powermeans.LabelsSettled(0.0) | MaxSeconds(math.inf)
 
 
 def ran(code):
@@ -43,17 +37,12 @@ def ran(code):
     [
         PowerKMeans(4, random_state=3),
         PowerKMeans(4, random_state=3, schedule=Fixed(-math.inf), effort="none"),
-        PowerKMeans(
-            3,
-            power=-math.inf,
-            stop=LabelsSettled(0.0) | MaxSeconds(math.inf),
-            random_state=np.int64(1),
-        ),
-        PowerKMeans(3, schedule=AuthorsSchedule(-1.0), polish=False, random_state=0),
+        PowerKMeans(3, power=-math.inf, stop=STOP, random_state=np.int64(1)),
+        PowerKMeans(3, schedule=powermeans.AuthorsSchedule(-1.0), polish=False, random_state=0),
         PowerKMeans(3, divergence=Binomial(n_trials=9), random_state=0),
         PowerKMeans(3, divergence="poisson", random_state=0, callback=PathRecorder()),
         KMeans(5, n_init=2, random_state=0),
-        SphericalMixture(2, random_state=0),
+        powermeans.SphericalMixture(2, random_state=0),
     ],
 )
 def test_running_the_code_gives_the_same_centers(model, tmp_path, capsys):
@@ -97,22 +86,16 @@ def test_columns_are_those_that_the_model_knows_where_nobody_says_how_it_was_rea
     assert ran(code)["model"].inertia_ == model.inertia_
 
 
-@pytest.mark.parametrize("is_weighted", [False, True])
 @pytest.mark.parametrize("scaler", [StandardScaler(with_mean=False), MinMaxScaler((0, 10))])
-def test_code_scales_as_the_points_were_scaled(scaler, is_weighted, tmp_path):
-    weights = np.arange(1.0, 61.0)
-    has_weights = is_weighted and isinstance(scaler, StandardScaler)
-    seen = {"sample_weight": weights} if has_weights else {}
-    points = scaler.fit_transform(POINTS * [1.0, 100.0], **seen)
-    model = PowerKMeans(3, random_state=0).fit(points, sample_weight=weights)
-    source = str(tmp_path / "points.npy")
-    np.save(source, np.column_stack([POINTS * [1.0, 100.0], weights]))
-    reading = {"columns": ["1", "2"], "weights": "3"}
-    code = python_code(model, source, [scaler], reading=reading, weights=weights)
-    assert ran(code)["model"].inertia_ == model.inertia_
-
-
-# What the commands hand over, by running what their pages show.
+def test_code_scales_as_the_points_were_scaled(scaler, tmp_path):
+    weights, given = np.arange(1.0, 61.0), POINTS * [1.0, 100.0]
+    reading, source = {"columns": ["1", "2"], "weights": "3"}, str(tmp_path / "points.npy")
+    np.save(source, np.column_stack([given, weights]))
+    for seen in [{}, {"sample_weight": weights}][: 2 if type(scaler) is StandardScaler else 1]:
+        points = scaler.fit_transform(given, **seen)
+        model = PowerKMeans(3, random_state=0).fit(points, sample_weight=weights)
+        code = python_code(model, source, [scaler], reading=reading, weights=weights)
+        assert ran(code)["model"].inertia_ == model.inertia_
 
 
 def code_of(page):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import base64
+import functools
+import itertools
 import json
 import re
 import shutil
 from collections import Counter
 from html.parser import HTMLParser
-from typing import Any, ClassVar
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -73,34 +75,34 @@ def floats(encoded):
     return np.frombuffer(base64.b64decode(encoded["bytes"]), dtype=encoded["dtype"])
 
 
-class Choice:
-    table: ClassVar[dict[str, Any]] = {
+CHOICE = SimpleNamespace(
+    table={
         "k": np.array([2, 3, 4]),
         "inertia": np.array([9.0, 2.0, 1.5]),
         "separation": np.array([0.1, 0.5, np.nan]),
         "separation_error": np.zeros(3),
-    }
-    recommended = 3
-    agreement = 0.75
-    decided_by = "separation"
-    is_clear = True
-    doubt = "clusters overlap & touch"
-    by_criterion: ClassVar[dict[str, int | None]] = {"separation": 3}
+    },
+    recommended=3,
+    agreement=0.75,
+    decided_by="separation",
+    is_clear=True,
+    doubt="clusters overlap & touch",
+    by_criterion={"separation": 3},
+)
+
+
+def page_of(folder, model, X, **options):
+    written = powermeans.report(model, X, folder / "report.html", **options)
+    return Page(written.read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
-    path = PathRecorder()
+    path, folder = PathRecorder(), tmp_path_factory.mktemp("report")
     model = PowerKMeans(3, random_state=0, effort="none", callback=path).fit(TABLE)
-    return powermeans.report(
-        model,
-        TABLE,
-        tmp_path_factory.mktemp("report") / "report.html",
-        title="Shops & <customers>",
-        annealing=path,
-        choice=Choice(),
-        source="shops.csv",
-    )
+    about = {"title": "Shops & <customers>", "source": "shops.csv"}
+    page_of(folder, model, TABLE, annealing=path, choice=CHOICE, **about)
+    return folder / "report.html"
 
 
 @pytest.fixture(scope="module")
@@ -111,12 +113,7 @@ def page(written):
 @pytest.fixture
 def report_of(tmp_path):
     """A function that writes a report and reads its page."""
-
-    def report_of(model, X, **options):
-        written = powermeans.report(model, X, tmp_path / "report.html", **options)
-        return Page(written.read_text(encoding="utf-8"))
-
-    return report_of
+    return functools.partial(page_of, tmp_path)
 
 
 def test_the_page_is_well_formed_and_loads_nothing(page):
@@ -143,7 +140,7 @@ def test_there_is_a_section_for_all_that_was_given(page, report_of):
     assert "Recommended is k = 3; 75% of the criteria say so" in page.words["sure"]
     assert "separation_error" not in page.words["sure"]
     assert 'read_table("shops.csv", columns=["<b>x</b>", ' in page.words["run"]
-    unclear = type("Unclear", (Choice,), {"is_clear": False})()
+    unclear = SimpleNamespace(**{**vars(CHOICE), "is_clear": False})
     model = PowerKMeans(3, random_state=0, effort="none").fit(TABLE)
     page = report_of(model, TABLE, choice=unclear)
     assert "There is no clear k: clusters overlap & touch. A guess is 3;" in page.words["sure"]
@@ -174,26 +171,21 @@ def test_a_page_stays_small(report_of):
     assert len(report_of(model.fit(points), points, annealing=path).text) < 2_000_000
 
 
-HOLED = TABLE.to_numpy().copy()
-HOLED[3, 2] = np.nan
-
-
 @pytest.mark.parametrize(
     ("model", "points"),
     [
         (PowerKMeans(3), sparse.csr_matrix(TABLE.to_numpy())),
-        (PowerKMeans(3, missing="observed"), HOLED),
+        (PowerKMeans(3, missing="observed"), np.where(np.eye(90, 5) == 1, np.nan, TABLE)),
         (PowerKMeans(1), TABLE),
         (PowerKMeans(2), TABLE.iloc[:, :1]),
         (PowerKMeans(2, divergence="cosine"), TABLE),
-        (SklearnKMeans(3, n_init=1), TABLE.to_numpy()),
-        (powermeans.KernelPowerKMeans(3), TABLE.to_numpy()),
-        (powermeans.SpectralClustering(3), TABLE.to_numpy()),
+        *((kind(3), TABLE.to_numpy()) for kind in (
+            SklearnKMeans, powermeans.KernelPowerKMeans, powermeans.SpectralClustering)),
         (powermeans.SphericalMixture(3), TABLE),
         (powermeans.MiniBatchPowerKMeans(3), TABLE.astype(np.float32)),
     ],
     ids=lambda given: type(given).__name__,
-)
+)  # fmt: skip
 def test_every_kind_of_model_and_of_points_has_a_report(model, points, report_of):
     page = report_of(model.fit(points), points)
     assert page.open == []
@@ -203,7 +195,7 @@ def test_every_kind_of_model_and_of_points_has_a_report(model, points, report_of
 @pytest.mark.parametrize("offset", [0.0, 1.7e9, 1e60])
 def test_values_far_from_zero_stay_what_they_are(offset, report_of):
     times = offset + np.repeat([0.0, 60.0], 50) * max(1.0, offset / 1.7e9) + RNG.random(100)
-    points = np.column_stack([times, np.repeat([1.0, 2.0], 50)])
+    points = np.column_stack([times, np.repeat([95_131.0, 123_456.0], 50)])
     recorder = PathRecorder()
     model = PowerKMeans(2, random_state=0, effort="none", callback=recorder).fit(points)
     page = report_of(model, points, annealing=recorder)
@@ -214,15 +206,11 @@ def test_values_far_from_zero_stay_what_they_are(offset, report_of):
     assert np.ptp(ends[:, 0]) == pytest.approx(np.ptp(centers[:, 0]), rel=1e-3)
     drawn = floats(page.data["annealing"]["points"]).reshape(-1, 2)
     np.testing.assert_array_equal(drawn, points)
+    # Means have all their whole digits.
+    wholes = [95_131, 123_456, *(centers[:, 0].astype(int) if offset == 1.7e9 else [])]
+    assert all(str(whole) in page.words["means"] for whole in wholes)
     if offset == 1e60:
         assert "StandardScaler" in page.words["warnings"]
-
-
-def test_means_have_all_their_whole_digits(report_of):
-    points = np.repeat([[1_700_000_000.25, 95_131.0], [1_700_000_060.25, 123_456.0]], 20, axis=0)
-    page = report_of(PowerKMeans(2, random_state=0).fit(points), points)
-    for value in ("1700000000.25", "95131", "1700000060.25", "123456"):
-        assert value in page.words["means"]
 
 
 def test_a_page_of_scaled_points_has_means_and_values_in_the_units_of_the_data(report_of):
@@ -243,39 +231,33 @@ def test_a_page_of_scaled_points_has_means_and_values_in_the_units_of_the_data(r
 
 def test_a_weight_of_three_says_what_three_copies_say(report_of):
     points, counts = TABLE.to_numpy(), RNG.integers(1, 5, size=90)
-    copies = np.repeat(points, counts, axis=0)
     model = PowerKMeans(3, random_state=0).fit(points, sample_weight=counts)
-    weighted, copied = (
-        report_of(model, points, sample_weight=counts),
-        report_of(model, copies),
-    )
+    weighted = report_of(model, points, sample_weight=counts)
+    copied = report_of(model, np.repeat(points, counts, axis=0))
     cells = re.compile(r'data-of="(?:share|clearly its own)">[^<]*|explained</dt><dd>[^<]*')
     assert len(cells.findall(weighted.text)) == 7
     assert cells.findall(weighted.text) == cells.findall(copied.text)
     assert weighted.words["means"] == copied.words["means"]
-    for page, is_weighted in ((weighted, True), (copied, False)):
-        assert ("of the weight." in page.words["clusters"]) == is_weighted
+    assert "of the weight." in weighted.words["clusters"]
+    assert "of the weight." not in copied.words["clusters"]
     assert "sample_weight=weights" in weighted.words["run"]
     page = report_of(model, points, sample_weight=np.where(model.labels_ == 1, 0.0, 1.0))
     assert "rows, which weigh nothing." in page.words["clusters"]
     assert "nan" not in page.words["means"]
 
 
-@pytest.mark.parametrize(
-    ("options", "named"),
-    [
+def test_what_does_not_go_with_the_points_is_refused_and_no_file_is_left(tmp_path):
+    model = PowerKMeans(3, random_state=0).fit(TABLE)
+    for options, named in (
         ({"sample_weight": [1.0]}, "sample_weight"),
         ({"sample_weight": np.full(90, -1.0)}, "sample_weight"),
         ({"annealing": PathRecorder()}, "annealing"),
         ({"names": {3: "Nobody"}}, "names.* 3"),
         ({"row_numbers": [1]}, "row_numbers"),
         ({"feature_names": ["speed"]}, "feature_names.* 1 .* 5 "),
-    ],
-)
-def test_what_does_not_go_with_the_points_is_refused_and_no_file_is_left(options, named, tmp_path):
-    model = PowerKMeans(3, random_state=0).fit(TABLE)
-    with pytest.raises(ValueError, match=named):
-        powermeans.report(model, TABLE, tmp_path / "r.html", **options)
+    ):
+        with pytest.raises(ValueError, match=named):
+            page_of(tmp_path, model, TABLE, **options)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -344,27 +326,18 @@ def test_the_page_is_no_wider_than_the_screen_and_its_controls_have_names(tab):
     assert tab.evaluate("document.querySelectorAll('[tabindex]:not([tabindex=\"0\"])').length") == 0
 
 
-def test_no_name_is_cut_on_a_desktop(browser, tmp_path):
-    names = ["x" * 70, "many words " * 12, "snake_case_" * 9, *"abcdefgh"]
-    table = pd.DataFrame(np.repeat(np.eye(11)[:3] * 9, 20, axis=0), columns=names)
-    table += RNG.normal(size=table.shape)
-    model = PowerKMeans(3, random_state=0).fit(table)
+def test_no_name_is_cut_on_a_desktop_and_a_link_to_a_folded_cluster_unfolds_it(browser, tmp_path):
+    names = ["x" * 70, "many words " * 12, "snake_case_" * 9, *"abcdefghijklm"]
+    table = pd.DataFrame(np.repeat(np.eye(16)[:13] * 9, 5, axis=0), columns=names)
+    model = PowerKMeans.from_centers(table.drop_duplicates())
     powermeans.report(model, table, tmp_path / "long.html", names={1: "y" * 150})
-    opened = browser.new_page(viewport={"width": 1280, "height": 844})
+    opened = browser.new_page(viewport={"width": 1280, "height": 844}, reduced_motion="reduce")
     opened.goto((tmp_path / "long.html").as_uri())
     cut = """[...document.querySelectorAll("h3, th, td, figcaption, .wide, p, #legend button")]
       .filter((one) => one.scrollWidth > one.clientWidth + 1 && one.clientWidth > 0
         && getComputedStyle(one).display !== "inline").map((one) => one.outerHTML)"""
     assert opened.evaluate(cut) == []
     assert opened.evaluate(IS_NO_WIDER)
-    opened.close()
-
-
-def test_a_link_to_a_folded_cluster_unfolds_it(browser, tmp_path):
-    points = np.arange(26.0)[:, None]
-    powermeans.report(PowerKMeans.from_centers(points[::2]), points, tmp_path / "many.html")
-    opened = browser.new_page(reduced_motion="reduce")
-    opened.goto((tmp_path / "many.html").as_uri())
     assert not opened.locator("#cluster-9").evaluate("(one) => one.open")
     opened.click('table.clusters a[href="#cluster-9"]')
     expect(opened.locator("#cluster-9 .charts")).to_be_visible()
@@ -372,8 +345,7 @@ def test_a_link_to_a_folded_cluster_unfolds_it(browser, tmp_path):
 
 
 def test_clusters_are_hidden_and_shown_and_points_spread_by_zooming(tab):
-    all_drawn = n_drawn(tab)
-    first = tab.locator("#legend button").first
+    all_drawn, first = n_drawn(tab), tab.locator("#legend button").first
     first.click()
     assert first.get_attribute("aria-pressed") == "false"
     fewer = n_drawn(tab)
@@ -391,25 +363,16 @@ def test_clusters_are_hidden_and_shown_and_points_spread_by_zooming(tab):
     assert n_drawn(tab) not in (0, all_drawn)
 
 
-def test_pointing_at_a_point_tells_its_row_and_values(tab):
+def test_the_scatter_is_worked_by_keyboard_pointed_at_and_zoomed_only_where_it_was_chosen(tab):
     tab.locator("#scatter").scroll_into_view_if_needed()
-    box = tab.locator("#scatter").bounding_box()
-    for step in range(400):
-        right, down = divmod(step, 20)
-        tab.mouse.move(box["x"] + box["width"] * right / 20, box["y"] + box["height"] * down / 20)
-        if tab.locator("#tip").is_visible():
-            break
-    text = tab.inner_text("#tip")
-    assert text.startswith("cluster ")
-    row = int(text.partition("row ")[2].partition("\n")[0])
-    assert f"{NASTY[0]}: {TABLE.iloc[row - 1, 0]:.3g}"[:-1] in text
-
-
-def test_the_scatter_is_reached_and_worked_by_keyboard(tab):
+    before = n_drawn(tab)
+    turn = """async () => document.getElementById("scatter").dispatchEvent(
+      new WheelEvent("wheel", {deltaY: -900, cancelable: true}))"""
+    assert tab.evaluate(turn)
+    assert n_drawn(tab) == before
     tab.focus("#reset")
     tab.keyboard.press("Tab")
     assert tab.evaluate("document.activeElement.id") == "scatter"
-    before = n_drawn(tab)
     for _ in range(8):
         tab.keyboard.press("+")
     assert n_drawn(tab) < before
@@ -420,20 +383,20 @@ def test_the_scatter_is_reached_and_worked_by_keyboard(tab):
         tab.keyboard.press(key)
         told.append(tab.inner_text("#tip"))
     assert told[0] == told[2] != told[1]
+    row = int(told[0].partition("row ")[2].partition("\n")[0])
+    assert told[0].startswith("cluster ")
+    assert f"{NASTY[0]}: {TABLE.iloc[row - 1, 0]:.3g}"[:-1] in told[0]
     tab.keyboard.press("Escape")
     assert not tab.locator("#tip").is_visible()
-
-
-def test_the_wheel_zooms_only_a_scatter_that_was_chosen(tab):
-    tab.locator("#scatter").scroll_into_view_if_needed()
-    before = n_drawn(tab)
-    turn = """async () => document.getElementById("scatter").dispatchEvent(
-      new WheelEvent("wheel", {deltaY: -900, cancelable: true}))"""
-    assert tab.evaluate(turn)
-    assert n_drawn(tab) == before
-    tab.focus("#scatter")
     assert not tab.evaluate(turn)
     assert n_drawn(tab) != before
+    tab.click("#reset")
+    box = tab.locator("#scatter").bounding_box()
+    for right, down in itertools.product(range(20), repeat=2):
+        tab.mouse.move(box["x"] + box["width"] * right / 20, box["y"] + box["height"] * down / 20)
+        if tab.locator("#tip").is_visible():
+            break
+    assert tab.inner_text("#tip").startswith("cluster ")
 
 
 def test_the_slider_moves_the_centers_and_play_runs_to_the_result(tab):
@@ -451,27 +414,22 @@ def test_the_slider_moves_the_centers_and_play_runs_to_the_result(tab):
     assert (tab.input_value("#sweep"), tab.inner_text("#said")) == (last, result)
 
 
-def test_dark_and_light_change_places_and_a_print_is_light_and_unfolded(tab):
-    paper, theme = (
+def test_dark_and_light_change_places_a_print_is_light_and_unfolded_and_code_is_copied(tab):
+    paper, theme, folded = (
         "getComputedStyle(document.body).backgroundColor",
         "document.documentElement.dataset.theme",
+        "document.querySelectorAll('details:not([open])').length",
     )
-    light = tab.evaluate(paper)
-    folded = "document.querySelectorAll('details:not([open])').length"
-    before = tab.evaluate(folded)
+    light, before = tab.evaluate(paper), tab.evaluate(folded)
     assert before > 0
     tab.click("#theme")
     dark = tab.evaluate(theme)
     assert tab.evaluate(paper) != light
-    tab.evaluate("dispatchEvent(new Event('beforeprint'))")
-    assert (tab.evaluate(folded), tab.evaluate(theme)) == (0, "light")
-    tab.evaluate("dispatchEvent(new Event('afterprint'))")
-    assert (tab.evaluate(folded), tab.evaluate(theme)) == (before, dark)
+    for event, expected in ("beforeprint", (0, "light")), ("afterprint", (before, dark)):
+        tab.evaluate(f"dispatchEvent(new Event('{event}'))")
+        assert (tab.evaluate(folded), tab.evaluate(theme)) == expected
     tab.click("#theme")
     assert tab.evaluate(paper) == light
-
-
-def test_the_code_is_copied_or_selected(tab):
     tab.click("#run summary")
     tab.click("#copy")
     expect(tab.locator("#copy")).to_have_text(re.compile("copied|selected: press Ctrl.C"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import struct
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -46,9 +45,6 @@ def own(folder: Path) -> Path:
     return folder / "own.npz"
 
 
-# Loading.
-
-
 def test_a_set_is_read_whatever_its_numbers_are_stored_as(own) -> None:
     for dtype in (np.int16, np.uint8, np.float32, np.float64):
         np.savez(own, X=np.asfortranarray(POINTS.astype(dtype)), y=LABELS, note=["a"])
@@ -62,16 +58,14 @@ def test_a_set_is_read_whatever_its_numbers_are_stored_as(own) -> None:
         load_data_set("own", dtype=np.int8)
 
 
-def test_a_missing_set_says_where_it_comes_from_and_how_to_place_it(own) -> None:
+def test_a_missing_set_says_where_it_comes_from_and_how_to_place_it(own, monkeypatch) -> None:
     with pytest.raises(MissingDataError) as caught:
         load_data_set("own")
     for part in (str(own), *ORIGIN, "3 x 2", real.DATA_VARIABLE):
         assert part in str(caught.value)
     with pytest.raises(ValueError, match="did you mean 'birch"):
         load_data_set("birch4")
-
-
-def test_without_the_variable_sets_are_looked_for_in_the_home_directory(own, monkeypatch) -> None:
+    # Without the variable sets are looked for in the home directory.
     monkeypatch.delenv(real.DATA_VARIABLE)
     monkeypatch.setattr(Path, "home", lambda: own.parent)
     with pytest.raises(FileNotFoundError, match=r"powermeans_data/own\.npz is missing: "):
@@ -90,42 +84,37 @@ class Trap:
         return setattr, (Trap, "sprung", True)
 
 
+OTHERS = [
+    ({"X": POINTS[:2], "y": LABELS}, r"has X of shape \(2, 2\)"),
+    ({"X": POINTS + 1, "y": LABELS}, "has X with other values, by its SHA-256"),
+    ({"X": POINTS, "y": 1 - LABELS}, "has y with other values"),
+    ({"X": POINTS}, "has no array y"),
+    ({"points": POINTS, "y": LABELS}, "has no array X"),
+    ({"X": POINTS.astype(str), "y": LABELS}, "has X of dtype"),
+    ({"X": np.array([Trap()]), "y": LABELS}, "allow_pickle"),
+]
+
+
 @pytest.mark.parametrize("use", [load_data_set, fetch])
-@pytest.mark.parametrize(
-    ("arrays", "problem"),
-    [
-        ({"X": POINTS[:2], "y": LABELS}, r"has X of shape \(2, 2\)"),
-        ({"X": POINTS + 1, "y": LABELS}, "has X with other values, by its SHA-256"),
-        ({"X": POINTS, "y": 1 - LABELS}, "has y with other values"),
-        ({"X": POINTS}, "has no array y"),
-        ({"points": POINTS, "y": LABELS}, "has no array X"),
-        ({"X": POINTS.astype(str), "y": LABELS}, "has X of dtype"),
-        ({"X": np.array([Trap()]), "y": LABELS}, "allow_pickle"),
-    ],
-    ids=lambda given: given if isinstance(given, str) else "",
-)
-def test_another_set_under_its_name_is_an_error_and_stays(own, arrays, problem, use) -> None:
-    np.savez(own, **arrays)
-    before = own.read_bytes()
-    with pytest.raises(WrongDataError, match=problem):
-        use("own")
-    assert own.read_bytes() == before
+def test_another_set_under_its_name_is_an_error_and_stays(own, use) -> None:
+    for arrays, problem in OTHERS:
+        np.savez(own, **arrays)
+        before = own.read_bytes()
+        with pytest.raises(WrongDataError, match=problem):
+            use("own")
+        assert own.read_bytes() == before
     assert not Trap.sprung
 
 
-@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
-@pytest.mark.parametrize("kept", [0, 1, 4, 40, 200, -100, -1])
-def test_a_torn_file_is_an_error(own, save, kept) -> None:
-    save(own, X=POINTS, y=LABELS)
-    own.write_bytes(own.read_bytes()[:kept])
-    with pytest.raises(WrongDataError, match="cannot be read"):
-        load_data_set("own")
-
-
 @pytest.mark.filterwarnings("ignore")
-def test_a_changed_byte_anywhere_gives_the_same_numbers_or_that_error(own) -> None:
-    np.savez_compressed(own, X=POINTS, y=LABELS)
-    whole, n_errors = own.read_bytes(), 0
+def test_a_torn_file_or_a_changed_byte_gives_the_same_numbers_or_that_error(own) -> None:
+    for save in (np.savez, np.savez_compressed):
+        save(own, X=POINTS, y=LABELS)
+        whole, n_errors = own.read_bytes(), 0
+        for kept in (0, 1, 4, 40, 200, -100, -1):
+            own.write_bytes(whole[:kept])
+            with pytest.raises(WrongDataError, match="cannot be read"):
+                load_data_set("own")
     for place in range(len(whole)):
         own.write_bytes(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :])
         try:
@@ -143,15 +132,6 @@ def test_the_checksum_sees_every_value_and_its_place_but_no_chunks(monkeypatch) 
     assert real.sha256_of_values(-0.0 * POINTS) == real.sha256_of_values(0 * POINTS)
     monkeypatch.setattr(real, "_CHUNK", 6)
     assert real.sha256_of_values(values) in digests
-
-
-def test_importing_the_data_sets_imports_no_scikit_learn() -> None:
-    code = "import sys, powermeans; powermeans.datasets.names(); print('sklearn' in sys.modules)"
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ended.stdout == "False\n"
-
-
-# Fetching.
 
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -185,9 +165,7 @@ def enter(folder, monkeypatch) -> Callable[..., None]:
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
-def test_a_set_is_downloaded_from_the_first_place_that_has_it_and_converted(
-    own, served, enter, pack
-) -> None:
+def test_a_set_comes_from_the_first_place_that_has_it_and_is_converted(own, served, enter, pack):
     place, address = served
     (place / "points.csv").write_bytes(pack(TABLE.replace(b" ", b",")))
     (place / "labels").write_bytes(pack(CLASSES))
@@ -201,9 +179,7 @@ def test_a_set_is_downloaded_from_the_first_place_that_has_it_and_converted(
     assert (fetch("own"), own.stat().st_mtime_ns) == (own, before)
 
 
-def test_what_cannot_be_downloaded_says_where_it_is_and_how_to_place_it(
-    served, enter, monkeypatch
-) -> None:
+def test_what_cannot_be_downloaded_says_where_it_is_and_how_to_place_it(served, enter, monkeypatch):
     enter([f"{served[1]}/gone"])
     with pytest.raises(MissingDataError) as caught:
         fetch("own")
@@ -212,35 +188,26 @@ def test_what_cannot_be_downloaded_says_where_it_is_and_how_to_place_it(
     monkeypatch.setitem(CATALOGUE, "own", replace(CATALOGUE["own"], fetch=None))
     with pytest.raises(MissingDataError, match=r"no program can fetch 'own'.*CC BY 4\.0"):
         fetch("own")
+    enter([f"{served[1]}/gone"])
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    with pytest.raises(ImportError, match=r"pip install \"powermeans\[datasets\]\""):
+        fetch("own")
 
 
-@pytest.mark.parametrize(
-    ("files", "error", "problem"),
-    [
+def test_other_files_of_the_user_are_refused_and_nothing_is_written(folder, tmp_path):
+    for files, error, problem in (
         ([TABLE.replace(b"6", b"7"), CLASSES], WrongDataError, "has X with other values, by its"),
         ([b"1 2\n", CLASSES], WrongDataError, r"has X of shape \(1, 2\)"),
         ([b"<html>not found</html>", CLASSES], WrongDataError, "are not laid out as expected"),
         ([TABLE], WrongDataError, "is made of 2 files, in this order: a, b; 1 were"),
-        ([None], FileNotFoundError, "0 is no file: pass the path of what you"),
-    ],
-)
-def test_other_files_of_the_user_are_refused_and_nothing_is_written(
-    folder, files, error, problem
-) -> None:
-    paths = [folder.parent / str(number) for number in range(len(files))]
-    for path, content in zip(paths, files, strict=True):
-        if content is not None:
+        ([], FileNotFoundError, "0 is no file: pass the path of what you"),
+    ):
+        paths = [tmp_path / str(number) for number in range(len(files))]
+        for path, content in zip(paths, files, strict=True):
             path.write_bytes(content)
-    with pytest.raises(error, match=problem):
-        fetch("own", files=paths)
-    assert list(folder.iterdir()) == []
-
-
-def test_a_whole_set_of_the_user_is_put_into_another_folder(folder, tmp_path) -> None:
-    np.savez(tmp_path / "mine.npz", X=POINTS, y=LABELS)
-    path = fetch("own", files=[tmp_path / "mine.npz"], folder=tmp_path / "elsewhere")
-    assert path == tmp_path / "elsewhere" / "own.npz"
-    assert path.is_file()
+        with pytest.raises(error, match=problem):
+            fetch("own", files=paths or [tmp_path / "gone" / "0"])
+        assert list(folder.iterdir()) == []
 
 
 def test_images_and_their_labels_are_read_from_idx(folder, enter, tmp_path) -> None:
@@ -248,26 +215,24 @@ def test_images_and_their_labels_are_read_from_idx(folder, enter, tmp_path) -> N
     checksum = real.sha256_of_values(images.reshape(3, 4))
     enter(["a", "b"], kind="images", shape=[3, 4], points_sha256=checksum)
     files = [tmp_path / "images", tmp_path / "labels"]
-    files[0].write_bytes(struct.pack(">HBB3I", 0, 8, 3, 3, 2, 2) + images.tobytes())
     files[1].write_bytes(struct.pack(">HBBI", 0, 8, 1, 3) + bytes([0, 1, 1]))
+    for kind in (13, 8):
+        files[0].write_bytes(struct.pack(">HBB3I", 0, kind, 3, 3, 2, 2) + images.tobytes())
+        if kind == 13:
+            with pytest.raises(WrongDataError, match="numbers of kind 13 where 8"):
+                fetch("own", files=files)
     fetch("own", files=files)
     assert load_data_set("own").points[2].tolist() == [8, 9, 10, 11]
-    files[0].write_bytes(struct.pack(">HBB3I", 0, 13, 3, 3, 2, 2) + images.tobytes())
-    with pytest.raises(WrongDataError, match="numbers of kind 13 where 8"):
-        fetch("own", files=files, folder=tmp_path)
 
 
-def test_a_download_without_pooch_names_the_extra(folder, monkeypatch) -> None:
-    monkeypatch.setitem(sys.modules, "pooch", None)
-    with pytest.raises(ImportError, match=r"pip install \"powermeans\[datasets\]\""):
-        fetch("own")
-
-
-@pytest.mark.parametrize(("name", "sizes"), [("iris", [50, 50, 50]), ("wine", [59, 71, 48])])
-def test_sets_of_scikit_learn_need_no_network(name, sizes, tmp_path, monkeypatch) -> None:
-    monkeypatch.setenv(real.DATA_VARIABLE, str(tmp_path))
-    assert np.bincount(load_data_set(name).labels).tolist() == sizes
-    assert fetch(name) == tmp_path / f"{name}.npz"
+def test_sets_of_scikit_learn_or_of_the_user_need_no_network(folder, tmp_path) -> None:
+    for name, sizes in ("iris", [50, 50, 50]), ("wine", [59, 71, 48]):
+        assert np.bincount(load_data_set(name).labels).tolist() == sizes
+        assert fetch(name) == folder / f"{name}.npz"
+    np.savez(tmp_path / "mine.npz", X=POINTS, y=LABELS)
+    path = fetch("own", files=[tmp_path / "mine.npz"], folder=tmp_path / "elsewhere")
+    assert path == tmp_path / "elsewhere" / "own.npz"
+    assert path.is_file()
 
 
 def test_every_set_says_its_licence_and_how_to_get_it() -> None:
@@ -277,18 +242,12 @@ def test_every_set_says_its_licence_and_how_to_get_it() -> None:
         assert f"powermeans datasets {name}" in said
 
 
-# The real ones.
-
-
 @pytest.mark.data
-@pytest.mark.parametrize("name", [name for name in datasets.names() if name != "mnist_train"])
-def test_every_known_set_is_the_one_that_is_there(data_folder: Path, name: str) -> None:
-    found = load_data_set(name, dtype=np.float32)
-    assert found.points.shape == tuple(CATALOGUE[name].shape)
-
-
-@pytest.mark.data
-def test_real_sets_hold_what_the_catalogue_says(data_folder: Path) -> None:
+def test_every_known_set_is_the_one_that_is_there(data_folder: Path) -> None:
+    for name in datasets.names():
+        if name != "mnist_train":
+            found = load_data_set(name, dtype=np.float32)
+            assert found.points.shape == tuple(CATALOGUE[name].shape)
     mice = load_data_set("mice_protein")
     assert np.isnan(mice.points).sum() == 1396
     assert (mice.labels < 4).sum() == 570

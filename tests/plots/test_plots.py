@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import subprocess
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -30,13 +29,8 @@ WIDE = np.hstack([CLOUDS, RNG.normal(scale=0.1, size=(60, 4))])
 WIDE_MODEL = PowerKMeans(3, effort="none", random_state=0).fit(WIDE)
 
 
-def recorded() -> PathRecorder:
-    path = PathRecorder()
-    PowerKMeans(3, effort="none", random_state=0, callback=path).fit(CLOUDS)
-    return path
-
-
-PATH = recorded()
+PATH = PathRecorder()
+FITTED = PowerKMeans(3, effort="none", random_state=0, callback=PATH).fit(CLOUDS)
 CHOICE = powermeans.choose_k(CLOUDS, [2, 3, 4], random_state=0)
 
 DRAWN: dict[str, Callable[..., Any]] = {
@@ -69,10 +63,7 @@ def test_a_plot_draws_on_the_axes_it_is_given_or_on_those_of_a_figure(name, tmp_
     assert (tmp_path / "plot.png").stat().st_size > 500
 
 
-def test_matplotlib_is_imported_by_plots_alone_and_missed_with_a_way_out(monkeypatch) -> None:
-    code = "import sys, powermeans; powermeans.plots.clusters; print('matplotlib' in sys.modules)"
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ran.stdout.strip() == "False"
+def test_matplotlib_is_missed_with_a_way_out(monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r'pip install "powermeans\[plot\]"'):
         plots.clusters(MODEL, CLOUDS)
@@ -105,9 +96,6 @@ def test_colours_and_shapes_together_tell_56_clusters_apart() -> None:
     assert len({(color_of(label), marker_of(label)) for label in range(56)}) == 56
 
 
-# Points in the plane.
-
-
 def points_drawn(axes: Axes) -> list[np.ndarray]:
     return [np.asarray(drawn.get_offsets()) for drawn in axes.collections if drawn.get_label()]
 
@@ -123,7 +111,7 @@ def test_each_cluster_is_drawn_where_its_points_are_or_a_sample_of_them() -> Non
     assert axes.get_title() == "3 clusters, 7 of 60 points"
 
 
-def test_small_points_of_each_shape_leave_ink(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_points_of_each_shape_leave_ink(monkeypatch) -> None:
     places = np.repeat(100.0 * np.arange(8), 2500)[:, None] * [1.0, 0.0]
     model = PowerKMeans(8, random_state=0).fit(places)
     monkeypatch.setitem(pyplot.rcParams, "figure.dpi", 72)
@@ -133,26 +121,18 @@ def test_small_points_of_each_shape_leave_ink(monkeypatch: pytest.MonkeyPatch) -
     for cloud in ax.collections:
         cloud.set_alpha(1.0)
     ax.figure.canvas.draw()
-    image = np.asarray(ax.figure.canvas.buffer_rgba())[..., :3]
-    columns = ax.transData.transform(np.unique(places, axis=0))
-    height, _ = image.shape[:2]
-    for x, y in columns.round().astype(int):
-        near = image[height - y - 3 : height - y + 4, x - 3 : x + 4]
-        assert near.min() < 200
+    image = np.asarray(ax.figure.canvas.buffer_rgba())[::-1, :, :3]
+    for x, y in ax.transData.transform(np.unique(places, axis=0)).round().astype(int):
+        assert image[y - 3 : y + 4, x - 3 : x + 4].min() < 200
 
 
 def test_boundaries_lie_halfway_between_two_centers() -> None:
     model = PowerKMeans.from_centers([[0.0, 0.0], [4.0, 0.0]])
     axes = plots.clusters(model, [[0.0, -1.0], [0.0, 1.0], [4.0, -1.0], [4.0, 1.0]])
-    lines = [
-        path.vertices
-        for drawn in axes.collections
-        if type(drawn).__name__ == "QuadContourSet" and not drawn.filled
-        for path in drawn.get_paths()
-    ]
-    assert lines
+    contours = [one for one in axes.collections if type(one).__name__ == "QuadContourSet"]
+    (lines,) = (one.get_paths() for one in contours if not one.filled)
     for line in lines:
-        np.testing.assert_allclose(line[:, 0], 2.0, atol=0.02)
+        np.testing.assert_allclose(line.vertices[:, 0], 2.0, atol=0.02)
 
 
 def test_the_plane_of_many_features_holds_the_two_directions_of_most_variance() -> None:
@@ -163,26 +143,16 @@ def test_the_plane_of_many_features_holds_the_two_directions_of_most_variance() 
     assert plane.share == pytest.approx(1.0)
     np.testing.assert_allclose(plane.lift(plane.points), points, atol=1e-9)
     np.testing.assert_allclose(plane.project(points), plane.points, atol=1e-9)
-
-
-def test_sparse_points_lie_where_dense_ones_do() -> None:
-    dense, thin = Plane.of(WIDE, list("abcdef")), Plane.of(sparse.csr_matrix(WIDE), list("abcdef"))
-    np.testing.assert_allclose(thin.points, dense.points, atol=1e-9)
+    thin = Plane.of(sparse.csr_matrix(points), list("abcdef"))
+    np.testing.assert_allclose(thin.points, plane.points, atol=1e-9)
 
 
 @pytest.mark.parametrize("draw", [plots.clusters, plots.uncertainty, plots.center_bars])
-@pytest.mark.parametrize(
-    "kind", [np.asarray, sparse.csr_matrix, lambda X: pd.DataFrame(X, columns=list("abcdef"))]
-)
-def test_arrays_sparse_matrices_and_tables_are_drawn(draw: Any, kind: Any) -> None:
-    points = kind(WIDE)
-    assert draw(PowerKMeans(3, random_state=0, effort="none").fit(points), points).has_data()
-
-
-def test_points_with_one_feature_lie_beside_each_other() -> None:
-    axes = plots.clusters(PowerKMeans(2, random_state=0).fit(CLOUDS[:, :1]), CLOUDS[:, :1])
-    assert axes.get_xlabel() == "column 0"
-    assert list(axes.get_yticks()) == []
+def test_sparse_matrices_and_tables_are_drawn_as_arrays_are(draw: Any) -> None:
+    table = pd.DataFrame(WIDE, columns=[f"column {number}" for number in range(6)])
+    bounds = [draw(WIDE_MODEL, points).dataLim.bounds for points in (WIDE, table)]
+    bounds.append(draw(WIDE_MODEL, sparse.csr_matrix(WIDE)).dataLim.bounds)
+    np.testing.assert_allclose(bounds, bounds[:1] * 3, rtol=1e-9, atol=1e-9)
 
 
 def test_missing_entries_are_drawn_where_their_centers_have_them() -> None:
@@ -194,22 +164,24 @@ def test_missing_entries_are_drawn_where_their_centers_have_them() -> None:
     assert points_drawn(axes)[label][0, 1] == model.cluster_centers_[label, 1]
 
 
-def test_a_divergence_of_counts_has_boundaries_among_the_points_alone() -> None:
-    counts = RNG.poisson(3.0, size=(50, 2)).astype(float)
-    model = PowerKMeans(2, divergence="poisson", random_state=0).fit(counts)
-    assert plots.clusters(model, counts).has_data()
+def test_counts_of_many_features_have_no_boundaries_and_one_feature_has_one_axis() -> None:
     wide = RNG.poisson(3.0, size=(50, 4)).astype(float)
-    model = PowerKMeans(2, divergence="poisson", random_state=0).fit(wide)
-    kinds = {type(drawn).__name__ for drawn in plots.clusters(model, wide).collections}
-    assert kinds == {"PathCollection"}
+    for points, has_boundaries in (wide[:, :2], True), (wide, False):
+        model = PowerKMeans(2, divergence="poisson", random_state=0).fit(points)
+        kinds = {type(drawn).__name__ for drawn in plots.clusters(model, points).collections}
+        assert kinds == {"PathCollection", *["QuadContourSet"] * has_boundaries}
+    axes = plots.clusters(PowerKMeans(2, random_state=0).fit(CLOUDS[:, :1]), CLOUDS[:, :1])
+    assert axes.get_xlabel() == "column 0"
+    assert list(axes.get_yticks()) == []
 
 
 def test_estimators_of_scikit_learn_and_those_without_centers_are_drawn() -> None:
     theirs = SklearnKMeans(3, n_init=1, random_state=0).fit(CLOUDS)
-    assert plots.clusters(theirs, CLOUDS).has_data()
     kernel = powermeans.KernelPowerKMeans(3, random_state=0).fit(CLOUDS)
-    assert plots.clusters(kernel, CLOUDS).has_data()
-    assert plots.silhouettes(SPECTRAL, CLOUDS).has_data()
+    for model in (theirs, kernel, SPECTRAL):
+        drawn = points_drawn(plots.clusters(model, CLOUDS, boundaries=False))
+        for label in range(3):
+            np.testing.assert_array_equal(drawn[label], CLOUDS[model.labels_ == label])
 
 
 def test_a_point_in_the_middle_is_the_least_sure() -> None:
@@ -223,20 +195,14 @@ def test_a_point_in_the_middle_is_the_least_sure() -> None:
     assert drawn.get_array().min() == pytest.approx(1 / (1 + (100.25 / 0.25) ** 2))
 
 
-# Sweeps.
-
-
 def test_objective_and_inertia_are_those_of_the_history() -> None:
-    axes = plots.convergence(MODEL)
-    for line, figures in zip(
-        axes.lines, [MODEL.history_.objective, MODEL.history_.inertia], strict=True
-    ):
+    axes, history = plots.convergence(MODEL), MODEL.history_
+    for line, figures in zip(axes.lines, [history.objective, history.inertia], strict=True):
         np.testing.assert_array_equal(line.get_ydata(), figures)
     (second,) = (other for other in axes.figure.axes if other is not axes)
-    is_soft = np.isfinite(MODEL.history_.power)
-    np.testing.assert_array_equal(
-        np.asarray(second.lines[0].get_ydata())[is_soft], -MODEL.history_.power[is_soft]
-    )
+    is_soft = np.isfinite(history.power)
+    shown = np.asarray(second.lines[0].get_ydata())
+    np.testing.assert_array_equal(shown[is_soft], -history.power[is_soft])
 
 
 def test_lloyd_has_no_axis_for_the_power_and_lines_compared_are_the_excess_over_the_least() -> None:
@@ -252,20 +218,12 @@ def test_lloyd_has_no_axis_for_the_power_and_lines_compared_are_the_excess_over_
         assert (np.diff(shown) <= 0).all()
 
 
-# The path.
-
-
 def test_the_way_of_each_center_ends_where_the_fit_did() -> None:
-    path = PathRecorder()
-    model = PowerKMeans(3, effort="none", random_state=0, callback=path).fit(CLOUDS)
-    axes = plots.annealing_path(path, CLOUDS)
+    axes = plots.annealing_path(PATH, CLOUDS)
     ends = [[line.get_xdata()[-1], line.get_ydata()[-1]] for line in axes.lines]
-    np.testing.assert_allclose(ends, model.cluster_centers_)
-    assert all(len(line.get_xdata()) == model.n_iter_ for line in axes.lines)
+    np.testing.assert_allclose(ends, FITTED.cluster_centers_)
+    assert all(len(line.get_xdata()) == FITTED.n_iter_ for line in axes.lines)
     assert len(plots.annealing_path([PLACES, PLACES + 1], CLOUDS).lines) == 3
-
-
-# Shapes and values.
 
 
 def test_silhouettes_are_those_of_scikit_learn_and_a_sample_says_so() -> None:
@@ -291,24 +249,17 @@ def test_bars_are_the_centers_and_marks_the_means_of_all_points() -> None:
     assert [text.get_text() for text in ax.get_xticklabels()] == ["0\n67 %", "1\n33 %"]
 
 
-def test_of_many_features_those_are_shown_that_differ_most() -> None:
+def test_profiles_go_through_the_means_of_the_clusters() -> None:
+    points = np.hstack([CLOUDS, np.full((60, 1), 5.0)])
+    deviations = np.append(CLOUDS.std(axis=0), 1.0)  # that of a column that never changes
+    axes = plots.profiles(PowerKMeans(3, init=points[[0, 10, 30]]).fit(points), points)
+    for label in range(3):
+        of_cluster = points[MODEL.labels_ == label].mean(axis=0)
+        expected = (of_cluster - points.mean(axis=0)) / deviations
+        np.testing.assert_allclose(axes.lines[label].get_ydata(), expected, atol=1e-9)
+    # Of many features those are shown that differ most.
     axes = plots.profiles(WIDE_MODEL, WIDE, max_features=2)
     assert [text.get_text() for text in axes.get_xticklabels()] == ["column 0", "column 1"]
-
-
-def test_profiles_go_through_the_means_of_the_clusters() -> None:
-    axes = plots.profiles(MODEL, CLOUDS)
-    for label in range(3):
-        of_cluster = CLOUDS[MODEL.labels_ == label].mean(axis=0)
-        expected = (of_cluster - CLOUDS.mean(axis=0)) / CLOUDS.std(axis=0)
-        np.testing.assert_allclose(axes.lines[label].get_ydata(), expected)
-
-
-def test_a_column_that_never_changes_is_at_zero() -> None:
-    points = np.hstack([CLOUDS, np.full((60, 1), 5.0)])
-    model = PowerKMeans(3, random_state=0, effort="none").fit(points)
-    for line in plots.profiles(model, points).lines[:3]:
-        assert line.get_ydata()[2] == pytest.approx(0.0, abs=1e-9)
 
 
 def test_names_of_columns_are_taken_literally() -> None:
@@ -317,9 +268,6 @@ def test_names_of_columns_are_taken_literally() -> None:
     for draw in (plots.profiles, plots.center_bars, plots.clusters):
         pyplot.close("all")
         draw(model, table).figure.canvas.draw()  # mathematics that cannot be parsed would raise
-
-
-# Choosing k.
 
 
 def test_a_choice_is_drawn_with_what_each_criterion_says() -> None:

@@ -114,7 +114,7 @@ def chunks_of(rows=lambda points: points):
 
 
 class Chunks:
-    """An object that can be iterated again and again, and called as well."""
+    """An object that can be iterated again and again."""
 
     def __init__(self, path, points, weights=None):
         self.chunks = chunks_of()(path, points, weights)
@@ -122,8 +122,9 @@ class Chunks:
     def __iter__(self):
         return iter(self.chunks)
 
-    def begin(self):
-        return iter(self.chunks)
+
+def reader_of(path, points, weights=None):
+    return table_of(points, weights).to_reader(max_chunksize=77)
 
 
 def query_of(path, points, weights=None):
@@ -153,31 +154,14 @@ def dask_frame_of(path, points, weights=None):
 
 @dataclass(frozen=True)
 class Source:
-    """A way in which rows come.
+    """A way in which rows come: what a user passes, and what is told of it."""
 
-    Attributes
-    ----------
-    make : function
-        From a path, points, and weights or None to what a user passes.
-    weights : str
-        The name of the column of weights; empty where these come with the chunks, and "given" where
-        they are passed as an array.
-    options : mapping
-        For `open_data`.
-    names : tuple of str
-        Of the columns; empty where these have none.
-    place : str
-        Where row 701 of all, and 102 of its part, is said to be.
-    needs : str
-        A package that may be missing.
-    """
-
-    make: Callable[..., Any]
-    weights: str = "weight"
+    make: Callable[..., Any]  # from a path, points, and weights or None
+    weights: str = "weight"  # their column, "given" for an array, or "" where chunks have them
     options: Mapping[str, Any] = field(default_factory=dict)
-    names: tuple[str, ...] = tuple(NAMES)
-    place: str = "row 702"
-    needs: str = ""
+    names: tuple[str, ...] = tuple(NAMES)  # of the columns
+    place: str = "row 702"  # where row 701 of all, and 102 of its part, is said to be
+    needs: str = ""  # a package that may be missing
 
     def given(self, folder, points, weights=None):
         """What a user passes."""
@@ -205,10 +189,6 @@ class Source:
         return self.make.__name__ in ("query_of", "lazy_frame_of", "reader_of")
 
 
-def reader_of(path, points, weights=None):
-    return table_of(points, weights).to_reader(max_chunksize=77)
-
-
 CHUNK = {"weights": "", "place": r"chunk 2 .*row 530", "names": ()}
 MATRIX = {"weights": "4", "names": ("c1", "c2", "c3")}
 SOURCES = {
@@ -225,7 +205,7 @@ SOURCES = {
     "list": Source(chunks_of(), **CHUNK),
     "tuple": Source(lambda *given: tuple(chunks_of()(*given)), **CHUNK),
     "iterable": Source(Chunks, **CHUNK),
-    "function": Source(lambda *given: Chunks(*given).begin, **CHUNK),
+    "function": Source(lambda *given: Chunks(*given).__iter__, **CHUNK),
     "frames": Source(chunks_of(frame_of), **{**CHUNK, "names": tuple(NAMES)}),
     "reader": Source(reader_of),
     "query": Source(query_of, needs="duckdb"),

@@ -1,4 +1,4 @@
-"""Fits that were ended, killed or damaged go on where they were, and end with the same bits."""
+"""Fits that were ended, killed or damaged go on where they were: the same bits, and no reads."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ import pytest
 from scale.sources import SOURCES
 
 import powermeans.scale.checkpoint
-from powermeans import KMeans, PowerKMeans, open_data
+from powermeans import FuzzyCMeans, KHarmonicMeans, KMeans, PowerKMeans, open_data
 from powermeans.divergences import Bregman, Cosine, Generated, Mahalanobis, Poisson
 from powermeans.errors import ArgumentError
 from powermeans.scale.checkpoint import _MAGIC, CheckpointError, Journal
 from powermeans.scale.executors import PartOpener
+from powermeans.scale.files import FileSource
 from powermeans.scale.records import HEAD
 
 HAS_LOCKS = pytest.mark.skipif(sys.platform == "win32", reason="there is no flock")
@@ -71,84 +72,89 @@ def end_of_head(contents):
     return len(_MAGIC) + HEAD.size + HEAD.unpack_from(contents, len(_MAGIC))[0]
 
 
-# Going on.
-
-
 @pytest.mark.parametrize("name", MODELS)
 def test_a_fit_that_was_cut_short_or_damaged_anywhere_ends_with_the_same_bits(name, wholes, state):
     model, whole = wholes[name]
-    places = (*(int(share * len(whole)) for share in (0.1, 0.37, 0.9)), len(whole))
+    places = [int(share * len(whole)) for share in (0.1, 0.37, 0.9, 1)]
+    flipped = [whole[at : at + 1].translate(FLIPPED) + whole[at + 1 :] for at in places]
     # Within what is the same in all checkpoints, and at its ends.
     starts = (0, 5, len(_MAGIC), len(_MAGIC) + 7, 90) if name == "one descent" else ()
-    for kept in (*starts, *places):
-        for damaged in (b"", whole[kept : kept + 1].translate(FLIPPED) + whole[kept + 1 :]):
-            if kept in places or not damaged:
-                state.write_bytes(whole[:kept] + damaged)
-                assert same_fit(fitted(state, MODELS[name]), model), kept
-                assert holds(state, whole), kept
+    cut = [(at, b"") for at in (*starts, *places)]
+    for kept, damaged in [*cut, *zip(places, flipped, strict=True)]:
+        state.write_bytes(whole[:kept] + damaged)
+        assert same_fit(fitted(state, MODELS[name]), model), kept
+        assert holds(state, whole), kept
 
 
 class Ends:
-    """A callback that ends a fit in its n-th sweep, in one of three ways."""
+    """A callback that ends a fit in its n-th sweep, and forgets the reads of files before."""
 
-    def __init__(self, way, n_sweeps):
-        self.way, self.left = way, n_sweeps
+    def __init__(self, way, n_sweeps, reads=()):
+        self.way, self.left, self.reads, self.states = way, n_sweeps, reads, []
 
     def __call__(self, state):
+        self.states.append(state)
         self.left -= 1
         if self.left:
             return False
-        if self.way == "stop":
+        if self.reads:
+            self.reads.clear()
+        if self.way is None:
             return True
-        raise KeyboardInterrupt if self.way == "interrupt" else RuntimeError("no more")
+        raise self.way("now")
 
 
 @pytest.mark.parametrize(
-    ("name", "n_sweeps"), [("one descent", 1), ("one descent", 7), ("search", 7)]
+    ("way", "name", "n_sweeps"),
+    [
+        *(
+            (way, "one descent", n)
+            for way in (None, KeyboardInterrupt, LookupError)
+            for n in (1, 7)
+        ),
+        (None, "search", 7),
+        (KeyboardInterrupt, "search", 7),
+    ],
 )
-@pytest.mark.parametrize("way", ["stop", "interrupt", "error"])
 def test_a_fit_that_was_ended_goes_on_to_the_same_bits(way, name, n_sweeps, wholes, state):
     model, whole = wholes[name]
     for seconds in (1e6, 0.0):
         how = {"seconds": seconds, "callback": Ends(way, n_sweeps)}
-        if way == "stop":
+        if way is None:
             assert fitted(state, MODELS[name], **how).inertia_ > 0
         else:
-            with pytest.raises((KeyboardInterrupt, RuntimeError)):
+            with pytest.raises(way):
                 fitted(state, MODELS[name], **how)
         assert whole.startswith(state.read_bytes())
     assert same_fit(fitted(state, MODELS[name]), model)
     # What was known stays known where a later fit ends sooner.
-    fitted(state, MODELS[name], callback=Ends("stop", 1))
+    fitted(state, MODELS[name], callback=Ends(None, 1))
     assert holds(state, whole)
 
 
 def test_the_file_is_written_to_at_most_so_often(state):
     lengths = []
-
-    def watch(_):
-        lengths.append(state.stat().st_size)
-
-    fitted(state, callback=watch)
-    assert len(set(lengths)) == 1
-    assert state.stat().st_size > lengths[-1]  # at the end of the fit
-    state.unlink()
-    lengths.clear()
-    fitted(state, seconds=0.0, callback=watch)
-    assert sorted(set(lengths)) == lengths
-
-
-# What it is of.
+    for seconds in (1e6, 0.0):
+        lengths.clear()
+        fitted(state, seconds=seconds, callback=lambda _: lengths.append(state.stat().st_size))
+        at_the_end = state.stat().st_size
+        assert len(set(lengths)) == 1 if seconds else sorted(set(lengths)) == lengths
+        assert at_the_end > lengths[-1] or not seconds
+        state.unlink()
 
 
 def test_a_checkpoint_of_another_fit_is_refused_and_left_alone(state, wholes, monkeypatch):
     _, whole = wholes["one descent"]
-    damaged, other_head, forged = (bytearray(whole) for _ in range(3))
+    damaged, other_head = bytearray(whole), bytearray(whole)
     damaged[len(_MAGIC) + 2] ^= 64
     other_head[len(_MAGIC) + 20] ^= 64
-    second = end_of_head(whole)
-    of_head = HEAD.unpack_from(whole, len(_MAGIC))[1]
-    cases = [
+    start, of_head = whole[: end_of_head(whole)], HEAD.unpack_from(whole, len(_MAGIC))[1]
+    # Records that no fit wrote, though their checksums are right.
+    forged = [
+        start + HEAD.pack(len(change), zlib.crc32(change, of_head)) + change
+        for change in (b"", b"\xff" * 60, b"\x02\0\0\0\0\0\0\0[]")
+    ]
+    for contents, changes, told in [
         (whole, {"n_clusters": 5}, "other parameters"),
         (whole, {"random_state": 1}, "other parameters"),
         (whole, {"divergence": "cosine"}, "other parameters|this divergence"),
@@ -157,16 +163,10 @@ def test_a_checkpoint_of_another_fit_is_refused_and_left_alone(state, wholes, mo
         (damaged, {}, "these rows"),
         (other_head, {}, "these rows"),
         (b"powermeans checkpoint 1\nand results", {}, "another version"),
-        *(
-            (text, {}, "is no checkpoint")
-            for text in (b"all of my work", b"powermeans?", b"p" * 2000)
-        ),
-    ]
-    # A record that no fit wrote, though its checksum is right.
-    for change in (b"", b"\xff" * 60, b"\x02\0\0\0\0\0\0\0[]"):
-        head = HEAD.pack(len(change), zlib.crc32(change, of_head))
-        cases.append((bytes(forged[:second]) + head + change, {}, "what no fit wrote"))
-    for contents, changes, told in cases:
+        *((text, {}, "is no checkpoint") for text in (b"all of my work", b"powermeans?")),
+        (b"p" * 2000, {}, "is no checkpoint"),
+        *((contents, {}, "what no fit wrote") for contents in forged),
+    ]:
         state.write_bytes(contents)
         with pytest.raises(CheckpointError, match=told) as error:
             fitted(state, **changes)
@@ -190,20 +190,21 @@ def test_results_of_rows_in_other_parts_do_not_count(tmp_path, wholes):
 
 
 @pytest.mark.parametrize(
-    ("source", "first", "second"),
+    ("name", "first", "second"),
     [
         ("npz", {"array": "rows"}, {"array": "others"}),
         ("reader", {"columns": ["height", "width"]}, {"columns": ["width", "depth"]}),
         ("reader", {"columns": ["height", "width"]}, {"columns": ["height"], "weights": "width"}),
     ],
 )
-def test_a_checkpoint_of_other_columns_or_arrays_is_refused(source, first, second, tmp_path, state):
+def test_a_checkpoint_of_other_columns_or_arrays_is_refused(name, first, second, tmp_path, state):
+    points = np.abs(POINTS[:, :3])
+    file = SOURCES["npz"].given(tmp_path, points)
+
     def fit(options):
-        given = SOURCES["reader"].given(tmp_path, points) if source == "reader" else path
+        given = file if name == "npz" else SOURCES[name].given(tmp_path, points)
         return KMeans(2, random_state=0).fit(open_data(given, checkpoint=state, **options))
 
-    points = np.abs(POINTS[:, :3])
-    path = SOURCES["npz"].given(tmp_path, points)
     found = fit(first)
     with pytest.raises(CheckpointError, match="these rows"):
         fit(second)
@@ -221,11 +222,18 @@ class Stretched(Bregman):
         return 2 * self.by * points
 
 
-def generated(by):
+class Curve:
+    """A function with a state that nothing tells."""
+
+    def __call__(self, points):
+        return np.asarray(points.sum(axis=-1))
+
+
+def quadratic(by):
     return Generated(lambda x: by * (x * x).sum(axis=1), lambda x: 2 * by * x)
 
 
-@pytest.mark.parametrize("kind", [Stretched, generated])
+@pytest.mark.parametrize("kind", [Stretched, quadratic])
 def test_a_divergence_of_ones_own_goes_on_and_another_one_does_not(kind, state):
     first = fitted(state, divergence=kind(1.5))
     whole = state.read_bytes()
@@ -236,34 +244,17 @@ def test_a_divergence_of_ones_own_goes_on_and_another_one_does_not(kind, state):
         fitted(state, divergence=kind(2.5))
 
 
-class Curve:
-    """A function with a state that nothing tells."""
-
-    def __call__(self, points):
-        return np.asarray(points.sum(axis=-1))
-
-
 def test_another_function_or_parameter_is_another_opening(state):
-    openings = [
-        Cosine(),
-        Poisson(),
-        Mahalanobis(np.eye(2)),
-        Mahalanobis(2 * np.eye(2)),
-        Generated(lambda x: (x * x).sum(axis=1), lambda x: 2 * x),
-        Generated(lambda x: (x * x).sum(axis=1), lambda x: 3 * x),
-        Generated(lambda x: (x * x).sum(axis=1), np.exp),
-        Stretched(1.0),
-        Stretched(2.0),
-    ]
+    matrices = [Mahalanobis(np.eye(2)), Mahalanobis(2 * np.eye(2))]
+    functions = [lambda x: 2 * x, lambda x: 3 * x, np.exp]
+    generated = [Generated(lambda x: (x * x).sum(axis=1), function) for function in functions]
+    openings = [Cosine(), Poisson(), *matrices, *generated, Stretched(1.0), Stretched(2.0)]
     texts = [PartOpener(divergence).fingerprint() for divergence in openings]
     assert len(set(texts)) == len(openings)
     assert not any(" at 0x" in text for text in texts)
     with pytest.raises(ValueError, match="leave checkpoint out"):
         fitted(state, divergence=Generated(Curve(), lambda x: 0 * x + 1))
     assert state.read_bytes() == b""
-
-
-# Whose it is.
 
 
 @HAS_LOCKS
@@ -279,15 +270,6 @@ def test_a_checkpoint_that_a_fit_has_is_refused_to_another(state, wholes):
     assert fitted(state, callback=begin_another).n_iter_ == n_refused
     assert holds(state, whole)
     assert same_fit(fitted(state), model)
-    state.unlink()
-    claim = Journal(state)  # also before anything is written
-    assert state.read_bytes() == b""
-    with pytest.raises(CheckpointError, match="in use"):
-        Journal(state, 0.0).begin("these rows")
-    inherited = os.dup(claim._file.fileno())  # as a fork does of which Python is not told
-    claim.close()
-    Journal(state, 0.0).begin("these rows").close()
-    os.close(inherited)
 
 
 HOLD = """
@@ -323,7 +305,10 @@ def test_what_a_process_had_that_was_killed_is_free_and_forks_neither_free_nor_k
         process.wait()
         again = Journal(state, 0.0).begin("these rows")
     assert again.answer("first") == (True, 1.0)
+    inherited = os.dup(again._file.fileno())  # as a fork does of which Python is not told
     again.close()
+    Journal(state).close()
+    os.close(inherited)
 
 
 def test_a_disk_without_locks_has_checkpoints_all_the_same(state, monkeypatch):
@@ -367,9 +352,6 @@ def test_a_checkpoint_among_the_rows_or_in_no_folder_is_refused_at_the_start(tmp
     assert told.value.filename == str(wanted)
 
 
-# Disks that fail.
-
-
 @pytest.mark.parametrize(
     ("error", "at"),
     [(OSError(28, "No space left on device"), 12), (KeyboardInterrupt(), 12),
@@ -401,20 +383,99 @@ def test_what_a_failed_write_left_is_taken_back(error, at, state, wholes, monkey
     assert holds(state, whole)
 
 
-def test_a_record_that_does_not_fit_on_the_disk_leaves_those_before_it(state):
-    resource = pytest.importorskip("resource", reason="limits of file sizes are those of Unix")
-    journal = Journal(state, 0.0).begin("these points")
-    journal.note("first", [1.0])
-    size, limits = state.stat().st_size, resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size + 30, limits[1]))
-    try:
-        with pytest.raises(OSError, match="the checkpoint was not written"):
-            journal.note("second", list(range(100)))
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    journal.close()
-    assert state.stat().st_size == size
-    journal = Journal(state, 0.0).begin("these points")
-    assert journal.answer("first") == (True, [1.0])
-    assert journal.answer("second") == (False, None)
-    journal.close()
+# How often a fit reads its rows.
+
+
+@pytest.fixture
+def reads(monkeypatch):
+    """The first rows of all reads of files."""
+    counted, blocks = [], FileSource.blocks
+
+    def counting(source, first_row=0, at_once=None):
+        counted.append(first_row)
+        return blocks(source, first_row, at_once)
+
+    monkeypatch.setattr(FileSource, "blocks", counting)
+    return counted
+
+
+@pytest.fixture
+def file(tmp_path):
+    np.save(tmp_path / "rows.npy", np.abs(POINTS))
+    return tmp_path / "rows.npy"
+
+
+READ = {
+    **MODELS,
+    "poisson": PowerKMeans(6, divergence="poisson", effort="none", random_state=0),
+    "missing": PowerKMeans(6, missing="observed", effort="none", random_state=0),
+    "plain": PowerKMeans(6, init="plain-k-means++", effort="none", random_state=0),
+    "harmonic": KHarmonicMeans(6, random_state=0),
+    "fuzzy": FuzzyCMeans(6, random_state=0),
+}
+
+
+@pytest.mark.parametrize("name", READ)
+def test_a_finished_fit_takes_no_look_at_the_rows_again(name, file, state, reads):
+    first = fitted(state, READ[name], file)
+    assert len(reads) > 3
+    reads.clear()
+    again = fitted(state, READ[name], file)
+    assert reads == []
+    assert again.cluster_centers_.tobytes() == first.cluster_centers_.tobytes()
+    assert again.inertia_ == first.inertia_
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_neither_where_the_critical_power_is_that_of_a_sample(file, state, reads):
+    np.save(file, RNG.normal(size=(41_000, 2)) * [3.0, 1.0])
+    data = open_data(file, rows_per_part=10_000, checkpoint=state)
+    model = PowerKMeans(2, max_iter=3, polish=False, effort="none", random_state=0)
+    power = model.fit(data).critical_power_
+    reads.clear()
+    assert model.fit(data).critical_power_ == power
+    assert reads == []
+
+
+def test_scaling_is_learned_anew_each_time_in_one_pass(file, state, reads):
+    for _ in range(2):
+        reads.clear()
+        KMeans(6, random_state=0).fit(open_data(file, scale="standard", checkpoint=state))
+    assert reads == [0]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, LookupError])
+def test_an_interrupted_fit_reads_nothing_more_and_keeps_what_was_accepted(error, file, reads):
+    data, states = open_data(file, rows_per_part=1000), []
+    PowerKMeans(6, random_state=0, callback=states.append).fit(data)
+    in_a_breath = max(state.sweep for state in states if len(state.centers) > 6)
+    for effort, n_sweeps in ("none", 4), ("balanced", in_a_breath):
+        ends = Ends(error, n_sweeps, reads)
+        model = PowerKMeans(6, effort=effort, random_state=0, callback=ends)
+        with pytest.raises(error, match="now"):
+            model.fit(data)
+        assert reads == []
+        last = ends.states[-1]
+        if effort == "none":
+            np.testing.assert_array_equal(model.cluster_centers_, last.centers)
+            assert (model.inertia_, model.n_iter_) == (last.inertia, 4)
+        else:
+            assert len(model.cluster_centers_) == 6 < len(last.centers)
+            assert model.inertia_ == pytest.approx(-model.score(data), rel=1e-12)
+
+
+def test_rows_that_cannot_be_read_are_not_read_once_more(file, reads, monkeypatch):
+    counting = FileSource.blocks
+
+    def failing(source, *where):
+        if len(reads) > 20:
+            reads.append(-1)
+            raise OSError(5, "Input/output error")
+        return counting(source, *where)
+
+    monkeypatch.setattr(FileSource, "blocks", failing)
+    model = PowerKMeans(6, random_state=0)
+    with pytest.raises(OSError, match="Input/output error"):
+        model.fit(open_data(file, rows_per_part=1000))
+    assert reads.count(-1) == 1
+    assert model.n_iter_ > 0

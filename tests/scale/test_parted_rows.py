@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
+import weakref
 
 import dask
 import dask.array as da
 import numpy as np
 import pytest
-from comparator import compare_rows, greedy_seeds, varied_cases
-from distributed import Client, LocalCluster
+from comparator import greedy_seeds
 from divergence_cases import CASES
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,7 +22,6 @@ from powermeans.mathematics.critical_power import critical_power
 from powermeans.mathematics.rules import Gaussian, Hard, Harmonic, Online, Power
 from powermeans.points.opening import open_rows
 from powermeans.points.reference import ReferenceRows
-from powermeans.scale import dask_executor
 from powermeans.scale.dask_executor import DaskExecutor
 from powermeans.scale.dask_points import DaskPoints
 from powermeans.scale.executors import (
@@ -49,9 +48,6 @@ def in_memory(points, weights=None, opener=None, n_rows=300):
     return PartedRows(MemoryExecutor(cut(points, weights, n_rows), opener, n_threads=1))
 
 
-# The tree.
-
-
 class Term(str):
     def __add__(self, other):
         return Term(f"({self}{other})")
@@ -72,32 +68,19 @@ def test_results_are_added_level_by_level(n_terms):
 
 
 def test_few_results_are_held_at_a_time():
-    alive, most = set(), [0]
+    alive, most = weakref.WeakSet(), 0
 
     class Counted:
         def __init__(self):
-            alive.add(id(self))
-            most[0] = max(most[0], len(alive))
+            nonlocal most
+            alive.add(self)
+            most = max(most, len(alive))
 
         def __add__(self, other):
             return Counted()
 
-        def __del__(self):
-            alive.discard(id(self))
-
     added(Counted() for _ in range(1000))
-    assert 2 <= most[0] <= 13  # about log2 of a thousand, and those in hand
-
-
-# Against one piece.
-
-
-@pytest.mark.parametrize("n_rows", [7, 64])
-@pytest.mark.parametrize("case", varied_cases()[::7], ids=str)
-def test_all_quantities_agree_with_the_reference(case, n_rows):
-    rows = in_memory(case.points, case.sample_weight, None, max(n_rows, case.points.shape[0] // 10))
-    oracle = ReferenceRows(case.points, case.sample_weight, precision=np.longdouble)
-    compare_rows(rows, oracle, case.centers, tolerance=case.tolerance, powers=(-np.inf, -3.3))
+    assert 2 <= most <= 13  # about log2 of a thousand, and those in hand
 
 
 FIGURES = ["mean", "inertia_about_mean", "mean_variance", "unit_steps", "critical_power"]
@@ -127,44 +110,40 @@ WEIGHTS[::7] = 0.0
 SOME = np.array([1999, 3, 3, 900, 0])
 
 
-@pytest.mark.parametrize("is_weighted", [False, True])
 @pytest.mark.parametrize("kind", OPENINGS)
-def test_every_divergence_is_what_it_is_in_one_piece(kind, is_weighted):
+def test_every_divergence_is_what_it_is_in_one_piece(kind):
     points, opener, centers = OPENINGS[kind]
-    weights = clusters()[1] if is_weighted else None
-    whole = open_rows(points, weights, divergence=opener.divergence, has_missing=opener.has_missing)
-    # The last part has one row.
-    rows = in_memory(points, weights, opener, 1999 if is_weighted else 300)
+    for weights, n_rows in (None, 300), (clusters()[1], 1999):  # the last part has one row
+        how = {"divergence": opener.divergence, "has_missing": opener.has_missing}
+        whole, rows = open_rows(points, weights, **how), in_memory(points, weights, opener, n_rows)
+        for figure in FIGURES:
+            found, expected = getattr(rows, figure)(), getattr(whole, figure)()
+            np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9, err_msg=figure)
+        for rule in RULES:
+            swept, expected = rows.sweep(centers, rule), whole.sweep(centers, rule)
+            moved = swept.centers(fallback=centers)
+            np.testing.assert_allclose(moved, expected.centers(fallback=centers), rtol=1e-8)
+            np.testing.assert_allclose(swept.weights, expected.weights, rtol=1e-9, atol=1e-12)
+            assert swept.objective == pytest.approx(expected.objective, rel=1e-9, abs=1e-6)
+        (labels, inertia), (of_whole, expected) = rows.assign(centers), whole.assign(centers)
+        np.testing.assert_array_equal(labels, of_whole)
+        assert inertia == pytest.approx(expected, rel=1e-9)
+        np.testing.assert_allclose(rows.take(SOME), whole.take(SOME), rtol=1e-9, atol=1e-9)
+
+
+def all_that_rows_say(rows, centers):
     for figure in FIGURES:
-        found, expected = getattr(rows, figure)(), getattr(whole, figure)()
-        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9, err_msg=figure)
-    for rule in RULES:
-        swept, expected = rows.sweep(centers, rule), whole.sweep(centers, rule)
-        moved = swept.centers(fallback=centers)
-        np.testing.assert_allclose(moved, expected.centers(fallback=centers), rtol=1e-8)
-        np.testing.assert_allclose(swept.weights, expected.weights, rtol=1e-9, atol=1e-12)
-        assert swept.objective == pytest.approx(expected.objective, rel=1e-9, abs=1e-6)
-    labels, inertia = rows.assign(centers)
-    np.testing.assert_array_equal(labels, whole.assign(centers)[0])
-    assert inertia == pytest.approx(whole.assign(centers)[1], rel=1e-9)
-    np.testing.assert_allclose(rows.take(SOME), whole.take(SOME), rtol=1e-9, atol=1e-9)
-
-
-def all_that_rows_say(rows, centers, *, is_brief=False):
-    for figure in FIGURES[:2] if is_brief else FIGURES:
         yield getattr(rows, figure)()
-    for rule in RULES[:2] if is_brief else RULES:
+    for rule in RULES:
         sums = rows.sweep(centers, rule)
         yield from (sums.points, sums.weights, sums.objective, sums.inertia)
-        if not is_brief:
-            sums = rows.sweep(sums.centers(fallback=centers), rule)  # of parts that are known
-            yield from (sums.points, sums.weights, sums.objective)
+        sums = rows.sweep(sums.centers(fallback=centers), rule)  # of parts that are known
+        yield from (sums.points, sums.weights, sums.objective)
     spread = rows.spread(centers)
     yield from (spread.error, spread.utility, spread.weights, *rows.assign(centers))
-    if not is_brief:
-        nearness = rows.nearness(centers[:2])
-        yield from (nearness.draw(np.array([0.1, 0.9])), nearness.potentials(SOME))
-        yield from (nearness.farthest(), rows.take(SOME), nearness.sq_dist(SOME))
+    nearness = rows.nearness(centers[:2])
+    yield from (nearness.draw(np.array([0.1, 0.9])), nearness.potentials(SOME))
+    yield from (nearness.farthest(), rows.take(SOME), nearness.sq_dist(SOME))
 
 
 def on_dask(points, weights, opener, n_rows=300):
@@ -179,54 +158,20 @@ def on_dask(points, weights, opener, n_rows=300):
     return PartedRows(DaskExecutor(DaskPoints(array, weights), opener))
 
 
-@pytest.fixture(scope="module")
-def workers():
-    """Two workers in processes of their own."""
-    with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
-        Client(cluster),
-    ):
-        yield
-
-
-# Each question to another process takes its time, so there not everything is asked.
-PLACES = ["read again", "threads of Dask", "workers of Dask"]
-
-
 @pytest.mark.parametrize("kind", OPENINGS)
-@pytest.mark.parametrize("place", PLACES)
-def test_where_the_parts_are_changes_no_bit(place, kind, request):
+def test_where_the_parts_are_changes_no_bit(kind):
     points, opener, centers = OPENINGS[kind]
     weights = None if kind == "CSR" else WEIGHTS
-    kept, is_brief = in_memory(points, weights, opener), place == PLACES[2]
-    if place == PLACES[0]:
-        executor = ReadingExecutor(ReadAgain(cut(points, weights, 300)), opener, n_threads=2)
-        others = PartedRows(executor)
-    elif is_brief:
-        request.getfixturevalue("workers")
-        others = on_dask(points, weights, opener)
-    else:
-        with dask.config.set(scheduler="threads"):
-            others = on_dask(points, weights, opener)
-    with dask.config.set(scheduler=None if is_brief else "threads"):
-        said = [*map(np.asarray, all_that_rows_say(others, centers, is_brief=is_brief))]
-    for this, that in zip(said, all_that_rows_say(kept, centers, is_brief=is_brief), strict=True):
-        assert this.dtype == np.asarray(that).dtype
-        assert this.tobytes() == np.asarray(that).tobytes()
-
-
-@pytest.mark.parametrize("place", PLACES[1:])
-def test_centers_that_are_sent_but_once_give_the_same_as_those_in_each_task(place, request):
-    if place == PLACES[2]:
-        request.getfixturevalue("workers")
-    points = np.random.default_rng(0).normal(size=(748, 40))
-    assert points[:400].nbytes > dask_executor._BYTES_IN_A_TASK > points[:2].nbytes
-    with dask.config.set(scheduler="threads" if place == PLACES[1] else None):
-        rows = on_dask(points, None, PartOpener())
-        for centers in (points[:400], points[:2]):
-            found = rows.sweep(centers, Power(-2.0))
-            expected = in_memory(points).sweep(centers, Power(-2.0))
-            assert found.points.tobytes() == expected.points.tobytes()
+    chunks = ReadAgain(cut(points, weights, 300))
+    expected = [*map(np.asarray, all_that_rows_say(in_memory(points, weights, opener), centers))]
+    with dask.config.set(scheduler="threads"):
+        for rows in (
+            PartedRows(ReadingExecutor(chunks, opener, n_threads=2)),
+            on_dask(points, weights, opener),
+        ):
+            found = map(np.asarray, all_that_rows_say(rows, centers))
+            for this, that in zip(found, expected, strict=True):
+                assert (this.dtype, this.tobytes()) == (that.dtype, that.tobytes())
 
 
 @pytest.mark.parametrize("is_weighted", [False, True])
@@ -262,9 +207,6 @@ def test_squares_are_drawn_without_a_look_for_the_farthest(exponent, n_passes):
     assert len(passes) == n_passes + 1  # and the look that tells where each part begins
     expected = ReferenceRows(points, weights).nearness(means).draw(uniforms, exponent)
     assert drawn.tolist() == expected.tolist()
-
-
-# Reading.
 
 
 def test_one_item_is_fetched_ahead_and_no_more_and_errors_come_where_they_occur():

@@ -14,15 +14,7 @@ from scale.sources import NAMES, blobs, chunks_of, frame_of, table_of, write_par
 from scipy import sparse
 
 import powermeans
-from powermeans import (
-    FuzzyCMeans,
-    KMeans,
-    MiniBatchPowerKMeans,
-    OnlineKMeans,
-    PowerKMeans,
-    choose_k,
-    open_data,
-)
+from powermeans import KMeans, MiniBatchPowerKMeans, OnlineKMeans, PowerKMeans, choose_k, open_data
 from powermeans.errors import NotInPartsError
 from powermeans.scale.block import SourceError
 from powermeans.scale.tables import TableError
@@ -33,10 +25,6 @@ DASK = da.from_array(POINTS, chunks=(300, 3))
 FRAME = dd.from_pandas(frame_of(POINTS), npartitions=3)
 TWO = np.ones((3, 2))
 TEXTS = {
-    "text.csv": "x,kind\n1,red\n",
-    "late.csv": "x,y\n" + "1,2\n" * 300 + "1,abc\n",
-    "ragged.csv": "x,y\n1,2\n3\n4,5\n",
-    "commas.csv": "x|y\n1,234|2\n",
     "huge.csv": "n,x\n7,1\n12345678901234567,2\n",
     "points.csv": "x,y\n1,2\n3,4\n",
     "other_mark/a.csv": "x;n\n1,5;1\n",
@@ -97,11 +85,6 @@ FILES = [
     (lambda: open_data("a.parquet", memory_limit="much"), ValueError, "much.* is no size"),
     *((lambda one=one: open_data(POINTS, dtype=one), ValueError, "float32.* or .*float64")
       for one in ("foo", "int32", object(), 3)),
-    # They name arguments, and no options of the command line.
-    (lambda: opened("text.csv", columns=["kind"]), ValueError, "kind.*red"),
-    (lambda: opened("late.csv"), ValueError, "'abc'.* columns="),
-    (lambda: opened("ragged.csv"), ValueError, "row 2 .* delimiter="),
-    (lambda: opened("commas.csv", delimiter="|"), ValueError, "'1,234'.* decimal="),
     (lambda: opened("huge.csv"), ValueError, '"n".* row 2 .* columns='),
     (lambda: open_data(3), SourceError, "source is a int"),
     (lambda: open_data(POINTS, columns=["a"]), ValueError, "columns is for files"),
@@ -111,6 +94,9 @@ FILES = [
     (lambda: open_data(POINTS, memory_limit=1000), ValueError, "fewer than 256 rows"),
     *((lambda one=one: open_data(POINTS, checkpoint="x", checkpoint_seconds=one), ValueError,
        f"checkpoint_seconds={one!r} must be a number") for one in (-1, np.nan, "60", None, True)),
+    *((lambda method=method: getattr(opened(POINTS, scale="standard"), method)(POINTS), ValueError,
+       r"open_data\(X, scale=model\.scaling_\)") for method in ("predict", "transform", "score")),
+    (lambda: fit(POINTS).score(open_data(POINTS, scale="standard")), ValueError, "without scaling"),
     # A checkpoint of a fit by chance would never be of the next one.
     *((lambda one=one: KMeans(2, random_state=one).fit(open_data(POINTS, checkpoint="x")),
        ValueError, "pass an int") for one in (None, np.random.RandomState(0))),
@@ -140,10 +126,21 @@ IN_CHUNKS = [
     (lambda: fit([PLUS, PLUS[["a", "b"]]]), SourceError, r"chunk 1 .*\['a', 'b'\].* chunk 0 has"),
     (lambda: fit([PLUS, pd.DataFrame(POINTS)]), SourceError, r"chunk 1 .*\[0, 1, 2\].* chunk 0"),
     (lambda: fit([PLUS, POINTS]), SourceError, "chunk 1 has no names.* chunk 0 has .*'a', 'b'"),
-    (lambda: FuzzyCMeans(2, random_state=0).fit(POINTS).memberships(CHUNKS), ValueError,
+    (lambda: powermeans.FuzzyCMeans(2, random_state=0).fit(POINTS).memberships(CHUNKS), ValueError,
      "memberships returns an array"),
     (lambda: fit(open_data(POINTS[:40], rows_per_part=3), 41), ValueError, "=40 .*n_clusters=41"),
     (lambda: PowerKMeans(2, divergence="poisson").fit(open_data([-POINTS])), ValueError, "Poisson"),
+    # What would lose its digits, in memory and in parts.
+    *((lambda model=model, X=X, weights=weights, is_in_parts=is_in_parts: model.fit(
+         open_data(X, weights=weights, rows_per_part=3)) if is_in_parts else
+         model.fit(X, sample_weight=weights), ValueError, wrong)
+      for is_in_parts in (False, True)
+      for model, X, weights, wrong in (
+          (KMeans(3), POINTS[:60], np.full(60, 5e-324), "is at most 4.94e-324.* by 5e-324"),
+          (KMeans(3), POINTS[:60] * 1e-20, np.full(60, 1e-290), "sample_weight adds up to 6e-289 "),
+          (PowerKMeans(2, divergence="gamma"), np.full((7, 2), 1e-142), np.full(7, 1e-295),
+           "sample_weight adds up to 7e-295 .* 1e-142.* by 7e-295"),
+          (KMeans(3), POINTS[:60] * 1e-200, None, "squared distances would vanish"))),
 ]  # fmt: skip
 # What needs more than sums, or all points at once.
 ALL_AT_ONCE = [

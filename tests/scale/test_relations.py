@@ -10,18 +10,8 @@ import numpy as np
 import pytest
 from scale.sources import NAMES, ROWS_PER_PART, SOURCES, blobs
 
-from powermeans import (
-    FuzzyCMeans,
-    KHarmonicMeans,
-    KMeans,
-    MiniBatchPowerKMeans,
-    OnlineKMeans,
-    PowerKMeans,
-    choose_k,
-    load,
-    open_data,
-    save,
-)
+import powermeans as pm
+from powermeans import KMeans, PowerKMeans, open_data
 from powermeans.points.streams import is_stream
 from powermeans.scale.checkpoint import CheckpointError
 
@@ -98,8 +88,8 @@ MODELS = {
     "k-means": KMeans(5, init="random", n_init=2, random_state=0),
     "power": PowerKMeans(5, effort="fast", random_state=0),
     "cosine": PowerKMeans(5, divergence="cosine", effort="none", random_state=0),
-    "harmonic": KHarmonicMeans(5, random_state=0),
-    "fuzzy": FuzzyCMeans(5, random_state=0),
+    "harmonic": pm.KHarmonicMeans(5, random_state=0),
+    "fuzzy": pm.FuzzyCMeans(5, random_state=0),
 }
 
 
@@ -166,8 +156,8 @@ def test_scaling_is_learned_as_in_memory_and_asked_for_again(source, scale, tmp_
     (tmp_path / "again").mkdir()
     with pytest.raises(ValueError, match=r"scale=model\.scaling_"):
         model.score(source.open(tmp_path / "again", points))
-    save(model, tmp_path / "model.pm")
-    assert load(tmp_path / "model.pm").scaling_.equals(data.scaling)
+    pm.save(model, tmp_path / "model.pm")
+    assert pm.load(tmp_path / "model.pm").scaling_.equals(data.scaling)
 
 
 def learned(kind, method, data):
@@ -180,7 +170,7 @@ def learned_in_memory(kind, method):
 
 
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])
-@pytest.mark.parametrize("kind", [OnlineKMeans, MiniBatchPowerKMeans])
+@pytest.mark.parametrize("kind", [pm.OnlineKMeans, pm.MiniBatchPowerKMeans])
 @of_sources(SOURCES)
 def test_streams_learn_each_part_as_a_chunk(source, kind, method, tmp_path):
     found = learned(kind, method, source.open(tmp_path, POINTS, WEIGHTS))
@@ -195,7 +185,7 @@ def test_streams_learn_each_part_as_a_chunk(source, kind, method, tmp_path):
 
 def table_of_k(data):
     asked = {"criteria": ["bic", "separation"], "effort": "fast", "random_state": 0}
-    return choose_k(data, [2, 3, 4], **asked).table
+    return pm.choose_k(data, [2, 3, 4], **asked).table
 
 
 @functools.cache

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bz2
-import contextlib
 import gzip
 import io
 import lzma
@@ -14,9 +13,10 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyarrow import ipc, parquet
 from scipy import sparse
@@ -39,38 +39,25 @@ def write(tmp_path, monkeypatch):
     return write
 
 
-# Text.
+XY, BARE = ("x", "y"), ("c1", "c2")
 
 
 @pytest.mark.parametrize(
     ("content", "names"),
     [
-        (PLAIN, ("x", "y")),
-        ("x,y\n1,2\n3,4", ("x", "y")),
-        ("x,y\r\n1,2\r\n3,4\r\n", ("x", "y")),
-        ("x,y\r1,2\r3,4\r", ("x", "y")),
-        ("\n\nx,y\n1,2\n3,4\n", ("x", "y")),
-        ("x\ty\n1\t2\n3\t4\n", ("x", "y")),
-        ("x;y\n1;2\n3;4\n", ("x", "y")),
-        ("x|y\n1|2\n3|4\n", ("x", "y")),
-        ("x y\n1 2\n3 4\n", ("x", "y")),
-        ("1,2\n3,4\n", ("c1", "c2")),
-        ("\ufeffx,y\n1,2\n3,4\n", ("x", "y")),
-        ("\ufeff1,2\n3,4\n", ("c1", "c2")),
+        (PLAIN, XY), ("x,y\n1,2\n3,4", XY), ("x,y\r\n1,2\r\n3,4\r\n", XY), ("x,y\r1,2\r3,4\r", XY),
+        ("\n\nx,y\n1,2\n3,4\n", XY), ("x\ty\n1\t2\n3\t4\n", XY), ("x;y\n1;2\n3;4\n", XY),
+        ("x|y\n1|2\n3|4\n", XY), ("x y\n1 2\n3 4\n", XY), ("1,2\n3,4\n", BARE),
+        ("\ufeffx,y\n1,2\n3,4\n", XY), ("\ufeff1,2\n3,4\n", BARE),
         ("größe,y\n1,2\n3,4\n", ("größe", "y")),
         ("größe,y\n1,2\n3,4\n".encode("latin-1"), ("größe", "y")),
-        ('"a, b","c\nd"\n"1",2\n3,4\n', ("a, b", "c\nd")),
-        ("x,x\n1,2\n3,4\n", ("x", "x.2")),
-        (",y\n1,2\n3,4\n", ("c1", "y")),
-        ("x;y\n1,0;2\n3;4,0\n", ("x", "y")),
-        ("x,y\n1e0,+2.0\n3.,4E0\n", ("x", "y")),
-        ("1990,y\n1,2\n3,4\n", ("1990", "y")),
-        ("  1.0   2.0\n  3.0   4.0\n", ("c1", "c2")),
-        (" x  y\r\n 1  2 \r\n3 4\r\n", ("x", "y")),
-        ('x,y\n"1,0",2\n3,"4,0"\n', ("x", "y")),
-        ("x y\n1,0 2\n3 4,00\n", ("x", "y")),
+        ('"a, b","c\nd"\n"1",2\n3,4\n', ("a, b", "c\nd")), ("x,x\n1,2\n3,4\n", ("x", "x.2")),
+        (",y\n1,2\n3,4\n", ("c1", "y")), ("x;y\n1,0;2\n3;4,0\n", XY),
+        ("x,y\n1e0,+2.0\n3.,4E0\n", XY), ("1990,y\n1,2\n3,4\n", ("1990", "y")),
+        ("  1.0   2.0\n  3.0   4.0\n", BARE), (" x  y\r\n 1  2 \r\n3 4\r\n", XY),
+        ('x,y\n"1,0",2\n3,"4,0"\n', XY), ("x y\n1,0 2\n3 4,00\n", XY),
     ],
-)
+)  # fmt: skip
 def test_text_is_read_whatever_its_form(content, names, write):
     for name in ("a.csv", "a.csv.gz"):  # whatever its name
         table = read_table(write(name, content))
@@ -142,7 +129,7 @@ def test_columns_of_a_fixed_width_are_read(values, width, write):
 
 def test_many_lines_are_read_block_by_block(write):
     """Those of a fixed width, and such as have a point late in a file."""
-    values = np.arange(600_000).reshape(-1, 2)
+    values = np.arange(400_000).reshape(-1, 2)
     file = write("f.txt", "".join(f"{a:9d} {b:9d}\n" for a, b in values))
     np.testing.assert_array_equal(read_table(file).points, values)
     table = read_table(write("a.csv", "x,y\n" + "1,2\n" * 200_000 + "0.5,2\n"))
@@ -159,8 +146,6 @@ def test_packed_files_and_standard_input_are_read(packed, write, monkeypatch):
         with pytest.raises(TableError, match=r"^f.csv cannot be unpacked: "):
             read_table(write("f.csv", content[:-4]))
 
-
-# Files with types.
 
 TYPED = pa.table(
     {
@@ -194,14 +179,14 @@ def test_files_with_types_are_read_by_their_types(writer, write):
         read_table("a.table", columns=["kind"])
     with pytest.warns(UserWarning, match=r'left out "kind" \(of the type dictionary'):
         assert read_table("a.table", missing="observed").names == ("x", "y", "flag")
-    # Columns of one name are each read as themselves.
-    columns = [pa.array([1, 5]), pa.array([2, 6]), pa.array([3, 7]), pa.array([4, 8])]
-    writer(pa.Table.from_arrays(columns, names=["a", "b", "a", "a"]), "a.table")
-    read = read_table("a.table")
-    assert read.names == ("a", "b", "a.3", "a.4")
-    assert read.points.tolist() == [[1, 2, 3, 4], [5, 6, 7, 8]]
+    # Columns of one name are each read as themselves, from several batches.
+    numbers = np.arange(120_000)
+    how = {"row_group_size": 50_000} if writer is WRITERS[0] else {"max_chunksize": 50_000}
+    columns = [pa.array(numbers + shift) for shift in range(4)]
+    writer(pa.Table.from_arrays(columns, names=["a", "b", "a", "a"]), "a.table", **how)
+    assert read_table("a.table").names == ("a", "b", "a.3", "a.4")
     read = read_table("a.table", columns=["a.4", "b", "a"])
-    assert read.points.tolist() == [[4, 2, 1], [8, 6, 5]]
+    np.testing.assert_array_equal(read.points, numbers[:, None] + [3, 1, 0])
 
 
 @of_writers
@@ -225,34 +210,25 @@ def test_a_file_with_types_that_is_cut_off_or_mangled_is_refused(writer, write):
     ("index", "name"), [([7, 9], None), (["p", "q"], None), ([7, 9], "customer")]
 )
 def test_an_index_of_pandas_is_no_column_unless_it_is_asked_for(writer, index, name, write):
-    pandas = pytest.importorskip("pandas")
-    index = pandas.Index(index, name=name)
-    writer(pa.Table.from_pandas(pandas.DataFrame({"x": [1, 3], "y": [2, 4]}, index=index)), "a")
+    index = pd.Index(index, name=name)
+    writer(pa.Table.from_pandas(pd.DataFrame({"x": [1, 3], "y": [2, 4]}, index=index)), "a")
     table = read_table("a")
     assert (table.names, table.points.tolist()) == (("x", "y"), ONE_TO_FOUR)
-    key = name or "__index_level_0__"
     if index[0] == 7:
+        key = name or "__index_level_0__"
         assert read_table("a", columns=[key]).points.tolist() == [[7.0], [9.0]]
-    writer(pa.Table.from_pandas(pandas.DataFrame(index=index)), "a")
+    writer(pa.Table.from_pandas(pd.DataFrame(index=index)), "a")
     if name:
         with pytest.raises(TableError, match=rf'an index, "{name}": name'):
             read_table("a")
 
 
-@of_writers
-def test_several_batches_come_one_after_another(writer, write):
-    numbers = np.arange(300_000)
-    how = {"row_group_size": 70_000} if writer is WRITERS[0] else {"max_chunksize": 70_000}
-    writer(pa.table({"x": numbers, "y": -numbers}), "a", **how)
-    np.testing.assert_array_equal(read_table("a").points, np.stack([numbers, -numbers], axis=1))
-
-
 def test_arrays_are_read_and_keep_single_precision(write):
-    np.save("a.npy", np.array(ONE_TO_FOUR, dtype=np.float32))
-    np.savez("one.npz", X=np.array(ONE_TO_FOUR, dtype=int))
-    np.savez("two.npz", X=np.array(ONE_TO_FOUR), y=np.zeros(2))
-    fields = [("x", "i4"), ("name", "U5"), ("y", "f8")]
-    fields = np.array([(1, "a", 2.0), (3, "b", 4.0)], dtype=fields)
+    four, fields = np.array(ONE_TO_FOUR, dtype=np.float32), np.repeat(FIELDS, 2)
+    fields["x"], fields["y"] = four.T
+    np.save("a.npy", four)
+    np.savez("one.npz", X=four.astype(int))
+    np.savez("two.npz", X=four, y=np.zeros(2))
     np.save("fields.npy", fields)
     np.savez("fields.npz", X=fields)
     assert read_table("a.npy").points.dtype == np.float32
@@ -260,9 +236,6 @@ def test_arrays_are_read_and_keep_single_precision(write):
                           ("fields.npy", {"columns": ["x", "y"]}),
                           ("fields.npz", {"columns": ["x", "y"]})]:  # fmt: skip
         assert read_table(name, **options).points.tolist() == ONE_TO_FOUR
-
-
-# What cannot be read.
 
 
 def archive(save=np.savez, **arrays):
@@ -284,11 +257,8 @@ FIELDS = np.array([(1, "a", 2.0)], dtype=[("x", "i4"), ("name", "U5"), ("y", "f8
 TWO = np.ones((2, 2))
 # Contents, options, and what the line of the error names.
 ERRORS = [
-    ("", {}, ["^f is empty$"]),
     ("\n\n", {}, ["^f is empty$"]),
-    ("x,y\n", {}, ["^f has a header and no rows$"]),
     ("x,y\n1,2\n3\n4,5\n", {}, ["row 2 has 1 cells where 2 ", "delimiter=$"]),
-    (TEXT, {"columns": ["kind"]}, ["\"kind\" .*'red'", r'columns=\["x", "y"\]$']),
     ("x,y\n" + "1,2\n" * 300 + "1,abc\n", {},
      ["\"y\" has 'abc' in row 301", "columns=", r'missing_values=\["y=abc"\]']),
     (b"x,y\n" + b"1,2\n" * 100_000 + "1,ä\n".encode("latin-1") + b"1,2\n", {},
@@ -297,16 +267,10 @@ ERRORS = [
     ("x;y\n1;2\n", {"delimiter": ","}, ["\"x;y\" is no number but text .'1;2'.$"]),
     ("x\ty\n1,234\t2\n", {},
      ["\"x\" has '1,234'.* 1.234 or 1234", 'decimal="," or thousands=","$']),
-    ("id,x\n7,1\n12345678901234567,2\n", {"columns": ["id", "x"]},
-     ['"id" has in row 2 ', "columns=", "1.0e17"]),
-    ("x,y\n1,2\n3,inf\n", {}, ['"y" has inf in row 2']),
-    ("x,y\n1,\n2,3\n,4\n", {},
-     [r'"y" has no value in row 1 \(2 of 3', 'missing="drop"', 'missing="observed"']),
+    ("x,y\n1,\n2,3\n,4\n", {}, [r'row 1 \(2 of 3', 'missing="drop"', 'missing="observed"']),
     ("x,y\n1,\n,3\n", {"missing": "drop"}, [r'"y" has no value in row 1 \(2 of 2']),
     *(("height,weight\n1,2\n", {"columns": [asked]}, [f'no column "{asked}": .* "height"\\?$'])
-      for asked in ("heihgt", "HEIGHT", "Heigt")),
-    ("height,weight\n1,2\n", {"columns": ["qq"]}, ['"qq": there are "height", "weight"$']),
-    ("x,w\n1,1\n2,-1\n", {"weights": "w"}, ['"w" has -1 in row 2']),
+      for asked in ("HEIGHT", "Heigt")),
     ("w\n1\n", {"weights": "w"}, ["no columns but that of the weights"]),
     *((HOLES, {"missing": missing, "weights": "w"}, ['"w" has no value in row 5, .*1 of 5'])
       for missing in ("error", "observed")),
@@ -354,16 +318,6 @@ def test_what_is_no_file_that_may_be_read_is_said_to_be_so(write, monkeypatch):
     if not os.access("people.csv", os.R_OK):  # whoever runs this may not read everything
         with pytest.raises(TableError, match=r"people\.csv cannot be read: Permission denied"):
             read_table("people.csv")
-
-
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(content=st.binary(max_size=200) | st.text("0123456789.,;\t\n\r\"'ax-ü", max_size=200))
-@example(content="0\n0\r0")
-@pytest.mark.filterwarnings("ignore:f.csv. left out:UserWarning")
-def test_whatever_is_in_a_file_it_is_read_or_refused(content, write):
-    with contextlib.suppress(TableError):
-        table = read_table(write("f.csv", content), missing="observed")
-        assert table.points.shape[1] == len(table.names) > 0
 
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
