@@ -1,7 +1,8 @@
-"""Jedi and mypy resolve the names that the package imports at their first use."""
+"""Jedi and pyright resolve the names that the package imports at their first use."""
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
@@ -56,11 +57,17 @@ def test_jedi_completes_names_methods_results_and_plots_and_shows_docstrings(ins
     assert "Power k-means" in script.help(2, 30)[0].docstring()
 
 
-def test_mypy_knows_the_names_and_reports_misspelt_ones(tmp_path) -> None:
-    pytest.importorskip("mypy", reason="mypy, of the extra interop, is not installed")
+def test_pyright_knows_the_names_and_reports_misspelt_ones(tmp_path) -> None:
+    pytest.importorskip("basedpyright", reason="basedpyright, of the extra interop, is missing")
     file = tmp_path / "misuse.py"
     file.write_text(MISUSE)
-    command = [sys.executable, "-m", "mypy", "--cache-dir", str(tmp_path / "cache"), str(file)]
-    found = subprocess.run(command, capture_output=True, text=True, cwd=SOURCE.parent).stdout
-    lines = [line for line in found.splitlines() if line.startswith(str(file))]
-    assert [line.split(":")[1] for line in lines] == ["6", "7"], found
+    settings = {"extraPaths": [str(SOURCE.parent)], "include": ["misuse.py"]}
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings))
+    command = [sys.executable, "-m", "basedpyright", "--outputjson", "-p", str(tmp_path)]
+    found = subprocess.run(command, capture_output=True, text=True).stdout
+    errors = [
+        one["range"]["start"]["line"] + 1
+        for one in json.loads(found)["generalDiagnostics"]
+        if one["rule"] == "reportAttributeAccessIssue"
+    ]
+    assert errors == [6, 7], found

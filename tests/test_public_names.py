@@ -67,7 +67,7 @@ def public_objects() -> dict[str, Any]:
 
 
 def section(docstring: str, title: str) -> str:
-    """What stands below a title, up to the next; nothing where there is no such title."""
+    """What stands below a title, up to the next."""
     _, _, rest = f"\n{docstring}\n".partition(f"\n{title}\n{'-' * len(title)}\n")
     return re.split(r"\n\S[^\n]*\n---+\n", rest)[0]
 
@@ -106,16 +106,10 @@ def is_found_from(name: str, reference: str) -> bool:
     for target in (f"{name.rpartition('.')[0]}.{reference}", reference):
         if target in pages or target.rpartition(".")[0] in pages:
             return True
-    return not reference.startswith("powermeans") and resolves(reference)
-
-
-def resolves(reference: str) -> bool:
-    """Whether there is something of this full name."""
     try:
-        pkgutil.resolve_name(reference)
+        return not reference.startswith("powermeans") and bool(pkgutil.resolve_name(reference))
     except (ImportError, AttributeError, ValueError):
         return False
-    return True
 
 
 def test_type_checkers_find_each_public_name_where_python_does() -> None:
@@ -178,7 +172,6 @@ def test_importing_the_package_imports_no_large_library_and_a_limit_before_its_u
     environment = {**os.environ, "POWERMEANS_NUM_THREADS": "3"}
     command = [sys.executable, "-c", IMPORTED]
     ended = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
-    print(ended.stdout)
     imported, limit, has_sklearn, has_dask = ended.stdout.splitlines()
     libraries = {"numpy", "scipy", "sklearn", "matplotlib", "pyarrow", "typer", "rich", "PIL"}
     assert not libraries & {*imported.split()}

@@ -159,13 +159,13 @@ def test_parts_that_are_not_asked_for_stay_as_they_were(tmp_path, monkeypatch):
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits are those of Linux")
-@pytest.mark.parametrize("in_memory", [False, True], ids=["part by part", "at once"])
-def test_a_file_of_four_times_the_limit_is_fitted_only_part_by_part(in_memory: bool) -> None:
+def test_a_file_of_four_times_the_limit_is_fitted_only_part_by_part():
     pytest.importorskip("pyarrow")
     with scale.files(32) as paths:
         limit = paths[0].stat().st_size // scale.TIMES_THE_LIMIT
-        task = scale.Task(str(paths[0]), "KMeans", 4, limit, in_memory=in_memory)
-        found = scale.in_a_process(task)
-    assert ("refused" in found) is in_memory
-    if not in_memory:
-        assert found["peak"] - found["held before"] < limit
+        at_once, in_parts = (
+            scale.in_a_process(scale.Task(str(paths[0]), "KMeans", 4, limit, in_memory=in_memory))
+            for in_memory in (True, False)
+        )
+    assert "refused" in at_once
+    assert in_parts["peak"] - in_parts["held before"] < limit

@@ -184,11 +184,8 @@ def test_what_breaks_is_told_of_what_it_is_about(
 
 
 FILLING = [
-    "fit much.npy -k 3 -q -o labels.npy",
-    "fit much.npy -k 3 -q -o labels.csv",
-    "fit much.npy -k 3 -q -o labels.parquet",
+    *(f"fit much.npy -k 3 -q -o labels.{suffix}" for suffix in ("npy", "csv", "parquet")),
     "fit much.npy -k 3 -q -m model.pm",
-    "fit much.npy -k 3 -q --report report.html",
     "predict model.pm much.npy -o labels.npy",
     "report model.pm much.npy -o report.html",
     "choose-k much.npy --to 3 --criteria bic,dp_means -q --plot k.png",
@@ -240,7 +237,7 @@ def test_a_disk_that_has_no_room_for_a_checkpoint(run, folder, monkeypatch):
 
 
 def test_a_reader_that_has_enough_ends_it_quietly(run):
-    for name, times in ("few", 1), ("many", 100_000):
+    for name, times in ("few", 1), ("many", 50_000):
         Path(f"{name}.csv").write_text("x\n" + "1\n2\n" * times)
     run("fit few.csv -k 2 -m model.pm -q")
     command = [*SHELL, "predict", "model.pm", "many.csv"]
@@ -257,7 +254,7 @@ VERBOSE = (
 )
 
 
-@pytest.mark.parametrize("between", [None, 0.0, 0.03, 0.2])
+@pytest.mark.parametrize("between", [None, 0.0, 0.03])
 def test_ctrl_c_once_or_twice_leaves_whole_files_and_no_traceback(run, between):
     """Once it shows that it sweeps; the best result so far is written."""
     np.save("much.npy", np.random.default_rng(0).normal(size=(5_000, 8)))

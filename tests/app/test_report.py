@@ -277,12 +277,11 @@ def browser():
         opened.close()
 
 
-@pytest.fixture(params=[1280, 390], ids=["desktop", "phone"])
+@pytest.fixture
 def tab(browser, written, request):
-    """The report, opened; no error may have been said when it is closed."""
-    context = browser.new_context(
-        viewport={"width": request.param, "height": 844}, offline=True, reduced_motion="reduce"
-    )
+    """The report, opened on a desktop or so wide; no error may have been said when it is closed."""
+    viewport = {"width": getattr(request, "param", 1280), "height": 844}
+    context = browser.new_context(viewport=viewport, offline=True, reduced_motion="reduce")
     opened, said, asked = context.new_page(), [], []
     opened.on("console", lambda message: said.append(message.text))
     opened.on("pageerror", lambda error: said.append(str(error)))
@@ -316,6 +315,7 @@ def n_drawn(tab, canvas="scatter"):
 IS_NO_WIDER = "document.documentElement.scrollWidth <= innerWidth"
 
 
+@pytest.mark.parametrize("tab", [1280, 390], ids=["desktop", "phone"], indirect=True)
 def test_the_page_is_no_wider_than_the_screen_and_its_controls_have_names(tab):
     assert tab.evaluate(IS_NO_WIDER)
     is_within = "(one) => one.scrollWidth <= one.clientWidth"
@@ -399,6 +399,7 @@ def test_the_scatter_is_worked_by_keyboard_pointed_at_and_zoomed_only_where_it_w
     assert tab.inner_text("#tip").startswith("cluster ")
 
 
+@pytest.mark.parametrize("tab", [1280, 390], ids=["desktop", "phone"], indirect=True)
 def test_the_slider_moves_the_centers_and_play_runs_to_the_result(tab):
     last = tab.locator("#sweep").get_attribute("max")
     assert tab.input_value("#sweep") == last

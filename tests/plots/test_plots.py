@@ -13,6 +13,7 @@ import pytest
 from matplotlib import pyplot
 from matplotlib.axes import Axes
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.cluster import KMeans as SklearnKMeans
 from sklearn.metrics import silhouette_score
 
@@ -130,7 +131,8 @@ def test_boundaries_lie_halfway_between_two_centers() -> None:
     model = PowerKMeans.from_centers([[0.0, 0.0], [4.0, 0.0]])
     axes = plots.clusters(model, [[0.0, -1.0], [0.0, 1.0], [4.0, -1.0], [4.0, 1.0]])
     contours = [one for one in axes.collections if type(one).__name__ == "QuadContourSet"]
-    (lines,) = (one.get_paths() for one in contours if not one.filled)
+    lines = [line for one in contours if not one.filled for line in one.get_paths()]
+    assert lines
     for line in lines:
         np.testing.assert_allclose(line.vertices[:, 0], 2.0, atol=0.02)
 
@@ -149,10 +151,10 @@ def test_the_plane_of_many_features_holds_the_two_directions_of_most_variance() 
 
 @pytest.mark.parametrize("draw", [plots.clusters, plots.uncertainty, plots.center_bars])
 def test_sparse_matrices_and_tables_are_drawn_as_arrays_are(draw: Any) -> None:
-    table = pd.DataFrame(WIDE, columns=[f"column {number}" for number in range(6)])
-    bounds = [draw(WIDE_MODEL, points).dataLim.bounds for points in (WIDE, table)]
-    bounds.append(draw(WIDE_MODEL, sparse.csr_matrix(WIDE)).dataLim.bounds)
-    np.testing.assert_allclose(bounds, bounds[:1] * 3, rtol=1e-9, atol=1e-9)
+    table, model = pd.DataFrame(WIDE, columns=list("abcdef")), clone(WIDE_MODEL)
+    drawn = [draw(model.fit(X), X) for X in (WIDE, table, sparse.csr_matrix(WIDE))]
+    expected, *others = (axes.dataLim.bounds for axes in drawn)
+    np.testing.assert_allclose(others, [expected] * 2, rtol=1e-9, atol=1e-9)
 
 
 def test_missing_entries_are_drawn_where_their_centers_have_them() -> None:

@@ -31,7 +31,7 @@ from powermeans.scale import records
 from powermeans.scale.checkpoint import Journal
 
 N_CLUSTERS = 12
-ROWS_PER_PART = 10_000
+ROWS_PER_PART = 5_000
 # A LocalCluster gives up for good a worker that is gone this long after it died, even if it came
 # back in between and died again.
 LOST_WORKER_TIMEOUT = {"distributed.deploy.lost-worker-timeout": "1 day"}

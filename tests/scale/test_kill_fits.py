@@ -14,7 +14,7 @@ from powermeans.scale.checkpoint import Journal
 @pytest.mark.parametrize("what", ["process", "worker"])
 def test_what_is_killed_at_a_random_moment_goes_on_to_the_same_bits(what):
     command = [sys.executable, kill_fits.__file__, "--times", "1", "--seed", "3", "--what", what]
-    command += ["--points", "20000"]
+    command += ["--points", "10000"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "1 killed, 1 of them went on to the same bits" in done.stdout
