@@ -1,19 +1,41 @@
-"""The benchmark of quality measures what it says, believes no claims, and loses nothing."""
+"""Benchmarks measure what they say, believe no claims, and lose nothing."""
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
-from collections.abc import Callable, Mapping
+import itertools
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from benchmarks import families, machine, pages, peers, quality, quality_report
+from benchmarks import (
+    apart,
+    former,
+    machine,
+    pages,
+    peers,
+    quality,
+    quality_report,
+    scale,
+    speed,
+    speed_report,
+    turns,
+)
+from benchmarks.apart import Answers, Code
 from benchmarks.excess import Record, contest, flaws, inertia, summary
+from benchmarks.grid import GridPoint
+from benchmarks.lloyd_peers import OURS, Runner
 from benchmarks.machine import Bystanders
-from benchmarks.problems import Problem, chosen_rows
+from benchmarks.problems import Problem
+from benchmarks.speed_report import FORMER, SKLEARN
+from powermeans.points.opening import open_rows
 
 SETTINGS = {"seeds": [0], "threads": 2, "data seed": 0}
 CORNERS = np.array([[0.0, 0.0], [0.0, 2.0], [9.0, 0.0], [9.0, 4.0]])
@@ -37,41 +59,20 @@ def record_of(inertias: Mapping[str, list[float]], best_known: float | None = No
     )
 
 
-def test_points_are_drawn_as_many_as_asked_for_and_rows_read_from_a_phrase():
-    for family in families.FAMILIES:
-        drawn = families.draw(family, 2, 9)
-        assert families.LEAST_POINTS - 9 < len(drawn) <= families.LEAST_POINTS
-        assert np.isfinite(drawn).all()
-    points = np.array([[1.0], [np.nan], [3.0]])
-    assert chosen_rows(points, "the first 1").tolist() == [[1.0]]
-    assert chosen_rows(points, "the 2 rows without missing values").tolist() == [[1.0], [3.0]]
-    for phrase in ("the 3 rows without missing values", "every other row"):
-        with pytest.raises(ValueError, match=r"2 rows are complete|every other row"):
-            chosen_rows(points, phrase)
-
-
-def test_the_inertia_is_that_by_hand_also_far_from_the_origin():
+def test_inertia_and_excess_are_those_by_hand_and_wins_count_only_beyond_a_draw():
     assert inertia(CORNERS, BEST) == 1 + 1 + 4 + 4
     assert inertia(np.array([[1e8], [1e8 + 1]]), np.array([[1e8 + 0.5]])) == 0.5
-
-
-@pytest.mark.parametrize(
-    ("inertias", "best_known", "excess"),
-    [
+    # Excess is measured from the lowest that is found or known.
+    for inertias, best_known, excess in (
         ({"a": [10.0], "b": [12.0]}, None, {"a": 0.0, "b": 0.2}),
         ({"a": [10.0]}, 8.0, {"a": 0.25}),
         ({"a": [8.0]}, 10.0, {"a": 0.0}),
-    ],
-)
-def test_excess_is_measured_from_the_lowest_that_is_found_or_known(inertias, best_known, excess):
-    found = record_of(inertias, best_known).excess
-    assert {name: of["0"] for name, of in found.items()} == pytest.approx(excess)
-
-
-def test_wins_count_only_beyond_a_draw_and_only_where_both_ran():
+    ):
+        found = record_of(inertias, best_known).excess
+        assert {name: of["0"] for name, of in found.items()} == pytest.approx(excess)
+    # Wins count only where both ran.
     record = record_of({"a": [100.0, 100.0, 102.0, 1.0], "b": [100.005, 101.0, 100.0]})
-    assert contest(record, "a", "b") == (1, 1)
-    assert contest(record, "b", "a") == (1, 1)
+    assert contest(record, "a", "b") == contest(record, "b", "a") == (1, 1)
 
 
 def test_false_claims_and_more_effort_with_a_worse_result_are_flagged():
@@ -167,40 +168,26 @@ def test_a_stored_run_is_read_back_and_resuming_measures_again_what_has_changed(
         run_with([same], ["corners/2"], resume=True, threads=1)
 
 
-def test_an_interrupt_leaves_the_problems_before_it(run_with):
-    method, names = Made("slow"), ["first/2", "second/2"]
+def test_an_interrupt_leaves_the_problems_before_it(run_with, monkeypatch):
+    method, names, noise = Made("slow"), ["first/2", "second/2"], iter([0.0, 1.5, 0.0])
 
     def interrupt():
         if method.fits == 2:
             raise KeyboardInterrupt
 
     method.trouble = interrupt
+    monkeypatch.setattr(Bystanders, "processors", lambda _: next(noise))
     with pytest.raises(KeyboardInterrupt):
         run_with([method], names)
     assert list(machine.read("tried", "quality")["figures"]["cells"]) == ["first/2"]
-    resumed = run_with([method], names, resume=True)
-    assert list(resumed["figures"]["cells"]) == names
-    assert method.fits == 3
-    assert len(resumed["figures"]["runs"]) == 2
-
-
-def test_what_was_disturbed_is_flagged_and_can_be_measured_again(run_with, monkeypatch):
-    method, names, noise = Made("sound"), ["first/2", "second/2"], iter([0.0, 1.5, 0.0])
-    monkeypatch.setattr(Bystanders, "processors", lambda _: next(noise))
+    # What was disturbed is flagged, and can be measured again.
     for again, said in ({}, ["busy during 1 of 2 problems"]), ({"redo_disturbed": True}, []):
-        figures = run_with([method], names, resume=bool(again), **again)["figures"]
+        figures = run_with([method], names, resume=True, **again)["figures"]
+        assert list(figures["cells"]) == names
         found = flaws(Record(figures["problems"], figures["cells"]))
         assert [words in one for words, one in zip(said, found, strict=True)] == [True] * len(said)
-    assert method.fits == 3
-
-
-def test_our_methods_fit_and_claim_the_truth():
-    points = families.draw("overlapping", 2, 5)[:300]
-    for method in peers.build_methods(["fast", "lloyd", "paper"], 1):
-        fit = method.fit(points, 5, 0, {})
-        assert fit.centers.shape == (5, 2)
-        assert fit.claimed == pytest.approx(inertia(points, fit.centers), rel=1e-10)
-        assert fit.seconds > 0
+    assert method.fits == 4
+    assert len(figures["runs"]) == 3
 
 
 def test_filling_a_page_replaces_what_is_between_the_marks_and_nothing_else():
@@ -210,3 +197,128 @@ def test_filling_a_page_replaces_what_is_between_the_marks_and_nothing_else():
     assert quality_report.PAGE.fill(filled, "new") == filled
     with pytest.raises(SystemExit, match="no place for figures"):
         quality_report.PAGE.fill("before\nafter\n", "new")
+
+
+# Speed and scale.
+
+SMALL = GridPoint("overlapping", 500, 3, 9)
+
+
+def test_contestants_take_turns_and_who_is_hopeless_or_fails_is_left_out(monkeypatch):
+    monkeypatch.setattr(turns, "PAUSE_SECONDS", 0)
+    order: list[str] = []
+
+    def named(name: str, values: Iterator[float]) -> float:
+        order.append(name)
+        return next(values)
+
+    def fail() -> float:
+        raise ValueError("long story\ntoo few features")
+
+    # The trial does not count.
+    a, b = iter([50.0, 1.0, 3.0, 2.0]), itertools.repeat(9.0)
+    found = turns.in_turns({"a": lambda: named("a", a), "b": lambda: named("b", b)}, 3)
+    assert order == ["a", "b"] * 4
+    assert found["seconds"] == {"a": 2.0, "b": 9.0}
+    contestants = {"ours": lambda: 7.0, "slow": lambda: 7.0, "fast": lambda: 1.0, "failing": fail}
+    found = turns.in_turns(contestants, 1, may_be_left_out={"slow", "fast", "failing"})
+    assert found["seconds"].keys() == {"ours", "fast"}
+    assert found["left out"].keys() == {"slow", "failing"}
+    assert found["left out"]["failing"] == "ValueError: too few features"
+
+
+class Here:
+    """Answers in this process."""
+
+    def __init__(self) -> None:
+        self.answers = Answers()
+
+    def ask(self, question: str, n_threads: int = 1, **options: object) -> object:
+        return apart.answer(self.answers, question, n_threads, options)
+
+
+def settings_with(codes: dict) -> speed.Settings:
+    return speed.Settings(n_threads=2, rounds=1, quick=True, codes=codes)
+
+
+def test_seconds_of_a_fit_are_shared_among_the_iterations_made(monkeypatch):
+    clock = itertools.count(step=12.0)
+    monkeypatch.setattr(turns, "PAUSE_SECONDS", 0)
+    monkeypatch.setattr("time.perf_counter", lambda: next(clock))
+    peers = [Runner(SKLEARN, "", "", lambda points, seeds, n: 4)]
+    code = SimpleNamespace(ask=lambda *question, **options: 7.0)
+    found = speed.lloyd_of_all(SMALL, "float32", peers, settings_with({"": code}))
+    assert found["seconds"] == {OURS: 7.0, SKLEARN: 3.0}
+
+
+def test_each_code_answers_about_the_points_that_all_were_given(tmp_path, monkeypatch):
+    code = Code()
+    try:
+        settings = settings_with({"": code, FORMER: Here()})
+        points, seeds = settings.give(SMALL, "float32")
+        by_code = settings.asked_of_each("seeds", "inertia", centers=seeds)
+        expected = open_rows(points).assign(seeds.astype(np.float64))[1]
+        assert [ask() for ask in by_code.values()] == [expected] * 2
+        assert [*by_code] == ["seeds", f"{FORMER}seeds"]
+        with pytest.raises(RuntimeError, match="InvalidParameterError: The 'random_state'"):
+            code.ask("seed", random_state="none")
+        if sys.platform.startswith("linux"):
+            risen = code.ask("memory", estimator="KMeans", shape=(500, 2, 3), dtype="float32")
+            assert 0 <= risen < 50
+    finally:
+        code.end()
+    # Another code than the one of the folder is refused.
+    monkeypatch.setattr(apart, "environment", lambda folder: dict(os.environ))
+    with pytest.raises(RuntimeError, match="was imported, and not"):
+        Code(tmp_path)
+
+
+POINT = SMALL.described()
+LLOYD = {
+    "point": POINT,
+    "dtype": "float32",
+    "seconds": {OURS: 1.0, f"{FORMER}{OURS}": 2.0, SKLEARN: 4.0, "faiss": 3.0},
+}
+FITS = {
+    "point": POINT,
+    "dtype": "float64",
+    "runs": {name: [{"seconds": 2.0}, {"seconds": 4.0}] for name in (*speed.FITS, "former: fast")},
+}
+
+
+def test_parts_that_are_not_asked_for_stay_as_they_were(tmp_path, monkeypatch):
+    code = SimpleNamespace(made_with="x", pid=1, end=lambda: None)
+    monkeypatch.setattr(machine, "RESULTS", tmp_path)
+    monkeypatch.setattr(speed, "runners", lambda n_threads: [])
+    monkeypatch.setattr(speed, "Code", lambda *folder: code)
+    monkeypatch.setattr(former, "installed", lambda commit: Path(commit))
+    monkeypatch.setattr(former, "commit_of", lambda ref: f"commit of {ref}")
+    monkeypatch.setitem(speed.PARTS, "lloyd", lambda settings: iter([LLOYD]))
+    monkeypatch.setitem(speed.PARTS, "fits", lambda settings: iter([FITS]))
+    noise = iter([0.0, 1.5, 0.0, 0.0])
+    monkeypatch.setattr(Bystanders, "processors", lambda _: next(noise))
+    given = {"name": "tried", "threads": 2, "rounds": 3, "quick": False, "former": None}
+    for part in ("lloyd", "fits"):
+        speed.run(argparse.Namespace(**given, anew=False, parts=[part]))
+    figures = machine.read("tried", "speed")["figures"]
+    assert list(figures["parts"]) == ["lloyd", "fits"]
+    assert [flaw.split(":")[0] for flaw in speed_report.flaws(figures)] == ["fits"]
+    assert speed_report.lloyd_table(figures)[1][1:] == ["1000", "4000", "3000", "4.00", "3.00"]
+    assert speed_report.fit_table(figures)[1][3:] == ["3", "3", "3", "3", "30"]
+    assert [row[:4] for row in speed_report.former_table(figures)[1:]] == [
+        ["lloyd", OURS, "1", "2.000"],
+        ["fits", "fast", "1", "1.000"],
+    ]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits are those of Linux")
+def test_a_file_of_four_times_the_limit_is_fitted_only_part_by_part():
+    pytest.importorskip("pyarrow")
+    with scale.files(32) as paths:
+        limit = paths[0].stat().st_size // scale.TIMES_THE_LIMIT
+        at_once, in_parts = (
+            scale.in_a_process(scale.Task(str(paths[0]), "KMeans", 4, limit, in_memory=in_memory))
+            for in_memory in (True, False)
+        )
+    assert "refused" in at_once
+    assert in_parts["peak"] - in_parts["held before"] < limit

@@ -7,14 +7,20 @@ import importlib
 import pkgutil
 import re
 import runpy
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 import powermeans
+from docs.check_links import Link, fault_of
 from powermeans.divergences import KINDS, NAMES
+from powermeans.points.opening import open_rows
 
 PROJECT = Path(__file__).parent.parent
 PAGES = [PROJECT / "README.md", *sorted((PROJECT / "docs").glob("*.md"))]
@@ -108,3 +114,100 @@ def test_no_page_has_the_name_of_one_that_sphinx_writes() -> None:
     """Sphinx would overwrite it without a word."""
     of_sphinx = {"search", "genindex", "modindex", "py-modindex", "sg_execution_times"}
     assert not of_sphinx & {page.stem for page in PAGES}
+
+
+# Links: the checker finds what is wrong and nothing else.
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Path:
+    """A page with two places, beside a folder with an index and a picture."""
+    page = tmp_path / "page.html"
+    page.write_text('<h1 id="top">A</h1><a name="über uns"></a><a href="sub/">b</a>')
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "index.html").write_text('<p id="here"><img src="../a%20b.png">')
+    (tmp_path / "a b.png").touch()
+    return page
+
+
+GOOD = """
+    # #top #%C3%BCber%20uns page.html?highlight=a#top sub/ sub/#here sub/index.html#here a%20b.png
+    a%20b.png#anything https://proceedings.mlr.press/v97/xu19a.html#abstract
+    http://localhost.test:8000/ data:image/png;base64,AAAA
+"""
+WRONG = {
+    "no such place": ["#nowhere", "sub/#top"],
+    "no such file": ["pages.html", "sub/page.html", "sub/../pages.html"],
+    "out of the folder": ["../page.html", "/page.html"],
+    "no host": ["https:///v97/xu19a.html", "https://proceedings/"],
+    "neither http nor https": ["htps://example.org/", "file:///home/somebody/page.html"],
+    "belongs to the sentence": ["https://example.org/a)."],
+    "a space": ["https://example.org/a b"],
+}
+
+
+def test_a_good_link_has_no_fault_and_a_wrong_one_is_told(page):
+    for target in GOOD.split():
+        assert fault_of(Link(target, page, page.parent)) is None, target
+    for fault, targets in WRONG.items():
+        for target in targets:
+            assert fault in (fault_of(Link(target, page, page.parent)) or ""), target
+
+
+def test_the_command_lists_what_leads_elsewhere_and_fails_where_a_link_is_wrong(page):
+    command = [sys.executable, PROJECT / "docs" / "check_links.py", page.parent, "--external"]
+    page.write_text('<a href="https://b.org/">b</a><a href="https://a.org/">a</a>')
+    good = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert good.stdout.startswith("https://a.org/\nhttps://b.org/\n3 links on 2 pages, 0 of them")
+    page.write_text('<a href="gone.html">')
+    wrong = subprocess.run(command, capture_output=True, text=True)
+    assert wrong.returncode == 1
+    assert wrong.stderr == f"{page}: gone.html: there is no such file\n"
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
+def test_links_in_the_repository_lead_to_files(name: str) -> None:
+    targets = re.findall(r"\]\(([^()\s]+)\)", (PROJECT / name).read_text(encoding="utf-8"))
+    assert targets
+    for target in targets:
+        link = Link(target.partition("#")[0] or name, PROJECT / name, PROJECT)
+        assert fault_of(link) is None, target
+
+
+# What the page on vector search says of an index over our centers holds in faiss.
+
+
+def nearest_by_cells(made: dict[str, Any], n_cells: int, queries: np.ndarray) -> np.ndarray:
+    """Return the nearest ten rows to each query in the cells of the nearest centers."""
+    X, centers = made["X"], np.ascontiguousarray(made["centers"], dtype=np.float64)
+    labels, _ = open_rows(X).assign(centers)
+    cells = open_rows(queries).sq_distances(centers).argsort(axis=1)[:, :n_cells]
+    sq_dist = ((queries[:, None, :] - X).astype(np.float64) ** 2).sum(axis=2)
+    for of_query, scanned in zip(sq_dist, cells, strict=True):
+        of_query[~np.isin(labels, scanned)] = np.inf
+    return sq_dist.argsort(axis=1)[:, :10]
+
+
+@pytest.mark.filterwarnings("ignore:builtin type .* has no __module__")
+def test_an_index_over_our_centers_finds_the_nearest_rows_of_the_cells_scanned():
+    pytest.importorskip("faiss", reason="faiss is an extra")
+    text = (PROJECT / "docs" / "vector_search.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```(?:python|\{code-block\} python)\n(.*?)```", text, re.DOTALL)
+    made: dict[str, Any] = {}
+    for block in blocks[:3]:  # up to the index of codes
+        exec(block, made)
+    X, index, codes = (made[name] for name in ("X", "index", "codes"))
+    queries = X[:20] + np.float32(0.1)
+    assert index.ntotal == codes.ntotal == len(X)
+    for n_cells in (4, 1000):
+        index.nprobe = n_cells
+        _, found = index.search(queries, 10)
+        np.testing.assert_array_equal(found, nearest_by_cells(made, n_cells, queries))
+    # The lists of the index are our clusters.
+    sizes = [index.invlists.list_size(j) for j in range(index.nlist)]
+    labels = made["model"].labels_
+    np.testing.assert_array_equal(sizes, np.bincount(labels, minlength=index.nlist))
+    # Codes find the row that is asked for.
+    codes.nprobe = 50
+    _, found = codes.search(X[:100], 10)
+    assert np.mean((found == np.arange(100)[:, None]).any(axis=1)) > 0.9

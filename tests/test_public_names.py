@@ -6,19 +6,25 @@ import ast
 import email.message
 import importlib
 import inspect
+import json
 import os
 import pkgutil
 import re
+import shutil
 import subprocess
 import sys
 import types
+import venv
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 import powermeans
 from powermeans import divergences, plots
 
 API = (Path(__file__).parent.parent / "docs" / "api.md").read_text(encoding="utf-8")
+PACKAGE = Path(powermeans.__file__).parent
 SOURCE = Path(powermeans.__file__).read_text(encoding="utf-8")
 
 
@@ -189,3 +195,55 @@ def test_the_picture_of_an_estimator_links_to_the_page_of_its_class(monkeypatch)
     for model in models:
         link = f"https://docs.example/latest/api/powermeans.{type(model).__name__}.html"
         assert link in model._repr_html_()
+
+
+# Editors, which resolve the names that the package imports at their first use.
+
+USE = """\
+import powermeans
+from powermeans import PowerKMeans, choose_k, plots
+model = PowerKMeans(3).fit([[0.0]])
+labels = model.predict([[0.0]])
+choice = choose_k([[0.0]])
+"""
+MISUSE = USE + "powermeans.PowerKMaens\nchoice.recomended\n"
+
+
+def test_jedi_completes_names_methods_results_and_plots_and_shows_docstrings(tmp_path) -> None:
+    jedi = pytest.importorskip("jedi", reason="jedi, of the extra interop, is not installed")
+    # As a wheel installs it: the hook of an editable install hides the package from Jedi.
+    venv.create(tmp_path, symlinks=sys.platform != "win32")
+    packages = min(tmp_path.glob("[Ll]ib*/**/site-packages"))  # lib64 may be a link to lib
+    shutil.copytree(PACKAGE, packages / "powermeans", ignore=shutil.ignore_patterns("__pycache__"))
+    installed = jedi.create_environment(tmp_path, safe=False)
+
+    def script_of(line: str) -> Any:
+        return jedi.Script(USE + line, environment=installed)
+
+    for line, names in {
+        "powermeans.": powermeans.__all__,
+        "model.": ["fit", "predict", "cluster_centers_"],
+        "choice.": ["recommended", "table"],
+        "plots.": powermeans.plots.__all__,
+    }.items():
+        assert {*names} <= {one.name for one in script_of(line).complete()}
+    script = script_of("PowerKMeans(")
+    (signature,) = script.get_signatures()
+    assert [one.name for one in signature.params][:3] == ["n_clusters", "init", "n_init"]
+    assert "Power k-means" in script.help(2, 30)[0].docstring()
+
+
+def test_pyright_knows_the_names_and_reports_misspelt_ones(tmp_path) -> None:
+    pytest.importorskip("basedpyright", reason="basedpyright, of the extra interop, is missing")
+    file = tmp_path / "misuse.py"
+    file.write_text(MISUSE)
+    settings = {"extraPaths": [str(PACKAGE.parent)], "include": ["misuse.py"]}
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings))
+    command = [sys.executable, "-m", "basedpyright", "--outputjson", "-p", str(tmp_path)]
+    found = subprocess.run(command, capture_output=True, text=True).stdout
+    errors = [
+        one["range"]["start"]["line"] + 1
+        for one in json.loads(found)["generalDiagnostics"]
+        if one["rule"] == "reportAttributeAccessIssue"
+    ]
+    assert errors == [6, 7], found

@@ -179,9 +179,7 @@ def test_a_palette_has_the_colours_of_a_picture(run):
     assert {entry["colour"] for entry in found} == {"#0a0a0a", "#c8c8c8"}
 
 
-def test_a_palette_keeps_what_is_transparent_and_has_no_more_colours_than_there_are(
-    run, monkeypatch
-):
+def test_a_palette_keeps_what_is_transparent_and_adds_no_colours(run, monkeypatch):
     pixels = np.zeros((2, 2, 4), dtype=np.uint8)
     pixels[0, 0] = [255, 0, 0, 128]
     Image.fromarray(pixels).save("picture.png")

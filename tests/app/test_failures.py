@@ -16,10 +16,9 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
-import pyarrow as pa
+import pandas as pd
 import pytest
 from PIL import Image
-from pyarrow import parquet
 
 import powermeans
 from powermeans.app.command import failures
@@ -57,19 +56,11 @@ def others(tmp_path_factory):
     folder = tmp_path_factory.mktemp("others")
     waiting = powermeans.OnlineKMeans(2).partial_fit(customers()[:1])
     powermeans.save(waiting, folder / "stream.pm")
-    model = powermeans.PowerKMeans(2, random_state=0).fit(customers())
-    model.feature_names_in_ = np.array(COLUMNS, dtype=object)
-    powermeans.save(model, folder / "model.pm")
-    with (
-        zipfile.ZipFile(folder / "model.pm") as old,
-        zipfile.ZipFile(folder / "newer.pm", "w") as new,
-    ):
-        for name in old.namelist():
-            member = old.read(name)
-            if name == "model.json":
-                header = json.loads(member) | {"version": 99, "written_by": "9.9"}
-                member = json.dumps(header).encode()
-            new.writestr(name, member)
+    table = pd.DataFrame(customers(), columns=COLUMNS)
+    powermeans.save(powermeans.PowerKMeans(2, random_state=0).fit(table), folder / "model.pm")
+    with zipfile.ZipFile(folder / "newer.pm", "w") as archive:
+        header = {"format": "powermeans model", "version": 99, "written_by": "9.9", "model": {}}
+        archive.writestr("model.json", json.dumps(header))
     Image.fromarray(np.zeros((2, 2, 4), dtype=np.uint8)).save(folder / "blank.png")
     header = b"{'descr': '<f8', 'fortran_order: False, 'shape': (3, 2), }".ljust(117) + b"\n"
     (folder / "mangled.npy").write_bytes(b"\x93NUMPY\x01\x00v\x00" + header + bytes(48))
@@ -78,14 +69,12 @@ def others(tmp_path_factory):
 
 @pytest.fixture
 def files(run, folder, others):
-    for name, content in FILES.items():
-        Path(name).write_text(content)
-    for name, content in others.items():
-        Path(name).write_bytes(content)
+    for name, content in {**FILES, **others}.items():
+        Path(name).write_bytes(content if isinstance(content, bytes) else content.encode())
     Path("protected.csv").chmod(0o444)
     Path("bad").mkdir()
     lacking = np.where(np.arange(1000) == 700, np.nan, 1.0)
-    parquet.write_table(pa.table({"a": np.arange(1000.0), "b": lacking}), "bad/one.parquet")
+    pd.DataFrame({"a": np.arange(1000.0), "b": lacking}).to_parquet("bad/one.parquet")
 
 
 def errors():
@@ -169,9 +158,8 @@ FAILING = [
 
 
 @pytest.mark.parametrize(("broken", "how", "command", "code", "said"), FAILING)
-def test_what_breaks_is_told_of_what_it_is_about(
-    broken, how, command, code, said, run, folder, monkeypatch
-):
+@pytest.mark.usefixtures("folder")
+def test_what_breaks_is_told_as_what_it_is(broken, how, command, code, said, run, monkeypatch):
     if "m.pm" in command:
         run("fit rows.parquet -k 4 -m m.pm -q")
     before = set(os.listdir())
@@ -345,9 +333,8 @@ def interrupting(at_sweep):
     return show
 
 
-def test_ctrl_c_ends_choose_k_and_a_fit_in_parts_with_what_was_found(
-    run, folder, table, monkeypatch
-):
+@pytest.mark.usefixtures("folder")
+def test_ctrl_c_ends_a_command_with_what_was_found(run, table, monkeypatch):
     monkeypatch.setattr(FitProgress, "__call__", interrupting(2))
     command = "fit rows.parquet -k 9 --columns a,b,c --memory-limit 100kB --json --effort none"
     ended = run(command, "-m", "m.pm")

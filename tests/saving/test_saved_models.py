@@ -74,39 +74,27 @@ def assert_predicts_alike(again: Any, model: Any, points: Any) -> None:
             np.testing.assert_array_equal(found, expected)
 
 
-def comparable(value: Any) -> Any:
-    """What NumPy compares entry by entry, NaN with NaN."""
-    if sparse.issparse(value):
-        return value.toarray()
-    if isinstance(value, pm.Scaling):
-        return value.offsets, value.units
-    return value.tolist() if isinstance(value, np.recarray) else value
-
-
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names:UserWarning")
-def test_a_loaded_model_predicts_to_the_last_bit_and_has_every_attribute(file) -> None:
+def test_a_loaded_model_predicts_to_the_last_bit(file) -> None:
+    """Beside what the matrix tries of every estimator."""
     for model in [*attacked_models.fitted_models(), *(one.fit(POINTS) for one in UNLIKE)]:
         again = there_and_back(model, file)
         assert repr(again) == repr(model) or "RandomState" in repr(model)
-        for name in {name for name in vars(model) if name.endswith("_")} - {"embedded_"}:
-            expected, found = (getattr(one, name) for one in (model, again))
-            assert type(found) is type(expected)
-            np.testing.assert_equal(comparable(found), comparable(expected))
+        assert vars(again).keys() == vars(model).keys()
         if hasattr(getattr(model, "steps", [[model]])[-1][-1], "labels_"):
             points = np.random.default_rng(1).uniform(1, 9, size=(20, model.n_features_in_))
             assert_predicts_alike(again, model, points)
 
 
-def test_names_of_features_and_the_dtype_of_the_centers_are_kept(file) -> None:
-    table = pd.DataFrame(POINTS.astype(np.float32), columns=["länge", "breite", "höhe"])
-    again = there_and_back(pm.KMeans(3, random_state=0).fit(table), file)
-    assert again.cluster_centers_.dtype == np.float32
+def test_names_of_features_are_kept_and_a_callback_is_not(file) -> None:
+    table = pd.DataFrame(POINTS, columns=["länge", "breite", "höhe"])
+    model = pm.KMeans(3, random_state=0, callback=lambda state: None).fit(table)
+    again = there_and_back(model, file)
     assert list(again.feature_names_in_) == ["länge", "breite", "höhe"]
+    assert again.callback is None
 
 
-def test_sparse_landmarks_come_back_unless_they_have_more_columns_than_their_file_justifies(
-    file,
-) -> None:
+def test_sparse_landmarks_come_back_unless_they_are_wider_than_their_file_justifies(file) -> None:
     """Products with them would take memory for columns that have no byte in the file."""
     points = sparse.csr_array(POINTS * (POINTS > 5))
     model = pm.KernelPowerKMeans(3, n_landmarks=9, random_state=0).fit(points)
@@ -124,12 +112,8 @@ def test_sparse_landmarks_come_back_unless_they_have_more_columns_than_their_fil
 
 
 @pytest.mark.parametrize("kind", [pm.OnlineKMeans, pm.MiniBatchPowerKMeans])
-@pytest.mark.parametrize(
-    ("dtype", "is_weighted"), [(np.float32, False), (np.float64, False), (np.float32, True)]
-)
-def test_a_stream_saved_after_each_chunk_ends_with_the_same_bits(
-    kind, dtype, is_weighted, file
-) -> None:
+@pytest.mark.parametrize(("dtype", "is_weighted"), [("f4", True), ("f8", True), ("f4", False)])
+def test_a_stream_saved_after_each_chunk_has_the_same_bits(kind, dtype, is_weighted, file) -> None:
     """Also while points are awaited, with and without centers for the time being."""
     points = np.random.default_rng(0).permutation(np.tile(POINTS, (3, 1)).astype(dtype))
     stream, saved = (kind(3, init_size=60, random_state=0) for _ in range(2))
@@ -161,9 +145,7 @@ def test_an_estimator_made_from_centers_does_all_that_a_loaded_one_does(kind, fi
     assert not hasattr(again, "labels_")
 
 
-def test_the_same_model_makes_the_same_file_which_numpy_opens_too_without_its_callback(
-    file, tmp_path
-) -> None:
+def test_the_same_model_makes_the_same_file_which_numpy_opens_too(file, tmp_path) -> None:
     model, other = pm.KMeans(3, random_state=0).fit(POINTS), tmp_path / "other.npz"
     save(model, file)
     save(model, other)
@@ -172,8 +154,6 @@ def test_the_same_model_makes_the_same_file_which_numpy_opens_too_without_its_ca
         header = json.loads(members["model.json"])
         centers = header["model"]["KMeans"]["cluster_centers_"]["array"]
         np.testing.assert_array_equal(members[f"a{centers}"], model.cluster_centers_)
-    model.callback = print
-    assert there_and_back(model, file).callback is None
 
 
 SQUARES = Generated(lambda x: (x * x).sum(axis=1), lambda x: 2 * x)

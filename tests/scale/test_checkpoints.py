@@ -9,6 +9,7 @@ import zlib
 
 import numpy as np
 import pytest
+from scale import kill_fits
 from scale.sources import SOURCES
 
 import powermeans.scale.checkpoint
@@ -291,9 +292,7 @@ sys.stdin.read()
 
 @HAS_LOCKS
 @pytest.mark.parametrize("forked", ["alone", "releases", "waits"])
-def test_what_a_process_had_that_was_killed_is_free_and_forks_neither_free_nor_keep_it(
-    forked, state
-):
+def test_what_a_killed_process_had_is_free_and_forks_neither_free_nor_keep_it(forked, state):
     command, pipe = [sys.executable, "-c", HOLD, str(state), forked], subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
         try:
@@ -479,3 +478,37 @@ def test_rows_that_cannot_be_read_are_not_read_once_more(file, reads, monkeypatc
         model.fit(open_data(file, rows_per_part=1000))
     assert reads.count(-1) == 1
     assert model.n_iter_ > 0
+
+
+# Fits that are killed; `kill_fits.py` kills more of them.
+
+
+@pytest.mark.parametrize("what", ["process", "worker"])
+def test_what_is_killed_at_a_random_moment_goes_on_to_the_same_bits(what):
+    command = [sys.executable, kill_fits.__file__, "--times", "1", "--seed", "3", "--what", what]
+    command += ["--points", "10000"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "1 killed, 1 of them went on to the same bits" in done.stdout
+
+
+def test_other_bits_unused_results_and_fits_that_are_over_before_are_told(tmp_path):
+    with pytest.raises(SystemExit, match="more --points"):
+        list(kill_fits.repeated(lambda: None, 2))
+    rights = [kill_fits.Kill("process", 1.0, 3, *how).is_right()
+              for how in ((3, True), (0, True), (3, False))]  # fmt: skip
+    assert rights == [True, False, False]
+    points = kill_fits.problem(2000)
+    model = kill_fits.model(is_on_dask=True).set_params(random_state=1).fit(points)
+    assert kill_fits.bits_of(model) != kill_fits.bits_without_risk(points, is_on_dask=True)
+    path = tmp_path / "state"
+    assert kill_fits.n_results_in(path) == 0
+    journal = Journal(path, 0.0)
+    assert kill_fits.n_results_in(path) == 0
+    journal.begin("of these rows")
+    for question in ("first", "second"):
+        journal.note(question, 1.0)
+    journal.close()
+    assert kill_fits.n_results_in(path) == 2
+    path.write_bytes(path.read_bytes()[:-1])
+    assert kill_fits.n_results_in(path) == 1

@@ -188,9 +188,8 @@ def test_a_saved_model_has_no_labels_and_others_may_compute_those_of_a_model(thr
     np.testing.assert_array_equal(labels.compute(), model.labels_.compute())
 
 
-def test_a_fit_from_a_checkpoint_asks_nobody_and_other_partitions_are_refused(
-    threads, tmp_path, monkeypatch
-):
+@pytest.mark.usefixtures("threads")
+def test_a_checkpoint_of_other_partitions_is_refused_and_this_asks_nobody(tmp_path, monkeypatch):
     state = tmp_path / "state"
     first = KMeans(3, random_state=0).fit(open_data(in_chunks(), checkpoint=state))
     with pytest.raises(CheckpointError, match="these rows"):

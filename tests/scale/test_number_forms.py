@@ -275,9 +275,7 @@ FOUR = [["four"], ["shut", "shut", "open", "open", "new", "new"]]
           for asked in ("2-9", "age-incme", "-3", "1-2-3")),
     ],
 )  # fmt: skip
-def test_what_nothing_in_the_file_tells_is_asked_and_what_is_wrong_refused(
-    content, options, named, read
-) -> None:
+def test_what_the_file_does_not_tell_is_asked_and_faults_refused(content, options, named, read):
     with pytest.raises(TableError, match=named):
         read(content, **options)
 

@@ -459,7 +459,8 @@ def test_missing_entries_are_no_fault_and_infinite_ones_and_weights_are():
             kmeans("k-means++").fit(open_data(passes(of_pass), rows_per_part=300))
 
 
-@pytest.mark.parametrize(("value", "rule"), [(np.nan, Hard()), (np.inf, Power(-3.0))])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("rule", [Hard(), Power(-3.0)], ids=["hard", "power"])
 @pytest.mark.parametrize(("n_features", "n_centers"), [(3, 4), (40, 50)])
 def test_sums_tell_of_a_value_that_is_not_finite(n_features, n_centers, rule, value):
     """Of wide rows and many centers the objective does not, only the sums of points do."""
