@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from pathlib import Path
 
 import pytest
 import structure
@@ -142,11 +141,6 @@ def test_each_folder_says_what_belongs_there() -> None:
             continue
         words = ast.get_docstring(SOURCES["powermeans." + folder.replace("/", ".")].tree) or ""
         assert words.count(".") >= 2, f"{folder}/__init__.py: say what belongs there"
-
-
-def test_no_file_has_a_name_that_says_nothing() -> None:
-    stems = {Path(source.file).stem for source in SOURCES.values()}
-    assert not stems & {"utils", "helpers", "common", "core", "misc"}
 
 
 FAULTY = """

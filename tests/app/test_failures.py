@@ -187,7 +187,7 @@ FILLING = [
 def test_a_disk_that_fills_up_is_one_line_and_leaves_what_was_there(command, run):
     resource = pytest.importorskip("resource", reason="only POSIX limits the size of files")
     rng = np.random.default_rng(0)
-    np.save("much.npy", rng.normal(size=(60_000, 2)))
+    np.save("much.npy", rng.normal(size=(20_000, 2)))
     for name, width in (("picture", 70), ("noise", 35)):
         noise = rng.integers(0, 256, (width, width, 3), dtype=np.uint8)
         Image.fromarray(noise).save(f"{name}.png")

@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from app.answers import clusters_in, column_of, rows_shown
-from sklearn.pipeline import Pipeline
 
 import powermeans
 from powermeans.app.command.clusters import Tally, show_clusters
@@ -332,18 +331,6 @@ def test_rows_are_written_as_they_are_with_an_empty_cluster_where_they_were_left
     assert run("fit f.npy -k 2 --rows out.csv -q").code == 0
     rows = [line.split(",")[:2] for line in lines("out.csv")]
     assert rows == [["c1", "c2"], ["1", "1000.5"], ["9", "-2000"]]
-
-
-def test_a_demo_writes_an_example_and_clusters_it_and_again_the_same(run):
-    ended = run("demo --data shop.csv")
-    assert (ended.code, "written: shop-clusters.csv, shop.pm" in ended.out) == (0, True)
-    command = re.search(r"^\$ powermeans (fit .*)", ended.out, re.MULTILINE)[1]
-    assert lines("shop.csv") == lines("customers.csv")
-    assert isinstance(powermeans.load("shop.pm"), Pipeline)
-    labels = lines("shop-clusters.csv")
-    assert run(command).code == run("demo --data shop.csv").code == 0
-    assert lines("shop-clusters.csv") == labels
-    assert len(labels) == 601
 
 
 def test_progress_is_shown_beside_the_answer_as_much_as_is_asked_for(run):

@@ -12,7 +12,8 @@ from powermeans.app.command.outputs import with_rows_left_out, write_labels
 @pytest.mark.parametrize("cuts", [[4, 4, 5], [130_000]])
 def test_labels_are_written_one_a_line(cuts, tmp_path, capsysbinary):
     labels = np.random.default_rng(0).integers(-1, 1200, size=200_001).astype(np.int32)
-    labels[:9] = [0, -1, 9, 10, -1, 12_345, 3, 100_000, 7]
+    # In a piece of its own, 21 is the first label without a line in the table.
+    labels[:9] = [0, -1, 9, 10, 21, 12_345, 3, 100_000, 7]
     pieces = [{"cluster": piece} for piece in np.split(labels, cuts)]
     words = ["cluster", *("" if label < 0 else str(label) for label in labels), ""]
     write_labels(str(tmp_path / "labels.csv"), pieces)

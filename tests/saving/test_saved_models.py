@@ -88,7 +88,7 @@ def test_a_loaded_model_predicts_to_the_last_bit(file) -> None:
 
 def test_names_of_features_are_kept_and_a_callback_is_not(file) -> None:
     table = pd.DataFrame(POINTS, columns=["länge", "breite", "höhe"])
-    model = pm.KMeans(3, random_state=0, callback=lambda state: None).fit(table)
+    model = pm.PowerKMeans(3, random_state=0, callback=lambda state: None).fit(table)
     again = there_and_back(model, file)
     assert list(again.feature_names_in_) == ["länge", "breite", "höhe"]
     assert again.callback is None

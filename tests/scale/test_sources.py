@@ -28,7 +28,7 @@ from scale.sources import (
 from scipy import sparse
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from powermeans import FuzzyCMeans, KMeans, PowerKMeans, Scaling, open_data
+from powermeans import FuzzyCMeans, KMeans, PowerKMeans, open_data
 from powermeans.divergences import resolve
 from powermeans.mathematics.rules import Hard, Power
 from powermeans.points.streams import is_stream
@@ -108,14 +108,6 @@ def test_sparse_chunks_and_missing_entries_fit_too():
         np.testing.assert_allclose(found.cluster_centers_, expected.cluster_centers_, rtol=1e-9)
 
 
-def test_empty_clusters_find_points_in_any_part():
-    init = np.vstack([POINTS[:3], POINTS[:1] + 1e6, POINTS[:1] + 2e6])
-    whole = kmeans(init).fit(POINTS)
-    parted = kmeans(init).fit(open_data(POINTS, rows_per_part=300))
-    assert parted.n_relocated_ == whole.n_relocated_ > 0
-    np.testing.assert_allclose(parted.cluster_centers_, whole.cluster_centers_, rtol=1e-9)
-
-
 @pytest.mark.parametrize("theirs", [StandardScaler, MinMaxScaler])
 def test_scaling_is_that_of_scikit_learn(theirs):
     points, weights = POINTS + 1e4, np.ceil(4 * WEIGHTS)
@@ -126,6 +118,8 @@ def test_scaling_is_that_of_scikit_learn(theirs):
     np.testing.assert_allclose(rows_of(data), scaler.transform(points), rtol=1e-9, atol=1e-9)
     back = data.scaling.inverse_transform(data.scaling.transform(points))
     np.testing.assert_allclose(back, points, rtol=1e-12)
+    whole = np.array([[2, 7, 3]])
+    np.testing.assert_allclose(data.scaling.transform(whole), scaler.transform(whole), rtol=1e-9)
 
 
 @pytest.mark.parametrize("bad", [np.full((9, 3), np.nan), POINTS[:2]], ids=["NaN", "too few"])
@@ -137,16 +131,6 @@ def test_centers_keep_the_scaling_that_they_are_of_after_a_fit_that_was_refused(
         with pytest.raises(ValueError, match=r"NaN|n_clusters"):
             model.fit(other)
         assert model.score(X) == score
-
-
-def test_whole_numbers_are_scaled_to_floats():
-    scaling, whole = Scaling(np.array([1.0]), np.array([4.0])), np.array([[2], [3]])
-    np.testing.assert_array_equal(scaling.transform(whole), [[0.25], [0.5]])
-    np.testing.assert_array_equal(scaling.inverse_transform(np.array([[1]])), [[5.0]])
-    assert scaling.transform(whole).dtype == np.float64
-    assert scaling.transform(whole.astype(np.float32)).dtype == np.float32
-    with pytest.raises(ValueError, match="toarray"):
-        scaling.transform(sparse.csr_array(whole))
 
 
 def test_labels_are_not_written_into_what_is_read(tmp_path):
@@ -346,6 +330,7 @@ def in_a_generator(rows):
 
 
 OTHERS = {
+    "empty": (lambda: passes(lambda n: [POINTS] * (n < 3)), "the same in every pass"),
     "shorter": (lambda: passes(lambda n: [POINTS[: 900 - 100 * n]]), "the same in every pass"),
     "longer": (lambda: passes(lambda n: [POINTS[: 300 * n]]), "the same in every pass"),
     "one generator": (lambda: always(part for part in thirds()), "the same generator each time"),
@@ -368,19 +353,6 @@ def test_rows_that_are_others_the_next_time_are_found(name, seeds, tmp_path):
     with pytest.raises(SourceError, match=message):
         use()
     assert not list(tmp_path.iterdir())
-
-
-def test_chunks_that_change_their_length_are_missed(tmp_path):
-    chunks = [POINTS[:500]]
-    partition = open_data(chunks, rows_per_part=300).partition()
-    assert [len(points) for points, _ in partition.read()] == [300, 200]
-    chunks.append(POINTS[500:550])
-    with pytest.raises(SourceError, match="the same in every pass"):
-        list(partition.read([1]))
-    data = open_data(chunks, checkpoint=tmp_path / "state")
-    chunks.clear()
-    with pytest.raises(SourceError, match="the same in every pass"):
-        kmeans().fit(data)
 
 
 def test_chunks_may_be_cut_elsewhere_in_each_pass():

@@ -58,14 +58,6 @@ def test_each_part_teaches_as_a_chunk_and_their_inertias_add_up(kind, init_size)
 
 
 @of_kinds
-def test_what_is_learned_of_a_path_has_no_labels(kind, file):
-    stream = model_of(kind).partial_fit(blobs()[:300])
-    assert stream.labels_.shape == (300,)
-    assert not hasattr(stream.partial_fit(file), "labels_")
-    assert stream.partial_fit(blobs()[:9]).labels_.shape == (9,)
-
-
-@of_kinds
 def test_rows_of_no_weight_teach_nothing(kind):
     weights = np.repeat([1.0, 0.0, 1.0], [100, 100, 200])
     opened = open_data(blobs(400), weights=weights, rows_per_part=100)
