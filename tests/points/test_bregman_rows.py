@@ -106,6 +106,8 @@ SOME = np.random.default_rng(0).normal(size=(9, 2))
         (Mahalanobis(np.eye(3)), SOME, "covariance is of 3 features, but X has 2"),
         (CONCAVE, SOME, "not strictly convex at the mean"),
         ("gamma", np.full((3, 1), 2e-259), r"the mean of X, 2e-259 in feature 0, .*: scale X"),
+        ("wald", np.full((3, 1), 2e-153), r"the mean of X, 2e-153 in feature 0, .*: scale X"),
+        ("wald", np.full((3, 1), 2e-259), r"the mean of X, 2e-259 in feature 0, .*: scale X"),
         (Mahalanobis(np.eye(2) * 1e-250), 1e100 * SOME, "infinitely far from the mean"),
     ],
 )
@@ -140,6 +142,27 @@ def test_shared_covariance_is_learned_where_clusters_are_thin():
     determinant, within = scatter_within(model, turned)
     np.testing.assert_allclose(model.covariance_, within / math.sqrt(determinant), rtol=1e-3)
     assert model.inertia_ == pytest.approx(2 * math.sqrt(determinant), rel=1e-3)
+
+
+@pytest.mark.parametrize("n", [6, 60])  # there may be fewer points than features
+def test_a_constant_feature_changes_no_learned_covariance_even_where_its_mean_is_rounded(n):
+    rng = np.random.default_rng(0)
+    points, weights = rng.normal(size=(n, 10)), rng.integers(0, 4, size=n)
+    constant = np.tile([0.1, 1 / 3, 1.26, 1e4 / 7], (n, 1))
+    zero, rounded = np.hstack([points, 0 * constant]), np.hstack([points, constant])
+    model = PowerKMeans(2, divergence="mahalanobis", random_state=0)
+    expected = model.fit(zero, sample_weight=weights).inertia_
+    assert model.fit(rounded, sample_weight=weights).inertia_ == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_a_center_is_at_no_distance_whatever_the_rows_beside_it(name):
+    points = CASES[name].points(60, 3, seed=0)
+    model = PowerKMeans.from_centers(points[:4], divergence=CASES[name].divergence(3))
+    assert np.diag(model.transform(points[:4])).max() < 1e-28
+    np.testing.assert_allclose(
+        model.memberships(points, power=-1.0)[:4], np.eye(4), rtol=0, atol=1e-12
+    )
 
 
 def groups_of_magnitudes(ratio):

@@ -261,7 +261,7 @@ class Separable(Bregman):
         step = np.maximum(_STEP_OF_CURVATURE * size, np.spacing(np.abs(center)))
         signed = np.where(is_high, -step, step)
         beside = self.inside((center + signed)[None, :])[0]
-        return np.asarray((self.slope(beside) - self.slope(center)) / signed)
+        return np.asarray(self.slope_from(center, beside) / signed)
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,8 @@ from powermeans.types import FloatArray
 _LEAST_LEFT = 1e-6
 # The least eigenvalue of a covariance, as a share of the largest.
 _LEAST_EIGENVALUE = 1e-6
+# A mean may differ by this share from values that are all the same.
+_ROUNDING_OF_MEAN = 32 * float(np.finfo(np.float64).eps)
 # A covariance is learned anew while that lowers the inertia by more than this share.
 _LEAST_GAIN = 1e-6
 # Squares of larger numbers, and of the inverse of smaller ones, are too near the range of float64.
@@ -202,8 +204,8 @@ class FewPoints(Scatter):
     def of(cls, data: InMemory) -> FewPoints:
         """Return the deviations of the points from their weighted mean."""
         mean = data.rows.mean()
-        lengths = np.linalg.norm(weighted_deviations(data, mean), axis=0)
-        return cls(data, mean, np.where(lengths > 0, lengths, 1.0))
+        squares = np.square(weighted_deviations(data, mean)).sum(axis=0)
+        return cls(data, mean, scales_from(squares, mean, data.rows.total_weight))
 
     def divergence_of_all(self) -> Mahalanobis:
         """Return the divergence of the deviations from the mean."""
@@ -220,6 +222,12 @@ class FewPoints(Scatter):
         together = np.concatenate(list(deviations))
         learned = unit_covariance_of_few(together, self.scales)
         return min(former, learned, key=lambda metric: np.sum(metric.gradient(together) * together))
+
+
+def scales_from(squares: FloatArray, mean: FloatArray, total_weight: float) -> FloatArray:
+    """Return the roots of sums of squares; one where nothing but the mean is rounded."""
+    rounding = total_weight * np.square(_ROUNDING_OF_MEAN * mean)
+    return np.sqrt(np.where(squares > rounding, squares, 1.0))
 
 
 def weighted_deviations(data: InMemory, centers: FloatArray) -> FloatArray:
@@ -252,8 +260,7 @@ class ManyPoints(Scatter):
     @property
     def scales(self) -> FloatArray:
         """Return the root of the total along each feature; one where a feature is constant."""
-        squares = np.diag(self.total)
-        return np.sqrt(np.where(squares > 0, squares, 1.0))
+        return scales_from(np.diag(self.total), self.mean, self.data.rows.total_weight)
 
     def divergence_of_all(self) -> Mahalanobis:
         """Return the divergence of the total."""

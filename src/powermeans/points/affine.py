@@ -6,6 +6,7 @@ Distances that need a second number beside each value have rows of pairs.
 from __future__ import annotations
 
 import abc
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -88,6 +89,18 @@ class AffineRows(CompiledRows):
         counts = 1.0 if self._weights is None else self._weights
         return labels, float(np.sum(counts * distances)) * self._weight_unit
 
+    def sq_distances(self, centers: FloatArray) -> Points:
+        """Return all distances by products, and where they cancel by the definition."""
+        distances = super().sq_distances(centers)
+        with np.errstate(over="ignore", invalid="ignore"):
+            rounding = _RoundingOfPlanes(self, self.as_compiled(centers))
+            for rows, lacks_digits in rounding.lacking_digits(distances):
+                for center in np.flatnonzero(lacks_digits.any(axis=0)):
+                    some = rows[lacks_digits[:, center]]
+                    found = self._distances_between(some, centers[center : center + 1])
+                    distances[some, center] = found
+        return distances
+
     def rounding(self) -> float:
         return rounding_of_products(self.dtype)
 
@@ -117,16 +130,27 @@ class _RoundingOfPlanes:
 
         Their distance may lack digits, or another may be larger by no more than rounding.
         """
-        steepness, size = self._steepness.max(axis=0), self._sizes.max()
         found = np.empty(len(distances), dtype=bool)
-        for start in range(0, len(distances), self._n_at_once):
-            rows = slice(start, start + self._n_at_once)
-            sizes = self._heights[rows] + np.abs(self._deviations(rows)) @ steepness + size
+        for rows, sizes in self._largest_terms():
             found[rows] = ~(self._unit * sizes <= _LEAST_DIGITS * distances[rows])
             found[rows] |= ~(margins[rows] > self._rounding * sizes)
         doubtful = np.flatnonzero(found & (distances > 0))
         for start in range(0, len(doubtful), self._n_at_once):
             yield doubtful[start : start + self._n_at_once]
+
+    def lacking_digits(self, distances: Points) -> Iterable[tuple[IndexArray, NDArray[np.bool_]]]:
+        """Yield points, some at a time, and from which centers their distance lacks digits."""
+        enough = math.sqrt(np.finfo(distances.dtype).eps) / 16
+        for rows, sizes in self._largest_terms():
+            lacks_digits = ~(self._rounding * sizes[:, None] <= enough * distances[rows])
+            yield np.arange(rows.start, rows.start + len(sizes)), lacks_digits
+
+    def _largest_terms(self) -> Iterable[tuple[slice, FloatArray]]:
+        """Yield points, some at a time, with what the terms of their distances do not exceed."""
+        steepness, size = self._steepness.max(axis=0), self._sizes.max()
+        for start in range(0, len(self._heights), self._n_at_once):
+            rows = slice(start, start + self._n_at_once)
+            yield rows, self._heights[rows] + np.abs(self._deviations(rows)) @ steepness + size
 
     def may_be_nearer(self, rows: IndexArray, distances: FloatArray) -> NDArray[np.bool_]:
         """Return for each of these points which centers may be nearer than this, (n, n_centers)."""

@@ -352,7 +352,7 @@ def unit_steps_at(tangent: FloatArray, divergence: Bregman) -> FloatArray:
 
     Near that point a divergence is half of the curvature times the squared step.
     """
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", divide="ignore"):
         curvature = divergence.curvature(tangent)
     if np.isposinf(curvature).any():
         raise ValueError(
