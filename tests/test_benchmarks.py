@@ -273,19 +273,6 @@ def test_each_code_answers_about_the_points_that_all_were_given(tmp_path, monkey
         Code(tmp_path)
 
 
-POINT = SMALL.described()
-LLOYD = {
-    "point": POINT,
-    "dtype": "float32",
-    "seconds": {OURS: 1.0, f"{FORMER}{OURS}": 2.0, SKLEARN: 4.0, "faiss": 3.0},
-}
-FITS = {
-    "point": POINT,
-    "dtype": "float64",
-    "runs": {name: [{"seconds": 2.0}, {"seconds": 4.0}] for name in (*speed.FITS, "former: fast")},
-}
-
-
 def test_parts_that_are_not_asked_for_stay_as_they_were(tmp_path, monkeypatch):
     code = SimpleNamespace(made_with="x", pid=1, end=lambda: None)
     monkeypatch.setattr(machine, "RESULTS", tmp_path)
@@ -293,8 +280,12 @@ def test_parts_that_are_not_asked_for_stay_as_they_were(tmp_path, monkeypatch):
     monkeypatch.setattr(speed, "Code", lambda *folder: code)
     monkeypatch.setattr(former, "installed", lambda commit: Path(commit))
     monkeypatch.setattr(former, "commit_of", lambda ref: f"commit of {ref}")
-    monkeypatch.setitem(speed.PARTS, "lloyd", lambda settings: iter([LLOYD]))
-    monkeypatch.setitem(speed.PARTS, "fits", lambda settings: iter([FITS]))
+    seconds = {OURS: 1.0, f"{FORMER}{OURS}": 2.0, SKLEARN: 4.0, "faiss": 3.0}
+    lloyd = {"point": SMALL.described(), "dtype": "float32", "seconds": seconds}
+    runs = {name: [{"seconds": 2.0}, {"seconds": 4.0}] for name in (*speed.FITS, "former: fast")}
+    fits = {"point": SMALL.described(), "dtype": "float64", "runs": runs}
+    for name, part in ("lloyd", lloyd), ("fits", fits):
+        monkeypatch.setitem(speed.PARTS, name, lambda settings, part=part: iter([part]))
     noise = iter([0.0, 1.5, 0.0, 0.0])
     monkeypatch.setattr(Bystanders, "processors", lambda _: next(noise))
     given = {"name": "tried", "threads": 2, "rounds": 3, "quick": False, "former": None}

@@ -7,7 +7,16 @@ import re
 
 import pytest
 import structure
-from structure import PACKAGE, Source, arrows_between, circles_in, imports_in, lift, running
+from structure import (
+    PACKAGE,
+    Source,
+    arrows_between,
+    circles_in,
+    imports_in,
+    lift,
+    running,
+    target_of,
+)
 
 # The floors of the package, from below. A folder that is missing here is found, and CONTRIBUTING.md
 # has the same table.
@@ -46,45 +55,20 @@ SOURCES = structure.read_sources(PACKAGE)
 FOLDERS = {name: structure.folder_of(source.file) for name, source in SOURCES.items()}
 
 
-def place_of(source: Source) -> str:
-    """Return the top folder of a module, or its own name where it is loose in the package."""
-    return source.file.partition("/")[0].removesuffix(".py")
-
-
 def floor_of(place: str) -> int:
     assert place in FLOOR_OF, f"{place} is on no floor yet: say in this test which one"
     return FLOOR_OF[place]
 
 
-def targets_of(source: Source) -> set[str]:
-    """Return the modules of the package that a source imports, wherever in it.
-
-    What is taken from the package itself comes through its public face.
-    """
-    found = set()
-    for one in imports_in(source.tree):
-        root, _, rest = f"{one.module}.{one.name or ''}".partition(".")
-        if root == "powermeans" and not rest.startswith("_native"):
-            is_face = rest.partition(".")[0] not in FLOOR_OF
-            found.add("powermeans.__init__" if is_face else longest_module(f"powermeans.{rest}"))
-    return found
-
-
-def longest_module(name: str) -> str:
-    """Return the module that a dotted name leads to, which may end in what the module defines."""
-    while name not in SOURCES:
-        name = name.rpartition(".")[0]
-    return name
-
-
 def faults_of(source: Source) -> list[str]:
-    """Return what a source imports and may not."""
-    here = place_of(source)
+    """Return what a source imports, wherever in it, and may not."""
+    here = source.file.partition("/")[0].removesuffix(".py")  # the top folder, or a loose module
     if here in FACE or here == "app":
         return []
+    taken = (one for one in imports_in(source.tree) if one.name != "_native")
     faults = []
-    for target in sorted(targets_of(source)):
-        there = target.split(".")[1]
+    for target in sorted({target_of(one, SOURCES) for one in taken} - {None}):
+        there = target.split(".")[1] if "." in target else "__init__"
         is_up = there in FACE or floor_of(there) > floor_of(here)
         is_past_protocol = source.file.count("/") == 1 and there == "points" and target != PROTOCOL
         if is_up or (here == "engine" and is_past_protocol):
