@@ -71,7 +71,7 @@ def assert_predicts_alike(again: Any, model: Any, points: Any) -> None:
     for method in ("predict", "transform", "score", "memberships", "score_samples"):
         if hasattr(model, method):
             expected, found = getattr(model, method)(points), getattr(again, method)(points)
-            np.testing.assert_array_equal(found, expected)
+            np.testing.assert_array_equal(found, expected, strict=True)
 
 
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names:UserWarning")
@@ -126,7 +126,8 @@ def test_a_stream_saved_after_each_chunk_has_the_same_bits(kind, dtype, is_weigh
         had_centers.append(hasattr(saved, "cluster_centers_"))
         assert vars(saved).keys() == vars(stream).keys()
         if had_centers[-1]:
-            np.testing.assert_array_equal(saved.cluster_centers_, stream.cluster_centers_)
+            centers = saved.cluster_centers_, stream.cluster_centers_
+            np.testing.assert_array_equal(*centers, strict=True)
             assert saved.drift_ == stream.drift_
     assert had_centers == [False, False, *[True] * 6]
 

@@ -97,6 +97,8 @@ FILES = [
     *((lambda method=method: getattr(opened(POINTS, scale="standard"), method)(POINTS), ValueError,
        r"open_data\(X, scale=model\.scaling_\)") for method in ("predict", "transform", "score")),
     (lambda: fit(POINTS).score(open_data(POINTS, scale="standard")), ValueError, "without scaling"),
+    (lambda: open_data(POINTS, scale="minmax").scaling.transform(sparse.csr_array(POINTS)),
+     ValueError, "toarray"),
     # A checkpoint of a fit by chance would never be of the next one.
     *((lambda one=one: KMeans(2, random_state=one).fit(open_data(POINTS, checkpoint="x")),
        ValueError, "pass an int") for one in (None, np.random.RandomState(0))),

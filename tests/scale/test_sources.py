@@ -120,6 +120,7 @@ def test_scaling_is_that_of_scikit_learn(theirs):
     np.testing.assert_allclose(back, points, rtol=1e-12)
     whole = np.array([[2, 7, 3]])
     np.testing.assert_allclose(data.scaling.transform(whole), scaler.transform(whole), rtol=1e-9)
+    assert data.scaling.transform(whole.astype(np.float32)).dtype == np.float32
 
 
 @pytest.mark.parametrize("bad", [np.full((9, 3), np.nan), POINTS[:2]], ids=["NaN", "too few"])
@@ -353,6 +354,15 @@ def test_rows_that_are_others_the_next_time_are_found(name, seeds, tmp_path):
     with pytest.raises(SourceError, match=message):
         use()
     assert not list(tmp_path.iterdir())
+
+
+def test_chunks_that_grow_are_missed_where_some_of_their_parts_are_read():
+    chunks = [POINTS[:500]]
+    partition = open_data(chunks, rows_per_part=300).partition()
+    assert [len(points) for points, _ in partition.read()] == [300, 200]
+    chunks.append(POINTS[500:550])
+    with pytest.raises(SourceError, match="the same in every pass"):
+        list(partition.read([1]))
 
 
 def test_chunks_may_be_cut_elsewhere_in_each_pass():

@@ -51,6 +51,7 @@ def test_each_part_teaches_as_a_chunk_and_their_inertias_add_up(kind, init_size)
     stream, expected = (model_of(kind, init_size=init_size) for _ in range(2))
     stream.partial_fit(open_data(blobs(), rows_per_part=200))
     by_hand(expected, np.split(blobs(), 5))
+    assert not hasattr(stream, "labels_")
     assert_same_stream(stream, expected)
     stream.partial_fit(open_data(blobs(), rows_per_part=250))
     inertias = [expected.partial_fit(part).inertia_ for part in np.split(blobs(), 4)]
