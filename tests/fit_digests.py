@@ -18,6 +18,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,29 @@ FORMERLY: dict[str, str] = {}
 FORMERLY_GIVEN: dict[tuple[str, Any], tuple[str, Any]] = {("effort", "none"): ("refine", 0)}
 
 Fit = Callable[[], Any]
+
+# The name of each fit, with its class, its first argument and its parameters.
+OF_ALL_FORMS: dict[str, tuple[str, int, dict[str, Any]]] = {
+    "power, fast": ("PowerKMeans", 7, {"effort": "fast"}),
+    "power, balanced": ("PowerKMeans", 7, {"effort": "balanced"}),
+    "power, thorough": ("PowerKMeans", 7, {"effort": "thorough"}),
+    "power, one descent": ("PowerKMeans", 7, {"effort": "none"}),
+    "power, as published": ("PowerKMeans", 7, {"power": -3, "polish": False}),
+    "k-means": ("KMeans", 7, {}),
+    "k-means from random seeds": ("KMeans", 7, {"init": "random", "n_init": 3}),
+    "harmonic": ("KHarmonicMeans", 7, {}),
+    "fuzzy": ("FuzzyCMeans", 7, {"fuzzifier": 1.7}),
+    "mixture": ("SphericalMixture", 4, {}),
+}
+OF_SOME_FORMS: dict[str, tuple[str, int, dict[str, Any]]] = {
+    "harmonic of 3.5": ("KHarmonicMeans", 7, {"p": 3.5}),
+    "gradient": ("GradientKMeans", 7, {}),
+    "online": ("OnlineKMeans", 7, {}),
+    "mini-batch": ("MiniBatchKMeans", 7, {"batch_size": 100}),
+    "mini-batch power": ("MiniBatchPowerKMeans", 7, {"batch_size": 100}),
+    "entropy weights": ("EntropyWeightedPowerKMeans", 7, {}),
+    "robust": ("RobustPowerKMeans", 7, {"trim": 0.1}),
+}
 
 
 def digest(result: Any) -> str:
@@ -82,8 +106,9 @@ def fits(module: Any, folder: Path) -> Iterator[tuple[str, Fit]]:
                 parameters = {k: v for k, v in parameters.items() if k != now[0]} | {former: value}
         return kind(*given, **parameters)
 
-    def fit(name: str, k: int, X: Any, w: Any = None, **parameters: Any) -> Fit:
-        return lambda: made(name, k, random_state=3, **parameters).fit(X, sample_weight=w)
+    def fit(name: str, k: Any, X: Any, w: Any = None, **parameters: Any) -> Fit:
+        first = [] if k is None else [k]
+        return lambda: made(name, *first, random_state=3, **parameters).fit(X, sample_weight=w)
 
     forms: dict[str, tuple[Any, Any]] = {
         "float64": (points.blobs, None),
@@ -95,38 +120,17 @@ def fits(module: Any, folder: Path) -> Iterator[tuple[str, Fit]]:
         "wide": (points.wide, None),
     }
     for form, (X, w) in forms.items():
-        for effort in ("fast", "balanced", "thorough"):
-            yield f"power, {effort}, {form}", fit("PowerKMeans", 7, X, w, effort=effort)
-        yield f"power, one descent, {form}", fit("PowerKMeans", 7, X, w, effort="none")
-        yield f"power, as published, {form}", fit("PowerKMeans", 7, X, w, power=-3, polish=False)
-        yield f"k-means, {form}", fit("KMeans", 7, X, w)
-        yield f"k-means from random seeds, {form}", fit("KMeans", 7, X, w, init="random", n_init=3)
-        yield f"harmonic, {form}", fit("KHarmonicMeans", 7, X, w)
-        yield f"fuzzy, {form}", fit("FuzzyCMeans", 7, X, w, fuzzifier=1.7)
-        yield f"mixture, {form}", fit("SphericalMixture", 4, X, w)
+        for name, (kind, k, given) in OF_ALL_FORMS.items():
+            yield f"{name}, {form}", fit(kind, k, X, w, **given)
     for form in ("float64", "float32", "whole weights"):
         X, w = forms[form]
-        yield f"harmonic of 3.5, {form}", fit("KHarmonicMeans", 7, X, w, p=3.5)
-        yield f"gradient, {form}", fit("GradientKMeans", 7, X, w)
-        yield f"online, {form}", fit("OnlineKMeans", 7, X, w)
-        yield f"mini-batch, {form}", fit("MiniBatchKMeans", 7, X, w, batch_size=100)
-        yield f"mini-batch power, {form}", fit("MiniBatchPowerKMeans", 7, X, w, batch_size=100)
-        yield f"entropy weights, {form}", fit("EntropyWeightedPowerKMeans", 7, X, w)
-        yield f"robust, {form}", fit("RobustPowerKMeans", 7, X, w, trim=0.1)
+        for name, (kind, k, given) in OF_SOME_FORMS.items():
+            yield f"{name}, {form}", fit(kind, k, X, w, **given)
         small, of_small = X[:300], None if w is None else w[:300]
         yield f"kernel, {form}", fit("KernelPowerKMeans", 4, small, of_small)
-        yield (
-            f"penalty, {form}",
-            lambda X=X, w=w: made("DPMeans", n_clusters_wanted=6, random_state=3).fit(
-                X, sample_weight=w
-            ),
-        )
-        yield (
-            f"map, {form}",
-            lambda X=X, w=w: made("SelfOrganizingMap", (4, 3), random_state=3).fit(
-                X, sample_weight=w
-            ),
-        )
+        penalty = fit("DPMeans", None, X, w, n_clusters_wanted=6)
+        yield f"penalty, {form}", penalty
+        yield f"map, {form}", fit("SelfOrganizingMap", (4, 3), X, w)
     yield (
         "spectral",
         lambda: made("SpectralClustering", 3, gamma=0.5, random_state=3).fit(points.plane[:300]),
@@ -140,30 +144,23 @@ def fits(module: Any, folder: Path) -> Iterator[tuple[str, Fit]]:
 def _fits_by_divergence(
     module: Any, points: Points, fit: Callable[..., Fit]
 ) -> Iterator[tuple[str, Fit]]:
-    given = module.divergences
+    own = module.divergences
     cases: dict[str, tuple[Any, Any]] = {
         "poisson": ("poisson", points.counts),
         "poisson of CSR": ("poisson", sparse.csr_array(points.counts)),
-        "binomial": (given.Binomial(60), np.minimum(points.counts, 60)),
+        "binomial": (own.Binomial(60), np.minimum(points.counts, 60)),
         "logistic": ("logistic", points.shares),
         "gamma": ("gamma", points.positive),
         "cosine": ("cosine", points.blobs),
         "manhattan": ("manhattan", points.plane),
-        "Mahalanobis": (given.Mahalanobis(np.diag([1.0, 2, 3, 4, 5])), points.blobs),
+        "Mahalanobis": (own.Mahalanobis(np.diag([1.0, 2, 3, 4, 5])), points.blobs),
         "learned covariance": ("mahalanobis", points.blobs),
         "missing entries": ("squared_euclidean", points.gaps),
     }
     for name, (divergence, X) in cases.items():
-        rest = {"missing": "observed"} if name == "missing entries" else {}
-        for effort in ("fast", "balanced"):
-            yield (
-                f"{name}, {effort}",
-                fit("PowerKMeans", 5, X, divergence=divergence, effort=effort, **rest),
-            )
-        yield (
-            f"{name}, one descent",
-            fit("PowerKMeans", 5, X, divergence=divergence, effort="none", **rest),
-        )
+        given = {"missing": "observed"} if name == "missing entries" else {"divergence": divergence}
+        for effort in ("fast", "balanced", "none"):
+            yield f"{name}, {effort}", fit("PowerKMeans", 5, X, effort=effort, **given)
 
 
 def _fits_of_parts(
@@ -206,27 +203,20 @@ def _fits_within_limits(points: Points, fit: Callable[..., Fit]) -> Iterator[tup
         "balance": {"balance": 0.3},
     }.items():
         for effort in ("fast", "balanced"):
-            yield (
-                f"{name}, {effort}",
-                fit("BalancedKMeans", 12, points.blobs, effort=effort, **limits),
-            )
-    yield (
-        "largest weight",
-        fit("BalancedKMeans", 12, points.blobs, points.real_weights, size_max=150.0),
-    )
+            made = fit("BalancedKMeans", 12, points.blobs, effort=effort, **limits)
+            yield f"{name}, {effort}", made
+    made = fit("BalancedKMeans", 12, points.blobs, points.real_weights, size_max=150.0)
+    yield "largest weight", made
 
 
 def _other_results(module: Any, points: Points) -> Iterator[tuple[str, Fit]]:
     for name, X in {"blobs": points.blobs, "plane": points.plane, "wide": points.wide}.items():
         for effort in ("fast", "balanced"):
-            yield (
-                f"chosen k, {effort}, {name}",
-                lambda X=X, effort=effort: _choice(module, X, effort),
-            )
-        yield f"seeds, {name}", lambda X=X: _seeds(module, X, "k-means++")
+            yield f"chosen k, {effort}, {name}", partial(_choice, module, X, effort)
+        yield f"seeds, {name}", partial(_seeds, module, X, "k-means++")
     for kind in ("ParallelSeeds", "TreeSeeds", "MarkovChainSeeds"):
-        yield f"seeds by {kind}", lambda kind=kind: _seeds(module, points.long, kind)
-    yield "gap", lambda: _bound(module, points.plane[:150])
+        yield f"seeds by {kind}", partial(_seeds, module, points.long, kind)
+    yield "gap", partial(_bound, module, points.plane[:150])
     model = module.PowerKMeans(7, random_state=3).fit(points.blobs)
     yield "distances of new points", lambda: {"seeds": model.transform(points.blobs[::3] + 1)}
     yield "memberships", lambda: {"seeds": model.memberships(points.blobs[::3] + 1)}
@@ -234,25 +224,18 @@ def _other_results(module: Any, points: Points) -> Iterator[tuple[str, Fit]]:
 
 
 def _choice(module: Any, X: Any, effort: str) -> Any:
-    choice = module.choose_k(
-        X, range(2, 14), effort=effort, criteria=["separation"], random_state=3
-    )
-    return {
-        "recommended": choice.recommended,
-        "is_clear": choice.is_clear,
-        "table": choice.table["inertia"],
-    }
+    given = {"effort": effort, "criteria": ["separation"], "random_state": 3}
+    choice = module.choose_k(X, range(2, 14), **given)
+    found = {"recommended": choice.recommended, "is_clear": choice.is_clear}
+    return {**found, "table": choice.table["inertia"]}
 
 
 def _seeds(module: Any, X: Any, kind: str) -> Any:
     if kind == "k-means++":
         return {"seeds": module.kmeans_plusplus(X, 9, random_state=3)[0]}
     init = getattr(module, kind)()
-    return {
-        "seeds": module.KMeans(9, init=init, n_init=1, max_iter=1, random_state=3)
-        .fit(X)
-        .cluster_centers_
-    }
+    model = module.KMeans(9, init=init, n_init=1, max_iter=1, random_state=3)
+    return {"seeds": model.fit(X).cluster_centers_}
 
 
 def _bound(module: Any, X: Any) -> Any:

@@ -63,7 +63,6 @@ class Source:
 
     @cached_property
     def tree(self) -> ast.Module:
-        """Parse the text."""
         return ast.parse(self.text)
 
     @cached_property
@@ -145,7 +144,6 @@ def target_of(found: Import, sources: Mapping[str, Source]) -> str | None:
 
 
 def arrows_between(sources: Mapping[str, Source]) -> Arrows:
-    """Return the arrows between modules."""
     arrows: Arrows = {}
     for source in sources.values():
         for found in imports_in(source.tree):
@@ -230,7 +228,6 @@ def functions_in(node: ast.AST, where: str) -> Iterator[tuple[str, Function]]:
 
 
 def n_parameters(function: Function) -> int:
-    """Count the parameters, without `self` and `cls`."""
     given = function.args
     named = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]
     return sum(one is not None and one.arg not in {"self", "cls"} for one in named)
@@ -245,7 +242,6 @@ def public_names(package: Path) -> set[str]:
 
 
 def report_on_graph(what: str, arrows: Arrows, nodes: Iterable[str]) -> Iterator[str]:
-    """Yield the size and the circles of a graph."""
     graph = running(arrows, nodes)
     circles, n_floors = circles_in(graph), max(floors_of(graph).values())
     counts = f"{len(graph)} {what}, {n_floors} floors, {len(arrows)} arrows, {len(circles)} circles"
@@ -270,7 +266,6 @@ def report_on_folders(arrows: Arrows, sources: Mapping[str, Source]) -> Iterator
 
 
 def report_on_modules(arrows: Arrows, sources: Mapping[str, Source]) -> Iterator[str]:
-    """Yield how the modules import one another."""
     yield "\n## Modules"
     yield from report_on_graph("modules", arrows, sources)
     importers = importers_in(arrows, sources)
@@ -312,45 +307,26 @@ def report_on_totals(repository: Path) -> Iterator[str]:
 
 
 def n_constants(source: Source) -> int:
-    """Count the constants of a module, by their capital letters."""
-    targets: list[ast.expr] = []
-    for node in source.tree.body:
-        if isinstance(node, ast.Assign):
-            targets += node.targets
-        elif isinstance(node, ast.AnnAssign):
-            targets.append(node.target)
+    assigned = [node for node in source.tree.body if isinstance(node, ast.Assign | ast.AnnAssign)]
+    targets = [t for node in assigned for t in getattr(node, "targets", None) or [node.target]]
     names = [name.id for t in targets for name in ast.walk(t) if isinstance(name, ast.Name)]
     return sum(name.isupper() for name in names)
 
 
 def report_on_state(sources: Iterable[Source]) -> str:
-    """Count classes, constants, inheritances that are taken back, and uses of `__dict__`."""
-    nodes = [(s, node) for s in sources for node in ast.walk(s.tree)]
-    classes = [node for _, node in nodes if isinstance(node, ast.ClassDef)]
-    back = [
-        item
-        for one in classes
-        for item in one.body
-        if isinstance(item, ast.Assign)
-        and isinstance(item.value, ast.Attribute)
-        and isinstance(item.value.value, ast.Name)
-        and item.value.value.id[:1].isupper()
-        and getattr(item.targets[0], "id", None) == item.value.attr
-    ]
-    hidden = sum(
+    """Count classes, constants, and uses of `__dict__`."""
+    nodes = [node for source in sources for node in ast.walk(source.tree)]
+    n_classes = sum(isinstance(node, ast.ClassDef) for node in nodes)
+    n_hidden = sum(
         (isinstance(node, ast.Attribute) and node.attr == "__dict__")
         or (isinstance(node, ast.Call) and getattr(node.func, "id", "") == "vars")
-        for _, node in nodes
+        for node in nodes
     )
-    constants = sum(n_constants(source) for source in {s.name: s for s, _ in nodes}.values())
-    return (
-        f"{len(classes)} classes, {constants} constants of modules, {len(back)} inheritances "
-        f"taken back, {hidden} uses of __dict__"
-    )
+    n_named = sum(map(n_constants, sources))
+    return f"{n_classes} classes, {n_named} constants of modules, {n_hidden} uses of __dict__"
 
 
 def report_on_lines(sources: Iterable[Source]) -> str:
-    """Say how many lines there are of each kind."""
     counts = Counter(kind for source in sources for kind in source.kinds)
     return ", ".join([f"{counts.total()} lines", *(f"{counts[kind]} {kind}" for kind in KINDS)])
 
@@ -374,13 +350,11 @@ def report_on_functions(sources: Mapping[str, Source], public: set[str]) -> Iter
 
 
 def largest(what: str, sizes: Mapping[str, int]) -> Iterator[str]:
-    """Yield how many there are, and each with its size from the largest on."""
     yield f"\n{len(sizes)} {what}"
     yield from (f"- {sizes[name]} {name}" for name in sorted(sizes, key=lambda n: (-sizes[n], n)))
 
 
 def main() -> None:
-    """Print the report on a package, or the lines of some folders."""
     parser = argparse.ArgumentParser(description="Measure how the package is laid out.")
     parser.add_argument("package", type=Path, nargs="?", default=PACKAGE)
     parser.add_argument("--lines", type=Path, nargs="+", default=[], help="only their lines")

@@ -4,69 +4,50 @@ from __future__ import annotations
 
 import argparse
 import datetime
-import importlib
 import os
 import random
 import sys
 import tempfile
 import time
+import warnings
 from pathlib import Path
 
-from tests.attacks.running import FAILED, VERDICTS, Attack, Outcome, Tally, attempt, run
+from tests.attacks import (
+    checkpoints,
+    containers,
+    dask,
+    limits,
+    memory,
+    models,
+    numbers,
+    relations,
+    signals,
+    tables,
+)
+from tests.attacks.running import FAILED, Tally, attempt, run
 from tests.tested_module import NAMES_CORE, load_core
 
-CLASSES = (
-    "numbers",
-    "models",
-    "tables",
-    "checkpoints",
-    "signals",
-    "limits",
-    "memory",
-    "dask",
-    "neighbours",
-    "copies",
-    "scale",
-    "loading",
-    "containers",
-)
-HEAD = (
-    "class",
-    "tries",
-    "harmless",
-    "refused",
-    "known",
-    "failures",
-    "slowest s",
-    "its try",
-    "largest MB",
-    "its try",
-)
-
-
-def attack_of(name: str) -> Attack:
-    attack = importlib.import_module(f"tests.attacks.{name}").ATTACK
-    assert isinstance(attack, Attack)
-    return attack
-
-
-def reproduction(name: str, seed: int) -> str:
-    return f"python -m tests.attacks --try {name}:{seed}"
-
-
-def tell(name: str, failure: Outcome) -> None:
-    print(f"FAILED {reproduction(name, failure.seed)}\n  {failure.words}", flush=True)
+ATTACKS = {
+    **{
+        module.__name__.rpartition(".")[2]: module.ATTACK
+        for module in (numbers, models, tables, checkpoints, signals, limits, memory, dask)
+    },
+    **relations.ATTACKS,
+    "containers": containers.ATTACK,
+}
+HEAD = ["class", "tries", "harmless", "refused", "known", "failures"]
+HEAD += ["slowest s", "its try", "largest MB", "its try"]
 
 
 def row_of(tally: Tally) -> list[str]:
     slowest, largest = tally.slowest, tally.largest
-    cells = (tally.name, tally.n_tries, *(tally.counts[one] for one in VERDICTS))
+    cells = (tally.name, sum(tally.counts.values()), *tally.counts.values())
     used = (f"{slowest.seconds:.2f}", slowest.seed, f"{largest.megabytes:.0f}", largest.seed)
     return [str(cell) for cell in (*cells, *used)]
 
 
 def table(tallies: list[Tally]) -> str:
-    rows = [list(HEAD), *map(row_of, tallies)]
+    rows = [HEAD, *map(row_of, tallies)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
         "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
@@ -75,20 +56,20 @@ def table(tallies: list[Tally]) -> str:
 
 
 def tally_of(name: str, arguments: argparse.Namespace, seconds: float) -> Tally:
-    tally = Tally(name)
-    for outcome in run(
-        name, attack_of(name), arguments.seed, seconds, arguments.jobs, arguments.tries
-    ):
+    tally, asked = Tally(name), (arguments.jobs, arguments.tries)
+    for outcome in run(name, ATTACKS[name], arguments.seed, seconds, *asked):
         tally.add(outcome)
         if outcome.verdict == FAILED and len(tally.failures) <= arguments.shown:
-            tell(name, outcome)
+            print(f"FAILED python -m tests.attacks --try {name}:{outcome.seed}")
+            print(f"  {outcome.words}", flush=True)
     return tally
 
 
 def again(which: str) -> int:
     """Make one try in this process, and let its error be seen whole."""
     name, seed = which.split(":")
-    attack = attack_of(name)
+    attack = ATTACKS[name]
+    warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory(prefix="attack-") as folder:
         one = attack.prepare(Path(folder))
         outcome = attempt(name, attack, one, int(seed))
@@ -103,7 +84,7 @@ def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.attacks", description=__doc__)
     parser.add_argument("--seconds", type=float, default=600.0, help="in all")
     parser.add_argument("--seed", type=int, default=int(f"{datetime.date.today():%Y%m%d}"))
-    parser.add_argument("--classes", nargs="+", choices=CLASSES, default=list(CLASSES))
+    parser.add_argument("--classes", nargs="+", choices=ATTACKS, default=[*ATTACKS])
     parser.add_argument("--tries", type=int, default=sys.maxsize, help="at most, of each class")
     parser.add_argument("--jobs", type=int, default=2, help="processes at once")
     parser.add_argument("--shown", type=int, default=20, help="failures of each class to print")
@@ -118,7 +99,7 @@ def main() -> int:
     if arguments.which is not None:
         return again(arguments.which)
     print(f"seed {arguments.seed}, {arguments.seconds:g} s, {arguments.jobs} processes", flush=True)
-    shares = {name: attack_of(name).share for name in arguments.classes}
+    shares = {name: ATTACKS[name].share for name in arguments.classes}
     began, tallies = time.monotonic(), []
     for name, share in shares.items():
         tallies.append(tally_of(name, arguments, arguments.seconds * share / sum(shares.values())))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import warnings
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -85,7 +84,6 @@ def forged(content: bytes, rng: random.Random) -> bytes:
 
 
 def prepare(folder: Path) -> Try:
-    warnings.simplefilter("ignore")
     path = folder / "state"
     plain = [fitted(number, None) for number in range(len(FITS))]
     whole = []

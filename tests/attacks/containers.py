@@ -6,8 +6,8 @@ import array
 import decimal
 import fractions
 import random
-import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ import pandas as pd
 import pyarrow as pa
 from scipy import sparse
 
-import powermeans
+from powermeans import KMeans, OnlineKMeans, PowerKMeans
 from tests.attacks.numbers import forms, sparse_forms
 from tests.attacks.running import REFUSED, RIGHT, Attack, Failure, Try, words_of
 
@@ -25,18 +25,14 @@ class Subclass(np.ndarray):
     """An array with a name of its own."""
 
 
+@dataclass
 class Arraylike:
     """Something that NumPy can read."""
 
-    def __init__(self, points: Any) -> None:
-        self._points = points
+    points: Any
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        return np.asarray(self._points, dtype=dtype)
-
-
-def columns(points: Any) -> list[str]:
-    return [f"x{f}" for f in range(points.shape[1])]
+        return np.asarray(self.points, dtype=dtype)
 
 
 def mapped(points: Any, folder: Path) -> Any:
@@ -47,16 +43,14 @@ def mapped(points: Any, folder: Path) -> Any:
 def polars_frame(points: Any) -> Any:
     import polars
 
-    return polars.DataFrame(dict(zip(columns(points), points.T, strict=True)))
+    return polars.DataFrame({f"x{f}": column for f, column in enumerate(points.T)})
 
 
 def containers(points: Any, folder: Path) -> dict[str, Callable[[], Any]]:
     """Return makers of containers that hold these numbers of float64."""
-    names = columns(points)
-    frame = pd.DataFrame(points, columns=names)
+    frame, arrays = pd.DataFrame(points).add_prefix("x"), forms(points) | sparse_forms(points)
     return {
-        **forms(points),
-        **sparse_forms(points),
+        **{name: (lambda it=it: it) for name, it in arrays.items()},
         "subclass": lambda: points.view(Subclass),
         "matrix": lambda: np.asmatrix(points),
         "masked": lambda: np.ma.masked_array(points, mask=False),
@@ -89,17 +83,12 @@ def containers(points: Any, folder: Path) -> dict[str, Callable[[], Any]]:
 
 
 def prepare(folder: Path) -> Try:
-    warnings.simplefilter("ignore")
-
     def one(rng: random.Random) -> str:
         numbers = np.random.default_rng(rng.getrandbits(64))
         points = numbers.normal(size=(int(numbers.integers(8, 60)), int(numbers.integers(1, 6))))
         points[numbers.random(points.shape) < 0.3] = 0.0
         made = containers(points, folder)
-        name = str(numbers.choice(list(made)))
-        kind = [powermeans.KMeans, powermeans.PowerKMeans, powermeans.OnlineKMeans][
-            numbers.integers(3)
-        ]
+        name, kind = rng.choice(list(made)), rng.choice([KMeans, PowerKMeans, OnlineKMeans])
         try:
             given = made[name]()
         except ImportError:

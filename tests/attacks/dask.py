@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import random
-import warnings
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -28,14 +27,11 @@ def cuts(n: int, rng: random.Random) -> list[int]:
 
 def model(rng: random.Random) -> Any:
     k, seed = rng.randrange(1, 6), rng.randrange(1000)
-    return rng.choice(
-        [
-            KMeans(k, n_init=1, random_state=seed),
-            MiniBatchKMeans(k, n_init=1, random_state=seed),
-            PowerKMeans(k, effort="none", random_state=seed),
-            PowerKMeans(k, divergence="cosine", effort="none", random_state=seed),
-        ]
-    )
+    kind = rng.choice([KMeans, MiniBatchKMeans, PowerKMeans, PowerKMeans])
+    given = {"effort": "none"} if kind is PowerKMeans else {"n_init": 1}
+    if kind is PowerKMeans and rng.random() < 0.5:
+        given["divergence"] = "cosine"
+    return kind(k, random_state=seed, **given)
 
 
 def collection(points: Any, lengths: list[int], kind: str) -> Any:
@@ -48,18 +44,14 @@ def collection(points: Any, lengths: list[int], kind: str) -> Any:
     ends = np.cumsum([0, *lengths])
     pieces = [points[a:b] for a, b in itertools.pairwise(ends)]
     if kind == "array":
-        of_array = [
-            da.from_delayed(dask.delayed(piece), piece.shape, dtype=points.dtype)
-            for piece in pieces
-        ]
-        return da.concatenate(of_array)
+        delayed = [(dask.delayed(piece), piece.shape, points.dtype) for piece in pieces]
+        return da.concatenate([da.from_delayed(*of_piece) for of_piece in delayed])
     names = [f"c{number}" for number in range(points.shape[1])]
     frames = [dask.delayed(pd.DataFrame(piece, columns=names)) for piece in pieces]
     return dd.from_delayed(frames, meta=pd.DataFrame(points[:0], columns=names))
 
 
 def prepare(folder: Path) -> Try:
-    warnings.simplefilter("ignore")
     stack = ExitStack()
     cluster: list[Any] = []
 

@@ -11,7 +11,6 @@ import ctypes
 import gc
 import random
 import sys
-import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -74,8 +73,6 @@ def check(smalls: Sequence[Callable[[], object]], larges: Sequence[Callable[[], 
 
 
 def prepare(folder: Path) -> Try:
-    warnings.simplefilter("ignore")
-
     def one(rng: random.Random) -> str:
         numbers = np.random.default_rng(rng.getrandbits(64))
         cases = [drawn_case(numbers) for _ in range(N_CASES)]

@@ -28,6 +28,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import powermeans
+from powermeans import Geometric
 from powermeans.divergences import Binomial, Gamma, Mahalanobis
 from powermeans.errors import ModelFileError
 from powermeans.saving import load, reading_of, save
@@ -60,55 +61,46 @@ WITHOUT_POINTS = ("sample", "to_sklearn", "get_feature_names_out")
 WIDEST_DENSE = 1000
 
 
-def models() -> list[Any]:
-    """At least one of each kind that can be saved."""
-    return [
-        powermeans.PowerKMeans(2, divergence="mahalanobis", random_state=0),
-        powermeans.KMeans(2, random_state=np.random.RandomState(0)),
-        powermeans.KernelPowerKMeans(2, n_landmarks=5, random_state=0),
-        powermeans.MiniBatchKMeans(2, random_state=0),
-        powermeans.MiniBatchPowerKMeans(2, random_state=0),
-        powermeans.SphericalMixture(2, shares="learned", random_state=0),
-        powermeans.BalancedKMeans(2, random_state=0),
-        powermeans.RobustPowerKMeans(2, random_state=0),
-        powermeans.KernelPowerKMeans(2, kernel="precomputed", random_state=0),
-        powermeans.GradientKMeans(2, random_state=0),
-        powermeans.KHarmonicMeans(2, random_state=0),
-        powermeans.FuzzyCMeans(2, random_state=0),
-        powermeans.OnlineKMeans(2, random_state=0),
-        powermeans.DPMeans(penalty=3.0, random_state=0),
-        powermeans.SelfOrganizingMap(shape=(2, 2), random_state=0),
-        powermeans.EntropyWeightedPowerKMeans(2, random_state=0),
-        powermeans.SpectralClustering(2, random_state=0),
-        make_pipeline(StandardScaler(), powermeans.PowerKMeans(2, random_state=0)),
-        make_pipeline(MinMaxScaler(), powermeans.KMeans(2, random_state=0)),
-    ]
+KINDS = (
+    *(powermeans.KMeans, powermeans.PowerKMeans, powermeans.KernelPowerKMeans),
+    *(powermeans.MiniBatchKMeans, powermeans.MiniBatchPowerKMeans, powermeans.OnlineKMeans),
+    *(powermeans.BalancedKMeans, powermeans.RobustPowerKMeans, powermeans.GradientKMeans),
+    *(powermeans.KHarmonicMeans, powermeans.FuzzyCMeans, powermeans.SphericalMixture),
+    *(powermeans.EntropyWeightedPowerKMeans, powermeans.SpectralClustering),
+)
 
 
 def fitted_models() -> Iterator[Any]:
     """All kinds, in all the states in which they can be saved."""
     points = np.abs(np.random.default_rng(0).normal(size=(12, 2))) + 1
-    sparse_points = sparse.csr_array(np.where(points > 1.5, points, 0.0))
-    for model in models():
-        is_gram = getattr(model, "kernel", None) == "precomputed"
-        yield model.fit(points @ points.T if is_gram else points)
+    few = sparse.csr_array(np.where(points > 1.5, points, 0.0))
+    power, kernel = powermeans.PowerKMeans, powermeans.KernelPowerKMeans
+    mixture, spectral = powermeans.SphericalMixture, powermeans.SpectralClustering
+    for kind in KINDS:
+        yield kind(2, random_state=0).fit(points)
+    yield powermeans.DPMeans(penalty=3.0, random_state=0).fit(points)
+    yield powermeans.SelfOrganizingMap(shape=(2, 2), random_state=0).fit(points)
+    yield powermeans.KMeans(2, random_state=np.random.RandomState(0)).fit(points)
+    for scaler in (StandardScaler(), MinMaxScaler()):
+        yield make_pipeline(scaler, power(2, random_state=0)).fit(points)
     for kind in (powermeans.MiniBatchPowerKMeans, powermeans.OnlineKMeans):
         waiting = kind(2, init_size=50, random_state=0)
         yield waiting.partial_fit(points, sample_weight=np.ones(12))
-        yield kind(2, init_size=13, random_state=0).partial_fit(sparse_points[:1])
+        yield kind(2, init_size=13, random_state=0).partial_fit(few[:1])
         yield kind.from_centers(points[:2])
-    for divergence in ("cosine", "poisson", Binomial(10), Gamma(2.0), Mahalanobis(np.eye(2))):
-        yield powermeans.PowerKMeans(2, divergence=divergence, random_state=0).fit(points)
-    for kernel in ("rbf", "poly", "laplacian"):
-        yield powermeans.KernelPowerKMeans(2, kernel=kernel, random_state=0).fit(sparse_points)
-    near = powermeans.SpectralClustering(2, affinity="nearest_neighbors", n_neighbors=4)
-    yield near.set_params(random_state=0).fit(points)
-    own = powermeans.SphericalMixture(2, covariance_type="spherical", random_state=0)
-    yield own.fit(points.astype(np.float32))
+    own = (Binomial(10), Gamma(2.0), Mahalanobis(np.eye(2)))
+    for divergence in ("mahalanobis", "cosine", "poisson", *own):
+        yield power(2, divergence=divergence, random_state=0).fit(points)
+    for name in ("rbf", "poly", "laplacian"):
+        yield kernel(2, kernel=name, random_state=0).fit(few)
+    yield kernel(2, kernel="precomputed", random_state=0).fit(points @ points.T)
+    yield kernel(2, n_landmarks=5, random_state=0).fit(points)
+    yield spectral(2, affinity="nearest_neighbors", n_neighbors=4, random_state=0).fit(points)
+    yield mixture(2, shares="learned", random_state=0).fit(points)
+    yield mixture(2, covariance_type="spherical", random_state=0).fit(points.astype(np.float32))
     table = pd.DataFrame(points, columns=["length", "width"])
     scaled = powermeans.open_data(table, rows_per_part=4, scale="standard")
-    schedule = powermeans.Geometric(-1.0, 1.5)
-    yield powermeans.PowerKMeans(2, schedule=schedule, effort="none", random_state=0).fit(scaled)
+    yield power(2, schedule=Geometric(-1.0, 1.5), effort="none", random_state=0).fit(scaled)
     yield powermeans.EntropyWeightedPowerKMeans.from_centers(points[:2])
 
 
@@ -163,10 +155,16 @@ def members_of(content: bytes) -> dict[str, bytes]:
 
 
 def archived(members: dict[str, bytes]) -> bytes:
+    return archive_of(list(members.items()), [zipfile.ZIP_STORED])
+
+
+def archive_of(members: list[tuple[str, bytes]], kinds: list[int]) -> bytes:
+    """Write an archive whose members, of which two may have one name, are compressed in turn."""
     written = io.BytesIO()
-    with zipfile.ZipFile(written, "w") as archive:
-        for name, member in members.items():
-            archive.writestr(name, member)
+    with warnings.catch_warnings(), zipfile.ZipFile(written, "w") as archive:
+        warnings.simplefilter("ignore")  # of two members of one name
+        for (name, member), kind in zip(members, itertools.cycle(kinds), strict=False):
+            archive.writestr(name, member, kind)
     return written.getvalue()
 
 
@@ -191,14 +189,13 @@ def with_entries_changed(content: bytes, rng: random.Random) -> bytes:
 def with_counts_changed(content: bytes, rng: random.Random) -> bytes:
     """Replace a whole number wherever it occurs in the header, so that counts still agree."""
     members = members_of(content)
-    header = json.loads(members["model.json"])["model"]
-    found = [(holder, key) for holder, key in places(header) if type(holder[key]) is int]
+    whole = json.loads(members["model.json"])
+    found = [(holder, key) for holder, key in places(whole["model"]) if type(holder[key]) is int]
     holder, key = rng.choice(found)
     old, new = holder[key], rng.choice([0, 1, 3, 624, 40_000_000, 2**31, 2**40, 2**62])
     for holder, key in found:
         if holder[key] == old and key != "array":
             holder[key] = new
-    whole = json.loads(members["model.json"]) | {"model": header}
     return archived(members | {"model.json": json.dumps(whole).encode()})
 
 
@@ -234,20 +231,11 @@ def strange_array(array: Any, rng: random.Random) -> Any:
     return array
 
 
-def archive_of(members: list[tuple[str, bytes]], rng: random.Random) -> bytes:
-    """Write an archive that may be compressed, or may name a member twice."""
-    written = io.BytesIO()
-    kinds = [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA]
-    with warnings.catch_warnings(), zipfile.ZipFile(written, "w") as archive:
-        warnings.simplefilter("ignore")  # of two members of one name
-        for name, member in members:
-            archive.writestr(name, member, rng.choice([kinds[0]] * 6 + kinds))
-    return written.getvalue()
-
-
 def with_members_changed(content: bytes, rng: random.Random) -> bytes:
     """Rename, drop, double, swap or add members, or lie about them in the directory."""
     members = list(members_of(content).items())
+    compressed = [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA]
+    kinds = rng.choices([zipfile.ZIP_STORED] * 7 + compressed, k=len(members) + 1)
     at, other = rng.randrange(len(members)), rng.randrange(len(members))
     match rng.randrange(7):
         case 0:
@@ -258,17 +246,15 @@ def with_members_changed(content: bytes, rng: random.Random) -> bytes:
         case 2:
             members.append((members[at][0], members[other][1]))
         case 3:
-            members[at], members[other] = (
-                (members[at][0], members[other][1]),
-                (members[other][0], members[at][1]),
-            )
+            (one, its), (another, theirs) = members[at], members[other]
+            members[at], members[other] = (one, theirs), (another, its)
         case 4:
             members[at] = (members[at][0], hostile_array(rng))
         case 5:
             members.append((rng.choice(["b.pkl", "a7000.npy", "model.json"]), rng.randbytes(50)))
         case 6:
-            return with_sizes_changed(archive_of(members, rng), rng)
-    return archive_of(members, rng)
+            return with_sizes_changed(archive_of(members, kinds), rng)
+    return archive_of(members, kinds)
 
 
 def with_sizes_changed(content: bytes, rng: random.Random) -> bytes:
@@ -291,18 +277,8 @@ def hostile_array(rng: random.Random) -> bytes:
     return b"\x93NUMPY\1\0" + len(text).to_bytes(2, "little") + text + rng.randbytes(64)
 
 
-DAMAGE = (
-    with_bytes_changed,
-    with_entries_changed,
-    with_entries_changed,
-    with_counts_changed,
-    with_arrays_changed,
-    with_arrays_changed,
-    with_members_changed,
-)
-
-
-# What is done with a file, and what must not happen then.
+DAMAGE = [with_entries_changed, with_arrays_changed] * 2
+DAMAGE += [with_bytes_changed, with_counts_changed, with_members_changed]
 
 
 class Guard:
@@ -336,12 +312,9 @@ class Guard:
 def use(model: Any) -> None:
     """Predict, and go on with a stream; a refusal in words is as good."""
     points = points_for(model)
-    for name in WITH_POINTS:
+    for name in (*WITH_POINTS, *WITHOUT_POINTS):
         if hasattr(model, name):
-            or_words(getattr(model, name), points)
-    for name in WITHOUT_POINTS:
-        if hasattr(model, name):
-            or_words(getattr(model, name))
+            or_words(getattr(model, name), *([points] if name in WITH_POINTS else []))
     repr(model)
 
 
@@ -364,7 +337,6 @@ def or_words(method: Callable[..., object], *arguments: object) -> None:
 
 
 def prepare(folder: Path) -> Try:
-    warnings.simplefilter("ignore")
     file, originals = folder / "damaged.pm", seeds(folder)
     for original in originals:  # what is imported on the way is imported now
         file.write_bytes(original)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import re
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -36,9 +35,6 @@ NOT_OURS = re.compile(
     r"broadcast|zero-size|matmul|unsupported operand|NoneType|out of bounds|reshape|LAPACK|"
     r"not subscriptable|ambiguous|illegal value|infs or NaNs|must be real number"
 )
-
-
-# Data.
 
 
 @dataclass(frozen=True)
@@ -100,103 +96,68 @@ def drawn_dtype(rng: np.random.Generator, points: Any) -> Any:
 
 def drawn_weights(rng: np.random.Generator, n: int) -> tuple[Any, bool]:
     weights = rng.uniform(0.1, 3.0, size=n)
-    match rng.integers(10):
-        case 0:
-            return weights, True
-        case 1:
-            return weights * (rng.random(n) < 0.7), False
-        case 2:
-            return weights * 10.0 ** rng.uniform(-320, 300), False
-        case 3:
-            return weights * 10.0 ** rng.uniform(-30, 30, size=n), False
-        case 4:
-            return np.rint(weights).astype(int), False
-        case 5 if rng.random() < 0.2:
-            weights[rng.integers(n)] = rng.choice([-1.0, np.nan, np.inf])
-            return weights, False
-    return None, True
+    faulty = weights.copy()
+    faulty[rng.integers(n)] = rng.choice([-1.0, np.nan, np.inf])
+    strange = [
+        weights * (rng.random(n) < 0.7),
+        weights * 10.0 ** rng.uniform(-320, 300),
+        weights * 10.0 ** rng.uniform(-30, 30, size=n),
+        np.rint(weights).astype(int),
+    ]
+    kind = rng.choice(["none", "tame", "strange", "faulty"], p=[0.48, 0.1, 0.4, 0.02])
+    if kind == "strange":
+        return strange[rng.integers(len(strange))], False
+    return {"none": None, "tame": weights, "faulty": faulty}[kind], kind != "faulty"
 
 
-def forms(points: Any) -> dict[str, Callable[[], Any]]:
+def forms(points: Any) -> dict[str, Any]:
     """Return dense arrays of the same numbers in other layouts."""
-
-    def strided() -> Any:
-        wide = np.zeros((2 * len(points), 3 * points.shape[1]), dtype=points.dtype)
-        wide[::2, ::3] = points
-        return wide[::2, ::3]
-
-    def read_only() -> Any:
-        copy = points.copy()
-        copy.flags.writeable = False
-        return copy
-
+    wide = np.zeros((2 * len(points), 3 * points.shape[1]), dtype=points.dtype)
+    wide[::2, ::3] = points
+    fixed = points.copy()
+    fixed.flags.writeable = False
     dense = {
-        "Fortran order": lambda: np.asfortranarray(points),
-        "strided": strided,
-        "read-only": read_only,
-        "backwards": lambda: points[::-1].copy()[::-1],
+        "Fortran order": np.asfortranarray(points),
+        "strided": wide[::2, ::3],
+        "read-only": fixed,
+        "backwards": points[::-1].copy()[::-1],
     }
     if points.dtype != object:
-        dense["bytes swapped"] = lambda: points.astype(points.dtype.newbyteorder())
-        dense["unaligned"] = lambda: _unaligned(points)
+        dense["bytes swapped"] = points.astype(points.dtype.newbyteorder())
+        buffer = np.zeros(points.nbytes + 1, dtype=np.uint8)
+        dense["unaligned"] = buffer[1:].view(points.dtype).reshape(points.shape)
+        dense["unaligned"][:] = points
     if points.dtype == np.float64:
-        dense["lists"] = points.tolist
+        dense["lists"] = points.tolist()
     return dense
 
 
-def _unaligned(points: Any) -> Any:
-    buffer = np.zeros(points.nbytes + 1, dtype=np.uint8)
-    view = buffer[1:].view(points.dtype).reshape(points.shape)
-    view[:] = points
-    return view
-
-
-def sparse_forms(points: Any) -> dict[str, Callable[[], Any]]:
+def sparse_forms(points: Any) -> dict[str, Any]:
     """Return sparse matrices of the same numbers, some with entries twice or with zeros."""
-
-    def doubled() -> Any:
-        rows, columns = np.nonzero(points)
-        entries = points[rows, columns]
-        halves = entries / 2  # which subnormal numbers lack; the other halves add up to them
-        values = np.concatenate([halves, entries - halves])
-        at = np.tile(rows, 2), np.tile(columns, 2)
-        return sparse.coo_matrix((values, at), shape=points.shape)
-
-    def with_zeros() -> Any:
-        rows, columns = np.indices(points.shape)
-        entries = (points.ravel(), (rows.ravel(), columns.ravel()))
-        return sparse.csr_matrix(entries, shape=points.shape)
-
-    def unsorted() -> Any:
-        matrix = sparse.csr_matrix(points)
-        order = np.concatenate(
-            [np.arange(a, b)[::-1] for a, b in zip(matrix.indptr, matrix.indptr[1:], strict=False)]
-        ).astype(int)
-        turned = (matrix.data[order], matrix.indices[order], matrix.indptr)
-        return sparse.csr_matrix(turned, shape=points.shape)
-
+    matrix, shape = sparse.csr_matrix(points), points.shape
+    rows, columns = np.nonzero(points)
+    entries = points[rows, columns]
+    halves = entries / 2  # which subnormal numbers lack; the other halves add up to them
+    twice = np.concatenate([halves, entries - halves]), (np.tile(rows, 2), np.tile(columns, 2))
+    every = points.ravel(), tuple(at.ravel() for at in np.indices(shape))
+    order = np.lexsort([-matrix.indices, np.repeat(np.arange(shape[0]), np.diff(matrix.indptr))])
+    wide = matrix.copy()
+    wide.indices, wide.indptr = wide.indices.astype("i8"), wide.indptr.astype("i8")
+    unsorted = (matrix.data[order], matrix.indices[order], matrix.indptr)
     return {
-        "CSC": lambda: sparse.csc_matrix(points),
-        "COO": lambda: sparse.coo_array(points),
-        "entries twice": doubled,
-        "explicit zeros": with_zeros,
-        "unsorted CSR": unsorted,
-        "wide indices": lambda: _with_wide_indices(sparse.csr_matrix(points)),
+        "CSC": sparse.csc_matrix(points),
+        "COO": sparse.coo_array(points),
+        "entries twice": sparse.coo_matrix(twice, shape=shape),
+        "explicit zeros": sparse.csr_matrix(every, shape=shape),
+        "unsorted CSR": sparse.csr_matrix(unsorted, shape=shape),
+        "wide indices": wide,
     }
-
-
-def _with_wide_indices(matrix: Any) -> Any:
-    matrix.indices, matrix.indptr = matrix.indices.astype("i8"), matrix.indptr.astype("i8")
-    return matrix
 
 
 def held(points: Any) -> Any:
     """Return the points in the dtype in which the package promises to hold them."""
     is_single = points.dtype.kind == "f" and points.dtype.itemsize <= 4
     return points.astype(np.float32 if is_single else np.float64)
-
-
-# Estimators.
 
 
 @dataclass(frozen=True)
@@ -233,22 +194,19 @@ def _annealed(rng: np.random.Generator) -> dict[str, Any]:
 
 def _kmeans(rng: np.random.Generator, given: dict[str, Any]) -> Subject:
     options = {"init": str(rng.choice(["k-means++", "random"])), "n_init": int(rng.integers(1, 4))}
-    options["max_iter"] = int(rng.choice([1, 2, 300]))
-    options["tol"] = float(rng.choice([0.0, 1e-4]))
+    options |= {"max_iter": int(rng.choice([1, 2, 300])), "tol": float(rng.choice([0.0, 1e-4]))}
     return Subject(powermeans.KMeans(**given, **options), takes_parts=True)
 
 
 def _power(divergence: Any, domain: str, distances: Any) -> Callable[..., Subject]:
     def make(rng: np.random.Generator, given: dict[str, Any]) -> Subject:
         model = powermeans.PowerKMeans(**given, **_annealed(rng), divergence=divergence)
-        is_sparse = divergence not in ("manhattan", "mahalanobis")
-        parts = divergence in ("squared_euclidean", "cosine", "poisson")
         return Subject(
             model,
             domain,
             distances,
-            takes_sparse=is_sparse,
-            takes_parts=parts,
+            takes_sparse=divergence not in ("manhattan", "mahalanobis"),
+            takes_parts=divergence in ("squared_euclidean", "cosine", "poisson"),
             has_one_rounding=divergence != "mahalanobis",
             may_refuse=divergence == "cosine",  # points of zeros
         )
@@ -289,6 +247,10 @@ def _kernel(rng: np.random.Generator, given: dict[str, Any]) -> Subject:
     return Subject(model, distances=None, has_one_rounding=False)
 
 
+PLAIN_IN_PARTS = (
+    *(powermeans.KHarmonicMeans, powermeans.FuzzyCMeans, powermeans.OnlineKMeans),
+    *(powermeans.MiniBatchKMeans, powermeans.MiniBatchPowerKMeans),
+)
 MAKERS: dict[str, Callable[..., Subject]] = {
     "KMeans": _kmeans,
     "PowerKMeans": _power("squared_euclidean", "any", oracle.squared_euclidean),
@@ -300,11 +262,7 @@ MAKERS: dict[str, Callable[..., Subject]] = {
     "binomial": _power(divergences.Binomial(40), "trials", oracle.binomial(40)),
     "mahalanobis": _power("mahalanobis", "any", "covariance_"),
     "observed": _observed,
-    "KHarmonicMeans": _plain(powermeans.KHarmonicMeans, takes_parts=True),
-    "FuzzyCMeans": _plain(powermeans.FuzzyCMeans, takes_parts=True),
-    "MiniBatchKMeans": _plain(powermeans.MiniBatchKMeans, takes_parts=True),
-    "MiniBatchPowerKMeans": _plain(powermeans.MiniBatchPowerKMeans, takes_parts=True),
-    "OnlineKMeans": _plain(powermeans.OnlineKMeans, takes_parts=True),
+    **{kind.__name__: _plain(kind, takes_parts=True) for kind in PLAIN_IN_PARTS},
     "RobustPowerKMeans": _plain(powermeans.RobustPowerKMeans, sums_distances=False),
     "DPMeans": lambda rng, given: Subject(powermeans.DPMeans(n_clusters_wanted=3, **given)),
     "EntropyWeighted": _plain(
@@ -315,15 +273,10 @@ MAKERS: dict[str, Callable[..., Subject]] = {
     "SphericalMixture": _mixture,
     "KernelPowerKMeans": _kernel,
     "SpectralClustering": _plain(
-        powermeans.SpectralClustering,
-        distances=None,
-        takes_weights=False,
-        has_one_rounding=False,
+        powermeans.SpectralClustering, distances=None, takes_weights=False, has_one_rounding=False
     ),
 }
 
-
-# One try.
 
 # To open a part takes a millisecond, and a search makes hundreds of passes over all of them.
 MOST_PARTS = 20
@@ -362,19 +315,12 @@ def drawn_case(rng: np.random.Generator) -> Case:
     if "n_clusters" in model.get_params():
         model.set_params(n_clusters=int(rng.integers(1, min(12, len(points)) + 1)))
     is_dense = not subject.takes_sparse or points.dtype == object or rng.random() < 0.7
-    if is_dense:
-        choice = forms(points)
-        given = points
-    else:
-        choice, given = sparse_forms(points), sparse.csr_matrix(points)
+    choice = forms(points) if is_dense else sparse_forms(points)
     form = str(rng.choice(list(choice)))
+    given = points if is_dense else sparse.csr_matrix(points)
     if form == "explicit zeros":  # sums of more entries, which may round otherwise
-        given = choice[form]()
-    return Case(subject, data, given, choice[form](), form, not is_dense)
-
-
-def drawn_rows_per_part(rng: np.random.Generator, n: int) -> int:
-    return max(int(rng.integers(1, n + 2)), -(-n // MOST_PARTS))
+        given = choice[form]
+    return Case(subject, data, given, choice[form], form, not is_dense)
 
 
 def fitted(case: Case, points: Any, n_threads: int) -> Any:
@@ -502,13 +448,12 @@ def reason_known(case: Case) -> str | None:
 
 
 def prepare(folder: Path) -> Try:
-    warnings.simplefilter("ignore")
-
     def one(rng: random.Random) -> str:
         numbers = np.random.default_rng(rng.getrandbits(64))
         case = drawn_case(numbers)
         is_in_parts = case.subject.takes_parts and numbers.random() < 0.3
-        rows = drawn_rows_per_part(numbers, len(case.data.points)) if is_in_parts else None
+        n = len(case.data.points)
+        rows = max(int(numbers.integers(1, n + 2)), -(-n // MOST_PARTS)) if is_in_parts else None
         try:
             with no_warning_of_numpy():
                 return check(case, folder, rows)

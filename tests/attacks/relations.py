@@ -8,7 +8,6 @@ of the same numbers changes no bit.
 from __future__ import annotations
 
 import random
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -34,6 +33,10 @@ from tests.attacks.running import (
 ROUNDING = {"f4": 2e-5, "f8": 1e-9}
 ANSWERS = ("predict", "transform", "memberships", "score_samples")
 LARGEST_SQUARED = 1e140
+OF_ROWS = (
+    *(powermeans.MiniBatchPowerKMeans, powermeans.KernelPowerKMeans),
+    *(powermeans.GradientKMeans, powermeans.OnlineKMeans),
+)
 Relation = Callable[[Case, np.random.Generator, Path], None]
 
 
@@ -70,8 +73,7 @@ def judge_neighbours(case: Case, rng: np.random.Generator, folder: Path) -> None
     """Ask for all rows, and for some of them alone."""
     points = tame(case, rng)
     model = fitted(case, points, case.data.weights)
-    is_gram = not hasattr(model, "cluster_centers_")
-    if is_gram:
+    if not hasattr(model, "cluster_centers_"):  # of a kernel
         return
     some = np.unique(rng.integers(len(points), size=3))
     alone = dict(answers(model, points[some]))
@@ -86,13 +88,7 @@ def judge_copies(case: Case, rng: np.random.Generator, folder: Path) -> None:
     if not case.subject.takes_weights or weights.sum() < 3:
         return
     # Batches and kernels with landmarks are of rows, as their pages say.
-    if not hasattr(powermeans, type(case.subject.model).__name__) or isinstance(
-        case.subject.model,
-        powermeans.MiniBatchPowerKMeans
-        | powermeans.KernelPowerKMeans
-        | powermeans.GradientKMeans
-        | powermeans.OnlineKMeans,
-    ):
+    if isinstance(case.subject.model, OF_ROWS):
         return
     one = fitted(case, points, weights)
     other = fitted(case, np.repeat(points, weights, axis=0), None)
@@ -144,20 +140,15 @@ def judge_loading(case: Case, rng: np.random.Generator, folder: Path) -> None:
     for name, answer in answers(model, points):
         is_same = np.array_equal(answer, found[name])
         # LAPACK decomposes a covariance again, and may round otherwise.
-        if not (is_same or (not case.subject.has_one_rounding and _are_near(answer, found[name]))):
+        may_round = not case.subject.has_one_rounding
+        if not (is_same or (may_round and np.allclose(answer, found[name], rtol=1e-6))):
             raise Failure(f"{name} of the loaded model is another")
-
-
-def _are_near(one: Any, other: Any) -> bool:
-    return bool(np.allclose(one, other, rtol=1e-6))
 
 
 def attack(judge: Relation) -> Attack:
     """Return the class of attack that judges by a relation."""
 
     def prepare(folder: Path) -> Try:
-        warnings.simplefilter("ignore")
-
         def one(rng: random.Random) -> str:
             numbers = np.random.default_rng(rng.getrandbits(64))
             case = drawn_case(numbers)
@@ -181,3 +172,11 @@ def attack(judge: Relation) -> Attack:
         return one
 
     return Attack(prepare)
+
+
+ATTACKS = {
+    "neighbours": attack(judge_neighbours),
+    "copies": attack(judge_copies),
+    "scale": attack(judge_scale),
+    "loading": attack(judge_loading),
+}

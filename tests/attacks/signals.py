@@ -7,7 +7,6 @@ import random
 import select
 import signal
 import time
-import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -115,7 +114,6 @@ def seconds_of_sweep(number: int) -> float:
 
 
 def prepare(folder: Path) -> Try:
-    warnings.simplefilter("ignore")
     signal.signal(signal.SIGINT, signal.default_int_handler)
     points = np.random.default_rng(9).normal(size=(500, 3))
     table = folder / "points.npy"

@@ -6,7 +6,7 @@ import contextlib
 import io
 import os
 import random
-import warnings
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +90,7 @@ def with_cells_changed(content: bytes, rng: random.Random) -> bytes:
     text = rng.choice(["\n", "\n", "\r\n", "\r"]).join(lines)
     if rng.random() < 0.3:
         text = text.replace(",", rng.choice(DELIMITERS))
-    return text.encode(rng.choice(ENCODINGS), "surrogatepass" if rng.random() < 0 else "replace")
+    return text.encode(rng.choice(ENCODINGS), "replace")
 
 
 def damaged(content: bytes, suffix: str, rng: random.Random) -> bytes:
@@ -103,10 +103,10 @@ def damaged(content: bytes, suffix: str, rng: random.Random) -> bytes:
     return with_bytes_changed(content, rng)
 
 
-def told(arguments: list[str]) -> tuple[int, str]:
+def told(arguments: list[str], *, is_shown: bool = False) -> tuple[int, str]:
     """Run a command in this process; return its code, and what it says of errors."""
-    said, shown = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stderr(said), contextlib.redirect_stdout(shown):
+    said, output = io.StringIO(), sys.stdout if is_shown else io.StringIO()
+    with contextlib.redirect_stderr(said), contextlib.redirect_stdout(output):
         try:
             main(arguments)
         except SystemExit as end:
@@ -127,7 +127,6 @@ def fault_of(code: int, said: str) -> str | None:
 
 
 def prepare(folder: Path) -> Try:
-    warnings.simplefilter("ignore")
     os.chdir(folder)
     files = tables(folder)
     command = ["fit", "-k", "2", "--quiet", "--effort", "fast", "--threads", "1"]
@@ -139,29 +138,27 @@ def prepare(folder: Path) -> Try:
     models = seeds(folder)
     np.save("two.npy", np.linspace(1, 3, 10).reshape(5, 2))
 
+    def judged(arguments: list[str]) -> str:
+        code, said = told(arguments)
+        if (fault := fault_of(code, said)) is not None:
+            raise Failure(f"{arguments}: {fault}")
+        return REFUSED if code else RIGHT
+
     def one(rng: random.Random) -> str:
         if rng.random() < 0.2:
             Path("m.pm").write_bytes(rng.choice(DAMAGE)(rng.choice(models), rng))
             of_model = rng.choice(["predict"] * 4 + ["report"])
-            return judged([of_model, "m.pm", "two.npy", "--output", "out"], "m.pm")
+            return judged([of_model, "m.pm", "two.npy", "--output", "out"])
         suffix = rng.choice(list(files))
         path = Path("t" + (suffix if rng.random() < 0.9 else rng.choice(SUFFIXES)))
         path.write_bytes(damaged(files[suffix], suffix, rng))
         try:
             options = [*rng.choice(OPTIONS), "--output", "out.csv", str(path)]
-            return judged([*command, *options], path)
+            return judged([*command, *options])
         finally:
             path.unlink()
 
     return one
-
-
-def judged(arguments: list[str], path: object) -> str:
-    """Run a command on a damaged file, and return how it ended."""
-    code, said = told(arguments)
-    if (fault := fault_of(code, said)) is not None:
-        raise Failure(f"{path}: {fault}")
-    return REFUSED if code else RIGHT
 
 
 ATTACK = Attack(prepare, seconds=5.0, megabytes=300.0, hangs_after=60.0)

@@ -23,13 +23,10 @@ CLAIM = oracle.Claim(
 )
 
 
-def planted(**changes):
-    return dataclasses.replace(CLAIM, **changes)
-
-
 def test_a_right_claim_has_no_fault():
     assert oracle.fault_of(CLAIM) is None
-    assert oracle.fault_of(planted(weights=np.array([3.0, 0.0, 7.0]), inertia=3.0)) is None
+    weighted = dataclasses.replace(CLAIM, weights=np.array([3.0, 0.0, 7.0]), inertia=3.0)
+    assert oracle.fault_of(weighted) is None
 
 
 @pytest.mark.parametrize(
@@ -46,7 +43,7 @@ def test_a_right_claim_has_no_fault():
     ],
 )
 def test_a_planted_fault_is_found(changes, fault):
-    assert fault in oracle.fault_of(planted(**changes))
+    assert fault in oracle.fault_of(dataclasses.replace(CLAIM, **changes))
 
 
 @pytest.mark.parametrize(
@@ -109,9 +106,6 @@ def test_a_try_is_drawn_from_its_seed_alone(tmp_path):
     assert cases[0] == cases[1] != numbers.drawn_case(np.random.default_rng(6)).describe()
 
 
-# The processes that make tries.
-
-
 def wait_at_work(seconds: float) -> None:
     began = time.process_time()
     while time.process_time() < began + seconds:
@@ -145,14 +139,19 @@ def test_crashes_hangs_and_waste_are_failures_and_the_tries_go_on():
     assert {"right", "known"} <= {one.verdict for one in outcomes}
 
 
+def raise_error() -> None:
+    raise IndexError("7")
+
+
 @pytest.mark.parametrize(
     ("waste", "words"),
     [
         (lambda: np.ones(26 * 2**20), "MB, more than 200"),
         (lambda: wait_at_work(2.1), "s, more than 2"),
+        (raise_error, "IndexError: 7 (test_attacks.py:"),
     ],
 )
-def test_a_model_that_takes_more_than_it_may_is_a_failure(waste, words):
+def test_waste_and_errors_of_a_try_are_failures(waste, words):
     def one(rng):
         waste()
         return RIGHT
@@ -160,15 +159,6 @@ def test_a_model_that_takes_more_than_it_may_is_a_failure(waste, words):
     outcome = attempt("models", models.ATTACK, one, 1)
     assert outcome.verdict == FAILED
     assert words in outcome.words
-
-
-def test_an_exception_of_a_try_is_a_failure_with_its_place():
-    def one(rng):
-        raise IndexError("7")
-
-    outcome = attempt("x", Attack(lambda folder: one), one, 3)
-    assert outcome.verdict == FAILED
-    assert outcome.words.startswith("IndexError: 7 (test_attacks.py:")
 
 
 def test_what_a_file_executes_is_noted(tmp_path):

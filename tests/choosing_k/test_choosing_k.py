@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import math
 import pickle
-import re
 
 import numpy as np
 import pytest
@@ -25,17 +24,13 @@ def blobs(n_clusters: int, n_features: int = 2, n_points: int = 400, seed: int =
     rng = np.random.default_rng(seed)
     side = math.ceil(n_clusters ** (1 / n_features))
     lattice = np.indices((side,) * n_features).reshape(n_features, -1).T[:n_clusters]
-    return 12.0 * lattice[np.arange(n_points) % n_clusters] + rng.normal(
-        size=(n_points, n_features)
-    )
+    noise = rng.normal(size=(n_points, n_features))
+    return 12.0 * lattice[np.arange(n_points) % n_clusters] + noise
 
 
 @pytest.fixture(scope="module")
 def of_blobs() -> ChoiceOfK:
     return choose_k(blobs(4), range(2, 9), random_state=0)
-
-
-# What it finds.
 
 
 @pytest.mark.parametrize("n_clusters", [3, 9])
@@ -54,21 +49,16 @@ def test_the_inertia_is_that_of_the_centers_and_falls() -> None:
     assert (np.diff(choice.table["inertia"]) < 0).all()
 
 
-def test_the_silhouette_is_that_of_the_labels(of_blobs: ChoiceOfK) -> None:
+def test_the_silhouette_is_that_of_the_labels_and_that_of_a_sample_is_near(of_blobs) -> None:
     points = blobs(4)
     assert of_blobs.silhouette_sample == len(points)
     for k, found in zip(of_blobs.table["k"], of_blobs.table["silhouette"], strict=True):
         assert found == pytest.approx(silhouette_score(points, of_blobs.model(k).predict(points)))
-
-
-def test_the_silhouette_of_a_sample_is_near_that_of_all() -> None:
-    points = blobs(3, n_points=3000)
-    options = {"criteria": "silhouette", "random_state": 0}
-    whole = choose_k(points, [2, 3, 4], silhouette_size=3000, **options)
-    part = choose_k(points, [2, 3, 4], silhouette_size=500, **options)
-    assert part.silhouette_sample <= 500
-    assert part.table["silhouette"] == pytest.approx(whole.table["silhouette"], abs=0.03)
-    assert (part.table["silhouette"] != whole.table["silhouette"]).any()
+    given = {"criteria": "silhouette", "silhouette_size": 250, "random_state": 0}
+    part = choose_k(points, range(2, 9), **given)
+    assert part.silhouette_sample <= 250
+    assert part.table["silhouette"] == pytest.approx(of_blobs.table["silhouette"], abs=0.05)
+    assert (part.table["silhouette"] != of_blobs.table["silhouette"]).any()
 
 
 def test_dp_means_finds_the_k_that_lasts_longest(of_blobs: ChoiceOfK) -> None:
@@ -85,36 +75,21 @@ def test_dp_means_finds_the_k_that_lasts_longest(of_blobs: ChoiceOfK) -> None:
     assert DPMeans(penalty=1.05 * lowest).fit(blobs(4)).n_clusters_ == 4
 
 
-# Weights, dtypes, places.
-
-
-def test_weights_that_are_shares_say_the_same_as_ones(of_blobs: ChoiceOfK) -> None:
-    choice = choose_k(blobs(4), range(2, 9), sample_weight=np.full(400, 1 / 400), random_state=0)
+@pytest.mark.parametrize("weight", [1 / 400, 1e-300, 1e290])
+def test_weights_that_cannot_be_counts_say_the_same_as_ones(of_blobs, weight: float) -> None:
+    choice = choose_k(blobs(4), range(2, 9), sample_weight=np.full(400, weight), random_state=0)
     assert choice.by_criterion == of_blobs.by_criterion
-    np.testing.assert_allclose(choice.table["inertia"], of_blobs.table["inertia"] / 400)
+    np.testing.assert_allclose(choice.table["inertia"], of_blobs.table["inertia"] * weight)
     np.testing.assert_allclose(choice.table["bic"], of_blobs.table["bic"])
 
 
-@pytest.mark.parametrize("weight", [1e-300, 1e290])
-def test_weights_that_cannot_be_counts_are_shares(weight: float) -> None:
-    options = {"random_state": 0}
-    points = blobs(3, n_points=90)
-    choice = choose_k(points, [2, 3, 4], sample_weight=np.full(90, weight), **options)
-    assert choice.by_criterion == choose_k(points, [2, 3, 4], **options).by_criterion
-    np.testing.assert_allclose(choice.table["inertia"][1], weight * 90 * 2, rtol=0.3)
-
-
-def test_few_places_are_counted_without_nan_in_the_choice() -> None:
+def test_few_places_are_counted_and_one_cluster_is_undefined_for_all_but_the_likelihood() -> None:
     """Every point is at a center from k = 5 on."""
     points = np.repeat([[0.0], [1.0], [10.0], [11.0], [20.0]], 20, axis=0)
     choice = choose_k(points, range(1, 6), random_state=0)
     assert choice.table["inertia"][-1] == 0
     for name in ("bic", "calinski_harabasz", "silhouette"):
         assert choice.by_criterion[name] == 5
-
-
-def test_one_cluster_is_undefined_for_all_but_the_likelihood() -> None:
-    choice = choose_k(blobs(4), range(1, 6), random_state=0)
     undefined = {name for name, column in choice.table.items() if math.isnan(column[0])}
     assert undefined == {*CRITERIA, "separation_error"} - {"bic"}
 
@@ -130,16 +105,11 @@ def test_the_rates_of_the_measurement_count_what_is_right() -> None:
     assert [counts(cell) for cell in cells] == [True, False, False, False]
 
 
-def test_sets_of_all_families_are_drawn_in_both_halves() -> None:
+def test_sets_of_known_k_are_of_all_families_and_drawn_as_they_say() -> None:
     for first in (0, 1):
         assert {family_of(i) for i in range(first, 50, 2)} == {*FAMILIES, *WITHOUT_CLUSTERS}
-
-
-def test_a_set_of_known_k_is_drawn_as_it_says() -> None:
     known = generated(3)
-    again = generated(3)
-    np.testing.assert_array_equal(known.points, again.points)
-    assert known.labels is not None
+    np.testing.assert_array_equal(known.points, generated(3).points)
     assert len(np.unique(known.labels)) == known.n_clusters
     means = [known.points[known.labels == j].mean(axis=0) for j in range(known.n_clusters)]
     near = cdist(known.points, means).argmin(axis=1)
@@ -148,10 +118,7 @@ def test_a_set_of_known_k_is_drawn_as_it_says() -> None:
     assert (near == known.labels).mean() == pytest.approx(known.tellable, abs=0.03)
 
 
-# What is clear.
-
-
-@pytest.mark.parametrize("n_features", [5, 30, 64, 300])
+@pytest.mark.parametrize("n_features", [5, 64, 300])
 def test_blobs_are_counted_in_any_dimension(n_features: int) -> None:
     points, _ = make_blobs(500, n_features=n_features, centers=6, random_state=1)
     choice = choose_k(points, range(2, 13), random_state=0)
@@ -168,10 +135,8 @@ def test_no_k_is_clear_where_there_are_no_clusters(kind: str) -> None:
     assert not choice.is_clear
     assert choice.by_criterion["separation"] is None
     assert choice.doubt.startswith("at no k above one are all clusters apart")
-    assert choice.verdict() == (
-        f"no clear number of groups; {choice.recommended} is the best guess"
-    )
-    assert "no clear number of groups" in str(choice)
+    assert f"no clear number of groups; {choice.recommended} is" in choice.verdict()
+    assert choice.verdict() in str(choice)
     assert choice.doubt in str(choice)
     with_one = choose_k(points, range(1, 8), random_state=0)
     assert (with_one.by_criterion["separation"], with_one.is_clear) == (1, False)
@@ -181,7 +146,7 @@ def test_the_end_of_the_range_is_not_recommended_in_silence() -> None:
     choice = choose_k(blobs(6), range(2, 7), random_state=0)
     assert choice.recommended == 6
     assert not choice.is_clear
-    assert choice.doubt == "it is the largest k tried, so that there may be more clusters"
+    assert "the largest k tried" in choice.doubt
     assert choose_k(blobs(6), range(2, 8), random_state=0).is_clear
 
 
@@ -220,9 +185,6 @@ def test_a_valley_of_few_points_is_believed_where_dp_means_says_the_same_k(
     assert (said_of(16), said_of(200)) == (None, 2)
 
 
-# Who decides.
-
-
 def test_the_separation_decides_or_guesses_and_else_the_first_that_was_asked() -> None:
     said: dict[str, int | None] = {"separation": 5, "bic": 4, "silhouette": 3}
     decide = powermeans.choosing_k.choose._decide
@@ -236,7 +198,7 @@ def test_nothing_is_clear_without_the_separation() -> None:
     names = ["bic", "silhouette", "calinski_harabasz"]
     choice = choose_k(blobs(4), range(2, 8), criteria=names, random_state=0)
     assert (choice.recommended, choice.decided_by, choice.agreement) == (4, "bic", 1.0)
-    assert choice.doubt == "nothing tells whether its clusters are apart without the separation"
+    assert "without the separation" in choice.doubt
 
 
 def test_criteria_stand_in_the_order_in_which_they_were_measured_to_be_right() -> None:
@@ -249,25 +211,18 @@ def test_criteria_stand_in_the_order_in_which_they_were_measured_to_be_right() -
     assert others == sorted(others, key=rates.__getitem__, reverse=True)
 
 
-# The result.
-
-
 def test_the_result_reads_as_a_table(of_blobs: ChoiceOfK) -> None:
     head, columns, *rows = str(of_blobs).splitlines()
     assert head == "4 groups; clear by separation; 5 of 5 criteria agree"
-    assert repr(of_blobs) == "ChoiceOfK(k=4, is_clear=True, tried=2 to 8)"
     assert columns.split()[:2] == ["k", "inertia"]
     assert [row.split()[0] for row in rows] == [str(k) for k in range(2, 9)]
     assert [row.count("*") for row in rows] == [0, 0, 5, 0, 0, 0, 0]
     assert "nan" not in str(of_blobs)
-    assert of_blobs._repr_html_().count("<tr>") == 8
-
-
-def test_the_result_survives_pickling_and_cannot_be_changed(of_blobs: ChoiceOfK) -> None:
     again = pickle.loads(pickle.dumps(of_blobs))
     assert str(again) == str(of_blobs)
     with pytest.raises(AttributeError):
         again.recommended = 3
+    assert of_blobs._repr_html_().count("<tr>") == 8
 
 
 def test_a_model_predicts_with_the_centers_of_its_k(of_blobs: ChoiceOfK) -> None:
@@ -276,25 +231,24 @@ def test_a_model_predicts_with_the_centers_of_its_k(of_blobs: ChoiceOfK) -> None
     truth = np.arange(400) % 4
     assert adjusted_rand_index(of_blobs.model().predict(points), truth) == 1.0
     assert len(of_blobs.model(7).cluster_centers_) == 7
-    with pytest.raises(ValueError, match=re.escape("k=20 was not tried: pass one of")):
+    with pytest.raises(ValueError, match="k=20 was not tried"):
         of_blobs.model(20)
 
 
-# Being watched.
-
-
 def test_the_callback_sees_sweeps_and_can_stop_them() -> None:
-    points, seen = blobs(4), list[SweepState]()
+    seen: list[int] = []
 
     def until_six(state: SweepState) -> bool:
-        seen.append(state)
-        return len(state.centers) > 6
+        seen.append(len(state.centers))
+        return seen[-1] > 6
 
-    choice = choose_k(points, range(2, 15), criteria="bic", callback=until_six, random_state=0)
+    choice = choose_k(blobs(4), range(2, 15), criteria="bic", callback=until_six, random_state=0)
     assert choice.was_stopped
     assert list(choice.table["k"])[-1] < 14
     assert choice.recommended in choice.centers
-    assert [len(state.centers) > 6 for state in seen].index(True) == len(seen) - 1 > 3
+    assert seen[-1] > 6 >= max(seen[:-1])
+    with pytest.raises(ValueError, match=r"before any of \['silhouette'\] said a k"):
+        choose_k(blobs(3), [2, 3, 4], criteria="silhouette", callback=lambda state: True)
 
 
 def test_the_callback_hears_in_words_how_many_numbers_of_clusters_were_tried() -> None:
@@ -324,11 +278,6 @@ def test_the_callback_hears_in_words_how_many_numbers_of_clusters_were_tried() -
     assert told.index("1") > told.index("1 of 4 numbers of clusters")
 
 
-def test_a_stop_before_anything_is_said_is_an_error_that_says_so() -> None:
-    with pytest.raises(ValueError, match=r"ended choose_k before any of \['silhouette'\] said a k"):
-        choose_k(blobs(3), [2, 3, 4], criteria="silhouette", callback=lambda state: True)
-
-
 def test_time_that_is_up_ends_the_search_after_the_sweep_and_says_what_is_missing(monkeypatch):
     now, n_late = [0.0], []
     monkeypatch.setattr(powermeans.choosing_k.choose.time, "monotonic", lambda: now[0])
@@ -346,68 +295,55 @@ def test_time_that_is_up_ends_the_search_after_the_sweep_and_says_what_is_missin
     assert 2 <= len(tried) < 13
     assert tried == list(choice.centers) == list(range(2, 2 + len(tried)))
     assert (choice.was_stopped, choice.is_clear) == (True, False)
-    assert choice.doubt == (
-        f"the search ended early: it tried {len(tried)} of 13 values of k, and did not evaluate "
-        "separation, silhouette"
-    )
+    assert f"tried {len(tried)} of 13 values of k, and did not evaluate separation" in choice.doubt
     said = {name for name, k in choice.by_criterion.items() if k is not None}
     assert {"bic", "calinski_harabasz"} <= said <= {"bic", "calinski_harabasz", "dp_means"}
 
 
 def test_time_that_is_up_at_once_leaves_the_first_k_untried() -> None:
-    points = blobs(4)
-    choice = choose_k(points, range(2, 9), max_seconds=1e-9, random_state=0)
+    choice = choose_k(blobs(4), range(2, 9), max_seconds=1e-9, random_state=0)
     assert list(choice.table["k"]) == [2]
-    np.testing.assert_allclose(choice.centers[2], points[:2])
+    np.testing.assert_allclose(choice.centers[2], blobs(4)[:2])
     assert "tried none of 7 values of k" in str(choice)
 
 
-# Bad input.
+COPIES = np.repeat(np.arange(5.0)[:, None], 10, axis=0)
+HOLED = [[0.0, math.nan], [1.0, 2.0], [3.0, 4.0]]
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("X", "options", "message"),
     [
-        ({"k_range": []}, r"k_range=\[\] has no rising integers from 1 on: pass for example"),
-        ({"max_seconds": 0}, "'max_seconds' parameter of choose_k"),
-        ({"k_range": 8}, "k_range=8 has no"),
-        ({"k_range": [3, 2]}, r"k_range=\[3, 2\] has no"),
-        ({"k_range": [2, 2]}, r"k_range=\[2, 2\] has no"),
-        ({"k_range": [0, 2]}, r"k_range=\[0, 2\] has no"),
-        ({"k_range": [2.5]}, r"k_range=\[2\.5\] has no"),
-        ({"k_range": [True, 2]}, r"k_range=\[True, 2\] has no"),
-        ({"k_range": "23"}, "k_range='23' has no"),
-        ({"k_range": [2, 500]}, "n_samples=400 should be >= n_clusters=500"),
-        ({"criteria": "aic"}, "criteria='aic' names 'aic': pass"),
-        ({"criteria": []}, r"criteria=\[\] names 'nothing'"),
-        ({"criteria": ["bic", "aic"]}, "names 'aic'"),
-        ({"effort": "most"}, "The 'effort' parameter of choose_k must be"),
-        ({"silhouette_size": 1}, "The 'silhouette_size' parameter"),
-        ({"k_range": [1], "criteria": "silhouette"}, r"silhouette recommends no k in \[1"),
-        ({"sample_weight": [-1.0] * 400}, "sample_weight contains -1"),
+        *(
+            (None, {"k_range": wrong}, "k_range=.* has no rising integers from 1 on")
+            for wrong in ([], 8, [3, 2], [2, 2], [0, 2], [2.5], [True, 2], "23")
+        ),
+        (None, {"max_seconds": 0}, "'max_seconds'"),
+        (None, {"k_range": [2, 500]}, "n_clusters=500"),
+        (None, {"criteria": "aic"}, "names 'aic': pass"),
+        (None, {"criteria": []}, r"criteria=\[\] names 'nothing'"),
+        (None, {"criteria": ["bic", "aic"]}, "names 'aic'"),
+        (None, {"effort": "most"}, "'effort'"),
+        (None, {"silhouette_size": 1}, "'silhouette_size'"),
+        (None, {"k_range": [1], "criteria": "silhouette"}, r"silhouette recommends no k in \[1"),
+        (None, {"sample_weight": [-1.0] * 400}, "sample_weight contains -1"),
+        (COPIES, {"k_range": range(2, 7)}, "k=6 is more than the 5 distinct rows"),
+        (
+            COPIES,
+            {"k_range": [2, 4], "sample_weight": np.repeat([1.0, 0.0], [30, 20])},
+            "k=4 is more than the 3 distinct rows",
+        ),
+        (HOLED, {"criteria": "silhouette", "missing": "observed"}, "needs whole points"),
+        (HOLED, {"missing": "observed"}, "names 'bic', which needs whole points"),
     ],
 )
-def test_bad_parameters_are_named_with_a_way_out(options: dict, message: str) -> None:
+def test_what_cannot_be_chosen_from_is_refused(X, options: dict, message: str) -> None:
     options = {"k_range": [2, 3], "criteria": "bic", **options}
     with pytest.raises(ValueError, match=message):
-        choose_k(blobs(3), **options)
+        choose_k(blobs(3) if X is None else X, **options)
 
 
-def test_more_clusters_than_distinct_rows_are_refused() -> None:
-    points = np.repeat(np.arange(5.0)[:, None], 10, axis=0)
-    with pytest.raises(
-        ValueError, match="k=6 is more than the 5 distinct rows with a weight: pass"
-    ):
-        choose_k(points, range(2, 7))
-    weights = np.repeat([1.0, 1.0, 1.0, 0.0, 0.0], 10)
-    with pytest.raises(ValueError, match="k=4 is more than the 3 distinct rows"):
-        choose_k(points, range(2, 5), sample_weight=weights)
-
-
-# Missing values.
-
-
-@pytest.mark.parametrize("n_features", [6, 20])
+@pytest.mark.parametrize("n_features", [6])
 def test_k_is_found_where_entries_are_missing(n_features: int) -> None:
     points = make_blobs(400, n_features, centers=5, cluster_std=0.6, random_state=3)[0]
     holed = np.where(np.random.default_rng(0).uniform(size=points.shape) < 0.15, np.nan, points)
@@ -426,10 +362,3 @@ def test_no_k_is_clear_where_entries_of_one_cloud_are_missing() -> None:
     points[rng.uniform(size=points.shape) < 0.2] = np.nan
     choice = choose_k(points, range(2, 9), missing="observed", random_state=0)
     assert (choice.by_criterion["separation"], choice.is_clear) == (None, False)
-
-
-@pytest.mark.parametrize("name", ["silhouette", "bic"])
-def test_criteria_that_need_whole_points_are_refused_where_entries_are_missing(name: str) -> None:
-    points = [[0.0, math.nan], [1.0, 2.0], [3.0, 4.0]]
-    with pytest.raises(ValueError, match=f"names '{name}', which needs whole points"):
-        choose_k(points, [2], criteria=name, missing="observed")

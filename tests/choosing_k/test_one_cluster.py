@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 
 import numpy as np
 import pytest
-from numpy.random import Generator
+from scipy.special import softmax
+from scipy.stats import norm
 
 import powermeans.choosing_k.evaluate
 from powermeans import choose_k
@@ -14,38 +16,25 @@ from powermeans.choosing_k.one_cluster import draws_of_one_cluster, with_one_pea
 from powermeans.types import FloatArray
 
 
-def one_factor(rng: Generator, n: int, d: int) -> FloatArray:
-    return rng.normal(size=(n, d)) + 1.5 * rng.normal(size=(n, 1))
+def mixed(root: FloatArray) -> Callable[[FloatArray], FloatArray]:
+    return lambda normal: normal @ root.T
 
 
-def autoregressive(rng: Generator, n: int, d: int) -> FloatArray:
-    lags = np.arange(d)
-    root = np.linalg.cholesky(0.9 ** np.abs(lags[:, None] - lags))
-    return rng.normal(size=(n, d)) @ root.T
+LAGS = np.abs(np.arange(30)[:, None] - np.arange(30))
+SHAPES: list[tuple[Callable[[FloatArray], FloatArray], int, int]] = [
+    (lambda normal: normal, 5_000, 20),
+    (norm.cdf, 4_000, 15),
+    (lambda normal: np.exp(0.6 * normal), 4_000, 12),
+    (lambda normal: normal[:, 1:] + 1.5 * normal[:, :1], 2_000, 13),
+    (mixed(np.linalg.cholesky(0.9**LAGS)), 2_000, 30),  # autoregressive
+    (mixed(np.diag(np.arange(1, 51) ** -0.5)), 2_000, 50),
+    (lambda normal: softmax(normal, axis=1)[:, :8], 2_000, 9),
+]
 
 
-def falling_spectrum(rng: Generator, n: int, d: int) -> FloatArray:
-    return rng.normal(size=(n, d)) / np.sqrt(np.arange(1, d + 1))
-
-
-def simplex(rng: Generator, n: int, d: int) -> FloatArray:
-    return rng.dirichlet(np.ones(d + 1), size=n)[:, :d]
-
-
-@pytest.mark.parametrize(
-    ("shape", "n", "d"),
-    [
-        (lambda rng, n, d: rng.normal(size=(n, d)), 5_000, 20),
-        (lambda rng, n, d: rng.uniform(size=(n, d)), 4_000, 15),
-        (lambda rng, n, d: np.exp(0.6 * rng.normal(size=(n, d))), 4_000, 12),
-        (one_factor, 2_000, 12),
-        (autoregressive, 2_000, 30),
-        (falling_spectrum, 2_000, 50),
-        (simplex, 2_000, 8),
-    ],
-)
+@pytest.mark.parametrize(("shape", "n", "d"), SHAPES)
 def test_one_cluster_is_not_clear(shape, n: int, d: int) -> None:
-    points = shape(np.random.default_rng(0), n, d)
+    points = shape(np.random.default_rng(0).normal(size=(n, d)))
     choice = choose_k(points, criteria="separation", effort="fast", random_state=0)
     assert not choice.is_clear
 

@@ -32,16 +32,12 @@ def test_many_rows_are_asked_by_a_sample_that_the_result_names(in_parts: bool) -
     assert choice.table["inertia"][4] == pytest.approx(inertia)
 
 
-def test_few_rows_are_all_asked() -> None:
-    assert choose_k(six_clusters(300), range(2, 9), random_state=0).n_sampled == 0
-
-
 def test_what_other_rows_do_not_confirm_is_not_clear(monkeypatch) -> None:
     nothing = powermeans.choosing_k.choose.Evaluation(np.zeros(1), None)
     monkeypatch.setattr(powermeans.choosing_k.choose, "by_separation", lambda study: nothing)
     choice = choose_k(six_clusters(40_000), range(2, 9), criteria="separation", random_state=0)
     assert (choice.recommended, choice.is_clear) == (6, False)
-    assert choice.doubt == "in another sample of the rows not all clusters are apart"
+    assert "in another sample of the rows" in choice.doubt
 
 
 def test_little_time_shrinks_the_sample_and_never_the_range(monkeypatch) -> None:
@@ -65,6 +61,6 @@ def test_ctrl_c_keeps_what_was_found() -> None:
             raise KeyboardInterrupt
 
     choice = choose_k(six_clusters(600), range(2, 12), callback=interrupt, random_state=0)
-    assert choice.was_stopped
+    assert (choice.was_stopped, choice.n_sampled) == (True, 0)
     assert "tried 4 of 10 values of k" in choice.doubt
     assert len(choice.centers) == 4

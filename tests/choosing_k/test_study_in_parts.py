@@ -28,11 +28,8 @@ def studies(
     points: FloatArray, weights: FloatArray | None, *, has_missing: bool = False
 ) -> tuple[Study, Study]:
     """Of the same centers, in memory and in parts."""
-    needs = Needs(
-        name="studies",
-        measure=Measure(has_missing=has_missing, n_threads=1),
-        fit=FitNeeds(n_points=SIZES[-1]),
-    )
+    measure = Measure(has_missing=has_missing, n_threads=1)
+    needs = Needs(name="studies", measure=measure, fit=FitNeeds(n_points=SIZES[-1]))
     whole = CountedPoints.of(points, weights, needs)
     parted = CountedPoints.of(open_data(points, weights=weights, rows_per_part=128), None, needs)
     places = np.random.default_rng(1).choice(len(points), SIZES[-1], replace=False)
@@ -94,17 +91,14 @@ def test_k_is_found_in_a_file_as_in_memory(tmp_path) -> None:
     assert choice.model(4).predict(points[:3]).shape == (3,)
 
 
-def test_weights_checkpoints_and_squares_that_do_not_fit_are_refused(tmp_path) -> None:
+def test_what_parts_cannot_give_is_refused(tmp_path) -> None:
     data = open_data(blobs(), rows_per_part=300)
     with pytest.raises(ValueError, match=r'open_data\(\.\.\., weights="column"\)'):
         choose_k(data, [2, 3], sample_weight=np.ones(900))
     with pytest.raises(ValueError, match="writes no checkpoint"):
         choose_k(open_data(blobs(), checkpoint=tmp_path / "state"), [2, 3])
+    copies = open_data(np.repeat([[0.0], [1.0], [5.0]], 50, axis=0), rows_per_part=20)
+    with pytest.raises(ValueError, match="more than the 3 distinct rows"):
+        choose_k(copies, [2, 4])
     with pytest.raises(ValueError, match=r"1e\+17, whose square float32 does not hold"):
         choose_k(open_data(np.array([[0.0], [1e17]], np.float32)), [1, 2])
-
-
-def test_more_clusters_than_distinct_rows_are_refused() -> None:
-    data = open_data(np.repeat([[0.0], [1.0], [5.0]], 50, axis=0), rows_per_part=20)
-    with pytest.raises(ValueError, match="more than the 3 distinct rows"):
-        choose_k(data, [2, 4])

@@ -11,43 +11,22 @@ import pytest
 from hypothesis import given as for_all
 from hypothesis import strategies as st
 from scipy import sparse
+from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
 
-from powermeans import (
-    AuthorsSchedule,
-    DPMeans,
-    EntropyWeightedPowerKMeans,
-    Fixed,
-    Geometric,
-    GradientKMeans,
-    KernelPowerKMeans,
-    KMeans,
-    MiniBatchKMeans,
-    MiniBatchPowerKMeans,
-    OnlineKMeans,
-    PowerKMeans,
-    SelfOrganizingMap,
-    SpectralClustering,
-    SphericalMixture,
-)
+from powermeans import AuthorsSchedule, Fixed, Geometric, KMeans, PowerKMeans
 
-N_POINTS = 90
 LABELS = np.repeat([0, 1, 2], 30)
+POINTS = (
+    np.random.default_rng(0).normal(size=(90, 2)) + np.array([[0, 0], [30, 0], [0, 40]])[LABELS]
+)
+of_both = pytest.mark.parametrize("kind", [KMeans, PowerKMeans])
 
 
-def three_groups() -> np.ndarray:
-    rng = np.random.default_rng(0)
-    return rng.normal(size=(N_POINTS, 2)) + np.array([[0, 0], [30, 0], [0, 40]])[LABELS]
-
-
-@pytest.fixture
-def points() -> np.ndarray:
-    return three_groups()
-
-
-@pytest.fixture(params=[KMeans, PowerKMeans])
-def estimator(request: pytest.FixtureRequest) -> type[KMeans] | type[PowerKMeans]:
-    return request.param
+def assert_is_sound(model) -> None:
+    assert np.isfinite(model.cluster_centers_).all()
+    assert math.isfinite(model.inertia_)
+    assert model.inertia_ >= 0
 
 
 def assert_finds_the_groups(model, given) -> None:
@@ -57,123 +36,74 @@ def assert_finds_the_groups(model, given) -> None:
     np.testing.assert_array_equal(model.predict(given), labels)
 
 
-def assert_is_sound(model) -> None:
-    assert np.isfinite(model.cluster_centers_).all()
-    assert math.isfinite(model.inertia_)
-    assert model.inertia_ >= 0
-
-
-# Entries that are not finite.
-
-
-# Centers that the user assigns.
-
-
 @pytest.mark.parametrize(
     ("centers", "message"),
     [
-        (np.full((3, 2), np.nan), "Input cluster_centers_ contains NaN.*row 0, column 0"),
-        (np.full((3, 2), np.inf), "Input cluster_centers_ contains infinity"),
-        (np.full((3, 2), 1e200), "Input cluster_centers_ has values as large as"),
-        (np.ones((3, 5)), r"cluster_centers_ has the shape \(3, 5\): assign one row of 2 numbers"),
-        (np.ones(6), r"cluster_centers_ has the shape \(6,\)"),
-        (np.ones((0, 2)), r"cluster_centers_ has the shape \(0, 2\)"),
-        (None, "cluster_centers_ "),
-        (np.array([["a", "b"]]), "cluster_centers_ has the dtype <U1"),
+        (np.full((3, 2), np.nan), "NaN.*row 0, column 0"),
+        (np.full((3, 2), np.inf), "infinity"),
+        (np.full((3, 2), 1e200), "1e\\+200"),
+        (np.ones((3, 5)), r"shape \(3, 5\): assign one row of 2 numbers"),
+        (np.ones(6), r"shape \(6,\)"),
+        (np.ones((0, 2)), r"shape \(0, 2\)"),
+        (None, ""),
+        (np.array([["a", "b"]]), "dtype <U1"),
     ],
 )
-def test_bad_centers_assigned_to_an_estimator_are_refused(estimator, centers, message: str) -> None:
-    model = estimator(3, random_state=0).fit(three_groups())
+def test_bad_centers_assigned_to_an_estimator_are_refused(centers, message: str) -> None:
+    model = KMeans(3, random_state=0).fit(POINTS)
     model.cluster_centers_ = centers
     for method in (model.predict, model.transform, model.score):
-        with pytest.raises(ValueError, match=message):
-            method(three_groups())
+        with pytest.raises(ValueError, match=f"cluster_centers_ .*{message}"):
+            method(POINTS)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, int, object])
-def test_good_centers_assigned_to_an_estimator_serve(estimator, dtype) -> None:
-    model = estimator(3, random_state=0).fit(three_groups())
-    model.cluster_centers_ = np.array(
-        [[0, 40], [0, 0], [30, 0], [500, 500]], dtype=dtype, order="F"
-    )
-    np.testing.assert_array_equal(model.predict(three_groups()), np.array([1, 2, 0])[LABELS])
-    assert model.transform(three_groups()).shape == (N_POINTS, 4)
+@of_both
+@pytest.mark.parametrize("dtype", [np.float32, int, object])
+def test_good_centers_assigned_to_an_estimator_serve(kind, dtype) -> None:
+    model = kind(3, random_state=0).fit(POINTS)
+    centers = [[0, 40], [0, 0], [30, 0], [500, 500]]
+    model.cluster_centers_ = np.array(centers, dtype=dtype, order="F")
+    np.testing.assert_array_equal(model.predict(POINTS), np.array([1, 2, 0])[LABELS])
+    assert model.transform(POINTS).shape == (90, 4)
 
 
-# Kinds of arrays.
-
-
-def test_a_sparse_matrix_without_entries_is_all_zeros(estimator) -> None:
-    with pytest.warns(ConvergenceWarning, match=r"distinct clusters \(1\)"):
-        model = estimator(3, random_state=0).fit(sparse.csr_array((10, 4)))
+@of_both
+def test_few_places_and_far_starts(kind) -> None:
+    np.testing.assert_allclose(kind(1).fit(POINTS).cluster_centers_[0], POINTS.mean(axis=0))
+    model = kind(90, random_state=0).fit(POINTS)
     assert model.inertia_ == 0
+    assert sorted(model.labels_) == list(range(90))
+    assert_finds_the_groups(kind(3, init=[[1e100, 0], [0, 0], [30, 0]]), POINTS)
+    for given, weights in ((sparse.csr_array((10, 4)), None), (POINTS, np.eye(90)[4])):
+        with pytest.warns(ConvergenceWarning, match=r"distinct clusters \(1\)"):
+            model = kind(3, random_state=0).fit(given, sample_weight=weights)
+        assert_is_sound(model)
+        assert model.inertia_ == model.n_relocated_ == 0
 
 
-# Points that are few, equal, or constant.
-
-
-def test_one_cluster_is_the_mean(points, estimator) -> None:
-    model = estimator(1).fit(points)
-    np.testing.assert_allclose(model.cluster_centers_[0], points.mean(axis=0))
-
-
-def test_as_many_clusters_as_rows_are_the_rows(points, estimator) -> None:
-    model = estimator(N_POINTS, random_state=0).fit(points)
-    assert model.inertia_ == 0
-    assert sorted(model.labels_) == list(range(N_POINTS))
-
-
-def test_a_center_that_starts_far_away_comes_back(points, estimator) -> None:
-    assert_finds_the_groups(estimator(3, init=[[1e100, 0], [0, 0], [30, 0]]), points)
-
-
-# Weights.
-
-
-def test_a_single_point_with_weight_is_the_only_cluster(points, estimator) -> None:
-    with pytest.warns(ConvergenceWarning, match="distinct clusters"):
-        model = estimator(3, random_state=0).fit(points, sample_weight=np.eye(N_POINTS)[4])
-    assert_is_sound(model)
-    assert model.inertia_ == 0
-    assert model.n_relocated_ == 0
-
-
-# Values at the ends of the range.
-
-
-@pytest.mark.parametrize("exponent", [-40, -36, -18, 18, 36])
-def test_float32_of_any_size_is_right(points, estimator, exponent: int) -> None:
-    given = (points * 10.0**exponent).astype(np.float32)
-    model = estimator(3, random_state=0)
+@of_both
+@pytest.mark.parametrize("exponent", [-40, -36, 18, 36])
+def test_float32_of_any_size_is_right(kind, exponent: int) -> None:
+    given = (POINTS * 10.0**exponent).astype(np.float32)
+    model = kind(3, random_state=0)
     assert_finds_the_groups(model, given)
     middles = given.reshape(3, 30, 2).mean(axis=1, dtype=np.float64)
+    centers = model.cluster_centers_.astype(float)
     expected = np.sort(middles, axis=0)
-    np.testing.assert_allclose(
-        np.sort(model.cluster_centers_.astype(float), axis=0), expected, rtol=1e-4, atol=1e-45
-    )
+    np.testing.assert_allclose(np.sort(centers, axis=0), expected, rtol=1e-4, atol=1e-45)
     distances = model.transform(given)
-    expected = np.linalg.norm(given[:, None, :] - model.cluster_centers_.astype(float), axis=2)
-    np.testing.assert_allclose(distances, expected, rtol=1e-4)
+    np.testing.assert_allclose(distances, cdist(given, centers), rtol=1e-4)
     np.testing.assert_array_equal(distances.argmin(axis=1), model.labels_)
 
 
-@pytest.mark.parametrize("exponent", [-160, -200, -310])
-def test_differences_too_small_to_be_squared_are_refused(points, estimator, exponent: int) -> None:
-    with pytest.raises(ValueError, match=r"varies by no more than .* vanish in float64. Scale X"):
-        estimator(3).fit(points * 10.0**exponent)
-
-
+@of_both
 @pytest.mark.filterwarnings("ignore::powermeans.UnlikeScalesWarning")
-def test_subnormal_differences_beside_normal_ones_do_not_matter(points, estimator) -> None:
-    assert_finds_the_groups(
-        estimator(3, random_state=0), np.column_stack([points, points * 1e-310])
-    )
-
-
-# Parameters.
-
-
-# Anything at all.
+def test_differences_too_small_to_be_squared_are_refused_where_there_are_no_others(kind) -> None:
+    for exponent in (-160, -310):
+        with pytest.raises(ValueError, match=r"varies by no more than .* Scale X"):
+            kind(3).fit(POINTS * 10.0**exponent)
+    both = np.column_stack([POINTS, POINTS * 1e-310])
+    assert_finds_the_groups(kind(3, random_state=0), both)
 
 
 def anything(rng: np.random.Generator) -> tuple[object, np.ndarray | None, int]:
@@ -188,9 +118,8 @@ def anything(rng: np.random.Generator) -> tuple[object, np.ndarray | None, int]:
         plain + 10.0 ** rng.integers(0, 9),
         plain * (rng.random(plain.shape) < 0.3),
     ]
-    given = (rng.choice(kinds) * 10.0 ** rng.integers(-20, 20)).astype(
-        rng.choice([np.float32, np.float64])
-    )
+    given = rng.choice(kinds) * 10.0 ** rng.integers(-20, 20)
+    given = given.astype(rng.choice([np.float32, np.float64]))
     weights = [None, rng.integers(1, 4, n_points), 10.0 ** rng.uniform(-10, 10, n_points)]
     container = [np.asarray, sparse.csr_array][rng.integers(2)]
     return container(given), weights[rng.integers(3)], int(rng.integers(1, min(n_points, 40) + 1))
@@ -206,12 +135,8 @@ def any_estimator(rng: np.random.Generator, n_clusters: int) -> KMeans | PowerKM
         return KMeans(n_clusters, **options)
     power = -float(10 ** rng.uniform(-1.5, 3))
     schedules = ["auto", Fixed(power), Geometric(power, 1.2), AuthorsSchedule(-0.3)]
-    return PowerKMeans(
-        n_clusters,
-        schedule=schedules[rng.integers(4)],
-        polish=bool(rng.integers(2)),
-        **options,
-    )
+    chosen = {"schedule": schedules[rng.integers(4)], "polish": bool(rng.integers(2))}
+    return PowerKMeans(n_clusters, **chosen, **options)
 
 
 @for_all(st.integers(0, 2**32 - 1))
@@ -230,36 +155,14 @@ def test_whatever_the_points_the_result_is_sound(seed: int) -> None:
         np.testing.assert_allclose(model.memberships(given).sum(axis=1), 1)
 
 
-def test_text_in_a_table_is_named_by_its_column() -> None:
+def test_text_is_named_by_its_column_or_its_row() -> None:
     table = pd.DataFrame({"age": [1.0, 2.0, 3.0], "city": ["Bern", "Rom", "Oslo"]})
-    with pytest.raises(ValueError, match="X has the text 'Bern' in column 'city': leave the col"):
-        PowerKMeans(2).fit(table)
-    with pytest.raises(ValueError, match="X has the text 'Rom' in row 1, column 0"):
-        PowerKMeans(2).fit([["1.5", 2.0], ["Rom", 3.0]])
-
-
-@pytest.mark.parametrize(
-    ("model", "reason"),
-    [
-        (DPMeans(), "distances, which are shorter"),
-        (EntropyWeightedPowerKMeans(2), "would look tighter"),
-        (GradientKMeans(2), "the weight of a center"),
-        (KernelPowerKMeans(2), "all entries of two rows"),
-        (MiniBatchKMeans(2), "one running weight"),
-        (MiniBatchPowerKMeans(2), "one running weight"),
-        (OnlineKMeans(2), "one running weight"),
-        (SelfOrganizingMap((1, 2)), "the weight of their points"),
-        (SpectralClustering(2), "all entries of two rows"),
-        (SphericalMixture(2), "means over all columns"),
-    ],
-    ids=lambda value: type(value).__name__,
-)
-def test_nan_is_refused_with_the_reason_where_no_entry_may_be_missing(model, reason) -> None:
-    X = np.array([[1.0, 2.0], [np.nan, 3.0], [4.0, 5.0]])
-    with pytest.raises(ValueError, match=rf"row 1, column 0\. .*{reason}.*: leave such rows out"):
-        model.fit(X)
-    with pytest.raises(ValueError, match=r"row 1, column 0\. Leave such rows out"):
-        model.fit(np.where(np.isnan(X), np.inf, X))
+    for given, told in (
+        (table, "'Bern' in column 'city'"),
+        ([["1.5", 2.0], ["Rom", 3.0]], "'Rom' in row 1, column 0"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            PowerKMeans(2).fit(given)
 
 
 @pytest.mark.filterwarnings("ignore::powermeans.UnlikeScalesWarning")
@@ -269,6 +172,6 @@ def test_distances_beyond_float32_are_refused_and_those_within_are_not(divergenc
     model = PowerKMeans(2, divergence=divergence, random_state=0).fit(X)
     assert np.isfinite(model.transform(X)).all()
     far = np.array([[2, 2], [3e38, 3e38]], dtype=np.float32)
-    with pytest.raises(ValueError, match="row 1 of X is too far from a center for float32: pass"):
+    with pytest.raises(ValueError, match="row 1 of X is too far from a center for float32"):
         model.transform(far)
     model.predict(far)

@@ -35,13 +35,13 @@ def test_the_covariance_of_fewer_points_than_features_is_that_of_their_products(
     ):
         largest = np.abs(expected.covariance).max()
         np.testing.assert_allclose(learned.covariance, expected.covariance, atol=1e-13 * largest)
-        for of in (
-            lambda metric: metric.pairwise(points, centers),
-            lambda metric: metric.gradient(centers),
-            lambda metric: metric.curvature(centers[0]),
+        for name, given in (
+            ("pairwise", (points, centers)),
+            ("gradient", (centers,)),
+            ("curvature", (centers[0],)),
         ):
-            tolerance = 1e-9 * np.abs(of(expected)).max()
-            np.testing.assert_allclose(of(learned), of(expected), atol=tolerance)
+            one, other = (getattr(metric, name)(*given) for metric in (learned, expected))
+            np.testing.assert_allclose(one, other, atol=1e-9 * np.abs(other).max())
         np.testing.assert_allclose(learned.unwhitened(learned.whitened(centers)), centers)
 
 
@@ -90,12 +90,8 @@ def test_a_covariance_is_that_of_its_eigenvalues_raised_to_the_least(smallest):
 def test_rounding_counts_what_cancels_among_features_that_depend_on_each_other():
     points = np.random.default_rng(0).normal(size=(90, 3))
     points = np.column_stack([points, points.sum(axis=1)])
-    rows = BregmanRows(
-        points,
-        divergence=shared_covariance.scatter_of(
-            InMemory(points, None, open_rows(points))
-        ).divergence_of_all(),
-    )
+    scatter = shared_covariance.scatter_of(InMemory(points, None, open_rows(points)))
+    rows = BregmanRows(points, divergence=scatter.divergence_of_all())
     exact = np.array(rows.divergence.covariance, dtype=np.longdouble)
     precision = np.linalg.inv(np.asarray(rows.divergence.covariance)).astype(np.longdouble)
     for _ in range(4):  # Newton's iteration
@@ -128,7 +124,7 @@ def test_features_whose_covariance_fits_into_no_memory_are_refused(monkeypatch):
     monkeypatch.setattr(shared_covariance, "free_memory", lambda: 240_000)
     PowerKMeans(2, divergence="mahalanobis", random_state=0).fit(points)
     monkeypatch.setattr(shared_covariance, "free_memory", lambda: 239_999)
-    with pytest.raises(ValueError, match=r"100 x 100 features.* GB are free: pass fewer features"):
+    with pytest.raises(ValueError, match="pass fewer features"):
         PowerKMeans(2, divergence="mahalanobis", random_state=0).fit(points)
 
 
@@ -174,9 +170,8 @@ def test_each_soft_sweep_of_the_paper_moves_centers_and_covariance_at_once(is_we
 
 
 def test_the_joint_update_never_raises_the_objective_at_one_power():
-    model = PowerKMeans(
-        3, divergence="mahalanobis", schedule=[-3.0] * 40, polish=False, tol=0, random_state=0
-    ).fit(thin_clusters())
+    settings = {"schedule": [-3.0] * 40, "polish": False, "tol": 0, "random_state": 0}
+    model = PowerKMeans(3, divergence="mahalanobis", **settings).fit(thin_clusters())
     objective = model.history_.objective
     assert np.all(np.diff(objective) <= 1e-12 * objective[0])
     assert objective[-1] < 0.9 * objective[0]
@@ -204,7 +199,5 @@ def test_soft_deviations_of_few_points_are_those_of_their_products():
 @pytest.mark.parametrize("size", [1e-130, 1e128])
 def test_points_whose_squares_leave_the_range_are_refused_with_a_factor(size):
     points = size * np.random.default_rng(0).normal(size=(7, 17))
-    with pytest.raises(
-        ValueError, match=r"a learned covariance takes .* multiply X by \de[+-]1\d\d"
-    ):
+    with pytest.raises(ValueError, match=r"multiply X by \de[+-]1\d\d"):
         PowerKMeans(2, divergence="mahalanobis", random_state=0).fit(points)

@@ -4,24 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
 
-from powermeans import (
-    BalancedKMeans,
-    EntropyWeightedPowerKMeans,
-    FuzzyCMeans,
-    KHarmonicMeans,
-    KMeans,
-    MiniBatchPowerKMeans,
-    OnlineKMeans,
-    PowerKMeans,
-    RobustPowerKMeans,
-    SelfOrganizingMap,
-)
+import powermeans as pm
 from powermeans.points.observed import ObservedRows
 
 
 @pytest.mark.parametrize(
-    "kind", [KMeans, PowerKMeans, KHarmonicMeans, MiniBatchPowerKMeans, RobustPowerKMeans]
+    "kind",
+    [pm.KMeans, pm.KHarmonicMeans, pm.MiniBatchPowerKMeans, pm.RobustPowerKMeans],
 )
 @pytest.mark.parametrize("n_features", [2, 40])
 @pytest.mark.parametrize("far", [1e8, 1e30, 1e-30])
@@ -33,33 +24,17 @@ def test_a_distance_does_not_change_with_the_rows_beside_it(kind, n_features, fa
     among = np.vstack([points, np.full((90, n_features), far, dtype=np.float32)])
     alone = np.vstack([model.transform(points[i : i + 1]) for i in range(9)])
     np.testing.assert_allclose(model.transform(among)[:9], alone, rtol=1e-5)
-    exact = np.linalg.norm(points[:, None].astype(float) - centers, axis=-1)
-    np.testing.assert_allclose(alone, exact, rtol=1e-5)
-
-
-@pytest.mark.parametrize(
-    "model",
-    [
-        OnlineKMeans(6, random_state=0),
-        PowerKMeans(6, divergence="manhattan", random_state=0),
-    ],
-)
-@pytest.mark.parametrize("exponent", [-105, 1, 433])
-def test_points_times_a_power_of_two_give_the_same_bits(model, exponent):
-    X = np.random.default_rng(0).normal(size=(88, 1))
-    centers = model.fit(X).cluster_centers_
-    scaled = model.fit(np.ldexp(X, exponent)).cluster_centers_
-    np.testing.assert_array_equal(np.ldexp(scaled, -exponent), centers)
+    np.testing.assert_allclose(alone, cdist(points, centers), rtol=1e-5)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(
     ("kind", "options"),
     [
-        (EntropyWeightedPowerKMeans, {}),
-        (PowerKMeans, {"missing": "observed"}),
-        (PowerKMeans, {"divergence": "poisson"}),
-        (KMeans, {}),
+        (pm.EntropyWeightedPowerKMeans, {}),
+        (pm.PowerKMeans, {"missing": "observed"}),
+        (pm.PowerKMeans, {"divergence": "poisson"}),
+        (pm.KMeans, {}),
     ],
 )
 def test_a_label_does_not_change_with_the_rows_beside_it(kind, options, dtype):
@@ -74,20 +49,23 @@ def test_a_label_does_not_change_with_the_rows_beside_it(kind, options, dtype):
 
 @pytest.mark.parametrize(
     "model",
-    [
-        FuzzyCMeans(3, random_state=0),
-        FuzzyCMeans(3, missing="observed", random_state=0),
-        KHarmonicMeans(3, missing="observed", random_state=0),
-        SelfOrganizingMap((2, 2), n_epochs=10, random_state=0),
-    ],
+    [pm.OnlineKMeans(6, random_state=0), pm.PowerKMeans(6, divergence="manhattan", random_state=0)],
 )
+@pytest.mark.parametrize("exponent", [-105, 1, 433])
+def test_points_times_a_power_of_two_give_the_same_bits(model, exponent):
+    X = np.random.default_rng(0).normal(size=(88, 1))
+    centers = model.fit(X).cluster_centers_
+    scaled = model.fit(np.ldexp(X, exponent)).cluster_centers_
+    np.testing.assert_array_equal(np.ldexp(scaled, -exponent), centers)
+
+
 @pytest.mark.parametrize("seed", [3, 6, 12, 25])
-def test_weights_act_as_copies(model, seed):
+def test_weights_act_as_copies_where_entries_are_missing(seed):
     rng = np.random.default_rng(seed)
     X, weights = rng.normal(size=(30, 3)), rng.integers(0, 4, size=30)
-    if getattr(model, "missing", "error") == "observed":
-        X[rng.random(X.shape) < 0.3] = np.nan
-        X[:, 0] = rng.normal(size=30)
+    X[rng.random(X.shape) < 0.3] = np.nan
+    X[:, 0] = rng.normal(size=30)
+    model = pm.KHarmonicMeans(3, missing="observed", random_state=0)
     centers = model.fit(X, sample_weight=weights).cluster_centers_
     of_copies = model.fit(np.repeat(X, weights, axis=0)).cluster_centers_
     np.testing.assert_allclose(centers, of_copies, rtol=1e-9)
@@ -108,7 +86,7 @@ def test_whole_points_reach_sizes_that_copies_reach(options, seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(60, 2)) + 3 * rng.normal(size=(4, 2))[rng.integers(4, size=60)]
     weights = rng.integers(1, 8, size=60)
-    model = BalancedKMeans(4, effort="fast", random_state=0, **options)
+    model = pm.BalancedKMeans(4, effort="fast", random_state=0, **options)
     model.fit(X, sample_weight=weights)
     inertia, sizes, gap = model.inertia_, model.sizes_, model.assignment_gap_
     assert sizes.min() > 0

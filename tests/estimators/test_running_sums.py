@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kinds_of_rows import KINDS
+from scipy.spatial.distance import cdist
 
 from powermeans.engine.updates import Sweep
 from powermeans.estimators.streams.running_sums import FADING, RunningSums, leaders_of
@@ -17,25 +18,21 @@ from powermeans.mathematics.rules import Hard, Power
 from powermeans.mathematics.sums import Sums
 
 
-def nothing(n_centers=2, n_features=1):
-    return Sums(np.zeros((n_centers, n_features)), np.zeros(n_centers), 0.0, 0.0)
-
-
-def shown(chunks, centers, weights=None, power=-math.inf, kind="native", **options):
-    """What is left of all chunks, shown one after another to the same centers."""
-    rule = Hard() if power == -math.inf else Power(power)
-    left = RunningSums(nothing(*centers.shape), 0.0)
-    for number, chunk in enumerate(chunks):
-        rows = KINDS[kind](chunk, None if weights is None else weights[number])
+def shown(chunks, **options):
+    """What is left of all chunks of one feature, shown one after another to a center at zero."""
+    center = np.zeros((1, 1))
+    left = RunningSums(Sums(center, np.zeros(1), 0.0, 0.0), 0.0)
+    for chunk in chunks:
+        rows = KINDS["native"](chunk, None)
         left = RunningSums(left.sums, left.weight, **options)
-        left.after(Sweep(rows, centers, power), rows.sweep(centers, rule))
+        left.after(Sweep(rows, center, -math.inf), rows.sweep(center, Hard()))
     return left
 
 
 def test_a_point_counts_in_proportion_to_those_before_it():
     """Of chunks of one point each, the one after W others keeps (W / n)^FADING of its weight."""
     points = np.random.default_rng(0).uniform(-1, 1, size=(50, 1))
-    running = shown(points[:, None, :], np.zeros((1, 1)))
+    running = shown(points[:, None, :])
     counts = (np.arange(1, 51) / 50) ** FADING
     assert running.weight == 50
     np.testing.assert_allclose(running.sums.weights, [counts.sum()])
@@ -45,7 +42,7 @@ def test_a_point_counts_in_proportion_to_those_before_it():
 @pytest.mark.parametrize("memory", [10.0, 100.0])
 def test_a_memory_weighs_about_as_much_as_it_says(memory):
     """In the long run W / (W + 1) to the power of FADING is the ratio of a geometric series."""
-    running = shown(np.ones((3000, 1, 1)), np.zeros((1, 1)), memory=memory)
+    running = shown(np.ones((3000, 1, 1)), memory=memory)
     ratio = (memory / (memory + 1)) ** FADING
     assert running.weight == 3000
     np.testing.assert_allclose(running.sums.weights, [1 / (1 - ratio)])
@@ -64,13 +61,13 @@ def test_soft_and_hard_sums_are_in_one_unit(power):
 
     def surrogate(at):
         """Sum over points and centers of w |x - at_j|^2, from the sums and from the squares."""
-        squares = ((points[:, None] - centers) ** 2).sum(axis=2)
+        squares = cdist(points, centers, "sqeuclidean")
         weights = 4 ** (1 / power) * gradient(squares, power)
         np.testing.assert_allclose(weights.sum(axis=0), sums.weights)
-        return float((weights * ((points[:, None] - at) ** 2).sum(axis=2)).sum())
+        return float((weights * cdist(points, at, "sqeuclidean")).sum())
 
     def unit_mean(at):
-        squares = ((points[:, None] - at) ** 2).sum(axis=2)
+        squares = cdist(points, at, "sqeuclidean")
         return 4 ** (1 / power) * power_mean(squares, power).sum()
 
     assert surrogate(centers) == pytest.approx(unit_mean(centers))
@@ -82,10 +79,8 @@ def test_soft_and_hard_sums_are_in_one_unit(power):
 
 def gradient(squares, power):
     """Equation 5 of Xu & Lange, as it stands."""
-    k = squares.shape[1]
-    return (
-        squares ** (power - 1) / k * (squares**power).mean(axis=1, keepdims=True) ** (1 / power - 1)
-    )
+    means = (squares**power).mean(axis=1, keepdims=True)
+    return squares ** (power - 1) / squares.shape[1] * means ** (1 / power - 1)
 
 
 def found(chunk, centers, weights, kind="native", **options):
@@ -96,27 +91,19 @@ def found(chunk, centers, weights, kind="native", **options):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_center_without_weight_goes_to_the_middle_of_the_error(kind):
-    centers, weights = np.array([[0.0], [1000.0]]), np.array([5.0, 0.0])
-    # Squared distances 0, 1, 81, 4: half of their sum is passed at the third point.
-    moved, sums = found(np.array([[0.0], [1.0], [9.0], [2.0]]), centers, weights, kind)
-    np.testing.assert_array_equal(moved, [[0.0], [9.0]])
-    np.testing.assert_array_equal(sums.weights, [5.0, 0.0])
-
-
-def test_where_every_point_is_at_a_center_lost_ones_stay():
-    centers, weights = np.array([[0.0], [1000.0]]), np.array([5.0, 0.0])
-    moved, _ = found(np.zeros((3, 1)), centers, weights)
-    np.testing.assert_array_equal(moved, centers)
-
-
-@pytest.mark.parametrize(("share", "is_lost"), [(0.1, False), (0.12, True)])
-def test_a_center_below_the_least_share_is_lost_and_begins_anew(share, is_lost):
-    """One of weight one beside one of nine, which is a ninth."""
-    centers, weights = np.array([[0.0], [1000.0]]), np.array([9.0, 1.0])
-    moved, sums = found(np.array([[0.0], [7.0]]), centers, weights, least_share=share)
-    assert moved[1, 0] == (7.0 if is_lost else 1000.0)
-    np.testing.assert_array_equal(sums.weights, [9.0, 0.0 if is_lost else 1.0])
+def test_lost_centers_begin_anew(kind):
+    """At the middle of the error: of 0, 1, 81, 4 half is passed at the third point."""
+    centers = np.array([[0.0], [1000.0]])
+    for share, before, chunk, place, after in (
+        (0.0, [5.0, 0.0], [0.0, 1.0, 9.0, 2.0], 9.0, [5.0, 0.0]),
+        (0.0, [5.0, 0.0], [0.0, 0.0, 0.0], 1000.0, [5.0, 0.0]),  # every point is at a center
+        (0.12, [9.0, 1.0], [0.0, 7.0], 7.0, [9.0, 0.0]),  # a ninth is less than this share
+        (0.1, [9.0, 1.0], [0.0, 7.0], 1000.0, [9.0, 1.0]),
+    ):
+        points = np.array(chunk)[:, None]
+        moved, sums = found(points, centers, np.array(before), kind, least_share=share)
+        np.testing.assert_array_equal(moved, [[0.0], [place]])
+        np.testing.assert_array_equal(sums.weights, after)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -130,13 +117,9 @@ def test_of_centers_that_coincide_all_but_the_heaviest_are_lost(kind, scale):
     np.testing.assert_allclose(moved / scale, [[8.0], [1.0], [3.0], [5.0]])
     np.testing.assert_array_equal(sums.weights, [0.0, 9.0, 3.5, 0.0])
     np.testing.assert_allclose(sums.points / scale, [[0.0], [9.0], [10.5], [0.0]])
-
-
-def test_centers_that_coincide_stay_where_no_point_is_elsewhere():
-    centers, weights = np.array([[3.0], [3.0]]), np.array([1.0, 2.0])
-    moved, sums = found(np.full((5, 1), 3.0), centers, weights)
-    np.testing.assert_array_equal(moved, centers)
-    np.testing.assert_array_equal(sums.weights, weights)
+    stay, sums = found(np.full((5, 1), 3.0), np.full((2, 1), 3.0), np.array([1.0, 2.0]), kind)
+    np.testing.assert_array_equal(stay, [[3.0], [3.0]])  # where no point is elsewhere
+    np.testing.assert_array_equal(sums.weights, [1.0, 2.0])
 
 
 @given(

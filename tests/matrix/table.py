@@ -92,6 +92,10 @@ def power(**parameters: Any) -> pm.PowerKMeans:
     return pm.PowerKMeans(K, **parameters)
 
 
+def fast(divergence: Any) -> pm.PowerKMeans:
+    return power(divergence=divergence, effort="fast")
+
+
 def balanced(**parameters: Any) -> pm.BalancedKMeans:
     return pm.BalancedKMeans(K, **parameters)
 
@@ -109,6 +113,7 @@ UNWEIGHTED = dict.fromkeys(
 NO_KERNEL_UNIT = "the kernel is not linear in the points"
 SHORT = {"n_clusters": 20, "max_iter": 3}
 FAST = {**SHORT, "effort": "fast"}
+FEWER = {**FAST, "n_points": 4000}
 ONCE = {"n_clusters": 20, "max_iter": 2, "effort": "none"}
 BARE = {"n_clusters": 20, "max_iter": 2, "effort": None}
 
@@ -125,48 +130,18 @@ ROWS = {
     "cosine": Row(
         power(divergence="cosine"), degree=0, center_degree=0, many=ONCE, exempt=NO_SHIFT
     ),
-    "manhattan": Row(
-        power(divergence="manhattan", effort="fast"),
-        degree=1,
-        is_numbered=False,
-        many=ONCE,
-        is_dense=True,
-    ),
-    "poisson": Row(
-        power(divergence="poisson"),
-        counts,
-        degree=1,
-        many={**FAST, "n_points": 4000},
-        exempt=NO_SHIFT,
-    ),
-    "gamma": Row(
-        power(divergence="gamma", effort="fast"),
-        sizes,
-        degree=0,
-        is_numbered=False,
-        many=ONCE,
-        exempt=NO_SHIFT,
-    ),
+    "manhattan": Row(fast("manhattan"), degree=1, is_numbered=False, many=ONCE, is_dense=True),
+    "poisson": Row(power(divergence="poisson"), counts, degree=1, many=FEWER, exempt=NO_SHIFT),
+    "gamma": Row(fast("gamma"), sizes, degree=0, is_numbered=False, many=ONCE, exempt=NO_SHIFT),
     "inverse gaussian": Row(
-        power(divergence="inverse_gaussian", effort="fast"),
-        sizes,
-        degree=-1,
-        is_numbered=False,
-        many=ONCE,
-        exempt=NO_SHIFT,
+        fast("inverse_gaussian"), sizes, degree=-1, is_numbered=False, many=ONCE, exempt=NO_SHIFT
     ),
-    "logistic": Row(power(divergence="logistic", effort="fast"), shares, far=1.0, exempt=BOUNDED),
-    "binomial": Row(
-        power(divergence=divergences.Binomial(60), effort="fast"), counts, far=1.0, exempt=BOUNDED
-    ),
-    "learned covariance": Row(power(divergence="mahalanobis", effort="fast"), units=(1e-30, 1e30)),
+    "logistic": Row(fast("logistic"), shares, far=1.0, exempt=BOUNDED),
+    "binomial": Row(fast(divergences.Binomial(60)), counts, far=1.0, exempt=BOUNDED),
+    "learned covariance": Row(fast("mahalanobis"), units=(1e-30, 1e30)),
     "Mahalanobis": Row(power(divergence=divergences.Mahalanobis(np.diag([1.0, 2.0, 3.0])))),
     "gaps": Row(power(missing="observed"), with_gaps, many=ONCE, is_dense=True),
-    "largest size": Row(
-        balanced(size_max=0.25),
-        is_numbered=False,
-        many=FAST,
-    ),
+    "largest size": Row(balanced(size_max=0.25), is_numbered=False, many=FAST),
     "least size": Row(balanced(size_min=0.15, effort="fast"), is_numbered=False, exempt=LIMITS),
     "balance": Row(balanced(balance=0.5), is_numbered=False, many=FAST),
     "k-means": Row(pm.KMeans(K, tol=1e-12), many=SHORT),
@@ -181,9 +156,7 @@ ROWS = {
     ),
     "harmonic": Row(pm.KHarmonicMeans(K, tol=0, max_iter=30), many=SHORT),
     "harmonic, 3.5": Row(
-        pm.KHarmonicMeans(K, p=3.5, tol=0, max_iter=30),
-        objective_degree=3.5,
-        units=(1e-60, 1e60),
+        pm.KHarmonicMeans(K, p=3.5, tol=0, max_iter=30), objective_degree=3.5, units=(1e-60, 1e60)
     ),
     "fuzzy": Row(pm.FuzzyCMeans(K, tol=0, max_iter=30), many=SHORT),
     "fuzzy, gaps": Row(
@@ -217,16 +190,9 @@ ROWS = {
         is_dense=True,
     ),
     "gradient": Row(pm.GradientKMeans(K, tol=0, max_iter=30), many=SHORT),
-    "kernel": Row(
-        pm.KernelPowerKMeans(K),
-        degree=0,
-        is_numbered=False,
-    ),
+    "kernel": Row(pm.KernelPowerKMeans(K), degree=0, is_numbered=False),
     "kernel, landmarks": Row(
-        pm.KernelPowerKMeans(K, n_landmarks=20),
-        degree=0,
-        is_numbered=False,
-        many=FAST,
+        pm.KernelPowerKMeans(K, n_landmarks=20), degree=0, is_numbered=False, many=FAST
     ),
     "kernel, linear": Row(
         pm.KernelPowerKMeans(K, kernel="linear", effort="fast"), is_numbered=False

@@ -11,6 +11,7 @@ from hypothesis import given as for_all
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
+from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
 
 from powermeans import DPMeans, KMeans, SweepState
@@ -24,13 +25,7 @@ def blobs(n_blobs: int, seed: int, n_features: int = 2) -> np.ndarray:
     rng = np.random.default_rng(seed)
     means = 20.0 * rng.permutation(np.arange(n_blobs))[:, None] * np.eye(n_features)[0]
     means += rng.uniform(0, 3, size=(n_blobs, n_features))
-    return (means[:, None, :] + 0.4 * rng.normal(size=(n_blobs, 30, n_features))).reshape(
-        -1, n_features
-    )
-
-
-def squared_distances(points: np.ndarray, centers: np.ndarray) -> np.ndarray:
-    return np.square(points[:, None, :] - centers[None, :, :]).sum(axis=2)
+    return np.repeat(means, 30, axis=0) + 0.4 * rng.normal(size=(30 * n_blobs, n_features))
 
 
 def partitions(items: list[int]) -> Iterator[list[list[int]]]:
@@ -64,49 +59,40 @@ few_points = arrays.arrays(
 
 
 @pytest.mark.filterwarnings("ignore::powermeans.UnlikeScalesWarning")
-@for_all(few_points, st.floats(0.01, 100), st.integers(0, 2**31))
-@settings(max_examples=60)
-def test_no_solution_is_below_the_least_of_all_partitions(points, penalty, seed) -> None:
-    weights = np.random.default_rng(seed).uniform(0.1, 4, len(points))
-    model = DPMeans(penalty).fit(points, sample_weight=weights)
-    assert model.objective_ >= least_objective(points, weights, penalty) - 1e-9
-    sq_dist = squared_distances(points, model.cluster_centers_).min(axis=1)
-    assert model.inertia_ == pytest.approx(weights @ sq_dist, abs=1e-9)
-    assert model.objective_ == pytest.approx(model.inertia_ + penalty * model.n_clusters_)
-
-
-@pytest.mark.filterwarnings("ignore::powermeans.UnlikeScalesWarning")
-@for_all(few_points, st.floats(0.01, 100), st.integers(0, 2**31))
-@settings(max_examples=100)
-def test_the_objective_never_rises_and_no_step_that_pays_is_left(points, penalty, seed) -> None:
-    weights = np.random.default_rng(seed).uniform(1, 4, len(points))
-    plain = DPMeans(penalty, tol=0.0, effort="none").fit(points, sample_weight=weights)
-    path = [*plain.history_.objective, plain.objective_]
-    assert np.all(np.diff(path) <= 1e-9 * path[0])
-    searched = DPMeans(penalty, tol=0.0, random_state=0).fit(points, sample_weight=weights)
-    for model in (plain, searched):
-        sq_dist = np.sort(squared_distances(points, model.cluster_centers_), axis=1)
-        assert sq_dist[:, 0].max() <= penalty * (1 + 1e-6)
-        if model.n_clusters_ > 1:
-            rise = weights * (sq_dist[:, 1] - sq_dist[:, 0])
-            utility = np.bincount(model.labels_, rise, minlength=model.n_clusters_)
-            assert utility.min() >= penalty * (1 - 1e-6)
-
-
-@pytest.mark.filterwarnings("ignore::powermeans.UnlikeScalesWarning")
 @for_all(few_points, st.floats(0.01, 100), st.integers(0, 2**31), st.sampled_from([0.0, 1e-4]))
-@settings(max_examples=60)
-def test_a_search_never_ends_above_the_algorithm_of_the_paper(points, penalty, seed, tol) -> None:
-    weights = np.random.default_rng(seed).uniform(0.1, 4, len(points))
+@settings(max_examples=80)
+def test_searches_and_the_algorithm_of_the_paper_descend(points, penalty, seed, tol) -> None:
+    """Not below the best of all partitions, a search not above the paper, and to no step that pays.
+
+    A light point opens a cluster only in a search, so that weights are at least one in the last.
+    """
+    rng = np.random.default_rng(seed)
+    weights = rng.uniform(0.1, 4, len(points)) if tol else rng.uniform(1, 4, len(points))
     plain, fast, balanced = (
-        DPMeans(penalty, tol=tol, random_state=seed, **options).fit(points, sample_weight=weights)
-        for options in ({"effort": "none"}, {"effort": "fast"}, {"effort": "balanced"})
+        DPMeans(penalty, tol=tol, random_state=seed, effort=effort).fit(
+            points, sample_weight=weights
+        )
+        for effort in ("none", "fast", "balanced")
     )
     assert max(fast.objective_, balanced.objective_) <= plain.objective_ * (1 + 1e-9) + 1e-12
+    least = least_objective(points, weights, penalty)
+    for model in (plain, fast, balanced):
+        sq_dist = np.sort(cdist(points, model.cluster_centers_, "sqeuclidean"), axis=1)
+        assert model.inertia_ == pytest.approx(weights @ sq_dist[:, 0], abs=1e-9)
+        assert model.objective_ == pytest.approx(model.inertia_ + penalty * model.n_clusters_)
+        assert model.objective_ >= least - 1e-9
+        if tol == 0 and model is not fast:
+            assert sq_dist[:, 0].max() <= penalty * (1 + 1e-6)
+            if model.n_clusters_ > 1:
+                rise = weights * (sq_dist[:, 1] - sq_dist[:, 0])
+                utility = np.bincount(model.labels_, rise, minlength=model.n_clusters_)
+                assert utility.min() >= penalty * (1 - 1e-6)
+    path = [*plain.history_.objective, plain.objective_]
+    assert np.all(np.diff(path) <= 1e-9 * path[0])
 
 
 @pytest.mark.parametrize("effort", ["fast", "balanced"])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 def test_a_search_finds_the_best_partition_of_few_points(seed: int, effort: str) -> None:
     rng = np.random.default_rng(seed)
     points, weights = rng.normal(size=(7, 2)), rng.uniform(0.5, 2, 7)
@@ -145,7 +131,7 @@ def test_a_search_cut_short_loses_nothing_that_a_sweep_has_reached(error) -> Non
             model.fit(points)
         assert model.n_iter_ == n_sweeps
         assert model.objective_ <= model.history_.objective.min() * (1 + 1e-9)
-        sq_dist = squared_distances(points, model.cluster_centers_).min(axis=1)
+        sq_dist = cdist(points, model.cluster_centers_, "sqeuclidean").min(axis=1)
         assert model.objective_ == pytest.approx(sq_dist.sum() + 1000.0 * model.n_clusters_)
 
 
@@ -190,42 +176,32 @@ def test_a_light_point_opens_a_cluster_only_if_that_pays() -> None:
 
 
 def test_the_penalty_by_hand() -> None:
-    # From the mean 4, the farthest is 10, then 0.
+    # From the mean 4, the farthest is 10, then 0; from 0, 4 and 10 the farthest are 1 and 5.
     points = np.array([[0.0], [1.0], [5.0], [10.0]])
-    assert DPMeans.penalty_for(points, 1) == 36
-    assert DPMeans.penalty_for(points, 2) == 16
-    # From 0, 4 and 10 the farthest are 1 and 5.
-    assert DPMeans.penalty_for(points, 3) == 1
-    weights = [1, 1, 1, 0]
+    assert [DPMeans.penalty_for(points, k) for k in (1, 2, 3)] == [36, 16, 1]
     # From the mean 2, without the last point.
-    assert DPMeans.penalty_for(points, 1, sample_weight=weights) == 9
+    assert DPMeans.penalty_for(points, 1, sample_weight=[1, 1, 1, 0]) == 9
 
 
 def test_more_clusters_than_distinct_points_cannot_be_had() -> None:
     points = np.repeat([[0.0], [1.0], [5.0]], 4, axis=0)
     assert DPMeans.penalty_for(points, 3) > 0
-    with pytest.raises(
-        ValueError, match="n_clusters=4, but penalties separate no more than 3 distinct"
-    ):
+    with pytest.raises(ValueError, match=r"n_clusters=4, .* no more than 3 distinct"):
         DPMeans.penalty_for(points, 4)
     for given, n_distinct in ((points, 3), (np.ones((5, 2)), 1)):
         model = DPMeans(n_clusters_wanted=4)
-        with pytest.warns(ConvergenceWarning, match=f"can be no more than {n_distinct}, since X"):
+        with pytest.warns(ConvergenceWarning, match=f"no more than {n_distinct}"):
             model.fit(given)
         assert model.n_clusters_ == n_distinct
         assert model.inertia_ == pytest.approx(0)
 
 
-@pytest.mark.parametrize(
-    ("centers", "params", "message"),
-    [
-        (3.0, {}, r"centers has the shape \(\): pass one row for each center"),
-        ([1.0, 2.0], {}, r"centers has the shape \(2,\)"),
-        ([[1.0], [2.0]], {"n_clusters": 2}, "n_clusters=2 is not for from_centers.*leave it out"),
-    ],
-    ids=str,
-)
 @pytest.mark.parametrize("kind", [DPMeans, KMeans])
-def test_centers_that_are_none_are_refused(kind, centers, params, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        kind.from_centers(centers, **params)
+def test_centers_that_are_none_are_refused(kind) -> None:
+    for centers, params, message in (
+        (3.0, {}, r"centers has the shape \(\)"),
+        ([1.0, 2.0], {}, r"centers has the shape \(2,\)"),
+        ([[1.0], [2.0]], {"n_clusters": 2}, "n_clusters=2 is not for from_centers"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            kind.from_centers(centers, **params)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
 
 from powermeans import EntropyWeightedPowerKMeans
 from powermeans.mathematics.power_mean import power_mean_weights
@@ -23,7 +24,7 @@ def few_that_matter(seed, n=1000, n_features=20, n_relevant=5, n_clusters=4):
 
 
 def weighted_distances(points, centers, v):
-    return (v * np.square(points[:, None, :] - centers[None, :, :])).sum(axis=2)
+    return cdist(points, centers, "sqeuclidean", w=v)
 
 
 @pytest.mark.parametrize("power", [-np.inf, -2.0])
@@ -80,23 +81,24 @@ def test_the_objective_falls_in_hard_sweeps():
     assert (np.diff(hard) <= 1e-9 * np.abs(hard[0])).all()
 
 
-def one_of_six(seed, scale, n=300, n_clusters=3):
-    """Groups that one feature of six tells apart, in a unit of its own."""
+def one_of_six(seed, scale, n_clusters, n=300):
+    """Groups that one feature of six tells apart, in a unit of its own; another is constant."""
     rng = np.random.default_rng(seed)
     truth = rng.integers(n_clusters, size=n)
     points = rng.normal(size=(n, 6))
     points[:, 2] = scale * (points[:, 2] + 8.0 * truth)
+    points[:, 4] = 1e9 / 3
     return points, truth
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize("seed", range(4))
 def test_one_feature_of_six_is_found_in_any_unit(seed, scale):
-    points, truth = one_of_six(seed, scale, n_clusters=3 + seed % 2)
+    points, truth = one_of_six(seed, scale, 3 + seed % 2)
     model = EntropyWeightedPowerKMeans(3 + seed % 2, random_state=seed).fit(points)
     assert adjusted_rand_index(truth, model.labels_) == 1
     assert model.feature_weights_[2] > 0.99
-    np.testing.assert_array_equal(model.predict(points), model.labels_)
+    assert model.feature_weights_[4] == 0
     distances = ((points[:, None] - model.cluster_centers_) / model.feature_scales_) ** 2
     expected = (distances @ model.feature_weights_).min(axis=1).sum()
     assert model.inertia_ == pytest.approx(expected, rel=1e-8)
@@ -112,14 +114,6 @@ def test_units_of_features_do_not_matter():
     np.testing.assert_allclose(second.feature_weights_, first.feature_weights_, rtol=1e-6)
     np.testing.assert_allclose(second.cluster_centers_ / units, first.cluster_centers_, rtol=1e-6)
     np.testing.assert_allclose(second.transform(points * units), first.transform(points), rtol=1e-6)
-
-
-def test_a_constant_feature_gets_no_weight():
-    points, truth = one_of_six(0, 1.0)
-    points[:, 4] = 1e9 / 3
-    model = EntropyWeightedPowerKMeans(3, random_state=0).fit(points)
-    assert model.feature_weights_[4] == 0
-    assert adjusted_rand_index(truth, model.labels_) == 1
 
 
 @pytest.mark.parametrize("scale", [1e-160, 1e-140, 1e140])

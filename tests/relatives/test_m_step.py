@@ -9,9 +9,7 @@ from powermeans.engine.updates import SeparateCoincident, Sweep, Update
 from powermeans.mathematics.rules import Gaussian
 from powermeans.points.compiled import EuclideanRows
 from powermeans.points.reference import ReferenceRows
-from powermeans.relatives.mixture.learning import (
-    GaussianLearner,
-)
+from powermeans.relatives.mixture.learning import GaussianLearner
 
 rng = np.random.default_rng(0)
 POINTS = rng.normal(size=(60, 3)) + 3 * rng.integers(2, size=(60, 1))
@@ -19,14 +17,8 @@ CENTERS = POINTS[:3].copy()
 
 
 def learner(first: Gaussian | None, **changes) -> GaussianLearner:
-    usual = {
-        "learns_variance": True,
-        "learns_shares": True,
-        "hottest": 0.0,
-        "separate": Update(),
-        "tolerance": 0.0,
-    }
-    return GaussianLearner(first=first, **{**usual, **changes})
+    usual = {"learns_variance": True, "learns_shares": True, "hottest": 0.0, "tolerance": 0.0}
+    return GaussianLearner(first=first, **{"separate": Update(), **usual, **changes})
 
 
 def learned_from(learn: GaussianLearner, rows, centers=CENTERS):
@@ -37,12 +29,12 @@ def learned_from(learn: GaussianLearner, rows, centers=CENTERS):
 
 def test_coincident_centers_are_separated_until_the_likelihood_is_known():
     learn = learner(Gaussian(2.0), separate=SeparateCoincident(np.inf, 1.0))
-    first, second = (Sweep(ReferenceRows(POINTS), np.zeros((3, 3)), np.nan) for _ in range(2))
+    rows = ReferenceRows(POINTS)
+    first, second = (Sweep(rows, np.zeros((3, 3)), np.nan) for _ in range(2))
     assert learn.before(first) is not first.centers
-    assert first.n_separated == 2
-    learned_from(learn, ReferenceRows(POINTS))
+    learned_from(learn, rows)
     assert learn.before(second) is second.centers
-    assert second.n_separated == 0
+    assert (first.n_separated, second.n_separated) == (2, 0)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

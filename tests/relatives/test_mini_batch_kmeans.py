@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
-
 import numpy as np
 import pytest
-import sklearn.cluster
 from sklearn.datasets import make_blobs
 
 import powermeans
@@ -15,14 +12,6 @@ from powermeans import MiniBatchKMeans
 
 def points() -> np.ndarray:
     return make_blobs(30_000, 4, centers=12, random_state=3)[0]
-
-
-def test_the_signature_is_that_of_scikit_learn() -> None:
-    ours, theirs = (
-        {name: one.default for name, one in inspect.signature(kind).parameters.items()}
-        for kind in (MiniBatchKMeans, sklearn.cluster.MiniBatchKMeans)
-    )
-    assert ours == theirs
 
 
 def test_a_fit_ends_when_batches_no_longer_lower_the_inertia(capsys) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
 
 from powermeans import FuzzyCMeans, KHarmonicMeans, PowerKMeans
@@ -17,16 +18,12 @@ def blobs(seed: int = 0, n: int = 300, n_features: int = 2) -> np.ndarray:
     return means[rng.integers(4, size=n)] + 0.6 * rng.normal(size=(n, n_features))
 
 
-def squared_distances(points: np.ndarray, centers: np.ndarray) -> np.ndarray:
-    return np.square(points[:, None, :] - centers[None, :, :]).sum(axis=2)
-
-
 def bezdek(
     points: np.ndarray, weights: np.ndarray, centers: np.ndarray, m: float, n_iter: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Alternates between the best memberships and the best centers."""
     for _ in range(n_iter):
-        inverse = squared_distances(points, centers) ** (-1 / (m - 1))
+        inverse = cdist(points, centers, "sqeuclidean") ** (-1 / (m - 1))
         u = inverse / inverse.sum(axis=1, keepdims=True)
         counts = weights[:, None] * u**m
         centers = counts.T @ points / counts.sum(axis=0)[:, None]
@@ -46,9 +43,9 @@ def test_fuzzy_c_means_is_bezdeks_algorithm(m, weighted):
     before, _ = bezdek(points, ones, start, m, 19)
     centers, u = bezdek(points, ones, start, m, 20)
     np.testing.assert_allclose(model.cluster_centers_, centers, rtol=1e-8)
-    y = squared_distances(points, before)
+    y = cdist(points, before, "sqeuclidean")
     assert model.objective_ == pytest.approx(float(ones @ (u**m * y).sum(axis=1)), rel=1e-8)
-    inverse = squared_distances(points, centers) ** (-1 / (m - 1))
+    inverse = cdist(points, centers, "sqeuclidean") ** (-1 / (m - 1))
     shares = inverse / inverse.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(model.memberships(points), shares, rtol=1e-6, atol=1e-12)
 
@@ -58,7 +55,7 @@ def test_k_harmonic_means_is_zhangs_algorithm(p):
     points = blobs()
     centers = start = points[:4] + 0.05
     for _ in range(15):
-        d = np.sqrt(squared_distances(points, centers)).clip(1e-12)
+        d = np.sqrt(cdist(points, centers, "sqeuclidean")).clip(1e-12)
         weights = d ** (-p - 2) / (d**-p).sum(axis=1, keepdims=True) ** 2
         centers = weights.T @ points / weights.sum(axis=0)[:, None]
     model = KHarmonicMeans(4, p=p, init=start, max_iter=15, tol=0.0)
@@ -92,7 +89,7 @@ def test_k_harmonic_means_and_fuzzy_c_means_at_two_are_power_k_means_at_minus_on
     ).fit(points)
     np.testing.assert_allclose(harmonic.cluster_centers_, fuzzy.cluster_centers_, rtol=1e-9)
     np.testing.assert_allclose(harmonic.cluster_centers_, power.cluster_centers_, rtol=1e-9)
-    y = squared_distances(points, harmonic.cluster_centers_)
+    y = cdist(points, harmonic.cluster_centers_, "sqeuclidean")
     assert harmonic.objective_ == pytest.approx(power_mean(y, -1.0).sum(), rel=1e-9)
     assert fuzzy.objective_ == pytest.approx(harmonic.objective_ / 4, rel=1e-9)
 
@@ -118,4 +115,4 @@ def test_below_two_centers_leave_the_points_they_start_at(p, init):
     assert model.n_iter_ > 3
     assert model.history_.power[:2].tolist() == [-1.0, -p / 2]
     assert model.inertia_ < 1.3 * at_two.inertia_
-    assert squared_distances(places, model.cluster_centers_).min(axis=1).max() < 3
+    assert cdist(places, model.cluster_centers_, "sqeuclidean").min(axis=1).max() < 3

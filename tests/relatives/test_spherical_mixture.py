@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from scipy.spatial.distance import cdist
 from scipy.special import logsumexp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
@@ -16,25 +17,20 @@ from sklearn.mixture import GaussianMixture
 from powermeans import SphericalMixture
 
 
-def drawn(shares=(0.5, 0.3, 0.2), n=400, variance=1.0, n_features=2, seed=0, apart=3.0):
+def drawn(shares=(0.5, 0.3, 0.2), n=400, seed=0):
     rng = np.random.default_rng(seed)
-    means = apart * rng.normal(size=(len(shares), n_features))
-    labels = rng.choice(len(shares), size=n, p=shares)
-    return means[labels] + math.sqrt(variance) * rng.normal(size=(n, n_features)), means, labels
+    means = 3.0 * rng.normal(size=(len(shares), 2))
+    return means[rng.choice(len(shares), size=n, p=shares)] + rng.normal(size=(n, 2))
 
 
-POINTS, _, _ = drawn()
+POINTS = drawn()
 WEIGHTS = np.random.default_rng(7).uniform(0.3, 2, size=len(POINTS))
 START = POINTS[:3] + 0.1
 
 
-def squared_distances(points, centers):
-    return np.square(points[:, None, :] - centers[None, :, :]).sum(axis=2)
-
-
 def log_joint(points, centers, variance, shares):
     n_features = points.shape[1]
-    log_normal = -squared_distances(points, centers) / (2 * variance)
+    log_normal = -cdist(points, centers, "sqeuclidean") / (2 * variance)
     return np.log(shares) + log_normal - n_features / 2 * np.log(2 * np.pi * variance)
 
 
@@ -43,7 +39,7 @@ def em(points, weights, centers, variance, n_iter, *, learned_shares):
     shares, learns_variance = np.full(len(centers), 1 / len(centers)), variance is None
     for _ in range(n_iter):
         if variance is None:
-            nearest = squared_distances(points, centers).argmin(axis=1)
+            nearest = cdist(points, centers, "sqeuclidean").argmin(axis=1)
             responsibilities = np.eye(len(centers))[nearest]
         else:
             joint = log_joint(points, centers, variance, shares)
@@ -51,7 +47,7 @@ def em(points, weights, centers, variance, n_iter, *, learned_shares):
         mass = weights[:, None] * responsibilities
         centers = mass.T @ points / mass.sum(axis=0)[:, None]
         if learns_variance:
-            spread = np.sum(mass * squared_distances(points, centers))
+            spread = np.sum(mass * cdist(points, centers, "sqeuclidean"))
             variance = spread / weights.sum() / points.shape[1]
         if learned_shares:
             shares = mass.sum(axis=0) / weights.sum()
@@ -69,18 +65,14 @@ def unfinished(model, points, **fit):
         return model.fit(points, **fit)
 
 
-# The algorithm.
-
-
 @some_without_labels
 @pytest.mark.parametrize("shares", ["equal", "learned"])
 @pytest.mark.parametrize("variance", ["learned", 1.0, 3.7])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_it_is_expectation_maximisation(variance, shares, weighted):
     weights = WEIGHTS if weighted else None
-    model = SphericalMixture(
-        3, variance=variance, shares=shares, init=START, temperature=None, max_iter=15, tol=0.0
-    )
+    given = {"init": START, "temperature": None, "max_iter": 15, "tol": 0.0}
+    model = SphericalMixture(3, variance=variance, shares=shares, **given)
     unfinished(model, POINTS, sample_weight=weights)
     ones = np.ones(len(POINTS)) if weights is None else weights
     first = None if variance == "learned" else variance
@@ -105,20 +97,12 @@ def test_it_is_expectation_maximisation(variance, shares, weighted):
 def test_the_likelihood_never_falls(seed, n_clusters, n_features, variance, shares, dtype):
     rng = np.random.default_rng(seed)
     points = rng.normal(size=(40, n_features)) + 4 * rng.integers(3, size=(40, 1))
-    model = SphericalMixture(
-        n_clusters,
-        variance=variance,
-        shares=shares,
-        max_iter=25,
-        random_state=0,
-        tol=0.0,
-    ).fit(points.astype(dtype), sample_weight=rng.exponential(size=40))
+    given = {"variance": variance, "shares": shares, "max_iter": 25, "tol": 0.0}
+    model = SphericalMixture(n_clusters, random_state=0, **given)
+    model.fit(points.astype(dtype), sample_weight=rng.exponential(size=40))
     likelihoods = np.append(model.log_likelihoods_, model.log_likelihood_)
     rounding = 1e-10 if dtype == np.float64 else 2e-5
     assert np.all(np.diff(likelihoods) >= -rounding * np.abs(likelihoods).max())
-
-
-# Variances of their own, and learning while hot.
 
 
 def unequal_em(points, weights, centers, n_iter):
@@ -127,10 +111,10 @@ def unequal_em(points, weights, centers, n_iter):
 
     def learned(mass):
         centers = mass.T @ points / mass.sum(axis=0)[:, None]
-        scatter = np.sum(mass * squared_distances(points, centers), axis=0) / n_features
+        scatter = np.sum(mass * cdist(points, centers, "sqeuclidean"), axis=0) / n_features
         return centers, scatter / mass.sum(axis=0), mass.sum(axis=0) / weights.sum()
 
-    nearest = squared_distances(points, centers).argmin(axis=1)
+    nearest = cdist(points, centers, "sqeuclidean").argmin(axis=1)
     centers, variances, shares = learned(weights[:, None] * np.eye(n_clusters)[nearest])
     variances = np.full(n_clusters, shares @ variances)
     for _ in range(n_iter - 1):
@@ -172,21 +156,13 @@ def test_from_the_same_start_it_goes_where_scikit_learn_goes():
     points, n_sweeps = of_unequal_widths(), 10
     start = points[:3].copy()
     means, variances, shares = unequal_em(points, np.ones(len(points)), start, 1)
-    theirs = GaussianMixture(
-        3,
-        covariance_type="spherical",
-        means_init=means,
-        weights_init=shares,
-        precisions_init=1 / variances,
-        reg_covar=0.0,
-        tol=0.0,
-        max_iter=n_sweeps,
-    )
+    begin = {"means_init": means, "weights_init": shares, "precisions_init": 1 / variances}
+    end = {"reg_covar": 0.0, "tol": 0.0, "max_iter": n_sweeps}
+    theirs = GaussianMixture(3, covariance_type="spherical", **begin, **end)
     with pytest.warns(ConvergenceWarning, match="did not converge"):
         theirs.fit(points)
-    ours = unfinished(
-        SphericalMixture(3, init=start, max_iter=n_sweeps + 1, tol=0.0, **OWN), points
-    )
+    ours = SphericalMixture(3, init=start, max_iter=n_sweeps + 1, tol=0.0, **OWN)
+    unfinished(ours, points)
     np.testing.assert_allclose(ours.cluster_centers_, theirs.means_, rtol=1e-8)
     np.testing.assert_allclose(ours.variances_, theirs.covariances_, rtol=1e-8)
     np.testing.assert_allclose(ours.shares_, theirs.weights_, rtol=1e-8)
@@ -200,30 +176,19 @@ def test_from_the_same_start_it_goes_where_scikit_learn_goes():
 def test_a_gaussian_that_collapses_is_held_and_named():
     points = np.concatenate([of_unequal_widths(), [[30.0, 30.0], [30.0, 30.0]]])
     start = np.array([[0.0, 0], [4, 0], [30, 30]])
-    with pytest.warns(ConvergenceWarning, match=r"Gaussians \[2\] collapse .* pass fewer than n_"):
+    with pytest.warns(ConvergenceWarning, match=r"Gaussians \[2\] collapse"):
         model = SphericalMixture(3, init=start, **OWN).fit(points)
     least = 1e-4 * np.average(model.variances_[:2], weights=model.shares_[:2])
     assert model.variances_[2] == pytest.approx(least, rel=0.01)
-    with pytest.raises(ValueError, match=r"variance=2\.0 is one for all .* pass variance=.learned"):
+    with pytest.raises(ValueError, match=r"variance=2\.0 is one for all"):
         SphericalMixture(3, variance=2.0, **OWN).fit(points)
     with pytest.raises(ValueError, match="is one for all Gaussians"):
         SphericalMixture.from_centers(start, variance=2.0, **OWN)
 
 
-def test_centers_from_elsewhere_have_variances_of_one():
-    model = SphericalMixture.from_centers([[0.0], [4.0]], covariance_type="spherical")
-    expected = logsumexp([-1 / 2, -9 / 2]) - math.log(2) - 0.5 * math.log(2 * math.pi)
-    assert model.score_samples([[1.0]])[0] == pytest.approx(expected)
-    assert model.variances_.tolist() == [1.0, 1.0]
-
-
-# Starts.
-
-
 def test_annealing_cools_from_the_critical_temperature_unless_centers_are_given():
-    model = SphericalMixture(
-        3, variance=0.5, init="random", temperature=2.0, effort=None, random_state=0
-    ).fit(POINTS)
+    given = {"init": "random", "temperature": 2.0, "effort": None}
+    model = SphericalMixture(3, variance=0.5, random_state=0, **given).fit(POINTS)
     critical_variance = np.linalg.eigvalsh(np.cov(POINTS.T, bias=True))[-1]
     n_cooling = math.ceil(math.log(2 * critical_variance / 0.5, 1 / 0.9))
     assert model.n_iter_ == n_cooling + len(model.log_likelihoods_)
@@ -237,7 +202,7 @@ def test_annealing_cools_from_the_critical_temperature_unless_centers_are_given(
 
 @some_without_labels
 def test_the_most_likely_of_several_runs_is_kept():
-    points, *_ = drawn(np.full(6, 1 / 6), seed=5)
+    points = drawn(np.full(6, 1 / 6), seed=5)
     options = {"init": "random", "temperature": None, "shares": "learned", "effort": None}
     rng = np.random.RandomState(1)
     alone = [SphericalMixture(6, random_state=rng, **options).fit(points) for _ in range(6)]
@@ -251,28 +216,16 @@ def test_the_most_likely_of_several_runs_is_kept():
     np.testing.assert_allclose(best.log_likelihoods_, winner.log_likelihoods_, rtol=1e-12)
 
 
-# After a fit.
-
-
-def by_hand(model) -> GaussianMixture:
-    """scikit-learn's mixture with these parameters."""
-    n_clusters = len(model.cluster_centers_)
-    theirs = GaussianMixture(n_clusters, covariance_type="spherical")
-    theirs.weights_, theirs.means_ = model.shares_, model.cluster_centers_
-    theirs.covariances_ = np.full(n_clusters, model.variance_)
-    theirs.precisions_cholesky_ = 1 / np.sqrt(theirs.covariances_)
-    return theirs
-
-
 @pytest.mark.parametrize("shares", ["equal", "learned"])
-@pytest.mark.parametrize("convert", [by_hand, SphericalMixture.to_sklearn])
-def test_densities_and_responsibilities_are_those_of_scikit_learn(shares, convert):
+def test_densities_and_responsibilities_are_those_of_scikit_learn(shares):
     model = SphericalMixture(3, shares=shares, random_state=0).fit(POINTS)
-    theirs, others = convert(model), 3 * np.random.default_rng(1).normal(size=(200, 2))
+    theirs, others = model.to_sklearn(), 3 * np.random.default_rng(1).normal(size=(200, 2))
+    np.testing.assert_array_equal(theirs.weights_, model.shares_)
+    np.testing.assert_array_equal(theirs.means_, model.cluster_centers_)
+    np.testing.assert_array_equal(theirs.covariances_, model.variance_)
     np.testing.assert_allclose(model.score_samples(others), theirs.score_samples(others))
-    np.testing.assert_allclose(
-        model.memberships(others), theirs.predict_proba(others), rtol=1e-7, atol=1e-12
-    )
+    found = model.memberships(others)
+    np.testing.assert_allclose(found, theirs.predict_proba(others), rtol=1e-7, atol=1e-12)
     np.testing.assert_array_equal(model.predict(others), theirs.predict(others))
     assert model.score(others) == pytest.approx(theirs.score(others))
 
@@ -292,7 +245,7 @@ def test_labels_are_by_responsibility_where_shares_differ():
     points = np.concatenate([rng.normal(size=(900, 1)), 3 + rng.normal(size=(30, 1))])
     model = SphericalMixture(2, shares="learned", init=[[0.0], [3.0]]).fit(points)
     most_likely = model.memberships(points).argmax(axis=1)
-    nearest = squared_distances(points, model.cluster_centers_).argmin(axis=1)
+    nearest = cdist(points, model.cluster_centers_, "sqeuclidean").argmin(axis=1)
     np.testing.assert_array_equal(model.labels_, most_likely)
     np.testing.assert_array_equal(model.predict(points), most_likely)
     assert np.count_nonzero(nearest != most_likely) > 5
@@ -306,9 +259,10 @@ def test_centers_from_elsewhere_are_a_mixture():
     assert model.score_samples([[1.0]])[0] == pytest.approx(expected)
     assert model.predict([[1.0], [3.0]]).tolist() == [0, 1]
     assert SphericalMixture.from_centers([[0.0]]).variance_ == 1.0
-
-
-# What is hard.
+    own = SphericalMixture.from_centers([[0.0], [4.0]], covariance_type="spherical")
+    expected = logsumexp([-1 / 2, -9 / 2]) - math.log(2) - 0.5 * math.log(2 * math.pi)
+    assert own.score_samples([[1.0]])[0] == pytest.approx(expected)
+    assert own.variances_.tolist() == [1.0, 1.0]
 
 
 @some_without_labels

@@ -73,40 +73,27 @@ def test_plots_bring_to_the_host_what_they_show(shown: str) -> None:
     model = clone(MODEL).fit(X)
     given = {"tensor": X, "array": POINTS, "bfloat16": X.bfloat16()}[shown]
     for plot in (plots.clusters, plots.uncertainty, plots.silhouettes):
-        plot(model, given)
         plot(model, given, max_points=40)
-    for plot in (plots.profiles, plots.center_bars):
+    for plot in (plots.profiles, plots.center_bars, plots.silhouettes):
         plot(model, given)
 
 
 @pytest.mark.usefixtures("refusing")
-def test_a_report_is_the_same_of_a_tensor_as_of_an_array(tmp_path: Path) -> None:
-    X = torch.as_tensor(POINTS)
+def test_reports_metrics_and_tables_are_those_of_arrays(tmp_path: Path) -> None:
+    X, paths = torch.as_tensor(POINTS), [tmp_path / "one.html", tmp_path / "other.html"]
     model = clone(MODEL).fit(X)
-    weights = torch.ones(len(POINTS))
-    one = powermeans.report(model, X, tmp_path / "one.html", sample_weight=weights)
-    other = powermeans.report(
-        model, POINTS, tmp_path / "other.html", sample_weight=np.ones(len(POINTS))
-    )
-    assert one.read_bytes() == other.read_bytes()
-
-
-@pytest.mark.usefixtures("refusing")
-def test_metrics_take_labels_and_centers_that_are_tensors() -> None:
+    powermeans.report(model, X, paths[0], sample_weight=torch.ones(len(POINTS)))
+    powermeans.report(model, POINTS, paths[1], sample_weight=np.ones(len(POINTS)))
+    assert paths[0].read_bytes() == paths[1].read_bytes()
     labels = torch.tensor([0, 0, 1, 1], dtype=torch.int32)
     assert metrics.adjusted_rand_index(labels, labels) == 1.0
     assert metrics.normalized_mutual_information(labels, labels) == pytest.approx(1.0)
     assert metrics.variation_of_information(labels, labels) == 0.0
     centers = torch.eye(3).bfloat16()
     assert metrics.centroid_index(centers, centers) == 0
-
-
-@pytest.mark.usefixtures("refusing")
-def test_a_table_that_is_asked_for_is_made_of_distances_to_a_tensor() -> None:
-    model = clone(MODEL).fit(torch.as_tensor(POINTS))
-    expected = model.transform(torch.as_tensor(POINTS))
+    expected = model.transform(X)
     assert isinstance(expected, torch.Tensor)
-    table = model.set_output(transform="pandas").transform(torch.as_tensor(POINTS))
+    table = model.set_output(transform="pandas").transform(X)
     np.testing.assert_array_equal(table.to_numpy(), expected.numpy())
 
 
@@ -120,38 +107,35 @@ def test_a_table_that_is_asked_for_is_made_of_distances_to_a_tensor() -> None:
         lambda X: KernelPowerKMeans(3).fit(X),
         lambda X: SpectralClustering(3).fit(X),
     ],
-    ids=["choose_k", "kmeans_plusplus", "critical_power", "moments", "kernel", "spectral"],
 )
 def test_what_works_on_arrays_alone_refuses_a_tensor_on_a_card(take) -> None:
     X = torch.as_tensor(POINTS)
-    with pytest.raises(ValueError, match=r"X is a tensor .* on cuda:0, .*pass X\.cpu\(\)\.numpy"):
-        take(X.as_subclass(OnCard))
-    with pytest.raises(ValueError, match=r"bfloat16 .*pass X\.float\(\)\.cpu\(\)\.numpy\(\)"):
-        take(X.bfloat16())
-    with pytest.raises(ValueError, match=r"X requires a gradient.*X\.detach\(\)"):
-        take(X.clone().requires_grad_())
+    for given, way_out in (
+        (X.as_subclass(OnCard), r"on cuda:0, .*pass X\.cpu\(\)\.numpy"),
+        (X.bfloat16(), r"bfloat16 .*pass X\.float\(\)\.cpu\(\)\.numpy\(\)"),
+        (X.clone().requires_grad_(), r"gradient.*X\.detach\(\)"),
+    ):
+        with pytest.raises(ValueError, match=way_out):
+            take(given)
 
 
 @pytest.mark.parametrize(
     ("make", "complaint"),
     [
-        (lambda X: torch.tensor(1.0), r"X has the shape \(\): pass a tensor of shape"),
-        (lambda X: X[:, 0].contiguous(), r"X has the shape \(300,\): pass a tensor of shape"),
-        (lambda X: torch.nested.nested_tensor([X, X]), "X is a nested tensor"),
-        (lambda X: X.to("meta"), "X is on the device meta, which holds no numbers"),
-        (lambda X: X.to_sparse(), r"layout torch.sparse_coo: pass X\.to_dense\(\)"),
-        (
-            lambda X: torch.quantize_per_tensor(X, 0.1, 0, torch.quint8),
-            r"quantized tensor, torch.quint8: pass X\.dequantize\(\)",
-        ),
-        (lambda X: X.clone().requires_grad_(), r"requires a gradient.*X\.detach\(\)"),
-        (lambda X: X.T.contiguous().T, r"not contiguous, with strides \(1, 300\).*contiguous"),
+        (lambda X: torch.tensor(1.0), r"shape \(\)"),
+        (lambda X: X[:, 0].contiguous(), r"shape \(300,\)"),
+        (lambda X: torch.nested.nested_tensor([X, X]), "nested"),
+        (lambda X: X.to("meta"), "device meta"),
+        (lambda X: X.to_sparse(), r"X\.to_dense\(\)"),
+        (lambda X: torch.quantize_per_tensor(X, 0.1, 0, torch.quint8), r"X\.dequantize\(\)"),
+        (lambda X: X.clone().requires_grad_(), r"X\.detach\(\)"),
+        (lambda X: X.T.contiguous().T, r"strides \(1, 300\)"),
         (lambda X: X[:0], "at least one point"),
-        (lambda X: X.int(), r"dtype torch.int32.*X\.float\(\)"),
+        (lambda X: X.int(), r"X\.float\(\)"),
         (lambda X: with_entry(X, torch.nan), "NaN.*row 1, column 1"),
         (lambda X: with_entry(X, torch.inf), "infinity.*row 1, column 1"),
-        (lambda X: with_entry(X, 7e4).half(), "float16 holds nothing above 65504"),
-        (lambda X: with_entry(X.double(), 1e200), "would overflow float64"),
+        (lambda X: with_entry(X, 7e4).half(), "65504"),
+        (lambda X: with_entry(X.double(), 1e200), "overflow float64"),
     ],
 )
 @pytest.mark.filterwarnings("ignore::UserWarning")  # of PyTorch, about what it will take away
@@ -201,15 +185,11 @@ def test_chunks_that_are_tensors_are_read_on_the_cpu_or_refused() -> None:
         powermeans.open_data(lambda: iter([X.as_subclass(OnCard)]))
 
 
-def test_weights_and_centers_get_float64_in_host_memory() -> None:
+def test_what_a_device_without_float64_holds() -> None:
     points = torch.as_tensor(POINTS)
     weights = torch.ones(len(POINTS)).as_subclass(OnMps)
-    init = points[:3].as_subclass(OnMps)
-    admitted = admit_tensor(points, weights, init=init)
+    admitted = admit_tensor(points, weights, init=points[:3].as_subclass(OnMps))
     np.testing.assert_array_equal(admitted.weights, np.ones(len(POINTS)))
-
-
-def test_results_are_in_float32_where_the_device_has_nothing_wider() -> None:
     wide, labels = torch.ones(3, dtype=torch.float64), torch.ones(3, dtype=torch.int64)
     assert as_held_by("mps", wide).dtype == torch.float32
     assert as_held_by("mps", labels).dtype == torch.int64
@@ -239,7 +219,7 @@ def test_a_fit_on_the_cpu_takes_the_threads_that_are_asked_for() -> None:
         seen.append(torch.get_num_threads())
 
     X = torch.as_tensor(POINTS)
-    for n_threads, used in ((before + 1, before + 1), (before + 2, before + 2), (None, before)):
+    for n_threads, used in ((before + 1, before + 1), (None, before)):
         seen.clear()
         clone(MODEL).set_params(n_threads=n_threads, callback=look).fit(X)
         assert set(seen) == {used}
