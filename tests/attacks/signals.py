@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import select
 import signal
 import time
 from collections.abc import Callable
@@ -13,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from powermeans import KMeans, MiniBatchKMeans, PowerKMeans, choose_k, kmeans_plusplus
 from powermeans.app.command import failures
-from tests.attacks.running import REFUSED, RIGHT, Attack, Failure, Try, bits_of
+from tests.attacks.running import FORK, RIGHT, Attack, Failure, Try, bits_of
 from tests.attacks.tables import told
 
 # Seconds of the processor from the signal to the error, beyond one sweep.
@@ -24,72 +24,45 @@ LATENCY = 0.2
 SHAPES = [(200_000, 3, 100, "float64"), (20_000, 64, 100, "float32"), (3000, 500, 200, "float32")]
 
 
-class Sender:
-    """A process that sends this one SIGINT after some seconds, and tells what its clock said.
-
-    It begins when it is told to: what `os.fork` calls in this process would swallow the error.
-    """
-
-    def __init__(self, seconds: float) -> None:
-        self._reading, writing = os.pipe()
-        waiting, self._telling = os.pipe()
-        target = os.getpid()
-        clock = (~target << 3) | 2  # of the processor, of another process (Linux)
-        self._pid = os.fork()
-        if self._pid == 0:
-            os.read(waiting, 1)
-            time.sleep(seconds)
-            os.write(writing, repr(time.clock_gettime(clock)).encode())
-            with suppress(ProcessLookupError):
-                os.kill(target, signal.SIGINT)
-            os._exit(0)
-        os.close(writing)
-        os.close(waiting)
-
-    def begin(self) -> None:
-        os.write(self._telling, b".")
-
-    def used_at_signal(self) -> float | None:
-        """Return the seconds this process had used when the signal was sent; None if it was not."""
-        said = os.read(self._reading, 100)
-        os.close(self._reading)
-        os.close(self._telling)
-        os.waitpid(self._pid, 0)
-        return float(said) if said else None
-
-    def has_sent(self) -> bool:
-        return bool(select.select([self._reading], [], [], 0)[0])
+def send(seconds: float, target: int, to: Any) -> None:
+    """Interrupt a process some seconds after it says so, and tell what its clock said before."""
+    clock = (~target << 3) | 2  # of the processor, of another process (Linux)
+    to.recv()
+    time.sleep(seconds)
+    to.send(time.clock_gettime(clock))
+    with suppress(ProcessLookupError):
+        os.kill(target, signal.SIGINT)
 
 
-def interrupted(work: Callable[[], Any], seconds: float) -> float | None:
-    """Return the seconds of the processor until the error; None where the work ended before."""
-    sender = Sender(seconds)
+def interrupted(work: Callable[[], Any], seconds: float) -> float:
+    """Return the seconds of the processor from an interrupt to the error."""
+    here, there = FORK.Pipe()
+    sender = FORK.Process(target=send, args=(seconds, os.getpid(), there))
+    sender.start()  # what `os.fork` calls in this process would swallow the error
     try:
-        sender.begin()
-        while not sender.has_sent():
+        here.send("begin")
+        while not here.poll():
             work()
         time.sleep(1)  # the signal comes after what the sender says
         raise Failure("Ctrl-C is lost")
     except KeyboardInterrupt:
         ended = time.process_time()
-    sent = sender.used_at_signal()
-    return None if sent is None else ended - sent
+    sender.join()
+    return ended - float(here.recv())
 
 
 def works(number: int) -> dict[str, Callable[[], Any]]:
     n, d, k, dtype = SHAPES[number]
     points = np.random.default_rng(number).normal(size=(n, d)).astype(dtype)
     model = KMeans(k, init=points[:k], n_init=1, max_iter=1).fit(points)
-    weights = np.linspace(0.5, 2, n)
+    weights, positive = np.linspace(0.5, 2, n), np.abs(points[:5000])
+    power, lloyd = PowerKMeans(k, random_state=0, n_threads=1), KMeans(k, n_init=1, random_state=0)
+    few, poisson = clone(power).set_params(n_clusters=5), PowerKMeans(5, divergence="poisson")
     return {
-        "fit": lambda: PowerKMeans(k, random_state=0, n_threads=1).fit(points),
-        "weighted fit": lambda: PowerKMeans(5, random_state=0, n_threads=1).fit(
-            points, sample_weight=weights
-        ),
-        "poisson": lambda: PowerKMeans(5, divergence="poisson", random_state=0).fit(
-            np.abs(points[:5000])
-        ),
-        "Lloyd's": lambda: KMeans(k, n_init=1, random_state=0).fit(points),
+        "fit": lambda: power.fit(points),
+        "weighted fit": lambda: few.fit(points, sample_weight=weights),
+        "poisson": lambda: poisson.fit(positive),
+        "Lloyd's": lambda: lloyd.fit(points),
         "mini-batches": lambda: MiniBatchKMeans(k, n_init=1, random_state=0).fit(points),
         "seeding": lambda: kmeans_plusplus(points, k, random_state=0),
         "predict": lambda: model.predict(points),
@@ -148,11 +121,11 @@ def prepare(folder: Path) -> Try:
         name = rng.choice([*kinds[number], "command"])
         work = command if name == "command" else kinds[number][name]
         seconds = interrupted(work, rng.expovariate(1 / 0.3))
-        if seconds is not None and seconds > LATENCY + sweeps[number]:
+        if seconds > LATENCY + sweeps[number]:
             raise Failure(f"{name} of {SHAPES[number]} goes on for {seconds:.2f} s")
         if probe() != expected:
             raise Failure(f"a fit has other bits after {name} was interrupted")
-        return REFUSED if seconds is None else RIGHT
+        return RIGHT
 
     return one
 

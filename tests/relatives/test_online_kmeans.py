@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from problems import blobs
 
 from powermeans import KMeans, OnlineKMeans
 
-
-def blobs(n_points=600, n_features=2, seed=0):
-    rng = np.random.default_rng(seed)
-    means = rng.uniform(-6, 6, size=(4, n_features))
-    return means[rng.integers(4, size=n_points)] + rng.normal(size=(n_points, n_features))
+POINTS = blobs(600)
 
 
 def macqueen(points, centers):
@@ -31,9 +28,8 @@ def plain(**params):
 
 
 def test_a_second_epoch_goes_on_with_the_counts_of_the_first():
-    points = blobs()
-    centers, counts = macqueen(np.concatenate([points, points]), points[:4])
-    model = plain(init=points[:4], n_epochs=2).fit(points)
+    centers, counts = macqueen(np.concatenate([POINTS, POINTS]), POINTS[:4])
+    model = plain(init=POINTS[:4], n_epochs=2).fit(POINTS)
     np.testing.assert_allclose(model.cluster_centers_, centers, atol=1e-12)
     np.testing.assert_array_equal(model.counts_, counts)
     assert model.n_steps_ == 1200
@@ -41,13 +37,12 @@ def test_a_second_epoch_goes_on_with_the_counts_of_the_first():
 
 @pytest.mark.parametrize("rates", [0.05, lambda t: 0.5 / t])
 def test_a_learning_rate_makes_it_the_online_gradient(rates):
-    points = blobs()
-    centers = points[:4].copy()
-    for t, point in enumerate(points, start=1):
+    centers = POINTS[:4].copy()
+    for t, point in enumerate(POINTS, start=1):
         j = int(((centers - point) ** 2).sum(axis=1).argmin())
         rate = rates(t) if callable(rates) else rates
         centers[j] += rate * (point - centers[j])
-    model = plain(init=points[:4], learning_rate=rates).fit(points)
+    model = plain(init=POINTS[:4], learning_rate=rates).fit(POINTS)
     np.testing.assert_allclose(model.cluster_centers_, centers, atol=1e-12)
 
 
@@ -55,7 +50,7 @@ def test_a_learning_rate_makes_it_the_online_gradient(rates):
 @pytest.mark.parametrize("rates", ["auto", lambda t: t**-0.6])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_stream_in_chunks_is_one_pass_to_the_last_bit(sizes, rates, dtype):
-    points = blobs().astype(dtype)
+    points = POINTS.astype(dtype)
     whole = plain(init=points[:4], learning_rate=rates).fit(points)
     stream = plain(init=points[:4], learning_rate=rates)
     for chunk in np.split(points, np.cumsum(sizes)[:-1]):
@@ -67,16 +62,15 @@ def test_a_stream_in_chunks_is_one_pass_to_the_last_bit(sizes, rates, dtype):
 
 
 def test_batch_sweeps_follow_and_end_where_lloyds_do():
-    points = blobs()
-    online = plain(init=points[:4]).fit(points)
-    both = OnlineKMeans(4, init=points[:4], shuffle=False, tol=0.0).fit(points)
-    lloyd = KMeans(4, init=online.cluster_centers_, tol=0.0).fit(points)
+    online = plain(init=POINTS[:4]).fit(POINTS)
+    both = OnlineKMeans(4, init=POINTS[:4], shuffle=False, tol=0.0).fit(POINTS)
+    lloyd = KMeans(4, init=online.cluster_centers_, tol=0.0).fit(POINTS)
     np.testing.assert_allclose(both.cluster_centers_, lloyd.cluster_centers_, atol=1e-12)
     assert both.n_iter_ == 1 + lloyd.n_iter_
     assert both.inertia_ == pytest.approx(lloyd.inertia_)
     assert both.inertia_ < online.inertia_
     np.testing.assert_array_equal(both.counts_, np.bincount(both.labels_))
-    np.testing.assert_array_equal(both.labels_, both.predict(points))
+    np.testing.assert_array_equal(both.labels_, both.predict(POINTS))
 
 
 def test_a_constant_rate_follows_points_that_move():
@@ -108,8 +102,7 @@ def test_a_seed_that_has_won_no_point_yet_stays():
 
 
 def test_after_a_fit_a_stream_goes_on_from_its_clusters():
-    points = blobs()
-    model = OnlineKMeans(4, random_state=0).fit(points)
+    model = OnlineKMeans(4, random_state=0).fit(POINTS)
     before, counts = model.cluster_centers_.copy(), model.counts_.copy()
     new = np.array([[100.0, 100.0]])
     j = model.predict(new)[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from problems import blobs
 from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
 
@@ -11,11 +12,8 @@ from powermeans import FuzzyCMeans, KHarmonicMeans, PowerKMeans
 from powermeans.mathematics.power_mean import power_mean
 from powermeans.mathematics.rules import Gaussian, Hard, Harmonic
 
-
-def blobs(seed: int = 0, n: int = 300, n_features: int = 2) -> np.ndarray:
-    rng = np.random.default_rng(seed)
-    means = rng.uniform(-5, 5, size=(4, n_features))
-    return means[rng.integers(4, size=n)] + 0.6 * rng.normal(size=(n, n_features))
+POINTS = blobs(300, noise=0.6)
+START = POINTS[:4] + 0.05
 
 
 def bezdek(
@@ -33,63 +31,56 @@ def bezdek(
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("m", [1.2, 2.0, 3.0])
 def test_fuzzy_c_means_is_bezdeks_algorithm(m, weighted):
-    points = blobs()
-    weights = np.random.default_rng(1).uniform(0.2, 2, len(points)) if weighted else None
-    start = points[:4] + 0.05
-    model = FuzzyCMeans(4, fuzzifier=m, init=start, max_iter=20, tol=0.0)
+    weights = np.random.default_rng(1).uniform(0.2, 2, len(POINTS)) if weighted else None
+    model = FuzzyCMeans(4, fuzzifier=m, init=START, max_iter=20, tol=0.0)
     with pytest.warns(UserWarning, match="not converged"):
-        model.fit(points, sample_weight=weights)
-    ones = np.ones(len(points)) if weights is None else weights
-    before, _ = bezdek(points, ones, start, m, 19)
-    centers, u = bezdek(points, ones, start, m, 20)
+        model.fit(POINTS, sample_weight=weights)
+    ones = np.ones(len(POINTS)) if weights is None else weights
+    before, _ = bezdek(POINTS, ones, START, m, 19)
+    centers, u = bezdek(POINTS, ones, START, m, 20)
     np.testing.assert_allclose(model.cluster_centers_, centers, rtol=1e-8)
-    y = cdist(points, before, "sqeuclidean")
+    y = cdist(POINTS, before, "sqeuclidean")
     assert model.objective_ == pytest.approx(float(ones @ (u**m * y).sum(axis=1)), rel=1e-8)
-    inverse = cdist(points, centers, "sqeuclidean") ** (-1 / (m - 1))
+    inverse = cdist(POINTS, centers, "sqeuclidean") ** (-1 / (m - 1))
     shares = inverse / inverse.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(model.memberships(points), shares, rtol=1e-6, atol=1e-12)
+    np.testing.assert_allclose(model.memberships(POINTS), shares, rtol=1e-6, atol=1e-12)
 
 
 @pytest.mark.parametrize("p", [2.0, 3.5])
 def test_k_harmonic_means_is_zhangs_algorithm(p):
-    points = blobs()
-    centers = start = points[:4] + 0.05
+    centers = START
     for _ in range(15):
-        d = np.sqrt(cdist(points, centers, "sqeuclidean")).clip(1e-12)
+        d = np.sqrt(cdist(POINTS, centers, "sqeuclidean")).clip(1e-12)
         weights = d ** (-p - 2) / (d**-p).sum(axis=1, keepdims=True) ** 2
-        centers = weights.T @ points / weights.sum(axis=0)[:, None]
-    model = KHarmonicMeans(4, p=p, init=start, max_iter=15, tol=0.0)
+        centers = weights.T @ POINTS / weights.sum(axis=0)[:, None]
+    model = KHarmonicMeans(4, p=p, init=START, max_iter=15, tol=0.0)
     with pytest.warns(UserWarning, match="not converged"):
-        model.fit(points)
+        model.fit(POINTS)
     np.testing.assert_allclose(model.cluster_centers_, centers, rtol=1e-6)
 
 
 def test_a_schedule_may_hold_rules():
-    points = blobs()
-    start = points[:4] + 0.05
     rules = [Harmonic(2.0)] * 7
-    scheduled = PowerKMeans(4, init=start, schedule=rules, polish=False, tol=0.0).fit(points)
+    scheduled = PowerKMeans(4, init=START, schedule=rules, polish=False, tol=0.0).fit(POINTS)
     with pytest.warns(ConvergenceWarning):
-        model = KHarmonicMeans(4, init=start, max_iter=7, tol=0.0).fit(points)
+        model = KHarmonicMeans(4, init=START, max_iter=7, tol=0.0).fit(POINTS)
     np.testing.assert_array_equal(scheduled.cluster_centers_, model.cluster_centers_)
-    mixed = PowerKMeans(4, init=start, schedule=[*rules, Gaussian(0.3), -9.0, Hard()])
-    assert mixed.fit(points).inertia_ <= scheduled.inertia_
+    mixed = PowerKMeans(4, init=START, schedule=[*rules, Gaussian(0.3), -9.0, Hard()])
+    assert mixed.fit(POINTS).inertia_ <= scheduled.inertia_
     with pytest.raises(ValueError, match=r"has 'hard' at index 1: pass powers .* or rules"):
-        PowerKMeans(4, schedule=[Hard(), "hard"]).fit(points)
+        PowerKMeans(4, schedule=[Hard(), "hard"]).fit(POINTS)
 
 
 def test_k_harmonic_means_and_fuzzy_c_means_at_two_are_power_k_means_at_minus_one():
-    points = blobs()
-    start = points[:4] + 0.05
-    same = {"init": start, "max_iter": 500, "tol": 1e-16}
-    harmonic = KHarmonicMeans(4, **same).fit(points)
-    fuzzy = FuzzyCMeans(4, fuzzifier=2, **same).fit(points)
+    same = {"init": START, "max_iter": 500, "tol": 1e-16}
+    harmonic = KHarmonicMeans(4, **same).fit(POINTS)
+    fuzzy = FuzzyCMeans(4, fuzzifier=2, **same).fit(POINTS)
     power = PowerKMeans(
-        4, init=start, schedule=[-1.0] * harmonic.n_iter_, polish=False, effort="none", tol=0.0
-    ).fit(points)
+        4, init=START, schedule=[-1.0] * harmonic.n_iter_, polish=False, effort="none", tol=0.0
+    ).fit(POINTS)
     np.testing.assert_allclose(harmonic.cluster_centers_, fuzzy.cluster_centers_, rtol=1e-9)
     np.testing.assert_allclose(harmonic.cluster_centers_, power.cluster_centers_, rtol=1e-9)
-    y = cdist(points, harmonic.cluster_centers_, "sqeuclidean")
+    y = cdist(POINTS, harmonic.cluster_centers_, "sqeuclidean")
     assert harmonic.objective_ == pytest.approx(power_mean(y, -1.0).sum(), rel=1e-9)
     assert fuzzy.objective_ == pytest.approx(harmonic.objective_ / 4, rel=1e-9)
 
@@ -98,7 +89,7 @@ def test_k_harmonic_means_and_fuzzy_c_means_at_two_are_power_k_means_at_minus_on
     "model", [KHarmonicMeans(4), FuzzyCMeans(4), FuzzyCMeans(4, fuzzifier=1.3)]
 )
 def test_the_objective_falls(model):
-    model.set_params(init=blobs()[:4] + 0.05, tol=1e-12).fit(blobs())
+    model.set_params(init=START, tol=1e-12).fit(POINTS)
     objectives = model.history_.objective
     assert np.all(np.diff(objectives) <= 1e-9 * objectives[0])
     assert len(objectives) > 3

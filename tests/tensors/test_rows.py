@@ -116,16 +116,6 @@ def test_tight_clusters_far_from_the_mean_survive_cancellation():
     assert_swept_alike(rows, ReferenceRows(points), means, 2e-3, [Power(-3.0)])
 
 
-def test_greedy_seeds_are_those_of_the_compiled_core():
-    points, weights, _ = clusters(3000, 20, 8)
-    order = np.random.default_rng(1).permutation(3000)
-    numbers = np.random.default_rng(2).uniform(size=(9, 4))
-    wide = points.astype(np.float64)
-    found = greedy_seeds(TorchRows(tensor(wide, torch.float64), weights), order, 0.4, numbers)
-    expected = greedy_seeds(EuclideanRows(wide, weights), order, 0.4, numbers)
-    np.testing.assert_array_equal(found, expected)
-
-
 @pytest.mark.parametrize("n_features", [2, 30])
 def test_critical_power_is_that_of_the_compiled_core(n_features):
     points, weights, _ = clusters(800, n_features, 3, shift=4.0)
