@@ -3,8 +3,8 @@
     python -m tests.fit_digests COMMIT         # builds the commit once, below build/former
     python -m tests.fit_digests --package DIR  # or compare with a package that is built already
 
-A fit is a name, a call and its points. What a former commit called otherwise stands in `FORMERLY`.
-The exit status is 1 if a digest differs, or if a fit fails on one side only.
+A fit is a name, a call and its points. The exit status is 1 if a digest differs, or if a fit fails
+on one side only.
 """
 
 from __future__ import annotations
@@ -31,11 +31,6 @@ ATTRIBUTES = (
     *("variance_", "feature_weights_", "is_outlier_", "penalty_", "embedding_", "n_clusters_"),
     *("table", "recommended", "is_clear", "lower_bound", "seeds"),
 )
-# What is called otherwise now, with the former name: of classes and functions.
-FORMERLY: dict[str, str] = {}
-# Values of parameters, with those of the parameter that said the same.
-FORMERLY_GIVEN: dict[tuple[str, Any], tuple[str, Any]] = {("effort", "none"): ("refine", 0)}
-
 Fit = Callable[[], Any]
 
 # The name of each fit, with its class, its first argument and its parameters.
@@ -99,16 +94,9 @@ def fits(module: Any, folder: Path) -> Iterator[tuple[str, Fit]]:
     """Yield the name of each fit, and a function that makes it."""
     points = Points()
 
-    def made(name: str, *given: Any, **parameters: Any) -> Any:
-        kind = getattr(module, name, None) or getattr(module, FORMERLY.get(name, name))
-        for now, (former, value) in FORMERLY_GIVEN.items():
-            if now in parameters.items() and hasattr(kind(), former):
-                parameters = {k: v for k, v in parameters.items() if k != now[0]} | {former: value}
-        return kind(*given, **parameters)
-
     def fit(name: str, k: Any, X: Any, w: Any = None, **parameters: Any) -> Fit:
-        first = [] if k is None else [k]
-        return lambda: made(name, *first, random_state=3, **parameters).fit(X, sample_weight=w)
+        first, kind = [] if k is None else [k], getattr(module, name)
+        return lambda: kind(*first, random_state=3, **parameters).fit(X, sample_weight=w)
 
     forms: dict[str, tuple[Any, Any]] = {
         "float64": (points.blobs, None),
@@ -128,13 +116,10 @@ def fits(module: Any, folder: Path) -> Iterator[tuple[str, Fit]]:
             yield f"{name}, {form}", fit(kind, k, X, w, **given)
         small, of_small = X[:300], None if w is None else w[:300]
         yield f"kernel, {form}", fit("KernelPowerKMeans", 4, small, of_small)
-        penalty = fit("DPMeans", None, X, w, n_clusters_wanted=6)
-        yield f"penalty, {form}", penalty
+        yield f"penalty, {form}", fit("DPMeans", None, X, w, n_clusters_wanted=6)
         yield f"map, {form}", fit("SelfOrganizingMap", (4, 3), X, w)
-    yield (
-        "spectral",
-        lambda: made("SpectralClustering", 3, gamma=0.5, random_state=3).fit(points.plane[:300]),
-    )
+    spectral = module.SpectralClustering(3, gamma=0.5, random_state=3)
+    yield "spectral", partial(spectral.fit, points.plane[:300])
     yield from _fits_by_divergence(module, points, fit)
     yield from _fits_of_parts(module, points, folder, fit)
     yield from _fits_within_limits(points, fit)

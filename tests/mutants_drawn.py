@@ -10,15 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-ROOMS = [
-    "mathematics",
-    "divergences",
-    "points",
-    "engine",
-    "estimators",
-    "optimality",
-    "choosing_k",
-]
+ROOMS = ["mathematics", "divergences", "points", "engine", "estimators", "optimality", "choosing_k"]
 # It survived once: a variance for each number, not for each point.
 KNOWN = ("choosing_k/centers_by_k.py", "/ self.rows.n_columns")
 PAIRS = [

@@ -3,7 +3,7 @@
     python tests/structure.py [PACKAGE_DIR] [--lines DIR ...]
 
 First come the totals of the repository around the package: the lines of all tracked text that
-somebody has to read, and the tokens of Python that are code, so that growth is seen.
+somebody has to read, so that growth is seen.
 
 Folders are those of the package to the second level; a loose module of its root counts as one. The
 public face (`__init__.py` and `__main__.py` of the root) is none: it may import everything.
@@ -233,14 +233,6 @@ def n_parameters(function: Function) -> int:
     return sum(one is not None and one.arg not in {"self", "cls"} for one in named)
 
 
-def public_names(package: Path) -> set[str]:
-    """Read what the public face names, in its imports and its strings."""
-    faces = [face.read_text(encoding="utf-8") for face in package.glob("__init__.py*")]
-    nodes = [node for face in faces for node in ast.walk(ast.parse(face))]
-    strings = {str(node.value) for node in nodes if isinstance(node, ast.Constant)}
-    return strings | {node.name for node in nodes if isinstance(node, ast.alias)}
-
-
 def report_on_graph(what: str, arrows: Arrows, nodes: Iterable[str]) -> Iterator[str]:
     graph = running(arrows, nodes)
     circles, n_floors = circles_in(graph), max(floors_of(graph).values())
@@ -274,36 +266,22 @@ def report_on_modules(arrows: Arrows, sources: Mapping[str, Source]) -> Iterator
         yield f"\n{len(names)} modules with {count} importers: {', '.join(names)}"
 
 
-def n_code_tokens(source: Source) -> int:
-    """Count the tokens of the lines that are code."""
-    tokens = tokenize.generate_tokens(io.StringIO(source.text).readline)
-    return sum(
-        token.type not in _NO_CODE
-        and bool(token.string)
-        and source.kinds[token.start[0] - 1] == "code"
-        for token in tokens
-    )
-
-
 def report_on_totals(repository: Path) -> Iterator[str]:
-    """Yield a table of the lines and tokens of each folder of the repository."""
+    """Yield a table of the lines of each folder of the repository."""
     listed = subprocess.run(["git", "ls-files"], cwd=repository, capture_output=True, text=True)
     if listed.returncode:
         yield f"no totals, since {repository} is not in a repository of git\n"
         return
-    files, lines, tokens = Counter[str](), Counter[str](), Counter[str]()
+    files, lines = Counter[str](), Counter[str]()
     for name in listed.stdout.splitlines():
         path, folder = repository / name, name.split("/")[0] if "/" in name else "root"
         if path.suffix not in TEXT or not path.is_file():
             continue
-        text = path.read_text(encoding="utf-8")
         files[folder] += 1
-        lines[folder] += len(text.splitlines())
-        tokens[folder] += n_code_tokens(Source(name, name, text)) if path.suffix == ".py" else 0
-    yield "## Totals\n\n| folder | files | lines | tokens of Python |\n|---|---:|---:|---:|"
-    for folder in sorted(files):
-        yield f"| {folder} | {files[folder]} | {lines[folder]} | {tokens[folder]} |"
-    yield f"| all | {files.total()} | {lines.total()} | {tokens.total()} |\n"
+        lines[folder] += len(path.read_text(encoding="utf-8").splitlines())
+    yield "## Totals\n\n| folder | files | lines |\n|---|---:|---:|"
+    yield from (f"| {folder} | {files[folder]} | {lines[folder]} |" for folder in sorted(files))
+    yield f"| all | {files.total()} | {lines.total()} |\n"
 
 
 def n_constants(source: Source) -> int:
@@ -331,7 +309,7 @@ def report_on_lines(sources: Iterable[Source]) -> str:
     return ", ".join([f"{counts.total()} lines", *(f"{counts[kind]} {kind}" for kind in KINDS)])
 
 
-def report_on_functions(sources: Mapping[str, Source], public: set[str]) -> Iterator[str]:
+def report_on_functions(sources: Mapping[str, Source]) -> Iterator[str]:
     """Yield how long bodies are, and which functions are too long or take too much."""
     functions = [(s, *found) for s in sources.values() for found in functions_in(s.tree, s.name)]
     lengths = {name: source.length(function) for source, name, function in functions}
@@ -343,10 +321,7 @@ def report_on_functions(sources: Mapping[str, Source], public: set[str]) -> Iter
     yield from largest(f"bodies over {LONGEST_BODY} lines", long)
     wide = {name: n_parameters(function) for _, name, function in functions}
     wide = {name: n for name, n in wide.items() if n > MOST_PARAMETERS}
-    made = {name for name in wide if name.endswith("__init__") and name.split(".")[-2] in public}
-    what = f"more than {MOST_PARAMETERS} parameters"
-    yield from largest(f"functions with {what}", {n: wide[n] for n in wide.keys() - made})
-    yield from largest(f"public constructors with {what}", {n: wide[n] for n in made})
+    yield from largest(f"functions with more than {MOST_PARAMETERS} parameters", wide)
 
 
 def largest(what: str, sizes: Mapping[str, int]) -> Iterator[str]:
@@ -370,7 +345,7 @@ def main() -> None:
         print(*report_on_folders(arrows, sources), *report_on_modules(arrows, sources), sep="\n")
         print("\n## Lines\n", report_on_lines(everything.values()), sep="\n")
         print("", report_on_state(everything.values()), sep="\n")
-        print(*report_on_functions(everything, public_names(package)), sep="\n")
+        print(*report_on_functions(everything), sep="\n")
 
 
 if __name__ == "__main__":

@@ -11,8 +11,7 @@ from powermeans.points.observed import ObservedRows
 
 
 @pytest.mark.parametrize(
-    "kind",
-    [pm.KMeans, pm.KHarmonicMeans, pm.MiniBatchPowerKMeans, pm.RobustPowerKMeans],
+    "kind", [pm.KMeans, pm.KHarmonicMeans, pm.MiniBatchPowerKMeans, pm.RobustPowerKMeans]
 )
 @pytest.mark.parametrize("n_features", [2, 40])
 @pytest.mark.parametrize("far", [1e8, 1e30, 1e-30])

@@ -292,8 +292,7 @@ ROWS |= {
         exempt={**OF_STREAM, "order_of_points": "it takes one row after the other"},
     ),
     "choose_k": Row(
-        chosen,
-        exempt={"scaled_weights": "weights of at least one are counts, and others shares"},
+        chosen, exempt={"scaled_weights": "weights of at least one are counts, and others shares"}
     ),
     "seeds": Row(seeds),
     "moments": Row(moments),

@@ -104,18 +104,6 @@ def test_one_feature_of_six_is_found_in_any_unit(seed, scale):
     assert model.inertia_ == pytest.approx(expected, rel=1e-8)
 
 
-def test_units_of_features_do_not_matter():
-    points, _ = few_that_matter(1, n=200, n_features=6, n_relevant=2)
-    units = np.array([1e-4, 1.0, 1e5, 3.0, 1e-2, 7.0])
-    first, second = (
-        EntropyWeightedPowerKMeans(4, random_state=0).fit(points * by) for by in (1.0, units)
-    )
-    np.testing.assert_array_equal(first.labels_, second.labels_)
-    np.testing.assert_allclose(second.feature_weights_, first.feature_weights_, rtol=1e-6)
-    np.testing.assert_allclose(second.cluster_centers_ / units, first.cluster_centers_, rtol=1e-6)
-    np.testing.assert_allclose(second.transform(points * units), first.transform(points), rtol=1e-6)
-
-
 @pytest.mark.parametrize("scale", [1e-160, 1e-140, 1e140])
 def test_a_feature_of_any_size_counts_as_in_another_unit(scale):
     points, _ = few_that_matter(0, n=300)

@@ -231,8 +231,7 @@ def test_densities_and_responsibilities_are_those_of_scikit_learn(shares):
 
 
 @pytest.mark.parametrize(
-    ("options", "n_parameters"),
-    [({}, 7), ({"variance": 1.0}, 6), ({"shares": "learned"}, 9)],
+    ("options", "n_parameters"), [({}, 7), ({"variance": 1.0}, 6), ({"shares": "learned"}, 9)]
 )
 def test_criteria_count_what_is_learned(options, n_parameters):
     model = SphericalMixture(3, random_state=0, **options).fit(POINTS)

@@ -13,14 +13,7 @@ import pytest
 from sklearn.base import clone
 
 import powermeans
-from powermeans import (
-    KernelPowerKMeans,
-    KMeans,
-    PowerKMeans,
-    SpectralClustering,
-    metrics,
-    plots,
-)
+from powermeans import KernelPowerKMeans, KMeans, PowerKMeans, SpectralClustering, metrics, plots
 from powermeans.mathematics.power_mean import memberships
 
 torch = pytest.importorskip(
