@@ -15,6 +15,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
 
 from powermeans import SphericalMixture
+from powermeans.engine.updates import SeparateCoincident, Sweep, Update
+from powermeans.mathematics.critical_power import critical_temperature
+from powermeans.mathematics.rules import Gaussian
+from powermeans.points.compiled import EuclideanRows
+from powermeans.points.reference import ReferenceRows
+from powermeans.relatives.mixture.learning import GaussianLearner
 
 
 def drawn(shares=(0.5, 0.3, 0.2), n=400, seed=0):
@@ -288,3 +294,65 @@ def test_equal_subnormal_points_have_the_density_at_their_center(value, covarian
     assert model.log_likelihood_ == pytest.approx(density, rel=1e-12)
     # Weighted sums of the least number round to it or to zero.
     np.testing.assert_allclose(model.cluster_centers_, value, rtol=1e-12, atol=5e-324)
+
+
+def learner(first: Gaussian | None, **changes) -> GaussianLearner:
+    usual = {"learns_variance": True, "learns_shares": True, "hottest": 0.0, "tolerance": 0.0}
+    return GaussianLearner(first=first, **{"separate": Update(), **usual, **changes})
+
+
+def learned_from(learn: GaussianLearner, rows, centers=START):
+    rule = next(iter(learn))
+    learn.after(Sweep(rows, centers, rule.power), rows.sweep(centers, rule))
+    return learn.known
+
+
+def test_coincident_centers_are_separated_until_the_likelihood_is_known():
+    learn = learner(Gaussian(2.0), separate=SeparateCoincident(np.inf, 1.0))
+    rows = ReferenceRows(POINTS)
+    first, second = (Sweep(rows, np.zeros((3, 2)), np.nan) for _ in range(2))
+    assert learn.before(first) is not first.centers
+    learned_from(learn, rows)
+    assert learn.before(second) is second.centers
+    assert (first.n_separated, second.n_separated) == (2, 0)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("distance", [1e2, 1e4, 1e6])
+def test_the_variance_of_small_clusters_far_apart_is_found(dtype, distance):
+    points = np.random.default_rng(1).normal(size=(200, 2)).astype(dtype)
+    points[100:] += dtype(distance)
+    centers = np.array([[0.1, 0.0], [distance, distance + 0.1]])
+    halves = [half - half.mean(axis=0, dtype=float) for half in np.split(points.astype(float), 2)]
+    model = learned_from(learner(None), EuclideanRows(points, None), centers)
+    least = max(1e-12, np.finfo(dtype).eps) * distance**2 / 4
+    assert model.variance == pytest.approx(max(np.mean(np.square(halves)), least), rel=0.02)
+
+
+def test_the_critical_temperature_is_twice_the_largest_variance_along_a_direction():
+    cross = np.array([[3.0, 0.0], [-3.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+    assert critical_temperature(cross) == pytest.approx(2 * 18 / 4)
+    assert critical_temperature(cross + 100, np.array([0.0, 0.0, 5.0, 5.0])) == pytest.approx(2)
+    assert critical_temperature(np.full((5, 3), 0.1)) == pytest.approx(0, abs=1e-30)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sparse_points_have_the_critical_temperature_of_dense_ones(dtype):
+    points = np.random.default_rng(0).normal(size=(40, 6)).astype(dtype)
+    points[points < 0.3] = 0
+    expected = 2 * np.linalg.eigvalsh(np.cov(points.T.astype(float), bias=True))[-1]
+    for form in (points, sparse.csr_array(points)):
+        assert critical_temperature(form) == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("share", [0.5, 0.9, 1.0, 1.5])
+def test_centers_near_the_mean_move_apart_below_the_critical_temperature(share):
+    rng = np.random.default_rng(1)
+    points = rng.normal(size=(300, 3)) * [1.0, 2.0, 4.0]
+    _, _, axes = np.linalg.svd(points - points.mean(axis=0))
+    offset = 1e-6 * axes[0]
+    centers = points.mean(axis=0) + np.array([offset, -offset])
+    variance = share * critical_temperature(points) / 2
+    moved = ReferenceRows(points).sweep(centers, Gaussian(variance)).centers(fallback=centers)
+    growth = np.linalg.norm(moved[0] - moved[1]) / 2e-6
+    assert growth == pytest.approx(1 / share, rel=1e-4)
