@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -177,105 +178,70 @@ class Subject:
 
 def drawn_subject(rng: np.random.Generator) -> Subject:
     """Choose an estimator with parameters; the number of clusters is set later."""
-    kind = str(rng.choice(list(MAKERS)))
-    return MAKERS[kind](rng, {"random_state": int(rng.integers(2**31))})
+    return SUBJECTS[rng.integers(len(SUBJECTS))](rng)
 
 
-def _annealed(rng: np.random.Generator) -> dict[str, Any]:
-    power = rng.choice(["auto", "auto", "-1", "-30", "-inf"])
-    return {
-        "power": "auto" if power == "auto" else float(power),
-        "effort": str(rng.choice(["none", "fast", "balanced"])),
-        "init": str(rng.choice(["k-means++", "random"])),
-        "polish": bool(rng.random() < 0.8),
-        "max_iter": int(rng.choice([1, 3, 300])),
-    }
+def of(kind: Any, choices: dict[str, Any], **more: Any) -> Callable[..., Subject]:
+    """Return a function that draws each parameter from its choices."""
 
-
-def _kmeans(rng: np.random.Generator, given: dict[str, Any]) -> Subject:
-    options = {"init": str(rng.choice(["k-means++", "random"])), "n_init": int(rng.integers(1, 4))}
-    options |= {"max_iter": int(rng.choice([1, 2, 300])), "tol": float(rng.choice([0.0, 1e-4]))}
-    return Subject(powermeans.KMeans(**given, **options), takes_parts=True)
-
-
-def _power(divergence: Any, domain: str, distances: Any) -> Callable[..., Subject]:
-    def make(rng: np.random.Generator, given: dict[str, Any]) -> Subject:
-        model = powermeans.PowerKMeans(**given, **_annealed(rng), divergence=divergence)
-        return Subject(
-            model,
-            domain,
-            distances,
-            takes_sparse=divergence not in ("manhattan", "mahalanobis"),
-            takes_parts=divergence in ("squared_euclidean", "cosine", "poisson"),
-            has_one_rounding=divergence != "mahalanobis",
-            may_refuse=divergence == "cosine",  # points of zeros
-        )
+    def make(rng: np.random.Generator) -> Subject:
+        drawn = {name: values[rng.integers(len(values))] for name, values in choices.items()}
+        return Subject(kind(random_state=int(rng.integers(2**31)), **drawn), **more)
 
     return make
 
 
-def _observed(rng: np.random.Generator, given: dict[str, Any]) -> Subject:
-    model = powermeans.PowerKMeans(**given, **_annealed(rng), missing="observed")
-    return Subject(model, "missing", takes_sparse=False)
+def power(divergence: Any, **more: Any) -> Callable[..., Subject]:
+    return of(powermeans.PowerKMeans, ANNEALED | {"divergence": [divergence]}, **more)
 
 
-def _plain(kind: Any, **more: Any) -> Callable[..., Subject]:
-    return lambda rng, given: Subject(kind(**given), **more)
-
-
-def _gradient(rng: np.random.Generator, given: dict[str, Any]) -> Subject:
-    rate: Any = "auto" if rng.random() < 0.5 else float(rng.uniform(0, 3))
-    model = powermeans.GradientKMeans(**given, learning_rate=rate, max_iter=30)
-    return Subject(model, may_refuse=True)
-
-
-def _map(rng: np.random.Generator, given: dict[str, Any]) -> Subject:
-    shape = (int(rng.integers(1, 4)), int(rng.integers(1, 4)))
-    return Subject(powermeans.SelfOrganizingMap(shape, n_epochs=5, **given))
-
-
-def _mixture(rng: np.random.Generator, given: dict[str, Any]) -> Subject:
-    shares = str(rng.choice(["equal", "learned"]))
-    nearest = oracle.squared_euclidean if shares == "equal" else None
-    return Subject(powermeans.SphericalMixture(**given, shares=shares), distances=nearest)
-
-
-def _kernel(rng: np.random.Generator, given: dict[str, Any]) -> Subject:
-    kernel = str(rng.choice(["rbf", "linear", "polynomial", "cosine"]))
-    landmarks = None if rng.random() < 0.5 else int(rng.integers(2, 20))
-    model = powermeans.KernelPowerKMeans(**given, kernel=kernel, n_landmarks=landmarks)
-    return Subject(model, distances=None, has_one_rounding=False)
-
-
-PLAIN_IN_PARTS = (
-    *(powermeans.KHarmonicMeans, powermeans.FuzzyCMeans, powermeans.OnlineKMeans),
-    *(powermeans.MiniBatchKMeans, powermeans.MiniBatchPowerKMeans),
-)
-MAKERS: dict[str, Callable[..., Subject]] = {
-    "KMeans": _kmeans,
-    "PowerKMeans": _power("squared_euclidean", "any", oracle.squared_euclidean),
-    "manhattan": _power("manhattan", "any", oracle.manhattan),
-    "cosine": _power("cosine", "any", oracle.cosine),
-    "poisson": _power("poisson", "counts", oracle.poisson),
-    "gamma": _power("gamma", "positive", oracle.gamma),
-    "inverse_gaussian": _power("inverse_gaussian", "positive", oracle.inverse_gaussian),
-    "binomial": _power(divergences.Binomial(40), "trials", oracle.binomial(40)),
-    "mahalanobis": _power("mahalanobis", "any", "covariance_"),
-    "observed": _observed,
-    **{kind.__name__: _plain(kind, takes_parts=True) for kind in PLAIN_IN_PARTS},
-    "RobustPowerKMeans": _plain(powermeans.RobustPowerKMeans, sums_distances=False),
-    "DPMeans": lambda rng, given: Subject(powermeans.DPMeans(n_clusters_wanted=3, **given)),
-    "EntropyWeighted": _plain(
-        powermeans.EntropyWeightedPowerKMeans, distances="feature_weights_", takes_sparse=False
-    ),
-    "GradientKMeans": _gradient,
-    "SelfOrganizingMap": _map,
-    "SphericalMixture": _mixture,
-    "KernelPowerKMeans": _kernel,
-    "SpectralClustering": _plain(
-        powermeans.SpectralClustering, distances=None, takes_weights=False, has_one_rounding=False
-    ),
+SEEDING = {"init": ["k-means++", "random"]}
+ANNEALED = SEEDING | {
+    "power": ["auto", "auto", -1.0, -30.0, -np.inf],
+    "effort": ["none", "fast", "balanced"],
+    "polish": [True, True, True, True, False],
+    "max_iter": [1, 3, 300],
 }
+LLOYD = SEEDING | {"n_init": [1, 2, 3], "max_iter": [1, 2, 300], "tol": [0.0, 1e-4]}
+MAPS = {"shape": [(a, b) for a in (1, 2, 3) for b in (1, 2, 3)], "n_epochs": [5]}
+KERNELS = {
+    "kernel": ["rbf", "linear", "polynomial", "cosine"],
+    "n_landmarks": [None] * 4 + [2, 5, 11, 19],
+}
+RATES = {"learning_rate": ["auto"] * 4 + [0.01, 0.3, 1.1, 2.9], "max_iter": [30]}
+NOT_NEAREST = {"distances": None, "has_one_rounding": False}
+SUBJECTS: list[Callable[..., Subject]] = [
+    of(powermeans.KMeans, LLOYD, takes_parts=True),
+    power("squared_euclidean", takes_parts=True),
+    power("manhattan", distances=oracle.manhattan, takes_sparse=False),
+    # Points of zeros have no direction.
+    power("cosine", distances=oracle.cosine, takes_parts=True, may_refuse=True),
+    power("poisson", domain="counts", distances=oracle.poisson, takes_parts=True),
+    power("gamma", domain="positive", distances=oracle.gamma),
+    power("inverse_gaussian", domain="positive", distances=oracle.inverse_gaussian),
+    power(divergences.Binomial(40), domain="trials", distances=oracle.binomial(40)),
+    power("mahalanobis", distances="covariance_", takes_sparse=False, has_one_rounding=False),
+    of(
+        powermeans.PowerKMeans,
+        ANNEALED | {"missing": ["observed"]},
+        domain="missing",
+        takes_sparse=False,
+    ),
+    of(powermeans.KHarmonicMeans, {}, takes_parts=True),
+    of(powermeans.FuzzyCMeans, {}, takes_parts=True),
+    of(powermeans.MiniBatchKMeans, {}, takes_parts=True),
+    of(powermeans.MiniBatchPowerKMeans, {}, takes_parts=True),
+    of(powermeans.OnlineKMeans, {}, takes_parts=True),
+    of(powermeans.RobustPowerKMeans, {}, sums_distances=False),
+    of(powermeans.DPMeans, {"n_clusters_wanted": [3]}),
+    of(powermeans.EntropyWeightedPowerKMeans, {}, distances="feature_weights_", takes_sparse=False),
+    of(powermeans.GradientKMeans, RATES, may_refuse=True),
+    of(powermeans.SelfOrganizingMap, MAPS),
+    of(powermeans.SphericalMixture, {"shares": ["equal"]}),
+    of(powermeans.SphericalMixture, {"shares": ["learned"]}, distances=None),
+    of(powermeans.KernelPowerKMeans, KERNELS, **NOT_NEAREST),
+    of(powermeans.SpectralClustering, {}, takes_weights=False, **NOT_NEAREST),
+]
 
 
 # To open a part takes a millisecond, and a search makes hundreds of passes over all of them.
@@ -447,21 +413,30 @@ def reason_known(case: Case) -> str | None:
     return OF_ARPACK if is_degenerate else None
 
 
+@contextlib.contextmanager
+def described(case: Case) -> Iterator[None]:
+    """Turn errors, and warnings of NumPy, into failures that describe a case."""
+    try:
+        with no_warning_of_numpy():
+            yield
+    except Known:
+        raise
+    except Exception as error:
+        is_of_digits = isinstance(error, Failure | RuntimeWarning)
+        if is_of_digits and (reason := reason_known(case)):
+            raise Known(f"{reason}: {error}; {case.describe()}") from error
+        raise Failure(f"{words_of(error)}; {case.describe()}") from error
+
+
 def prepare(folder: Path) -> Try:
     def one(rng: random.Random) -> str:
         numbers = np.random.default_rng(rng.getrandbits(64))
         case = drawn_case(numbers)
-        is_in_parts = case.subject.takes_parts and numbers.random() < 0.3
         n = len(case.data.points)
+        is_in_parts = case.subject.takes_parts and numbers.random() < 0.3
         rows = max(int(numbers.integers(1, n + 2)), -(-n // MOST_PARTS)) if is_in_parts else None
-        try:
-            with no_warning_of_numpy():
-                return check(case, folder, rows)
-        except Exception as error:
-            is_of_digits = isinstance(error, Failure | RuntimeWarning)
-            if is_of_digits and (reason := reason_known(case)):
-                raise Known(f"{reason}: {error}; {case.describe()}") from error
-            raise Failure(f"{words_of(error)}; {case.describe()}") from error
+        with described(case):
+            return check(case, folder, rows)
 
     return one
 

@@ -17,17 +17,8 @@ import numpy as np
 from sklearn.base import clone
 
 import powermeans
-from tests.attacks.numbers import Case, drawn_case, held
-from tests.attacks.running import (
-    REFUSED,
-    RIGHT,
-    Attack,
-    Failure,
-    Known,
-    Try,
-    no_warning_of_numpy,
-    words_of,
-)
+from tests.attacks.numbers import Case, described, drawn_case, held
+from tests.attacks.running import REFUSED, RIGHT, Attack, Failure, Known, Try
 
 # Of answers for a row; labels are the same to the last bit.
 ROUNDING = {"f4": 2e-5, "f8": 1e-9}
@@ -156,17 +147,13 @@ def attack(judge: Relation) -> Attack:
             if case.data.is_faulty or not size < LARGEST_SQUARED:
                 return REFUSED
             case = replace(case, given=held(case.data.points))
-            try:
-                with no_warning_of_numpy():
+            with described(case):
+                try:
                     judge(case, numbers, folder)
-            except (ValueError, TypeError) as error:
-                if not str(error).strip():
-                    raise
-                return REFUSED
-            except Known:
-                raise
-            except Exception as error:
-                raise Failure(f"{words_of(error)}; {case.describe()}") from error
+                except (ValueError, TypeError) as error:
+                    if not str(error).strip():
+                        raise
+                    return REFUSED
             return RIGHT
 
         return one

@@ -42,27 +42,13 @@ class Known(Failure):
 
 @dataclass(frozen=True)
 class Attack:
-    """A class of attacks, and what a try of it may use.
+    """A class of attacks, and what a try of it may use."""
 
-    Attributes
-    ----------
-    prepare : function
-        From a folder to the function that makes a try.
-    seconds : float
-        Of the processor, for one try.
-    megabytes : float
-        That one try may add to the memory of the process.
-    hangs_after : float
-        Seconds of the clock until a try is killed.
-    share : float
-        Of the time, relative to the other classes.
-    """
-
-    prepare: Callable[[Path], Try]
-    seconds: float = 20.0
-    megabytes: float = 500.0
-    hangs_after: float = 90.0
-    share: float = 1.0
+    prepare: Callable[[Path], Try]  # from a folder
+    seconds: float = 20.0  # of the processor
+    megabytes: float = 500.0  # added to the memory of the process
+    hangs_after: float = 90.0  # seconds of the clock
+    share: float = 1.0  # of the time, relative to the other classes
 
 
 @dataclass(frozen=True)

@@ -22,12 +22,12 @@ def mixed(root: FloatArray) -> Callable[[FloatArray], FloatArray]:
 
 LAGS = np.abs(np.arange(30)[:, None] - np.arange(30))
 SHAPES: list[tuple[Callable[[FloatArray], FloatArray], int, int]] = [
-    (lambda normal: normal, 5_000, 20),
+    (lambda normal: normal, 3_000, 20),
     (norm.cdf, 4_000, 15),
     (lambda normal: np.exp(0.6 * normal), 4_000, 12),
     (lambda normal: normal[:, 1:] + 1.5 * normal[:, :1], 2_000, 13),
     (mixed(np.linalg.cholesky(0.9**LAGS)), 2_000, 30),  # autoregressive
-    (mixed(np.diag(np.arange(1, 51) ** -0.5)), 2_000, 50),
+    (mixed(np.diag(np.arange(1, 51) ** -0.5)), 1_000, 50),
     (lambda normal: softmax(normal, axis=1)[:, :8], 2_000, 9),
 ]
 

@@ -32,12 +32,12 @@ ESTIMATORS = [
     pm.SpectralClustering(affinity="nearest_neighbors", n_neighbors=3),
     pm.SphericalMixture(),
     pm.SphericalMixture(shares="learned", variance=0.5, init="random", n_init=2, random_state=0),
-    pm.BalancedKMeans(),
+    pm.BalancedKMeans(effort="fast"),
     pm.RobustPowerKMeans(),
     pm.EntropyWeightedPowerKMeans(),
     pm.PowerKMeans(divergence="cosine"),
-    pm.PowerKMeans(divergence="mahalanobis"),
-    pm.PowerKMeans(divergence="manhattan"),
+    pm.PowerKMeans(divergence="mahalanobis", effort="fast"),
+    pm.PowerKMeans(divergence="manhattan", effort="fast"),
     pm.PowerKMeans(missing="observed"),
 ]
 

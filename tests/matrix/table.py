@@ -23,43 +23,22 @@ from powermeans import divergences
 
 @dataclass(frozen=True)
 class Row:
-    """An estimator of the matrix, or a function whose result is taken for a fitted estimator.
+    """An estimator of the matrix, or a function whose result is taken for a fitted estimator."""
 
-    Attributes
-    ----------
-    make : estimator that is not fitted, or function of points, weights and parameters
-    points : function
-        From a number of points.
-    degree, center_degree, objective_degree : float
-        To which power of the unit of length the inertia, centers and objective are proportional.
-    far : float
-        How many times as large as others points without weight may be.
-    in_unit : function
-        Parameters for points that are so many times as large, and weights.
-    units : tuple of float
-        How many times as large points may be.
-    is_dense : bool
-        Whether sparse points are refused.
-    is_numbered : bool
-        Whether clusters have the same numbers after changes by rounding.
-    many : mapping
-        Parameters for many points: n_points, and what makes a fit short.
-    exempt : mapping
-        From relations that do not hold to the reason.
-    """
-
-    make: Any
-    points: Callable[[int], np.ndarray] = groups
+    make: Any  # an estimator that is not fitted, or a function of points, weights and parameters
+    points: Callable[[int], np.ndarray] = groups  # from a number of points
+    # To which powers of the unit of length inertia, centers and objective are proportional.
     degree: float = 2.0
     center_degree: float = 1.0
     objective_degree: float = 2.0
-    far: float = 30.0
+    far: float = 30.0  # how many times as large as others points without weight may be
+    # Parameters for points that are so many times as large, and weights.
     in_unit: Callable[[float, float], Mapping[str, Any]] = lambda length, weight: {}
-    units: tuple[float, ...] = (1e-90, 1e90)
-    is_dense: bool = False
-    is_numbered: bool = True
-    many: Mapping[str, Any] = field(default_factory=dict)
-    exempt: Mapping[str, str] = field(default_factory=dict)
+    units: tuple[float, ...] = (1e-90, 1e90)  # how many times as large points may be
+    is_dense: bool = False  # whether sparse points are refused
+    is_numbered: bool = True  # whether clusters have the same numbers after changes by rounding
+    many: Mapping[str, Any] = field(default_factory=dict)  # for many points: n_points and others
+    exempt: Mapping[str, str] = field(default_factory=dict)  # from relations to the reason
 
     @property
     def is_estimator(self) -> bool:
