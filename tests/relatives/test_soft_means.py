@@ -12,7 +12,7 @@ from powermeans import FuzzyCMeans, KHarmonicMeans, PowerKMeans
 from powermeans.mathematics.power_mean import power_mean
 from powermeans.mathematics.rules import Gaussian, Hard, Harmonic
 
-POINTS = blobs(300, noise=0.6)
+POINTS = blobs(300, scale=5.0, noise=0.6)
 START = POINTS[:4] + 0.05
 
 
