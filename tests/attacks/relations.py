@@ -18,7 +18,7 @@ from sklearn.base import clone
 
 import powermeans
 from tests.attacks.numbers import Case, described, drawn_case, held
-from tests.attacks.running import REFUSED, RIGHT, Attack, Failure, Known, Try
+from tests.attacks.running import REFUSED, RIGHT, Attack, Failure, Try
 
 # Of answers for a row; labels are the same to the last bit.
 ROUNDING = {"f4": 2e-5, "f8": 1e-9}
@@ -115,9 +115,9 @@ def judge_scale(case: Case, rng: np.random.Generator, folder: Path) -> None:
     scaled = fitted(case, np.ldexp(points, exponent), case.data.weights).cluster_centers_
     if case.subject.model.get_params().get("divergence") == "cosine":
         scaled = np.ldexp(scaled, exponent)
-    if not np.array_equal(np.ldexp(scaled, -exponent), one):
-        if isinstance(case.subject.model, powermeans.EntropyWeightedPowerKMeans):
-            raise Known("weights of features change with the unit in rare fits, unexplained as yet")
+    # Numbers below the normal ones have fewer digits.
+    has_digits = np.minimum(np.abs(scaled), np.abs(one)) >= np.finfo(one.dtype).tiny
+    if not np.array_equal(np.ldexp(scaled, -exponent)[has_digits], one[has_digits]):
         raise Failure(f"points times 2^{exponent} have other centers")
 
 

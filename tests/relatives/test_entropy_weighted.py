@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
+from sklearn.exceptions import ConvergenceWarning
 
 from powermeans import EntropyWeightedPowerKMeans
 from powermeans.mathematics.power_mean import power_mean_weights
@@ -122,3 +123,12 @@ def test_features_count_alike_at_given_centers():
     np.testing.assert_array_equal(model.feature_weights_, [0.5, 0.5])
     np.testing.assert_allclose(model.transform([[2.0, 3.0]]), np.sqrt([[4.0, 2.5]]), rtol=1e-15)
     assert model.predict([[2.0, 3.0]]) == [1]
+
+
+def test_centers_do_not_leave_the_value_of_a_constant_feature():
+    points = np.column_stack([np.arange(7.0), np.full(7, -0.379)])
+    weights = np.array([0.0, 1.0, 2.0, 1.0, 0.0, 0.0, 0.0])
+    model = EntropyWeightedPowerKMeans(6, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="distinct clusters"):
+        model.fit(points, sample_weight=weights)
+    np.testing.assert_allclose(model.cluster_centers_[:, 1], -0.379, rtol=1e-9)

@@ -104,6 +104,14 @@ class FeatureWeightedRows(PairedRows):
         """Return steps, longer along features of less weight."""
         return np.asarray(self.scales / np.sqrt(np.maximum(self.feature_weights, 1e-12)))
 
+    def spread_of_features(self) -> FloatArray:
+        """Return steps along the features, and hardly any where there is no weight.
+
+        Such a feature may be constant, and no distance would say that a center left its value.
+        """
+        spread = super().spread_of_features()
+        return np.where(self.feature_weights > 0, spread, np.finfo(np.float64).tiny)
+
     def critical_power(self) -> float:
         values: FloatArray = np.asarray(self._points)[:, : self.n_features]
         return critical_power(values * (self._unit / self.scales), self._weights)
