@@ -284,7 +284,7 @@ def _compare_farthest(nearness: Nearness, truth: _Truth, sq_dist: FloatArray, na
 def _compare_farthest_points(rows: Rows, oracle: Rows, truth: _Truth) -> None:
     """Each is the farthest from the centers and from those before it."""
     nearness, everyone = oracle.nearness(truth.centers), np.arange(oracle.n_points)
-    for number, far in enumerate(rows.farthest(truth.centers, 3)):
+    for number, far in enumerate(rows.farthest(truth.centers, 6)):
         name = f"farthest point {number}"
         sq_dist = nearness.sq_dist(everyone)
         errors = truth.error_of(sq_dist)
@@ -296,7 +296,7 @@ def _compare_farthest_points(rows: Rows, oracle: Rows, truth: _Truth) -> None:
         _check(f"{name}: is far enough", far.weight * (sq_dist + errors)[index] >= least)
         _check(f"{name}: label", truth.may_be_nearest()[index, far.label])
         nearness.add(far.point)
-    _equal("farthest points: number", number + 1, 3)
+    _equal("farthest points: number", number + 1, 6)
 
 
 def _compare_potentials(nearness: Nearness, oracle: Nearness, truth: _Truth, name: str) -> None:
