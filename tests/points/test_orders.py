@@ -36,15 +36,11 @@ def test_copies_follow_one_another():
     assert np.count_nonzero(np.diff(walked)) == len(np.unique(labels)) - 1
 
 
+WHOLE, FRACTIONS = np.arange(4096.0)[:, None], np.linspace(0, 1, 4096)[:, None]
+
+
 @pytest.mark.parametrize(
-    "points",
-    [
-        np.arange(4096.0)[:, None],
-        np.linspace(0, 1, 4096)[:, None],
-        np.linspace(0, 1, 4096, dtype=np.float32)[:, None],
-        np.repeat(np.eye(1, 8), 4096, axis=0) * np.arange(4096.0)[:, None],
-    ],
-    ids=["whole", "fractions", "floats", "one feature of eight"],
+    "points", [WHOLE, FRACTIONS, FRACTIONS.astype(np.float32), WHOLE * np.eye(1, 8)]
 )
 def test_it_knows_nothing_of_places(points):
     """Neither ranks nor steps of sorted points correlate with where they come in the walk."""
