@@ -20,6 +20,7 @@ from sklearn.cluster import SpectralClustering as OtherSpectral
 from powermeans import KMeans, OptimalityGap, PowerKMeans, optimality_gap
 from powermeans.optimality import ascent, gap, relaxation
 from powermeans.optimality.cuts import Cuts, most_violated
+from powermeans.optimality.line import line_through
 from powermeans.optimality.relaxation import (
     Certificate,
     Relaxation,
@@ -52,28 +53,6 @@ def optimum_of(points: np.ndarray, weights: np.ndarray, n_clusters: int) -> floa
         sums = np.square(shares @ residuals).sum(axis=1)
         inertias -= np.divide(sums, totals, out=np.zeros_like(sums), where=totals > 0)
     return float(inertias.min())
-
-
-def optimum_on_a_line(points: np.ndarray, n_clusters: int) -> tuple[float, np.ndarray]:
-    """Return the least inertia and its centers, by dynamic programming over sorted points."""
-    x = np.sort(points) - points.mean()
-    n = len(x)
-    sums, squares = (np.concatenate([[0.0], np.cumsum(part)]) for part in (x, x**2))
-    first, last = np.indices((n + 1, n + 1))
-    counts = np.maximum(last - first, 1)
-    costs = squares[last] - squares[first] - (sums[last] - sums[first]) ** 2 / counts
-    costs[last < first] = np.inf
-    best, cuts = costs[0], []
-    for _ in range(n_clusters - 1):
-        totals = best[:, None] + costs
-        cuts.append(totals.argmin(axis=0))
-        best = totals.min(axis=0)
-    ends = [n]
-    for cut in reversed(cuts):
-        ends.append(int(cut[ends[-1]]))
-    parts = np.split(x, sorted(ends[1:]))
-    centers = np.array([part.mean() for part in parts if len(part)]) + points.mean()
-    return float(best[n]), centers[:, None]
 
 
 def small_problem(seed: int) -> tuple[np.ndarray, np.ndarray, int]:
@@ -223,21 +202,14 @@ def is_within(share: float) -> Callable[[OptimalityGap], bool]:
     return lambda found: found.gap < share
 
 
-@pytest.mark.parametrize(("n_points", "n_clusters"), [(60, 3), (150, 7), (300, 4)])
-def test_no_bound_is_above_the_optimum_on_a_line(n_points: int, n_clusters: int) -> None:
-    points = np.random.default_rng(n_points).gamma(1.0, size=n_points)
-    optimum, centers = optimum_on_a_line(points, n_clusters)
-    found = optimality_gap(points[:, None], centers, max_seconds=60, callback=is_within(0.05))
-    assert found.inertia == pytest.approx(optimum, rel=1e-9)
-    assert optimum / 1.05 < found.bound <= optimum * (1 + 1e-12)
-
-
 @pytest.mark.parametrize("confidence", [None, 0.95])
 def test_subsets_of_a_line_prove_a_bound(confidence: float | None, monkeypatch) -> None:
     monkeypatch.setattr(gap, "line_through", lambda *_: None)  # which knows the optimum itself
     rng = np.random.default_rng(7)
     points = np.concatenate([rng.normal(place, 1, 500) for place in (0, 8, 20)])
-    optimum, centers = optimum_on_a_line(points, 3)
+    line = line_through(points[:, None], None, 3)  # which test_line.py tests
+    starts = line.divisions(3)[0]
+    optimum, centers = line.inertia(starts), line.centers(starts)
     most = {"max_seconds": 60, "confidence": confidence, "callback": is_within(0.1)}
     found = optimality_gap(points[:, None], centers, random_state=0, **most)
     assert found.n_subsets == 7

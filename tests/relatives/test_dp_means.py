@@ -64,7 +64,7 @@ few_points = arrays.arrays(
 def test_searches_and_the_algorithm_of_the_paper_descend(points, penalty, seed, tol) -> None:
     """Not below the best of all partitions, a search not above the paper, and to no step that pays.
 
-    A light point opens a cluster only in a search, so that weights are at least one in the last.
+    A light point may be farther than the penalty, so that weights are at least one without a tol.
     """
     rng = np.random.default_rng(seed)
     weights = rng.uniform(0.1, 4, len(points)) if tol else rng.uniform(1, 4, len(points))
