@@ -27,7 +27,7 @@ from powermeans.optimality.relaxation import (
     from_clustering,
     principal_bound,
 )
-from powermeans.optimality.subsets import deal, highest_mean
+from powermeans.optimality.subsets import _bets, deal, highest_mean
 
 
 @functools.cache
@@ -398,6 +398,17 @@ def test_the_mean_is_below_its_highest_as_often_as_promised(confidence: float) -
     # Four standard deviations above the promise.
     promised = 1 - confidence
     assert n_missed <= 300 * promised + 4 * math.sqrt(300 * promised * confidence)
+
+
+def test_bets_are_those_of_the_paper_by_the_draws_before_them() -> None:
+    """Waudby-Smith & Ramdas 2024, equation 26, by a loop."""
+    shares, before, squares = np.random.default_rng(10).beta(0.5, 2, 200), [0.5], [0.25]
+    for t, (bet, share) in enumerate(zip(_bets(shares, 0.9), shares, strict=True), 1):
+        variance = sum(squares) / t
+        expected = math.sqrt(2 * math.log(10) / (variance * t * math.log(1 + t)))
+        assert bet == pytest.approx(min(expected, 1.0))
+        squares.append((share - sum(before) / t) ** 2)
+        before.append(share)
 
 
 def test_a_sample_of_subsets_proves_a_bound_at_its_confidence() -> None:
