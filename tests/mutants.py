@@ -239,7 +239,7 @@ def judge_by(tests: Tests, mutant: Mutant, limit: float) -> str:
 def main() -> None:
     """Draw mutants, try them, and print the caught ones by room and the survivors."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--number", type=int, default=150, help="mutants, beside a known survivor")
+    parser.add_argument("--number", type=int, default=150, help="mutants")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--tests", type=Path, nargs="+", default=[ROOT], metavar="FOLDER")
     parser.add_argument("--files", default="tests/**/test_*.py", help="only these files of tests")
