@@ -318,7 +318,7 @@ def saved(file) -> Path:
     return file
 
 
-@pytest.mark.parametrize(("change", "message"), CHANGES, ids=lambda one: str(one)[:30])
+@pytest.mark.parametrize(("change", "message"), CHANGES, ids=[named for _, named in CHANGES])
 def test_a_file_that_is_wrong_is_refused_and_says_why(change, message, saved) -> None:
     rewritten(saved, change)
     with pytest.raises(ModelFileError, match=message) as caught:
