@@ -440,12 +440,15 @@ def test_scaling_is_learned_anew_each_time_in_one_pass(file, state, reads):
     assert reads == [0]
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, LookupError])
-def test_an_interrupted_fit_reads_nothing_more_and_keeps_what_was_accepted(error, file, reads):
+def test_an_interrupted_fit_reads_nothing_more_and_keeps_what_was_accepted(file, reads):
     data, states = open_data(file, rows_per_part=1000), []
     PowerKMeans(6, random_state=0, callback=states.append).fit(data)
     in_a_breath = max(state.sweep for state in states if len(state.centers) > 6)
-    for effort, n_sweeps in ("none", 4), ("balanced", in_a_breath):
+    for error, effort, n_sweeps in (
+        (KeyboardInterrupt, "none", 4),
+        (LookupError, "none", 4),
+        (KeyboardInterrupt, "balanced", in_a_breath),
+    ):
         ends = Ends(error, n_sweeps, reads)
         model = PowerKMeans(6, effort=effort, random_state=0, callback=ends)
         with pytest.raises(error, match="now"):
