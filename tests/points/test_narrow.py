@@ -246,3 +246,12 @@ def test_arrays_in_files_are_read_as_they_are(name: str, ending: str, tmp_path: 
     assert {part.dtype for part, _ in widened} == {data.dtype}
     for parts in (kept, widened):
         assert_array_equal(np.concatenate([part for part, _ in parts]), points)
+
+
+@pytest.mark.parametrize("name", ["int8", "uint8"])
+def test_codes_for_missing_values_in_narrow_files_are_missing(name: str, tmp_path: Path) -> None:
+    np.save(tmp_path / "points.npy", np.array([[1, 2], [3, 99], [99, 6]], name))
+    data = open_data(tmp_path / "points.npy", missing_values=["99"])
+    narrow = Needs(name="test", measure=Measure(takes_narrow=True, has_missing=True))
+    ((part, _),) = data.partition(narrow).read()
+    assert_array_equal(part, [[1, 2], [3, np.nan], [np.nan, 6]])
