@@ -54,6 +54,16 @@ def test_json_says_what_python_finds(run):
     assert "optimality" not in found
 
 
+def test_a_demo_writes_its_example_clusters_and_a_model_that_scales(run):
+    ended = run("demo --data shop.csv")
+    assert (ended.code, lines("shop.csv")) == (0, lines("customers.csv"))
+    command = re.search(r"^\$ powermeans (fit .*)", ended.out, re.MULTILINE)[1]
+    labels = lines("shop-clusters.csv")
+    assert run("predict shop.pm shop.csv --json").json["labels"] == list(map(int, labels[1:]))
+    assert run(command, "--json").json["scale"] == "standard"
+    assert lines("shop-clusters.csv") == labels
+
+
 def test_options_reach_the_fit(run):
     def found(*options):
         return run("fit customers.csv -k 4 --json -q", *options).json
