@@ -372,6 +372,11 @@ def test_chunks_may_be_cut_elsewhere_in_each_pass():
     assert model.cluster_centers_.tobytes() == same.cluster_centers_.tobytes()
 
 
+def test_columns_with_numbers_for_labels_have_no_names():
+    rows = [POINTS[:500], pd.DataFrame(POINTS[500:])]
+    np.testing.assert_array_equal(rows_of(open_data(rows)), POINTS)
+
+
 @pytest.mark.parametrize("wrap", [iter, functools.partial(map, abs)])
 def test_a_pass_that_ends_early_has_nothing_open(wrap):
     n_open = 0
