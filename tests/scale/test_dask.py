@@ -118,6 +118,9 @@ def test_predictions_compute_nothing_before_they_are_asked_to():
     assert [array.shape for array in lazy] == [(748,), (748, 2)]
     with pytest.raises(AssertionError, match="somebody computed this"):
         lazy[0].compute()
+    holed = np.where(np.arange(748)[:, None] == 600, np.nan, POINTS)
+    with pytest.raises(ValueError, match=r"in partition 4: .*NaN"):
+        model.predict(in_chunks(holed)).compute()
 
 
 def test_each_partition_is_computed_and_opened_once_for_a_whole_fit(threads, monkeypatch):
