@@ -99,6 +99,7 @@ def test_presets_go_where_the_paper_and_the_authors_code_go(n_features, start):
     np.testing.assert_allclose(model.history_.power, powers, rtol=1e-12)
     np.testing.assert_allclose(model.cluster_centers_, centers[-1], rtol=1e-12, atol=1e-12)
     assert len(powers) > 10
+    assert PowerKMeans.as_published(4, power=-9.0).power == -9
 
 
 def test_the_page_shows_the_function():

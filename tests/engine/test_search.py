@@ -172,11 +172,13 @@ def test_every_accepted_move_lowers_the_inertia_until_none_of_a_point_gains(effo
 
 
 def test_what_was_spent_is_counted(points) -> None:
-    fast, balanced = (PowerKMeans(12, effort=e, random_state=0).fit(points) for e in EFFORTS[:2])
+    fast, balanced, thorough = (
+        PowerKMeans(12, effort=effort, random_state=0).fit(points) for effort in EFFORTS
+    )
     assert len(fast.spent_.accepted_inertias) == 1
     assert fast.spent_.moves["crossings"] == 0
     assert 6 + 1 <= len(balanced.spent_.accepted_inertias) <= 16 + 1
-    assert balanced.spent_.moves["crossings"] >= 5
+    assert 5 <= balanced.spent_.moves["crossings"] < thorough.spent_.moves["crossings"]
     assert 0 < fast.spent_.seconds < 60
     for move in ("single_moves", "swaps"):
         assert 0 < fast.spent_.moves[move] < balanced.spent_.moves[move]
@@ -317,6 +319,21 @@ def test_a_fit_whose_time_is_up_finds_no_critical_power_and_prepares_no_search(
     np.testing.assert_array_equal(model.labels_, model.predict(points))
     assert math.isnan(model.critical_power_)
     assert model.history_.power.tolist() == [-math.inf]
+
+
+@pytest.mark.usefixtures("breathing")
+def test_time_may_be_up_while_there_are_more_centers(points, monkeypatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr("powermeans.engine.fit.time.monotonic", lambda: now[0])
+
+    def let_time_pass(state: SweepState) -> None:
+        now[0] += len(state.centers) > 12
+
+    stop = MaxSeconds(1.0)
+    model = PowerKMeans(12, stop=stop, random_state=0, callback=let_time_pass).fit(points)
+    assert now[0] == 1
+    assert len(model.cluster_centers_) == 12
+    assert_is_complete(model, points)
 
 
 @pytest.mark.usefixtures("breathing")

@@ -82,7 +82,9 @@ def refused() -> Iterator[Any]:
     for estimator, parameter, values, *message in REFUSED:
         name = f"{type(estimator).__name__} {parameter}"
         for value in values:
-            yield pytest.param(estimator, parameter, value, *(message or [parameter]), id=name)
+            yield pytest.param(
+                estimator, parameter, value, *(message or [rf"\b{parameter}\b"]), id=name
+            )
 
 
 @pytest.mark.parametrize(("estimator", "parameter", "value", "message"), list(refused()))

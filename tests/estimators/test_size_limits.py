@@ -137,6 +137,12 @@ def test_every_divergence_has_limits(divergence: Any) -> None:
     assert model.inertia_ == pytest.approx(own, rel=1e-6)
 
 
+def test_equal_points_and_huge_ones_have_limits() -> None:
+    pairs = np.repeat([[0.0], [1.0]], 50, axis=0)
+    for points in (np.zeros((100, 3)), pairs, 1e150 * drawn(100)):
+        assert BalancedKMeans(4, size_max=26, random_state=0).fit(points).sizes_.max() <= 26
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -147,14 +153,17 @@ def test_every_divergence_has_limits(divergence: Any) -> None:
         ({"size_max": -1}, "size_max"),
         ({"balance": 2}, "balance"),
         ({"divergence": "mahalanobis"}, "divergence='mahalanobis'"),
-        ({"size_max": 20}, "size_max=20 is less than the weight of one row, 30"),
     ],
 )
 def test_sizes_that_cannot_be_had_are_refused(options: dict[str, Any], message: str) -> None:
-    weights = np.ones(100)
-    weights[7] = 30 if options == {"size_max": 20} else 1
     with pytest.raises(ValueError, match=message):
-        BalancedKMeans(10, **options).fit(drawn(100), sample_weight=weights)
+        BalancedKMeans(10, **options).fit(drawn(100))
+
+
+def test_a_row_heavier_than_the_largest_size_is_refused() -> None:
+    weights = np.append(np.ones(99), 30.0)
+    with pytest.raises(ValueError, match="size_max=20 is less than the weight of one row, 30"):
+        BalancedKMeans(10, size_max=20).fit(drawn(100), sample_weight=weights)
 
 
 @pytest.mark.parametrize("name", ["improving", "comparing starts", "bringing clusters"])

@@ -24,6 +24,8 @@ from powermeans import (
 )
 from powermeans.divergences import Binomial
 from powermeans.points.compiled import CompiledRows
+from powermeans.points.opening import open_rows
+from powermeans.points.trimmed import TrimmedRows
 
 N_POINTS, N_COLUMNS, N_USED = 60, 4200, 45
 OF_KIND = {
@@ -220,3 +222,10 @@ def test_choose_k_gives_centers_with_all_columns(widths: set[int]) -> None:
     sizes = np.bincount(choice.model(k=3).predict(X)).astype(float)
     by_hand = powermeans.mathematics.criteria.bic(choice.table["inertia"][1], sizes, N_COLUMNS)
     assert choice.table["bic"][1] == pytest.approx(by_hand, rel=1e-9)
+
+
+def test_rows_without_unused_columns_have_the_mean_variance_of_all() -> None:
+    X = wide_points()
+    narrow: Any = open_rows(X[:, used_columns(X)], WEIGHTS, n_columns=N_COLUMNS)
+    of_narrow, of_all = (TrimmedRows(r, WEIGHTS, 0.1) for r in (narrow, open_rows(X, WEIGHTS)))
+    assert of_narrow.mean_variance() == pytest.approx(of_all.mean_variance(), rel=1e-12)
