@@ -161,12 +161,13 @@ def test_the_data_of_the_page_are_those_that_were_given(page):
 
 def test_a_page_stays_small(report_of):
     """More points than are shown are sampled, and hundreds of clusters and columns are packed."""
-    points = RNG.normal(size=(20_050, 8))
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(20_050, 8))
     page = report_of(PowerKMeans(3, random_state=0, effort="none").fit(points), points)
     assert "A sample of 10,000 of the 20,050 points" in page.words["points"]
     assert len(page.columns["principal axis 1"]) == 10_000
     assert len(page.text) < 2_000_000
-    points, path = RNG.normal(size=(3000, 400)), PathRecorder()
+    points, path = rng.normal(size=(3000, 400)), PathRecorder()
     model = PowerKMeans(300, effort="none", random_state=0, max_iter=20, callback=path)
     assert len(report_of(model.fit(points), points, annealing=path).text) < 2_000_000
 
@@ -194,7 +195,8 @@ def test_every_kind_of_model_and_of_points_has_a_report(model, points, report_of
 
 @pytest.mark.parametrize("offset", [0.0, 1.7e9, 1e60])
 def test_values_far_from_zero_stay_what_they_are(offset, report_of):
-    times = offset + np.repeat([0.0, 60.0], 50) * max(1.0, offset / 1.7e9) + RNG.random(100)
+    times = offset + np.repeat([0.0, 60.0], 50) * max(1.0, offset / 1.7e9)
+    times += np.random.default_rng(0).random(100)
     points = np.column_stack([times, np.repeat([95_131.0, 123_456.0], 50)])
     recorder = PathRecorder()
     model = PowerKMeans(2, random_state=0, effort="none", callback=recorder).fit(points)
@@ -214,7 +216,8 @@ def test_values_far_from_zero_stay_what_they_are(offset, report_of):
 
 
 def test_a_page_of_scaled_points_has_means_and_values_in_the_units_of_the_data(report_of):
-    table = pd.DataFrame(RNG.normal(size=(60, 3)) + np.repeat([0, 7, 14], 20)[:, None])
+    noise = np.random.default_rng(0).normal(size=(60, 3))
+    table = pd.DataFrame(noise + np.repeat([0, 7, 14], 20)[:, None])
     table = (table * [1.0, 1000.0, 10.0] + [5.0, 80_000.0, 0.0]).rename(columns="of {}".format)
     scalers = [StandardScaler().fit(table), MinMaxScaler((0, 10))]
     scaled = scalers[1].fit_transform(scalers[0].transform(table))
@@ -230,7 +233,7 @@ def test_a_page_of_scaled_points_has_means_and_values_in_the_units_of_the_data(r
 
 
 def test_a_weight_of_three_says_what_three_copies_say(report_of):
-    points, counts = TABLE.to_numpy(), RNG.integers(1, 5, size=90)
+    points, counts = TABLE.to_numpy(), np.random.default_rng(0).integers(1, 5, size=90)
     model = PowerKMeans(3, random_state=0).fit(points, sample_weight=counts)
     weighted = report_of(model, points, sample_weight=counts)
     copied = report_of(model, np.repeat(points, counts, axis=0))

@@ -18,7 +18,6 @@ from powermeans.app.report.warnings_on_data import along_the_line, count_copies,
 
 POINTS = np.array([[0.0, 1.0], [2.0, 1.0], [10.0, 1.0], [12.0, 5.0]])
 LABELS = np.array([0, 0, 1, 1], dtype=np.int32)
-RNG = np.random.default_rng(0)
 
 
 def test_sizes_means_and_spreads_are_those_by_hand():
@@ -56,7 +55,7 @@ def test_what_sets_nothing_apart():
 
 def test_nearest_means_are_found_in_blocks_as_by_all_distances(monkeypatch):
     monkeypatch.setattr("powermeans.app.report.summaries._DISTANCES_AT_ONCE", 20)
-    points = RNG.normal(size=(7, 3))
+    points = np.random.default_rng(0).normal(size=(7, 3))
     _, clusters = summarize(points, np.arange(7, dtype=np.int32), 7, list("abc"))
     apart = np.square(points[:, None] - points).sum(axis=2) + np.diag(np.full(7, np.inf))
     assert [one.nearest for one in clusters] == apart.argmin(axis=1).tolist()
@@ -78,7 +77,8 @@ def test_squares_within_and_between_add_up_dense_and_sparse(seed, n_clusters):
         np.testing.assert_allclose(one.z_scores, other.z_scores, atol=1e-12)
 
 
-GOOD = np.repeat([[0.0, 0.0], [9.0, 0.0], [0.0, 9.0]], 50, axis=0) + RNG.normal(size=(150, 2))
+GOOD = np.repeat([[0.0, 0.0], [9.0, 0.0], [0.0, 9.0]], 50, axis=0)
+GOOD += np.random.default_rng(0).normal(size=GOOD.shape)
 THREE = np.repeat([0, 1, 2], 50)
 
 
@@ -99,12 +99,13 @@ def test_columns_that_differ_more_than_hundredfold_are_named(ratio, told):
 
 @pytest.mark.parametrize("n_features", [1, 2, 10, 50])
 def test_a_group_cut_in_two_has_no_gap_and_clusters_six_deviations_apart_have_one(n_features):
-    for draw in (RNG.normal, RNG.random):
+    rng = np.random.default_rng(0)
+    for draw in (rng.normal, rng.random):
         points = draw(size=(600, n_features))
         labels = KMeans(2, random_state=0, n_init=1).fit_predict(points)
         assert "k too large" in said(points, labels, 2)
     if n_features > 1:
-        points = RNG.normal(size=(600, n_features))
+        points = rng.normal(size=(600, n_features))
         points[300:, 0] += 6.0
         assert "k too large" not in said(points, np.repeat([0, 1], 300), 2)
 
@@ -121,7 +122,7 @@ def test_tiny_and_empty_clusters_are_named():
     assert found["tiny"].startswith("Cluster 4 has very few points")
     assert found["empty"].startswith("Cluster 3 has no points")
     # A cluster of one is tiny only beside large ones.
-    points = RNG.normal(size=(30, 2))
+    points = np.random.default_rng(0).normal(size=(30, 2))
     assert "tiny" not in said(points[:9], np.repeat([0, 1, 2], [1, 4, 4]), 3)
     found = said(points, np.repeat([0, 1], [1, 29]), 2)
     assert found["tiny"].startswith("Cluster 0 has very few points (less than a tenth of the mean")
@@ -130,7 +131,7 @@ def test_tiny_and_empty_clusters_are_named():
 @pytest.mark.parametrize(("value", "is_scaled"), [(0.1, True), (-1.7, False), (1e60, False)])
 def test_a_column_of_one_value_has_no_scale(value, is_scaled):
     n = 800_000  # their sum is so far off that they seem to deviate from their mean
-    points = np.column_stack([RNG.normal(size=(n, 1)), np.full(n, value)])
+    points = np.column_stack([np.random.default_rng(0).normal(size=n), np.full(n, value)])
     if is_scaled:
         points = StandardScaler().fit_transform(points)
     found = said(points, np.repeat([0, 1], n // 2), 2)

@@ -130,8 +130,9 @@ def test_boundaries_lie_halfway_between_two_centers() -> None:
 
 
 def test_the_plane_of_many_features_holds_the_two_directions_of_most_variance() -> None:
-    rotation = np.linalg.qr(RNG.normal(size=(6, 6)))[0]
-    flat = RNG.normal(size=(500, 2)) * [5.0, 3.0]
+    rng = np.random.default_rng(0)
+    rotation = np.linalg.qr(rng.normal(size=(6, 6)))[0]
+    flat = rng.normal(size=(500, 2)) * [5.0, 3.0]
     points = np.hstack([flat, np.zeros((500, 4))]) @ rotation.T + 7.0
     plane = Plane.of(points, list("abcdef"))
     assert plane.share == pytest.approx(1.0)
@@ -159,7 +160,7 @@ def test_missing_entries_are_drawn_where_their_centers_have_them() -> None:
 
 
 def test_counts_of_many_features_have_no_boundaries_and_one_feature_has_one_axis() -> None:
-    wide = RNG.poisson(3.0, size=(50, 4)).astype(float)
+    wide = np.random.default_rng(0).poisson(3.0, size=(50, 4)).astype(float)
     for points, has_boundaries in (wide[:, :2], True), (wide, False):
         model = PowerKMeans(2, divergence="poisson", random_state=0).fit(points)
         kinds = {type(drawn).__name__ for drawn in plots.clusters(model, points).collections}
