@@ -132,17 +132,6 @@ IN_CHUNKS = [
      "memberships returns an array"),
     (lambda: fit(open_data(POINTS[:40], rows_per_part=3), 41), ValueError, "=40 .*n_clusters=41"),
     (lambda: PowerKMeans(2, divergence="poisson").fit(open_data([-POINTS])), ValueError, "Poisson"),
-    # What would lose its digits, in memory and in parts.
-    *((lambda model=model, X=X, weights=weights, is_in_parts=is_in_parts: model.fit(
-         open_data(X, weights=weights, rows_per_part=3)) if is_in_parts else
-         model.fit(X, sample_weight=weights), ValueError, wrong)
-      for is_in_parts in (False, True)
-      for model, X, weights, wrong in (
-          (KMeans(3), POINTS[:60], np.full(60, 5e-324), "is at most 4.94e-324.* by 5e-324"),
-          (KMeans(3), POINTS[:60] * 1e-20, np.full(60, 1e-290), "sample_weight adds up to 6e-289 "),
-          (PowerKMeans(2, divergence="gamma"), np.full((7, 2), 1e-142), np.full(7, 1e-295),
-           "sample_weight adds up to 7e-295 .* 1e-142.* by 7e-295"),
-          (KMeans(3), POINTS[:60] * 1e-200, None, "squared distances would vanish"))),
 ]  # fmt: skip
 # What needs more than sums, or all points at once.
 ALL_AT_ONCE = [
@@ -226,3 +215,20 @@ def test_what_is_wrong_is_named(call, kind, named, tmp_path, monkeypatch):
         call()
     assert "--" not in str(told.value)
     assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize(
+    ("model", "X", "weights", "named"),
+    [
+        (KMeans(3), POINTS[:60], np.full(60, 5e-324), "is at most 4.94e-324.* by 5e-324"),
+        (KMeans(3), POINTS[:60] * 1e-20, np.full(60, 1e-290), "sample_weight adds up to 6e-289 "),
+        (PowerKMeans(2, divergence="gamma"), np.full((7, 2), 1e-142), np.full(7, 1e-295),
+         "sample_weight adds up to 7e-295 .* 1e-142.* by 7e-295"),
+        (KMeans(3), POINTS[:60] * 1e-200, None, "squared distances would vanish"),
+    ],
+)  # fmt: skip
+def test_what_would_lose_its_digits_is_refused_in_memory_and_in_parts(model, X, weights, named):
+    with pytest.raises(ValueError, match=named):
+        model.fit(X, sample_weight=weights)
+    with pytest.raises(ValueError, match=named):
+        model.fit(open_data(X, weights=weights, rows_per_part=3))
