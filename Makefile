@@ -63,8 +63,8 @@ sanitize: $(STAMPS)/build ## run the native tests under the address, undefined-b
 
 # Wheels for macOS are built by Clang, so that its module is tested too.
 platforms: $(STAMPS)/installed $(STAMPS)/test ## run the native tests for other compilers and machines, and compare the bits
-	$(BIN)/python native/tests/platforms.py
-	$(if $(shell command -v clang++),POWERMEANS_TESTED_MODULE=$$(ls build/clang/_native.*) \
+	$(BIN)/python native/tests/platforms.py $(PLATFORMS_ARGS)
+	$(if $(shell command -v clang++),module=$$(ls build/clang/_native.*) && POWERMEANS_TESTED_MODULE=$$module \
 	  $(BIN)/python -m pytest -q tests/native/test_native_rows.py tests/points/test_comparator.py)
 
 attack: $(STAMPS)/installed $(STAMPS)/test ## use the package as an enemy would, for SECONDS=600 with SEED=today's date

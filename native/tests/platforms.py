@@ -1,7 +1,8 @@
 """Build and test the native core for other compilers and machines, and compare what it computes.
 
 Run `python native/tests/platforms.py`. Platforms are the presets of CMakePresets.json that inherit
-`platform`. One whose compiler or emulator is not installed is left out, with a line that says so.
+`platform`. One whose compiler or emulator is not installed is left out, with a line that says so;
+with `--all` that is a failure.
 The tests must pass on the others, and the digests that `digests.cpp` prints must be equal:
 instruction sets that fuse products and sums agree with each other, and so do those that round
 twice.
@@ -9,6 +10,7 @@ twice.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import shutil
@@ -70,6 +72,9 @@ def count_differing(paths: list[Path]) -> int:
 
 def main() -> None:
     """Build, test and compare the platforms that can be tried on this machine."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--all", action="store_true", help="fail where one is left out")
+    needs_all = parser.parse_args().all
     programs = programs_by_platform()
     missing = {
         platform: [name for name in needed if shutil.which(name) is None]
@@ -80,7 +85,7 @@ def main() -> None:
     for platform, names in missing.items():
         if names:
             print(f"left out: {platform}, which needs {' and '.join(names)}")
-    sys.exit(n_differing > 0 or not found)
+    sys.exit(n_differing > 0 or not found or (needs_all and any(missing.values())))
 
 
 if __name__ == "__main__":

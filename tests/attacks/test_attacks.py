@@ -7,6 +7,7 @@ import math
 import os
 import random
 import signal
+import sys
 import time
 
 import numpy as np
@@ -16,6 +17,8 @@ from powermeans import KMeans
 from tests.attacks import memory, models, numbers, oracle, tables
 from tests.attacks.models import Guard
 from tests.attacks.running import FAILED, RIGHT, Attack, Failure, Known, run
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="attacks need Linux")
 
 POINTS = np.array([[0.0, 0.0], [0.0, 2.0], [9.0, 1.0]])
 CLAIM = oracle.Claim(

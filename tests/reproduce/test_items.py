@@ -45,7 +45,6 @@ from reproduce.trials import (
 )
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("name", command.item_names())
 def test_an_item_runs_in_quick_mode(name, data_folder, tmp_path: Path, monkeypatch) -> None:
