@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import itertools
+import operator
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from benchmarks import (
     apart,
+    families,
     former,
     machine,
     pages,
@@ -33,7 +35,7 @@ from benchmarks.excess import Record, contest, flaws, inertia, summary
 from benchmarks.grid import GridPoint
 from benchmarks.lloyd_peers import OURS, Runner
 from benchmarks.machine import Bystanders
-from benchmarks.problems import Problem
+from benchmarks.problems import Problem, chosen_rows
 from benchmarks.speed_report import FORMER, SKLEARN
 from powermeans.points.opening import open_rows
 
@@ -81,6 +83,41 @@ def test_false_claims_and_more_effort_with_a_worse_result_are_flagged():
     assert "flattering on p claims an inertia of 9.9; that of its centers is 10" in said
     (said,) = flaws(record_of({"balanced": [10.0, 10.0], "thorough": [10.0, 11.0]}))
     assert "thorough is worse than balanced on 1" in said
+
+
+@pytest.mark.parametrize("family", families.FAMILIES)
+def test_a_family_draws_finite_points_of_the_size_asked_for(family):
+    points = families.draw(family, 2, 9)
+    assert (points.shape[1], np.isfinite(points).all()) == (2, True)
+    assert families.LEAST_POINTS - 9 < len(points) <= families.LEAST_POINTS
+
+
+def test_places_are_as_far_from_their_nearest_as_asked():
+    for places, distance in (families.spaced, np.min), (families.scattered, np.mean):
+        drawn = places(40, 3, 4.0, np.random.default_rng(0))
+        distances = np.sort(np.linalg.norm(drawn[:, None] - drawn, axis=2), axis=1)
+        assert distance(distances[:, 1]) == pytest.approx(4.0)
+
+
+def test_the_rows_that_count_are_read_from_a_phrase():
+    points = np.array([[1.0], [np.nan], [3.0]])
+    phrases = ("all", "the first 1", "the 2 rows without missing values")
+    assert [len(chosen_rows(points, phrase)) for phrase in phrases] == [3, 1, 2]
+    for wrong in ("the 3 rows without missing values", "every other row"):
+        with pytest.raises(ValueError, match=wrong):
+            chosen_rows(points, wrong)
+
+
+def test_a_process_that_died_is_given_up(monkeypatch):
+    monkeypatch.setattr(peers, "answer_for_hgmeans", operator.methodcaller("recv"))
+    with pytest.raises(peers.Lost, match="died"):
+        peers.HgMeansProcess().ask(CORNERS, 2, 1, patience=60)
+
+
+def test_our_methods_claim_the_truth():
+    for method in peers.build_methods(["fast", "lloyd", "paper"], 1):
+        fit = method.fit(CORNERS, 2, 0, {})
+        assert fit.claimed == pytest.approx(inertia(CORNERS, fit.centers))
 
 
 @dataclasses.dataclass
@@ -160,6 +197,7 @@ def test_a_stored_run_is_read_back_and_resuming_measures_again_what_has_changed(
     assert [one["method"] for one in stored["figures"]["summary"]] == ["changed", "same"]
     assert {"date", "command", "processor", "versions"} <= stored.keys()
     assert [file.name for file in tmp_path.iterdir()] == ["tried.json"]
+    assert '\n    "same": {"0":{"inertia":10.0,' in (tmp_path / "tried.json").read_text()
     improved = Made("changed", made_with="made up 2.0")
     stored = run_with([same, improved], ["corners/2"], resume=True)
     assert (same.fits, improved.fits) == (1, 1)
@@ -260,6 +298,9 @@ def test_each_code_answers_about_the_points_that_all_were_given(tmp_path, monkey
         expected = open_rows(points).assign(seeds.astype(np.float64))[1]
         assert [ask() for ask in by_code.values()] == [expected] * 2
         assert [*by_code] == ["seeds", f"{FORMER}seeds"]
+        monkeypatch.setattr(apart._native, "take_shortcuts", (taken := []).append)
+        settings.codes[FORMER].ask("sweep", power=-np.inf, shortcuts=False)
+        assert taken == [False, True]
         with pytest.raises(RuntimeError, match="InvalidParameterError: The 'random_state'"):
             code.ask("seed", random_state="none")
         if sys.platform.startswith("linux"):
@@ -313,3 +354,15 @@ def test_a_file_of_four_times_the_limit_is_fitted_only_part_by_part():
         )
     assert "refused" in at_once
     assert in_parts["peak"] - in_parts["held before"] < limit
+
+
+def test_bits_are_compared_with_those_of_a_fit_without_a_limit(monkeypatch):
+    def fit(task):
+        found = {"centers": task.file[-3:], "inertia": 1.0, "sweeps": 3, "held before": 2e6}
+        is_refused = task.in_memory and task.limit
+        return {"refused": "MemoryError: no room"} if is_refused else {**found, "peak": 5e6}
+
+    monkeypatch.setattr(scale, "N_BLOCKS", 1)
+    monkeypatch.setattr(scale, "in_a_process", fit)
+    found = [(line["same bits"], line["rise, MB"]) for line in scale.memory()]
+    assert found == [("yes", "3"), ("no", "3")] * 2 + [("", "MemoryError")]
