@@ -19,6 +19,10 @@ from powermeans.mathematics.sums import Sums
 from powermeans.points.affine import PairedRows, largest_from, medians_of_some, power_of_two_above
 from powermeans.types import FloatArray, IndexArray, Labels, Points
 
+# The step along a feature that does not count, as a share of the least of the others: none that a
+# center could leave its place by, and none whose quotients leave the range.
+_HARDLY = 1e-9
+
 
 @dataclass(frozen=True, slots=True)
 class SquaredSums(Sums):
@@ -109,8 +113,8 @@ class FeatureWeightedRows(PairedRows):
 
         Such a feature may be constant, and no distance would say that a center left its value.
         """
-        spread = super().spread_of_features()
-        return np.where(self.feature_weights > 0, spread, np.finfo(np.float64).tiny)
+        spread, has_weight = np.asarray(super().spread_of_features()), self.feature_weights > 0
+        return np.where(has_weight, spread, _HARDLY * spread[has_weight].min())
 
     def critical_power(self) -> float:
         values: FloatArray = np.asarray(self._points)[:, : self.n_features]
