@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -77,3 +78,18 @@ def data_folder() -> Path:
 def real_data(data_folder: Path) -> Callable[..., DataSet]:
     """A function from a name to that data set; fails where the file is missing or another."""
     return load_data_set
+
+
+@pytest.fixture
+def interrupt_in_line(monkeypatch):
+    """Return a function that lets Ctrl-C fall into the first printed line with a pattern."""
+
+    def fall_into(pattern: str) -> None:
+        def interrupted(line, file=None):
+            if re.search(pattern, line):
+                monkeypatch.undo()
+                raise KeyboardInterrupt
+
+        monkeypatch.setattr("builtins.print", interrupted)
+
+    return fall_into

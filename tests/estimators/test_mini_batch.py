@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 
 import numpy as np
 import pytest
@@ -119,21 +118,13 @@ def test_lost_centers_are_found_again_where_clusters_come_and_go():
 
 
 @pytest.mark.parametrize("n_batches", [1, 3, 20])
-def test_an_interrupt_after_a_batch_leaves_one_state(n_batches, monkeypatch):
+def test_an_interrupt_after_a_batch_leaves_one_state(n_batches, interrupt_in_line):
     """One falls into the line that is printed, when the history has the batch."""
     points = blobs(10_000, 4, 12)
     model = MiniBatchPowerKMeans(12, max_iter=5, verbose=2, init_size=2000, random_state=0)
-
-    with monkeypatch.context() as patched:
-
-        def interrupted(line, file=None):
-            if re.search(rf", {n_batches} sweeps?, ", line):
-                patched.undo()
-                raise KeyboardInterrupt
-
-        patched.setattr("builtins.print", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            model.fit(points)
+    interrupt_in_line(rf", {n_batches} sweeps?, ")
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(points)
     assert len(model.history_) == model.n_steps_ == n_batches
     # The first pass has nine batches, the first of 2000 points, and later ones have fewer.
     assert model.n_iter_ == {1: 1, 3: 1, 20: 3}[n_batches]

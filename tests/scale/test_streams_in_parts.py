@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tracemalloc
 
 import numpy as np
@@ -119,16 +118,10 @@ def test_rows_that_are_sorted_are_learned_as_well_as_shuffled_ones(kind):
 
 @pytest.mark.parametrize("n_passes", [1, 3])
 @of_kinds
-def test_an_interrupt_leaves_what_was_learned(kind, n_passes, monkeypatch):
+def test_an_interrupt_leaves_what_was_learned(kind, n_passes, interrupt_in_line):
     params = {"max_iter": 5} if kind is MiniBatchPowerKMeans else {"n_epochs": 5}
     model = model_of(kind, verbose=2, **params)
-
-    def interrupted(line, file=None):
-        if re.search(rf", {n_passes} sweeps?, ", line):
-            monkeypatch.undo()
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr("builtins.print", interrupted)
+    interrupt_in_line(rf", {n_passes} sweeps?, ")
     with pytest.raises(KeyboardInterrupt):
         model.fit(open_data(blobs()))
     assert len(model.history_) == n_passes
