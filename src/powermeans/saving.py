@@ -16,7 +16,7 @@ import os
 import re
 import warnings
 import zipfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from importlib.metadata import version
 from typing import IO, Any
@@ -80,7 +80,7 @@ ESTIMATORS: tuple[type[Any], ...] = (
 _KEPT: tuple[type[Any], ...] = (
     *(*ESTIMATORS, *_SCALERS, *divergences.KINDS, *RULES, Either, Geometric, Fixed),
     *(AuthorsSchedule, MarkovChainSeeds, ParallelSeeds, TreeSeeds, Spent, Scaling, Sums, Drift),
-    *(Admitted, Waiting, online_kmeans._Counted, mini_batch._Remembered),
+    *(Admitted, Waiting, online_kmeans._Counted, mini_batch._Remembered, dict),
 )
 _CLASSES = {kind.__name__: kind for kind in _KEPT}
 _LEFT_OUT = {"callback", "divergence_", "_metadata_request", "_skl_callbacks"}
@@ -219,23 +219,15 @@ def _random_state(content: Any) -> np.random.RandomState:
     return state
 
 
-def _dict(content: Any) -> dict[Any, Any]:
-    # A schedule in the place of an entry would have no end.
-    if not all(type(entry) is tuple for entry in content):
-        raise ValueError("its entries are no pairs")
-    return dict(content)
+def _parts_of_random_state(state: Any) -> list[Any]:
+    return [*state.get_state(legacy=True)[1:]]
 
 
 # By key: the types of such values, what they are made of, and how they are made of that again.
 _FORMS: dict[str, tuple[Any, Callable[[Any], Any], Callable[[Any], Any]]] = {
     "tuple": (tuple, list, tuple),
-    "dict": (dict, lambda value: [*value.items()], _dict),
     "csr": ((sparse.sparray, sparse.spmatrix), _parts_of_csr, _csr),
-    "random_state": (
-        np.random.RandomState,
-        lambda value: [*value.get_state(legacy=True)[1:]],
-        _random_state,
-    ),
+    "random_state": (np.random.RandomState, _parts_of_random_state, _random_state),
 }
 
 
@@ -274,7 +266,9 @@ def _holds_numbers(dtype: np.dtype[Any]) -> bool:
 
 
 def _entries_of(value: Any) -> dict[str, Any]:
-    """Return the fields of a dataclass, or the parameters and the checked state of a model."""
+    """Return a dict, the fields of a dataclass, or parameters and checked state of a model."""
+    if isinstance(value, dict):
+        return value
     if is_dataclass(value):
         return {field.name: getattr(value, field.name) for field in fields(value)}
     entries = {
@@ -309,9 +303,8 @@ def _decoded(encoded: Any, arrays: dict[str, Any]) -> Any:
 
 
 def _made(kind: type[Any], entries: dict[str, Any]) -> Any:
-    """Make a dataclass of its fields, or a model of its parameters and its state."""
-    if is_dataclass(kind):
-        _refuse_others(kind, entries, {field.name for field in fields(kind)})
+    """Make a dict or a dataclass of its entries, or a model of its parameters and its state."""
+    if kind is dict or is_dataclass(kind):
         return kind(**entries)
     names = set(entries) & set(kind._get_param_names()) - _LEFT_OUT
     model = kind(**{name: entries.pop(name) for name in names})
@@ -331,6 +324,8 @@ def _check_steps(model: Pipeline) -> None:
     are_right = {*scalers} <= {*_SCALERS} and last in ESTIMATORS and last is not Pipeline
     if not are_named or not are_right or model.memory is not None:
         raise ValueError("its steps are not scalers and an estimator of powermeans")
+    if len({step.n_features_in_ for _, step in model.steps}) != 1:
+        raise ValueError("its steps are for different numbers of features")
 
 
 # The archive.
@@ -412,17 +407,13 @@ def _check_state(kind: type[Any], found: Mapping[str, Any], lengths: dict[str, i
     needed = {name for name, what in expected.items() if what.endswith("!")}
     if isinstance(found.get("_stream"), Waiting):
         needed.discard("cluster_centers_")
-    _refuse_others(kind, found, expected)
+    if strange := sorted(set(found) - set(expected)):
+        raise ValueError(f"{kind.__name__} has no attribute {strange[0]:.40}: delete it")
     if lacking := sorted(needed - set(found)):
         raise ValueError(f"{kind.__name__} has no {lacking[0]}")
     for name, what in expected.items():
         if name in found and not _is_as_expected(on_host(found[name]), what, lengths):
             raise ValueError(f"{name} of {kind.__name__} is not {what.rstrip('?!')}")
-
-
-def _refuse_others(kind: type[Any], found: Iterable[str], known: Iterable[str]) -> None:
-    if strange := sorted(set(found) - set(known)):
-        raise ValueError(f"{kind.__name__} has no attribute {strange[0]:.40}: delete it")
 
 
 def _is_as_expected(value: Any, what: str, lengths: dict[str, int]) -> bool:
@@ -455,8 +446,6 @@ def _fits(shape: tuple[int, ...], axes: str, lengths: dict[str, int]) -> bool:
 def _try_out(model: Any) -> None:
     """Use the model, to find errors that no table shows."""
     if isinstance(model, Pipeline):
-        if len({step.n_features_in_ for _, step in model.steps}) != 1:
-            raise ValueError("its steps are for different numbers of features")
         model = model.steps[-1][1]
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
@@ -468,7 +457,6 @@ def _try_out(model: Any) -> None:
         elif isinstance(model, KernelPowerKMeans) and model.kernel != "precomputed":
             model.predict(model.landmarks_[:1])
         elif isinstance(model, KernelPowerKMeans):
-            if model.n_features_in_ != len(model.labels_):
-                raise ValueError("it has other numbers of labels and of points in its kernel")
-            if int(np.max(model.landmark_indices_)) >= model.n_features_in_:
-                raise ValueError("it has landmarks that are no points of its kernel")
+            n_points, last = len(model.labels_), int(np.max(model.landmark_indices_))
+            if model.n_features_in_ != n_points or last >= n_points:
+                raise ValueError("its labels, its landmarks and its kernel are of other points")

@@ -45,7 +45,7 @@ UNSUSPECTED = ("os.fstat", "os.listdir")
 OF_THE_MACHINE = ("/sys/fs/cgroup/", "/proc/meminfo", "/proc/self/cgroup")
 ENTRIES: list[Any] = [
     None, True, -1, 0, 1, 2**31, 2**63, 2**70, 1e308, 1e-320, "", "x", "poisson", "cosine", [],
-    [[]], {}, math.nan, -math.inf, {"array": 0}, {"array": 1}, {"names": ["a"]}, {"dict": []},
+    [[]], {}, math.nan, -math.inf, {"array": 0}, {"array": 1}, {"names": ["a"]}, {"dict": {}},
     {"tuple": []}, {"Fixed": {"power": -1.0}}, {"random_state": []}, {"csr": [1, 2, 3, 4, 5]},
     -(2**63), 2**31 - 1, 624, 40_000_000, 0.5, "auto", "mahalanobis", "\x1b]0;x\x07", [1e300],
     {"KMeans": {}}, {"Waiting": {}}, {"Sums": {}},

@@ -288,7 +288,7 @@ CHANGES: list[tuple[Change, str]] = [
       for name in ("shell", "callback", "__class__")),
     (entry(max_iter=-1), "'max_iter' parameter"),
     (entry(tol={"eval": "1"}), "unknown kind 'eval'"),
-    (entry(tol={"dict": [{"Fixed": {"power": -1.0}}]}), "no pairs"),
+    (entry(tol={"dict": [{"Fixed": {"power": -1.0}}]}), "holds no model"),
     (entry(tol={"tuple": {"Fixed": {"power": -1.0}}}), "'tol' parameter"),
     (lambda m: m.pop("a0.npy"), "a0.npy is missing"),
     *((lambda m, name=name: entries(m).pop(name), f"KMeans has no {name}")
