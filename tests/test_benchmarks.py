@@ -21,6 +21,7 @@ from benchmarks import (
     families,
     former,
     machine,
+    one_cluster_sets,
     pages,
     peers,
     quality,
@@ -90,6 +91,38 @@ def test_a_family_draws_finite_points_of_the_size_asked_for(family):
     points = families.draw(family, 2, 9)
     assert (points.shape[1], np.isfinite(points).all()) == (2, True)
     assert families.LEAST_POINTS - 9 < len(points) <= families.LEAST_POINTS
+
+
+def test_sets_of_one_cluster_are_many_and_drawn_twice_the_same_in_the_size_of_their_name():
+    sets = [one for shape in one_cluster_sets.SHAPES for one in one_cluster_sets.sets_of(shape)]
+    counted = [one for one in sets if one.shape not in one_cluster_sets.ARGUABLE]
+    assert len({str(one) for one in sets}) == len(sets)
+    assert len(counted) >= 400
+    assert sum(one.n_points >= 20_000 for one in counted) >= 30
+    assert sum(one.n_features >= 100 for one in counted) >= 40
+    smallest = {one.shape: one for one in sorted(sets, key=lambda one: -one.n_points)}
+    for one in smallest.values():
+        points = one.points()
+        assert f", {len(points)} × {points.shape[1]}, seed {one.seed}" in str(one)
+        assert (points.dtype, np.isfinite(points).all()) == (np.float64, True)
+        assert len(np.unique(points, axis=0)) > 1
+        np.testing.assert_array_equal(one.points(), points)
+
+
+def test_clusters_called_clear_are_counted_by_shape(monkeypatch, capsys):
+    (first, *others) = one_cluster_sets.sets_of("normal")
+    clear = SimpleNamespace(is_clear=True, recommended=7)
+    unclear = SimpleNamespace(is_clear=False, recommended=2)
+    answers = iter([clear, *(unclear for _ in others)])
+    monkeypatch.setattr(one_cluster_sets.powermeans, "choose_k", lambda *_, **__: next(answers))
+    monkeypatch.setattr(sys, "argv", ["one_cluster_sets", "--shapes", "normal"])
+    one_cluster_sets.main()
+    *lines, _head, of_shape, total = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith(f"{first}: k = 7 is clear")
+    # (1 - 0.0028)⁹ = 0.975, and 0.5175⁹ + 9 · 0.4825 · 0.5175⁸ = 0.025.
+    assert "9     1      11.1% (0.3% to 48.2%)" in of_shape
+    assert total.startswith("all but arguable")
+    assert len(lines) == 9
 
 
 def test_places_are_as_far_from_their_nearest_as_asked():
