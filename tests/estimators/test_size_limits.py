@@ -120,6 +120,16 @@ def test_a_warning_tells_what_heavy_points_miss() -> None:
         BalancedKMeans(2, size_max=5.5, random_state=0).fit(X, sample_weight=[3, 3, 3, 1.9])
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_weighted_rows_have_sizes_as_even_as_their_copies(seed: int) -> None:
+    X = drawn(150)
+    weights = np.random.default_rng(seed).integers(1, 6, size=150)
+    model = BalancedKMeans(4, random_state=0).fit(X, sample_weight=weights)
+    copies = BalancedKMeans(4, random_state=0).fit(np.repeat(X, weights, axis=0))
+    assert np.ptp(model.sizes_) <= 1
+    assert model.inertia_ <= 1.05 * copies.inertia_
+
+
 MAHALANOBIS = Mahalanobis(np.diag([1.0, 2.0, 4.0]))
 
 

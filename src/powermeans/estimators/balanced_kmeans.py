@@ -59,11 +59,11 @@ class BalancedKMeans(CenterEstimator):
         refused. The limits are met exactly, or with unequal weights up to what moves of whole
         points reach; a warning tells what is missing.
     balance : float, optional
-        A wish for even sizes, from 0 (none) to 1 (sizes differ by at most one point; with unequal
-        weights, from their mean by at most the heaviest). In between, a cluster of n points costs
-        c / 2 times the square of n less the mean size, where c is balance / (1 - balance) times the
-        mean squared distance over the mean size. By default it is 1, or 0 where `size_min` or
-        `size_max` is given.
+        A wish for even sizes, from 0 (none) to 1 (sizes differ by at most one point, or with
+        unequal weights by as little as whole points allow). In between, a cluster of n points
+        costs c / 2 times the square of n less the mean size, where c is balance / (1 - balance)
+        times the mean squared distance over the mean size. By default it is 1, or 0 where
+        `size_min` or `size_max` is given.
     init : {"k-means++", "plain-k-means++", "d-weighted", "random"}, array-like or callable, \
             default="k-means++"
         Initial centers, as in `PowerKMeans`.

@@ -302,7 +302,8 @@ def within_limits(
         near = () if nearby is None else (nearby, 5e-4)
         found = assign_within(data.rows, wide, prices, limits, *near)
         labels, sizes, prices, inertia = found.labels, found.sizes, found.prices, found.inertia
-        missed, gap = found.missed, found.gap
+        gap = found.gap
+        missed = limits.missed_beyond_slack(sizes) if limits.slack > 0 else found.missed
         if missed > 0:
             why = "single rows cannot be divided: widen the limits, or split heavy rows"
             _warn_of_missed(missed, limits, why)

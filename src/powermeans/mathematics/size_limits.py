@@ -7,7 +7,7 @@ sum of distances: the prices are the dual variables of a transport problem.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -43,6 +43,7 @@ class SizeLimits:
     most: float
     total: float
     curvature: float = 0.0
+    slack: float = 0.0  # by which a size may miss the limits, since points cannot be divided
 
     @property
     def mean(self) -> float:
@@ -82,6 +83,12 @@ class SizeLimits:
     def missed_by(self, sizes: FloatArray) -> float:
         """Return by how much weight sizes miss the limits."""
         return float(np.sum(np.maximum(0.0, np.maximum(sizes - self.most, self.least - sizes))))
+
+    def missed_beyond_slack(self, sizes: FloatArray) -> float:
+        """Return by how much weight sizes miss the limits where a few points cannot mend it."""
+        return replace(self, least=self.least - self.slack, most=self.most + self.slack).missed_by(
+            sizes
+        )
 
     def far_from_wish(self, prices: FloatArray, sizes: FloatArray) -> float:
         """Return how much weight has to move for the sizes that are wanted at these prices."""

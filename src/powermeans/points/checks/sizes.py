@@ -36,12 +36,15 @@ def check_sizes(
             value=size_max,
         )
     _refuse_impossible(size_min, size_max, least, most, n_clusters, total, each)
+    slack = 0.0
     if balance == 1:
-        mean = total / n_clusters
-        slack = 0.0 if each > 0 else heaviest
-        least = max(least, whole(mean, each, up=False) - slack)
-        most = min(most, whole(mean, each, up=True) + slack)
-    return SizeLimits(n_clusters, float(least), float(most), total)
+        mean, has_limits = total / n_clusters, size_min is not None or size_max is not None
+        slack = 0.0 if each > 0 or has_limits else heaviest
+        # No sizes are even where one row is heavier than the mean size.
+        beyond = slack if heaviest > mean else 0.0
+        least = max(least, whole(mean, each, up=False) - beyond)
+        most = min(most, whole(mean, each, up=True) + beyond)
+    return SizeLimits(n_clusters, float(least), float(most), total, slack=slack)
 
 
 def _is_share(size: Any) -> bool:
