@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import attrgetter
@@ -53,6 +53,11 @@ EFFORTS_FOR_EACH_K = {
     "balanced": EffortForEachK(1, 2, 1, replace(EFFORTS["balanced"][0], n_crossings=1)),
     "thorough": EffortForEachK(8, 6, 6, replace(EFFORTS["balanced"][0], n_crossings=8)),
 }
+
+FindCenters = Callable[
+    [Rows, Sequence[int], EffortForEachK, np.random.RandomState, Callback | None],
+    Iterator[dict[int, Solution]],
+]
 
 
 def centers_by_k(

@@ -13,6 +13,7 @@ import numpy as np
 from powermeans.choosing_k.centers_by_k import (
     EFFORTS_FOR_EACH_K,
     EffortForEachK,
+    FindCenters,
     centers_by_k,
     settled_on,
 )
@@ -55,6 +56,7 @@ class Question:
     n_threads: int | None = None
     has_missing: bool = False
     n_bootstraps: int = 20  # to tell how stable the clusters are
+    find: FindCenters = centers_by_k  # or within limits of size
 
 
 def choose(
@@ -170,11 +172,14 @@ def _stability_of(solution: Solution, study: Study, n_bootstraps: int) -> FloatA
             has_missing=study.has_missing,
             n_columns=sample.rows.n_columns,
         )
-        *_, found = centers_by_k(rows, [len(centers)], EFFORTS_FOR_EACH_K["fast"], rng)
-        starts = [settled_on(rows, centers, None), found[len(centers)].centers]
+        *_, found = study.find(rows, [len(centers)], EFFORTS_FOR_EACH_K["fast"], rng, None)
+        fresh = found[len(centers)]
+        if np.any(fresh.prices):
+            return fresh.labels(rows)
+        starts = [settled_on(rows, centers, None), fresh.centers]
         return min((rows.assign(start) for start in starts), key=itemgetter(1))[0]
 
-    return mean_jaccards(sample.rows.assign(centers)[0], cluster_again, n_bootstraps, rng)
+    return mean_jaccards(solution.labels(sample.rows), cluster_again, n_bootstraps, rng)
 
 
 def _confirmed(
@@ -184,25 +189,45 @@ def _confirmed(
     seed: int,
     listener: ListenerUntil,
 ) -> ChoiceOfK:
-    """Settle the recommended centers on all rows, and ask other rows whether they are apart."""
-    k, watch = choice.recommended, points.watch(listener.heard)
-    found = {}
-    for size, centers in choice.centers.items():
-        centers = points.as_searched(centers)
-        if size == k:
-            centers = settled_on(points.rows, centers, watch)
-        found[size] = Solution(centers, points.rows.spread(centers))
-    whole = _study(points, found, question, seed, listener.heard)
-    table = choice.table | {"inertia": points.inertias(whole.inertias)}
-    choice = replace(choice, table=table, centers=points.centers(found))
+    """Settle the recommended centers on all rows, and ask other rows whether they are apart.
+
+    Centers within limits of size stay those of the sample, and other rows find their own.
+    """
+    k, is_limited = choice.recommended, question.find is not centers_by_k
+    found: dict[int, Solution] = {}
+    if not is_limited:
+        choice, found = _settled_on_all(choice, points, question, seed, listener)
     if not choice.is_clear:
         return choice
     others = points.sample(choice.n_sampled, seed, question)
+    if is_limited:
+        rng = np.random.RandomState(seed)
+        *_, found = question.find(others.rows, [k], question.effort, rng, listener.heard)
     study = _study(others, {k: found[k]}, question, seed, listener.heard)
     if by_separation(study).chosen is not None:
         return choice
     doubt = "in another sample of the rows not all clusters are apart"
     return replace(choice, is_clear=False, doubt=doubt)
+
+
+def _settled_on_all(
+    choice: ChoiceOfK,
+    points: CountedPoints,
+    question: Question,
+    seed: int,
+    listener: ListenerUntil,
+) -> tuple[ChoiceOfK, dict[int, Solution]]:
+    """Return the choice with the inertias of all rows, and the recommended centers settled."""
+    watch = points.watch(listener.heard)
+    found = {}
+    for size, centers in choice.centers.items():
+        centers = points.as_searched(centers)
+        if size == choice.recommended:
+            centers = settled_on(points.rows, centers, watch)
+        found[size] = Solution(centers, points.rows.spread(centers))
+    whole = _study(points, found, question, seed, listener.heard)
+    table = choice.table | {"inertia": points.inertias(whole.inertias)}
+    return replace(choice, table=table, centers=points.centers(found)), found
 
 
 def _study(
@@ -222,6 +247,7 @@ def _study(
         question.n_threads,
         heard,
         question.has_missing,
+        question.find,
     )
 
 
@@ -272,7 +298,7 @@ def _search(
     n_sizes = len(sizes)
     try:
         listener.phase(f"1 of {n_sizes} numbers of clusters", 0, n_sizes)
-        for found in centers_by_k(rows, sizes, effort, rng, callback):
+        for found in question.find(rows, sizes, effort, rng, callback):
             n_found = len(found)  # a stop keeps them
             ahead = f"{n_found + 1} of {n_sizes} numbers of clusters"
             ahead = ahead if n_found < n_sizes else "improving from one to the next"

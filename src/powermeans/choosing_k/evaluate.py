@@ -11,7 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from powermeans.choosing_k.centers_by_k import EFFORTS_FOR_EACH_K, EffortForEachK, centers_by_k
+from powermeans.choosing_k.centers_by_k import (
+    EFFORTS_FOR_EACH_K,
+    EffortForEachK,
+    FindCenters,
+    centers_by_k,
+)
 from powermeans.choosing_k.one_cluster import draws_of_one_cluster
 from powermeans.engine.anneal import Callback
 from powermeans.engine.search.state import Solution
@@ -73,6 +78,7 @@ class Study:
     n_threads: int | None = None
     callback: Callback | None = None  # for centers that are not among the points
     has_missing: bool = False
+    find: FindCenters = centers_by_k
 
     @property
     def sizes(self) -> list[int]:
@@ -126,7 +132,7 @@ def by_silhouette(study: Study) -> Evaluation:
     """Choose the largest silhouette of a sample; see `criteria.silhouette`."""
     sample, distances = study.silhouette_sample, study.silhouette_sample.distances()
     return _largest(
-        formulas.silhouette(distances, sample.rows.assign(solution.centers)[0], sample.counts)
+        formulas.silhouette(distances, solution.labels(sample.rows), sample.counts)
         for solution in study.found.values()
     )
 
@@ -201,7 +207,7 @@ def _exceeds_one_cluster(study: Study, sample: Sample, n_centers: int, least: fl
     for drawn in itertools.islice(draws, _N_DRAWS):
         rows = open_rows(drawn, sample.counts, n_threads=study.n_threads)
         effort = EFFORTS_FOR_EACH_K["fast"]
-        *_, found = centers_by_k(rows, [n_centers], effort, rng, study.callback)
+        *_, found = study.find(rows, [n_centers], effort, rng, study.callback)
         one = Sample(sample.counts, rows)
         value, error = _weakest_separation(one, found[n_centers], None)
         if value - error >= least:
@@ -219,7 +225,7 @@ def _study_along_axes(study: Study) -> Study:
         scores = scores_above_chance(near, sample.counts, most_axes=128)
     rows = open_rows(scores, sample.counts, n_threads=study.n_threads)
     rng = np.random.RandomState(study.seed)
-    *_, found = centers_by_k(rows, study.sizes, study.effort, rng, study.callback)
+    *_, found = study.find(rows, study.sizes, study.effort, rng, study.callback)
     return replace(study, rows=rows, n_weighing=rows.n_points, found=found)
 
 
@@ -231,7 +237,7 @@ def _weakest_separation(
     if len(centers) == 1:
         return math.nan, math.nan
     sq_dist = np.asarray(sample.rows.sq_distances(centers), dtype=np.float64)
-    labels = sq_dist.argmin(axis=1)
+    labels = (sq_dist + solution.prices).argmin(axis=1)
     counts = solution.spread.weights
     places = formulas.places_between(sq_dist, labels, counts, centers, sample.is_observed)
     values, errors = formulas.separations(places, labels, sample.counts, valley_errors)

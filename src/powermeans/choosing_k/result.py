@@ -50,7 +50,7 @@ class ChoiceOfK:
         How much of each cluster of `model()` comes back in 20 bootstrap samples, as
         `powermeans.stability` measures it; None where there are fewer than 20 points for each.
     make_model : callable
-        What `model` calls, `PowerKMeans.from_centers`.
+        What `model` calls, `PowerKMeans.from_centers`, or that of `BalancedKMeans` with limits.
 
     See Also
     --------
@@ -93,8 +93,8 @@ class ChoiceOfK:
 
         Returns
         -------
-        PowerKMeans
-            As from `PowerKMeans.from_centers`.
+        PowerKMeans or BalancedKMeans
+            As from their `from_centers`; the latter where sizes are limited.
 
         Examples
         --------

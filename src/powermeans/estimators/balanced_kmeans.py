@@ -35,7 +35,8 @@ from powermeans.estimators.size_limited import (
 from powermeans.mathematics.size_limits import SizeLimits, weight_of_each
 from powermeans.points.checks.sizes import check_sizes
 from powermeans.points.needs import Needs
-from powermeans.points.opening import InMemory, Opened
+from powermeans.points.opening import Opened
+from powermeans.points.protocol import Rows
 from powermeans.types import FloatArray
 
 # The relative fall of the cost that ends a descent within limits of size.
@@ -215,7 +216,7 @@ class BalancedKMeans(CenterEstimator):
         return tags
 
     def _stages(self, data: Opened, fit: Fit) -> list[Stage]:
-        self._hard_limits(data)  # sizes that cannot be had are refused before the search
+        self._hard_limits(data.rows)  # sizes that cannot be had are refused before the search
         return []
 
     def _nothing_learned(self) -> Sizes:
@@ -250,25 +251,26 @@ class BalancedKMeans(CenterEstimator):
 
     def _limits(self, start: Start) -> SizeLimits:
         """Return the wished sizes, by the mean squared distance of the run so far."""
-        limits, balance = self._hard_limits(start.data), self._balance()
+        limits, balance = self._hard_limits(start.data.rows), self._balance()
         if balance in (0, 1):
             return limits
         error = float(start.data.rows.spread(start.best_centers()).error.sum())
         unit = error / limits.total / limits.mean
         return replace(limits, curvature=balance / (1 - balance) * unit)
 
-    def _hard_limits(self, data: Opened) -> SizeLimits:
-        rows = data.rows
-        each, heaviest = float(rows.total_weight == rows.n_points), 0.0
-        if isinstance(data, InMemory):
-            weights = rows.sample_weight(np.arange(rows.n_points))
+    def _hard_limits(self, rows: Rows, unit: float = 1.0) -> SizeLimits:
+        """Return the limits; rows weigh as many times what the user said as the unit says."""
+        total = rows.total_weight / unit
+        each, heaviest = float(total == rows.n_points), 0.0
+        if rows.parts is None:
+            weights = rows.sample_weight(np.arange(rows.n_points)) / unit
             each, heaviest = weight_of_each(weights), float(weights.max())
         return check_sizes(
             self.size_min,
             self.size_max,
             self._balance(),
             n_clusters=self.n_clusters,
-            total=rows.total_weight,
+            total=total,
             heaviest=heaviest,
             each=each,
         )

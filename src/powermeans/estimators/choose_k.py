@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import time
-from collections.abc import Iterable
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import (
     Interval,
@@ -19,16 +22,26 @@ from sklearn.utils._param_validation import (
     validate_parameter_constraints,
 )
 
-from powermeans.choosing_k.centers_by_k import EFFORTS_FOR_EACH_K
+from powermeans.choosing_k.centers_by_k import (
+    EFFORTS_FOR_EACH_K,
+    EffortForEachK,
+    centers_by_k,
+)
 from powermeans.choosing_k.choose import ListenerUntil, Question, choose
 from powermeans.choosing_k.counted import CountedPoints
 from powermeans.choosing_k.evaluate import CRITERIA, FOR_WHOLE_POINTS
 from powermeans.choosing_k.result import ChoiceOfK
 from powermeans.engine.anneal import Callback
+from powermeans.engine.search.state import Solution
 from powermeans.errors import ArgumentError
+from powermeans.estimators.balanced_kmeans import BalancedKMeans
 from powermeans.estimators.power_kmeans import PowerKMeans
+from powermeans.mathematics.sums import Spread
 from powermeans.points.needs import FitNeeds, Measure, Needs
 from powermeans.points.opening import MatrixLike
+from powermeans.points.protocol import Rows
+
+_LIMITS = ("size_min", "size_max", "balance")
 
 
 def choose_k(
@@ -38,6 +51,9 @@ def choose_k(
     criteria: str | Iterable[str] = "all",
     sample_weight: ArrayLike | None = None,
     missing: Literal["error", "observed"] = "error",
+    size_min: float | None = None,
+    size_max: float | None = None,
+    balance: float | None = None,
     effort: Literal["fast", "balanced", "thorough"] = "balanced",
     silhouette_size: int = 2_000,
     max_seconds: float | None = None,
@@ -84,6 +100,10 @@ def choose_k(
     missing : {"error", "observed"}, default="error"
         What NaN is: an error, or an entry that is missing, as in `PowerKMeans`. "bic" and
         "silhouette" take no missing entries.
+    size_min, size_max, balance : optional
+        Limits of size, as in `BalancedKMeans`: clusters are found and judged within them. A k that
+        they make impossible is left out, and `model()` returns a `BalancedKMeans` with them, whose
+        `fit` keeps them. Where a sample is asked, the centers stay those of the sample.
     effort : {"fast", "balanced", "thorough"}, default="balanced"
         How much to search for lower inertia: "fast" adds and removes centers from k to k and
         improves each solution, "balanced" also seeds each k anew a few times, and "thorough" does
@@ -126,8 +146,17 @@ def choose_k(
     >>> choice.by_criterion["bic"]
     5
     >>> labels = choice.model().predict(X)
+
+    With at least 100 of the 300 points in each cluster, there are at most three:
+
+    >>> choice = choose_k(X, range(2, 11), size_min=100, random_state=0)
+    >>> choice.table["k"].tolist()
+    [2, 3]
+    >>> choice.model(3).fit(X).sizes_.tolist()
+    [100.0, 100.0, 100.0]
     """
-    _check_parameters(locals())
+    given = locals()
+    _check_parameters(given)
     end = math.inf if max_seconds is None else time.monotonic() + max_seconds
     sizes, has_missing = _checked_sizes(k_range), missing == "observed"
     question = Question(
@@ -151,15 +180,89 @@ def choose_k(
         ),
     )
     points = CountedPoints.of(X, sample_weight, needs)
+    limits = {name: size for name in _LIMITS if (size := given[name]) is not None}
+    make_model = PowerKMeans.from_centers
+    if limits:
+        question = _within(limits, question, points)
+        make_model = functools.partial(BalancedKMeans.from_centers, **limits)
     with listener:
         choice = choose(points, question, check_random_state(random_state), listener)
-    return replace(choice, make_model=PowerKMeans.from_centers, missing=missing)
+    return replace(choice, make_model=make_model, missing=missing)
+
+
+def _within(limits: dict[str, Any], question: Question, points: CountedPoints) -> Question:
+    """Return the question with the k that the limits leave possible, found within these."""
+    sizes, refusals = [], []
+    for k in question.sizes:
+        try:
+            BalancedKMeans(k, **limits)._hard_limits(points.rows, points.unit)
+            sizes.append(k)
+        except ArgumentError as error:
+            refusals.append(error)
+    if not sizes:
+        raise refusals[-1]
+    model = BalancedKMeans(**limits)
+    total = points.rows.total_weight / points.unit
+    model.set_params(
+        **{name: _as_share(getattr(model, name), total) for name in ("size_min", "size_max")},
+        balance=model._balance(),
+        effort="none",
+        missing="observed" if question.has_missing else "error",
+        n_threads=question.n_threads,
+        random_state=0,
+    )
+    return replace(question, sizes=sizes, find=functools.partial(_centers_within, model))
+
+
+def _as_share(size: Any, total: float) -> float | None:
+    """Return a size as a share of the total, which samples can keep; None where it is no limit."""
+    if size is None:
+        return None
+    share = size if 0 < size < 1 else size / total
+    return float(share) if 0 < share < 1 else None
+
+
+def _centers_within(
+    model: BalancedKMeans,
+    rows: Rows,
+    sizes: Sequence[int],
+    effort: EffortForEachK,
+    rng: np.random.RandomState,
+    callback: Callback | None,
+) -> Iterator[dict[int, Solution]]:
+    """Yield centers as `centers_by_k` does, and in the end those within the limits of a model."""
+    found: dict[int, Solution] = {}
+    for found in centers_by_k(rows, sizes, effort, rng, callback):
+        yield found
+    model = clone(model).set_params(callback=callback)
+    yield {k: _solution_within(model, rows, found[k]) if k > 1 else found[k] for k in sizes}
+
+
+def _solution_within(model: BalancedKMeans, rows: Rows, free: Solution) -> Solution:
+    """Return a solution within the limits of a model, from one without."""
+    everything, n_centers = np.arange(rows.n_points), len(free.centers)
+    counts = rows.sample_weight(everything)
+    model.set_params(n_clusters=n_centers, init=free.centers)
+    if model.size_max is not None:  # a row that was drawn often may exceed it in a sample
+        model.set_params(size_max=max(model.size_max, counts.max() / rows.total_weight))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # copies of rows may miss limits that rows keep
+        model.fit(rows.sample(everything), sample_weight=counts)
+    centers, labels = model.cluster_centers_.astype(np.float64), model.labels_
+    errors = counts * rows.sq_distances(centers)[everything, labels]
+    spread = Spread(
+        error=np.bincount(labels, errors, n_centers).astype(np.float64),
+        utility=np.full(n_centers, math.nan),
+        weights=np.bincount(labels, counts, n_centers).astype(np.float64),
+    )
+    return Solution(centers, spread, model.prices_)
 
 
 def _check_parameters(arguments: dict[str, Any]) -> None:
     constraints: dict[str, list[Any]] = {
         "silhouette_size": [Interval(Integral, 2, None, closed="left")],
         "missing": [StrOptions({"error", "observed"})],
+        **{name: BalancedKMeans._parameter_constraints[name] for name in _LIMITS},
         "effort": [StrOptions(set(EFFORTS_FOR_EACH_K))],
         "max_seconds": [Interval(Real, 0, None, closed="neither"), None],
         "random_state": ["random_state"],

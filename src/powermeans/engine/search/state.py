@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 
+import numpy as np
+
 from powermeans.engine.anneal import Callback, Stage, anneal
 from powermeans.engine.fit import Fit
 from powermeans.engine.history import History
@@ -28,11 +30,19 @@ class Solution:
 
     centers: FloatArray
     spread: Spread
+    prices: FloatArray | float = 0.0  # added to squared distances, where sizes are limited
 
     @property
     def inertia(self) -> float:
         """Weighted sum of squared distances to the nearest centers."""
         return float(self.spread.error.sum())
+
+    def labels(self, rows: Rows) -> Labels:
+        """Return the center of least squared distance and price of each point."""
+        if not np.any(self.prices):
+            return rows.assign(self.centers)[0]
+        priced = rows.sq_distances(self.centers) + self.prices
+        return np.asarray(np.argmin(priced, axis=1), dtype=np.int32)
 
     def betters(self, other: Solution, by: float = _ROUNDING) -> bool:
         """Return whether the inertia is lower by more than this share, by default by rounding."""
