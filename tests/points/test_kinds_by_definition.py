@@ -144,6 +144,11 @@ def test_quantities_are_those_of_the_definition(name, seed, is_single, is_weight
         assert spread.utility[j] == pytest.approx(without - inertia, abs=10 * rtol * without)
     assert rows.spread(centers[:1]).utility == [np.inf]
     assert rows.total_weight == pytest.approx(counts.sum())
+    mean = kind.centers(points, counts[:, None])
+    if not (is_single and name == "manhattan"):
+        np.testing.assert_allclose(rows.mean(), mean[0], **close)
+    about = counts @ kind.distances(points, mean)[:, 0]
+    assert rows.inertia_about_mean() == pytest.approx(about, rel=rtol)
 
 
 @pytest.mark.parametrize("name", KINDS)

@@ -50,6 +50,17 @@ def drained():
     return reader
 
 
+def failing():
+    """A reader whose batches end in an error of its own."""
+    table = table_of(POINTS)
+
+    def batches():
+        yield from table.to_batches()
+        raise LookupError("the connection was lost")
+
+    return type(table.to_reader()).from_batches(table.schema, batches())
+
+
 def partitions(*blocks):
     """An array that believes all its blocks to be like the first one."""
     first = blocks[0]
@@ -90,6 +101,7 @@ FILES = [
     (lambda: open_data(POINTS, columns=["a"]), ValueError, "columns is for files"),
     (lambda: open_data(POINTS, decimal=","), ValueError, "decimal is for files"),
     (lambda: open_data(drained()), TableError, "^the RecordBatchReader has columns and no rows"),
+    (lambda: open_data(failing()), LookupError, "^the connection was lost"),
     (lambda: open_data(table_of(POINTS).to_reader(), weights=WEIGHTS), ValueError, "weights"),
     (lambda: open_data(POINTS, memory_limit=1000), ValueError, "fewer than 256 rows"),
     *((lambda one=one: open_data(POINTS, checkpoint="x", checkpoint_seconds=one), ValueError,

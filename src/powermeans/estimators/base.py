@@ -359,7 +359,7 @@ class CenterEstimator(
             needs = needs.of_a_fit(tell=fit.listener.part)
         data = open_points(X, sample_weight, needs)
         _ = data.rows  # of points in parts, the first pass
-        self.__dict__.pop("scaling_", None)
+        forget(self, "scaling_")
         if (noted := data.noted) is not None:
             forget(self, "feature_names_in_")
             remember(self, noted)

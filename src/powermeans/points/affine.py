@@ -16,7 +16,8 @@ from scipy import sparse
 
 from powermeans.divergences.chunks import dense_chunks
 from powermeans.mathematics.critical_power import critical_power
-from powermeans.points.compiled import CompiledRows
+from powermeans.points.by_definition import PricedByDefinition
+from powermeans.points.compiled import CompiledPrices, CompiledRows
 from powermeans.types import FloatArray, IndexArray, Labels, Points
 
 _ELEMENTS_AT_ONCE = 2**18
@@ -44,6 +45,10 @@ class AffineRows(CompiledRows):
     @abc.abstractmethod
     def _distances_between(self, rows: slice | IndexArray, centers: FloatArray) -> FloatArray:
         """Return the distance of each of these points to its own center, by the definition."""
+
+    @property
+    def priced(self) -> PricedByDefinition:
+        return CompiledPrices(self, self._distances_of)
 
     def _most_cancelled(self) -> float:
         """Return how many times the terms of heights and slopes may exceed what is left of them."""

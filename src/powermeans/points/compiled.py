@@ -171,10 +171,6 @@ class CompiledRows(MemoryRows):
         inertia = self.native.assign(self.as_compiled(centers), labels)
         return labels, inertia * self._weight_unit
 
-    @property
-    def priced(self) -> PricedByDefinition:
-        return CompiledPrices(self, self._distances_of)
-
     def labels_of(self, centers: FloatArray) -> Labels:
         """Return the label of the nearest center of each point."""
         labels = np.empty(self.n_points, dtype=np.int32)

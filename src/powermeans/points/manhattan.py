@@ -31,7 +31,6 @@ from powermeans.mathematics.rules import Hard, Rule
 from powermeans.mathematics.sums import Spread, Sums
 from powermeans.points.by_definition import (
     NearnessByDefinition,
-    PricedByDefinition,
     spread_by_definition,
 )
 from powermeans.points.compiled import CompiledRows
@@ -150,10 +149,6 @@ class ManhattanRows(CompiledRows):
     ) -> NearnessByDefinition:
         weights = self.sample_weight(np.arange(self.n_points))
         return NearnessByDefinition(self._values, weights, centers, order, Manhattan().pairwise)
-
-    @property
-    def priced(self) -> PricedByDefinition:
-        return PricedByDefinition(self, self._distances_of)
 
     def _distances_in_chunks(self, centers: FloatArray) -> Iterable[tuple[slice, FloatArray]]:
         for rows in self._parts(len(centers)):

@@ -99,7 +99,6 @@ class Opened(AbstractContextManager["Opened"]):
     __slots__ = ()
 
     rows: Any
-    checkpoint: Any = None
     noted: Any = None  # attributes that describe the columns; scikit-learn has set those of arrays
 
     @property

@@ -36,7 +36,9 @@ def _write(stream: Any, path: Path) -> None:
         stream.sink_ipc(path)
         return
     pyarrow = pyarrow_part()
-    reader = pyarrow.RecordBatchReader.from_stream(stream)
+    reader = stream
+    if not isinstance(stream, pyarrow.RecordBatchReader):  # which raises what its batches raise
+        reader = pyarrow.RecordBatchReader.from_stream(stream)
     if not reader.schema.names:
         raise SourceError(f"the {type(stream).__name__} has no columns: select some")
     with (
