@@ -98,7 +98,7 @@ def _of_tensor(dtype: type) -> Callable[..., Rows]:
     def opened(points: Points, weights: FloatArray | None) -> Rows:
         import torch
 
-        from powermeans.tensors import TorchRows
+        from powermeans.tensors.rows import TorchRows
 
         torch.set_num_threads(1)
         device = "cuda" if torch.cuda.is_available() else "cpu"

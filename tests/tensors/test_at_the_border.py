@@ -15,13 +15,13 @@ from sklearn.base import clone
 import powermeans
 from powermeans import KernelPowerKMeans, KMeans, PowerKMeans, SpectralClustering, metrics, plots
 from powermeans.mathematics.power_mean import memberships
+from powermeans.points.needs import FitNeeds, Needs
 
 torch = pytest.importorskip(
     "torch", reason='PyTorch is not installed: pip install "powermeans[gpu]", or make test-gpu'
 )
-from powermeans.tensors import admit_tensor  # noqa: E402
 from powermeans.tensors.formulas import shares  # noqa: E402
-from powermeans.tensors.opening import as_held_by  # noqa: E402
+from powermeans.tensors.opening import admit_tensor, as_held_by  # noqa: E402
 
 POINTS = np.random.default_rng(0).normal(size=(300, 4)).astype(np.float32)
 POINTS += 6 * np.random.default_rng(1).integers(0, 3, size=(300, 1)).astype(np.float32)
@@ -181,7 +181,8 @@ def test_chunks_that_are_tensors_are_read_on_the_cpu_or_refused() -> None:
 def test_what_a_device_without_float64_holds() -> None:
     points = torch.as_tensor(POINTS)
     weights = torch.ones(len(POINTS)).as_subclass(OnMps)
-    admitted = admit_tensor(points, weights, init=points[:3].as_subclass(OnMps))
+    needs = Needs(name="fit", fit=FitNeeds(init=points[:3].as_subclass(OnMps)))
+    admitted = admit_tensor(points, weights, needs)
     np.testing.assert_array_equal(admitted.weights, np.ones(len(POINTS)))
     wide, labels = torch.ones(3, dtype=torch.float64), torch.ones(3, dtype=torch.int64)
     assert as_held_by("mps", wide).dtype == torch.float32

@@ -16,7 +16,7 @@ from divergence_cases import CASES
 import powermeans
 from powermeans import BalancedKMeans, DPMeans, KMeans, PowerKMeans, RobustPowerKMeans
 from powermeans.divergences import Cosine, Mahalanobis, Poisson
-from powermeans.mathematics.rules import Gaussian, Hard, Harmonic, Online, Power, Priced
+from powermeans.mathematics.rules import Gaussian, Hard, Harmonic, Power
 from powermeans.points.bregman import BregmanRows
 from powermeans.points.compiled import EuclideanRows
 from powermeans.points.cosine import CosineRows
@@ -27,26 +27,17 @@ torch = pytest.importorskip(
 )
 torch.set_num_threads(1)  # what is multiplied here is too little to be divided
 
-from powermeans.tensors import (  # noqa: E402
+from powermeans.tensors import formulas, memory  # noqa: E402
+from powermeans.tensors.divergences import (  # noqa: E402
     TorchBregmanRows,
     TorchCosineRows,
-    TorchRows,
-    formulas,
-    memory,
     open_tensor,
 )
 from powermeans.tensors.opening import like  # noqa: E402
+from powermeans.tensors.rows import TorchRows  # noqa: E402
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-RULES = [
-    Hard(),
-    Power(-1.0),
-    Power(-30.0),
-    Harmonic(3.5),
-    Gaussian(0.7),
-    Gaussian(2.0, (0.25,) * 4),
-    Priced((0.0, 1.0, 0.0, 2.0)),
-]
+RULES = [Hard(), Power(-1.0), Power(-30.0), Harmonic(3.5)]
 
 
 def tensor(points, dtype=torch.float32):
@@ -69,7 +60,7 @@ def assert_swept_alike(rows, expected, centers, tolerance, rules=None):
 def all_bytes(rows, centers):
     """Everything that the rows compute at these centers, as bytes."""
     parts = []
-    for rule in (Hard(), Power(-3.0), Gaussian(1.0)):
+    for rule in (Hard(), Power(-3.0)):
         sums = rows.sweep(centers, rule)
         parts += [sums.points, sums.weights, np.array([sums.objective, sums.inertia])]
     spread, (labels, inertia) = rows.spread(centers), rows.assign(centers)
@@ -81,12 +72,12 @@ def all_bytes(rows, centers):
 
 @pytest.mark.parametrize("rule", RULES, ids=repr)
 @pytest.mark.parametrize("n_features", [3, 40])
-def test_sweeps_with_every_rule_are_those_of_the_reference(n_features, rule):
+def test_sweeps_are_those_of_the_reference(n_features, rule):
     points, weights, centers = clusters(150, n_features, 4, shift=5.0)
     rows = TorchRows(tensor(points), weights)
     assert_swept_alike(rows, ReferenceRows(points, weights), centers, 3e-5, [rule])
-    with pytest.raises(TypeError, match="cannot sweep with the rule Online"):
-        rows.sweep(centers, Online(np.zeros(4)))
+    with pytest.raises(TypeError, match="cannot sweep with the rule Gaussian"):
+        rows.sweep(centers, Gaussian(0.7))
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=["float16", "bfloat16"])
@@ -133,7 +124,7 @@ def test_divergences_are_swept_as_by_the_compiled_core(name):
     divergence = case.divergence(20)
     rows = TorchBregmanRows(tensor(points, torch.float64), weights, divergence=divergence)
     expected = BregmanRows(points, weights, divergence=divergence)
-    assert_swept_alike(rows, expected, centers, 1e-7, (Hard(), Power(-3.0), Gaussian(2.0)))
+    assert_swept_alike(rows, expected, centers, 1e-7)
     assert rows.assign(centers)[1] == pytest.approx(expected.assign(centers)[1], rel=1e-9)
     assert rows.critical_power() == pytest.approx(expected.critical_power(), rel=1e-5)
 
@@ -228,11 +219,9 @@ def test_another_run_autocasting_and_a_default_device_change_no_bit():
     def everything():
         rows = TorchRows(tensor(points), weights)
         formed = np.array([rows.critical_power(), *rows.mean()])
-        formulaic = rows.sweep(centers, Priced((0.0, 1.0, 0.0, 2.0))).points
         of_divergence = TorchBregmanRows(tensor(np.abs(points) + 1), divergence=Poisson())
         swept = of_divergence.sweep(np.abs(centers) + 1, Power(-1.0)).points
-        arrays = (formed, formulaic, swept)
-        return all_bytes(rows, centers) + b"".join(array.tobytes() for array in arrays)
+        return all_bytes(rows, centers) + formed.tobytes() + swept.tobytes()
 
     expected = everything()
     assert everything() == expected

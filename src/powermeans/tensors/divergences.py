@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
@@ -13,14 +14,14 @@ from powermeans.mathematics.rules import Rule
 from powermeans.points.affine import rounding_of_products
 from powermeans.points.bregman import check_heights, unit_steps_at
 from powermeans.points.cosine import LENGTH, UnitSums
-from powermeans.tensors.memory import blocks, lack_of_memory_is_told
+from powermeans.tensors.memory import blocks, lack_of_memory_told
 from powermeans.tensors.rows import TorchRows
 from powermeans.types import FloatArray, IndexArray
 
 _ENTRIES_ON_HOST = 2**22
 
 
-@lack_of_memory_is_told
+@lack_of_memory_told()
 def open_tensor(
     points: torch.Tensor, sample_weight: FloatArray | None, *, divergence: Divergence
 ) -> TorchRows:
@@ -45,8 +46,7 @@ class TorchBregmanRows(TorchRows):
         divergence: Bregman,
     ) -> None:
         self._divergence = divergence
-        for rows in blocks(len(points), max(1, _ENTRIES_ON_HOST // points.shape[1])):
-            block = points[rows].cpu().double().numpy()
+        for rows, block in _on_host(points):
             divergence.check_domain(block, name="X", first_row=rows.start)
         super().__init__(points, sample_weight)
 
@@ -78,18 +78,17 @@ class TorchBregmanRows(TorchRows):
 
     def _all_heights(self) -> torch.Tensor:
         heights = torch.empty(self.n_points, dtype=self._view.wide, device=self._points.device)
-        for rows in blocks(self.n_points, max(1, _ENTRIES_ON_HOST // self.n_features)):
-            points = self._points[rows].cpu().double().numpy()
-            found = self._divergence.heights(points, self._tangent)
+        for rows, block in _on_host(self._points):
+            found = self._divergence.heights(block, self._tangent)
             check_heights(found, self._divergence, rows.start)
             heights[rows] = self._there(found, heights.dtype)
         return heights
 
-    def _all_lengths(self) -> torch.Tensor:
-        lengths = torch.empty(self.n_points, dtype=self._view.dtype, device=self._points.device)
-        for rows in self._slices(1):
-            lengths[rows] = torch.linalg.vector_norm(self._view.of(self._points[rows]), dim=1)
-        return lengths
+
+def _on_host(points: torch.Tensor) -> Iterator[tuple[slice, FloatArray]]:
+    """Yield points in float64, some at a time, with their slice."""
+    for rows in blocks(len(points), max(1, _ENTRIES_ON_HOST // points.shape[1])):
+        yield rows, points[rows].cpu().double().numpy()
 
 
 class TorchCosineRows(TorchRows):

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from powermeans.mathematics.rules import Gaussian, Hard, Harmonic, Power, Rule
+from powermeans.mathematics.rules import Hard, Harmonic, Power, Rule
 from powermeans.tensors.memory import blocks
 from powermeans.types import FloatArray
 
@@ -68,25 +68,6 @@ class Block:
     points: torch.Tensor  # (n_points, n_features), as they are stored
     heights: torch.Tensor  # (n_points,)
     weights: torch.Tensor  # (n_points,), over the unit of weights, in the dtype of sums
-    lengths: torch.Tensor | None = None  # (n_points,), if heights are not their squares
-
-
-@dataclass(frozen=True, slots=True)
-class Added:
-    """Sums over points on the device, in the unit and from the origin of a view."""
-
-    points: torch.Tensor
-    weights: torch.Tensor
-    objective: torch.Tensor
-    inertia: torch.Tensor
-
-    def __add__(self, other: Added) -> Added:
-        return Added(
-            self.points + other.points,
-            self.weights + other.weights,
-            self.objective + other.objective,
-            self.inertia + other.inertia,
-        )
 
 
 def distances(block: Block, planes: Planes, view: View) -> tuple[torch.Tensor, torch.Tensor]:
@@ -99,7 +80,8 @@ def distances(block: Block, planes: Planes, view: View) -> tuple[torch.Tensor, t
         found = torch.addmm(lifts[None, :], points, slopes.T, alpha=-2)
     found.add_(block.heights.to(view.dtype)[:, None]).clamp_(min=0)
     if planes.is_euclidean or view.dtype != view.wide:
-        _mend(found, block, planes, view)
+        spoilt = found < _sizes(block, points, planes).mul_(_CANCELLATION[found.dtype])
+        _mend(found, spoilt, block, planes, view)
     return found, points
 
 
@@ -124,8 +106,11 @@ def nearest(found: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     return found.gather(1, labels[:, None])[:, 0], labels
 
 
-def sweep(block: Block, planes: Planes, view: View, rule: Rule) -> Added:
-    """Weigh these points, few enough for one block, by the rule and add up."""
+def sweep(block: Block, planes: Planes, view: View, rule: Rule) -> tuple[torch.Tensor, ...]:
+    """Weigh the points of one block by the rule.
+
+    Return weighted points and weights of each center, objective and inertia, in the view.
+    """
     found, points = distances(block, planes, view)
     least, labels = nearest(found)
     if isinstance(rule, Hard):
@@ -133,13 +118,10 @@ def sweep(block: Block, planes: Planes, view: View, rule: Rule) -> Added:
         least = objectives
     elif isinstance(rule, (Power, Harmonic)):
         logs, objectives = _power_logs(found, least, view, rule)
-    elif isinstance(rule, Gaussian):
-        logs, objectives = _gaussian_logs(found, view, rule)
     else:
-        logs, objectives = _logs_by_formula(found, view, rule)
-    added, weights = _add_up(logs, block, points, view)
+        raise TypeError(f"rows of tensors cannot sweep with the rule {type(rule).__name__}")
     objective, inertia = (torch.dot(block.weights, y.to(view.wide)) for y in (objectives, least))
-    return Added(added, weights, objective, inertia)
+    return *_add_up(logs, block, points, view), objective, inertia
 
 
 def spread(block: Block, planes: Planes, view: View) -> tuple[torch.Tensor, torch.Tensor]:
@@ -194,34 +176,6 @@ def _power_logs(
     return exponents.sub_(log_ratio).add_(terms.to(view.dtype)[:, None]), objectives
 
 
-def _gaussian_logs(
-    found: torch.Tensor, view: View, rule: Gaussian
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return log w_ij = (least_i - e_ij) / (2 v) - log S_i, e_ij = y_ij - 2 v log q_j."""
-    n_centers, shares_of = found.shape[1], rule.shares_of(found.shape[1])
-    log_shares = (
-        np.full(n_centers, -math.log(n_centers)) if shares_of is None else np.log(shares_of)
-    )
-    variance = max(rule.variance * view.scale**2, float(torch.finfo(torch.float32).tiny))
-    energies = found.sub_(_like(found, 2 * variance * log_shares)[None, :])
-    least = energies.amin(1)
-    logs = (least[:, None] - energies).div_(2 * variance)
-    log_sums = torch.log(logs.exp().sum(1)).to(view.wide)
-    objectives = least.to(view.wide) - 2 * variance * log_sums
-    return logs.sub_(log_sums.to(view.dtype)[:, None]), objectives
-
-
-def _logs_by_formula(
-    found: torch.Tensor, view: View, rule: Rule
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Weigh by the rule's own formulas in NumPy: distances and weights cross to the host."""
-    unit = view.scale**2
-    weights, objectives = rule.weigh(found.cpu().numpy().astype(np.float64) / unit)
-    with np.errstate(divide="ignore"):
-        logs = _like(found, np.log(weights))
-    return logs, torch.as_tensor(objectives * unit, dtype=view.wide, device=found.device)
-
-
 def shares(sq_dist: torch.Tensor, exponent: float) -> torch.Tensor:
     """Return shares y_j^e / sum_l y_l^e of each point, in float64 where the device has it.
 
@@ -237,10 +191,6 @@ def shares(sq_dist: torch.Tensor, exponent: float) -> torch.Tensor:
     return torch.softmax(logs.mul_(exponent), dim=1)
 
 
-def _like(found: torch.Tensor, values: FloatArray) -> torch.Tensor:
-    return torch.as_tensor(values, dtype=found.dtype, device=found.device)
-
-
 def _squared_differences(points: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
     found = points.new_zeros((len(points), len(places)))
     for feature in range(points.shape[1]):
@@ -249,22 +199,22 @@ def _squared_differences(points: torch.Tensor, places: torch.Tensor) -> torch.Te
     return found
 
 
-def _mend(found: torch.Tensor, block: Block, planes: Planes, view: View) -> None:
+def _mend(
+    found: torch.Tensor, is_spoilt: torch.Tensor, block: Block, planes: Planes, view: View
+) -> None:
     """Compute the distances that cancellation has spoilt again, in the dtype of sums."""
-    limits = _sizes(found, block, planes).mul_(_CANCELLATION[found.dtype])
-    i, j = (found < limits).nonzero(as_tuple=True)
+    i, j = is_spoilt.nonzero(as_tuple=True)
     for pairs in blocks(len(i), max(1, 2**22 // block.points.shape[1])):
         some = i[pairs]
         spoilt = Block(block.points[some], block.heights[some], block.weights[some])
         found[some, j[pairs]] = to_own(spoilt, planes, view, j[pairs]).to(found.dtype)
 
 
-def _sizes(found: torch.Tensor, block: Block, planes: Planes) -> torch.Tensor:
+def _sizes(block: Block, points: torch.Tensor, planes: Planes) -> torch.Tensor:
     """Return the sizes of the terms whose differences are distances, (n_points, n_centers)."""
-    heights = block.heights.to(found.dtype)[:, None]
-    lifts = planes.lifts.to(found.dtype)[None, :]
-    if block.lengths is None:
+    heights, lifts = block.heights.to(points.dtype)[:, None], planes.lifts.to(points.dtype)
+    if planes.is_euclidean:
         return heights + lifts
-    lengths = torch.linalg.vector_norm(planes.slopes, dim=1).to(found.dtype)
-    products = torch.outer(2 * block.lengths.to(found.dtype), lengths)
-    return products.add_(heights).add_(lifts.abs())
+    lengths = torch.linalg.vector_norm(points, dim=1)
+    steepness = torch.linalg.vector_norm(planes.slopes, dim=1).to(points.dtype)
+    return torch.outer(2 * lengths, steepness).add_(heights).add_(lifts.abs())

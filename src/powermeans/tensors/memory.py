@@ -1,19 +1,14 @@
-"""Blocks of points that fit into the memory of a device, and the threads of PyTorch."""
+"""Blocks of points that fit into the memory of a device."""
 
 from __future__ import annotations
 
 import contextlib
-import functools
 import math
-from collections.abc import Callable, Iterator
-from typing import ParamSpec, TypeVar
+from collections.abc import Iterator
 
 import torch
 
 from powermeans.errors import warn_caller
-
-_Arguments = ParamSpec("_Arguments")
-_Result = TypeVar("_Result")
 
 _FEWEST_ROWS = 128
 
@@ -55,33 +50,18 @@ def rows_at_once(n_points: int, width: int, device: torch.device, itemsize: int)
     return rows
 
 
-def lack_of_memory_is_told(work: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
+@contextlib.contextmanager
+def lack_of_memory_told() -> Iterator[None]:
     """Raise a MemoryError with a way out where the device runs out of memory."""
-
-    @functools.wraps(work)
-    def told(*args: _Arguments.args, **options: _Arguments.kwargs) -> _Result:
-        try:
-            return work(*args, **options)
-        except torch.OutOfMemoryError as error:
-            raise MemoryError(
-                f"{error}. Free memory on the device, use fewer centers, or pass X.cpu().numpy()"
-            ) from error
-
-    return told
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        raise MemoryError(
+            f"{error}. Free memory on the device, use fewer centers, or pass X.cpu().numpy()"
+        ) from error
 
 
 def blocks(n_points: int, n_at_once: int) -> Iterator[slice]:
     """Yield slices of at most `n_at_once` points."""
     for start in range(0, n_points, n_at_once):
         yield slice(start, min(start + n_at_once, n_points))
-
-
-@contextlib.contextmanager
-def threads_of_torch(n_threads: int) -> Iterator[None]:
-    """Let PyTorch use this many threads for the CPU work of this thread."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(n_threads)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Iterable, Iterator
 from functools import cached_property, reduce
 from typing import Any
@@ -12,13 +11,13 @@ import numpy as np
 import torch
 
 from powermeans.mathematics.critical_power import critical_power
-from powermeans.mathematics.rules import Online, Rule
+from powermeans.mathematics.rules import Rule
 from powermeans.mathematics.sums import Spread, Sums
 from powermeans.points.base import MemoryRows, in_unit
 from powermeans.system.attributes import forget
 from powermeans.tensors import formulas
-from powermeans.tensors.formulas import Added, Block, Planes, View
-from powermeans.tensors.memory import blocks, lack_of_memory_is_told, rows_at_once
+from powermeans.tensors.formulas import Block, Planes, View
+from powermeans.tensors.memory import blocks, lack_of_memory_told, rows_at_once
 from powermeans.tensors.nearness import TorchNearness
 from powermeans.types import FloatArray, IndexArray, Labels, Points
 
@@ -87,23 +86,19 @@ class TorchRows(MemoryRows):
 
     # Sweeps.
 
-    @lack_of_memory_is_told
+    @lack_of_memory_told()
     def sweep(self, centers: FloatArray, rule: Rule) -> Sums:
-        if isinstance(rule, Online):
-            raise TypeError(
-                "rows of tensors cannot sweep with the rule Online, which takes points one by one"
-            )
         planes, view = self._planes_of(centers), self._view
         in_blocks = self._blocks(len(centers))
-        added: Added = reduce(
-            operator.add, (formulas.sweep(block, planes, view, rule) for _, block in in_blocks)
-        )
-        weights, unit = _host(added.weights), view.scale**2
-        points = _host(added.points) / view.scale + weights[:, None] * view.origin_in_float64()
-        sums = Sums(points, weights, float(added.objective) / unit, float(added.inertia) / unit)
+        swept = (formulas.sweep(block, planes, view, rule) for _, block in in_blocks)
+        added = reduce(lambda sums, more: tuple(map(torch.add, sums, more)), swept)
+        points, weights, objective, inertia = map(_host, added)
+        points = points / view.scale + weights[:, None] * view.origin_in_float64()
+        unit = view.scale**2
+        sums = Sums(points, weights, float(objective) / unit, float(inertia) / unit)
         return sums * self._weight_unit
 
-    @lack_of_memory_is_told
+    @lack_of_memory_told()
     def assign(self, centers: FloatArray) -> tuple[Labels, float]:
         planes, view = self._planes_of(centers), self._view
         labels, inertia = np.empty(self.n_points, dtype=np.int32), 0.0
@@ -113,7 +108,7 @@ class TorchRows(MemoryRows):
             inertia += float(torch.dot(block.weights, formulas.to_own(block, planes, view, found)))
         return labels, inertia / view.scale**2 * self._weight_unit
 
-    @lack_of_memory_is_told
+    @lack_of_memory_told()
     def spread(self, centers: FloatArray) -> Spread:
         n_centers, planes = len(centers), self._planes_of(centers)
         figures, weights = np.zeros((2, n_centers)), np.zeros(n_centers)
@@ -127,29 +122,10 @@ class TorchRows(MemoryRows):
         return Spread(error, utility, weights * self._weight_unit)
 
     def sq_distances(self, centers: FloatArray) -> Points:
-        planes = self._planes_of(centers)
-        found = [
-            formulas.distances(block, planes, self._view)[0].cpu().numpy()
-            for _, block in self._blocks(len(centers))
-        ]
+        found = [block.cpu().numpy() for _, block in self.distance_blocks(centers)]
         # Scaled by the exponent, since float32 may lack the factor where it has the products.
         exponent = -2 * round(math.log2(self._view.scale))
         return np.asarray(np.ldexp(np.concatenate(found), exponent))
-
-    def distances_there(self, centers: FloatArray, *, is_squared: bool) -> torch.Tensor:
-        """Return distances, or roots of squared ones, on the device."""
-        planes = self._planes_of(centers)
-        found = [
-            formulas.distances(block, planes, self._view)[0]
-            for _, block in self._blocks(len(centers))
-        ]
-        # The root comes first, since squares in the user's unit may leave float32.
-        return torch.cat([y.sqrt_().div_(self._view.scale) if is_squared else y for y in found])
-
-    def shares_there(self, centers: FloatArray, exponent: float) -> torch.Tensor:
-        """Return shares in proportion to distances to this negative exponent, on the device."""
-        found = self.distance_blocks(centers)
-        return torch.cat([formulas.shares(block, exponent) for _, block in found])
 
     # Seeding.
 
@@ -157,10 +133,10 @@ class TorchRows(MemoryRows):
         return TorchNearness(self, centers, order)
 
     def distance_blocks(self, centers: FloatArray) -> Iterator[tuple[slice, torch.Tensor]]:
-        """Yield distances in the unit of the view, some points at a time, in the dtype of sums."""
+        """Yield distances in the unit of the view, some points at a time."""
         planes = self._planes_of(centers)
-        for rows, block in self._blocks(max(1, len(centers))):
-            yield rows, formulas.distances(block, planes, self._view)[0].to(self._view.wide)
+        for rows, block in self._blocks(len(centers)):
+            yield rows, formulas.distances(block, planes, self._view)[0]
 
     @property
     def units(self) -> tuple[float, float]:
@@ -209,7 +185,6 @@ class TorchRows(MemoryRows):
         origin = self._there(mean) if is_far else None
         self._view = View(self._view.dtype, wide, origin, self._chosen_scale(largest))
         self._heights = self._all_heights()
-        self._lengths = self._all_lengths()
 
     def _chosen_scale(self, largest: float) -> float:
         if largest == 0 or 1e-6 < largest < 1e6:
@@ -222,10 +197,6 @@ class TorchRows(MemoryRows):
         """Return the term of distances that depends only on the point: here its squared length."""
         squares = [self._view.of(self._points[rows]).square().sum(1) for rows in self._slices(1)]
         return torch.cat(squares)
-
-    def _all_lengths(self) -> torch.Tensor | None:
-        """Return lengths of the points in the view, or None if heights are their squares."""
-        return None
 
     @cached_property
     def weights_there(self) -> torch.Tensor:
@@ -242,8 +213,7 @@ class TorchRows(MemoryRows):
         """Yield points with `width` temporary entries each, some at a time, with their slice."""
         weights = self.weights_there
         for rows in self._slices(width):
-            lengths = None if self._lengths is None else self._lengths[rows]
-            yield rows, Block(self._points[rows], self._heights[rows], weights[rows], lengths)
+            yield rows, Block(self._points[rows], self._heights[rows], weights[rows])
 
     def _slices(self, width: int) -> Iterable[slice]:
         """Return slices of points with `width` temporary entries each; the first answer stays."""
