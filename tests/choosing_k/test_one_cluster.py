@@ -20,6 +20,14 @@ def mixed(root: FloatArray) -> Callable[[FloatArray], FloatArray]:
     return lambda normal: normal @ root.T
 
 
+def in_a_ball(normal: FloatArray) -> FloatArray:
+    """Return points of even density, in the same directions."""
+    n, d = normal.shape
+    lengths = np.linalg.norm(normal, axis=1)
+    shares = (np.argsort(np.argsort(lengths)) + 0.5) / n
+    return normal / lengths[:, None] * shares[:, None] ** (1 / d)
+
+
 LAGS = np.abs(np.arange(30)[:, None] - np.arange(30))
 SHAPES: list[tuple[Callable[[FloatArray], FloatArray], int, int]] = [
     (lambda normal: normal, 3_000, 20),
@@ -29,6 +37,8 @@ SHAPES: list[tuple[Callable[[FloatArray], FloatArray], int, int]] = [
     (mixed(np.linalg.cholesky(0.9**LAGS)), 2_000, 30),  # autoregressive
     (mixed(np.diag(np.arange(1, 51) ** -0.5)), 1_000, 50),
     (lambda normal: softmax(normal, axis=1)[:, :8], 2_000, 9),
+    (in_a_ball, 5_000, 2),
+    (in_a_ball, 5_000, 3),
 ]
 
 
@@ -61,6 +71,21 @@ def test_draws_keep_the_shape_of_one_cluster() -> None:
     np.testing.assert_allclose(drawn.std(axis=0), points.std(axis=0), rtol=0.1)
     together = np.corrcoef(np.log(drawn[:, 0]), drawn[:, 1])[0, 1]
     assert together == pytest.approx(np.sqrt(0.5), abs=0.05)
+
+
+def test_every_second_draw_has_a_density_that_falls_from_the_mean_alike() -> None:
+    ball = in_a_ball(np.random.default_rng(0).normal(size=(4_000, 3)))
+    points = ball * [1.0, 10.0, 0.0] + [5.0, 0.0, 2.0]  # a disk in the middle is dense
+    _, drawn, _, other = itertools.islice(
+        draws_of_one_cluster(points, np.ones(4_000), np.random.RandomState(0)), 4
+    )
+    assert not np.array_equal(drawn, other)
+    np.testing.assert_allclose(drawn.mean(axis=0), points.mean(axis=0), atol=0.3)
+    np.testing.assert_allclose(drawn.std(axis=0), points.std(axis=0), rtol=0.05, atol=1e-12)
+    shares = [
+        np.quantile(np.hypot(p[:, 0] - 5, p[:, 1] / 10), [0.1, 0.5, 0.9]) for p in (points, drawn)
+    ]
+    np.testing.assert_allclose(*shares, atol=0.03)
 
 
 def test_draws_fill_the_valley_between_two_clusters() -> None:

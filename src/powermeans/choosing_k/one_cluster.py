@@ -1,11 +1,13 @@
 """Draw one cluster of the same shape as given points, as the null hypothesis of choosing k.
 
-Each feature keeps the nearest distribution with one peak, and features stay as correlated as they
-are (a Gaussian copula). Clusters that are apart fill their valleys, and one cluster stays as it is.
+Either each feature keeps the nearest distribution with one peak, and features stay as correlated as
+they are (a Gaussian copula), or the density falls from the mean in all directions alike. Clusters
+that are apart fill their valleys, and one cluster stays as it is.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 import numpy as np
@@ -22,7 +24,16 @@ _N_QUANTILES = 64
 def draws_of_one_cluster(
     points: FloatArray, counts: FloatArray, rng: RandomState
 ) -> Iterator[FloatArray]:
-    """Yield other points of one cluster, as many, again and again."""
+    """Yield other points of one cluster, as many, by feature and by distance in turns."""
+    kinds = _draws_by_feature(points, counts, rng), _draws_by_distance(points, counts, rng)
+    for draws in itertools.cycle(kinds):
+        yield next(draws)
+
+
+def _draws_by_feature(
+    points: FloatArray, counts: FloatArray, rng: RandomState
+) -> Iterator[FloatArray]:
+    """Yield points whose features each have one peak."""
     shares = np.column_stack([_shares_up_to(column, counts) for column in points.T])
     root = _root_of_correlation(ndtri(shares), counts)
     features = [
@@ -33,6 +44,31 @@ def draws_of_one_cluster(
         uniform = ndtr(rng.standard_normal(points.shape) @ root)
         drawn = [np.interp(u, share, x) for u, (x, share) in zip(uniform.T, features, strict=True)]
         yield np.ascontiguousarray(np.column_stack(drawn))
+
+
+def _draws_by_distance(
+    points: FloatArray, counts: FloatArray, rng: RandomState
+) -> Iterator[FloatArray]:
+    """Yield points whose density falls with the distance from the mean.
+
+    A disk that is cut has parts further apart than a square whose features are distributed alike.
+    """
+    mean = np.average(points, axis=0, weights=counts)
+    values, axes = np.linalg.eigh(np.atleast_2d(np.cov(points, rowvar=False, aweights=counts)))
+    scales = np.sqrt(values[is_axis := values > values.max() * 1e-12])
+    axes, n_axes = axes[:, is_axis], int(np.count_nonzero(is_axis))
+    lengths = np.linalg.norm((points - mean) @ axes / scales, axis=1)
+    longest = lengths.max()
+    # The density falls where the share of the points is a concave function of the volume.
+    volumes = (lengths / longest) ** n_axes
+    x, shares = _quantiles(volumes, _shares_up_to(volumes, counts))
+    x, shares = np.append(0.0, x), np.append(0.0, shares)
+    shares = -_lower(x, -shares)
+    while True:
+        directions = rng.standard_normal((len(points), n_axes))
+        directions /= np.linalg.norm(directions, axis=1)[:, None]
+        drawn = np.interp(rng.uniform(size=len(points)), shares, x) ** (1 / n_axes)
+        yield mean + longest * drawn[:, None] * (directions * scales) @ axes.T
 
 
 def with_one_peak(x: FloatArray, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
