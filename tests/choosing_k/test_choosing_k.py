@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 import pickle
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -214,7 +215,33 @@ def test_the_result_reads_as_a_table(of_blobs: ChoiceOfK) -> None:
     assert str(again) == str(of_blobs)
     with pytest.raises(AttributeError):
         again.recommended = 3
-    assert of_blobs._repr_html_().count("<tr>") == 8
+
+
+def test_a_notebook_shows_the_answer_how_sure_it_is_and_a_picture(of_blobs: ChoiceOfK) -> None:
+    shown = of_blobs._repr_html_()
+    assert shown.startswith("<p>4 groups; clear by separation; 5 of 5 criteria agree</p>")
+    assert "comes back in 100 % of bootstrap samples" in shown
+    assert shown.count("<tr>") == 8
+    svg = ElementTree.fromstring(shown[shown.index("<svg") : shown.index("</svg>") + 6])
+    circles, numbers = svg.findall("circle"), svg.findall("text[@text-anchor]")
+    assert [text.text for text in numbers] == list("2345678")
+    assert [text.text for text in numbers if text.get("font-weight") == "700"] == ["4"]
+    heights = [-float(circle.get("cy", "nan")) for circle in circles]
+    separation = of_blobs.table["separation"]
+    np.testing.assert_allclose(np.corrcoef(heights, separation)[0, 1], 1.0, atol=1e-3)
+    dashes = svg.find("path")
+    assert dashes is not None
+    height = -float(dashes.get("d", "").split()[1].partition("H")[0])
+    np.testing.assert_array_equal(np.array(heights) > height, separation > math.sqrt(12))
+
+
+def test_the_picture_numbers_few_of_many_k_and_draws_the_inertia_without_a_separation() -> None:
+    choice = choose_k(blobs(3), range(2, 44), criteria="bic", effort="fast", random_state=0)
+    shown = choice._repr_html_()
+    assert "inertia by number of groups" in shown
+    assert "<path" not in shown
+    assert 10 < shown.count('text-anchor="middle"') <= 20
+    assert f'font-weight="700" text-anchor="middle">{choice.recommended}<' in shown
 
 
 def test_a_model_predicts_with_the_centers_of_its_k(of_blobs: ChoiceOfK) -> None:

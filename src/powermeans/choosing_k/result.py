@@ -178,20 +178,38 @@ class ChoiceOfK:
 
     def _picture(self) -> str:
         """Draw how far apart the two nearest clusters are by k, or else the inertia, as SVG."""
-        name = "separation" if "separation" in self.table else "inertia"
-        values = np.nan_to_num(self.table[name], posinf=0.0)
-        top = max(float(values.max()), np.finfo(np.float64).tiny)
+        is_separation = "separation" in self.table
+        values = np.nan_to_num(self.table["separation" if is_separation else "inertia"], posinf=0.0)
+        edge = math.sqrt(12) if is_separation else 0.0  # of the halves of a uniform distribution
+        top = max(float(values.max()), 1.2 * edge, np.finfo(np.float64).tiny)
         x = np.linspace(20.0, 380.0, len(values)) if len(values) > 1 else np.array([200.0])
-        y = 110.0 - 90.0 * np.maximum(values, 0.0) / top
+        y = 112.0 - 88.0 * np.maximum(values, 0.0) / top
         line = " ".join(f"{a:.0f},{b:.0f}" for a, b in zip(x, y, strict=True))
-        marks = "".join(
-            f'<text x="{a:.0f}" y="126" font-weight="{700 if k == self.recommended else 400}" '
-            f'text-anchor="middle">{k}</text><circle cx="{a:.0f}" cy="{b:.0f}" '
-            f'r="{5 if k == self.recommended else 2}" fill="#0072b2"/>'
-            for k, a, b in zip(self.table["k"], x, y, strict=True)
-        )
+        title, dashes = "inertia by number of groups", ""
+        if is_separation:
+            title, height = (
+                "separation of the two nearest groups, by number",
+                112.0 - 88.0 * edge / top,
+            )
+            dashes = (
+                f'<path d="M20 {height:.0f}H380" stroke="currentColor" stroke-dasharray="4" '
+                f'opacity="0.6"/><text x="385" y="{height:.0f}">apart</text>'
+            )
         return (
-            '<svg width="400" height="132" font-size="11" fill="currentColor">'
-            f'<text x="20" y="12">{name} by number of groups</text>'
-            f'<polyline points="{line}" fill="none" stroke="#0072b2"/>{marks}</svg>'
+            f'<svg width="420" height="132" font-size="11" fill="currentColor" role="img" '
+            f'aria-label="{title}"><text x="14" y="12">{title}</text>{dashes}'
+            f'<polyline points="{line}" fill="none" stroke="#0072b2"/>{self._marks(x, y)}</svg>'
         )
+
+    def _marks(self, x: FloatArray, y: FloatArray) -> str:
+        """Draw a dot for each k, a large one for the recommended one, and at most 20 numbers."""
+        sizes = self.table["k"].tolist()
+        place, step = sizes.index(self.recommended), 1 + len(sizes) // 20
+        marks = []
+        for i, k in enumerate(sizes):
+            weight, radius = (700, 5) if i == place else (400, 2)
+            marks.append(f'<circle cx="{x[i]:.0f}" cy="{y[i]:.0f}" r="{radius}" fill="#0072b2"/>')
+            if (i - place) % step == 0:
+                text = f'x="{x[i]:.0f}" y="129" font-weight="{weight}" text-anchor="middle"'
+                marks.append(f"<text {text}>{k}</text>")
+        return "".join(marks)
