@@ -5,14 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.cluster import AgglomerativeClustering
+from sklearn.cluster import KMeans as TheirKMeans
+from threadpoolctl import threadpool_limits
 
 from powermeans import KMeans, PowerKMeans, choose_k, stability
 from powermeans.choosing_k.stability import jaccards, mean_jaccards
 from powermeans.types import FloatArray
 
 
-def blobs(n_points: int = 300) -> FloatArray:
-    places = 12.0 * np.array([[0, 0], [0, 1], [1, 0]])
+def blobs(n_points: int = 300, apart: float = 12.0) -> FloatArray:
+    places = apart * np.array([[0, 0], [0, 1], [1, 0]])
     return places[np.arange(n_points) % 3] + np.random.default_rng(0).normal(size=(n_points, 2))
 
 
@@ -52,6 +54,48 @@ def test_the_halves_of_a_round_cluster_do_not_come_back() -> None:
     assert is_half.sum() == 2
     assert found.jaccard[is_half].max() < 0.85
     assert found.jaccard[~is_half].min() > 0.95
+
+
+def as_clusterboot(
+    points: FloatArray, labels: np.ndarray, n_starts: int, n_samples: int
+) -> FloatArray:
+    """Return the similarities of each sample as fpc computes them: unique points, cold starts."""
+    rng, n_clusters = np.random.default_rng(1), labels.max() + 1
+    found = np.empty((n_samples, n_clusters))
+    for b in range(n_samples):
+        drawn = np.unique(rng.integers(len(points), size=len(points)))
+        model = TheirKMeans(n_clusters, n_init=n_starts, random_state=b)
+        with threadpool_limits(1):  # of few points several threads are slow
+            model.fit(points[drawn])
+        for j in range(n_clusters):
+            own = labels[drawn] == j
+            others = [model.labels_ == i for i in range(n_clusters)]
+            found[b, j] = max((own & other).sum() / (own | other).sum() for other in others)
+    return found
+
+
+@pytest.mark.parametrize(("apart", "n_clusters"), [(12.0, 3), (12.0, 4), (2.5, 3)])
+def test_shares_are_those_of_clusterboot_up_to_the_error_of_their_means(
+    apart: float, n_clusters: int
+) -> None:
+    """Three clusters are apart, or one of them is cut in two, or all overlap."""
+    points = blobs(240, apart)
+    model = KMeans(n_clusters, n_init=10, random_state=0).fit(points)
+    expected = as_clusterboot(points, model.labels_, n_starts=5, n_samples=40)
+    found = stability(model, points, n_samples=100, random_state=0).jaccard
+    errors = expected.std(axis=0, ddof=1) * np.sqrt(1 / 40 + 1 / 100)
+    assert (np.abs(found - expected.mean(axis=0)) <= 4 * errors + 1e-12).all()
+    assert (errors.max() > 0) == (n_clusters == 4 or apart < 12)
+
+
+def test_a_warm_start_finds_halves_again_that_one_cold_start_misses() -> None:
+    points = blobs(240)
+    model = KMeans(4, n_init=10, random_state=0).fit(points)
+    is_half = np.bincount(model.labels_) < 60
+    cold = as_clusterboot(points, model.labels_, n_starts=1, n_samples=40).mean(axis=0)
+    found = stability(model, points, n_samples=40, random_state=0).jaccard
+    assert is_half.sum() == 2
+    assert (found[is_half] > cold[is_half]).all()
 
 
 def test_a_choice_tells_how_much_of_each_cluster_comes_back() -> None:

@@ -61,7 +61,9 @@ def stability(model: Any, X: Any, *, n_samples: int = 50, random_state: Any = No
 
     Points are drawn with replacement, and each sample, without its copies, is clustered again
     (Hennig 2007, `clusterboot` of the R package fpc). An estimator with centers starts from these
-    and from seeds of its own, and keeps what has less inertia; any other is fitted as it is.
+    and from seeds of its own, and keeps what has less inertia; any other is fitted as it is. So the
+    numbers are those of `clusterboot` with five starts for each sample; with one, as by default, it
+    also counts bad starts against the clusters.
 
     Parameters
     ----------
