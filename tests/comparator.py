@@ -468,10 +468,10 @@ def _plain_cases(rng: np.random.Generator) -> list[Case]:
         _blobs(rng, "one feature", 60, 1, 4),
         _blobs(rng, "one center", 50, 3, 1, weights="zeros"),
         _blobs(rng, "plane", 200, 2, 8),
-        _blobs(rng, "plane, many centers", 300, 2, 60, weights="random"),
+        _blobs(rng, "plane, many centers", 200, 2, 40, weights="random"),
         _blobs(rng, "odd sizes", 37, 3, 5, weights="zeros"),
         _blobs(rng, "many chunks", 5000, 2, 3, weights="zeros"),
-        _blobs(rng, "sixty-four features", 500, 64, 17, weights="random"),
+        _blobs(rng, "sixty-four features", 200, 64, 17, weights="random"),
         _blobs(rng, "wide", 40, 700, 6),
         _blobs(rng, "weights of 1e-200", 80, 4, 5, weights="tiny"),
         _blobs(rng, "weights of 1e200", 80, 4, 5, weights="huge"),
@@ -522,8 +522,8 @@ def _weights(rng: np.random.Generator, kind: str, n_points: int) -> FloatArray |
 
 def _a_center_on_each_of_many(rng: np.random.Generator) -> Case:
     """At a power near zero, the weight of a point at its center is 1e30 times that of others."""
-    points = _float32_values(rng.normal(size=(400, 2)))
-    return Case("a center on each of many points", points, None, points[:120].copy())
+    points = _float32_values(rng.normal(size=(200, 2)))
+    return Case("a center on each of many points", points, None, points[:60].copy())
 
 
 def _mostly_zeros(rng: np.random.Generator) -> Case:

@@ -1,30 +1,21 @@
 """Estimators that choose the number of clusters themselves."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
+from problems import on_lattice
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import check_estimator
 
 from powermeans import KMeans, MaxSeconds, PowerKMeans, choose_k, load, save
-from powermeans.types import FloatArray
 
 ESTIMATORS = pytest.mark.parametrize("kind", [KMeans, PowerKMeans])
 
 
-def four_clusters(n_points: int = 400) -> FloatArray:
-    corners = 12.0 * np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
-    noise = np.random.default_rng(0).normal(size=(n_points, 2))
-    return corners[np.arange(n_points) % 4] + noise
-
-
 @ESTIMATORS
 def test_a_fit_chooses_the_number_that_choose_k_recommends(kind: type, tmp_path) -> None:
-    points = four_clusters()
+    points = on_lattice(4)
     model = kind("auto", random_state=0).fit(points)
     assert model.n_clusters_ == choose_k(points, random_state=0).recommended == 4
     assert model.cluster_centers_.shape == (4, 2)
@@ -39,7 +30,7 @@ def test_a_fit_chooses_the_number_that_choose_k_recommends(kind: type, tmp_path)
 
 @ESTIMATORS
 def test_pipelines_and_grids_take_auto(kind: type) -> None:
-    points = four_clusters()
+    points = on_lattice(4)
     pipeline = make_pipeline(StandardScaler(), kind("auto", random_state=0))
     assert len(np.unique(pipeline.fit_predict(points))) == 4
     name = f"{kind.__name__.lower()}__n_clusters"
@@ -47,15 +38,11 @@ def test_pipelines_and_grids_take_auto(kind: type) -> None:
     assert grid.best_params_ == {name: "auto"}
 
 
-def test_checks_of_scikit_learn_pass() -> None:
-    check_estimator(KMeans("auto"), on_skip=None)
-
-
 def test_few_rows_weights_missing_entries_and_time_are_known_to_the_choice() -> None:
     few = np.array([[0.0], [1.0], [9.0]])
     found = [KMeans("auto", random_state=0).fit(few[:n]).n_clusters_ for n in (1, 2, 3)]
     assert found == [1, 1, 2]
-    points = four_clusters()
+    points = on_lattice(4)
     weights = (points[:, 0] < 6).astype(float)
     assert KMeans("auto", random_state=0).fit(points, sample_weight=weights).n_clusters_ == 2
     holed = np.column_stack([points, points])
@@ -67,4 +54,4 @@ def test_few_rows_weights_missing_entries_and_time_are_known_to_the_choice() -> 
 def test_auto_is_refused_where_it_cannot_be() -> None:
     for model in (KMeans("auto", init=np.zeros((2, 2))), PowerKMeans("auto", divergence="cosine")):
         with pytest.raises(ValueError, match="n_clusters='auto' is for squared Euclidean"):
-            model.fit(four_clusters())
+            model.fit(on_lattice(4))

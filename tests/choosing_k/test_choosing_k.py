@@ -1,11 +1,10 @@
-from __future__ import annotations
-
 import math
 import pickle
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from problems import on_lattice
 from scipy.spatial.distance import cdist
 from sklearn.datasets import make_blobs
 from sklearn.metrics import silhouette_score
@@ -14,28 +13,20 @@ import powermeans.choosing_k.choose
 import powermeans.choosing_k.evaluate
 from benchmarks import machine
 from benchmarks.choosing_k import counts, rate
+from benchmarks.rules_for_k import _strength, gap, knee, prediction_strength
 from benchmarks.sets_of_known_k import FAMILIES, WITHOUT_CLUSTERS, family_of, generated
 from powermeans import ChoiceOfK, DPMeans, PowerKMeans, SweepState, choose_k
 from powermeans.choosing_k.evaluate import CRITERIA
 from powermeans.metrics import adjusted_rand_index
 
 
-def blobs(n_clusters: int, n_features: int = 2, n_points: int = 400, seed: int = 0) -> np.ndarray:
-    """Clusters of unit variance on a lattice 12 apart: nothing is nearer to another cluster."""
-    rng = np.random.default_rng(seed)
-    side = math.ceil(n_clusters ** (1 / n_features))
-    lattice = np.indices((side,) * n_features).reshape(n_features, -1).T[:n_clusters]
-    noise = rng.normal(size=(n_points, n_features))
-    return 12.0 * lattice[np.arange(n_points) % n_clusters] + noise
-
-
 @pytest.fixture(scope="module")
 def of_blobs() -> ChoiceOfK:
-    return choose_k(blobs(4), range(2, 9), random_state=0)
+    return choose_k(on_lattice(4), range(2, 9), random_state=0)
 
 
 def test_separated_blobs_are_counted_by_all_criteria() -> None:
-    choice = choose_k(blobs(9, n_features=3), range(2, 15), random_state=0)
+    choice = choose_k(on_lattice(9, n_features=3), range(2, 15), random_state=0)
     assert choice.by_criterion == dict.fromkeys(CRITERIA, 9)
     assert (choice.recommended, choice.agreement) == (9, 1.0)
 
@@ -43,7 +34,7 @@ def test_separated_blobs_are_counted_by_all_criteria() -> None:
 def test_inertia_and_silhouette_are_those_of_the_labels_and_that_of_a_sample_is_near(
     of_blobs,
 ) -> None:
-    points = blobs(4)
+    points = on_lattice(4)
     assert of_blobs.silhouette_sample == len(points)
     table, inertias = of_blobs.table, of_blobs.table["inertia"]
     for k, found, inertia in zip(table["k"], table["silhouette"], inertias, strict=True):
@@ -65,13 +56,15 @@ def test_dp_means_finds_the_k_that_lasts_longest(of_blobs: ChoiceOfK) -> None:
     for penalty in np.geomspace(1.05 * lowest, 0.95 * highest, 5):
         objectives = {k: inertia[k] + penalty * k for k in inertia}
         assert min(objectives, key=objectives.__getitem__) == 4
-        alone = DPMeans(penalty=penalty).fit(blobs(4))
+        alone = DPMeans(penalty=penalty).fit(on_lattice(4))
         assert alone.objective_ >= objectives[4] * (1 - 1e-9)
 
 
 @pytest.mark.parametrize("weight", [1 / 400, 1e-300, 1e290])
 def test_weights_that_cannot_be_counts_say_the_same_as_ones(of_blobs, weight: float) -> None:
-    choice = choose_k(blobs(4), range(2, 9), sample_weight=np.full(400, weight), random_state=0)
+    choice = choose_k(
+        on_lattice(4), range(2, 9), sample_weight=np.full(400, weight), random_state=0
+    )
     assert choice.by_criterion == of_blobs.by_criterion
     np.testing.assert_allclose(choice.table["inertia"], of_blobs.table["inertia"] * weight)
     np.testing.assert_allclose(choice.table["bic"], of_blobs.table["bic"])
@@ -137,11 +130,11 @@ def test_no_k_is_clear_where_there_are_no_clusters(kind: str) -> None:
 
 
 def test_the_end_of_the_range_is_not_recommended_in_silence() -> None:
-    choice = choose_k(blobs(6), range(2, 7), random_state=0)
+    choice = choose_k(on_lattice(6), range(2, 7), random_state=0)
     assert choice.recommended == 6
     assert not choice.is_clear
     assert "the largest k tried" in choice.doubt
-    assert choose_k(blobs(6), range(2, 8), random_state=0).is_clear
+    assert choose_k(on_lattice(6), range(2, 8), random_state=0).is_clear
 
 
 def test_clusters_of_long_and_short_points_are_told_apart() -> None:
@@ -189,7 +182,7 @@ def test_the_separation_decides_or_guesses_and_else_the_first_that_was_asked() -
 
 def test_nothing_is_clear_without_the_separation() -> None:
     names = ["bic", "silhouette", "calinski_harabasz"]
-    choice = choose_k(blobs(4), range(2, 8), criteria=names, random_state=0)
+    choice = choose_k(on_lattice(4), range(2, 8), criteria=names, random_state=0)
     assert (choice.recommended, choice.decided_by, choice.agreement) == (4, "bic", 1.0)
     assert "without the separation" in choice.doubt
 
@@ -236,7 +229,7 @@ def test_a_notebook_shows_the_answer_how_sure_it_is_and_a_picture(of_blobs: Choi
 
 
 def test_the_picture_numbers_few_of_many_k_and_draws_the_inertia_without_a_separation() -> None:
-    choice = choose_k(blobs(3), range(2, 44), criteria="bic", effort="fast", random_state=0)
+    choice = choose_k(on_lattice(3), range(2, 44), criteria="bic", effort="fast", random_state=0)
     shown = choice._repr_html_()
     assert "inertia by number of groups" in shown
     assert "<path" not in shown
@@ -245,7 +238,7 @@ def test_the_picture_numbers_few_of_many_k_and_draws_the_inertia_without_a_separ
 
 
 def test_a_model_predicts_with_the_centers_of_its_k(of_blobs: ChoiceOfK) -> None:
-    points = blobs(4)
+    points = on_lattice(4)
     assert isinstance(of_blobs.model(), PowerKMeans)
     truth = np.arange(400) % 4
     assert adjusted_rand_index(of_blobs.model().predict(points), truth) == 1.0
@@ -261,13 +254,15 @@ def test_the_callback_sees_sweeps_and_can_stop_them() -> None:
         seen.append(len(state.centers))
         return seen[-1] > 6
 
-    choice = choose_k(blobs(4), range(2, 15), criteria="bic", callback=until_six, random_state=0)
+    choice = choose_k(
+        on_lattice(4), range(2, 15), criteria="bic", callback=until_six, random_state=0
+    )
     assert choice.was_stopped
     assert list(choice.table["k"])[-1] < 14
     assert choice.recommended in choice.centers
     assert seen[-1] > 6 >= max(seen[:-1])
     with pytest.raises(ValueError, match=r"before any of \['silhouette'\] said a k"):
-        choose_k(blobs(3), [2, 3, 4], criteria="silhouette", callback=lambda state: True)
+        choose_k(on_lattice(3), [2, 3, 4], criteria="silhouette", callback=lambda state: True)
 
 
 def test_the_callback_hears_in_words_how_many_numbers_of_clusters_were_tried() -> None:
@@ -283,7 +278,7 @@ def test_the_callback_hears_in_words_how_many_numbers_of_clusters_were_tried() -
         def fit_ended(self) -> None:
             told.append("ended")
 
-    choose_k(blobs(3), range(2, 6), criteria=["bic", "dp_means"], callback=Listener())
+    choose_k(on_lattice(3), range(2, 6), criteria=["bic", "dp_means"], callback=Listener())
     words = list(dict.fromkeys(line for line in told if not line.isdigit()))
     assert words[:4] == [f"{n} of 4 numbers of clusters" for n in (1, 2, 3, 4)]
     assert words[-3:] == ["criterion 1 of 2, dp means", "criterion 2 of 2, bic", "ended"]
@@ -301,7 +296,7 @@ def test_time_that_is_up_ends_the_search_after_the_sweep_and_says_what_is_missin
         now[0] += 1
 
     choice = choose_k(
-        blobs(4), range(2, 15), max_seconds=200, callback=let_time_pass, random_state=0
+        on_lattice(4), range(2, 15), max_seconds=200, callback=let_time_pass, random_state=0
     )
     assert len(n_late) == 200
     assert not any(n_late)
@@ -315,9 +310,9 @@ def test_time_that_is_up_ends_the_search_after_the_sweep_and_says_what_is_missin
 
 
 def test_time_that_is_up_at_once_leaves_the_first_k_untried() -> None:
-    choice = choose_k(blobs(4), range(2, 9), max_seconds=1e-9, random_state=0)
+    choice = choose_k(on_lattice(4), range(2, 9), max_seconds=1e-9, random_state=0)
     assert list(choice.table["k"]) == [2]
-    np.testing.assert_allclose(choice.centers[2], blobs(4)[:2])
+    np.testing.assert_allclose(choice.centers[2], on_lattice(4)[:2])
     assert "tried none of 7 values of k" in str(choice)
 
 
@@ -354,12 +349,11 @@ HOLED = [[0.0, math.nan], [1.0, 2.0], [3.0, 4.0]]
 def test_what_cannot_be_chosen_from_is_refused(X, options: dict, message: str) -> None:
     options = {"k_range": [2, 3], "criteria": "bic", **options}
     with pytest.raises(ValueError, match=message):
-        choose_k(blobs(3) if X is None else X, **options)
+        choose_k(on_lattice(3) if X is None else X, **options)
 
 
-@pytest.mark.parametrize("n_features", [6])
-def test_k_is_found_where_entries_are_missing(n_features: int) -> None:
-    points = make_blobs(400, n_features, centers=5, cluster_std=0.6, random_state=3)[0]
+def test_k_is_found_where_entries_are_missing() -> None:
+    points = make_blobs(400, 6, centers=5, cluster_std=0.6, random_state=3)[0]
     holed = np.where(np.random.default_rng(0).uniform(size=points.shape) < 0.15, np.nan, points)
     choice = choose_k(holed, range(2, 9), missing="observed", random_state=0)
     assert (choice.recommended, choice.is_clear) == (5, True)
@@ -376,3 +370,39 @@ def test_no_k_is_clear_where_entries_of_one_cloud_are_missing() -> None:
     points[rng.uniform(size=points.shape) < 0.2] = np.nan
     choice = choose_k(points, range(2, 9), missing="observed", random_state=0)
     assert (choice.by_criterion["separation"], choice.is_clear) == (None, False)
+
+
+BLOBS = make_blobs(200, centers=[[0, 0], [12, 0], [0, 12], [12, 12]], random_state=0)[0]
+CLOUD = np.random.default_rng(0).uniform(size=(200, 2))
+
+
+@pytest.mark.parametrize(
+    ("inertias", "expected"),
+    [
+        ([9.0, 1.0, 0.9, 0.8, 0.7], 1),
+        ([9.0, 5.0, 1.0, 0.9, 0.8], 2),
+        ([5.0, 4.0, 3.0, 2.0, 1.0], None),
+        ([1.0, 1.0, 1.0], None),
+        ([2.0, 1.0], None),
+        # Scaled to one, the first of two bends is 0.33 below the line, and the second 0.37.
+        ([100, 55, 54, 53, 52, 1, 0.9, 0.8, 0.7], 5),
+        # At 1 and 2 the curve is 1/3 below the line: the first of equals.
+        ([3.0, 1.0, 0.0, 0.0], 1),
+        # A curve above the line has no knee.
+        ([9.0, 8.0, 6.0, 1.0], None),
+    ],
+)
+def test_the_knee_is_the_largest_bend(inertias: list[float], expected: int | None) -> None:
+    assert knee(range(1, len(inertias) + 1), inertias) == expected
+
+
+def test_the_strength_is_that_of_the_worst_cluster_by_hand() -> None:
+    # Of the three pairs of the first cluster one stays together, of the second its only one.
+    own, predicted = np.array([0, 0, 0, 1, 1]), np.array([1, 1, 0, 0, 0])
+    assert _strength(own, predicted, 2) == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize("rule", [gap, prediction_strength])
+def test_a_rule_counts_four_blobs_and_one_cloud(rule) -> None:
+    assert rule(BLOBS, [1, 2, 3, 4, 5, 6], np.random.default_rng(0)) == 4
+    assert rule(CLOUD, [1, 2, 3, 4], np.random.default_rng(0)) == 1

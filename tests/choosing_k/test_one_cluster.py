@@ -1,7 +1,5 @@
 """One cluster is never clear, and the null hypothesis is one cluster of the same shape."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 
@@ -12,7 +10,7 @@ from scipy.stats import norm
 
 import powermeans.choosing_k.evaluate
 from powermeans import choose_k
-from powermeans.choosing_k.one_cluster import draws_of_one_cluster, with_one_peak
+from powermeans.choosing_k.one_cluster import draws_of_one_cluster
 from powermeans.types import FloatArray
 
 
@@ -95,16 +93,3 @@ def test_draws_fill_the_valley_between_two_clusters() -> None:
     in_the_valley = ((drawn > 3) & (drawn < 5)).mean()
     assert ((points > 3) & (points < 5)).mean() < 0.01
     assert in_the_valley > 0.1
-
-
-def test_a_density_that_rises_and_falls_is_kept_and_others_have_one_peak() -> None:
-    x = np.linspace(-3, 3, 61)
-    bell = np.cumsum(np.exp(-(x**2) / 2))
-    bell = (bell - bell[0]) / (bell[-1] - bell[0])
-    np.testing.assert_allclose(with_one_peak(x, bell)[1], bell, atol=1e-12)
-    two = np.cumsum(np.exp(-((x - 2) ** 2) * 4) + np.exp(-((x + 2) ** 2) * 4))
-    two = (two - two[0]) / (two[-1] - two[0])
-    density = np.diff(with_one_peak(x, two)[1])
-    peak = int(density.argmax())
-    assert (np.diff(density[: peak + 1]) >= -1e-12).all()
-    assert (np.diff(density[peak:]) <= 1e-12).all()

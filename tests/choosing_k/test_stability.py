@@ -1,7 +1,5 @@
 """How often each cluster comes back, by hand and against what is known of stable clusters."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.cluster import AgglomerativeClustering
@@ -103,8 +101,3 @@ def test_a_choice_tells_how_much_of_each_cluster_comes_back() -> None:
     np.testing.assert_allclose(choice.stability, np.ones(3))
     assert "comes back in 100 % of bootstrap samples" in choice._repr_html_()
     assert choose_k(blobs(30), range(2, 4), random_state=0).stability is None
-
-
-def test_the_number_of_samples_is_checked() -> None:
-    with pytest.raises(ValueError, match="The 'n_samples' parameter of stability"):
-        stability(KMeans(3).fit(blobs()), blobs(), n_samples=0)

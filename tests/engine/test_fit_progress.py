@@ -1,7 +1,5 @@
 """Callbacks show phases, sweeps and inertia, and stop a fit; scikit-learn's own work too."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 
@@ -20,8 +18,6 @@ POINTS = np.random.default_rng(0).normal(size=(300, 2)) + 8 * np.arange(3).repea
 
 
 class Heard:
-    """Remembers what a fit tells."""
-
     def __init__(self, stops_after: int | None = None) -> None:
         self.phases: list[str] = []
         self.shares: list[tuple[int, int | None]] = []
@@ -128,9 +124,6 @@ def test_a_fit_tells_of_its_passes(kind, tmp_path, monkeypatch):
     at = heard.phases.index("improving, 67% of a pass")
     assert heard.shares[at] == (2, 3)
     assert heard.phases[at + 1] == "improving"
-
-
-# Scikit-learn's own callbacks.
 
 
 class Tasks:

@@ -1,7 +1,6 @@
 """Seeds are drawn with the right probabilities, wherever the rows of the points are."""
 
-from __future__ import annotations
-
+import math
 from collections import Counter
 from collections.abc import Callable
 from unittest.mock import Mock
@@ -13,21 +12,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 from problems import blobs
 from scipy import sparse
+from scipy.stats import chisquare
 
-from powermeans import MaxSeconds, PowerKMeans
+from powermeans import KMeans, MarkovChainSeeds, MaxSeconds, PowerKMeans, open_data
 from powermeans.engine.seeds import choose as choose_module
 from powermeans.engine.seeds import initial
 from powermeans.engine.seeds.choose import (
     PointsInOrder,
     choose_seeds,
+    n_greedy_candidates,
     order_by_place,
     uniform_seeds,
 )
+from powermeans.engine.seeds.orders import order_by_chance
+from powermeans.mathematics.weighted_draws import draw_indices
 from powermeans.points.by_definition import greedy_seeds_by_definition
 from powermeans.points.opening import open_rows
 from powermeans.points.reference import ReferenceRows
 
-N_DRAWS = 2500
+N_DRAWS, FLOATS = 2500, [np.float32, np.float64]
 ROWS = pytest.mark.parametrize("rows_of", [ReferenceRows, open_rows])
 
 
@@ -70,63 +73,18 @@ def test_uniform_seeds_are_drawn_one_after_the_other_by_weight() -> None:
     assert_frequencies(Counter(tuple(draw) for draw in draws), expected)
 
 
-def test_uniform_seeds_do_not_depend_on_the_unit_of_the_weights() -> None:
-    points, weights = np.arange(9.0)[:, None], np.arange(1.0, 10.0)
-    seeds = [
-        uniform_seeds(ReferenceRows(points, unit * weights), 5, np.random.RandomState(0))
-        for unit in (1.0, 2e-308, 1e-300, 1e300)
-    ]
-    np.testing.assert_array_equal(seeds, seeds[:1] * 4)
-
-
-def test_greedy_seeds_keep_the_candidate_that_leaves_the_least_inertia() -> None:
-    # Besides 0, a seed at 8.5 leaves 0.25 + 2.25, at 9 it leaves 0.25 + 1, at 10 2.25 + 1.
-    points = np.array([[0.0], [8.5], [9.0], [10.0]])
-    counts = chosen_pairs(points, np.array([1e9, 1.0, 1.0, 1.0]), n_candidates=50)
-    assert set(counts) == {(0, 2)}
-
-
-@ROWS
-def test_seeds_are_the_points_that_the_indices_name(rows_of: Callable) -> None:
-    points = np.random.default_rng(0).normal(size=(50, 3)).astype(np.float32)
-    centers, indices = choose_seeds(rows_of(points), 7, np.random.RandomState(1), n_candidates=3)
-    assert centers.dtype == np.float64
-    np.testing.assert_array_equal(centers, points[indices])
-    assert len(set(indices)) == 7
-
-
-@given(
-    n_points=st.integers(1, 300),
-    n_features=st.sampled_from([1, 2, 5, 31, 32, 45]),
-    n_seeds=st.integers(1, 30),
-    n_candidates=st.integers(1, 18),
-    dtype=st.sampled_from([np.float32, np.float64]),
-    stored=st.sampled_from([np.asarray, sparse.csr_array]),
-    share_of_zeros=st.sampled_from([0.0, 0.5]),
-    n_copies=st.integers(1, 3),
-    shift=st.sampled_from([0.0, 1e3]),
-    seed=st.integers(0, 2**32 - 1),
-)
-def test_passing_over_points_changes_no_seed(
-    n_points,
-    n_features,
-    n_seeds,
-    n_candidates,
-    dtype,
-    stored,
-    share_of_zeros,
-    n_copies,
-    shift,
-    seed,
-):
+@given(seed=st.integers(0, 2**32 - 1))
+def test_passing_over_points_changes_no_seed(seed):
     rng = np.random.default_rng(seed)
-    points = (rng.normal(size=(n_points, n_features)) + shift).astype(dtype)
+    shape, dtype = (rng.integers(1, 301), rng.choice([1, 2, 5, 31, 32, 45])), rng.choice(FLOATS)
+    points = (rng.normal(size=shape) + rng.choice([0.0, 1e3])).astype(dtype)
+    share_of_zeros, stored = rng.choice([0.0, 0.5]), rng.choice([np.asarray, sparse.csr_array])
     points[rng.uniform(size=points.shape) < share_of_zeros] = 0
-    points = np.repeat(points, n_copies, axis=0)
+    points = np.repeat(points, rng.integers(1, 4), axis=0)
     weights = rng.exponential(size=len(points)) * (rng.uniform(size=len(points)) > share_of_zeros)
     weights[0] = 1.0
     order, first = rng.permutation(len(points)), rng.uniform()
-    others = rng.uniform(size=(n_seeds - 1, n_candidates))
+    others = rng.uniform(size=(rng.integers(30), rng.integers(1, 19)))
     found = greedy_seeds(open_rows(stored(points), weights), order, first, others)
     expected = greedy_seeds(ReferenceRows(points, weights), order, first, others, exponent=2.0)
     # Of equal points, rounding decides which is said to be the seed.
@@ -250,7 +208,6 @@ def test_many_points_are_put_in_order_where_blocks_do_not_serve(kind, orders_tak
 
 
 def seeds_in_full(rows, n_seeds: int, n_candidates: int, random_state: int = 0) -> np.ndarray:
-    """Seeds for which all points are compared."""
     rng = np.random.RandomState(random_state)
     order, _ = order_by_place(rows, rng)
     numbers = rng.uniform(), rng.uniform(size=(n_seeds - 1, n_candidates))
@@ -309,17 +266,6 @@ def test_no_seed_is_compared_once_time_is_over(rows_of: Callable) -> None:
     assert len(rows.sampler.further_seeds(order, nearest, others, 0.0)) == 9
 
 
-@pytest.mark.parametrize("n_points", [2000, 20_000])
-def test_seeds_that_time_does_not_allow_are_drawn_at_once(n_points: int) -> None:
-    points = np.random.default_rng(0).normal(size=(n_points, 3))
-    rows = open_rows(points)
-    limited = choose_seeds(rows, 30, np.random.RandomState(0), n_candidates=4, seconds=0.0)[0]
-    greedy = choose_seeds(rows, 30, np.random.RandomState(0), n_candidates=4)[0]
-    np.testing.assert_array_equal(limited[0], greedy[0])
-    assert len(np.unique(limited, axis=0)) == 30
-    assert rows.assign(greedy)[1] < rows.assign(limited)[1] < 1.05 * rows.assign(points[:30])[1]
-
-
 def test_a_fit_tells_its_seeding_how_much_time_is_left(monkeypatch) -> None:
     choose = Mock(wraps=choose_seeds)
     monkeypatch.setattr(initial, "choose_seeds", choose)
@@ -332,3 +278,146 @@ def test_a_fit_tells_its_seeding_how_much_time_is_left(monkeypatch) -> None:
     late, in_time, always = (call.kwargs["seconds"] for call in choose.mock_calls)
     assert late <= 0 < in_time <= 1e6
     assert always == np.inf
+
+
+def order_of(points, seed=0):
+    return order_by_chance(points, None, np.random.RandomState(seed))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array], ids=["dense", "CSR"])
+def test_it_is_a_permutation_that_follows_the_points(make, dtype):
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(500, 3)).round(2).astype(dtype)
+    points[rng.uniform(size=points.shape) < 0.3] = 0
+    points[points == 0] *= -1  # minus zero
+    walk = order_of(make(points))
+    np.testing.assert_array_equal(np.sort(walk), np.arange(500))
+    shuffle = rng.permutation(500)
+    np.testing.assert_array_equal(points[shuffle][order_of(make(points[shuffle]))], points[walk])
+
+
+def test_copies_follow_one_another():
+    rng = np.random.default_rng(0)
+    places = rng.normal(size=(40, 2))
+    labels = rng.integers(40, size=1000)
+    walked = labels[order_of(places[labels])]
+    assert np.count_nonzero(np.diff(walked)) == len(np.unique(labels)) - 1
+
+
+WHOLE, FRACTIONS = np.arange(4096.0)[:, None], np.linspace(0, 1, 4096)[:, None]
+
+
+@pytest.mark.parametrize(
+    "points", [WHOLE, FRACTIONS, FRACTIONS.astype(np.float32), WHOLE * np.eye(1, 8)]
+)
+def test_it_knows_nothing_of_places(points):
+    """Neither ranks nor steps of sorted points correlate with where they come in the walk."""
+    rank = np.empty(len(points))
+    rank[order_of(points)] = np.arange(len(points))
+    by_chance = 4 / np.sqrt(len(points))
+    assert abs(np.corrcoef(rank, np.arange(len(points)))[0, 1]) < by_chance
+    assert abs(np.corrcoef(rank[1:], rank[:-1])[0, 1]) < by_chance
+    # Of independent ranks the difference is a third of the number in the mean.
+    assert np.abs(np.diff(rank)).mean() == pytest.approx(len(points) / 3, rel=0.05)
+
+
+@pytest.mark.parametrize("n_places", [1, 3, 400, 3000])
+@pytest.mark.parametrize("n_at_once", [7, 2**19])
+def test_ties_keep_the_order_of_the_rows(monkeypatch, n_places, n_at_once):
+    monkeypatch.setattr(choose_module, "_POINTS_AT_ONCE", n_at_once)
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(n_places, 2))[rng.integers(n_places, size=500)]
+    rows = open_rows(points)
+    order, key = choose_module.order_by_place(rows, np.random.RandomState(0))
+    one, other = choose_module.random_places(rows, np.random.RandomState(0), 2)
+    unsorted = sum(rows.nearness(place[None, :]).sq_dist() for place in (one, other))
+    np.testing.assert_array_equal(order, np.argsort(unsorted, kind="stable"))
+    np.testing.assert_array_equal(key, unsorted[order])
+
+
+FIVE = np.array([[0.0], [1.0], [1.5], [4.0], [9.0]])
+OF_FIVE = np.array([1.0, 2.0, 0.5, 3.0, 1.0])
+N_DRAWN = 1000
+
+
+def shares_of_pairs(chain_length: int, exponent: float) -> np.ndarray:
+    """Return the chance that a point is first and another second."""
+    sq_dist = (FIVE - FIVE.T) ** 2
+    shares = OF_FIVE / OF_FIVE.sum()
+    chances = np.zeros((5, 5))
+    for first in range(5):
+        inertia = OF_FIVE * sq_dist[first]
+        proposed = 0.5 * shares + 0.5 * inertia / inertia.sum()
+        wanted = OF_FIVE * sq_dist[first] ** (exponent / 2)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            accepted = np.minimum(1, wanted * proposed[:, None] / (wanted[:, None] * proposed))
+        accepted[first] = wanted > 0  # where the wanted mass is zero, any with a mass is taken
+        step = proposed * accepted
+        np.fill_diagonal(step, 0)
+        np.fill_diagonal(step, 1 - step.sum(axis=1))
+        end = proposed @ np.linalg.matrix_power(step, chain_length - 1)
+        chances[first] = shares[first] * end
+    return chances
+
+
+@pytest.mark.parametrize(("chain_length", "exponent"), [(1, 2.0), (3, 2.0), (4, 1.0)])
+def test_pairs_of_seeds_come_as_often_as_the_chain_says(chain_length: int, exponent: float) -> None:
+    rows, rng = open_rows(FIVE, OF_FIVE), np.random.RandomState(0)
+    way = MarkovChainSeeds(chain_length, exponent)
+    counts = np.zeros((5, 5))
+    for _ in range(N_DRAWN):
+        first, second = np.searchsorted(FIVE[:, 0], way.seeds(rows, 2, rng)[:, 0])
+        counts[first, second] += 1
+    expected = N_DRAWN * shares_of_pairs(chain_length, exponent)
+    is_possible = expected > 0
+    assert not counts[~is_possible].any()
+    assert chisquare(counts[is_possible], expected[is_possible]).pvalue > 1e-3
+
+
+def test_equal_points_repeat_as_seeds_and_parts_are_refused_with_another_way() -> None:
+    seeds = MarkovChainSeeds(5)(np.ones((4, 2)), 3, np.random.RandomState(0))
+    np.testing.assert_array_equal(seeds, np.ones((3, 2)))
+    parts = open_data(np.random.default_rng(0).normal(size=(50, 2)), rows_per_part=20)
+    with pytest.raises(ValueError, match=r"read part by part: pass .*ParallelSeeds"):
+        KMeans(3, init=MarkovChainSeeds()).fit(parts)
+
+
+def test_large_exponents_take_the_farthest_point_seen_and_do_not_overflow() -> None:
+    points = np.array([[0.0], [1.0], [2.0], [9.0]]) * 1e100
+    seeds = MarkovChainSeeds(chain_length=200, exponent=50.0)
+    chosen = seeds(points, 2, np.random.RandomState(0))[:, 0]
+    assert chosen[1] == points[np.argmax(abs(points[:, 0] - chosen[0])), 0]
+
+
+BEFORE_ONE = np.nextafter(1.0, 0.0)
+
+masses = st.lists(
+    st.one_of(st.just(0.0), st.floats(5e-324, 1e308)), min_size=1, max_size=20
+).filter(any)
+
+
+@pytest.mark.parametrize(
+    ("n_clusters", "n_candidates"), [(1, 2), (2, 2), (3, 3), (7, 3), (8, 4), (20, 4), (21, 5)]
+)
+def test_candidates_are_two_more_than_the_whole_part_of_the_logarithm(n_clusters, n_candidates):
+    assert n_greedy_candidates(n_clusters) == n_candidates
+
+
+def test_each_index_owns_its_share_of_the_unit_interval():
+    mass = np.array([1.0, 0.0, 2.0, 1.0])
+    uniforms = np.array([0.0, 0.24, 0.25, 0.5, 0.74, 0.75, BEFORE_ONE])
+    np.testing.assert_array_equal(draw_indices(mass, uniforms), [0, 0, 2, 2, 2, 3, 3])
+
+
+@given(masses, st.lists(st.floats(0, BEFORE_ONE), min_size=1, max_size=20))
+def test_an_index_without_mass_is_never_drawn(mass, uniforms):
+    mass = np.array(mass)
+    drawn = draw_indices(mass, np.array([0.0, BEFORE_ONE, *uniforms]))
+    assert np.all(mass[drawn] > 0)
+
+
+@pytest.mark.parametrize("mass", [[], [0.0, 0.0], [1.0, math.inf], [math.nan, 1.0]])
+def test_masses_to_which_nothing_is_proportional_are_refused(mass):
+    with pytest.raises(ValueError, match="mass has the maximum"):
+        draw_indices(np.array(mass), np.array([0.5]))

@@ -1,7 +1,5 @@
 """Lost centers come back to life, and living ones are left alone."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from kinds_of_rows import ReadAgain, cut
@@ -104,14 +102,6 @@ def test_a_center_that_misses_its_points_by_rounding_is_at_them(dtype: type, off
     assert n_relocated == 0
 
 
-def test_where_every_point_is_at_a_center_empty_clusters_stay_empty() -> None:
-    points = np.repeat(POINTS[:2], 3, axis=0)
-    centers = np.vstack([POINTS[:2], [[7.0, 7.0]]])
-    _, repaired, n_relocated = relocate(points, centers)
-    assert n_relocated == 0
-    np.testing.assert_array_equal(repaired.centers(fallback=centers), centers)
-
-
 def test_rounding_does_not_decide_where_coincident_centers_are_pushed():
     rng = np.random.default_rng(5)
     centers = np.concatenate([np.ones((6, 3)), [[5.0, 5, 5]]])
@@ -129,8 +119,6 @@ def test_rounding_does_not_decide_where_coincident_centers_are_pushed():
 
 
 class Counting(ReadAgain):
-    """Chunks that count how often they are read."""
-
     n_passes = 0
 
     def read(self, numbers=None):

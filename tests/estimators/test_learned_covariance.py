@@ -1,8 +1,7 @@
 """Covariances learned from fewer points than features, and in the time and memory that are left."""
 
-from __future__ import annotations
-
 import math
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -107,11 +106,7 @@ def test_an_interrupted_change_of_the_covariance_leaves_the_one_before(monkeypat
     points = np.random.default_rng(0).normal(size=(60, 3))
     rows = BregmanRows(points, divergence=Mahalanobis(np.eye(3)))
     expected = rows.assign(points[:3])[1]
-
-    def interrupted(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(rows, "_distances_to_own", interrupted)
+    monkeypatch.setattr(rows, "_distances_to_own", Mock(side_effect=KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         rows.use(Mahalanobis(np.diag([1.0, 2.0, 3.0])))
     monkeypatch.undo()

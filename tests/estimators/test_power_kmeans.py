@@ -1,14 +1,11 @@
 """PowerKMeans is the paper's algorithm, ends where it should, and survives being interrupted."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import os
 import signal
 import threading
 import tracemalloc
-import warnings
 
 import numpy as np
 import pytest
@@ -22,33 +19,6 @@ from powermeans.mathematics.power_mean import memberships
 POINTS = blobs(600, 5, 12, scale=3.6)
 
 
-def algorithm_1(points, centers, power=-3.0, growth=1.05, tol=1e-6, max_iter=300):
-    """Xu & Lange 2019, Algorithm 1, from the paper, with plain powers."""
-    previous, objectives = math.inf, []
-    for _ in range(max_iter):
-        sq_dist = cdist(points, centers, "sqeuclidean")
-        mean = (sq_dist**power).mean(axis=1)
-        objective = (mean ** (1 / power)).sum()
-        weights = mean[:, None] ** (1 / power - 1) * sq_dist ** (power - 1)
-        centers = weights.T @ points / weights.sum(axis=0)[:, None]
-        power *= growth
-        objectives.append(objective)
-        least_decrease = tol / math.sqrt(points.shape[1]) * previous
-        if previous < math.inf and previous - objective <= least_decrease:
-            break
-        previous = objective
-    return centers, len(objectives)
-
-
-def test_algorithm_1_ends_by_the_relative_decrease_of_the_objective() -> None:
-    start = POINTS[:12] + 0.01
-    model = PowerKMeans(12, init=start, polish=False, power=-3.0, schedule=1.05, tol=1e-2)
-    model.fit(POINTS)
-    expected, n_sweeps = algorithm_1(POINTS, start, -3.0, growth=1.05, tol=1e-2)
-    assert 2 < model.n_iter_ == n_sweeps < 300
-    np.testing.assert_allclose(model.cluster_centers_, expected, rtol=1e-7)
-
-
 def test_coincident_initial_centers_part_in_a_polish_alone() -> None:
     start = np.repeat(POINTS[:6], 2, axis=0)
     with pytest.warns(ConvergenceWarning, match="distinct clusters"):
@@ -58,32 +28,6 @@ def test_coincident_initial_centers_part_in_a_polish_alone() -> None:
     polished = PowerKMeans(12, init=start).fit(POINTS)
     assert polished.n_separated_ >= 6
     assert len(set(polished.labels_)) == 12
-
-
-def smooth_k_means_step(points, centers, function, inverse, slope) -> np.ndarray:
-    """Move centers by the gradient of the mean h^-1(mean_j h(y_j)), as Teboulle's SKM does."""
-    sq_dist = cdist(points, centers, "sqeuclidean")
-    means = inverse(function(sq_dist).mean(axis=1, keepdims=True))
-    weights = slope(sq_dist) / slope(means) / len(centers)
-    return weights.T @ points / weights.sum(axis=0)[:, None]
-
-
-@pytest.mark.parametrize("power", [-0.5, -1.0, -8.0])
-def test_at_a_fixed_power_it_is_smooth_k_means_with_the_mean_of_a_power(power) -> None:
-    expected = POINTS[:5] + 0.1
-    settings = {"schedule": Fixed(power), "polish": False, "tol": 0, "init": expected}
-    for n_sweeps in range(1, 6):
-        expected = smooth_k_means_step(
-            POINTS,
-            expected,
-            lambda y: y**power,
-            lambda h: h ** (1 / power),
-            lambda y: power * y ** (power - 1),
-        )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            model = PowerKMeans(5, max_iter=n_sweeps, **settings).fit(POINTS)
-        np.testing.assert_allclose(model.cluster_centers_, expected, rtol=1e-12, atol=1e-12)
 
 
 def test_auto_starts_at_twice_the_critical_power_less_one_and_at_minus_one_at_most() -> None:
@@ -115,16 +59,6 @@ def test_the_polish_ends_at_a_fixed_point_of_lloyd(tol) -> None:
     model = PowerKMeans(12, tol=tol, random_state=0).fit(POINTS)
     means = [POINTS[model.labels_ == j].mean(axis=0) for j in range(12)]
     np.testing.assert_allclose(model.cluster_centers_, means, rtol=1e-9 if tol == 0 else 1e-3)
-
-
-def test_a_start_above_the_critical_power_recovers() -> None:
-    points = blobs(600, 30, 10, scale=4.6)
-    model = PowerKMeans(10, power=-0.1, effort="none", random_state=0).fit(points)
-    collapsed = model.history_.power > model.critical_power_
-    assert collapsed.sum() > 3
-    good = PowerKMeans(10, effort="none", random_state=0).fit(points)
-    assert model.inertia_ < 1.5 * good.inertia_
-    assert len(set(model.labels_)) == 10
 
 
 def test_the_run_of_least_inertia_is_kept() -> None:

@@ -1,7 +1,5 @@
 """Clusters among outliers of several kinds, and what is said of those."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Clusters of wished sizes, as `BalancedKMeans(size_min=, size_max=, balance=)` makes them."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 
@@ -19,7 +17,6 @@ from powermeans.types import FloatArray
 
 
 def drawn(n: int = 600, seed: int = 0, n_features: int = 3) -> FloatArray:
-    """Groups of unlike sizes."""
     rng = np.random.default_rng(seed)
     shares = rng.dirichlet(np.full(6, 0.5))
     centers = 4 * rng.normal(size=(6, n_features))
@@ -174,31 +171,6 @@ def test_a_row_heavier_than_the_largest_size_is_refused() -> None:
     weights = np.append(np.ones(99), 30.0)
     with pytest.raises(ValueError, match="size_max=20 is less than the weight of one row, 30"):
         BalancedKMeans(10, size_max=20).fit(drawn(100), sample_weight=weights)
-
-
-@pytest.mark.parametrize("name", ["improving", "comparing starts", "bringing clusters"])
-def test_the_callback_ends_a_fit_in_any_phase(name: str) -> None:
-    class StopIn:
-        now = ""
-        n_stopped = 0
-        n_swept_later = 0
-
-        def phase(self, name: str, done: int, total: int | None) -> None:
-            self.now = name
-
-        def __call__(self, state: Any) -> bool:
-            self.n_swept_later += self.n_stopped
-            stops = not self.n_stopped and self.now.startswith(name)
-            self.n_stopped += stops
-            return stops
-
-    X, stop = drawn(3000, n_features=5), StopIn()
-    limited: dict[str, Any] = {"size_max": 560, "random_state": 0, "effort": "fast"}
-    model = BalancedKMeans(6, callback=stop, **limited).fit(X)
-    assert stop.n_stopped == 1
-    assert stop.n_swept_later == 0
-    assert np.bincount(model.labels_).max() <= 560
-    assert model.inertia_ < 1.2 * BalancedKMeans(6, **limited).fit(X).inertia_
 
 
 def test_parts_and_dask_learn_nearly_the_sizes_with_the_bits_of_any_place() -> None:

@@ -2,12 +2,11 @@
 they tell of their drift.
 """
 
-from __future__ import annotations
-
 import gc
 import math
 import pickle
 import tracemalloc
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -25,25 +24,58 @@ def blobs(n_points=400, seed=0):
 
 
 POINTS = blobs()
+EIGHTHS = np.split(POINTS, 8)
 
 
 def assert_same_centers(one, other):
     np.testing.assert_array_equal(one.cluster_centers_, other.cluster_centers_)
 
 
+def fed(kind, calls):
+    """A stream that has learned from these chunks and weights, which it may not keep."""
+    stream = kind(3, init_size=100, random_state=0)
+    for chunk, weights in calls:
+        held = chunk.copy()
+        stream.partial_fit(held, sample_weight=weights)
+        held *= 1e6
+    return stream
+
+
+WEIGHTS = np.random.default_rng(1).integers(1, 4, 100)
+SPARSELY = np.where(np.arange(300) % 4 == 0, 2.0, 0.0)
+# Two ways to show the same points before and after there are enough for seeds.
+SAME = {
+    "bits": (
+        [(part, None) for part in np.split(POINTS, [1, 2, 30, 31, 80, 100])],
+        [(POINTS[:100], None), (POINTS[100:], None)],
+    ),
+    "weights": (
+        [(POINTS[:50], None), (POINTS[50:100], WEIGHTS[50:])],
+        [(POINTS[:100], np.r_[np.ones(50), WEIGHTS[50:]])],
+    ),
+    "rows without weight": (
+        [(POINTS[:4], [1.0, 0, 1, 0]), (POINTS[100:], SPARSELY), (POINTS[:50], None)],
+        [
+            (
+                np.r_[POINTS[[0, 2]], POINTS[100::4], POINTS[:50]],
+                np.repeat([1.0, 2.0, 1.0], [2, 75, 50]),
+            )
+        ],
+    ),
+    "sparse and dense": (
+        [(sparse.csr_array(part) if i % 2 else part, None) for i, part in enumerate(EIGHTHS)],
+        [(part, None) for part in EIGHTHS],
+    ),
+}
+
+
 @pytest.mark.parametrize("kind", [OnlineKMeans, MiniBatchPowerKMeans])
 class TestStreams:
-    def test_points_are_held_back_until_there_are_enough(self, kind):
-        once = kind(3, init_size=100, random_state=0).partial_fit(POINTS[:100])
-        by_bits = kind(3, init_size=100, random_state=0)
-        for chunk in np.split(POINTS[:100], [1, 2, 30, 31, 80]):
-            held = chunk.copy()
-            by_bits.partial_fit(held)
-            held[:] = 1e6
-        assert_same_centers(by_bits, once)
-        by_bits.partial_fit(POINTS[100:])
-        once.partial_fit(POINTS[100:])
-        assert_same_centers(by_bits, once)
+    @pytest.mark.parametrize("name", SAME)
+    def test_the_same_points_teach_the_same(self, kind, name):
+        one, other = (fed(kind, calls) for calls in SAME[name])
+        rounding = 1e-9 if name == "sparse and dense" else 0.0
+        np.testing.assert_allclose(one.cluster_centers_, other.cluster_centers_, rounding, rounding)
 
     def test_there_are_centers_as_soon_as_there_are_as_many_points(self, kind):
         stream = kind(3, init_size=300, random_state=0)
@@ -67,37 +99,6 @@ class TestStreams:
             for n_part in range(max(3, math.ceil(0.8 * n_points)), n_points + 1)
         ]
         assert any(np.array_equal(stream.cluster_centers_, part) for part in of_parts)
-
-    def test_weights_are_held_back_with_their_points(self, kind):
-        weights = np.random.default_rng(1).integers(1, 4, 100)
-        once = kind(3, init_size=100, random_state=0)
-        once.partial_fit(POINTS[:100], sample_weight=np.r_[np.ones(50), weights[50:]])
-        twice = kind(3, init_size=100, random_state=0).partial_fit(POINTS[:50])
-        twice.partial_fit(POINTS[50:100], sample_weight=weights[50:])
-        assert_same_centers(twice, once)
-
-    def test_points_without_weight_are_not_awaited(self, kind):
-        stream = kind(3, init_size=100, random_state=0)
-        stream.partial_fit(POINTS[:4], sample_weight=[1.0, 0.0, 1.0, 0.0])
-        assert not hasattr(stream, "cluster_centers_")
-        weights = np.zeros(300)
-        weights[::4] = 2.0
-        stream.partial_fit(POINTS[100:], sample_weight=weights)
-        stream.partial_fit(POINTS[:50])
-        weighted = np.r_[POINTS[[0, 2]], POINTS[100::4], POINTS[:50]]
-        alone = kind(3, init_size=100, random_state=0).partial_fit(
-            weighted, sample_weight=np.repeat([1.0, 2.0, 1.0], [2, 75, 50])
-        )
-        assert_same_centers(stream, alone)
-
-    def test_dense_and_sparse_chunks_may_be_mixed(self, kind):
-        dense, mixed = (kind(3, init_size=100, random_state=0) for _ in range(2))
-        for number, chunk in enumerate(np.split(POINTS, 8)):
-            dense.partial_fit(chunk)
-            mixed.partial_fit(sparse.csr_array(chunk) if number % 2 else chunk)
-            np.testing.assert_array_equal(dense.labels_, dense.predict(chunk))
-            assert dense.inertia_ == pytest.approx(-dense.score(chunk))
-        np.testing.assert_allclose(mixed.cluster_centers_, dense.cluster_centers_, atol=1e-9)
 
     @pytest.mark.parametrize("n_before", [0, 50, 200])
     @pytest.mark.parametrize(
@@ -135,13 +136,6 @@ class TestStreams:
         assert len(stream.cluster_centers_) == 3
         assert len(stream.fit(POINTS).partial_fit(POINTS).cluster_centers_) == 5
 
-    def test_equal_points_end_in_finite_centers(self, kind):
-        stream = kind(3, init_size=10, random_state=0)
-        for _ in range(20):
-            stream.partial_fit(np.full((5, 2), 4.0))
-        assert np.isfinite(stream.cluster_centers_).all()
-        assert stream.inertia_ == 0
-
     def test_memory_does_not_grow_with_the_stream(self, kind):
         rng = np.random.default_rng(0)
         chunk = rng.normal(size=(1000, 10))
@@ -172,7 +166,7 @@ class TestStreams:
         spared = pickle.loads(pickle.dumps(stream))
         rows = type(stream._opened(Admitted(POINTS, None, math.nan)).rows)
         with monkeypatch.context() as patched:
-            patched.setattr(rows, "sweep", interrupt)
+            patched.setattr(rows, "sweep", Mock(side_effect=KeyboardInterrupt))
             with pytest.raises(KeyboardInterrupt):
                 stream.partial_fit(POINTS[200:])
         np.testing.assert_array_equal(stream.predict(POINTS), spared.predict(POINTS))
@@ -221,17 +215,6 @@ class TestStreams:
             for one, other in zip(told_by(copied), told_by(weighted), strict=True):
                 np.testing.assert_allclose(one, other, atol=1e-12)
         assert weighted.drift_.total_weight == 6
-
-    def test_it_tells_of_a_stream_that_has_jumped(self, kind):
-        stream = kind(3, init_size=400, random_state=0)
-        for seed in range(10):
-            stream.partial_fit(blobs(seed=seed))
-        calm = stream.drift_
-        assert calm.mean_sq_dist == pytest.approx(calm.running_mean_sq_dist, rel=0.2)
-        stream.partial_fit(blobs(seed=10) + 30)
-        jumped = stream.drift_
-        assert jumped.mean_sq_dist > 3 * jumped.running_mean_sq_dist
-        assert jumped.rms_shift > 10 * calm.rms_shift
 
     def test_the_drift_of_a_fit_goes_from_the_seeds_to_the_end(self, kind):
         drift = kind(3, random_state=0).fit(POINTS).drift_
@@ -302,7 +285,10 @@ def test_the_running_mean_forgets_as_the_centers_do():
 def test_the_epochs_of_a_fit_are_those_that_were(is_interrupted, monkeypatch):
     model = OnlineKMeans(3, init=POINTS[:3], n_epochs=2, random_state=0)
     if is_interrupted:
-        monkeypatch.setattr("powermeans.relatives.online_kmeans.RelocateEmpty.after", interrupt)
+        monkeypatch.setattr(
+            "powermeans.relatives.online_kmeans.RelocateEmpty.after",
+            Mock(side_effect=KeyboardInterrupt),
+        )
         with pytest.raises(KeyboardInterrupt):
             model.fit(POINTS)
     else:
@@ -310,7 +296,3 @@ def test_the_epochs_of_a_fit_are_those_that_were(is_interrupted, monkeypatch):
     assert model.drift_.mean_sq_dist == pytest.approx(model.history_.inertia[:2].sum() / 800)
     shifts = np.linalg.norm(model.cluster_centers_ - POINTS[:3], axis=1)
     np.testing.assert_allclose(model.drift_.center_shifts, shifts)
-
-
-def interrupt(*_):
-    raise KeyboardInterrupt

@@ -1,7 +1,5 @@
 """A warning is about the line that called the package, and one of scales names the columns."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from functools import partial

@@ -1,7 +1,5 @@
 """The critical power: where it is known, and what leaves it unchanged."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import sparse

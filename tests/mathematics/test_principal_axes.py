@@ -1,7 +1,5 @@
 """Principal axes against NumPy's own."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -70,11 +68,3 @@ def test_as_many_axes_are_above_chance_as_clusters_less_one() -> None:
     assert scores_above_chance(noise + centers, np.ones(300), 100).shape == (300, 4)
     assert scores_above_chance(noise + centers, np.ones(300), 2).shape == (300, 2)
     assert scores_above_chance(noise, np.ones(300), 100).shape == (300, 1)  # none, and one is kept
-
-
-def test_copies_have_the_scores_of_a_weight() -> None:
-    points, counts = stretched(), np.arange(80) % 3 + 1
-    copies = np.repeat(points, counts, axis=0)
-    scores = scores_above_chance(points, counts.astype(float), 6)
-    of_copies = scores_above_chance(copies, np.ones(len(copies)), 6)
-    np.testing.assert_allclose(of_copies, np.repeat(scores, counts, axis=0), atol=1e-9)

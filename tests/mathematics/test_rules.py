@@ -1,8 +1,7 @@
-"""Rules against the formulas of their papers, and rows against rules."""
-
-from __future__ import annotations
+"""Rules against rows, and the powers that schedules give."""
 
 import math
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -18,6 +17,7 @@ from powermeans.mathematics.rules import (
     Rule,
     rule_at,
 )
+from powermeans.mathematics.schedules import AuthorsSchedule, Fixed, Geometric, Whole
 
 RULES: list[Rule] = [
     Hard(),
@@ -50,29 +50,6 @@ def test_memberships_add_to_one_and_weights_are_their_product_with_the_weighing(
     # Those of a power come times k^(1/s), whichever way they are written.
     np.testing.assert_allclose(weights / weights.max(), product / product.max(), rtol=1e-11)
     np.testing.assert_allclose(objectives, rule.objective(sq_dist))
-
-
-@pytest.mark.parametrize("p", [0.5, 2.0, 3.5])
-def test_harmonic_is_zhangs_formula(p):
-    sq_dist = some_distances()
-    d = np.sqrt(sq_dist)
-    weights, objectives = Harmonic(p).weigh(sq_dist)
-    sums = (d**-p).sum(axis=1)
-    np.testing.assert_allclose(weights, d ** (-p - 2) / sums[:, None] ** 2, rtol=1e-11)
-    np.testing.assert_allclose(objectives, sq_dist.shape[1] / sums, rtol=1e-11)
-
-
-def test_gaussian_is_the_posterior_and_ends_at_the_nearest_and_at_the_mean():
-    sq_dist = some_distances()
-    heights = np.exp(-sq_dist / 1.4)
-    np.testing.assert_allclose(
-        Gaussian(0.7).memberships(sq_dist), heights / heights.sum(axis=1, keepdims=True)
-    )
-    np.testing.assert_allclose(
-        Gaussian(0.7).objective(sq_dist), -1.4 * np.log(heights.mean(axis=1))
-    )
-    np.testing.assert_allclose(Gaussian(1e-9).objective(sq_dist), sq_dist.min(axis=1), rtol=1e-5)
-    np.testing.assert_allclose(Gaussian(1e9).objective(sq_dist), sq_dist.mean(axis=1), rtol=1e-5)
 
 
 @pytest.mark.parametrize("n_features", [2, 5, 20])
@@ -131,3 +108,59 @@ def test_the_unit_of_khmp_divides_all_weights_alike(kind):
     np.testing.assert_allclose(other.weights, plain.weights / 16**0.75, rtol=1e-12)
     np.testing.assert_allclose(other.points, plain.points / 16**0.75, rtol=1e-12)
     assert other.objective == pytest.approx(plain.objective, rel=1e-12)
+
+
+INF, NAN = math.inf, math.nan
+DOUBLED = Geometric(start=-3.0, growth=2.0)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "powers"),
+    [
+        (DOUBLED, [-3.0, -6.0, -12.0, -24.0]),
+        (Fixed(-1), [-1.0, -1.0, -1.0]),
+        (Fixed(-INF), [-INF, -INF]),
+        (Whole(Geometric(-0.4, 1.9)), [-1.0, -1.0, -1.0, -3.0, -5.0, -10.0]),
+        (Whole(Fixed(-INF)), [-INF, -INF]),
+        # It steps to minus one, then grows every second sweep, and takes no step at one itself.
+        (AuthorsSchedule(-0.7), [-0.7, -0.7, -0.9, -0.9, -1.1, -1.1, -1.1 * 1.06, -1.1 * 1.06]),
+        (AuthorsSchedule(-1.0), [-1.0, -1.0, -1.06]),
+        (AuthorsSchedule(-200.0), [-200.0] * 4),  # below its lowest
+    ],
+    ids=str,
+)
+def test_powers_are_these_floats_and_iterating_again_starts_again(schedule, powers):
+    for _ in range(2):
+        found = list(islice(schedule, len(powers)))
+        assert found == pytest.approx(powers)
+        assert all(isinstance(power, float) for power in found)
+
+
+def test_powers_end_at_minus_infinity_or_where_the_authors_first_reaches_its_lowest():
+    assert [*islice(Geometric(start=-1.0, growth=10.0), 400)][-1] == -INF
+    powers = [*islice(AuthorsSchedule(start=-3.0), 1000)]
+    assert powers[-1] == powers[-500]
+    assert -120 * 1.06 < powers[-1] <= -120
+
+
+def of_authors(**options):
+    return AuthorsSchedule(-1.0, **options)
+
+
+@pytest.mark.parametrize(
+    ("make", "argument", "values"),
+    [
+        (lambda start: Geometric(start, 1.1), "start", [0.0, 1.0, -INF, NAN]),
+        (lambda start: AuthorsSchedule(start), "start", [0.0, 1.0, -INF, NAN]),
+        (lambda growth: Geometric(-3.0, growth), "growth", [1.0, 0.5, INF, NAN]),
+        (of_authors, "growth", [1.0, 0.5, INF, NAN]),
+        (Fixed, "power", [0.0, 1.0, NAN]),
+        (of_authors, "step", [0.0, INF]),
+        (of_authors, "sweeps_per_power", [0, 1.5]),
+        (of_authors, "lowest", [0.0, NAN]),
+    ],
+)
+def test_arguments_that_give_no_schedule_are_named(make, argument, values):
+    for value in values:
+        with pytest.raises(ValueError, match=f"{argument}={value} must be"):
+            make(**{argument: value})

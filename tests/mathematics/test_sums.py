@@ -1,7 +1,5 @@
 """Sums of a sweep give centers inside the hull of the points, however little weight there is."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -3,8 +3,6 @@
 They overlap, so that a search has work, and float32 holds them, so that precisions can be compared.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 K = 5

@@ -77,7 +77,6 @@ def assert_same(row: Row, got: Found, expected: Found, *, rtol: float = 1e-9) ->
 
 
 def renumbered(of: Found) -> Found:
-    """Number the clusters by their first points."""
     labels = of["labels_"]
     order = labels[np.sort(np.unique(labels, return_index=True)[1])]
     number = np.argsort(order)
@@ -93,7 +92,6 @@ def renumbered(of: Found) -> Found:
 
 
 def of_points(of: Found, indices: Any) -> Found:
-    """Take what was found of these points."""
     return {name: v[indices] if name in BY_POINT else v for name, v in of.items()}
 
 
@@ -112,7 +110,6 @@ def in_units(row: Row, of: Found, length: float, weight: float) -> Found:
 
 
 def assert_same_bits(got: Found, expected: Found) -> None:
-    """Compare all that two fits found."""
     assert got.keys() == expected.keys()
     for name, values in expected.items():
         np.testing.assert_array_equal(got[name], values, err_msg=name, strict=True)

@@ -4,8 +4,6 @@ A relation is a function of test_relations.py, named here by what follows `test_
 why the relation cannot hold. It must fail there, so that no exemption outlives its reason.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -136,6 +134,9 @@ ROWS = {
     "harmonic": Row(pm.KHarmonicMeans(K, tol=0, max_iter=30), many=SHORT),
     "harmonic, 3.5": Row(
         pm.KHarmonicMeans(K, p=3.5, tol=0, max_iter=30), objective_degree=3.5, units=(1e-60, 1e60)
+    ),
+    "harmonic, gaps": Row(
+        pm.KHarmonicMeans(K, missing="observed", tol=0, max_iter=30), with_gaps, is_dense=True
     ),
     "fuzzy": Row(pm.FuzzyCMeans(K, tol=0, max_iter=30), many=SHORT),
     "fuzzy, gaps": Row(

@@ -1,7 +1,5 @@
 """What holds for the fit of every estimator: its attributes agree, and it may end at any sweep."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -40,7 +38,11 @@ def assert_whole(model: Any, points: Any) -> None:
     assert model.cluster_centers_.shape[1] == model.n_features_in_ == points.shape[1]
     if hasattr(model, "history_") and not hasattr(model, "n_steps_"):  # of batches, or of epochs
         assert len(model.history_) == model.n_iter_ > 0
-    if not isinstance(model, pm.BalancedKMeans):  # whose limits are of the points of the fit
+    if isinstance(model, pm.BalancedKMeans):  # whose limits are of the points of the fit
+        least, most = model.size_min or 0, model.size_max or 1
+        assert least <= model.sizes_.min() / len(points)
+        assert model.sizes_.max() / len(points) <= most
+    else:
         np.testing.assert_array_equal(model.labels_, model.predict(points))
 
 

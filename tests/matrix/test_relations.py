@@ -1,7 +1,5 @@
 """What holds for every estimator: each relation is one function, each row of the table one case."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import functools

@@ -1,7 +1,5 @@
 """The compiled rows: what the comparator's cases leave out, threads and instruction sets."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess
@@ -80,17 +78,6 @@ def test_centers_far_larger_than_the_points_are_told_apart(dtype, size):
 
 
 @every_dtype
-def test_tight_clusters_far_from_the_mean_survive_cancellation(dtype):
-    rng = np.random.default_rng(0)
-    means, labels = 100 * rng.normal(size=(20, 60)), rng.integers(0, 20, 2000)
-    points = (means[labels] + 1e-3 * rng.normal(size=(2000, 60))).astype(dtype)
-    found, inertia = EuclideanRows(points).assign(means)
-    np.testing.assert_array_equal(found, labels)
-    expected = ReferenceRows(points, precision=np.longdouble).assign(means)[1]
-    assert inertia == pytest.approx(expected, rel=1e-3 if dtype == np.float32 else 1e-9)
-
-
-@every_dtype
 @pytest.mark.parametrize("n_features", [2, 40])
 @pytest.mark.parametrize("size", [1e-150, 1e-30, 1e-10, 1.0, 1e10, 1e18, 1e150])
 def test_a_point_of_any_size_gets_alone_the_label_that_it_gets_among_others(
@@ -130,11 +117,7 @@ def test_a_center_worth_more_than_can_be_told_is_worth_infinitely_much():
     np.testing.assert_allclose(spread.error, [2e100, 0])
 
 
-# ---- Threads ------------------------------------------------------------------------------------
-
-
 def all_bytes(rows, centers):
-    """Everything that the rows compute at these centers, as bytes."""
     parts = []
     for rule in RULES:
         sums = rows.sweep(centers, rule)
@@ -146,6 +129,7 @@ def all_bytes(rows, centers):
     potentials = nearness.potentials(draws)
     parts += [spread.error, spread.utility, labels, np.array(inertia), draws, potentials]
     parts += [rows.sq_distances(centers), np.array(nearness.farthest())]
+    parts += [rows.moves.move_points(centers, 1).centers]
     numbers = np.random.default_rng(0).uniform(size=(30, 9))
     parts += [greedy_seeds(rows, np.arange(rows.n_points)[::-1].copy(), 0.3, numbers)]
     return b"".join(part.tobytes() for part in parts)
@@ -173,12 +157,6 @@ def test_any_number_of_threads_gives_the_same_bytes(dtype, kind, n_features):
     assert len(set(found.values())) == 1
     # The comparison could otherwise compare nothing.
     assert all_bytes(rows, 1.001 * centers) != found[1]
-
-
-def test_a_tiny_sweep_starts_no_threads():
-    rows = EuclideanRows(np.random.default_rng(0).normal(size=(200, 3)), n_threads=8)
-    rows.sweep(np.zeros((3, 3)), Hard())
-    assert len(rows.team.stripes_by_worker) == 1
 
 
 def test_seeding_shares_its_work_among_threads():
@@ -263,8 +241,6 @@ def test_an_alarm_interrupts_a_long_seeding_and_rows_work_on_after_a_fork(progra
     result = run_in({}, program)
     assert result.stdout.strip() == says, result.stderr
 
-
-# ---- Instruction sets ---------------------------------------------------------------------------
 
 DIGEST_PROGRAM = """
 import hashlib, sys
@@ -414,12 +390,7 @@ def test_weights_of_any_power_are_right_to_the_rounding_of_their_logarithms(
     assert np.all(errors <= np.finfo(dtype).eps * (5 - power + 1.5 * np.abs(log_weights)))
 
 
-# ---- Sources and binding ------------------------------------------------------------------------
-
 NATIVE = Path(__file__).parents[2] / "native"
-# The folders of the core, from below; `dispatch` lies beside them.
-FLOORS = ["kernels", "threads", "dispatch", "points", "sweep"]
-FLOORS += ["line", "seeds", "moves", "transport", "python"]
 
 
 def includes_of(path):
@@ -439,21 +410,6 @@ def test_kernels_include_no_header_that_defines_functions_to_be_shared():
     included = [included_by(kernels) for kernels in (NATIVE / "kernels").glob("*.cpp")]
     assert set().union(*included) == {"<stdint.h>", "<immintrin.h>", "<arm_neon.h>"}
     assert "<vector>" in included_by(NATIVE / "sweep/sweep.cpp")
-
-
-def test_no_include_of_the_core_runs_up():
-    def floor_of(name):
-        return FLOORS.index(name.partition("/")[0].partition(".")[0])
-
-    files = [path for path in NATIVE.rglob("*.?pp") if path.parent.name != "tests"]
-    pairs = [
-        (path.relative_to(NATIVE).as_posix(), name[1:])
-        for path in files
-        for name in includes_of(path)
-        if name.startswith('"')
-    ]
-    assert len(pairs) > 100
-    assert [pair for pair in pairs if floor_of(pair[0]) < floor_of(pair[1])] == []
 
 
 def broken_csr():

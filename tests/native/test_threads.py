@@ -1,7 +1,5 @@
 """The number of threads: who decides it, and that limits set elsewhere govern ours."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

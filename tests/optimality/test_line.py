@@ -1,7 +1,5 @@
 """Points on a line: against an exact dynamic program in fractions, and by brute force."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import pairwise
 
@@ -23,7 +21,6 @@ DRAWN = {
 
 
 def inertia(values, weights) -> Fraction:
-    """Return the exact inertia of one cluster."""
     total = sum(weights)
     mean = sum(w * x for x, w in zip(values, weights, strict=True)) / total
     return sum(w * (x - mean) ** 2 for x, w in zip(values, weights, strict=True))

@@ -1,14 +1,12 @@
 """Bounds that are bounds: none is above an optimum that is found by an independent route."""
 
-from __future__ import annotations
-
 import functools
 import math
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -18,7 +16,7 @@ from sklearn.cluster import KMeans as OtherKMeans
 from sklearn.cluster import SpectralClustering as OtherSpectral
 
 from powermeans import KMeans, OptimalityGap, PowerKMeans, optimality_gap
-from powermeans.optimality import ascent, gap, relaxation
+from powermeans.optimality import ascent, gap
 from powermeans.optimality.cuts import Cuts, most_violated
 from powermeans.optimality.line import line_through
 from powermeans.optimality.relaxation import (
@@ -43,7 +41,6 @@ def partitions(n_points: int, n_clusters: int) -> np.ndarray:
 
 
 def optimum_of(points: np.ndarray, weights: np.ndarray, n_clusters: int) -> float:
-    """Return the least inertia, from all partitions."""
     labels = partitions(len(points), n_clusters)
     residuals = points - points.mean(axis=0)
     inertias = np.full(len(labels), float(weights @ np.square(residuals).sum(axis=1)))
@@ -69,7 +66,6 @@ def small_problem(seed: int) -> tuple[np.ndarray, np.ndarray, int]:
 
 
 def all_triples(n_points: int) -> np.ndarray:
-    """Return the triples of all cuts."""
     i, j, h = np.indices((n_points,) * 3).reshape(3, -1)
     return np.stack([i, j, h], axis=1)[(j <= h) & (i != j) & (i != h)]
 
@@ -94,42 +90,13 @@ def bounds_of(
             search.rebalance()
 
 
-def excess_of(seeds: range) -> float:
-    """Return the largest share by which a bound is above the optimum."""
-    most = -math.inf
-    for seed in seeds:
+def test_no_bound_is_above_the_optimum_of_small_problems() -> None:
+    for seed in range(120):
         points, weights, n_clusters = small_problem(seed)
         optimum = optimum_of(points, weights, n_clusters)
         total = optimum_of(points, weights, 1)
         # The optimum itself is rounded, by far less than this.
-        most = max(most, (max(bounds_of(points, weights, n_clusters)) - optimum) / total)
-    return most
-
-
-def test_no_bound_is_above_the_optimum_of_small_problems() -> None:
-    assert excess_of(range(120)) <= 1e-13
-
-
-@pytest.mark.parametrize("mutation", ["sign of cuts", "an eigenvalue less", "no u'Mu", "weights"])
-def test_a_wrong_proof_is_found_out(mutation: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    of, largest, across = Cuts.of, relaxation.sum_of_largest, Relaxation.across
-
-    def opposite(triples: np.ndarray, roots: np.ndarray) -> Cuts:
-        cuts = of(triples, roots)
-        return replace(cuts, factors=-cuts.factors)
-
-    def fewer(projected: np.ndarray, problem: Relaxation) -> float:
-        values = np.linalg.eigvalsh(projected)
-        return largest(projected, problem) - values[1 - problem.n_clusters]
-
-    where, name, wrong = {
-        "sign of cuts": (Cuts, "of", opposite),
-        "an eigenvalue less": (relaxation, "sum_of_largest", fewer),
-        "no u'Mu": (Relaxation, "across", lambda *args: (across(*args)[0], 0.0)),
-        "weights": (Cuts, "of", lambda triples, roots: of(triples, np.ones_like(roots))),
-    }[mutation]
-    monkeypatch.setattr(where, name, wrong)
-    assert excess_of(range(20)) > 1e-6
+        assert max(bounds_of(points, weights, n_clusters)) <= optimum + 1e-13 * total
 
 
 def test_a_multiplier_below_zero_is_refused() -> None:
@@ -173,14 +140,6 @@ def test_both_triangles_of_multipliers_count(triangle: Callable[..., np.ndarray]
         for signs in (of_signs, (of_signs + of_signs.T) / 2)
     )
     assert one == pytest.approx(both, rel=1e-9)
-
-
-def test_every_clustering_meets_every_cut() -> None:
-    rng = np.random.default_rng(0)
-    problem = Relaxation.of(rng.random((7, 2)), rng.uniform(0.1, 5, 7), 3)
-    cuts = Cuts.of(all_triples(7), problem.roots)
-    for labels in partitions(7, 3)[::5]:
-        assert cuts.values(problem.clustering(labels)).max() <= 1e-12
 
 
 def test_the_most_violated_cuts_are_found() -> None:
@@ -297,11 +256,7 @@ def test_a_second_interrupt_leaves_no_thread_behind(monkeypatch: pytest.MonkeyPa
 
 def test_an_error_in_a_thread_surfaces_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     error = ArithmeticError("in a step")
-
-    def failing(_: ascent.Ascent) -> None:
-        raise error
-
-    monkeypatch.setattr(ascent.Ascent, "step", failing)
+    monkeypatch.setattr(ascent.Ascent, "step", Mock(side_effect=error))
     points, before = np.random.default_rng(5).random((1500, 2)), threading.active_count()
     with pytest.raises(ArithmeticError) as raised:
         optimality_gap(points, points[:6], max_seconds=100, n_threads=2)
@@ -312,15 +267,11 @@ def test_an_error_in_a_thread_surfaces_as_it_is(monkeypatch: pytest.MonkeyPatch)
 def test_an_interrupt_before_the_first_search_proves_no_more_than_was_computed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(gap, "principal_bound", interrupt)
+    monkeypatch.setattr(gap, "principal_bound", Mock(side_effect=KeyboardInterrupt))
     points = np.random.default_rng(11).random((2000, 2))
     found = optimality_gap(points, points[:3], confidence=0.99)
     assert found.was_interrupted
     assert (found.bound, found.method, found.confidence) == (0.0, "subsets", None)
-
-
-def interrupt(*_: object) -> float:
-    raise KeyboardInterrupt
 
 
 @pytest.mark.parametrize("offset", [1e8, 1e12, 1e15])

@@ -1,7 +1,5 @@
 """Plots show what is in the data; how they look, people judge."""
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Callable

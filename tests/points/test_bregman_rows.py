@@ -1,7 +1,5 @@
 """Rows with Bregman divergences, against the readable rows; and power k-means on top of them."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from unittest.mock import Mock
@@ -122,7 +120,6 @@ def test_a_covariance_that_is_not_learned_yet_is_an_error():
 
 
 def scatter_within(model, points):
-    """The scatter of points about their centers, and its determinant."""
     deviations = points - model.cluster_centers_[model.labels_]
     within = deviations.T @ deviations
     return np.linalg.det(within), within
@@ -165,18 +162,6 @@ def test_a_center_is_at_no_distance_whatever_the_rows_beside_it(name):
     )
 
 
-def groups_of_magnitudes(ratio):
-    shape = np.array([1 / ratio, 1.0, ratio])[np.repeat(range(3), 60)][:, None]
-    return np.random.default_rng(0).gamma(20, size=(180, 2)) * shape
-
-
-@pytest.mark.parametrize("ratio", [1e4, 1e6, 1e9])
-def test_gamma_does_not_depend_on_magnitudes(ratio):
-    model = PowerKMeans(3, divergence="gamma", random_state=0)
-    far, near = (model.fit(groups_of_magnitudes(r)).inertia_ for r in (ratio, 1e3))
-    assert far == pytest.approx(near, rel=1e-6)
-
-
 @pytest.mark.parametrize("ratio", [1e-8, 1e-4, 1e4, 1e8])
 def test_a_learned_covariance_depends_neither_on_units_nor_on_constant_features(ratio):
     rng = np.random.default_rng(0)
@@ -185,15 +170,6 @@ def test_a_learned_covariance_depends_neither_on_units_nor_on_constant_features(
     points[:, :2] += np.array([[0, 0], [8, 0], [0, 8]])[truth]
     model = PowerKMeans(3, divergence="mahalanobis", random_state=0).fit(points)
     assert adjusted_rand_index(truth, model.labels_) > 0.95
-
-
-def test_a_learned_covariance_of_far_clusters_has_its_digits():
-    rng = np.random.default_rng(0)
-    truth = rng.integers(3, size=300)
-    points = rng.normal(size=(300, 2)) + 1e7 * np.array([[0, 0], [1, 0], [0, 1]])[truth]
-    model = PowerKMeans(3, divergence="mahalanobis", random_state=0).fit(points)
-    determinant, within = scatter_within(model, points)
-    np.testing.assert_allclose(model.covariance_, within / math.sqrt(determinant), atol=1e-6)
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])

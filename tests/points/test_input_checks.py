@@ -1,25 +1,13 @@
 """The border lets through what the rest can trust, and names what it refuses."""
 
-from __future__ import annotations
-
-import tracemalloc
-
 import numpy as np
 import pytest
 from scipy import sparse
 
-from powermeans.points.checks.centers import check_init
 from powermeans.points.checks.csr import canonical_csr
 from powermeans.points.checks.points import check_points
 
 MANY_ROWS = 200_000
-
-
-def test_csr_gets_sorted_indices_and_each_entry_once() -> None:
-    twice = sparse.csr_array(([1.0, 2.0, 3.0], [2, 0, 2], [0, 3, 3]), shape=(2, 3))
-    tidy = canonical_csr(twice)
-    np.testing.assert_array_equal(tidy.indices, [0, 2])
-    np.testing.assert_array_equal(tidy.data, [2.0, 4.0])
 
 
 def test_wide_indices_become_narrow_where_they_fit() -> None:
@@ -90,12 +78,6 @@ def test_the_first_bad_entry_is_named(row: int, bad: float, kind: str) -> None:
         check_points(points, feature_names=["a", "height", "c"])
 
 
-def test_a_bad_entry_of_a_sparse_matrix_is_named() -> None:
-    points = sparse.csr_array(([1.0, np.inf], [4, 2], [0, 1, 1, 2]), shape=(3, 5))
-    with pytest.raises(ValueError, match=r"Input X contains infinity.* row 2, column 2\."):
-        check_points(points)
-
-
 def test_weights_count_in_the_overflow() -> None:
     points = np.array([[1e150], [0.0]])
     check_points(points, total_weight=1.0)
@@ -113,28 +95,3 @@ def test_differences_too_small_to_be_squared_are_refused(kind) -> None:
         points = np.array([[5.0, 0.0], [5.0, 1e-170], [5.0, 0.0]])
         points[row, 0] = 6.0
         assert check_points(kind(points), must_differ=True) == 6.0
-
-
-def test_checking_allocates_next_to_nothing() -> None:
-    points = np.ones((MANY_ROWS, 10))
-    tracemalloc.start()
-    check_points(points)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert peak < points.nbytes / 10
-
-
-@pytest.mark.parametrize(
-    ("init", "message"),
-    [
-        (np.ones((3, 2)), 'init has 3 rows but n_clusters=8: pass 8 rows or init="k-means\\+\\+"'),
-        (np.ones((8, 3)), "init has 3 columns but X has 2"),
-        (np.ones(8), r"init has the shape \(8,\)"),
-        (np.full((8, 2), np.nan), "Input init contains NaN"),
-        (np.full((8, 2), 1e200), "Input init has values as large as"),
-        ([["a", "b"]] * 8, "init has the dtype <U1"),
-    ],
-)
-def test_bad_initial_centers_are_refused(init: object, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        check_init(init, 8, 2)

@@ -1,9 +1,7 @@
-"""Rows of every other distance: what they return is what its definition says, point by point."""
-
-from __future__ import annotations
+"""Rows of every distance: what they return is what its definition says, point by point."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,10 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from powermeans.mathematics.rules import Gaussian, Hard, Harmonic, Power
+from powermeans.points.compiled import EuclideanRows
 from powermeans.points.cosine import CosineRows
 from powermeans.points.feature_weighted import FeatureWeightedRows
 from powermeans.points.manhattan import ManhattanRows
 from powermeans.points.observed import ObservedRows
+from powermeans.points.reference import ReferenceRows
 
 RULES = [Hard(), Power(-1.0), Power(-7.3), Harmonic(3.0), Gaussian(2.0)]
 SHARES = np.array([0.5, 0.25, 0.15, 0.1])
@@ -67,7 +67,14 @@ def differences(points: np.ndarray, centers: np.ndarray) -> np.ndarray:
     return points[:, None, :] - centers[None, :, :]
 
 
+SQUARED = Kind(
+    ReferenceRows,
+    lambda points, centers: np.square(differences(points, centers)).sum(axis=2),
+    means,
+)
 KINDS = {
+    "reference": SQUARED,
+    "native": replace(SQUARED, open=EuclideanRows),
     "manhattan": Kind(
         lambda points, weights: ManhattanRows(points, weights, n_threads=2),
         lambda points, centers: np.abs(differences(points, centers)).sum(axis=2),

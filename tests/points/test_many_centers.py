@@ -1,7 +1,5 @@
 """Thousands of centers: seeds by a tree, and sweeps over the centers near each point."""
 
-from __future__ import annotations
-
 import math
 from unittest.mock import Mock
 

@@ -1,13 +1,10 @@
 """Points with missing entries: by hand, against k-POD, and against whole points."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from problems import labelled_blobs
-from sklearn.exceptions import ConvergenceWarning
 
-from powermeans import FuzzyCMeans, KMeans, PowerKMeans
+from powermeans import KMeans, PowerKMeans
 
 
 def with_gaps(points, share, seed=0):
@@ -42,39 +39,6 @@ def test_hard_clustering_ends_where_k_pod_ends():
     centers, labels = k_pod(points, start)
     np.testing.assert_array_equal(model.labels_, labels)
     np.testing.assert_allclose(model.cluster_centers_, centers, rtol=1e-6, atol=1e-6)
-
-
-def fuzzy_c_means_of_observed(points, centers, fuzzifier, n_iter):
-    """The updates of Hathaway & Bezdek's partial distances, without their constant factors."""
-    is_there, values = ~np.isnan(points), np.nan_to_num(points)
-    for _ in range(n_iter):
-        shares = observed_distances(points, centers) ** (-1 / (fuzzifier - 1))
-        weights = (shares / shares.sum(axis=1, keepdims=True)) ** fuzzifier
-        centers = (weights.T @ values) / (weights.T @ is_there)
-    return centers, shares / shares.sum(axis=1, keepdims=True)
-
-
-def test_fuzzy_clustering_is_that_by_the_formulas():
-    whole, _ = blobs(150, 5, seed=6)
-    points, start = with_gaps(whole, 0.25), whole[:3] + 0.1
-    model = FuzzyCMeans(3, fuzzifier=1.8, init=start, missing="observed", tol=0, max_iter=30)
-    with pytest.warns(ConvergenceWarning):
-        model.fit(points)
-    centers, shares = fuzzy_c_means_of_observed(points, start, 1.8, 30)
-    np.testing.assert_allclose(model.cluster_centers_, centers, rtol=1e-8)
-    np.testing.assert_allclose(model.memberships(points), shares, atol=1e-5)
-
-
-@pytest.mark.parametrize("unit", [2.0**-140, 2.0**115])
-def test_float32_points_of_any_size_have_the_same_labels(unit):
-    points = np.rint(64 * with_gaps(blobs(n_features=17)[0], 0.2)).astype(np.float32)
-    model = PowerKMeans(5, missing="observed", random_state=0)
-    labels = model.fit(points).labels_
-    scaled = points * np.float32(unit)
-    np.testing.assert_array_equal(model.fit(scaled).labels_, labels)
-    exact = scaled.astype(np.longdouble)
-    distances = np.nansum((exact[:, None] - model.cluster_centers_[None]) ** 2, axis=2)
-    np.testing.assert_array_equal(model.labels_, distances.argmin(axis=1))
 
 
 @pytest.mark.parametrize(

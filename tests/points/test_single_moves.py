@@ -1,7 +1,5 @@
 """Moves of single points and swaps of centers: against the reference, and by brute force."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -109,20 +107,13 @@ def test_neither_moves_nor_swaps_raise_the_inertia(problem, n_passes) -> None:
     assert np.isfinite(swapped).all()
 
 
-@settings(max_examples=80)
-@given(
-    name=st.sampled_from([*OF_FEATURES, "squared", "squared"]),
-    n_points=st.sampled_from([5, 20, 40]),
-    n_features=st.sampled_from([3, 8, 17]),
-    n_centers=st.integers(2, 8),
-    stored=st.sampled_from(STORED),
-    seed=st.integers(0, 2**32 - 1),
-    n_passes=st.integers(1, 5),
-)
-def test_moves_are_those_of_the_reference(
-    name, n_points, n_features, n_centers, stored, seed, n_passes
-) -> None:
-    problem = Problem(name, n_points, n_features, n_centers, True, seed)
+@settings(max_examples=50)
+@given(seed=st.integers(0, 2**32 - 1), stored=st.sampled_from(STORED))
+def test_moves_are_those_of_the_reference(seed, stored) -> None:
+    rng = np.random.default_rng(seed)
+    name = rng.choice([*OF_FEATURES, "squared", "squared"])
+    shape = rng.choice([5, 20, 40]), rng.choice([3, 8, 17]), rng.integers(2, 9)
+    problem, n_passes = Problem(name, *shape, True, seed), int(rng.integers(1, 6))
     divergence = None if name == "squared" else problem.divergence
     reference = ReferenceRows(problem.points, problem.weights, divergence=divergence)
     nearest, second = np.sort(reference.sq_distances(problem.centers), axis=1)[:, :2].T
@@ -131,16 +122,6 @@ def test_moves_are_those_of_the_reference(
     moved = problem.rows(stored(problem.points)).moves.move_points(problem.centers, n_passes)
     assert moved.n_moves == expected.n_moves
     np.testing.assert_allclose(moved.centers, expected.centers, atol=1e-9)
-
-
-@pytest.mark.parametrize("name", [*OF_FEATURES, "itakura-saito"])
-def test_distances_to_own_centers_are_those_of_the_definition(name) -> None:
-    problem = Problem(name)
-    for stored in STORED:
-        labels, inertia = problem.rows(stored(problem.points)).assign(problem.centers + 0.5)
-        distances = problem.divergence.pairwise(problem.points, problem.centers + 0.5)
-        own = distances[np.arange(len(labels)), labels]
-        assert inertia == pytest.approx(problem.weights @ own, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -168,19 +149,6 @@ def test_a_point_moves_to_a_center_from_which_it_is_infinitely_far() -> None:
     moved = rows.moves.move_points(stuck, UNTIL_IN_VAIN)
     assert moved.n_moves == 1
     assert rows.assign(moved.centers)[1] == pytest.approx(math.log(2), rel=1e-12)
-
-
-@pytest.mark.parametrize("stored", STORED)
-@pytest.mark.parametrize("name", ["squared", "poisson", "gamma", "inverse gaussian", "cosine"])
-def test_tiny_and_huge_points_move_alike(name, stored) -> None:
-    problem = Problem(name)
-    moved = problem.rows(stored(problem.points)).moves.move_points(problem.centers, 5)
-    for factor in (1e-150, 1e150) if name == "squared" else (1e-100, 1e100):
-        rows = problem.rows(stored(factor * problem.points))
-        scaled = rows.moves.move_points(factor * problem.centers, 5)
-        assert scaled.n_moves == moved.n_moves > 0
-        unit = 1.0 if name == "cosine" else factor
-        np.testing.assert_allclose(scaled.centers / unit, moved.centers, rtol=1e-9)
 
 
 def test_weighing_the_points_anew_changes_the_moves() -> None:
@@ -234,26 +202,6 @@ def test_moves_that_are_not_the_function_of_the_divergence_are_refused(moves) ->
     assert refused.value.argument == "moves"
 
 
-# Squared distances of many points.
-
-
-def cloud(n_points=3000, n_features=3) -> tuple[np.ndarray, np.ndarray]:
-    points = blobs(n_points, n_features, 3)
-    return points, points[:20].copy()
-
-
-@pytest.mark.parametrize("stored", STORED)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("n_features", [2, 20])
-def test_threads_change_no_bit(stored, dtype, n_features) -> None:
-    points, centers = cloud(20_000, n_features)
-    rows = [EuclideanRows(stored(points.astype(dtype)), n_threads=n) for n in (1, 3)]
-    moved = [several.moves.move_points(centers, 5) for several in rows]
-    assert len(rows[1].team.stripes_by_worker) == 3
-    assert moved[0].n_moves > 1000
-    assert moved[0].centers.tobytes() == moved[1].centers.tobytes()
-
-
 def test_a_swap_mends_two_centers_in_one_cluster() -> None:
     points, middles, stuck = two_pairs_of_groups()
     for stored in STORED:
@@ -263,8 +211,8 @@ def test_a_swap_mends_two_centers_in_one_cluster() -> None:
 
 
 def test_distances_end_swaps_and_swaps_in_vain_end_none_before_the_floor_of_distances() -> None:
-    points, centers = cloud()
-    swap_centers = EuclideanRows(points).moves.swap_centers
+    points = blobs(3000, 3, 3)
+    centers, swap_centers = points[:20].copy(), EuclideanRows(points).moves.swap_centers
     few, many = (swap_centers(centers, 1000, most, 0.0) for most in (1.0, np.inf))
     assert few.n_moves == 0 < many.n_moves
     assert few.n_distances < many.n_distances

@@ -1,7 +1,5 @@
 """Sparse points of which most columns have no entry: a fit works on the other columns."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Assignments within limits of size cost as little as any: compared with linear programming."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Trimmed rows against rows of those points alone that are to be kept, chosen by sorting."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from comparator import assert_same_sums
@@ -11,7 +9,6 @@ from hypothesis.extra import numpy as arrays
 from problems import blobs, sq_distances
 from scipy import sparse
 
-from powermeans.engine.seeds.choose import choose_seeds, uniform_seeds
 from powermeans.mathematics.rules import Gaussian, Hard, Power
 from powermeans.points.compiled import EuclideanRows
 from powermeans.points.reference import ReferenceRows
@@ -49,9 +46,6 @@ def kept_by_sorting(points, centers, weights, trim):
     return kept
 
 
-# The weights.
-
-
 @settings(max_examples=60)
 @given(
     values=arrays.arrays(float, st.integers(1, 40), elements=st.integers(0, 9).map(float)),
@@ -69,9 +63,6 @@ def test_weights_are_those_by_sorting(values, trim, repeats, seed):
     np.testing.assert_allclose(kept, expected, atol=1e-9 * weights.sum())
     assert not kept[values > limit].any()
     assert kept.sum() == pytest.approx((1 - trim) * weights.sum())
-
-
-# Sweeps and what follows from them.
 
 
 @every_kind
@@ -119,9 +110,6 @@ def test_trimmed_rows_are_rows_that_descend_by_the_hard_rule_only():
         np.testing.assert_array_equal(found, points[[3, 1]])
 
 
-# Robustness.
-
-
 @every_kind
 def test_mean_extent_and_critical_power_are_not_moved_by_far_points(make_rows):
     rng = np.random.default_rng(4)
@@ -135,21 +123,6 @@ def test_mean_extent_and_critical_power_are_not_moved_by_far_points(make_rows):
     plain = make_rows(far, None)
     assert plain.mean_variance() > 1e6
     assert plain.critical_power() > 0
-
-
-@every_kind
-def test_seeds_are_no_strays(make_rows):
-    rng = np.random.default_rng(5)
-    middles = np.array([[0.0, 0], [40, 0], [0, 40], [40, 40]])
-    points = middles[np.arange(400) % 4] + rng.normal(size=(400, 2))
-    points[::20] = 5000 + rng.uniform(-3000, 3000, size=(20, 2))
-    rows = trimmed(make_rows, points, 0.06)
-    for seed in range(5):
-        seeds, _ = choose_seeds(rows, 4, np.random.RandomState(seed), n_candidates=3)
-        found = {tuple(middles[np.argmin(np.square(middles - at).sum(axis=1))]) for at in seeds}
-        assert len(found) == 4
-        assert seeds.max() < 60
-        assert uniform_seeds(rows, 8, np.random.RandomState(seed)).max() < 60
 
 
 @every_kind

@@ -1,7 +1,5 @@
 """Power k-means that learns feature weights, against its algorithm as its authors write it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
@@ -9,9 +7,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from powermeans import EntropyWeightedPowerKMeans
 from powermeans.mathematics.power_mean import power_mean_weights
-from powermeans.mathematics.rules import Hard, Power
 from powermeans.metrics import adjusted_rand_index
-from powermeans.points.feature_weighted import FeatureWeightedRows
 
 
 def few_that_matter(seed, n=1000, n_features=20, n_relevant=5, n_clusters=4):
@@ -26,25 +22,6 @@ def few_that_matter(seed, n=1000, n_features=20, n_relevant=5, n_clusters=4):
 
 def weighted_distances(points, centers, v):
     return cdist(points, centers, "sqeuclidean", w=v)
-
-
-@pytest.mark.parametrize("power", [-np.inf, -2.0])
-def test_a_sweep_knows_the_scatter_along_each_feature(power):
-    rng = np.random.default_rng(0)
-    points, weights = rng.normal(3, 2, size=(80, 5)), rng.uniform(size=80)
-    centers, v = points[:3] + 0.1, rng.dirichlet(np.ones(5))
-    rows = FeatureWeightedRows(points, weights, n_threads=2)
-    rows.feature_weights = v
-    sums = rows.sweep(centers, Hard() if power == -np.inf else Power(power))
-    y = weighted_distances(points, centers, v)
-    hard = np.eye(3)[y.argmin(axis=1)]
-    w = weights[:, None] * (hard if power == -np.inf else power_mean_weights(y, power))
-    new = w.T @ points / w.sum(axis=0)[:, None]
-    np.testing.assert_allclose(sums.centers(fallback=centers), new, rtol=1e-9)
-    scatter = np.einsum("ij,ijf->f", w, np.square(points[:, None] - new[None]))
-    scales = np.array([0.5, 1.0, 2.0, 3.0, 1e-3])
-    np.testing.assert_allclose(sums.scatter(new, scales), scatter / scales**2, rtol=1e-8)
-    np.testing.assert_allclose(rows.sq_distances(centers), y, rtol=1e-8)
 
 
 def test_it_is_the_algorithm_of_the_paper():

@@ -1,7 +1,5 @@
 """Batch gradient descent goes where Lloyd's algorithm goes, and says when it cannot."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from problems import blobs
@@ -25,19 +23,6 @@ def test_each_sweep_is_equation_3(rate):
     with pytest.warns(ConvergenceWarning, match="not converged"):
         model.fit(points)
     np.testing.assert_allclose(model.cluster_centers_, centers, atol=1e-10)
-
-
-def test_clusters_of_one_size_make_lloyds_steps():
-    """With 1 / 50 for the rate and 50 points in each cluster."""
-    rng = np.random.default_rng(0)
-    points = np.repeat([[0.0, 0], [20, 0], [0, 20]], 50, axis=0) + rng.normal(size=(150, 2))
-    init = points[[0, 50, 100]]
-    lloyd = KMeans(3, init=init, tol=0.0).fit(points)
-    gradient = GradientKMeans(3, init=init, learning_rate=1 / 50, tol=0.0, max_iter=5)
-    with pytest.warns(ConvergenceWarning):  # rounding moves the centers on by a hair
-        gradient.fit(points)
-    np.testing.assert_allclose(gradient.cluster_centers_, lloyd.cluster_centers_, atol=1e-12)
-    np.testing.assert_allclose(gradient.history_.inertia[:2], lloyd.history_.inertia[:2])
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

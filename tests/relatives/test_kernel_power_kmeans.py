@@ -1,16 +1,12 @@
 """Kernel power k-means against explicit features, against distances by the kernel, and by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from problems import blobs
-from sklearn.datasets import make_circles, make_moons
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import pairwise_kernels, rbf_kernel
 from sklearn.model_selection import cross_val_score
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from powermeans import IndefiniteKernelWarning, KernelPowerKMeans, PowerKMeans
 
@@ -41,25 +37,6 @@ def test_it_is_power_k_means_on_the_features_of_a_polynomial(weighted: bool) -> 
     assert kernel.n_components_ == 6
     assert kernel.inertia_ == pytest.approx(plain.inertia_, rel=1e-9)
     assert adjusted_rand_score(kernel.labels_, plain.labels_) == 1.0
-
-
-@pytest.mark.filterwarnings("ignore::powermeans.UnlikeScalesWarning")  # of coordinates
-@pytest.mark.parametrize("power", [-1.0, -5.0])
-def test_its_sweeps_are_those_of_the_paper(power: float) -> None:
-    points, seen = POINTS[:60], []
-    model = KernelPowerKMeans(3, gamma=0.5).fit(points)
-    published = PowerKMeans(3, schedule=[power] * 7, polish=False, tol=0.0, callback=seen.append)
-    published.fit(model.embed(points))
-    gram = rbf_kernel(points, gamma=0.5)
-    coefficients = [state.centers @ np.linalg.pinv(model.embed(points)) for state in seen]
-    assert len(coefficients) == 7
-    for a, after, state in zip(coefficients, coefficients[1:], seen[1:], strict=False):
-        y = np.diag(gram)[:, None] - 2 * gram @ a.T + np.einsum("jl,lm,jm->j", a, gram, a)
-        mean = (y**power).mean(axis=1, keepdims=True)
-        assert state.objective == pytest.approx((mean ** (1 / power)).sum(), rel=1e-7)
-        w = mean ** (1 / power - 1) * y ** (power - 1)
-        moved = (w / w.sum(axis=0)).T
-        np.testing.assert_allclose(after @ gram, moved @ gram, atol=1e-7)
 
 
 @pytest.mark.parametrize("n_landmarks", [None, 20])
@@ -181,42 +158,3 @@ def test_a_precomputed_kernel_is_cut_into_folds_by_rows_and_columns() -> None:
     gram = rbf_kernel(POINTS, gamma=0.3)
     scores = cross_val_score(KernelPowerKMeans(3, kernel="precomputed", random_state=0), gram, cv=3)
     assert (scores < 0).all()
-
-
-def fails_for_matrices(_: object) -> dict[str, str]:
-    return {"check_clustering": "it knows no clustering of a precomputed kernel"}
-
-
-# One check makes a matrix indefinite, and others have fewer distinct points than clusters.
-@pytest.mark.filterwarnings("ignore:the kernel is not positive")
-@pytest.mark.filterwarnings("ignore:Number of distinct clusters")
-@parametrize_with_checks(
-    [KernelPowerKMeans(kernel="precomputed")], expected_failed_checks=fails_for_matrices
-)
-def test_scikit_learn_check_of_a_precomputed_kernel_passes(estimator, check) -> None:
-    check(estimator)
-
-
-def from_the_truth(model: KernelPowerKMeans, points: np.ndarray, truth: np.ndarray) -> float:
-    """The inertia that a descent from the true clusters ends with."""
-    coordinates = model.embed(points)
-    centers = [coordinates[truth == j].mean(axis=0) for j in np.unique(truth)]
-    descent = PowerKMeans(len(centers), init=centers, power=-np.inf, effort="none")
-    return descent.fit(coordinates).inertia_
-
-
-SHAPES = [
-    (*make_circles(300, noise=0.05, factor=0.4, random_state=0), 3.0),
-    (*make_circles(300, noise=0.05, factor=0.3, random_state=1), None),
-    (*make_moons(300, noise=0.05, random_state=0), 12.0),
-    (*make_moons(300, noise=0.05, random_state=0), 30.0),
-]
-
-
-@pytest.mark.filterwarnings("ignore::powermeans.UnlikeScalesWarning")  # of coordinates
-@pytest.mark.parametrize(("points", "truth", "gamma"), SHAPES)
-def test_rings_and_moons_are_found_at_the_default_effort(points, truth, gamma) -> None:
-    for seed in range(5):
-        model = KernelPowerKMeans(2, gamma=gamma, random_state=seed).fit(points)
-        assert model.inertia_ <= from_the_truth(model, points, truth) * (1 + 1e-9)
-        assert adjusted_rand_score(truth, model.labels_) > 0.98

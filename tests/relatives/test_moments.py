@@ -1,7 +1,5 @@
 """The method of moments is exact on exact moments, and its error falls as statistics says."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given as for_all
@@ -11,7 +9,6 @@ from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
 from powermeans import moment_estimates
-from powermeans.relatives.mixture.moments import orthonormal_components
 
 
 def mixture(seed: int, n_clusters: int, n_features: int) -> tuple[np.ndarray, np.ndarray]:
@@ -100,20 +97,6 @@ def test_mean_and_covariance_of_the_result_are_those_of_the_points(seed, n_clust
     leading = np.arange(5 - n_leading, 5)
     np.testing.assert_allclose(np.diag(modelled)[leading], values[leading], rtol=1e-7)
     assert np.trace(modelled) == pytest.approx(values.sum())
-
-
-@for_all(st.integers(0, 2**31), st.integers(1, 9))
-@settings(max_examples=40)
-def test_the_components_of_an_orthogonal_tensor_are_found(seed: int, size: int) -> None:
-    rng = np.random.default_rng(seed)
-    vectors = np.linalg.qr(rng.normal(size=(size, size)))[0]
-    multiples = rng.uniform(1, 3, size)
-    tensor = np.einsum("h,ha,hb,hc->abc", multiples, vectors, vectors, vectors)
-    found = orthonormal_components(tensor)
-    np.testing.assert_allclose(found @ found.T, np.eye(size), atol=1e-12)
-    agreement = np.abs(found @ vectors.T)
-    np.testing.assert_allclose(agreement.max(axis=0), 1, atol=1e-12)
-    assert set(agreement.argmax(axis=0)) == set(range(size))
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,4 @@
-"""The rule Online against the recursion of Bottou & Bengio, written out."""
-
-from __future__ import annotations
+"""Online k-means against the recursion of Bottou & Bengio: as a rule, in fits and in streams."""
 
 import signal
 import threading
@@ -9,8 +7,10 @@ import time
 import numpy as np
 import pytest
 from kinds_of_rows import KINDS
+from problems import blobs
 from scipy import sparse
 
+from powermeans import KMeans, OnlineKMeans
 from powermeans.mathematics.rules import Online
 from powermeans.points.by_definition import sweep_by_formula
 from powermeans.points.compiled import EuclideanRows
@@ -61,22 +61,6 @@ def test_a_sweep_is_the_recursion(kind, shape, with_rates, with_order):
     assert swept.inertia == pytest.approx(inertia, rel=1e-12)
 
 
-@pytest.mark.parametrize("kind", IN_ORDER)
-def test_a_sweep_in_two_parts_is_the_same_to_the_last_bit(kind):
-    points, weights, centers = cloud()
-    whole = KINDS[kind](points, weights).sweep(centers, Online(np.zeros(7)))
-    first = KINDS[kind](points[:111], weights[:111]).sweep(centers, Online(np.zeros(7)))
-    second = KINDS[kind](points[111:], weights[111:]).sweep(
-        first.centers(centers), Online(first.weights)
-    )
-    # Sparse centers are a factor and a direction, which are multiplied where parts meet.
-    rounding = 1e-14 if kind == "native of CSR" else 0.0
-    np.testing.assert_allclose(
-        second.centers(centers), whole.centers(centers), rtol=rounding, atol=rounding
-    )
-    np.testing.assert_array_equal(second.weights, whole.weights)
-
-
 @pytest.mark.parametrize("kind", NATIVE)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_float32_points_move_the_centers_that_their_values_do(kind, dtype):
@@ -99,15 +83,6 @@ def test_counts_of_before_make_steps_small_and_the_first_of_several_nearest_move
     centers = np.array([[5.0], [1.0], [1.0], [3.0]])
     moved = KINDS[kind](np.array([[2.0]]), None).sweep(centers, Online(np.zeros(4)))
     np.testing.assert_array_equal(moved.centers(centers), [[5.0], [2.0], [1.0], [3.0]])
-
-
-@pytest.mark.parametrize("kind", NATIVE)
-@pytest.mark.parametrize("scale", [2.0**-500, 2.0**500])
-def test_no_square_leaves_the_range(kind, scale):
-    points, weights, centers = cloud()
-    plain = KINDS[kind](points, weights).sweep(centers, Online(np.zeros(7)))
-    scaled = KINDS[kind](points * scale, weights).sweep(centers * scale, Online(np.zeros(7)))
-    np.testing.assert_array_equal(scaled.centers(centers) / scale, plain.centers(centers))
 
 
 def test_centers_far_from_the_points_are_told_apart():
@@ -154,3 +129,84 @@ def test_ctrl_c_ends_a_long_sweep():
         rows.sweep(points[:200], rule)
     assert time.perf_counter() - started < 0.5 * seconds_of_all
     timer.join()
+
+
+POINTS = blobs(600)
+
+
+def plain(**params):
+    """One pass over the points as they come, and nothing else."""
+    return OnlineKMeans(4, batch=False, shuffle=False, **params)
+
+
+def test_a_second_epoch_goes_on_with_the_counts_of_the_first():
+    centers, counts, _ = recursion(np.vstack([POINTS, POINTS]), np.ones(1200), POINTS[:4])
+    model = plain(init=POINTS[:4], n_epochs=2).fit(POINTS)
+    np.testing.assert_allclose(model.cluster_centers_, centers, atol=1e-12)
+    np.testing.assert_array_equal(model.counts_, counts)
+    assert model.n_steps_ == 1200
+
+
+@pytest.mark.parametrize("rates", [0.05, lambda t: 0.5 / t])
+def test_a_learning_rate_makes_it_the_online_gradient(rates):
+    by_step = [rates(t) if callable(rates) else rates for t in range(1, 601)]
+    centers, _, _ = recursion(POINTS, np.ones(600), POINTS[:4], by_step)
+    model = plain(init=POINTS[:4], learning_rate=rates).fit(POINTS)
+    np.testing.assert_allclose(model.cluster_centers_, centers, atol=1e-12)
+
+
+@pytest.mark.parametrize("sizes", [(1, 2, 597), (100,) * 6, (1,) * 600], ids=len)
+@pytest.mark.parametrize("rates", ["auto", lambda t: t**-0.6])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_stream_in_chunks_is_one_pass_to_the_last_bit(sizes, rates, dtype):
+    points = POINTS.astype(dtype)
+    whole = plain(init=points[:4], learning_rate=rates).fit(points)
+    stream = plain(init=points[:4], learning_rate=rates)
+    for chunk in np.split(points, np.cumsum(sizes)[:-1]):
+        stream.partial_fit(chunk)
+    np.testing.assert_array_equal(stream.cluster_centers_, whole.cluster_centers_)
+    np.testing.assert_array_equal(stream.counts_, whole.counts_)
+    assert stream.n_steps_ == whole.n_steps_ == 600
+    assert stream.cluster_centers_.dtype == dtype
+
+
+def test_batch_sweeps_follow_and_end_where_lloyds_do():
+    online = plain(init=POINTS[:4]).fit(POINTS)
+    both = OnlineKMeans(4, init=POINTS[:4], shuffle=False, tol=0.0).fit(POINTS)
+    lloyd = KMeans(4, init=online.cluster_centers_, tol=0.0).fit(POINTS)
+    np.testing.assert_allclose(both.cluster_centers_, lloyd.cluster_centers_, atol=1e-12)
+    assert both.n_iter_ == 1 + lloyd.n_iter_
+    assert both.inertia_ == pytest.approx(lloyd.inertia_)
+    assert both.inertia_ < online.inertia_
+    np.testing.assert_array_equal(both.counts_, np.bincount(both.labels_))
+    np.testing.assert_array_equal(both.labels_, both.predict(POINTS))
+
+
+def test_places_that_the_first_points_have_too_few_of_are_made_up_for():
+    stream = OnlineKMeans(3, init_size=5, random_state=0)
+    for _ in range(3):
+        stream.partial_fit(np.ones((4, 2)))
+    for _ in range(20):
+        stream.partial_fit(np.repeat([[5.0, 5.0], [9.0, 9.0], [1.0, 1.0]], 20, axis=0))
+    np.testing.assert_allclose(np.sort(stream.cluster_centers_[:, 0]), [1, 5, 9], atol=1e-9)
+    assert stream.counts_.sum() == 12 + 20 * 60
+
+
+def test_a_seed_that_has_won_no_point_yet_stays():
+    stream = OnlineKMeans.from_centers([[0.0], [9.0]]).partial_fit([[1.0], [2.0]])
+    stream.partial_fit([[1.0], [3.0]])
+    np.testing.assert_array_equal(stream.cluster_centers_, [[1.75], [9.0]])
+
+
+def test_after_a_fit_a_stream_goes_on_from_its_clusters():
+    model = OnlineKMeans(4, random_state=0).fit(POINTS)
+    before, counts = model.cluster_centers_.copy(), model.counts_.copy()
+    new = np.array([[100.0, 100.0]])
+    j = model.predict(new)[0]
+    model.partial_fit(new)
+    expected = before[j] + (new[0] - before[j]) / (counts[j] + 1)
+    np.testing.assert_allclose(model.cluster_centers_[j], expected)
+    others = np.delete(np.arange(4), j)
+    np.testing.assert_array_equal(model.cluster_centers_[others], before[others])
+    np.testing.assert_array_equal(model.labels_, [j])
+    assert model.inertia_ == pytest.approx(((new[0] - expected) ** 2).sum())

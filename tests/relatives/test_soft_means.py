@@ -1,7 +1,5 @@
 """Fuzzy c-means and k-harmonic means against the algorithms as their authors write them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from problems import blobs
@@ -9,7 +7,6 @@ from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
 
 from powermeans import FuzzyCMeans, KHarmonicMeans, PowerKMeans
-from powermeans.mathematics.power_mean import power_mean
 from powermeans.mathematics.rules import Gaussian, Hard, Harmonic
 
 POINTS = blobs(300, scale=5.0, noise=0.6)
@@ -69,20 +66,6 @@ def test_a_schedule_may_hold_rules():
     assert mixed.fit(POINTS).inertia_ <= scheduled.inertia_
     with pytest.raises(ValueError, match=r"has 'hard' at index 1: pass powers .* or rules"):
         PowerKMeans(4, schedule=[Hard(), "hard"]).fit(POINTS)
-
-
-def test_k_harmonic_means_and_fuzzy_c_means_at_two_are_power_k_means_at_minus_one():
-    same = {"init": START, "max_iter": 500, "tol": 1e-16}
-    harmonic = KHarmonicMeans(4, **same).fit(POINTS)
-    fuzzy = FuzzyCMeans(4, fuzzifier=2, **same).fit(POINTS)
-    power = PowerKMeans(
-        4, init=START, schedule=[-1.0] * harmonic.n_iter_, polish=False, effort="none", tol=0.0
-    ).fit(POINTS)
-    np.testing.assert_allclose(harmonic.cluster_centers_, fuzzy.cluster_centers_, rtol=1e-9)
-    np.testing.assert_allclose(harmonic.cluster_centers_, power.cluster_centers_, rtol=1e-9)
-    y = cdist(POINTS, harmonic.cluster_centers_, "sqeuclidean")
-    assert harmonic.objective_ == pytest.approx(power_mean(y, -1.0).sum(), rel=1e-9)
-    assert fuzzy.objective_ == pytest.approx(harmonic.objective_ / 4, rel=1e-9)
 
 
 @pytest.mark.parametrize(

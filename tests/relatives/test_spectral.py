@@ -1,7 +1,5 @@
 """Spectral clustering separates what is connected, and scikit-learn's solvers agree."""
 
-from __future__ import annotations
-
 import itertools
 import warnings
 

@@ -1,7 +1,5 @@
 """Models in files: they come back as they were, and no file does harm; attacks damage more."""
 
-from __future__ import annotations
-
 import io
 import itertools
 import json
@@ -160,9 +158,6 @@ def test_the_same_model_makes_the_same_file_which_numpy_opens_too(file, tmp_path
 SQUARES = Generated(lambda x: (x * x).sum(axis=1), lambda x: 2 * x)
 
 
-# What cannot be saved says so, and leaves the old file alone.
-
-
 @pytest.mark.parametrize(
     ("model", "named"),
     [
@@ -206,9 +201,6 @@ def test_rounding_of_sums_leaves_centers_in_the_domain(seed, file) -> None:
             load(file)
 
 
-# Files that are no models. What is wrong is put into a file that is right otherwise.
-
-
 def rewritten(file: Path, change: Callable[[dict[str, Any]], object]) -> None:
     """Let `change` work on the members of a model's file, its header as a dict."""
     with zipfile.ZipFile(file) as archive:
@@ -238,7 +230,6 @@ Change = Callable[[dict[str, Any]], object]
 
 
 def entries(members: dict[str, Any]) -> dict[str, Any]:
-    """The parameters and the attributes of the model."""
     ((_, found),) = members["model.json"]["model"].items()
     return found
 
@@ -313,7 +304,6 @@ CHANGES: list[tuple[Change, str]] = [
 
 @pytest.fixture
 def saved(file) -> Path:
-    """The file of a model that is right so far."""
     save(pm.KMeans(3, random_state=0).fit(POINTS - 5), file)
     return file
 

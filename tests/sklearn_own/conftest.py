@@ -4,8 +4,6 @@ The file is the one that is installed with scikit-learn, unchanged; `test_k_mean
 `sklearn.cluster.KMeans`, `MiniBatchKMeans`, `k_means` and `kmeans_plusplus` replaced.
 """
 
-from __future__ import annotations
-
 import re
 
 import numpy as np
@@ -13,11 +11,14 @@ import pytest
 
 LEFT_OUT = {
     "tests a compiled helper of scikit-learn that we do not have": (
-        *("test_relocate_empty_clusters", "test_euclidean_distance", "test_inertia"),
+        "test_relocate_empty_clusters",
+        "test_euclidean_distance",
+        "test_inertia",
         "test_is_same_clustering",
     ),
     "calls private helpers of scikit-learn's MiniBatchKMeans": (
-        *("test_minibatch_update_consistency", "test_minibatch_reassign"),
+        "test_minibatch_update_consistency",
+        "test_minibatch_reassign",
         "test_minibatch_kmeans_init_size",
     ),
     "an init_size below n_clusters raises, instead of a warning": (
@@ -31,8 +32,10 @@ LEFT_OUT = {
         "test_score_max_iter[MiniBatchKMeans]",
     ),
     "reads the private attribute _n_init or calls the private method _init_centroids": (
-        *("test_kmeans_init_auto_with_initial_centroids", "test_n_init_auto"),
-        *("test_sample_weight_init", "test_sample_weight_zero"),
+        "test_kmeans_init_auto_with_initial_centroids",
+        "test_n_init_auto",
+        "test_sample_weight_init",
+        "test_sample_weight_zero",
     ),
 }
 DESELECTED = {name for names in LEFT_OUT.values() for name in names}
@@ -49,7 +52,6 @@ def global_dtype(request: pytest.FixtureRequest) -> type[np.floating]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the deselected functions and cases."""
     left_out = [item for item in items if is_left_out(item)]
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if item not in left_out]

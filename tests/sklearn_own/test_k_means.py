@@ -1,7 +1,5 @@
 """The tests of k-means that are installed with scikit-learn, with ours in the place of theirs."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 from pathlib import Path

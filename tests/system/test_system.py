@@ -1,7 +1,5 @@
 """Files are written whole or not at all, labels piece by piece, and free memory is told."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import sys

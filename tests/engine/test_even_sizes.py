@@ -1,12 +1,13 @@
-"""Prices that bring sizes to their wishes, by what the points at borders tell."""
-
-from __future__ import annotations
+"""Prices that bring sizes to their wishes, and centers of far too large clusters divided."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from powermeans import BalancedKMeans, PowerKMeans
+from powermeans.engine.seeds.division import divided
+from powermeans.estimators import size_limited
 from powermeans.mathematics.size_limits import SizeLimits
 from powermeans.points.borders import _without_needless, with_better_prices
 from powermeans.points.opening import open_rows
@@ -61,12 +62,6 @@ def test_sizes_come_near_to_their_limits_and_to_the_wish_of_balance(seed: int) -
     assert limits.far_from_wish(prices, last.sums.weights) < 0.15 * before > 90
 
 
-def test_prices_stay_where_no_point_is_at_a_border() -> None:
-    points = np.repeat([[0.0], [2.0]], [5, 5], axis=0)
-    prices, _, _ = improved(points, np.array([[1.0], [1.0]]), SizeLimits(2, 4, 6, 10))
-    assert np.array_equal(prices, [0.0, 0.0])
-
-
 @pytest.mark.parametrize("curvature", [0.0, 1e-4, 1e-3])
 def test_one_step_suffices_where_sizes_follow_prices_in_proportion(curvature: float) -> None:
     """Points lie evenly on a line, so that a border moves in proportion to the prices."""
@@ -88,3 +83,50 @@ def test_prices_that_change_sign_or_pay_for_what_no_limit_asks_become_zero() -> 
     assert np.array_equal(_without_needless(moved, before, has_most), [0.0, 0.0, 3.0, 0.0])
     is_soft = SizeLimits(4, 5, 20, 40, curvature=1.0)
     assert np.array_equal(_without_needless(moved, before, is_soft), moved)
+
+
+def uneven() -> FloatArray:
+    rng = np.random.default_rng(0)
+    middles, shares = 4 * rng.normal(size=(30, 8)), rng.dirichlet(np.ones(30))
+    return np.asarray(middles[rng.choice(30, 3000, p=shares)] + rng.normal(size=(3000, 8)))
+
+
+def sizes(points: FloatArray, centers: FloatArray) -> FloatArray:
+    labels, _ = open_rows(points).assign(centers)
+    return np.bincount(labels, minlength=len(centers))
+
+
+def test_a_large_cluster_is_divided_and_others_are_joined() -> None:
+    points = uneven()
+    centers = PowerKMeans(30, effort="fast", random_state=0).fit(points).cluster_centers_
+    found = divided(open_rows(points), centers, 120.0)
+    assert found.shape == centers.shape
+    before, after = sizes(points, centers), sizes(points, found)
+    assert np.maximum(0, after - 120).sum() < np.maximum(0, before - 120).sum() / 2
+    assert divided(open_rows(points), centers, 3000.0) is centers  # none is too large
+    # Points without weight count nothing.
+    far = np.full((5000, points.shape[1]), 50.0)
+    weights = np.repeat([1.0, 0.0], [len(points), len(far)])
+    rows = open_rows(np.concatenate([points, far]), weights)
+    assert divided(rows, centers, 120.0) == pytest.approx(found)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 12), st.integers(1, 40), st.floats(0.3, 30), st.integers(0, 1000))
+def test_there_are_as_many_centers_within_the_points(n_centers, n_points, most, seed):
+    rng = np.random.default_rng(seed)
+    points = rng.integers(0, 3, size=(n_points, 2)).astype(float)  # with many equal ones
+    weights = rng.integers(0, 3, size=n_points).astype(float)
+    weights[0] = 1.0
+    centers = points[rng.integers(n_points, size=n_centers)]
+    found = divided(open_rows(points, weights), centers, most)
+    assert found.shape == centers.shape
+    assert np.all((found >= 0) & (found <= 2))
+
+
+def test_a_fit_has_less_inertia_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    points, model = uneven(), BalancedKMeans(30, effort="fast", size_max=120, random_state=0)
+    inertia = model.fit(points).inertia_
+    assert model.sizes_.max() <= 120
+    monkeypatch.setattr(size_limited, "divided", lambda rows, centers, most: centers)
+    assert inertia < 0.97 * model.fit(points).inertia_

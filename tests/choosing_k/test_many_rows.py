@@ -1,13 +1,14 @@
-"""What criteria say of rows in parts, against what they say of the same rows in memory."""
-
-from __future__ import annotations
+"""Rows in parts say what they say in memory; of many a sample is asked, and all confirm it."""
 
 import math
+import time
 
 import numpy as np
 import pytest
+from problems import on_lattice
 
-from powermeans import choose_k, open_data
+import powermeans.choosing_k.choose
+from powermeans import SweepState, choose_k, open_data
 from powermeans.choosing_k.centers_by_k import EFFORTS_FOR_EACH_K
 from powermeans.choosing_k.counted import CountedPoints
 from powermeans.choosing_k.evaluate import CRITERIA, Study
@@ -16,12 +17,6 @@ from powermeans.points.needs import FitNeeds, Measure, Needs
 from powermeans.types import FloatArray
 
 SIZES = [1, 2, 3, 4, 5, 6]
-
-
-def blobs(n_points: int = 900, seed: int = 0) -> FloatArray:
-    rng = np.random.default_rng(seed)
-    means = np.array([[0.0, 0.0], [12.0, 0.0], [0.0, 12.0], [12.0, 12.0]])
-    return means[rng.integers(4, size=n_points)] + rng.normal(size=(n_points, 2))
 
 
 def studies(
@@ -58,7 +53,7 @@ def weights_of(kind: str, n_points: int) -> FloatArray | None:
 @pytest.mark.parametrize("kind", ["none", "counts", "shares"])
 @pytest.mark.parametrize("name", CRITERIA)
 def test_criteria_are_those_in_memory_at_the_same_centers(name: str, kind: str) -> None:
-    points = blobs()
+    points = on_lattice(4, n_points=900)
     one, other = studies(points, weights_of(kind, len(points)))
     expected, found = CRITERIA[name](one), CRITERIA[name](other)
     assert not np.isnan(expected.values).all()
@@ -67,7 +62,7 @@ def test_criteria_are_those_in_memory_at_the_same_centers(name: str, kind: str) 
 
 
 def test_criteria_are_those_in_memory_where_entries_are_missing() -> None:
-    points = blobs()
+    points = on_lattice(4, n_points=900)
     points[::7, 0] = np.nan
     one, other = studies(points, None, has_missing=True)
     for name in ("separation", "calinski_harabasz"):
@@ -76,7 +71,7 @@ def test_criteria_are_those_in_memory_where_entries_are_missing() -> None:
 
 
 def test_k_is_found_in_a_file_as_in_memory(tmp_path) -> None:
-    points = blobs(3000)
+    points = on_lattice(4, n_points=3000)
     np.save(tmp_path / "points.npy", points)
     opened = open_data(tmp_path / "points.npy", rows_per_part=512)
     choice = choose_k(opened, range(2, 8), random_state=0, n_threads=1)
@@ -92,13 +87,63 @@ def test_k_is_found_in_a_file_as_in_memory(tmp_path) -> None:
 
 
 def test_what_parts_cannot_give_is_refused(tmp_path) -> None:
-    data = open_data(blobs(), rows_per_part=300)
+    data = open_data(on_lattice(4, n_points=900), rows_per_part=300)
     with pytest.raises(ValueError, match=r'open_data\(\.\.\., weights="column"\)'):
         choose_k(data, [2, 3], sample_weight=np.ones(900))
     with pytest.raises(ValueError, match="writes no checkpoint"):
-        choose_k(open_data(blobs(), checkpoint=tmp_path / "state"), [2, 3])
+        choose_k(open_data(on_lattice(4, n_points=900), checkpoint=tmp_path / "state"), [2, 3])
     copies = open_data(np.repeat([[0.0], [1.0], [5.0]], 50, axis=0), rows_per_part=20)
     with pytest.raises(ValueError, match="more than the 3 distinct rows"):
         choose_k(copies, [2, 4])
     with pytest.raises(ValueError, match=r"1e\+17, whose square float32 does not hold"):
         choose_k(open_data(np.array([[0.0], [1e17]], np.float32)), [1, 2])
+
+
+@pytest.mark.parametrize("in_parts", [False, True])
+def test_many_rows_are_asked_by_a_sample_that_the_result_names(in_parts: bool) -> None:
+    points = on_lattice(6, n_points=40_000)
+    given = open_data(points, rows_per_part=15_000) if in_parts else points
+    choice = choose_k(given, range(2, 9), criteria=["separation", "bic"], random_state=0)
+    assert (choice.recommended, choice.is_clear, choice.n_sampled) == (6, True, 10_000)
+    assert "on a sample of 10,000 rows" in str(choice)
+    labels = choice.model().predict(points)
+    means = [points[labels == j].mean(axis=0) for j in range(6)]
+    np.testing.assert_allclose(choice.centers[6], means, atol=1e-6)  # of all rows, not of a sample
+    inertia = np.square(points - choice.centers[6][labels]).sum()
+    assert choice.table["inertia"][4] == pytest.approx(inertia)
+
+
+def test_what_other_rows_do_not_confirm_is_not_clear(monkeypatch) -> None:
+    nothing = powermeans.choosing_k.choose.Evaluation(np.zeros(1), None)
+    monkeypatch.setattr(powermeans.choosing_k.choose, "by_separation", lambda study: nothing)
+    choice = choose_k(
+        on_lattice(6, n_points=40_000), range(2, 9), criteria="separation", random_state=0
+    )
+    assert (choice.recommended, choice.is_clear) == (6, False)
+    assert "in another sample of the rows" in choice.doubt
+
+
+def test_little_time_shrinks_the_sample_and_never_the_range(monkeypatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+
+    def let_time_pass(state: SweepState) -> None:
+        now[0] += 1e-3
+
+    options = {"criteria": ["separation", "bic"], "random_state": 0, "callback": let_time_pass}
+    choose_k(on_lattice(6, n_points=1_000), range(2, 9), **options)
+    whole, now[0] = now[0], 0.0
+    choice = choose_k(on_lattice(6, n_points=8_000), range(2, 9), max_seconds=3 * whole, **options)
+    assert list(choice.table["k"]) == list(range(2, 9))
+    assert (choice.recommended, choice.n_sampled) == (6, 1_000)
+
+
+def test_ctrl_c_keeps_what_was_found() -> None:
+    def interrupt(state: SweepState) -> None:
+        if len(state.centers) > 5:
+            raise KeyboardInterrupt
+
+    choice = choose_k(on_lattice(6, n_points=600), range(2, 12), callback=interrupt, random_state=0)
+    assert (choice.was_stopped, choice.n_sampled) == (True, 0)
+    assert "tried 4 of 10 values of k" in choice.doubt
+    assert len(choice.centers) == 4
