@@ -72,7 +72,7 @@ attack: $(STAMPS)/installed $(STAMPS)/test ## use the package as an enemy would,
 
 # Every fit that is killed is made again with its checkpoint, which takes minutes.
 kill-test: $(STAMPS)/installed $(STAMPS)/test ## kill fits, clients and workers at random moments, and compare the bits
-	$(BIN)/python tests/scale/kill_fits.py --times 20 --seed 1
+	$(BIN)/python -m tests.attacks --classes kill-process kill-client kill-worker --tries 20 --jobs 1 --seed 1 --seconds 36000
 
 # PyTorch takes gigabytes, so that only this installs it; a build that is there already is kept.
 test-gpu: $(STAMPS)/installed $(STAMPS)/test $(STAMPS)/gpu ## install PyTorch, and test tensors on a GPU or without one

@@ -1,9 +1,9 @@
 """Measure how the package is laid out: folders, imports, circles, lines and functions.
 
-    python tests/structure.py [PACKAGE_DIR] [--lines DIR ...]
+    python tests/structure.py [PACKAGE_DIR]
 
-First come the totals of the repository around the package: the lines of all tracked text that
-somebody has to read, so that growth is seen.
+First come the lines of all tracked text of the repository around the package, so that growth is
+seen.
 
 Folders are those of the package to the second level; a loose module of its root counts as one. The
 public face (`__init__.py` and `__main__.py` of the root) is none: it may import everything.
@@ -34,7 +34,7 @@ from typing import NamedTuple
 
 PACKAGE = Path(__file__).parents[1] / "src" / "powermeans"
 FACE = "public face"
-LONGEST_BODY, SHORT_BODY, MOST_PARAMETERS = 40, 13, 6
+LONGEST_BODY, SHORT_BODY, WIDEST = 40, 13, 6
 KINDS = ("code", "docstrings", "comments", "blank")
 TEXT = {".py", ".pyi", ".cpp", ".hpp", ".js", ".css", ".html", ".json", ".j2"}
 _NO_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
@@ -209,15 +209,6 @@ def floors_of(graph: Graph) -> dict[str, int]:
     return floors
 
 
-def importers_in(arrows: Arrows, sources: Mapping[str, Source]) -> Graph:
-    """Return the modules that import each module, without those that only pass names on."""
-    importers: Graph = {name: set() for name, s in sources.items() if not s.passes_on}
-    for start, end in arrows:
-        if start in importers and end in importers:
-            importers[end].add(start)
-    return importers
-
-
 def functions_in(node: ast.AST, where: str) -> Iterator[tuple[str, Function]]:
     """Yield each function below a node with its qualified name."""
     for child in ast.iter_child_nodes(node):
@@ -233,55 +224,40 @@ def n_parameters(function: Function) -> int:
     return sum(one is not None and one.arg not in {"self", "cls"} for one in named)
 
 
-def report_on_graph(what: str, arrows: Arrows, nodes: Iterable[str]) -> Iterator[str]:
-    graph = running(arrows, nodes)
-    circles, n_floors = circles_in(graph), max(floors_of(graph).values())
-    counts = f"{len(graph)} {what}, {n_floors} floors, {len(arrows)} arrows, {len(circles)} circles"
-    yield from ("", counts, *(f"- circle: {' ↔ '.join(circle)}" for circle in circles))
-
-
-def report_on_folders(arrows: Arrows, sources: Mapping[str, Source]) -> Iterator[str]:
-    """Yield a table of the folders, and who imports whom against the other direction."""
-    folders = {name: folder_of(source.file) for name, source in sources.items()}
-    counts = Counter((folders[start], folders[end]) for start, end in arrows)
-    yield "## Folders\n\n| folder | files | lines | imports |\n|---|---:|---:|---|"
-    for folder in sorted(set(folders.values())):
-        lengths = [len(s.kinds) for name, s in sources.items() if folders[name] == folder]
-        imported = ", ".join(sorted({b for a, b in counts if a == folder} - {folder}))
-        yield f"| {folder} | {len(lengths)} | {sum(lengths)} | {imported} |"
-    yield from report_on_graph("folders", lift(arrows, folders), folders.values())
-    for (a, b), count in sorted(counts.items()):
-        if a < b and (b, a) in counts:
-            yield f"- {a} → {b}: {count} arrows; {b} → {a}: {counts[b, a]} arrows"
-    tops = {name: folder.partition("/")[0] for name, folder in folders.items()}
-    yield from report_on_graph("top folders", lift(arrows, tops), tops.values())
-
-
-def report_on_modules(arrows: Arrows, sources: Mapping[str, Source]) -> Iterator[str]:
-    yield "\n## Modules"
-    yield from report_on_graph("modules", arrows, sources)
-    importers = importers_in(arrows, sources)
-    for count in (0, 1):
-        names = sorted(name for name, those in importers.items() if len(those) == count)
-        yield f"\n{len(names)} modules with {count} importers: {', '.join(names)}"
-
-
 def report_on_totals(repository: Path) -> Iterator[str]:
     """Yield a table of the lines of each folder of the repository."""
     listed = subprocess.run(["git", "ls-files"], cwd=repository, capture_output=True, text=True)
-    if listed.returncode:
-        yield f"no totals, since {repository} is not in a repository of git\n"
-        return
     files, lines = Counter[str](), Counter[str]()
     for name in listed.stdout.splitlines():
         path, folder = repository / name, name.split("/")[0] if "/" in name else "root"
-        if path.suffix not in TEXT or not path.is_file():
-            continue
-        files[folder] += 1
-        lines[folder] += len(path.read_text(encoding="utf-8").splitlines())
+        if path.suffix in TEXT and path.is_file():
+            files[folder] += 1
+            lines[folder] += len(path.read_text(encoding="utf-8").splitlines())
     yield "## Totals\n\n| folder | files | lines |\n|---|---:|---:|"
     yield from (f"| {folder} | {files[folder]} | {lines[folder]} |" for folder in sorted(files))
-    yield f"| all | {files.total()} | {lines.total()} |\n"
+    yield f"| all | {files.total()} | {lines.total()} |"
+
+
+def report_on_folders(arrows: Arrows, sources: Mapping[str, Source]) -> Iterator[str]:
+    """Yield a table of the folders, and how high the graphs of folders and of modules are."""
+    folders = {name: folder_of(source.file) for name, source in sources.items()}
+    between = lift(arrows, folders)
+    yield "\n## Folders\n\n| folder | files | lines | imports |\n|---|---:|---:|---|"
+    for folder in sorted(set(folders.values())):
+        lengths = [len(s.kinds) for name, s in sources.items() if folders[name] == folder]
+        imported = ", ".join(sorted(end for start, end in between if start == folder))
+        yield f"| {folder} | {len(lengths)} | {sum(lengths)} | {imported} |"
+    tops = {name: folder.partition("/")[0] for name, folder in folders.items()}
+    for what, found, nodes in (
+        ("folders", between, folders.values()),
+        ("top folders", lift(arrows, tops), tops.values()),
+        ("modules", arrows, sources),
+    ):
+        graph = running(found, nodes)
+        circles, floors = circles_in(graph), floors_of(graph).values()
+        heights = f"{len(graph)} {what}, {max(floors)} floors, {len(found)} arrows"
+        yield f"\n{heights}, {len(circles)} circles"
+        yield from (f"- circle: {' ↔ '.join(circle)}" for circle in circles)
 
 
 def n_constants(source: Source) -> int:
@@ -291,61 +267,37 @@ def n_constants(source: Source) -> int:
     return sum(name.isupper() for name in names)
 
 
-def report_on_state(sources: Iterable[Source]) -> str:
-    """Count classes, constants, and uses of `__dict__`."""
-    nodes = [node for source in sources for node in ast.walk(source.tree)]
-    n_classes = sum(isinstance(node, ast.ClassDef) for node in nodes)
-    n_hidden = sum(
-        (isinstance(node, ast.Attribute) and node.attr == "__dict__")
-        or (isinstance(node, ast.Call) and getattr(node.func, "id", "") == "vars")
-        for node in nodes
+def report_on_code(sources: Mapping[str, Source]) -> Iterator[str]:
+    """Yield what lines are, how many classes and constants there are, and the largest functions."""
+    kinds = Counter(kind for source in sources.values() for kind in source.kinds)
+    told = ", ".join([f"{kinds.total()} lines", *(f"{kinds[kind]} {kind}" for kind in KINDS)])
+    classes = sum(
+        isinstance(node, ast.ClassDef) for s in sources.values() for node in ast.walk(s.tree)
     )
-    n_named = sum(map(n_constants, sources))
-    return f"{n_classes} classes, {n_named} constants of modules, {n_hidden} uses of __dict__"
-
-
-def report_on_lines(sources: Iterable[Source]) -> str:
-    counts = Counter(kind for source in sources for kind in source.kinds)
-    return ", ".join([f"{counts.total()} lines", *(f"{counts[kind]} {kind}" for kind in KINDS)])
-
-
-def report_on_functions(sources: Mapping[str, Source]) -> Iterator[str]:
-    """Yield how long bodies are, and which functions are too long or take too much."""
+    constants = sum(map(n_constants, sources.values()))
+    yield f"\n## Code\n\n{told}\n{classes} classes, {constants} constants of modules"
     functions = [(s, *found) for s in sources.values() for found in functions_in(s.tree, s.name)]
     lengths = {name: source.length(function) for source, name, function in functions}
     bodies = [length for length in lengths.values() if length]
     short = sum(length < SHORT_BODY for length in bodies) / len(bodies)
-    yield f"\n## Functions\n\n{len(bodies)} bodies, median {statistics.median(bodies)} lines"
+    yield f"{len(bodies)} bodies, median {statistics.median(bodies)} lines"
     yield f"{short:.1%} of the bodies under {SHORT_BODY} lines"
-    long = {name: n for name, n in lengths.items() if n > LONGEST_BODY}
-    yield from largest(f"bodies over {LONGEST_BODY} lines", long)
-    wide = {name: n_parameters(function) for _, name, function in functions}
-    wide = {name: n for name, n in wide.items() if n > MOST_PARAMETERS}
-    yield from largest(f"functions with more than {MOST_PARAMETERS} parameters", wide)
-
-
-def largest(what: str, sizes: Mapping[str, int]) -> Iterator[str]:
-    yield f"\n{len(sizes)} {what}"
-    yield from (f"- {sizes[name]} {name}" for name in sorted(sizes, key=lambda n: (-sizes[n], n)))
+    widths = {name: n_parameters(function) for _, name, function in functions}
+    for what, sizes, most in (("lines", lengths, LONGEST_BODY), ("parameters", widths, WIDEST)):
+        large = sorted((-n, name) for name, n in sizes.items() if n > most)
+        yield f"\n{len(large)} functions with more than {most} {what}"
+        yield from (f"- {-n} {name}" for n, name in large)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Measure how the package is laid out.")
     parser.add_argument("package", type=Path, nargs="?", default=PACKAGE)
-    parser.add_argument("--lines", type=Path, nargs="+", default=[], help="only their lines")
-    arguments = parser.parse_args()
-    for folder in arguments.lines:
-        print(f"{folder}: {report_on_lines(read_sources(folder.resolve()).values())}")
-    if not arguments.lines:
-        package = arguments.package.resolve()
-        print(*report_on_totals(package.parents[1]), sep="\n")
-        everything = read_sources(package)
-        sources = {name: s for name, s in everything.items() if folder_of(s.file) != FACE}
-        arrows = arrows_between(sources)
-        print(*report_on_folders(arrows, sources), *report_on_modules(arrows, sources), sep="\n")
-        print("\n## Lines\n", report_on_lines(everything.values()), sep="\n")
-        print("", report_on_state(everything.values()), sep="\n")
-        print(*report_on_functions(everything), sep="\n")
+    package = parser.parse_args().package.resolve()
+    everything = read_sources(package)
+    sources = {name: s for name, s in everything.items() if folder_of(s.file) != FACE}
+    print(*report_on_totals(package.parents[1]), sep="\n")
+    print(*report_on_folders(arrows_between(sources), sources), sep="\n")
+    print(*report_on_code(everything), sep="\n")
 
 
 if __name__ == "__main__":

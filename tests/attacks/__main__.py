@@ -14,8 +14,8 @@ from pathlib import Path
 
 from tests.attacks import (
     checkpoints,
-    containers,
     dask,
+    kills,
     limits,
     memory,
     models,
@@ -27,14 +27,14 @@ from tests.attacks import (
 from tests.attacks.running import FAILED, Tally, attempt, run
 from tests.tested_module import NAMES_CORE, load_core
 
-ATTACKS = {
+MIXED = {
     **{
         module.__name__.rpartition(".")[2]: module.ATTACK
         for module in (numbers, models, tables, checkpoints, signals, limits, memory, dask)
     },
     **relations.ATTACKS,
-    "containers": containers.ATTACK,
 }
+ATTACKS = MIXED | kills.ATTACKS  # whose tries take long
 HEAD = ["class", "tries", "harmless", "refused", "known", "failures"]
 HEAD += ["slowest s", "its try", "largest MB", "its try"]
 
@@ -84,7 +84,7 @@ def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.attacks", description=__doc__)
     parser.add_argument("--seconds", type=float, default=600.0, help="in all")
     parser.add_argument("--seed", type=int, default=int(f"{datetime.date.today():%Y%m%d}"))
-    parser.add_argument("--classes", nargs="+", choices=ATTACKS, default=[*ATTACKS])
+    parser.add_argument("--classes", nargs="+", choices=ATTACKS, default=[*MIXED])
     parser.add_argument("--tries", type=int, default=sys.maxsize, help="at most, of each class")
     parser.add_argument("--jobs", type=int, default=2, help="processes at once")
     parser.add_argument("--shown", type=int, default=20, help="failures of each class to print")

@@ -48,6 +48,8 @@ def records_of(content: bytes) -> list[bytes]:
     at, records = len(checkpoint._MAGIC), []
     while at + HEAD.size <= len(content):
         end = at + HEAD.size + HEAD.unpack_from(content, at)[0]
+        if end > len(content):
+            break
         records.append(content[at:end])
         at = end
     return records

@@ -1,11 +1,10 @@
-"""The same numbers in other containers give the same bits, or are refused in words."""
+"""The same numbers in other containers."""
 
 from __future__ import annotations
 
 import array
 import decimal
 import fractions
-import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,9 +15,7 @@ import pandas as pd
 import pyarrow as pa
 from scipy import sparse
 
-from powermeans import KMeans, OnlineKMeans, PowerKMeans
 from tests.attacks.numbers import forms, sparse_forms
-from tests.attacks.running import REFUSED, RIGHT, Attack, Failure, Try, words_of
 
 
 class Subclass(np.ndarray):
@@ -47,7 +44,7 @@ def polars_frame(points: Any) -> Any:
 
 
 def containers(points: Any, folder: Path) -> dict[str, Callable[[], Any]]:
-    """Return makers of containers that hold these numbers of float64."""
+    """Return makers of containers that hold these numbers of float64, by their names."""
     frame, arrays = pd.DataFrame(points).add_prefix("x"), forms(points) | sparse_forms(points)
     return {
         **{name: (lambda it=it: it) for name, it in arrays.items()},
@@ -80,38 +77,3 @@ def containers(points: Any, folder: Path) -> dict[str, Callable[[], Any]]:
         "BSR": lambda: sparse.bsr_matrix(points),
         "DIA": lambda: sparse.dia_matrix(points),
     }
-
-
-def prepare(folder: Path) -> Try:
-    def one(rng: random.Random) -> str:
-        numbers = np.random.default_rng(rng.getrandbits(64))
-        points = numbers.normal(size=(int(numbers.integers(8, 60)), int(numbers.integers(1, 6))))
-        points[numbers.random(points.shape) < 0.3] = 0.0
-        made = containers(points, folder)
-        name, kind = rng.choice(list(made)), rng.choice([KMeans, PowerKMeans, OnlineKMeans])
-        try:
-            given = made[name]()
-        except ImportError:
-            return REFUSED
-        try:
-            model = kind(3, random_state=0).fit(given)
-            labels = np.asarray(model.predict(given))
-        except (ValueError, TypeError) as error:
-            if not str(error).strip() or "has no attribute" in str(error):
-                raise Failure(f"{name}: {words_of(error)}") from error
-            return REFUSED
-        except Exception as error:
-            raise Failure(f"{name}: {words_of(error)}") from error
-        is_sparse = sparse.issparse(given) or name == "sparse frame"
-        plain = sparse.csr_matrix(points) if is_sparse else points
-        expected = kind(3, random_state=0).fit(plain)
-        if not np.allclose(model.cluster_centers_, expected.cluster_centers_, rtol=1e-9):
-            raise Failure(f"{name} has other centers with {kind.__name__}")
-        if not np.array_equal(labels, expected.predict(plain)):
-            raise Failure(f"{name} has other labels with {kind.__name__}")
-        return RIGHT
-
-    return one
-
-
-ATTACK = Attack(prepare)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import itertools
 import random
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from powermeans import KMeans, MiniBatchKMeans, PowerKMeans
+from tests.attacks import kills, oracle
 from tests.attacks.running import REFUSED, RIGHT, Attack, Failure, Try
-from tests.scale import kill_fits
 
 HANGS_AFTER = 180.0
 # A fit without workers is to end by itself, and say why, before it counts as hung.
@@ -60,7 +60,7 @@ def prepare(folder: Path) -> Try:
 
         if not cluster:
             stack.enter_context(dask.config.set(NO_WORKERS_TIMEOUT))
-            cluster.append(stack.enter_context(kill_fits.workers()))
+            cluster.append(stack.enter_context(kills.workers()))
         return cluster[0]
 
     def one(rng: random.Random) -> str:
@@ -71,19 +71,14 @@ def prepare(folder: Path) -> Try:
         given = collection(points, lengths, rng.choice(["array", "frame"]))
         here = workers()
         wanted, is_killed = model(rng), n == 2000 and rng.random() < 0.3
-        killer = None
-        if is_killed:
-            pid = rng.choice([nanny.pid for nanny in here.workers.values() if nanny.pid])
-            killer = kill_fits.Killer(rng.uniform(0, 0.5), pid)
+        killing = kills.killer(here, rng, rng.uniform(0, 0.5)) if is_killed else nullcontext()
         try:
-            fitted = wanted.fit(given)
+            with killing:
+                fitted = wanted.fit(given)
         except ValueError as error:
             if n > wanted.n_clusters:
                 raise
             return REFUSED if str(error).strip() else RIGHT
-        finally:
-            if killer is not None:
-                killer.has_killed()
         judge(fitted, points, lengths)
         return RIGHT
 
@@ -92,22 +87,15 @@ def prepare(folder: Path) -> Try:
 
 def judge(fitted: Any, points: Any, lengths: list[int]) -> None:
     """Raise unless the inertia and the labels are those of the centers."""
-    centers = fitted.cluster_centers_
-    found = np.asarray(fitted.predict(points))
-    if not np.isfinite(centers).all() or not np.isfinite(fitted.inertia_):
-        raise Failure(f"{fitted!r} is not finite with partitions of {lengths}")
-    left, right = points, centers
-    if getattr(fitted, "divergence", "") == "cosine":
-        left = points / np.linalg.norm(points, axis=1, keepdims=True)
-    distances = ((left[:, None, :] - right[None]) ** 2).sum(axis=2)
-    nearest, own = distances.min(axis=1), distances[np.arange(len(points)), found]
-    if (own > nearest * (1 + 1e-9) + 1e-12).any():
-        raise Failure(f"{fitted!r} has wrong labels with partitions of {lengths}")
-    if hasattr(fitted, "labels_") and not np.array_equal(np.asarray(fitted.labels_), found):
-        raise Failure(f"{fitted!r} has other labels_ with partitions of {lengths}")
-    inertia = nearest.sum() / (2 if left is not points else 1)
-    if not np.isclose(inertia, fitted.inertia_, rtol=1e-9, atol=1e-12):
-        raise Failure(f"{fitted!r}: inertia {fitted.inertia_}, not {inertia}, with {lengths}")
+    is_cosine = getattr(fitted, "divergence", "") == "cosine"
+    distances = oracle.cosine if is_cosine else oracle.squared_euclidean
+    labels = np.asarray(fitted.predict(points))
+    centers, inertia = fitted.cluster_centers_, fitted.inertia_
+    fault = oracle.fault_of(oracle.Claim(points, None, centers, labels, inertia, distances))
+    if fault is None and not np.array_equal(getattr(fitted, "labels_", labels), labels):
+        fault = "labels_ are others than those predicted"
+    if fault is not None:
+        raise Failure(f"{fitted!r} with partitions of {lengths}: {fault}")
 
 
 ATTACK = Attack(prepare, seconds=60.0, megabytes=500.0, hangs_after=HANGS_AFTER)

@@ -62,12 +62,12 @@ WIDEST_DENSE = 1000
 
 
 KINDS = (
-    *(powermeans.KMeans, powermeans.PowerKMeans, powermeans.KernelPowerKMeans),
-    *(powermeans.MiniBatchKMeans, powermeans.MiniBatchPowerKMeans, powermeans.OnlineKMeans),
-    *(powermeans.BalancedKMeans, powermeans.RobustPowerKMeans, powermeans.GradientKMeans),
-    *(powermeans.KHarmonicMeans, powermeans.FuzzyCMeans, powermeans.SphericalMixture),
-    *(powermeans.EntropyWeightedPowerKMeans, powermeans.SpectralClustering),
-)
+    powermeans.KMeans, powermeans.PowerKMeans, powermeans.KernelPowerKMeans,
+    powermeans.MiniBatchKMeans, powermeans.MiniBatchPowerKMeans, powermeans.OnlineKMeans,
+    powermeans.BalancedKMeans, powermeans.RobustPowerKMeans, powermeans.GradientKMeans,
+    powermeans.KHarmonicMeans, powermeans.FuzzyCMeans, powermeans.SphericalMixture,
+    powermeans.EntropyWeightedPowerKMeans, powermeans.SpectralClustering,
+)  # fmt: skip
 
 
 def fitted_models() -> Iterator[Any]:

@@ -34,7 +34,7 @@ from tests.attacks.running import (
 # What NumPy, SciPy and Python say of themselves, and no user understands.
 NOT_OURS = re.compile(
     r"broadcast|zero-size|matmul|unsupported operand|NoneType|out of bounds|reshape|LAPACK|"
-    r"not subscriptable|ambiguous|illegal value|infs or NaNs|must be real number"
+    r"has no attribute|not subscriptable|ambiguous|illegal value|infs or NaNs|must be real number"
 )
 
 

@@ -14,20 +14,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import clone
 
 import powermeans
-from tests.attacks.numbers import Case, described, drawn_case, held
-from tests.attacks.running import REFUSED, RIGHT, Attack, Failure, Try
+from tests.attacks.containers import containers
+from tests.attacks.numbers import NOT_OURS, Case, described, drawn_case, held
+from tests.attacks.running import REFUSED, RIGHT, Attack, Failure, Try, bits_of
 
 # Of answers for a row; labels are the same to the last bit.
 ROUNDING = {"f4": 2e-5, "f8": 1e-9}
 ANSWERS = ("predict", "transform", "memberships", "score_samples")
 LARGEST_SQUARED = 1e140
 OF_ROWS = (
-    *(powermeans.MiniBatchPowerKMeans, powermeans.KernelPowerKMeans),
-    *(powermeans.GradientKMeans, powermeans.OnlineKMeans),
-)
+    powermeans.MiniBatchPowerKMeans, powermeans.KernelPowerKMeans, powermeans.GradientKMeans,
+    powermeans.OnlineKMeans,
+)  # fmt: skip
 Relation = Callable[[Case, np.random.Generator, Path], None]
 
 
@@ -95,25 +97,22 @@ def judge_copies(case: Case, rng: np.random.Generator, folder: Path) -> None:
 
 def judge_scale(case: Case, rng: np.random.Generator, folder: Path) -> None:
     """Multiply by a power of two."""
-    points = held(case.data.points)
+    points, weights, model = held(case.data.points), case.data.weights, case.subject.model
     is_free = case.subject.domain == "any" and case.subject.distances is not None
-    size = np.abs(points[points != 0]) if is_free else np.array([])
-    if not len(size) or not case.subject.has_one_rounding:
-        return
-    if isinstance(case.subject.model, powermeans.GradientKMeans):
+    has_rate = isinstance(model, powermeans.GradientKMeans)
+    if not is_free or has_rate or not case.subject.has_one_rounding or not points.any():
         return
     exponent = int(rng.integers(-60, 60))
-    factor = max(2.0**exponent, 1.0), min(2.0**exponent, 1.0)
-    least, most = float(size.min()) * factor[1], float(size.max()) * factor[0]
-    if not (least > 1e-15 and most < 1e15):
-        return  # float32 squares would leave their range
-    if (weights := case.data.weights) is not None:
-        of_weight = np.asarray(weights)[np.asarray(weights) > 0]
-        if not (of_weight.min(initial=1.0) > 1e-200 and of_weight.max(initial=1.0) < 1e200):
-            return  # as would products with squares, in float64
-    one = fitted(case, points, case.data.weights).cluster_centers_
-    scaled = fitted(case, np.ldexp(points, exponent), case.data.weights).cluster_centers_
-    if case.subject.model.get_params().get("divergence") == "cosine":
+    sizes = np.abs(points[points != 0]).astype(float) * [[1.0], [2.0**exponent]]
+    of_weights = np.ones(1) if weights is None else np.asarray(weights)[np.asarray(weights) > 0]
+    # Squares in float32, and their products with weights in float64, would leave their range.
+    if not (sizes.min() > 1e-15 and sizes.max() < 1e15 and len(of_weights)):
+        return
+    if not (of_weights.min() > 1e-200 and of_weights.max() < 1e200):
+        return
+    one = fitted(case, points, weights).cluster_centers_
+    scaled = fitted(case, np.ldexp(points, exponent), weights).cluster_centers_
+    if model.get_params().get("divergence") == "cosine":
         scaled = np.ldexp(scaled, exponent)
     # Numbers below the normal ones have fewer digits.
     has_digits = np.minimum(np.abs(scaled), np.abs(one)) >= np.finfo(one.dtype).tiny
@@ -136,6 +135,29 @@ def judge_loading(case: Case, rng: np.random.Generator, folder: Path) -> None:
             raise Failure(f"{name} of the loaded model is another")
 
 
+def judge_containers(case: Case, rng: np.random.Generator, folder: Path) -> None:
+    """Fit the same numbers in another container, and ask for them; it may be refused."""
+
+    def found(given: Any) -> list[bytes]:
+        model = fitted(case, given, case.data.weights)
+        return [*bits_of(model).values(), *(a.tobytes() for _, a in answers(model, given))]
+
+    points = held(case.data.points).astype(np.float64)
+    if not case.subject.has_one_rounding or not np.isfinite(points).all():
+        return
+    made = containers(points, folder)
+    name = str(rng.choice(list(made)))
+    try:
+        given = made[name]()
+        bits = found(given)
+    except ImportError:  # of a library that is not installed
+        return
+    is_sparse = sparse.issparse(given) or name == "sparse frame"
+    plain = sparse.csr_matrix(points) if is_sparse else points
+    if bits != found(plain):
+        raise Failure(f"{name} has other bits")
+
+
 def attack(judge: Relation) -> Attack:
     """Return the class of attack that judges by a relation."""
 
@@ -151,7 +173,7 @@ def attack(judge: Relation) -> Attack:
                 try:
                     judge(case, numbers, folder)
                 except (ValueError, TypeError) as error:
-                    if not str(error).strip():
+                    if not str(error).strip() or NOT_OURS.search(str(error)):
                         raise
                     return REFUSED
             return RIGHT
@@ -166,4 +188,5 @@ ATTACKS = {
     "copies": attack(judge_copies),
     "scale": attack(judge_scale),
     "loading": attack(judge_loading),
+    "containers": attack(judge_containers),
 }

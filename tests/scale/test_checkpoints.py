@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
+import pickle
+import random
 import subprocess
 import sys
 import zlib
 
 import numpy as np
 import pytest
-from scale import kill_fits
 from scale.sources import SOURCES
 
 import powermeans.scale.checkpoint
@@ -21,6 +23,8 @@ from powermeans.scale.checkpoint import _MAGIC, CheckpointError, Journal
 from powermeans.scale.executors import PartOpener
 from powermeans.scale.files import FileSource
 from powermeans.scale.records import HEAD
+from tests.attacks import kills
+from tests.attacks.running import RIGHT, Failure
 
 HAS_LOCKS = pytest.mark.skipif(sys.platform == "win32", reason="there is no flock")
 RNG = np.random.default_rng(0)
@@ -137,12 +141,14 @@ def test_a_fit_that_was_ended_goes_on_to_the_same_bits(way, name, n_sweeps, whol
 def test_the_file_is_written_to_at_most_so_often(state):
     lengths = []
     for seconds in (1e6, 0.0):
-        lengths.clear()
-        fitted(state, seconds=seconds, callback=lambda _: lengths.append(state.stat().st_size))
-        at_the_end = state.stat().st_size
-        assert len(set(lengths)) == 1 if seconds else sorted(set(lengths)) == lengths
-        assert at_the_end > lengths[-1] or not seconds
+        lengths.append([])
+        fitted(state, seconds=seconds, callback=lambda _: lengths[-1].append(state.stat().st_size))
+        lengths[-1].append(state.stat().st_size)
         state.unlink()
+    (*seldom, at_the_end), often = lengths
+    assert len(set(seldom)) == 1
+    assert at_the_end > seldom[0]
+    assert sorted({*often[:-1]}) == often[:-1]
 
 
 def test_a_checkpoint_of_another_fit_is_refused_and_left_alone(state, wholes, monkeypatch):
@@ -480,26 +486,35 @@ def test_rows_that_cannot_be_read_are_not_read_once_more(file, reads, monkeypatc
     assert model.n_iter_ > 0
 
 
-# Fits that are killed; `kill_fits.py` kills more of them.
+# Fits that are killed; `make kill-test` kills more of them.
 
 
-@pytest.mark.parametrize("what", ["process", "worker"])
-def test_what_is_killed_at_a_random_moment_goes_on_to_the_same_bits(what):
-    command = [sys.executable, kill_fits.__file__, "--times", "1", "--seed", "3", "--what", what]
-    command += ["--points", "10000"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "1 killed, 1 of them went on to the same bits" in done.stdout
+@pytest.mark.skipif(sys.platform != "linux", reason="attacks need Linux")
+@pytest.mark.parametrize("prepare", [kills.of_a_process, kills.of_a_worker])
+def test_what_is_killed_at_a_random_moment_goes_on_to_the_same_bits(prepare, tmp_path):
+    assert prepare(tmp_path, 10_000)(random.Random(3)) == RIGHT
 
 
-def test_whole_results_are_counted_and_a_kill_is_right_only_if_all_of_them_are_used(state):
-    assert kill_fits.n_results_in(state) == 0
-    journal = Journal(state, 0.0).begin("of these rows")
-    for question in ("first", "second"):
-        journal.note(question, 1.0)
-    journal.close()
-    assert kill_fits.n_results_in(state) == 2
-    state.write_bytes(state.read_bytes()[:-1])
-    assert kill_fits.n_results_in(state) == 1
-    kills = [kill_fits.Kill("process", 1.0, 3, *how) for how in ((3, True), (0, True), (3, False))]
-    assert [kill.is_right() for kill in kills] == [True, False, False]
+@pytest.mark.parametrize(
+    ("bits", "n_used", "fault"),
+    [(b"same", 2, None), (b"same", 1, "1 of 2 results are used"), (b"others", 2, "other bits")],
+)
+def test_a_killed_fit_has_to_use_whole_results_and_to_end_with_the_same_bits(
+    bits, n_used, fault, tmp_path, monkeypatch
+):
+    def process(folder, address, most=None):
+        if most is None:
+            (folder / "ended").write_bytes(pickle.dumps((bits, n_used)))
+            return 1.0
+        journal = Journal(folder / "state", 0.0).begin("of these rows")
+        for question in ("first", "second", "third"):
+            journal.note(question, 1.0)
+        journal.close()
+        (folder / "state").write_bytes((folder / "state").read_bytes()[:-1])
+        return most
+
+    monkeypatch.setattr(kills, "seconds_of_process", process)
+    monkeypatch.setattr(kills, "bits_of_fit", lambda data, is_on_dask: b"same")
+    one = kills.of_a_process(tmp_path, 99)
+    with pytest.raises(Failure, match=fault) if fault else contextlib.nullcontext():
+        assert one(random.Random(0)) == RIGHT
