@@ -27,10 +27,13 @@ demo: $(STAMPS)/installed $(STAMPS)/cli $(STAMPS)/plot ## cluster a small exampl
 	$(BIN)/python examples/plot_lloyd_and_power.py --output demo/lloyd_and_power.png
 
 test: $(STAMPS)/installed $(STAMPS)/test ## run the tests
-	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist worksteal --ignore tests/reproduce $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist worksteal $(PYTEST_ARGS)
 
 test-reproduce: $(STAMPS)/installed $(STAMPS)/test ## run the tests of reproduce, each of its items in quick mode too
-	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist worksteal tests/reproduce $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist worksteal reproduce $(PYTEST_ARGS)
+
+test-benchmarks: $(STAMPS)/installed $(STAMPS)/test ## run the tests of benchmarks
+	$(BIN)/python -m pytest benchmarks $(PYTEST_ARGS)
 
 check: $(STAMPS)/interop ## run all that a change has to pass, and say what was left out on this machine
 	$(BIN)/python tests/check.py
@@ -70,7 +73,6 @@ platforms: $(STAMPS)/installed $(STAMPS)/test ## run the native tests for other 
 attack: $(STAMPS)/installed $(STAMPS)/test ## use the package as an enemy would, for SECONDS=600 with SEED=today's date
 	$(BIN)/python -m tests.attacks --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(ATTACK_ARGS)
 
-# Every fit that is killed is made again with its checkpoint, which takes minutes.
 kill-test: $(STAMPS)/installed $(STAMPS)/test ## kill fits, clients and workers at random moments, and compare the bits
 	$(BIN)/python -m tests.attacks --classes kill-process kill-client kill-worker --tries 20 --jobs 1 --seed 1 --seconds 36000
 
@@ -111,7 +113,6 @@ clean: ## remove all that was built, .venv too, but not build/reproduce, where h
 	find src tests benchmarks examples docs -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Setting up. An install needs no network once its requirements are met.
-
 # The requirements of one extra of pyproject.toml, or of the build, one a line.
 REQUIREMENTS := import sys, tomllib; \
   table = tomllib.load(open("pyproject.toml", "rb")); \

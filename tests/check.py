@@ -17,14 +17,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 STEPS = ["lint", "types", "links", "demo", "sanitize", "platforms", "test"]
-STEPS += ["test-reproduce", "attack SECONDS=60 SEED=1"]  # a nightly run takes the day's seed
+STEPS += ["test-reproduce", "test-benchmarks"]
+STEPS += ["attack SECONDS=60 SEED=1"]  # a nightly run takes the day's seed
 LEFT_OUT = re.compile(
     r"left out: (?P<step>.*)|SKIPPED \[(?P<tests>\d+)\] [^:]+(:\d+)?: (?P<why>.*)"
 )
 
 
-def run(step: str, left_out: Counter[str]) -> int:
-    """Run a target, print what it prints, note what it leaves out, and return its exit status."""
+def run(step: str, left_out: dict[str, re.Match[str]]) -> int:
+    """Run a target, print what it prints, note lines on what it leaves out; return its status."""
     # Hypothesis draws the same examples each time where CI is set.
     environment = {"CI": "true", "PYTHONUNBUFFERED": "1", **os.environ}
     command = ["make", "--no-print-directory", *step.split()]
@@ -34,13 +35,13 @@ def run(step: str, left_out: Counter[str]) -> int:
         for line in running.stdout or ():
             print(line, end="", flush=True)
             if found := LEFT_OUT.match(line):
-                left_out[found["why"] or found["step"]] += int(found["tests"] or 0)
+                left_out[line] = found
     return running.returncode
 
 
 def main() -> int:
     """Run the steps up to the first that fails, and print the minutes and what was left out."""
-    left_out: Counter[str] = Counter()
+    left_out: dict[str, re.Match[str]] = {}  # two steps may print one line of the same tests
     lines = []
     for step in STEPS:
         started = time.monotonic()
@@ -51,7 +52,10 @@ def main() -> int:
             break
     print("", *lines, sep="\n")
     print("Left out on this machine:" if left_out else "Nothing was left out on this machine.")
-    for reason, n_tests in left_out.items():
+    n_left_out: Counter[str] = Counter()
+    for found in left_out.values():
+        n_left_out[found["why"] or found["step"]] += int(found["tests"] or 0)
+    for reason, n_tests in n_left_out.items():
         print(f"  {reason}" + (f" ({n_tests} tests)" if n_tests else ""))
     return status
 

@@ -1,4 +1,4 @@
-"""Settings of the whole suite, and the real data."""
+"""Settings of all tests, also of those of benchmarks and of the reproduction; the real data."""
 
 from __future__ import annotations
 
@@ -52,12 +52,13 @@ def time_limit() -> Iterator[None]:
 
 
 def too_late(*_: object) -> None:
+    """Fail the test that runs."""
     pytest.fail(f"longer than {SECONDS_AT_MOST} s: what takes longer is a target of the Makefile")
 
 
 @pytest.fixture(autouse=True)
 def close_figures() -> Iterator[None]:
-    """matplotlib keeps figures until they are closed, and warns of the twenty-first."""
+    """Figures stay in memory until they are closed, and the twenty-first is warned of."""
     yield
     if (pyplot := sys.modules.get("matplotlib.pyplot")) is not None:
         pyplot.close("all")
