@@ -27,10 +27,10 @@ from scipy import sparse
 
 ROOT = Path(__file__).parents[1]
 ATTRIBUTES = (
-    *("cluster_centers_", "labels_", "inertia_", "n_iter_", "power_", "sizes_", "covariance_"),
-    *("variance_", "feature_weights_", "is_outlier_", "penalty_", "embedding_", "n_clusters_"),
-    *("table", "recommended", "is_clear", "lower_bound", "seeds"),
-)
+    "cluster_centers_", "labels_", "inertia_", "n_iter_", "power_", "sizes_", "covariance_",
+    "variance_", "feature_weights_", "is_outlier_", "penalty_", "embedding_", "n_clusters_",
+    "table", "recommended", "is_clear", "lower_bound", "seeds",
+)  # fmt: skip
 Fit = Callable[[], Any]
 
 # The name of each fit, with its class, its first argument and its parameters.
@@ -46,7 +46,7 @@ OF_ALL_FORMS: dict[str, tuple[str, int, dict[str, Any]]] = {
     "fuzzy": ("FuzzyCMeans", 7, {"fuzzifier": 1.7}),
     "mixture": ("SphericalMixture", 4, {}),
 }
-OF_SOME_FORMS: dict[str, tuple[str, int, dict[str, Any]]] = {
+OF_SOME_FORMS: dict[str, tuple[str, Any, dict[str, Any]]] = {
     "harmonic of 3.5": ("KHarmonicMeans", 7, {"p": 3.5}),
     "gradient": ("GradientKMeans", 7, {}),
     "online": ("OnlineKMeans", 7, {}),
@@ -54,6 +54,17 @@ OF_SOME_FORMS: dict[str, tuple[str, int, dict[str, Any]]] = {
     "mini-batch power": ("MiniBatchPowerKMeans", 7, {"batch_size": 100}),
     "entropy weights": ("EntropyWeightedPowerKMeans", 7, {}),
     "robust": ("RobustPowerKMeans", 7, {"trim": 0.1}),
+    "penalty": ("DPMeans", None, {"n_clusters_wanted": 6}),
+    "map": ("SelfOrganizingMap", (4, 3), {}),
+}
+
+
+OF_SIZES: dict[str, dict[str, Any]] = {
+    "least size": {"size_min": 100},
+    "largest size": {"size_max": 0.1},
+    "both sizes": {"size_min": 110, "size_max": 140},
+    "even sizes": {"balance": 1.0},
+    "balance": {"balance": 0.3},
 }
 
 
@@ -108,28 +119,29 @@ def fits(module: Any, folder: Path) -> Iterator[tuple[str, Fit]]:
         "wide": (points.wide, None),
     }
     for form, (X, w) in forms.items():
-        for name, (kind, k, given) in OF_ALL_FORMS.items():
+        is_tried_by_all = form in ("float64", "float32", "whole weights")
+        kinds = OF_ALL_FORMS | OF_SOME_FORMS if is_tried_by_all else OF_ALL_FORMS
+        for name, (kind, k, given) in kinds.items():
             yield f"{name}, {form}", fit(kind, k, X, w, **given)
-    for form in ("float64", "float32", "whole weights"):
-        X, w = forms[form]
-        for name, (kind, k, given) in OF_SOME_FORMS.items():
-            yield f"{name}, {form}", fit(kind, k, X, w, **given)
-        small, of_small = X[:300], None if w is None else w[:300]
-        yield f"kernel, {form}", fit("KernelPowerKMeans", 4, small, of_small)
-        yield f"penalty, {form}", fit("DPMeans", None, X, w, n_clusters_wanted=6)
-        yield f"map, {form}", fit("SelfOrganizingMap", (4, 3), X, w)
+        if is_tried_by_all:
+            small, of_small = X[:300], None if w is None else w[:300]
+            yield f"kernel, {form}", fit("KernelPowerKMeans", 4, small, of_small)
     spectral = module.SpectralClustering(3, gamma=0.5, random_state=3)
     yield "spectral", partial(spectral.fit, points.plane[:300])
-    yield from _fits_by_divergence(module, points, fit)
+    for name, limits in OF_SIZES.items():
+        for effort in ("fast", "balanced"):
+            made = fit("BalancedKMeans", 12, points.blobs, effort=effort, **limits)
+            yield f"{name}, {effort}", made
+    made = fit("BalancedKMeans", 12, points.blobs, points.real_weights, size_max=150.0)
+    yield "largest weight", made
+    yield from _fits_by_divergence(module.divergences, points, fit)
     yield from _fits_of_parts(module, points, folder, fit)
-    yield from _fits_within_limits(points, fit)
     yield from _other_results(module, points)
 
 
 def _fits_by_divergence(
-    module: Any, points: Points, fit: Callable[..., Fit]
+    own: Any, points: Points, fit: Callable[..., Fit]
 ) -> Iterator[tuple[str, Fit]]:
-    own = module.divergences
     cases: dict[str, tuple[Any, Any]] = {
         "poisson": ("poisson", points.counts),
         "poisson of CSR": ("poisson", sparse.csr_array(points.counts)),
@@ -179,53 +191,34 @@ def _of_dask(fit: Callable[..., Fit], name: str, X: Any, parameters: dict[str, A
     return found
 
 
-def _fits_within_limits(points: Points, fit: Callable[..., Fit]) -> Iterator[tuple[str, Fit]]:
-    for name, limits in {
-        "least size": {"size_min": 100},
-        "largest size": {"size_max": 0.1},
-        "both sizes": {"size_min": 110, "size_max": 140},
-        "even sizes": {"balance": 1.0},
-        "balance": {"balance": 0.3},
-    }.items():
-        for effort in ("fast", "balanced"):
-            made = fit("BalancedKMeans", 12, points.blobs, effort=effort, **limits)
-            yield f"{name}, {effort}", made
-    made = fit("BalancedKMeans", 12, points.blobs, points.real_weights, size_max=150.0)
-    yield "largest weight", made
-
-
 def _other_results(module: Any, points: Points) -> Iterator[tuple[str, Fit]]:
+    def choice(X: Any, effort: str) -> Any:
+        given = {"effort": effort, "criteria": ["separation"], "random_state": 3}
+        found = module.choose_k(X, range(2, 14), **given)
+        of_k = {"recommended": found.recommended, "is_clear": found.is_clear}
+        return {**of_k, "table": found.table["inertia"]}
+
+    def seeds(X: Any, kind: str) -> Any:
+        init = getattr(module, kind)()
+        model = module.KMeans(9, init=init, n_init=1, max_iter=1, random_state=3)
+        return {"seeds": model.fit(X).cluster_centers_}
+
+    def bound(X: Any) -> Any:
+        model = module.PowerKMeans(3, random_state=3).fit(X)
+        return {"lower_bound": module.optimality_gap(X, model).bound}
+
     for name, X in {"blobs": points.blobs, "plane": points.plane, "wide": points.wide}.items():
         for effort in ("fast", "balanced"):
-            yield f"chosen k, {effort}, {name}", partial(_choice, module, X, effort)
-        yield f"seeds, {name}", partial(_seeds, module, X, "k-means++")
+            yield f"chosen k, {effort}, {name}", partial(choice, X, effort)
+        drawn = partial(module.kmeans_plusplus, X, 9, random_state=3)
+        yield f"seeds, {name}", lambda drawn=drawn: {"seeds": drawn()[0]}
     for kind in ("ParallelSeeds", "TreeSeeds", "MarkovChainSeeds"):
-        yield f"seeds by {kind}", partial(_seeds, module, points.long, kind)
-    yield "gap", partial(_bound, module, points.plane[:150])
-    model = module.PowerKMeans(7, random_state=3).fit(points.blobs)
-    yield "distances of new points", lambda: {"seeds": model.transform(points.blobs[::3] + 1)}
-    yield "memberships", lambda: {"seeds": model.memberships(points.blobs[::3] + 1)}
-    yield "score", lambda: {"seeds": model.score(points.blobs[::3] + 1)}
-
-
-def _choice(module: Any, X: Any, effort: str) -> Any:
-    given = {"effort": effort, "criteria": ["separation"], "random_state": 3}
-    choice = module.choose_k(X, range(2, 14), **given)
-    found = {"recommended": choice.recommended, "is_clear": choice.is_clear}
-    return {**found, "table": choice.table["inertia"]}
-
-
-def _seeds(module: Any, X: Any, kind: str) -> Any:
-    if kind == "k-means++":
-        return {"seeds": module.kmeans_plusplus(X, 9, random_state=3)[0]}
-    init = getattr(module, kind)()
-    model = module.KMeans(9, init=init, n_init=1, max_iter=1, random_state=3)
-    return {"seeds": model.fit(X).cluster_centers_}
-
-
-def _bound(module: Any, X: Any) -> Any:
-    model = module.PowerKMeans(3, random_state=3).fit(X)
-    return {"lower_bound": module.optimality_gap(X, model).bound}
+        yield f"seeds by {kind}", partial(seeds, points.long, kind)
+    yield "gap", partial(bound, points.plane[:150])
+    model, others = module.PowerKMeans(7, random_state=3).fit(points.blobs), points.blobs[::3] + 1
+    for method in ("transform", "memberships", "score"):
+        asked = partial(getattr(model, method), others)
+        yield f"{method} of new points", lambda asked=asked: {"seeds": asked()}
 
 
 def print_digests() -> None:

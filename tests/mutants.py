@@ -36,20 +36,10 @@ WORK = ROOT / "build" / "mutants"
 SURVIVED = "survived"
 # What tests import, so that each fork begins with it.
 WARM = [
-    "pytest",
-    "hypothesis.extra.numpy",
-    "scipy.optimize",
-    "scipy.spatial",
-    "scipy.stats",
-    "sklearn.cluster",
-    "sklearn.mixture",
-    "sklearn.utils.estimator_checks",
-    "pandas",
-    "pyarrow.parquet",
-    "matplotlib.pyplot",
-    "dask.dataframe",
-    "distributed",
-]
+    "pytest", "hypothesis.extra.numpy", "scipy.optimize", "scipy.spatial", "scipy.stats",
+    "sklearn.cluster", "sklearn.mixture", "sklearn.utils.estimator_checks", "pandas",
+    "pyarrow.parquet", "matplotlib.pyplot", "dask.dataframe", "distributed",
+]  # fmt: skip
 
 
 # Tests, in forks of this process.
@@ -245,12 +235,8 @@ def main() -> None:
     parser.add_argument("--files", default="tests/**/test_*.py", help="only these files of tests")
     parser.add_argument("--limit", type=float, default=240.0, help="seconds for each mutant")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--list", action="store_true", help="print the mutants only")
     asked = parser.parse_args()
     mutants = draw_mutants(PACKAGE, asked.number, asked.seed)
-    if asked.list:
-        print(*mutants, sep="\n")
-        return
     for name in WARM:
         importlib.import_module(name)
     for copy in WORK.glob("copy-*"):

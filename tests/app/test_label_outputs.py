@@ -25,8 +25,9 @@ def test_labels_are_written_one_a_line(cuts, tmp_path, capsysbinary):
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet", ".feather", ".npy"])
 def test_another_column_is_written_beside_the_cluster(suffix, tmp_path):
     columns = {"cluster": np.array([1, 0], np.int32), "distance": np.array([0.5, 2.0])}
-    piece, path = with_rows_left_out(columns, np.array([True, False, True])), tmp_path / "rows"
-    write_labels(str(path := path.with_suffix(suffix)), [piece, piece])
+    piece = with_rows_left_out(columns, np.array([True, False, True]))
+    path = tmp_path / f"rows{suffix}"
+    write_labels(str(path), [piece, piece])
     if suffix == ".npy":
         assert np.load(path).tolist() == 2 * [1, -1, 0]
     elif suffix in (".csv", ".tsv"):

@@ -91,7 +91,8 @@ def test_code_scales_as_the_points_were_scaled(scaler, tmp_path):
     weights, given = np.arange(1.0, 61.0), POINTS * [1.0, 100.0]
     reading, source = {"columns": ["1", "2"], "weights": "3"}, str(tmp_path / "points.npy")
     np.save(source, np.column_stack([given, weights]))
-    for seen in [{}, {"sample_weight": weights}][: 2 if type(scaler) is StandardScaler else 1]:
+    # Only that of deviations knows weights.
+    for seen in ({}, {"sample_weight": weights} if scaler.__class__ is StandardScaler else {}):
         points = scaler.fit_transform(given, **seen)
         model = PowerKMeans(3, random_state=0).fit(points, sample_weight=weights)
         code = python_code(model, source, [scaler], reading=reading, weights=weights)

@@ -26,15 +26,11 @@ CLAIM = oracle.Claim(
 )
 
 
-def test_a_right_claim_has_no_fault():
-    assert oracle.fault_of(CLAIM) is None
-    weighted = dataclasses.replace(CLAIM, weights=np.array([3.0, 0.0, 7.0]), inertia=3.0)
-    assert oracle.fault_of(weighted) is None
-
-
 @pytest.mark.parametrize(
     ("changes", "fault"),
     [
+        ({}, None),
+        ({"weights": np.array([3.0, 0.0, 7.0]), "inertia": 3.0}, None),
         ({"labels": np.array([0, 1, 1], dtype=np.int32)}, "1 of 3 labels are not the nearest"),
         ({"labels": np.array([0, 2, 1], dtype=np.int32)}, "labels are from 0 to 2"),
         ({"labels": np.array([0.0, 0.0, 1.0])}, "dtype float64"),
@@ -46,7 +42,8 @@ def test_a_right_claim_has_no_fault():
     ],
 )
 def test_a_planted_fault_is_found(changes, fault):
-    assert fault in oracle.fault_of(dataclasses.replace(CLAIM, **changes))
+    found = oracle.fault_of(dataclasses.replace(CLAIM, **changes))
+    assert found is None if fault is None else fault in found
 
 
 @pytest.mark.parametrize(
