@@ -25,9 +25,8 @@ N_ROWS = 3000
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended."""
+    """What a command printed."""
 
-    code: int
     out: str
     err: str
 
@@ -41,17 +40,22 @@ Run = Callable[..., Ended]
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: Any) -> Run:
-    """A command in a folder with the example of the demo; one text may hold all its words."""
+    """A command in a folder with the example of the demo; one text may hold all its words.
+
+    It has to end with this exit code.
+    """
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
     Path("customers.csv").write_text(EXAMPLE)
 
-    def run(words: str = "", *more: object, stdin: bytes = b"") -> Ended:
+    def run(words: str = "", *more: object, stdin: bytes = b"", code: int = 0) -> Ended:
         monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(stdin)))
         with pytest.raises(SystemExit) as ended:
             main([*words.split(), *map(str, more)])
         captured = capfdbinary.readouterr()
-        return Ended(int(ended.value.code or 0), captured.out.decode(), captured.err.decode())
+        out, err = captured.out.decode(), captured.err.decode()
+        assert int(ended.value.code or 0) == code, err
+        return Ended(out, err)
 
     return run
 
