@@ -46,15 +46,6 @@ def row_of(tally: Tally) -> list[str]:
     return [str(cell) for cell in (*cells, *used)]
 
 
-def table(tallies: list[Tally]) -> str:
-    rows = [HEAD, *map(row_of, tallies)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(
-        "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
-        for row in rows
-    )
-
-
 def tally_of(name: str, arguments: argparse.Namespace, seconds: float) -> Tally:
     tally, asked = Tally(name), (arguments.jobs, arguments.tries)
     for outcome in run(name, ATTACKS[name], arguments.seed, seconds, *asked):
@@ -103,7 +94,8 @@ def main() -> int:
     began, tallies = time.monotonic(), []
     for name, share in shares.items():
         tallies.append(tally_of(name, arguments, arguments.seconds * share / sum(shares.values())))
-    print(table(tallies))
+    for row in [HEAD, *map(row_of, tallies)]:
+        print("".join(cell.rjust(13) for cell in row))
     for tally in tallies:
         for reason, n_times in tally.known.items():
             print(f"known in {tally.name}, {n_times} times: {reason}")
