@@ -102,6 +102,7 @@ def test_an_error_is_one_line_that_names_what_is_wrong(command, code, named, run
     assert sorted(os.listdir()) == before
 
 
+@pytest.mark.filterwarnings("default")  # which the command tells as notes
 def test_what_nobody_typed_wrong(run, monkeypatch):
     """A note, a traceback that was asked for, a bug, and a package that is not installed."""
     Path("same.csv").write_text("x\n1\n1\n1\n")

@@ -277,7 +277,7 @@ def test_standard_input_and_output_make_a_pipe(run):
     os.wait()
     assert ended.err == ""
     assert "2 clusters of 600 rows" in ended.out
-    assert "pipe can be read only once" in run("fit pipe -k 2 --memory-limit 1GB", code=3).err
+    assert "pipe can be read only once" in run("fit pipe -k 2 --memory-limit 1GB", code=2).err
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere names of files are UTF-8")
@@ -296,7 +296,7 @@ def test_characters_that_act_on_a_terminal_are_shown_escaped(run):
     ended = run("fit f.csv -k 2 -q")
     assert "a\\x1b]0;PWNED\\x07" in ended.out
     assert "b\\u202er" in ended.out
-    asked = run("fit f.csv -k 2 --columns", "\x1b[2Kz", code=2)
+    asked = run("fit f.csv -k 2 --columns", "\x1b[2Kz", code=3)
     assert '"\\x1b[2Kz"' in asked.err
     machine = run("fit f.csv -k 2 -q --json")
     assert machine.json["columns"] == ["a\x1b]0;PWNED\x07", "b\u202er"]

@@ -171,8 +171,9 @@ def test_a_command_that_ends_badly_is_told_apart(code, said, fault):
     assert found is None if fault is None else fault in found
 
 
-def test_memory_that_fits_hold_for_ever_is_found():
+def test_memory_that_fits_hold_for_ever_is_found(monkeypatch):
     held = []
+    monkeypatch.setattr(memory, "N_LOOKS", 1)  # each collects garbage, which takes its time
     memory.check([lambda: [object() for _ in range(1000)]] * 2, [])
     with pytest.raises(Failure, match="objects more after 40 cycles"):
         memory.check([lambda: held.append([object() for _ in range(10)])] * 2, [])
