@@ -1,22 +1,22 @@
 """How often `choose_k` recommends the number of clusters that the data was drawn with.
 
-Generated families in 2 to 500 features and sets that people know. The constants of the decision
-were settled on sets of even index and on sets of index 3000 and more; the odd ones below judge it.
-On the smaller known sets, rules of the literature are asked as well. A criterion that says nothing
-is not right.
+Generated families in 2 to 500 features, single clusters, and sets that people know. The constants
+of the decision were settled on sets of even index and on sets of index 3000 and more; the odd ones
+below judge it. On the smaller sets, rules of the literature are asked as well. A criterion that
+says nothing is not right.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from statistics import mean
 from typing import TypedDict
 
 import numpy as np
 
-from benchmarks import machine
+from benchmarks import machine, one_cluster_sets
 from benchmarks.pages import Page, Rows, as_markdown, as_text
 from benchmarks.rules_for_k import gap, knee, prediction_strength
 from benchmarks.sets_of_known_k import (
@@ -35,15 +35,22 @@ PAGE = Page("choosing_k", "python -m benchmarks.choosing_k --page")
 # Centers whose clusters agree as much with the true ones, by the adjusted Rand index, found them.
 _AS_FOUND = 0.8
 # The gap and the prediction strength cluster many other sets, so only smaller sets ask them.
-_MOST_VALUES = 10_000
+_MOST_VALUES = 20_000
 RULES = ("knee", "gap", "prediction strength")
+# What the page compares, by the name in the cells.
+COMPARED = {
+    "`choose_k`": "the decision",
+    "silhouette": "silhouette",
+    "gap": "gap",
+    "prediction strength": "prediction strength",
+}
 
 
 class Cell(TypedDict):
     """One set: what each criterion said, and the decision."""
 
     name: str
-    group: str  # tune, judge or known
+    group: str  # tune, judge, one cluster or known
     family: str
     n: int
     d: int
@@ -58,7 +65,7 @@ def measured(known: KnownSet, group: str) -> Cell:
     choice = choose_k(known.points, known.k_range, random_state=0)
     said = choice.by_criterion | {"the decision": choice.recommended}
     said["knee"] = _knee_of_log(known, choice)
-    if group == "known" and known.points.size <= _MOST_VALUES:
+    if group != "tune" and known.points.size <= _MOST_VALUES:
         sizes, rng = [1, *known.k_range], np.random.default_rng(0)
         said["gap"] = gap(known.points, sizes, rng)
         said["prediction strength"] = prediction_strength(known.points, sizes, rng)
@@ -109,8 +116,13 @@ def counts(cell: Cell) -> bool:
 
 def rate(cells: Iterable[Cell], name: str) -> float:
     """The share of sets of which a criterion says the truth; NaN of none."""
-    right = [is_right(cell, name) for cell in cells]
-    return mean(right) if right else math.nan
+    return share(cells, name, is_right)
+
+
+def share(cells: Iterable[Cell], name: str, is_so: Callable[[Cell, str], bool]) -> float:
+    """The share of sets of which this holds; NaN of none."""
+    found = [is_so(cell, name) for cell in cells]
+    return mean(found) if found else math.nan
 
 
 SHOWN: dict[str, Callable[[Cell], bool]] = {
@@ -125,6 +137,36 @@ SHOWN: dict[str, Callable[[Cell], bool]] = {
     "overlapping": lambda cell: cell["group"] == "judge" and cell["k"] > 1 and not counts(cell),
     "one cluster": lambda cell: cell["group"] == "judge" and cell["k"] == 1,
 }
+
+
+def of_one_cluster(n_sets: int) -> Iterator[KnownSet]:
+    """Yield the first small set of each shape that nobody could take for several clusters."""
+    shapes = [s for s in one_cluster_sets.SHAPES if s not in one_cluster_sets.ARGUABLE]
+    for shape in shapes[:n_sets]:
+        sets = one_cluster_sets.sets_of(shape)
+        one = next(one for one in sets if one.n_points * one.n_features <= _MOST_VALUES)
+        yield KnownSet(str(one), one.points(), 1, math.nan)
+
+
+def is_misled(cell: Cell, name: str) -> bool:
+    """Whether a rule says a wrong number of several clusters, and the decision has no doubts."""
+    if name == "the decision" and not cell["is_clear"]:
+        return False
+    said = cell["said"][name]
+    return said is not None and said not in (1, cell["k"])
+
+
+def compared_rates(cells: list[Cell]) -> Rows:
+    """Percent right and misled of each rule, on the sets that all of them were asked."""
+    asked = [cell for cell in cells if "gap" in cell["said"]]
+    several = [cell for cell in asked if cell["group"] == "judge" and counts(cell)]
+    one = [cell for cell in asked if cell["group"] == "one cluster"]
+    head = ["percent", "clusters: right", "clusters: wrong", "one cluster: said several"]
+    rows = [head, ["(sets)", str(len(several)), str(len(several)), str(len(one))]]
+    for title, name in COMPARED.items():
+        shares = [rate(several, name), *(share(some, name, is_misled) for some in (several, one))]
+        rows.append([title, *(f"{100 * figure:.0f}" for figure in shares)])
+    return rows
 
 
 def right_rates(cells: list[Cell]) -> Rows:
@@ -166,31 +208,20 @@ def known_rows(cells: list[Cell]) -> Rows:
 
 def as_page(stored: dict) -> str:
     cells = stored["figures"]["cells"]
-    n_generated = sum(cell["group"] != "known" for cell in cells)
-    measured_on = (
-        f"Measured on {stored['date']} by `{stored['command']}` on {stored['processor']}, "
-        f"{stored['processors used']} processors: {n_generated} generated sets of index 0 to "
-        f"{n_generated - 1} in `benchmarks/sets_of_known_k.py`, of 100 to 10 000 points in 2 to "
-        "500 features with 1 to 30 clusters; k from 2 to 20, or to four thirds of the true number."
-        f"\n\n- A set counts if its true Gaussians classify at least {TELLABLE:.0%} of its points "
-        "rightly. The others are in the column *overlapping*.\n"
-        "- *Found* are the sets whose true clusters the centers of the true k have, by an adjusted "
-        f"Rand index of at least {_AS_FOUND}.\n"
-        "- *Blobs* are of both halves.\n"
-        "- *One cluster* is uniform, normal, heavy-tailed or lognormal. The right answer is no "
-        "clear k, and none but the decision can give it."
-    )
+    n_generated = sum(cell["group"] in ("tune", "judge") for cell in cells)
     return (
-        f"{measured_on}\n\n{as_markdown(right_rates(cells))}\n\n"
-        f"The sets to judge by that count, by family:\n\n{as_markdown(family_rates(cells))}\n\n"
-        "Sets that are known. A dash is a rule that says nothing; an empty cell, one that was not "
-        f"asked:\n\n{as_markdown(known_rows(cells))}"
+        f"Measured on {stored['date']} by `{stored['command']}` on {stored['processor']}: the odd "
+        f"ones of {n_generated} generated sets that have at most {_MOST_VALUES:,} values and whose "
+        f"true Gaussians classify at least {TELLABLE:.0%} of the points rightly, and one set of "
+        "each shape in `benchmarks/one_cluster_sets.py`. *Wrong* and *several* count what is said "
+        f"without doubt.\n\n{as_markdown(compared_rates(cells))}"
     )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--sets", type=int, default=100, help="the number of generated sets")
+    parser.add_argument("--sets", type=int, default=200, help="the number of generated sets")
+    parser.add_argument("--shapes", type=int, default=49, help="the number of single clusters")
     parser.add_argument("--page", action="store_true", help="write what is stored into the docs")
     arguments = parser.parse_args()
     if arguments.page:
@@ -200,10 +231,12 @@ def main() -> None:
         measured(generated(index), "judge" if index % 2 else "tune")
         for index in range(arguments.sets)
     ]
+    cells += [measured(known, "one cluster") for known in of_one_cluster(arguments.shapes)]
     cells += [measured(named(name), "known") for name in NAMED]
     cells += [measured(known, "known") for known in labelled()]
-    for rows in (right_rates(cells), family_rates(cells), known_rows(cells)):
-        print(as_text(rows), end="\n\n", flush=True)
+    tables = compared_rates, right_rates, family_rates, known_rows
+    for table in tables:
+        print(as_text(table(cells)), end="\n\n", flush=True)
     print(machine.store(NAME, {"cells": cells}))
 
 

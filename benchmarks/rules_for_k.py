@@ -9,7 +9,9 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
-from powermeans import ChoiceOfK, choose_k
+from powermeans.choosing_k.centers_by_k import EFFORTS_FOR_EACH_K, centers_by_k
+from powermeans.engine.search.state import Solution
+from powermeans.points.opening import open_rows
 
 Array = NDArray[np.float64]
 
@@ -62,9 +64,10 @@ def prediction_strength(
     for of_split in strengths:
         order = rng.permutation(len(points))
         halves = points[order[::2]], points[order[1::2]]
-        one, other = (_choice(half, sizes) for half in halves)
+        one, other = (_solutions(half, sizes) for half in halves)
+        rows = open_rows(halves[1])
         for place, k in enumerate(sizes):
-            own, predicted = (choice.model(k).predict(halves[1]) for choice in (other, one))
+            own, predicted = (found[k].labels(rows) for found in (other, one))
             of_split[place] = _strength(own, predicted, k)
     errors = strengths.std(axis=0, ddof=1) / math.sqrt(n_splits)
     are_predicted = np.flatnonzero(strengths.mean(axis=0) + errors >= _PREDICTED)
@@ -80,8 +83,12 @@ def _strength(own: NDArray[np.int32], predicted: NDArray[np.int32], k: int) -> f
 
 
 def _inertias(points: Array, sizes: Sequence[int]) -> Array:
-    return _choice(points, sizes).table["inertia"]
+    found = _solutions(points, sizes)
+    return np.minimum.accumulate([found[k].inertia for k in sizes])
 
 
-def _choice(points: Array, sizes: Sequence[int]) -> ChoiceOfK:
-    return choose_k(points, sizes, criteria="dp_means", effort="fast", random_state=0)
+def _solutions(points: Array, sizes: Sequence[int]) -> dict[int, Solution]:
+    """Return what `choose_k` evaluates, without its evaluation."""
+    rng = np.random.RandomState(0)
+    *_, found = centers_by_k(open_rows(points), sizes, EFFORTS_FOR_EACH_K["fast"], rng)
+    return found

@@ -12,7 +12,7 @@ from sklearn.metrics import silhouette_score
 import powermeans.choosing_k.choose
 import powermeans.choosing_k.evaluate
 from benchmarks import machine
-from benchmarks.choosing_k import counts, rate
+from benchmarks.choosing_k import compared_rates, counts, of_one_cluster, rate
 from benchmarks.rules_for_k import _strength, gap, knee, prediction_strength
 from benchmarks.sets_of_known_k import FAMILIES, WITHOUT_CLUSTERS, family_of, generated
 from powermeans import ChoiceOfK, DPMeans, PowerKMeans, SweepState, choose_k
@@ -90,6 +90,38 @@ def test_the_rates_of_the_measurement_count_what_is_right() -> None:
     ]
     assert rate(cells, "bic") == rate(cells, "the decision") == pytest.approx(2 / 4)
     assert [counts(cell) for cell in cells] == [True, False, False, False]
+
+
+def test_rules_are_compared_by_what_they_say_without_doubt() -> None:
+    def cell(group: str, k: int, said: int | None, *, is_clear: bool) -> dict:
+        ours = {"the decision": said or 2, "gap": said}
+        of_all = {**ours, "silhouette": 2, "prediction strength": k}
+        return {"group": group, "k": k, "said": of_all, "is_clear": is_clear, "tellable": 0.99}
+
+    cells = [
+        cell("judge", 3, 3, is_clear=True),
+        cell("judge", 3, 4, is_clear=True),
+        cell("judge", 3, 4, is_clear=False),
+        cell("judge", 4, None, is_clear=False),
+        cell("one cluster", 1, 2, is_clear=False),
+        cell("one cluster", 1, 1, is_clear=False),
+        cell("tune", 3, 9, is_clear=True),
+        {**cell("judge", 3, 9, is_clear=True), "said": {"silhouette": 3}},
+    ]
+    assert compared_rates(cells)[1:] == [
+        ["(sets)", "4", "4", "2"],
+        ["`choose_k`", "25", "25", "0"],
+        ["silhouette", "0", "100", "100"],
+        ["gap", "25", "50", "50"],
+        ["prediction strength", "100", "0", "0"],
+    ]
+
+
+def test_single_clusters_of_the_comparison_are_small_and_of_all_shapes() -> None:
+    some = list(of_one_cluster(100))
+    assert len({known.name.split(",")[0] for known in some}) >= 40
+    assert max(known.points.size for known in some) <= 20_000
+    assert {known.n_clusters for known in some} == {1}
 
 
 def test_sets_of_known_k_are_of_all_families_and_drawn_as_they_say() -> None:
