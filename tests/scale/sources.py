@@ -27,6 +27,11 @@ def blobs(seed=0):
     return points, rng.exponential(size=N_ROWS)
 
 
+def assert_same_fit(one, other):
+    assert one.cluster_centers_.tobytes() == other.cluster_centers_.tobytes()
+    assert one.inertia_ == other.inertia_
+
+
 def table_of(points, weights=None):
     columns = dict(zip(NAMES, points.T, strict=True))
     return pa.table(columns if weights is None else {"weight": weights, **columns})

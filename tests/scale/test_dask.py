@@ -12,7 +12,7 @@ import dask.dataframe as dd
 import numpy as np
 import pytest
 from distributed import Client, LocalCluster
-from scale.sources import blobs, frame_of
+from scale.sources import assert_same_fit, blobs, frame_of
 from sklearn.base import clone
 
 import powermeans
@@ -51,11 +51,6 @@ def pair():
 
 def in_chunks(points=POINTS, lengths=LENGTHS):
     return da.from_array(points, chunks=(lengths, points.shape[1]))
-
-
-def assert_same_fit(one, other):
-    assert one.cluster_centers_.tobytes() == other.cluster_centers_.tobytes()
-    assert one.inertia_ == other.inertia_
 
 
 def after(n_sweeps):

@@ -8,7 +8,7 @@ import pickle
 
 import numpy as np
 import pytest
-from scale.sources import NAMES, ROWS_PER_PART, SOURCES, blobs
+from scale.sources import NAMES, ROWS_PER_PART, SOURCES, assert_same_fit, blobs
 
 import powermeans as pm
 from powermeans import KMeans, PowerKMeans, open_data
@@ -48,11 +48,6 @@ def everything(data):
     weights = [weights for _, weights in parts]
     points = np.concatenate([points for points, _ in parts])
     return points, None if weights[0] is None else np.concatenate(weights)
-
-
-def assert_same_fit(one, other):
-    assert one.cluster_centers_.tobytes() == other.cluster_centers_.tobytes()
-    assert one.inertia_ == other.inertia_
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
