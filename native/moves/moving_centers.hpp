@@ -207,6 +207,11 @@ class MovingCsrCenters : public EuclideanCosts<MovingCsrCenters<V>> {
         return std::max(0.0, look.sq_norm - 2 * look.products[std::size_t(j)] + sq_norms_[std::size_t(j)]);
     }
 
+    // Returns the squared distance less the squared norm of the point, which all its distances share.
+    double sq_dist_less_point(const Look& look, int64_t j) const {
+        return sq_norms_[std::size_t(j)] - 2 * look.products[std::size_t(j)];
+    }
+
     double sq_dist_between(int64_t j, int64_t other) const {
         const double one = factors_[std::size_t(j)], two = factors_[std::size_t(other)];
         double sum = 0;

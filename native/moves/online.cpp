@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "kernels/rounding.hpp"
-#include "points/frame.hpp"
+#include "moves/moving_centers.hpp"
 #include "threads/aligned.hpp"
 
 namespace powermeans {
@@ -22,17 +22,6 @@ struct Winner {
     int64_t center;
     double sq_dist;
 };
-
-// Returns a power of two that keeps squares of differences within the range. Centers stay in the convex hull
-// of the points and of where they began.
-template <class Source>
-double scale_of(const Source& source, const OnlineRequest& request) {
-    double largest_origin = 0, largest_center = 0;
-    for (double value : source.frame.origin) largest_origin = std::max(largest_origin, std::abs(value));
-    for (int64_t i = 0; i < request.n_centers * source.n_features; ++i)
-        largest_center = std::max(largest_center, std::abs(request.centers[i]));
-    return scale_for<double>(std::max(source.frame.extent + largest_origin, largest_center));
-}
 
 // ---- Dense points -------------------------------------------------------------------------------
 
@@ -54,7 +43,7 @@ class DenseCenters {
           n_features_(source.n_features),
           n_centers_(request.n_centers),
           n_panels_(divide_up(request.n_centers, lanes)),
-          scale_(scale_of(source, request)),
+          scale_(scale_with(source, request.centers, request.n_centers)),
           point_(std::size_t(source.n_features)),
           panels_(std::size_t(n_panels_ * source.n_features * lanes)) {
         // No point is near to the padding.
@@ -88,10 +77,11 @@ class DenseCenters {
     void store(double* centers) {
         for (int64_t j = 0; j < n_centers_; ++j)
             for (int64_t f = 0; f < n_features_; ++f)
-                centers[j * n_features_ + f] = coordinate(j, f) * unscale();
+                centers[j * n_features_ + f] = coordinate(j, f) / scale_;
     }
 
-    double unscale() const { return 1 / scale_; }
+    // Squared distances are in this unit.
+    double unit() const { return 1 / scale_ / scale_; }
 
   private:
     double& coordinate(int64_t center, int64_t f) {
@@ -118,101 +108,39 @@ class DenseCenters {
 
 // ---- Sparse points ------------------------------------------------------------------------------
 
-// Center j is factor j times column j of the directions. A step shrinks the center and adds a point with few
-// entries, so that it changes the factor and those entries only.
+// Centers as in moves, whose distances lack what all of a point have alike.
 template <class V>
 class CsrCenters {
   public:
     CsrCenters(const CsrSource<V>& source, const OnlineRequest& request)
-        : source_(source),
-          n_centers_(request.n_centers),
-          scale_(scale_of(source, request)),
-          directions_(std::size_t(source.n_features * request.n_centers)),
-          factors_(std::size_t(request.n_centers), 1.0),
-          sq_norms_(std::size_t(request.n_centers)),
-          products_(std::size_t(request.n_centers)) {
-        for (int64_t j = 0; j < n_centers_; ++j) {
-            for (int64_t f = 0; f < source_.n_features; ++f)
-                direction(j, f) = request.centers[j * source_.n_features + f] * scale_;
-            sq_norms_[std::size_t(j)] = sq_norm_of_direction(j);
-        }
-    }
+        : n_centers_(request.n_centers),
+          centers_(source, {1, 0, 0, 0, 0}, request.centers, request.n_centers),
+          look_(centers_.new_look()) {}
 
     Winner nearest_to(int64_t i) {
         point_ = i;
-        point_sq_norm_ = 0;
-        std::fill(products_.begin(), products_.end(), 0.0);
-        double* products = products_.data();
-        for (int64_t e = source_.row_starts[i]; e < source_.row_starts[i + 1]; ++e) {
-            const double x = entry(e);
-            const double* row = directions_.data() + source_.columns[e] * n_centers_;
-            point_sq_norm_ += x * x;
-#pragma GCC ivdep
-            for (int64_t j = 0; j < n_centers_; ++j) products[j] += x * row[j];
-        }
+        centers_.look_at(i, look_);
         Winner winner{0, std::numeric_limits<double>::infinity()};
         for (int64_t j = 0; j < n_centers_; ++j) {
-            double& product = products[j] *= factors_[std::size_t(j)];
-            const double sq_dist = sq_norms_[std::size_t(j)] - 2 * product;
+            const double sq_dist = centers_.sq_dist_less_point(look_, j);
             if (sq_dist < winner.sq_dist) winner = {j, sq_dist};
         }
-        winner.sq_dist = std::max(0.0, winner.sq_dist + point_sq_norm_);
+        winner.sq_dist = std::max(0.0, winner.sq_dist + look_.sq_norm);
         return winner;
     }
 
-    void move(int64_t center, double rate) {
-        const double kept = 1 - rate;
-        double& sq_norm = sq_norms_[std::size_t(center)];
-        double& factor = factors_[std::size_t(center)];
-        sq_norm = kept * kept * sq_norm + 2 * rate * kept * products_[std::size_t(center)] +
-                  rate * rate * point_sq_norm_;
-        factor *= kept;
-        const bool is_small = factor < least_factor;
-        if (is_small) fold(center);
-        for (int64_t e = source_.row_starts[point_]; e < source_.row_starts[point_ + 1]; ++e)
-            direction(center, source_.columns[e]) += rate / factor * entry(e);
-        if (is_small) sq_norm = sq_norm_of_direction(center);
-    }
+    // Moves towards the point of the last nearest_to.
+    void move(int64_t center, double rate) { centers_.shift(center, rate, point_, look_); }
 
-    void store(double* centers) {
-        for (int64_t j = 0; j < n_centers_; ++j) {
-            fold(j);
-            for (int64_t f = 0; f < source_.n_features; ++f)
-                centers[j * source_.n_features + f] = direction(j, f) * unscale();
-        }
-    }
+    void store(double* centers) { centers_.store(n_centers_, centers); }
 
-    double unscale() const { return 1 / scale_; }
+    double unit() const { return centers_.unit(); }
 
   private:
-    // Below this factor directions are so long that sums with them lose digits.
-    static constexpr double least_factor = 1e-3;
-
-    double entry(int64_t e) const { return double(source_.values[e]) * scale_; }
-
-    double& direction(int64_t center, int64_t f) { return directions_[std::size_t(f * n_centers_ + center)]; }
-
-    void fold(int64_t center) {
-        double& factor = factors_[std::size_t(center)];
-        for (int64_t f = 0; f < source_.n_features; ++f) direction(center, f) *= factor;
-        factor = 1;
-    }
-
-    double sq_norm_of_direction(int64_t center) {
-        double sum = 0;
-        for (int64_t f = 0; f < source_.n_features; ++f) sum += direction(center, f) * direction(center, f);
-        return sum;
-    }
-
-    const CsrSource<V>& source_;
     int64_t n_centers_;
-    double scale_;
-    std::vector<double> directions_;  // (n_features, n_centers)
-    std::vector<double> factors_;     // (n_centers,)
-    std::vector<double> sq_norms_;    // (n_centers,) of the centers
-    std::vector<double> products_;    // (n_centers,) of the centers and the point of the last nearest_to
+    MovingCsrCenters<V> centers_;
+    typename MovingCsrCenters<V>::Look look_;
     int64_t point_ = 0;
-    double point_sq_norm_ = 0;
 };
 
 double weight_of(const OnlineRequest& request, int64_t i) {
@@ -254,7 +182,7 @@ double present(const Source& source, const OnlineRequest& request, const Interru
         inertia += weight * winner.sq_dist;
     }
     centers.store(request.centers);
-    return inertia * centers.unscale() * centers.unscale();
+    return inertia * centers.unit();
 }
 
 template double present(const DenseSource<float>&, const OnlineRequest&, const Interrupt&);

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "kernels/rounding.hpp"
+#include "moves/online.hpp"
 #include "seeds/draw.hpp"
 #include "seeds/seed.hpp"
 #include "sweep/plan.hpp"
@@ -39,6 +40,32 @@ void seed_everywhere(const Source& source, const std::vector<double>& weight, in
     greedy_seeds(source, request, team, [&] { ++n_calls; }, seeds.data());
     require(n_calls == 14, "asked before each seed but the first");
     for (int64_t i : seeds) require(0 <= i && i < source.n_points, "seeds exist");
+}
+
+// Online passes in another order than stored, with rates and without.
+template <class Source>
+void pass_online(const Source& source, const std::vector<double>& centers,
+                 const std::vector<double>& weight) {
+    std::vector<int64_t> order(std::size_t(source.n_points));
+    std::iota(order.rbegin(), order.rend(), 0);
+    const std::vector<double> rates(order.size(), 0.2);
+    const int64_t n_centers = int64_t(centers.size()) / source.n_features;
+    for (const bool has_rates : {true, false}) {
+        std::vector<double> moved = centers, counts(std::size_t(n_centers), 0.0);
+        const OnlineRequest request{weight.data(),
+                                    1.0,
+                                    order.data(),
+                                    has_rates ? rates.data() : nullptr,
+                                    has_rates ? source.n_points : 0,
+                                    n_centers,
+                                    moved.data(),
+                                    counts.data()};
+        int64_t n_looks = 0;
+        require(std::isfinite(present(source, request, [&] { ++n_looks; })), "the inertia is a number");
+        require(n_looks >= (source.n_points + 255) / 256, "looks every 256 points");
+        const double total = std::accumulate(counts.begin(), counts.end(), 0.0);
+        require(total == 0.5 * double(source.n_points), "every point is counted");
+    }
 }
 
 // A request, and arrays for all that it may write.
@@ -105,6 +132,7 @@ void run_every_task(const Source& source, int64_t n_centers, int n_threads) {
     draw({asked.nearest.data(), weight.data(), nullptr, source.n_points, 2.0}, uniforms.data(), 3, team,
          drawn.data());
     for (int64_t i : drawn) require(0 <= i && i < source.n_points, "drawn points exist");
+    pass_online(source, centers, weight);
     for (int64_t n_candidates : {1, 3, 11}) seed_everywhere(source, weight, n_candidates, team);
 }
 
