@@ -88,9 +88,11 @@ class Transport {
     }
 
     double run() {
-        for (const bool is_forward : {true, false})
+        for (const bool is_forward : {true, false}) {
+            is_forward_ = is_forward;
             for (int64_t j = 0; j < ground_; ++j)
-                while (is_out_of_balance(j, is_forward) && send(j, is_forward)) check_interrupt();
+                while (is_out_of_balance(j, is_forward_) && send(j)) check_interrupt();
+        }
         std::copy_n(prices_.begin(), ground_, asked_.prices);
         if (asked_.weights) join_parts();
         for (const Item& item : items_)
@@ -201,13 +203,13 @@ class Transport {
     using Queue = std::priority_queue<Waiting, std::vector<Waiting>, std::greater<>>;
 
     // Sends weight from this cluster along the shortest path, or to it; returns false where there is none.
-    bool send(int64_t origin, bool is_forward) {
-        const int64_t goal = find_goal(origin, is_forward);
+    bool send(int64_t origin) {
+        const int64_t goal = find_goal(origin);
         if (goal == nothing) return false;
-        const double amount = amount_along(origin, goal, is_forward);
+        const double amount = amount_along(origin, goal);
         for (int64_t at = goal; at != origin; at = reached_[std::size_t(at)].next) {
             const Reached& way = reached_[std::size_t(at)];
-            if (is_forward)
+            if (is_forward_)
                 move(way.next, at, way.item, amount);
             else
                 move(at, way.next, way.item, amount);
@@ -217,11 +219,10 @@ class Transport {
 
     // Finds the ground or the nearest cluster out of balance the other way, and changes the prices of those
     // that are nearer.
-    int64_t find_goal(int64_t origin, bool is_forward) {
+    int64_t find_goal(int64_t origin) {
         Queue queue;
         settled_.clear();
         ++search_;
-        is_forward_ = is_forward;
         to_goal_ = infinity;
         reach({0, origin, nothing}, origin, queue);
         while (!queue.empty()) {
@@ -233,15 +234,12 @@ class Transport {
             if (is_goal(node)) {
                 for (int64_t nearer : settled_) {
                     const double change = distance - reached_[std::size_t(nearer)].distance;
-                    prices_[std::size_t(nearer)] += is_forward ? change : -change;
+                    prices_[std::size_t(nearer)] += is_forward_ ? change : -change;
                 }
                 return node;
             }
             settled_.push_back(node);
-            if (is_forward)
-                visit_ends(node, distance, queue);
-            else
-                visit_begins(node, distance, queue);
+            visit(node, distance, queue);
         }
         return nothing;
     }
@@ -272,24 +270,17 @@ class Transport {
         return std::max(cost + prices_[std::size_t(end)] - prices_[std::size_t(begin)], 0.0);
     }
 
-    void visit_ends(int64_t node, double distance, Queue& queue) {
-        for (const Passing& arc : there_[std::size_t(node)])
-            if (!is_too_far(distance + reduced(arc.least, node, arc.cluster), arc.cluster))
+    // Goes on to what is next to a cluster: along arcs, or against them where the search goes backward.
+    void visit(int64_t node, double distance, Queue& queue) {
+        const auto after = [&](double cost, int64_t next) {
+            return distance + (is_forward_ ? reduced(cost, node, next) : reduced(cost, next, node));
+        };
+        for (const Passing& arc : (is_forward_ ? there_ : back_)[std::size_t(node)])
+            if (!is_too_far(after(arc.least, arc.cluster), arc.cluster))
                 if (const Offer* offer = cheapest(arcs_[std::size_t(arc.arc)]))
-                    reach({distance + reduced(offer->cost, node, arc.cluster), node, offer->item},
-                          arc.cluster, queue);
-        if (more(node) > least_)
-            reach({distance + reduced(cost_of_wish(node, 1), node, ground_), node, nothing}, ground_, queue);
-    }
-
-    void visit_begins(int64_t node, double distance, Queue& queue) {
-        for (const Passing& arc : back_[std::size_t(node)])
-            if (!is_too_far(distance + reduced(arc.least, arc.cluster, node), arc.cluster))
-                if (const Offer* offer = cheapest(arcs_[std::size_t(arc.arc)]))
-                    reach({distance + reduced(offer->cost, arc.cluster, node), node, offer->item},
-                          arc.cluster, queue);
-        if (fewer(node) > least_)
-            reach({distance + reduced(cost_of_wish(node, -1), ground_, node), node, nothing}, ground_, queue);
+                    reach({after(offer->cost, arc.cluster), node, offer->item}, arc.cluster, queue);
+        if ((is_forward_ ? more(node) : fewer(node)) > least_)
+            reach({after(cost_of_wish(node, is_forward_ ? 1 : -1), ground_), node, nothing}, ground_, queue);
     }
 
     // ---- Moves along a path ---------------------------------------------------------------------
@@ -304,13 +295,13 @@ class Transport {
     }
     static constexpr double curved_steps = 1e-3;
 
-    double amount_along(int64_t origin, int64_t goal, bool is_forward) const {
+    double amount_along(int64_t origin, int64_t goal) const {
         double amount = std::abs(imbalance(origin));
         if (goal != ground_) amount = std::min(amount, std::abs(imbalance(goal)));
         for (int64_t at = goal; at != origin; at = reached_[std::size_t(at)].next) {
             const Reached& way = reached_[std::size_t(at)];
             const double room = way.item != nothing ? items_[std::size_t(way.item)].amount
-                                : is_forward        ? more(way.next)
+                                : is_forward_       ? more(way.next)
                                                     : fewer(way.next);
             amount = std::min(amount, room);
         }
