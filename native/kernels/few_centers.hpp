@@ -71,32 +71,18 @@ struct FewCenters {
 
 // The hard rule for no more points than a tile has.
 template <class T>
-struct FewCentersBlock {
-    const Block<Dense<T>>& block;
-    const Job<T>& job = block.job;
-    const Workspace<T>& work = block.work;
-
-    void run() const {
-        pack(block);
-        // To be prefetched, and never read through this pointer.
-        const T* next =
-            static_cast<const T*>(block.points.values.at((block.begin + block.n) * block.points.n_features));
-        FewCenters<T>{block, next}.compare_all();
-        for (int64_t p = 0; p < block.n; ++p) give_to_nearest(p);
-        count_changed(block, work.labels);
-    }
-
-  private:
-    void give_to_nearest(int64_t p) const {
+void few_centers_block(const Block<Dense<T>>& block) {
+    pack(block);
+    // To be prefetched, and never read through this pointer.
+    const T* next =
+        static_cast<const T*>(block.points.values.at((block.begin + block.n) * block.points.n_features));
+    FewCenters<T>{block, next}.compare_all();
+    for (int64_t p = 0; p < block.n; ++p) {
         const ComparedRow<T> compared{block, p, row_of(block, p), 0};
-        const Found found = compared.nearest(two_smallest_in(compared.row, job.centers.n_padded));
-        const bool has_second = job.task == Task::spread && job.centers.n_centers > 1;
-        take_point(block, p, found.center, found.sq_dist,
-                   has_second ? compared.nearest(compared.without(found.center)).sq_dist : 0);
-        if (job.task == Task::hard_sums) add_point(block, p, found.center, weight_of(block, p));
-        work.labels[p] = int32_t(found.center);
+        give_to_nearest(compared, two_smallest_in(compared.row, block.job.centers.n_padded));
     }
-};
+    count_changed(block, block.work.labels);
+}
 
 template <class T>
 void compare_few(const Block<Dense<T>>& stripe) {
@@ -104,7 +90,7 @@ void compare_few(const Block<Dense<T>>& stripe) {
     constexpr int64_t step = FewCenters<T>::tile_points;
     const int64_t end = stripe.begin + stripe.n;
     for (int64_t at = stripe.begin; at < end; at += step)
-        FewCentersBlock<T>{part_of(stripe, at, smaller(step, end - at))}.run();
+        few_centers_block(part_of(stripe, at, smaller(step, end - at)));
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ POWERMEANS_INLINE bool wants_digits_of_stored(const Block<Points>& block) {
     return block.job.task == Task::assign && !block.job.heights;
 }
 
-// Gives the point to its nearest center.
+// Counts the point with its nearest center.
 template <class Points>
 POWERMEANS_INLINE void take_point(const Block<Points>& block, int64_t p, int64_t center, double nearest,
                                   double second) {
@@ -43,20 +43,34 @@ POWERMEANS_INLINE void count_changed(const Block<Points>& block, const Label* la
     block.out.n_changed += n_changed;
 }
 
+// Gives the point to a center: it counts, is added up where sums are wanted, and gets its label.
+template <class Points>
+POWERMEANS_INLINE void give_point(const Block<Points>& block, int64_t p, int64_t center, double nearest,
+                                  double second) {
+    take_point(block, p, center, nearest, second);
+    if (block.job.task == Task::hard_sums) add_point(block, p, center, weight_of(block, p));
+    block.work.labels[p] = int32_t(center);
+}
+
+// Gives the point to its nearest center, by the distances of its row.
+template <class T>
+POWERMEANS_INLINE void give_to_nearest(const ComparedRow<T>& compared,
+                                       const TwoSmallestOfLanes<T>& smallest) {
+    const Block<Dense<T>>& block = compared.block;
+    const int64_t p = compared.p;
+    const Found found = compared.nearest(smallest);
+    const bool has_second = block.job.task == Task::spread && block.job.centers.n_centers > 1;
+    give_point(block, p, found.center, found.sq_dist,
+               has_second ? compared.nearest(compared.without(found.center)).sq_dist : 0);
+}
+
 // Points of many features: products say which centers may be the nearest.
 template <class T>
 void hard_block_by_comparison(const Block<Dense<T>>& block) {
     raw_distances(block);
     for (int64_t p = 0; p < block.n; ++p) {
         const TwoSmallestOfLanes<T> smallest = complete_row<TwoSmallestOfLanes>(block.job, block.work, p);
-        const ComparedRow<T> compared{block, p, row_of(block, p), block.work.sq_norms[p]};
-        const Found found = compared.nearest(smallest);
-        double second = 0;
-        if (block.job.task == Task::spread && block.job.centers.n_centers > 1)
-            second = compared.nearest(compared.without(found.center)).sq_dist;
-        take_point(block, p, found.center, found.sq_dist, second);
-        if (block.job.task == Task::hard_sums) add_point(block, p, found.center, weight_of(block, p));
-        block.work.labels[p] = int32_t(found.center);
+        give_to_nearest(ComparedRow<T>{block, p, row_of(block, p), block.work.sq_norms[p]}, smallest);
     }
     count_changed(block, block.work.labels);
 }
@@ -74,9 +88,7 @@ void hard_block(const Block<Points>& block) {
             row[center] = T(__builtin_inf());
             second = double(smallest_in(row, n_padded));
         }
-        take_point(block, p, center, nearest, second);
-        if (block.job.task == Task::hard_sums) add_point(block, p, center, weight_of(block, p));
-        block.work.labels[p] = int32_t(center);
+        give_point(block, p, center, nearest, second);
     }
     count_changed(block, block.work.labels);
 }
