@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from powermeans import BalancedKMeans, ChoiceOfK, PowerKMeans, choose_k
+from powermeans import BalancedKMeans, ChoiceOfK, PowerKMeans, choose_k, open_data
 from powermeans.types import FloatArray
 
 FOUR = [50, 50, 50, 50]
@@ -88,9 +88,10 @@ def test_a_sample_keeps_the_shares_of_the_limits() -> None:
     assert halves.table["inertia"][0] == pytest.approx(whole, rel=0.05)
 
 
-def test_sparse_points_and_missing_entries_have_limits_too() -> None:
+def test_sparse_points_parts_and_missing_entries_have_limits_too() -> None:
     points = blobs(FOUR)
     assert chosen(sparse.csr_array(points), size_max=60).recommended == 4
+    assert chosen(open_data(points, rows_per_part=64), size_max=60).recommended == 4
     points = np.column_stack([points, points])
     points[::9, 1] = np.nan
     assert chosen(points, size_max=60, missing="observed").recommended == 4

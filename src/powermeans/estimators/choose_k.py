@@ -241,15 +241,15 @@ def _centers_within(
 def _solution_within(model: BalancedKMeans, rows: Rows, free: Solution) -> Solution:
     """Return a solution within the limits of a model, from one without."""
     everything, n_centers = np.arange(rows.n_points), len(free.centers)
-    counts = rows.sample_weight(everything)
+    points, counts = rows.sample(everything), rows.sample_weight(everything)
     model.set_params(n_clusters=n_centers, init=free.centers)
     if model.size_max is not None:  # a row that was drawn often may exceed it in a sample
         model.set_params(size_max=max(model.size_max, counts.max() / rows.total_weight))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # copies of rows may miss limits that rows keep
-        model.fit(rows.sample(everything), sample_weight=counts)
+        model.fit(points, sample_weight=counts)
     centers, labels = model.cluster_centers_.astype(np.float64), model.labels_
-    errors = counts * rows.sq_distances(centers)[everything, labels]
+    errors = counts * np.square(model.transform(points)[everything, labels])
     spread = Spread(
         error=np.bincount(labels, errors, n_centers).astype(np.float64),
         utility=np.full(n_centers, math.nan),
