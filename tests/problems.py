@@ -38,12 +38,14 @@ def sq_distances(points: Any, centers: Any) -> np.ndarray:
     return np.square(np.asarray(points)[:, None, :] - np.asarray(centers)[None]).sum(axis=2)
 
 
-def on_lattice(n_clusters: int, n_features: int = 2, n_points: int = 400) -> np.ndarray:
-    """Clusters of unit variance, one point after the other, at places 12 apart from each other."""
+def on_lattice(
+    n_clusters: int, n_features: int = 2, n_points: int = 400, apart: float = 12.0
+) -> np.ndarray:
+    """Clusters of unit variance, one point after the other, at places so far from each other."""
     side = math.ceil(n_clusters ** (1 / n_features))
     lattice = np.indices((side,) * n_features).reshape(n_features, -1).T[:n_clusters]
     noise = np.random.default_rng(0).normal(size=(n_points, n_features))
-    return 12.0 * lattice[np.arange(n_points) % n_clusters] + noise
+    return apart * lattice[np.arange(n_points) % n_clusters] + noise
 
 
 def two_pairs_of_groups() -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -1,7 +1,5 @@
 """The number of clusters of limited size."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import sparse

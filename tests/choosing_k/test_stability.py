@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from problems import on_lattice
 from sklearn.cluster import AgglomerativeClustering
 from sklearn.cluster import KMeans as TheirKMeans
 from threadpoolctl import threadpool_limits
@@ -9,11 +10,6 @@ from threadpoolctl import threadpool_limits
 from powermeans import KMeans, PowerKMeans, choose_k, stability
 from powermeans.choosing_k.stability import jaccards, mean_jaccards
 from powermeans.types import FloatArray
-
-
-def blobs(n_points: int = 300, apart: float = 12.0) -> FloatArray:
-    places = apart * np.array([[0, 0], [0, 1], [1, 0]])
-    return places[np.arange(n_points) % 3] + np.random.default_rng(0).normal(size=(n_points, 2))
 
 
 def test_similarities_are_those_by_hand() -> None:
@@ -37,14 +33,14 @@ def test_means_are_over_the_samples_that_have_a_cluster() -> None:
 
 @pytest.mark.parametrize("model", [PowerKMeans(3), KMeans("auto"), AgglomerativeClustering(3)])
 def test_clusters_that_are_apart_come_back(model) -> None:
-    points = blobs()
+    points = on_lattice(3, n_points=300)
     found = stability(model.fit(points), points, n_samples=10, random_state=0)
     np.testing.assert_allclose(found.jaccard, 1.0)
     assert str(found).splitlines()[0] == "cluster 0 comes back in 100 % of the samples"
 
 
 def test_the_halves_of_a_round_cluster_do_not_come_back() -> None:
-    points = blobs()
+    points = on_lattice(3, n_points=300)
     points[::3] = points[::3] * 3 - 40.0  # one wide cluster far from two others
     model = KMeans(4, n_init=10, random_state=0).fit(points)
     found = stability(model, points, random_state=0)
@@ -77,7 +73,7 @@ def test_shares_are_those_of_clusterboot_up_to_the_error_of_their_means(
     apart: float, n_clusters: int
 ) -> None:
     """Three clusters are apart, or one of them is cut in two, or all overlap."""
-    points = blobs(240, apart)
+    points = on_lattice(3, n_points=240, apart=apart)
     model = KMeans(n_clusters, n_init=10, random_state=0).fit(points)
     expected = as_clusterboot(points, model.labels_, n_starts=5, n_samples=40)
     found = stability(model, points, n_samples=100, random_state=0).jaccard
@@ -87,7 +83,7 @@ def test_shares_are_those_of_clusterboot_up_to_the_error_of_their_means(
 
 
 def test_a_warm_start_finds_halves_again_that_one_cold_start_misses() -> None:
-    points = blobs(240)
+    points = on_lattice(3, n_points=240)
     model = KMeans(4, n_init=10, random_state=0).fit(points)
     is_half = np.bincount(model.labels_) < 60
     cold = as_clusterboot(points, model.labels_, n_starts=1, n_samples=40).mean(axis=0)
@@ -97,7 +93,7 @@ def test_a_warm_start_finds_halves_again_that_one_cold_start_misses() -> None:
 
 
 def test_a_choice_tells_how_much_of_each_cluster_comes_back() -> None:
-    choice = choose_k(blobs(), range(2, 7), random_state=0)
+    choice = choose_k(on_lattice(3, n_points=300), range(2, 7), random_state=0)
     np.testing.assert_allclose(choice.stability, np.ones(3))
     assert "comes back in 100 % of bootstrap samples" in choice._repr_html_()
-    assert choose_k(blobs(30), range(2, 4), random_state=0).stability is None
+    assert choose_k(on_lattice(3, n_points=30), range(2, 4), random_state=0).stability is None
