@@ -73,6 +73,15 @@ def test_uniform_seeds_are_drawn_one_after_the_other_by_weight() -> None:
     assert_frequencies(Counter(tuple(draw) for draw in draws), expected)
 
 
+def test_uniform_seeds_do_not_depend_on_the_unit_of_the_weights() -> None:
+    points, weights = np.arange(9.0)[:, None], np.arange(1.0, 10.0)
+    seeds = [
+        uniform_seeds(ReferenceRows(points, unit * weights), 5, np.random.RandomState(0))
+        for unit in (1.0, 2e-308, 1e-300, 1e300)
+    ]
+    np.testing.assert_array_equal(seeds, seeds[:1] * 4)
+
+
 @given(seed=st.integers(0, 2**32 - 1))
 def test_passing_over_points_changes_no_seed(seed):
     rng = np.random.default_rng(seed)
