@@ -26,7 +26,6 @@ def chosen(points: object, k_range: object = range(2, 8), **options: object) -> 
     [
         ({"size_max": 60}, [4, 5, 6, 7]),
         ({"size_min": 0.2}, [2, 3, 4, 5]),
-        ({"size_min": 30, "size_max": 60}, [4, 5, 6]),
         ({"balance": 1.0}, [2, 3, 4, 5, 6, 7]),
     ],
 )
