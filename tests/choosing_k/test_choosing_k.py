@@ -13,6 +13,7 @@ import powermeans.choosing_k.choose
 import powermeans.choosing_k.evaluate
 from benchmarks import machine
 from benchmarks.choosing_k import compared_rates, counts, of_one_cluster, rate
+from benchmarks.families import spaced
 from benchmarks.rules_for_k import _strength, gap, knee, prediction_strength
 from benchmarks.sets_of_known_k import FAMILIES, WITHOUT_CLUSTERS, family_of, generated
 from powermeans import ChoiceOfK, DPMeans, PowerKMeans, SweepState, choose_k
@@ -178,6 +179,16 @@ def test_clusters_of_long_and_short_points_are_told_apart() -> None:
     found = choice.model(4).predict(points)
     assert adjusted_rand_index(found, labels) < 0.5  # k-means cuts the longest points off instead
     assert (choice.recommended, choice.is_clear, choice.decided_by) == (4, True, "separation")
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_clusters_that_spread_along_all_axes_are_counted(seed: int) -> None:
+    """No axis of noise is left to tell how much an axis varies by chance."""
+    rng = np.random.default_rng(seed)
+    centers = spaced(8, 5, 5.0, rng)
+    points = centers[np.arange(400) % 8] + rng.standard_normal((400, 5))
+    choice = choose_k(points, range(2, 12), criteria=["separation", "dp_means"], random_state=0)
+    assert (choice.recommended, choice.is_clear) == (8, True)
 
 
 def test_two_gaussians_that_are_told_apart_at_95_percent_are_two_clusters() -> None:

@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 import powermeans.choosing_k.evaluate
 from powermeans import choose_k
-from powermeans.choosing_k.one_cluster import draws_of_one_cluster
+from powermeans.choosing_k.one_cluster import draws_by_distance, draws_by_feature
 from powermeans.types import FloatArray
 
 
@@ -37,6 +37,7 @@ SHAPES: list[tuple[Callable[[FloatArray], FloatArray], int, int]] = [
     (lambda normal: softmax(normal, axis=1)[:, :8], 2_000, 9),
     (in_a_ball, 5_000, 2),
     (in_a_ball, 5_000, 3),
+    (lambda normal: 1.0 * (normal[:, 1:] + normal[:, :1] > 0.3), 1_000, 7),  # zeros and ones
 ]
 
 
@@ -55,7 +56,7 @@ def test_a_single_cluster_that_is_as_far_apart_takes_clearness_away(monkeypatch)
         return itertools.repeat(points)
 
     assert choose_k(points, range(2, 5), random_state=0).is_clear
-    monkeypatch.setattr(powermeans.choosing_k.evaluate, "draws_of_one_cluster", themselves)
+    monkeypatch.setattr(powermeans.choosing_k.evaluate, "draws_by_feature", themselves)
     choice = choose_k(points, range(2, 5), random_state=0)
     assert (choice.recommended, choice.is_clear) == (2, False)
 
@@ -64,18 +65,18 @@ def test_draws_keep_the_shape_of_one_cluster() -> None:
     rng = np.random.default_rng(0)
     z = rng.normal(size=(4_000, 2))
     points = np.column_stack([np.exp(0.5 * z[:, 0]), z[:, 0] + z[:, 1]])
-    drawn = next(draws_of_one_cluster(points, np.ones(4_000), np.random.RandomState(0)))
+    drawn = next(draws_by_feature(points, np.ones(4_000), np.random.RandomState(0)))
     np.testing.assert_allclose(drawn.mean(axis=0), points.mean(axis=0), atol=0.1)
     np.testing.assert_allclose(drawn.std(axis=0), points.std(axis=0), rtol=0.1)
     together = np.corrcoef(np.log(drawn[:, 0]), drawn[:, 1])[0, 1]
     assert together == pytest.approx(np.sqrt(0.5), abs=0.05)
 
 
-def test_every_second_draw_has_a_density_that_falls_from_the_mean_alike() -> None:
+def test_draws_by_distance_have_a_density_that_falls_from_the_mean_alike() -> None:
     ball = in_a_ball(np.random.default_rng(0).normal(size=(4_000, 3)))
     points = ball * [1.0, 10.0, 0.0] + [5.0, 0.0, 2.0]  # a disk in the middle is dense
-    _, drawn, _, other = itertools.islice(
-        draws_of_one_cluster(points, np.ones(4_000), np.random.RandomState(0)), 4
+    drawn, other = itertools.islice(
+        draws_by_distance(points, np.ones(4_000), np.random.RandomState(0)), 2
     )
     assert not np.array_equal(drawn, other)
     np.testing.assert_allclose(drawn.mean(axis=0), points.mean(axis=0), atol=0.3)
@@ -89,7 +90,16 @@ def test_every_second_draw_has_a_density_that_falls_from_the_mean_alike() -> Non
 def test_draws_fill_the_valley_between_two_clusters() -> None:
     points = np.random.default_rng(0).normal(size=(3_000, 1))
     points[::2] += 8.0
-    drawn = next(draws_of_one_cluster(points, np.ones(3_000), np.random.RandomState(0)))
+    drawn = next(draws_by_feature(points, np.ones(3_000), np.random.RandomState(0)))
     in_the_valley = ((drawn > 3) & (drawn < 5)).mean()
     assert ((points > 3) & (points < 5)).mean() < 0.01
     assert in_the_valley > 0.1
+
+
+def test_draws_of_counts_are_counts_with_the_same_shares() -> None:
+    points = 2.5 * np.random.default_rng(0).poisson(1.5, size=(4_000, 1))
+    points[points == 5.0] = 7.5  # a hole that one cluster does not have
+    drawn = next(draws_by_feature(points, np.ones(4_000), np.random.RandomState(0)))
+    np.testing.assert_array_equal(drawn % 2.5, 0.0)
+    assert (drawn == 5.0).mean() > 0.1
+    assert (drawn == 0.0).mean() == pytest.approx((points == 0.0).mean(), abs=0.03)

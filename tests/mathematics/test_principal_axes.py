@@ -8,8 +8,8 @@ from scipy import sparse
 
 from powermeans.mathematics import principal_axes as module
 from powermeans.mathematics.principal_axes import (
+    axes_above_chance,
     principal_axes,
-    scores_above_chance,
     without_long_points,
 )
 
@@ -65,6 +65,7 @@ def test_as_many_axes_are_above_chance_as_clusters_less_one() -> None:
     rng = np.random.default_rng(0)
     noise = rng.standard_normal((300, 200))
     centers = 6.0 * np.eye(5, 200)[np.arange(300) % 5]
-    assert scores_above_chance(noise + centers, np.ones(300), 100).shape == (300, 4)
-    assert scores_above_chance(noise + centers, np.ones(300), 2).shape == (300, 2)
-    assert scores_above_chance(noise, np.ones(300), 100).shape == (300, 1)  # none, and one is kept
+    ones = np.ones(300)
+    assert len(axes_above_chance(noise + centers, ones, 100).axes) == 4
+    assert len(axes_above_chance(noise + centers, ones, 2).axes) == 2
+    assert len(axes_above_chance(noise, ones, 100).deviations) == 1  # none, and one is kept

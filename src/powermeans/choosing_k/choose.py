@@ -395,7 +395,7 @@ def _is_alone(chosen: dict[str, int | None], evaluations: dict[str, Evaluation])
     if apart == 1 or len(others) < 2 or apart in others:
         return False
     separation = evaluations["separation"]
-    return bool(separation.values[separation.chosen] < _APART_ALONE)
+    return not separation.is_said and bool(separation.values[separation.chosen] < _APART_ALONE)
 
 
 def _decide(

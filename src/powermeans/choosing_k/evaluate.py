@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.random import RandomState
 
 from powermeans.choosing_k.centers_by_k import (
     EFFORTS_FOR_EACH_K,
@@ -17,13 +18,18 @@ from powermeans.choosing_k.centers_by_k import (
     FindCenters,
     centers_by_k,
 )
-from powermeans.choosing_k.one_cluster import draws_of_one_cluster
+from powermeans.choosing_k.one_cluster import draws_by_distance, draws_by_feature
 from powermeans.engine.anneal import Callback
 from powermeans.engine.search.state import Solution
 from powermeans.engine.seeds.choose import order_by_place
 from powermeans.engine.spread import rounding_inertia
 from powermeans.mathematics import criteria as formulas
-from powermeans.mathematics.principal_axes import scores_above_chance, without_long_points
+from powermeans.mathematics.principal_axes import (
+    PrincipalAxes,
+    axes_above_chance,
+    principal_axes,
+    without_long_points,
+)
 from powermeans.points.opening import open_rows
 from powermeans.points.protocol import Rows
 from powermeans.system.threads import blas_on_one_thread
@@ -31,8 +37,11 @@ from powermeans.types import FloatArray, IndexArray
 
 # Up to this many features points are compared as they are.
 _MOST_FEATURES_AS_THEY_ARE = 4
-# Single clusters of the same shape, of two kinds: by chance one of 20 sets exceeds 19 others.
-_N_DRAWS = 2 * 19
+# Single clusters of each kind of shape: by chance one of 20 sets exceeds the 19 others.
+_N_DRAWS = 19
+# Of clusters that are twice as far apart as all of so many, no further draw says anything else.
+_N_DRAWS_OF_DOUBT = 5
+_MOST_AXES = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +52,7 @@ class Evaluation:
     chosen: int | None  # an index of the values
     errors: FloatArray | None = None  # (n_sizes,), standard errors
     guess: int | None = None  # an index, where it chooses none
+    is_said: bool = False  # whether W(k) along the same axes chooses the same
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +62,11 @@ class Sample:
     counts: FloatArray
     rows: Rows
     is_observed: FloatArray | None = None  # (n_points, n_features), None if all entries are
+
+    def points(self) -> FloatArray:
+        """Return the coordinates of the points."""
+        everywhere = np.arange(self.rows.n_points)
+        return np.asarray(self.rows.take(everywhere), dtype=np.float64)
 
     def distances(self) -> FloatArray:
         """Return the Euclidean distances between all pairs."""
@@ -169,18 +184,76 @@ def by_separation(study: Study) -> Evaluation:
     and a valley lies between them. W(k) is evidence besides the valleys, so that they need less
     depth where "dp_means" says k. Then single clusters of the same shape are cut into k, and none
     may have parts that are as far apart.
+
+    Of many features it looks along the axes above chance. Where W(k) says another k, it looks along
+    all axes too, unless they are very many or more than the points: no axis stands out if clusters
+    spread along nearly all.
     """
     also_said = by_dp_means(study).chosen
-    # Axes are those of whole points.
-    if study.rows.n_features > _MOST_FEATURES_AS_THEY_ARE and not study.has_missing:
-        study = _study_along_axes(study)
+    if study.rows.n_features <= _MOST_FEATURES_AS_THEY_ARE or study.has_missing:
+        return _by_separation(_as_they_are(study), also_said)
+    sample = study.sample(max(min(3_000, 2**23 // study.rows.n_features), study.sizes[-1]))
+    points = sample.points()
+    with blas_on_one_thread():
+        near = without_long_points(points, sample.counts)
+        axes = axes_above_chance(near, sample.counts, _MOST_AXES)
+    found = _by_separation(_along(study, sample, points, axes), also_said)
+    n_features = points.shape[1]
+    if found.is_said or not len(axes.axes) < n_features <= min(_MOST_AXES, len(points)):
+        return found
+    axes = principal_axes(near, sample.counts, n_features)
+    other = _by_separation(_along(study, sample, points, axes), also_said)
+    return max(found, other, key=lambda said: -1 if said.chosen is None else said.chosen)
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """Points along some axes, with centers for each k, and how to draw one cluster like them."""
+
+    study: Study
+    sample: Sample
+    one_clusters: Callable[[RandomState], list[Iterator[FloatArray]]]  # by column first
+
+
+def _as_they_are(study: Study) -> _Look:
     size = max(study.silhouette_size, 2**22 // study.sizes[-1])  # fewer for very many k
     sample = study.sample(min(10_000, size))
+
+    def one_clusters(rng: RandomState) -> list[Iterator[FloatArray]]:
+        given = sample.points(), sample.counts, rng
+        return [draws_by_feature(*given), draws_by_distance(*given)]
+
+    return _Look(study, sample, one_clusters)
+
+
+def _along(study: Study, sample: Sample, points: FloatArray, axes: PrincipalAxes) -> _Look:
+    """Look at a sample along axes, where one cluster keeps its shape along them or the columns."""
+    counts = sample.counts
+
+    def scores_of(points: FloatArray) -> FloatArray:
+        with blas_on_one_thread():
+            return axes.scores(without_long_points(points, counts))
+
+    def one_clusters(rng: RandomState) -> list[Iterator[FloatArray]]:
+        by_column = map(scores_of, draws_by_feature(points, counts, rng))
+        given = scores, counts, rng
+        return [by_column, draws_by_feature(*given), draws_by_distance(*given)]
+
+    scores = scores_of(points)
+    rows = open_rows(scores, counts, n_threads=study.n_threads)
+    rng = np.random.RandomState(study.seed)
+    *_, found = study.find(rows, study.sizes, study.effort, rng, study.callback)
+    study = replace(study, rows=rows, n_weighing=rows.n_points, found=found)
+    return _Look(study, Sample(counts, rows), one_clusters)
+
+
+def _by_separation(look: _Look, also_said: int | None) -> Evaluation:
+    study = look.study
     valleys = np.full(len(study.sizes), 2.5)  # in standard errors
-    if also_said is not None:
-        valleys[also_said] = 1.0
+    said = [k for k in (also_said, by_dp_means(study).chosen) if k is not None]
+    valleys[said] = 1.0
     weakest = [
-        _weakest_separation(sample, solution, valley)
+        _weakest_separation(look.sample, solution, valley)
         for solution, valley in zip(study.found.values(), valleys, strict=True)
     ]
     values, errors = np.array(weakest).T
@@ -188,45 +261,41 @@ def by_separation(study: Study) -> Evaluation:
     surely = values - errors if study.has_missing else values
     for apart in np.flatnonzero(surely >= math.sqrt(12))[::-1].tolist():
         least = float(values[apart] - errors[apart])
-        if _exceeds_one_cluster(study, sample, study.sizes[apart], least):
-            return Evaluation(values, apart, errors)
+        if _exceeds_one_cluster(look, study.sizes[apart], least):
+            return Evaluation(values, apart, errors, is_said=apart in said)
     one = 0 if study.sizes[0] == 1 else None
     return Evaluation(values, one, errors, guess=also_said)
 
 
-def _exceeds_one_cluster(study: Study, sample: Sample, n_centers: int, least: float) -> bool:
+def _exceeds_one_cluster(look: _Look, n_centers: int, least: float) -> bool:
     """Return whether no one cluster of the same shape, cut into as many, has parts as far apart.
 
-    Parts of one cluster count without a valley, since by chance any of them has one.
+    Parts of one cluster count without a valley, since by chance any of them has one. Where columns
+    keep their shapes, the fewest parts count too, since halves of zeros and ones are far apart.
     """
+    study = look.study
     if study.has_missing:
         return True  # the shape of whole points only is known
-    points = np.asarray(sample.rows.take(np.arange(sample.rows.n_points)), dtype=np.float64)
-    rng = np.random.RandomState(study.seed)
-    draws = draws_of_one_cluster(points, sample.counts, rng)
-    for drawn in itertools.islice(draws, _N_DRAWS):
-        rows = open_rows(drawn, sample.counts, n_threads=study.n_threads)
-        effort = EFFORTS_FOR_EACH_K["fast"]
-        *_, found = study.find(rows, [n_centers], effort, rng, study.callback)
-        one = Sample(sample.counts, rows)
-        value, _ = _weakest_separation(one, found[n_centers], None)
-        if value >= least:
-            return False
+    rng, fewest = np.random.RandomState(study.seed), max(2, study.sizes[0])
+    for place, draws in enumerate(look.one_clusters(rng)):
+        sizes = [n_centers] if place else sorted({fewest, n_centers})
+        furthest = 0.0
+        for n_drawn, drawn in enumerate(itertools.islice(draws, _N_DRAWS)):
+            if n_drawn == _N_DRAWS_OF_DOUBT and least > 2 * furthest:
+                break
+            furthest = max(furthest, _furthest_parts(look, drawn, sizes, rng))
+            if furthest >= least:
+                return False
     return True
 
 
-def _study_along_axes(study: Study) -> Study:
-    """Return a sample along its axes above chance, with centers."""
-    size = min(3_000, max(1, 2**23 // study.rows.n_features))
-    sample = study.sample(max(size, study.sizes[-1]))
-    points = np.asarray(sample.rows.take(np.arange(sample.rows.n_points)), dtype=np.float64)
-    with blas_on_one_thread():
-        near = without_long_points(points, sample.counts)
-        scores = scores_above_chance(near, sample.counts, most_axes=128)
-    rows = open_rows(scores, sample.counts, n_threads=study.n_threads)
-    rng = np.random.RandomState(study.seed)
-    *_, found = study.find(rows, study.sizes, study.effort, rng, study.callback)
-    return replace(study, rows=rows, n_weighing=rows.n_points, found=found)
+def _furthest_parts(look: _Look, drawn: FloatArray, sizes: list[int], rng: RandomState) -> float:
+    """Return how far the two nearest parts are apart, with the number of parts that is best."""
+    study, counts = look.study, look.sample.counts
+    rows = open_rows(drawn, counts, n_threads=study.n_threads)
+    *_, found = study.find(rows, sizes, EFFORTS_FOR_EACH_K["fast"], rng, study.callback)
+    one = Sample(counts, rows)
+    return max(_weakest_separation(one, solution, None)[0] for solution in found.values())
 
 
 def _weakest_separation(

@@ -7,8 +7,7 @@ that are apart fill their valleys, and one cluster stays as it is.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.random import RandomState
@@ -21,35 +20,43 @@ from powermeans.types import FloatArray
 _N_QUANTILES = 64
 
 
-def draws_of_one_cluster(
+def draws_by_feature(
     points: FloatArray, counts: FloatArray, rng: RandomState
 ) -> Iterator[FloatArray]:
-    """Yield other points of one cluster, as many, by feature and by distance in turns."""
-    kinds = _draws_by_feature(points, counts, rng), _draws_by_distance(points, counts, rng)
-    for draws in itertools.cycle(kinds):
-        yield next(draws)
-
-
-def _draws_by_feature(
-    points: FloatArray, counts: FloatArray, rng: RandomState
-) -> Iterator[FloatArray]:
-    """Yield points whose features each have one peak."""
+    """Yield as many points, again and again, whose features each have one peak."""
     shares = np.column_stack([_shares_up_to(column, counts) for column in points.T])
     root = _root_of_correlation(ndtri(shares), counts)
     features = [
-        with_one_peak(*_quantiles(column, share))
-        for column, share in zip(points.T, shares.T, strict=True)
+        _feature(column, share, counts) for column, share in zip(points.T, shares.T, strict=True)
     ]
     while True:
         uniform = ndtr(rng.standard_normal(points.shape) @ root)
-        drawn = [np.interp(u, share, x) for u, (x, share) in zip(uniform.T, features, strict=True)]
+        drawn = [draw(u) for u, draw in zip(uniform.T, features, strict=True)]
         yield np.ascontiguousarray(np.column_stack(drawn))
 
 
-def _draws_by_distance(
+def _feature(
+    values: FloatArray, shares: FloatArray, counts: FloatArray
+) -> Callable[[FloatArray], FloatArray]:
+    """Return the quantile function of the nearest distribution with one peak."""
+    x, place = np.unique(values, return_inverse=True)
+    if not 1 < len(x) <= min(_N_QUANTILES, len(values) // 2):
+        x, known = with_one_peak(*_quantiles(values, shares))
+        return lambda uniform: np.interp(uniform, known, x)
+    # Few values, such as counts, stay multiples of a step, each for its half of the way around.
+    step = np.diff(x).min()
+    edges = np.column_stack([x - step / 2, x + step / 2])
+    up_to = np.cumsum(np.bincount(place, weights=counts)) / counts.sum()
+    known = with_one_peak(edges.ravel(), np.column_stack([[0.0, *up_to[:-1]], up_to]).ravel())[1]
+    return lambda uniform: (
+        x[0] + step * np.rint((np.interp(uniform, known, edges.ravel()) - x[0]) / step)
+    )
+
+
+def draws_by_distance(
     points: FloatArray, counts: FloatArray, rng: RandomState
 ) -> Iterator[FloatArray]:
-    """Yield points whose density falls with the distance from the mean.
+    """Yield as many points whose density falls with the distance from the mean.
 
     A disk that is cut has parts further apart than a square whose features are distributed alike.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import linalg, sparse
@@ -29,6 +29,10 @@ class PrincipalAxes:
     axes: FloatArray  # (n_axes, n_features)
     deviations: FloatArray  # standard deviations along each, (n_axes,)
     total_deviation: float  # root of the mean squared distance from the mean
+
+    def scores(self, points: FloatArray) -> FloatArray:
+        """Return the coordinates of points along the axes, (n_points, n_axes)."""
+        return np.ascontiguousarray((points - self.mean) @ self.axes.T)
 
 
 def principal_axes(
@@ -77,10 +81,10 @@ def without_long_points(points: FloatArray, sample_weight: FloatArray) -> FloatA
     return np.asarray(centered * np.minimum(1.0, most / np.maximum(lengths, most or 1.0))[:, None])
 
 
-def scores_above_chance(
+def axes_above_chance(
     points: FloatArray, sample_weight: FloatArray, most_axes: int
-) -> FloatArray:
-    """Return coordinates along the axes that vary more than noise would by chance, or along one.
+) -> PrincipalAxes:
+    """Return the axes along which points vary more than noise would by chance, or one.
 
     Deflated parallel analysis (Dobriban & Owen 2019). The most that noise varies along an axis is
     the edge of the law of Marchenko & Pastur, with the mean variance that the axes found leave.
@@ -93,7 +97,8 @@ def scores_above_chance(
         left = found.total_deviation**2 - float(variances[:n_axes].sum())
         by_chance = stretch * left / max(1, n_features - n_axes)
         n_before, n_axes = n_axes, n_axes + int((variances[n_axes:] > by_chance).sum())
-    return np.ascontiguousarray((points - found.mean) @ found.axes[: max(1, n_axes)].T)
+    some = slice(max(1, n_axes))
+    return replace(found, axes=found.axes[some], deviations=found.deviations[some])
 
 
 def _covariance(blocks: Blocks, mean: FloatArray) -> FloatArray:
