@@ -146,7 +146,7 @@ def of_a_client(folder: Path, n_points: int) -> Try:
     stack = ExitStack()
     cluster = stack.enter_context(workers())
     one = of_a_process(folder, n_points, cluster.scheduler_address)
-    return lambda rng: one(rng) if stack else ""  # which keeps the workers
+    return lambda rng, keeps=stack: one(rng)  # the workers live as long as the tries
 
 
 @contextmanager
