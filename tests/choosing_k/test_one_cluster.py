@@ -72,6 +72,13 @@ def test_draws_keep_the_shape_of_one_cluster() -> None:
     assert together == pytest.approx(np.sqrt(0.5), abs=0.05)
 
 
+def test_draws_have_the_noise_of_correlations_once() -> None:
+    normal = np.random.default_rng(0).normal(size=(2_000, 30))
+    drawn = next(draws_by_feature(normal, np.ones(2_000), np.random.RandomState(0)))
+    between = np.corrcoef(drawn, rowvar=False)[np.triu_indices(30, 1)]
+    assert 0.7 < np.mean(between**2) * 2_000 < 1.4  # one on average, and two if they had it twice
+
+
 def test_draws_by_distance_have_a_density_that_falls_from_the_mean_alike() -> None:
     ball = in_a_ball(np.random.default_rng(0).normal(size=(4_000, 3)))
     points = ball * [1.0, 10.0, 0.0] + [5.0, 0.0, 2.0]  # a disk in the middle is dense

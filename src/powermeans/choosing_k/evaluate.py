@@ -39,6 +39,8 @@ from powermeans.types import FloatArray, IndexArray
 _MOST_FEATURES_AS_THEY_ARE = 4
 # Single clusters of each kind of shape: by chance one of 20 sets exceeds the 19 others.
 _N_DRAWS = 19
+# With 19 draws one of 32 uniform cubes was still called clear at one error, and none at three.
+_ERRORS_BEYOND_DRAWS = 3
 # Of clusters that are twice as far apart as all of so many, no further draw says anything else.
 _N_DRAWS_OF_DOUBT = 5
 _MOST_AXES = 128
@@ -183,7 +185,7 @@ def by_separation(study: Study) -> Evaluation:
     Two clusters are apart if their separation is that of two halves of a uniform distribution, √12,
     and a valley lies between them. W(k) is evidence besides the valleys, so that they need less
     depth where "dp_means" says k. Then single clusters of the same shape are cut into k, and none
-    may have parts that are as far apart.
+    may have parts that are as far apart, but for three standard errors.
 
     Of many features it looks along the axes above chance. Where W(k) says another k, it looks along
     all axes too, unless they are very many or more than the points: no axis stands out if clusters
@@ -260,7 +262,7 @@ def _by_separation(look: _Look, also_said: int | None) -> Evaluation:
     # Where entries are missing no single clusters are drawn, and errors count.
     surely = values - errors if study.has_missing else values
     for apart in np.flatnonzero(surely >= math.sqrt(12))[::-1].tolist():
-        least = float(values[apart] - errors[apart])
+        least = float(values[apart] - _ERRORS_BEYOND_DRAWS * errors[apart])
         if _exceeds_one_cluster(look, study.sizes[apart], least):
             return Evaluation(values, apart, errors, is_said=apart in said)
     one = 0 if study.sizes[0] == 1 else None
@@ -293,7 +295,7 @@ def _furthest_parts(look: _Look, drawn: FloatArray, sizes: list[int], rng: Rando
     """Return how far the two nearest parts are apart, with the number of parts that is best."""
     study, counts = look.study, look.sample.counts
     rows = open_rows(drawn, counts, n_threads=study.n_threads)
-    *_, found = study.find(rows, sizes, EFFORTS_FOR_EACH_K["fast"], rng, study.callback)
+    *_, found = study.find(rows, sizes, study.effort, rng, study.callback)
     one = Sample(counts, rows)
     return max(_weakest_separation(one, solution, None)[0] for solution in found.values())
 

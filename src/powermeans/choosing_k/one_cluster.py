@@ -123,5 +123,17 @@ def _root_of_correlation(scores: FloatArray, counts: FloatArray) -> FloatArray:
     """Return R with R.T @ R the correlation of the scores, also where it is singular."""
     correlation = np.atleast_2d(np.cov(scores, rowvar=False, aweights=counts))
     deviations = np.sqrt(np.maximum(np.diag(correlation), np.finfo(np.float64).tiny))
-    values, axes = np.linalg.eigh(correlation / deviations / deviations[:, None])
+    correlation = _without_noise(correlation / deviations / deviations[:, None], counts)
+    values, axes = np.linalg.eigh(correlation)
     return np.asarray(np.sqrt(np.maximum(values, 0.0))[:, None] * axes.T)
+
+
+def _without_noise(correlation: FloatArray, counts: FloatArray) -> FloatArray:
+    """Return correlations shrunk by the share of them that is noise (Schäfer & Strimmer 2005).
+
+    Else those of the draws would have that noise twice, and clusters would be cut along it.
+    """
+    between = correlation[~np.eye(len(correlation), dtype=bool)]
+    noise = float(np.sum(np.square(1 - np.square(between)))) / counts.sum()
+    share = min(1.0, noise / max(float(between @ between), np.finfo(np.float64).tiny))
+    return (1 - share) * correlation + share * np.eye(len(correlation))
