@@ -12,12 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.random import RandomState
 
-from powermeans.choosing_k.centers_by_k import (
-    EFFORTS_FOR_EACH_K,
-    EffortForEachK,
-    FindCenters,
-    centers_by_k,
-)
+from powermeans.choosing_k.centers_by_k import EffortForEachK, FindCenters, centers_by_k
 from powermeans.choosing_k.one_cluster import draws_by_distance, draws_by_feature
 from powermeans.engine.anneal import Callback
 from powermeans.engine.search.state import Solution

@@ -136,4 +136,4 @@ def _without_noise(correlation: FloatArray, counts: FloatArray) -> FloatArray:
     between = correlation[~np.eye(len(correlation), dtype=bool)]
     noise = float(np.sum(np.square(1 - np.square(between)))) / counts.sum()
     share = min(1.0, noise / max(float(between @ between), np.finfo(np.float64).tiny))
-    return (1 - share) * correlation + share * np.eye(len(correlation))
+    return np.asarray((1 - share) * correlation + share * np.eye(len(correlation)))
