@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.datasets import make_blobs
 
 import powermeans
-from powermeans import KMeans, MiniBatchKMeans, PowerKMeans, kmeans_plusplus
+from powermeans import KMeans, MiniBatchKMeans, PowerKMeans, k_means, kmeans_plusplus
 from powermeans.points.compiled import EuclideanRows
 
 RNG = np.random.default_rng(0)
@@ -42,6 +42,10 @@ def test_the_path_from_given_centers_is_that_of_scikit_learn(tol, container, fir
     for algorithm in ("elkan", "auto"):
         other = KMeans(algorithm=algorithm, **options).fit(container(POINTS), sample_weight=WEIGHTS)
         np.testing.assert_array_equal(other.cluster_centers_, ours.cluster_centers_)
+    returned = k_means(container(POINTS), sample_weight=WEIGHTS, return_n_iter=True, **options)
+    found = ours.cluster_centers_, ours.labels_, ours.inertia_, ours.n_iter_
+    for value, expected in zip(returned, found, strict=True):
+        np.testing.assert_array_equal(value, expected)
 
 
 @pytest.mark.parametrize(("n_init", "n_runs"), [("auto", 10), (3, 3)])

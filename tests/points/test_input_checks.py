@@ -67,15 +67,16 @@ def test_index_arrays_of_wrong_length_are_refused(array, n_left, message) -> Non
         canonical_csr(given)
 
 
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("row", [0, 5, MANY_ROWS - 1])
 @pytest.mark.parametrize(("bad", "kind"), [(np.nan, "NaN"), (np.inf, "infinity")])
-def test_the_first_bad_entry_is_named(row: int, bad: float, kind: str) -> None:
+def test_the_first_bad_entry_is_named(make, row: int, bad: float, kind: str) -> None:
     points = np.zeros((MANY_ROWS, 3), dtype=np.float32)
     points[row, 1] = bad
     points[-1, 2] = np.nan
     says = f"Input X contains {kind}.* row {row}, column 1 .*'height'"
     with pytest.raises(ValueError, match=says):
-        check_points(points, feature_names=["a", "height", "c"])
+        check_points(make(points), feature_names=["a", "height", "c"])
 
 
 def test_weights_count_in_the_overflow() -> None:
