@@ -110,7 +110,7 @@ clean: ## remove all that was built, .venv too, but not build/reproduce, where h
 	find build -mindepth 1 -maxdepth 1 ! -name reproduce -exec rm -rf {} + 2>/dev/null || true
 	rm -rf dist demo docs/_build docs/auto_examples docs/api $(VENV) $(PEERS)
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	find src tests benchmarks examples docs -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src tests benchmarks reproduce examples docs -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Setting up. An install needs no network once its requirements are met.
 # The requirements of one extra of pyproject.toml, or of the build, one a line.
