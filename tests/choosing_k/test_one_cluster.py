@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 from scipy.stats import norm
+from threadpoolctl import threadpool_limits
 
 import powermeans.choosing_k.evaluate
 from powermeans import choose_k
@@ -110,3 +111,13 @@ def test_draws_of_counts_are_counts_with_the_same_shares() -> None:
     np.testing.assert_array_equal(drawn % 2.5, 0.0)
     assert (drawn == 5.0).mean() > 0.1
     assert (drawn == 0.0).mean() == pytest.approx((points == 0.0).mean(), abs=0.03)
+
+
+@pytest.mark.parametrize("draws", [draws_by_feature, draws_by_distance])
+def test_draws_have_the_same_bits_for_any_number_of_threads_of_blas(draws) -> None:
+    points, counts = np.random.default_rng(0).normal(size=(600, 300)), np.ones(600)
+    drawn = []
+    for n_threads in (1, 2):
+        with threadpool_limits(n_threads):
+            drawn.append(next(draws(points, counts, np.random.RandomState(0))))
+    assert np.array_equal(*drawn)

@@ -14,6 +14,7 @@ from numpy.random import RandomState
 from scipy.special import ndtr, ndtri
 
 from powermeans.mathematics.criteria import lower_hull
+from powermeans.system.threads import blas_on_one_thread
 from powermeans.types import FloatArray
 
 # Of the distribution of a feature, so that a hull of 10 000 values need not be walked along.
@@ -25,12 +26,14 @@ def draws_by_feature(
 ) -> Iterator[FloatArray]:
     """Yield as many points, again and again, whose features each have one peak."""
     shares = np.column_stack([_shares_up_to(column, counts) for column in points.T])
-    root = _root_of_correlation(ndtri(shares), counts)
+    with blas_on_one_thread():
+        root = _root_of_correlation(ndtri(shares), counts)
     features = [
         _feature(column, share, counts) for column, share in zip(points.T, shares.T, strict=True)
     ]
     while True:
-        uniform = ndtr(rng.standard_normal(points.shape) @ root)
+        with blas_on_one_thread():
+            uniform = ndtr(rng.standard_normal(points.shape) @ root)
         drawn = [draw(u) for u, draw in zip(uniform.T, features, strict=True)]
         yield np.ascontiguousarray(np.column_stack(drawn))
 
@@ -61,10 +64,11 @@ def draws_by_distance(
     A disk that is cut has parts further apart than a square whose features are distributed alike.
     """
     mean = np.average(points, axis=0, weights=counts)
-    values, axes = np.linalg.eigh(np.atleast_2d(np.cov(points, rowvar=False, aweights=counts)))
-    scales = np.sqrt(values[is_axis := values > values.max() * 1e-12])
-    axes, n_axes = axes[:, is_axis], int(np.count_nonzero(is_axis))
-    lengths = np.linalg.norm((points - mean) @ axes / scales, axis=1)
+    with blas_on_one_thread():
+        values, axes = np.linalg.eigh(np.atleast_2d(np.cov(points, rowvar=False, aweights=counts)))
+        scales = np.sqrt(values[is_axis := values > values.max() * 1e-12])
+        axes, n_axes = axes[:, is_axis], int(np.count_nonzero(is_axis))
+        lengths = np.linalg.norm((points - mean) @ axes / scales, axis=1)
     longest = lengths.max()
     # The density falls where the share of the points is a concave function of the volume.
     volumes = (lengths / longest) ** n_axes
@@ -75,7 +79,9 @@ def draws_by_distance(
         directions = rng.standard_normal((len(points), n_axes))
         directions /= np.linalg.norm(directions, axis=1)[:, None]
         drawn = np.interp(rng.uniform(size=len(points)), shares, x) ** (1 / n_axes)
-        yield mean + longest * drawn[:, None] * (directions * scales) @ axes.T
+        with blas_on_one_thread():
+            found = mean + longest * drawn[:, None] * (directions * scales) @ axes.T
+        yield found
 
 
 def with_one_peak(x: FloatArray, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
