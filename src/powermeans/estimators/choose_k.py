@@ -103,7 +103,8 @@ def choose_k(
     size_min, size_max, balance : optional
         Limits of size, as in `BalancedKMeans`: clusters are found and judged within them. A k that
         they make impossible is left out, and `model()` returns a `BalancedKMeans` with them, whose
-        `fit` keeps them. Where a sample is asked, the centers stay those of the sample.
+        `fit` keeps them. Where a sample is asked, the centers stay those of the sample. If the
+        search ends early, centers may be those without limits.
     effort : {"fast", "balanced", "thorough"}, default="balanced"
         How much to search for lower inertia: "fast" adds and removes centers from k to k and
         improves each solution, "balanced" also seeds each k anew a few times, and "thorough" does
