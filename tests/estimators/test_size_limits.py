@@ -127,6 +127,21 @@ def test_weighted_rows_have_sizes_as_even_as_their_copies(seed: int) -> None:
     assert model.inertia_ <= 1.05 * copies.inertia_
 
 
+@pytest.mark.parametrize("heaviest", [5, 200])
+def test_sizes_as_even_as_whole_rows_allow_are_told_of_only_beyond_limits(heaviest: int) -> None:
+    X = drawn(40)
+    weights = np.random.default_rng(1).integers(1, 6, size=40)
+    weights[0] = heaviest
+    most = max(heaviest, 60)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = BalancedKMeans(4, balance=1, size_max=most, random_state=0, effort="none")
+        sizes = model.fit(X, sample_weight=weights).sizes_
+    assert sizes.max() <= most
+    with pytest.warns(RuntimeWarning, match="miss the limits by"):
+        model.set_params(size_min=30.5, size_max=None).fit(X[:4], sample_weight=[10, 31, 31, 60])
+
+
 MAHALANOBIS = Mahalanobis(np.diag([1.0, 2.0, 4.0]))
 
 

@@ -303,7 +303,9 @@ def within_limits(
         found = assign_within(data.rows, wide, prices, limits, *near)
         labels, sizes, prices, inertia = found.labels, found.sizes, found.prices, found.inertia
         gap = found.gap
-        missed = limits.missed_beyond_slack(sizes) if limits.slack > 0 else found.missed
+        missed = found.missed
+        if limits.tolerated is not None:
+            missed = limits.missed_by_more_than_tolerated(sizes)
         if missed > 0:
             why = "single rows cannot be divided: widen the limits, or split heavy rows"
             _warn_of_missed(missed, limits, why)

@@ -43,7 +43,8 @@ class SizeLimits:
     most: float
     total: float
     curvature: float = 0.0
-    slack: float = 0.0  # by which a size may miss the limits, since points cannot be divided
+    # The least and the largest weight of which no warning tells, since points cannot be divided.
+    tolerated: tuple[float, float] | None = None
 
     @property
     def mean(self) -> float:
@@ -84,11 +85,11 @@ class SizeLimits:
         """Return by how much weight sizes miss the limits."""
         return float(np.sum(np.maximum(0.0, np.maximum(sizes - self.most, self.least - sizes))))
 
-    def missed_beyond_slack(self, sizes: FloatArray) -> float:
-        """Return by how much weight sizes miss the limits where a few points cannot mend it."""
-        return replace(self, least=self.least - self.slack, most=self.most + self.slack).missed_by(
-            sizes
-        )
+    def missed_by_more_than_tolerated(self, sizes: FloatArray) -> float:
+        """Return by how much weight sizes miss what is tolerated."""
+        least, most = self.tolerated or (self.least, self.most)
+        rounding = 1e-12 * self.total
+        return replace(self, least=least - rounding, most=most + rounding).missed_by(sizes)
 
     def far_from_wish(self, prices: FloatArray, sizes: FloatArray) -> float:
         """Return how much weight has to move for the sizes that are wanted at these prices."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
@@ -36,15 +37,22 @@ def check_sizes(
             value=size_max,
         )
     _refuse_impossible(size_min, size_max, least, most, n_clusters, total, each)
-    slack = 0.0
-    if balance == 1:
-        mean, has_limits = total / n_clusters, size_min is not None or size_max is not None
-        slack = 0.0 if each > 0 or has_limits else heaviest
-        # No sizes are even where one row is heavier than the mean size.
-        beyond = slack if heaviest > mean else 0.0
-        least = max(least, whole(mean, each, up=False) - beyond)
-        most = min(most, whole(mean, each, up=True) + beyond)
-    return SizeLimits(n_clusters, float(least), float(most), total, slack=slack)
+    limits = SizeLimits(n_clusters, float(least), float(most), total)
+    if balance < 1:
+        return limits
+    mean, has_limits = total / n_clusters, size_min is not None or size_max is not None
+    lower, upper = whole(mean, each, up=False), whole(mean, each, up=True)
+    # No sizes are even where one row is heavier than the mean size.
+    beyond = heaviest if heaviest > mean and each == 0 and not has_limits else 0.0
+    tolerated = None
+    if each == 0:
+        tolerated = max(least, lower - heaviest), min(most, upper + heaviest)
+    return replace(
+        limits,
+        least=float(max(least, lower - beyond)),
+        most=float(min(most, upper + beyond)),
+        tolerated=tolerated,
+    )
 
 
 def _is_share(size: Any) -> bool:
