@@ -317,12 +317,21 @@ def test_a_file_that_is_wrong_is_refused_and_says_why(change, message, saved) ->
     assert "\x1b" not in "".join(traceback.format_exception(caught.value))
 
 
+def widen_first_step(members: dict[str, Any]) -> None:
+    ((_, of_step),) = entries(members)["steps"][0]["tuple"][1].items()
+    of_step["n_features_in_"] += 1
+
+
 def test_what_contradicts_itself_is_refused(file) -> None:
     scaled = make_pipeline(MinMaxScaler(), pm.KMeans(3, random_state=0)).fit(POINTS)
+    unscaled = make_pipeline(StandardScaler(with_mean=False, with_std=False), pm.KMeans(3))
+    of_kernel = pm.KernelPowerKMeans(3, kernel="precomputed").fit(POINTS @ POINTS.T)
     for model, change, named in (
         (pm.KMeans(3).fit(POINTS), entry(n_features_in_=4), r"finite\[k,d\]"),
         (pm.PowerKMeans(3).fit(POINTS - 5), entry(divergence="poisson"), "Poisson is for"),
         (scaled, lambda members: entries(members)["steps"].reverse(), "steps are not scalers and"),
+        (unscaled.fit(POINTS), widen_first_step, "different numbers of features"),
+        (of_kernel, entry(n_features_in_=99), "of other points"),
         (pm.OnlineKMeans(3).partial_fit(POINTS[:1]), entry(n_features_in_=4), "stream contradicts"),
     ):
         save(model, file)
