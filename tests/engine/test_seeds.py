@@ -275,6 +275,17 @@ def test_no_seed_is_compared_once_time_is_over(rows_of: Callable) -> None:
     assert len(rows.sampler.further_seeds(order, nearest, others, 0.0)) == 9
 
 
+@pytest.mark.parametrize("n_points", [2000, 20_000])
+def test_seeds_that_time_does_not_allow_are_drawn_at_once(n_points: int) -> None:
+    points = np.random.default_rng(0).normal(size=(n_points, 3))
+    rows = open_rows(points)
+    limited = choose_seeds(rows, 30, np.random.RandomState(0), n_candidates=4, seconds=0.0)[0]
+    greedy = choose_seeds(rows, 30, np.random.RandomState(0), n_candidates=4)[0]
+    np.testing.assert_array_equal(limited[0], greedy[0])
+    assert len(np.unique(limited, axis=0)) == 30
+    assert rows.assign(greedy)[1] < rows.assign(limited)[1] < 1.05 * rows.assign(points[:30])[1]
+
+
 def test_a_fit_tells_its_seeding_how_much_time_is_left(monkeypatch) -> None:
     choose = Mock(wraps=choose_seeds)
     monkeypatch.setattr(initial, "choose_seeds", choose)
