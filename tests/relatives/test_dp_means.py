@@ -13,6 +13,9 @@ from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
 
 from powermeans import DPMeans, KMeans, SweepState
+from powermeans.engine.updates import Sweep
+from powermeans.points.opening import open_rows
+from powermeans.relatives.dp_means import OpenAndDrop, _FarPoints
 
 
 def blobs(n_blobs: int, seed: int, n_features: int = 2) -> np.ndarray:
@@ -145,6 +148,17 @@ def test_a_fit_cut_short_keeps_the_centers_by_which_it_derived_the_penalty() -> 
     assert np.all(np.diff(objectives) <= 1e-9 * objectives[0])
     assert objectives[0] <= 1.1 * full.objective_
     assert {model.penalty_ for model in underived} == {DPMeans.penalty_for(points, 12)}
+
+
+def test_centers_are_dropped_one_by_one_while_that_pays() -> None:
+    rows = open_rows(np.array([[0.0], [1.0], [2.0], [10.0]]))
+    centers = np.array([[0.0], [1.0], [2.0], [10.0], [70.0]])
+    # Without the center at 70 nothing rises; without that at 0 then by 1; without that at 1 by
+    # another 3 + 1, or with that at 2 gone instead by 1; the center at 10 is worth 81 or 64.
+    for penalty, expected in ((0.5, 4), (1.5, 2), (50.0, 2), (100.0, 1)):
+        sweep = Sweep(rows, centers, -np.inf)
+        paying = OpenAndDrop(penalty, _FarPoints.of(rows), penalty).before(sweep)
+        assert len(paying) == expected
 
 
 def test_a_light_point_opens_a_cluster_only_if_that_pays() -> None:
