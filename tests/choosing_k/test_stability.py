@@ -39,6 +39,11 @@ def test_clusters_that_are_apart_come_back(model) -> None:
     assert str(found).splitlines()[0] == "cluster 0 comes back in 100 % of the samples"
 
 
+def test_the_number_of_samples_is_checked() -> None:
+    with pytest.raises(ValueError, match="The 'n_samples' parameter of stability"):
+        stability(KMeans(2).fit([[0.0], [9.0]]), [[0.0], [9.0]], n_samples=0)
+
+
 def test_the_halves_of_a_round_cluster_do_not_come_back() -> None:
     points = on_lattice(3, n_points=300)
     points[::3] = points[::3] * 3 - 40.0  # one wide cluster far from two others
