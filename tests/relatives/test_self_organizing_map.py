@@ -90,6 +90,12 @@ def test_with_no_radius_left_an_epoch_is_a_sweep_of_lloyd() -> None:
         np.testing.assert_array_equal(model.cluster_centers_, lloyd.cluster_centers_)
 
 
+def test_the_first_radius_is_half_of_the_longer_side() -> None:
+    maps = [SelfOrganizingMap((3, 4), radius=radius, n_epochs=3) for radius in (None, 2.0)]
+    by_itself, given = (model.fit(cloud()).cluster_centers_ for model in maps)
+    np.testing.assert_array_equal(by_itself, given)
+
+
 def test_the_errors_are_those_of_their_definitions() -> None:
     points, weights = cloud(), np.random.default_rng(1).uniform(0, 2, 200)
     model = SelfOrganizingMap((3, 3), n_epochs=3).fit(points, sample_weight=weights)
