@@ -224,7 +224,10 @@ def _as_they_are(study: Study) -> _Look:
 
 
 def _along(study: Study, sample: Sample, points: FloatArray, axes: PrincipalAxes) -> _Look:
-    """Look at a sample along axes, where one cluster keeps its shape along them or the columns."""
+    """Look at a sample along axes, where one cluster keeps its shape along them or the columns.
+
+    Very many columns would take longer to draw than all else.
+    """
     counts = sample.counts
 
     def scores_of(points: FloatArray) -> FloatArray:
@@ -232,9 +235,11 @@ def _along(study: Study, sample: Sample, points: FloatArray, axes: PrincipalAxes
             return axes.scores(without_long_points(points, counts))
 
     def one_clusters(rng: RandomState) -> list[Iterator[FloatArray]]:
-        by_column = map(scores_of, draws_by_feature(points, counts, rng))
         given = scores, counts, rng
-        return [by_column, draws_by_feature(*given), draws_by_distance(*given)]
+        along_axes = [draws_by_feature(*given), draws_by_distance(*given)]
+        if points.shape[1] > _MOST_AXES:
+            return along_axes
+        return [map(scores_of, draws_by_feature(points, counts, rng)), *along_axes]
 
     scores = scores_of(points)
     rows = open_rows(scores, counts, n_threads=study.n_threads)
