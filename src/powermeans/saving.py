@@ -64,6 +64,8 @@ from powermeans.system.attributes import remember
 from powermeans.system.host_memory import is_dask, on_host
 
 FORMAT = 1
+# A file that was tampered with may have names of any length.
+_LONGEST_REASON = 1_000
 _HEADER, _MAGIC = "model.json", "powermeans model"
 _SCALERS: dict[type[Any], str] = {
     StandardScaler: """n_samples_seen_: any! scale_: weight[d]?! mean_: finite[d]?!
@@ -172,7 +174,7 @@ def load(path: str | os.PathLike[str]) -> Any:
             model = _read(file)
             _try_out(model)
         except Exception as error:
-            reason = printable(str(error).strip() or type(error).__name__)
+            reason = printable((str(error).strip() or type(error).__name__)[:_LONGEST_REASON])
             # `from None`: the first error may hold codes that act on a terminal.
             raise ModelFileError(f"{os.fspath(path)} holds no model: {reason}") from None
     return model

@@ -278,6 +278,7 @@ CHANGES: list[tuple[Change, str]] = [
     *((entry(**{name: 1}), f"KMeans has no attribute {name}")
       for name in ("shell", "callback", "__class__")),
     (entry(max_iter=-1), "'max_iter' parameter"),
+    (entry(tol={"Fixed": {"x" * 10**6: 1}}), "xxx"),
     (entry(tol={"eval": "1"}), "unknown kind 'eval'"),
     (entry(tol={"dict": [{"Fixed": {"power": -1.0}}]}), "holds no model"),
     (entry(tol={"tuple": {"Fixed": {"power": -1.0}}}), "'tol' parameter"),
@@ -314,6 +315,7 @@ def test_a_file_that_is_wrong_is_refused_and_says_why(change, message, saved) ->
     with pytest.raises(ModelFileError, match=message) as caught:
         load(saved)
     assert str(caught.value).startswith(f"{saved} holds no model: ")
+    assert len(str(caught.value)) < 2_000
     assert "\x1b" not in "".join(traceback.format_exception(caught.value))
 
 
