@@ -34,8 +34,9 @@ from powermeans.types import FloatArray, IndexArray
 _MOST_FEATURES_AS_THEY_ARE = 4
 # Single clusters of each kind of shape: by chance one of 20 sets exceeds the 19 others.
 _N_DRAWS = 19
-# With 19 draws one of 32 uniform cubes was still called clear at one error, and none at three.
-_ERRORS_BEYOND_DRAWS = 3
+# The largest of 19 varies by much, so that clusters exceed their mean by three deviations, too: the
+# largest alone called uniform cubes clear, and three errors more lost clusters of 100 points.
+_DEVIATIONS_BEYOND_DRAWS = 3
 # Of clusters that are twice as far apart as all of so many, no further draw says anything else.
 _N_DRAWS_OF_DOUBT = 5
 _MOST_AXES = 128
@@ -180,7 +181,7 @@ def by_separation(study: Study) -> Evaluation:
     Two clusters are apart if their separation is that of two halves of a uniform distribution, √12,
     and a valley lies between them. W(k) is evidence besides the valleys, so that they need less
     depth where "dp_means" says k. Then single clusters of the same shape are cut into k, and none
-    may have parts that are as far apart, but for three standard errors.
+    may have parts that are as far apart, but for a standard error.
 
     Of many features it looks along the axes above chance. Where W(k) says another k, it looks along
     all axes too, unless they are very many or more than the points: no axis stands out if clusters
@@ -262,7 +263,7 @@ def _by_separation(look: _Look, also_said: int | None) -> Evaluation:
     # Where entries are missing no single clusters are drawn, and errors count.
     surely = values - errors if study.has_missing else values
     for apart in np.flatnonzero(surely >= math.sqrt(12))[::-1].tolist():
-        least = float(values[apart] - _ERRORS_BEYOND_DRAWS * errors[apart])
+        least = float(values[apart] - errors[apart])
         if _exceeds_one_cluster(look, study.sizes[apart], least):
             return Evaluation(values, apart, errors, is_said=apart in said)
     one = 0 if study.sizes[0] == 1 else None
@@ -281,13 +282,15 @@ def _exceeds_one_cluster(look: _Look, n_centers: int, least: float) -> bool:
     rng, fewest = np.random.RandomState(study.seed), max(2, study.sizes[0])
     for place, draws in enumerate(look.one_clusters(rng)):
         sizes = [n_centers] if place else sorted({fewest, n_centers})
-        furthest = 0.0
-        for n_drawn, drawn in enumerate(itertools.islice(draws, _N_DRAWS)):
-            if n_drawn == _N_DRAWS_OF_DOUBT and least > 2 * furthest:
-                break
-            furthest = max(furthest, _furthest_parts(look, drawn, sizes, rng))
-            if furthest >= least:
+        apart: list[float] = []
+        for drawn in itertools.islice(draws, _N_DRAWS):
+            apart.append(_furthest_parts(look, drawn, sizes, rng))
+            if apart[-1] >= least:
                 return False
+            if len(apart) == _N_DRAWS_OF_DOUBT and least > 2 * max(apart):
+                break
+        if least < np.mean(apart) + _DEVIATIONS_BEYOND_DRAWS * np.std(apart, ddof=1):
+            return False
     return True
 
 
