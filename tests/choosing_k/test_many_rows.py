@@ -147,3 +147,15 @@ def test_ctrl_c_keeps_what_was_found() -> None:
     assert (choice.was_stopped, choice.n_sampled) == (True, 0)
     assert "tried 4 of 10 values of k" in choice.doubt
     assert len(choice.centers) == 4
+
+
+@pytest.mark.parametrize("last", ["mean_jaccards", "_confirmed"])
+def test_ctrl_c_at_the_last_step_is_not_lost(last: str, monkeypatch) -> None:
+    def interrupt(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    points = on_lattice(3, n_points=200 if last == "mean_jaccards" else 32_000)
+    monkeypatch.setattr(powermeans.choosing_k.choose, last, interrupt)
+    choice = choose_k(points, range(2, 5), criteria="dp_means", random_state=0)
+    assert choice.was_stopped
+    assert choice.recommended == 3

@@ -125,8 +125,8 @@ def _choose_in_sample(
     listener.phase("confirming on all rows")
     try:
         return _confirmed(choice, points, question, seed + 1, listener)
-    except listener.ends_on:
-        return choice
+    except listener.ends_on as reason:
+        return replace(choice, was_stopped=not isinstance(reason, _Stopped))
 
 
 def _choose_among(
@@ -151,8 +151,8 @@ def _choose_among(
     try:
         solution = study.found[choice.recommended]
         return replace(choice, stability=_stability_of(solution, study, question.n_bootstraps))
-    except listener.ends_on:
-        return choice
+    except listener.ends_on as reason:
+        return replace(choice, was_stopped=not isinstance(reason, _Stopped))
 
 
 def _stability_of(solution: Solution, study: Study, n_bootstraps: int) -> FloatArray | None:

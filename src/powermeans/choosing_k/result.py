@@ -40,8 +40,9 @@ class ChoiceOfK:
     centers : dict from int to ndarray of shape (k, n_features)
         The centers of each k.
     was_stopped : bool
-        Whether the callback or `max_seconds` ended the search. The table then has the k that were
-        tried until then, and `doubt` says what is missing.
+        Whether the callback, Ctrl-C or `max_seconds` ended the search. The table then has the k
+        that were tried until then, and `doubt` says what is missing. Ctrl-C at one of the last
+        steps leaves out the stability, or the confirmation on all rows.
     missing : {"error", "observed"}
         As given to `choose_k`.
     n_sampled : int
