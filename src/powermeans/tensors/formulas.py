@@ -60,6 +60,19 @@ class Planes:
     lifts: torch.Tensor  # (n_centers,), in the dtype of sums
     is_euclidean: bool  # slopes are the places of the centers, and lifts their squared lengths
 
+    @property
+    def is_direct(self) -> bool:
+        """Whether distances are sums of squared differences."""
+        return self.is_euclidean and self.slopes.shape[1] <= MOST_FEATURES_DIRECT
+
+    @property
+    def steepest(self) -> Planes:
+        """One plane as steep as the steepest of these, and as far from zero as any."""
+        steepest = self.slopes.square().sum(1).argmax()
+        return replace(
+            self, slopes=self.slopes[steepest, None], lifts=self.lifts.abs().amax(0, True)
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Block:
@@ -69,20 +82,37 @@ class Block:
     heights: torch.Tensor  # (n_points,)
     weights: torch.Tensor  # (n_points,), over the unit of weights, in the dtype of sums
 
+    def part(self, some: torch.Tensor) -> Block:
+        """Return some of the points."""
+        return Block(self.points[some], self.heights[some], self.weights[some])
+
 
 def distances(block: Block, planes: Planes, view: View) -> tuple[torch.Tensor, torch.Tensor]:
     """Return all distances of these points, (n_points, n_centers), and the points in the view."""
     points = view.of(block.points)
-    slopes, lifts = planes.slopes.to(view.dtype), planes.lifts.to(view.dtype)
-    if planes.is_euclidean and slopes.shape[1] <= MOST_FEATURES_DIRECT:
-        return _squared_differences(points, slopes), points
-    with as_they_are(points):
-        found = torch.addmm(lifts[None, :], points, slopes.T, alpha=-2)
+    if planes.is_direct:
+        return _squared_differences(points, planes.slopes.to(view.dtype)), points
+    found = _less_heights(points, planes)
     found.add_(block.heights.to(view.dtype)[:, None]).clamp_(min=0)
     if planes.is_euclidean or view.dtype != view.wide:
-        spoilt = found < _sizes(block, points, planes).mul_(_CANCELLATION[found.dtype])
-        _mend(found, spoilt, block, planes, view)
+        _mend(found, found < _doubtful_below(block, points, planes), block, planes, view)
     return found, points
+
+
+def nearest(block: Block, planes: Planes, view: View) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the first nearest center of each point, and the points in the view."""
+    if planes.is_direct:
+        found, points = distances(block, planes, view)
+        return found.argmin(1), points
+    points = view.of(block.points)
+    found = _less_heights(points, planes)
+    labels = found.argmin(1)
+    if planes.is_euclidean or view.dtype != view.wide:
+        least = found.gather(1, labels[:, None]) + block.heights.to(view.dtype)[:, None]
+        is_doubtful = least < _doubtful_below(block, points, planes.steepest)
+        some = is_doubtful[:, 0].nonzero()[:, 0]
+        labels[some] = distances(block.part(some), planes, view)[0].argmin(1)
+    return labels, points
 
 
 def to_own(block: Block, planes: Planes, view: View, labels: torch.Tensor) -> torch.Tensor:
@@ -100,26 +130,20 @@ def as_they_are(values: torch.Tensor) -> AbstractContextManager[Any]:
     return torch.autocast(kind, enabled=False) if torch.is_autocast_enabled(kind) else nullcontext()
 
 
-def nearest(found: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the least distance of each point, and the first center that has it."""
-    labels = found.argmin(1)
-    return found.gather(1, labels[:, None])[:, 0], labels
-
-
 def sweep(block: Block, planes: Planes, view: View, rule: Rule) -> tuple[torch.Tensor, ...]:
     """Weigh the points of one block by the rule.
 
     Return weighted points and weights of each center, objective and inertia, in the view.
     """
-    found, points = distances(block, planes, view)
-    least, labels = nearest(found)
     if isinstance(rule, Hard):
-        logs, objectives = _one_hot_logs(labels, found), to_own(block, planes, view, labels)
-        least = objectives
-    elif isinstance(rule, (Power, Harmonic)):
-        logs, objectives = _power_logs(found, least, view, rule)
-    else:
+        labels, points = nearest(block, planes, view)
+        inertia = torch.dot(block.weights, to_own(block, planes, view, labels))
+        return *_add_up_own(labels, len(planes.lifts), block, points, view), inertia, inertia
+    if not isinstance(rule, (Power, Harmonic)):
         raise TypeError(f"rows of tensors cannot sweep with the rule {type(rule).__name__}")
+    found, points = distances(block, planes, view)
+    least = found.amin(1)
+    logs, objectives = _power_logs(found, least, view, rule)
     objective, inertia = (torch.dot(block.weights, y.to(view.wide)) for y in (objectives, least))
     return *_add_up(logs, block, points, view), objective, inertia
 
@@ -127,11 +151,29 @@ def sweep(block: Block, planes: Planes, view: View, rule: Rule) -> tuple[torch.T
 def spread(block: Block, planes: Planes, view: View) -> tuple[torch.Tensor, torch.Tensor]:
     """Return error and utility of each center, (n_centers, 2), and its weight."""
     found, _ = distances(block, planes, view)
-    least, labels = nearest(found)
-    logs, second = _one_hot_logs(labels, found), least
+    labels = found.argmin(1)
+    second = least = found.gather(1, labels[:, None])[:, 0]
     if found.shape[1] > 1:
         second = found.scatter_(1, labels[:, None], math.inf).amin(1)
-    return _add_up(logs, block, torch.stack([least, second - least], dim=1), view)
+    figures = torch.stack([least, second - least], dim=1)
+    return _add_up_own(labels, len(planes.lifts), block, figures, view)
+
+
+def _add_up_own(
+    labels: torch.Tensor, n_centers: int, block: Block, values: torch.Tensor, view: View
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return weighted values and weights, (n_centers, ...), where each point has one center.
+
+    Products add up in one order, unlike `index_add_` on a card. Weights are relative to the
+    heaviest of the center, so that none leaves the range of float32.
+    """
+    heaviest = block.weights.new_zeros(n_centers)
+    heaviest = heaviest.scatter_reduce_(0, labels, block.weights, "amax")
+    shares = (block.weights / heaviest[labels]).nan_to_num_(nan=0.0).to(values.dtype)
+    owned = values.new_zeros((len(labels), n_centers)).scatter_(1, labels[:, None], shares[:, None])
+    with as_they_are(values):
+        sums = (owned.T @ values).to(view.wide) * heaviest[:, None]
+    return sums, owned.sum(0).to(view.wide) * heaviest
 
 
 def _add_up(
@@ -146,11 +188,6 @@ def _add_up(
     with as_they_are(values):
         sums = (weights.T @ values).to(view.wide) * factors[:, None]
     return sums, weights.sum(0).to(view.wide) * factors
-
-
-def _one_hot_logs(labels: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
-    """Return zero at the label of each point, minus infinity elsewhere."""
-    return torch.full_like(like, -math.inf).scatter_(1, labels[:, None], 0.0)
 
 
 def _power_logs(
@@ -191,6 +228,13 @@ def shares(sq_dist: torch.Tensor, exponent: float) -> torch.Tensor:
     return torch.softmax(logs.mul_(exponent), dim=1)
 
 
+def _less_heights(points: torch.Tensor, planes: Planes) -> torch.Tensor:
+    """Return distances less the heights of the points."""
+    slopes, lifts = planes.slopes.to(points.dtype), planes.lifts.to(points.dtype)
+    with as_they_are(points):
+        return torch.addmm(lifts[None, :], points, slopes.T, alpha=-2)
+
+
 def _squared_differences(points: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
     found = points.new_zeros((len(points), len(places)))
     for feature in range(points.shape[1]):
@@ -205,16 +249,16 @@ def _mend(
     """Compute the distances that cancellation has spoilt again, in the dtype of sums."""
     i, j = is_spoilt.nonzero(as_tuple=True)
     for pairs in blocks(len(i), max(1, 2**22 // block.points.shape[1])):
-        some = i[pairs]
-        spoilt = Block(block.points[some], block.heights[some], block.weights[some])
-        found[some, j[pairs]] = to_own(spoilt, planes, view, j[pairs]).to(found.dtype)
+        own = to_own(block.part(i[pairs]), planes, view, j[pairs])
+        found[i[pairs], j[pairs]] = own.to(found.dtype)
 
 
-def _sizes(block: Block, points: torch.Tensor, planes: Planes) -> torch.Tensor:
-    """Return the sizes of the terms whose differences are distances, (n_points, n_centers)."""
+def _doubtful_below(block: Block, points: torch.Tensor, planes: Planes) -> torch.Tensor:
+    """Return the distances, (n_points, n_centers), below which digits were lost to cancellation."""
     heights, lifts = block.heights.to(points.dtype)[:, None], planes.lifts.to(points.dtype)
     if planes.is_euclidean:
-        return heights + lifts
+        return (heights + lifts).mul_(_CANCELLATION[points.dtype])
     lengths = torch.linalg.vector_norm(points, dim=1)
     steepness = torch.linalg.vector_norm(planes.slopes, dim=1).to(points.dtype)
-    return torch.outer(2 * lengths, steepness).add_(heights).add_(lifts.abs())
+    sizes = torch.outer(2 * lengths, steepness).add_(heights).add_(lifts.abs())
+    return sizes.mul_(_CANCELLATION[points.dtype])

@@ -103,7 +103,7 @@ class TorchRows(MemoryRows):
         planes, view = self._planes_of(centers), self._view
         labels, inertia = np.empty(self.n_points, dtype=np.int32), 0.0
         for rows, block in self._blocks(len(centers)):
-            _, found = formulas.nearest(formulas.distances(block, planes, view)[0])
+            found, _ = formulas.nearest(block, planes, view)
             labels[rows] = found.cpu().numpy()
             inertia += float(torch.dot(block.weights, formulas.to_own(block, planes, view, found)))
         return labels, inertia / view.scale**2 * self._weight_unit
