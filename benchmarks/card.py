@@ -50,8 +50,8 @@ def main() -> None:
                     found.append(time.perf_counter() - started)
             rows[-1].append(", ".join(f"{median(found[1:]):.2f} s" for found in seconds))
     where = (
-        f"Measured {datetime.date.today()} on one {torch.cuda.get_device_name()} with PyTorch "
-        f"{torch.__version__}, and on {usable_processors()} cores of {machine.processor()}; float32."
+        f"Measured {datetime.date.today()} in float32 on one {torch.cuda.get_device_name()} with "
+        f"PyTorch {torch.__version__}, and on {usable_processors()} cores of {machine.processor()}."
     )
     PAGE.write(f"{where}\n\n{as_markdown(rows)}")
     print(where, as_markdown(rows), sep="\n\n")
