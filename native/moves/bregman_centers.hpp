@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <vector>
@@ -183,17 +184,39 @@ class OfLength {
 
 // ---- Centers ------------------------------------------------------------------------------------
 
-// See `MovingDenseCenters`; sparse points are filled up, so that they give the bits of dense ones.
-template <class Source, class Divergence>
+// Writes a point to the first n_features entries; sparse points are filled up, so that they give the bits of
+// dense ones. A function of the run keeps all that follows from being compiled for each type of points.
+using ReadPoint = std::function<void(int64_t, std::vector<double>&)>;
+
+template <class V>
+ReadPoint reader_of(const DenseSource<V>& source) {
+    return [&source](int64_t i, std::vector<double>& point) {
+        for_each_entry(source.values, i * source.n_features, source.n_features,
+                       [&](int64_t f, V value) { point[std::size_t(f)] = double(value); });
+    };
+}
+
+template <class V>
+ReadPoint reader_of(const CsrSource<V>& source) {
+    return [&source](int64_t i, std::vector<double>& point) {
+        std::fill_n(point.begin(), source.n_features, 0.0);
+        for (int64_t e = source.row_starts[i]; e < source.row_starts[i + 1]; ++e)
+            point[std::size_t(source.columns[e])] = double(source.values[e]);
+    };
+}
+
+// See `MovingDenseCenters`.
+template <class Divergence>
 class MovingBregmanCenters {
   public:
     static constexpr bool is_euclidean = false;
     using State = std::vector<double>;  // a center, (width,)
     using Look = LookAtPoint;
 
+    template <class Source>
     MovingBregmanCenters(const Source& source, const Phi& phi, const double* centers, int64_t n_centers,
                          int64_t n_spare = 0)
-        : source_(source),
+        : read_(reader_of(source)),
           n_features_(source.n_features),
           width_(padded(n_features_)),
           centers_(std::size_t((n_centers + n_spare) * width_), Divergence::padding),
@@ -209,7 +232,7 @@ class MovingBregmanCenters {
     Look new_look() const { return {std::vector<double>(std::size_t(width_), Divergence::padding), 0}; }
 
     void look_at(int64_t i, Look& look) const {
-        fill(source_, i, look.point);
+        read_(i, look.point);
         divergence_.prepare(look);
     }
 
@@ -233,7 +256,7 @@ class MovingBregmanCenters {
     }
 
     void shift(int64_t j, double rate, int64_t i, const Look&) {
-        fill(source_, i, row_);
+        read_(i, row_);
         double* center = at(j);
         for (int64_t f = 0; f < n_features_; ++f)
             center[f] = std::max(center[f] + rate * (row_[std::size_t(f)] - center[f]),
@@ -244,7 +267,7 @@ class MovingBregmanCenters {
     void begin_sum(int64_t j) { std::fill_n(sums_.begin() + j * width_, width_, 0.0); }
     void begin_sums() { std::fill(sums_.begin(), sums_.end(), 0.0); }
     void add(int64_t j, double weight, int64_t i) {
-        fill(source_, i, row_);
+        read_(i, row_);
         double* sum = sums_.data() + j * width_;
         for (int64_t f = 0; f < n_features_; ++f) sum[f] += weight * row_[std::size_t(f)];
     }
@@ -264,22 +287,10 @@ class MovingBregmanCenters {
     }
 
   private:
-    template <class V>
-    static void fill(const DenseSource<V>& source, int64_t i, std::vector<double>& point) {
-        for_each_entry(source.values, i * source.n_features, source.n_features,
-                       [&](int64_t f, V value) { point[std::size_t(f)] = double(value); });
-    }
-    template <class V>
-    static void fill(const CsrSource<V>& source, int64_t i, std::vector<double>& point) {
-        std::fill_n(point.begin(), source.n_features, 0.0);
-        for (int64_t e = source.row_starts[i]; e < source.row_starts[i + 1]; ++e)
-            point[std::size_t(source.columns[e])] = double(source.values[e]);
-    }
-
     const double* at(int64_t j) const { return centers_.data() + j * width_; }
     double* at(int64_t j) { return centers_.data() + j * width_; }
 
-    const Source& source_;
+    ReadPoint read_;
     int64_t n_features_, width_;
     std::vector<double> centers_, sums_;  // (n_centers, width)
     std::vector<double> row_;             // (width,)
@@ -294,9 +305,9 @@ struct Named {
 // Calls `work` with the kind of centers of this divergence.
 template <class Source, class Work>
 auto with_centers(const Source&, const Phi& phi, const Work& work) {
-    if (phi.length > 0) return work(Named<MovingBregmanCenters<Source, OfLength>>{});
+    if (phi.length > 0) return work(Named<MovingBregmanCenters<OfLength>>{});
     if (phi.x_log_x > 0 || phi.minus_log > 0 || phi.inverse > 0)
-        return work(Named<MovingBregmanCenters<Source, OfFeatures>>{});
+        return work(Named<MovingBregmanCenters<OfFeatures>>{});
     return work(Named<MovingCenters<Source>>{});
 }
 

@@ -36,17 +36,18 @@ struct Move {
     double gain = 0;
 };
 
-template <class Source, class Centers>
+template <class Centers>
 class SingleMoves {
   public:
     using Look = typename Centers::Look;
 
-    SingleMoves(const Source& source, const MovesRequest& request, Team& team)
-        : source_(source),
+    SingleMoves(Items items, Centers centers, int64_t stored_per_point, const MovesRequest& request,
+                Team& team)
+        : stored_per_point_(stored_per_point),
           request_(request),
-          items_(items_of(source, request.order, request.sample_weight, request.labels)),
+          items_(std::move(items)),
           team_(team),
-          centers_(source, request.phi, request.centers, request.n_centers),
+          centers_(std::move(centers)),
           k_(request.n_centers),
           weights_(std::size_t(k_)),
           n_members_(std::size_t(k_)),
@@ -130,7 +131,7 @@ class SingleMoves {
     }
 
     int workers(double n_distances) const {
-        const double work = n_distances * double(source_.stored_per_point() + 8);
+        const double work = n_distances * double(stored_per_point_ + 8);
         return int(std::clamp(work / work_per_worker, 1.0, double(team_.n_threads())));
     }
 
@@ -251,7 +252,7 @@ class SingleMoves {
         bounds_[std::size_t(i)] = {};  // another cluster is its own now
     }
 
-    const Source& source_;
+    int64_t stored_per_point_;
     const MovesRequest& request_;
     Items items_;
     Team& team_;
@@ -274,8 +275,13 @@ class SingleMoves {
 
 template <class Source>
 int64_t move_points(const Source& source, const MovesRequest& request, Team& team) {
-    return with_centers(source, request.phi, [&](auto centers) {
-        return SingleMoves<Source, typename decltype(centers)::Type>(source, request, team).run();
+    Items items = items_of(source, request.order, request.sample_weight, request.labels);
+    return with_centers(source, request.phi, [&](auto kind) {
+        using Centers = typename decltype(kind)::Type;
+        Centers centers(source, request.phi, request.centers, request.n_centers);
+        return SingleMoves<Centers>(std::move(items), std::move(centers), source.stored_per_point(), request,
+                                    team)
+            .run();
     });
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "moves/bregman_centers.hpp"
@@ -42,17 +43,16 @@ struct Pair {
     int32_t dissolved, split;
 };
 
-template <class Source, class Centers>
+template <class Centers>
 class CenterSwaps {
   public:
     using Look = typename Centers::Look;
 
-    CenterSwaps(const Source& source, const SwapsRequest& request)
-        : source_(source),
-          request_(request),
-          items_(items_of(source, request.order, request.sample_weight, request.labels)),
+    CenterSwaps(Items items, Centers centers, const SwapsRequest& request)
+        : request_(request),
+          items_(std::move(items)),
           k_(request.n_centers),
-          centers_(source, request.phi, request.centers, request.n_centers, 2),
+          centers_(std::move(centers)),
           weights_(std::size_t(k_ + 2)),
           members_(std::size_t(k_)),
           place_(std::size_t(items_.size())),
@@ -575,7 +575,6 @@ class CenterSwaps {
         return near_;
     }
 
-    const Source& source_;
     const SwapsRequest& request_;
     Items items_;
     int64_t k_;
@@ -611,8 +610,11 @@ class CenterSwaps {
 
 template <class Source>
 Swaps swap_centers(const Source& source, const SwapsRequest& request) {
-    return with_centers(source, request.phi, [&](auto centers) {
-        return CenterSwaps<Source, typename decltype(centers)::Type>(source, request).run();
+    Items items = items_of(source, request.order, request.sample_weight, request.labels);
+    return with_centers(source, request.phi, [&](auto kind) {
+        using Centers = typename decltype(kind)::Type;
+        Centers centers(source, request.phi, request.centers, request.n_centers, 2);
+        return CenterSwaps<Centers>(std::move(items), std::move(centers), request).run();
     });
 }
 
