@@ -171,6 +171,17 @@ def test_a_light_point_opens_a_cluster_only_if_that_pays() -> None:
     assert DPMeans(20.0).fit(together, sample_weight=light).n_clusters_ == 2
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("far", [1e10, 1e24])
+def test_a_far_point_without_weight_changes_nothing(far: float, dtype) -> None:
+    points = np.array([[0.0], [1.0], [5.0], [6.0], [far]], dtype=dtype)
+    weights = [1, 1, 1, 1, 0]
+    for model in (DPMeans(n_clusters_wanted=2, random_state=0), KMeans(2, random_state=0)):
+        found = model.fit(points, sample_weight=weights)
+        np.testing.assert_array_equal(np.sort(found.cluster_centers_.ravel()), [0.5, 5.5])
+    assert DPMeans.penalty_for(points, 2, sample_weight=weights) == 9
+
+
 def test_the_penalty_by_hand() -> None:
     # From the mean 4, the farthest is 10, then 0; from 0, 4 and 10 the farthest are 1 and 5.
     points = np.array([[0.0], [1.0], [5.0], [10.0]])

@@ -35,13 +35,15 @@ def is_at_center(point: FloatArray, center: FloatArray) -> bool:
 
 
 def rounding_inertia(rows: Rows) -> float:
-    """Return the largest inertia that rounding leaves if every point is at a center."""
+    """Return the largest inertia that rounding leaves if every point is at a center.
+
+    It adds up by weight, so that a point far away counts no more than its weight says.
+    """
     # Rounding moves a point, so it is measured in the steps whose divergence is known.
     steps = rows.unit_steps()
-    if not (longest := float(np.max(steps))) > 0:
+    if not np.max(steps) > 0:
         return 0.0  # all points are equal
-    # The root of the summed squares bounds the distance of every point from the mean.
-    from_mean = math.sqrt(rows.n_points * rows.n_columns * rows.mean_variance()) / longest
+    from_mean = spread(rows)
     from_origin = float(np.linalg.norm(rows.mean() / steps)) + from_mean
     of_a_distance = _UNITS_OF_A_DISTANCE * float(np.finfo(rows.dtype).eps) * from_mean
     of_differences = rows.total_weight * (_ROUNDING_OF_A_MEAN * from_origin + of_a_distance) ** 2

@@ -16,7 +16,7 @@ from powermeans.estimators.base import refuse_stream
 from powermeans.estimators.kmeans import KMeans
 from powermeans.mathematics.critical_power import critical_power as critical_power_of
 from powermeans.points.needs import FitNeeds, Needs
-from powermeans.points.opening import MatrixLike, admit_array, open_rows
+from powermeans.points.opening import MatrixLike, admit_array, rows_of
 from powermeans.types import IndexArray, Labels, Points
 
 
@@ -144,7 +144,7 @@ def kmeans_plusplus(
     data = admit_array(X, sample_weight, needs)
     _check_norms(x_squared_norms, data.points.shape[0])
     centers, indices = choose_seeds(
-        open_rows(data.points, data.weights),
+        rows_of(data, needs.measure),
         n_clusters,
         check_random_state(random_state),
         n_candidates=n_local_trials or n_greedy_candidates(n_clusters),

@@ -320,6 +320,14 @@ def rows_for(
     )
 
 
+def rows_of(admitted: Admitted, measure: Measure) -> Rows:
+    """Return the rows of an array, in float64 where one is far and others may weigh more."""
+    points = admitted.points
+    if not sparse.issparse(points) and exponent_to_square(admitted.largest, points.dtype):
+        points = points.astype(np.float64)
+    return rows_for(measure, points, admitted.weights)
+
+
 # Arrays.
 
 
@@ -333,7 +341,7 @@ def _open_array(X: Any, sample_weight: ArrayLike | None, needs: Needs) -> InMemo
         columns = UsedColumns.of(points, needs.measure.divergence, needs.fit.init)
         if columns is not None:
             return _opened_in_used_columns(admitted, columns, needs)
-    rows = rows_for(needs.measure, points, weights)
+    rows = rows_of(admitted, needs.measure)
     if needs.known is not None and isinstance(rows, CompiledRows):
         rows.expect_few_sweeps()
     return InMemory(points, weights, rows, largest=admitted.largest, needs=needs)

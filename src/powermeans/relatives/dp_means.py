@@ -28,7 +28,7 @@ from powermeans.estimators.power_kmeans import PowerKMeans
 from powermeans.mathematics.schedules import Fixed
 from powermeans.mathematics.sums import Sums
 from powermeans.points.needs import FitNeeds, Needs
-from powermeans.points.opening import MatrixLike, Opened, admit_array, open_rows
+from powermeans.points.opening import MatrixLike, Opened, admit_array, rows_of
 from powermeans.points.protocol import Rows
 from powermeans.types import FloatArray, IndexArray
 
@@ -196,8 +196,7 @@ class DPMeans(CenterEstimator):
             caller_name="penalty_for",
         )
         needs = Needs(name="penalty_for", fit=FitNeeds(n_points=n_clusters, must_differ=True))
-        data = admit_array(X, sample_weight, needs)
-        far = _FarPoints.of(open_rows(data.points, data.weights))
+        far = _FarPoints.of(rows_of(admit_array(X, sample_weight, needs), needs.measure))
         penalties = far.penalties(n_clusters)
         if len(penalties) < n_clusters:
             raise ValueError(
