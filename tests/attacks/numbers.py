@@ -322,11 +322,9 @@ def fault_of_model(case: Case, model: Any, labels: Any) -> str | None:
         scales = np.asarray(model.feature_scales_, dtype=oracle.LONG)
         distances = oracle.weighted_euclidean(model.feature_weights_ / scales**2)
     if isinstance(distances, str):
-        covariance = np.asarray(getattr(model, distances))
-        scales = np.sqrt(np.diag(covariance))
-        if np.linalg.cond(covariance / scales / scales[:, None]) > 1e6:
+        if has_thin_covariance(model):
             return None
-        distances = oracle.mahalanobis(covariance)
+        distances = oracle.mahalanobis(getattr(model, distances))
     weights = case.data.weights if case.subject.takes_weights else None
     claim = oracle.Claim(
         held(case.data.points),
@@ -339,6 +337,13 @@ def fault_of_model(case: Case, model: Any, labels: Any) -> str | None:
         case.subject.domain == "missing",
     )
     return oracle.fault_of(claim)
+
+
+def has_thin_covariance(model: Any) -> bool:
+    """Return whether distances along a learned covariance are mostly rounding."""
+    covariance = np.asarray(model.covariance_)
+    scales = np.sqrt(np.diag(covariance))
+    return bool(np.linalg.cond(covariance / scales / scales[:, None]) > 1e6)
 
 
 def judge_parts(case: Case, folder: Path, rows: int) -> None:
