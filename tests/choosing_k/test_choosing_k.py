@@ -72,9 +72,10 @@ def test_weights_that_cannot_be_counts_say_the_same_as_ones(of_blobs, weight: fl
 
 
 def test_few_places_are_counted_and_one_cluster_is_undefined_for_all_but_the_likelihood() -> None:
-    """Every point is at a center from k = 5 on."""
-    points = np.repeat([[0.0], [1.0], [10.0], [11.0], [20.0]], 20, axis=0)
-    choice = choose_k(points, range(1, 6), random_state=0)
+    """Every point that weighs is at a center from k = 5 on."""
+    points = np.repeat([[0.0], [1.0], [10.0], [11.0], [20.0], [1e24]], 20, axis=0)
+    weights = (points[:, 0] < 1e24).astype(float)
+    choice = choose_k(points.astype("f4"), range(1, 6), sample_weight=weights, random_state=0)
     assert choice.table["inertia"][-1] == 0
     for name in ("bic", "calinski_harabasz", "silhouette"):
         assert choice.by_criterion[name] == 5

@@ -12,7 +12,7 @@ from powermeans.engine.search.state import Solution
 from powermeans.engine.seeds.choose import order_by_place
 from powermeans.engine.seeds.samples import distinct_places
 from powermeans.errors import ArgumentError
-from powermeans.points.checks.points import divide_by_power_of_two, exponent_to_square
+from powermeans.points.checks.points import exponent_to_square
 from powermeans.points.needs import Needs
 from powermeans.points.opening import InMemory, InUsedColumns, open_points, open_rows, rows_for
 from powermeans.points.protocol import Rows
@@ -26,7 +26,7 @@ MOST_ROWS = 30_000
 
 @dataclass(frozen=True, slots=True)
 class CountedPoints:
-    """Points divided by a power of two, so that squares fit float32, weighted by counts of copies.
+    """Points, in float64 where float32 does not hold their squares, weighted by counts of copies.
 
     Weights become shares of the number of their points if they add up to less than that number, or
     to more than float64 counts.
@@ -34,7 +34,6 @@ class CountedPoints:
 
     rows: Rows
     n_weighing: int  # points with a weight; all points where they are in parts
-    exponent: int
     unit: float
     columns: UsedColumns | None = None  # None for all
 
@@ -53,8 +52,9 @@ class CountedPoints:
 
     @classmethod
     def _in_memory(cls, opened: InMemory, needs: Needs) -> Self:
-        exponent = exponent_to_square(opened.largest, opened.points.dtype)
-        points = divide_by_power_of_two(opened.points, exponent)
+        points: Any = opened.points
+        if exponent_to_square(opened.largest, points.dtype):
+            points = points.astype(np.float64)
         columns = opened.columns if isinstance(opened, InUsedColumns) else None
         measure = needs.measure
         if columns is not None:
@@ -64,18 +64,18 @@ class CountedPoints:
         unit = _unit_of_counts(float(weights.sum()), n_weighing)
         rows = rows_for(measure, points, None if opened.weights is None else weights * unit)
         _check_distinct_in_memory(rows, needs.fit.n_points)
-        return cls(rows, n_weighing, exponent, unit, columns)
+        return cls(rows, n_weighing, unit, columns)
 
     @classmethod
     def _in_parts(cls, opened: Any, needs: Needs) -> Self:
-        _refuse_what_needs_an_exponent(opened)
+        _refuse_what_needs_float64(opened)
         rows, unit = opened.rows, 1.0
         if rows.total_weight != rows.n_points:
             unit = _unit_of_counts(rows.total_weight, sum(rows.each(_count_weighing)))
             rows = rows if unit == 1 else opened.weighing(unit).rows
         places = distinct_places(rows, needs.fit.n_points, np.random.RandomState(0))
         _check_distinct(places, needs.fit.n_points)
-        return cls(rows, rows.n_points, 0, unit)
+        return cls(rows, rows.n_points, unit)
 
     def n_distinct(self) -> int:
         """Return the number of different rows with a weight; of many rows, of some."""
@@ -102,21 +102,18 @@ class CountedPoints:
         return replace(self, rows=rows, n_weighing=len(indices), unit=unit)
 
     def inertias(self, counted: FloatArray) -> FloatArray:
-        """Return inertias in the units of the user."""
-        return np.ldexp(counted, 2 * self.exponent) / self.unit
+        """Return inertias by the weights of the user."""
+        return counted / self.unit
 
     def centers(self, found: dict[int, Solution]) -> dict[int, FloatArray]:
-        """Return centers in the units of the user, with all columns."""
-        scaled = {k: np.ldexp(solution.centers, self.exponent) for k, solution in found.items()}
+        """Return centers with all columns."""
         if self.columns is None:
-            return scaled
-        return {k: self.columns.all_of(centers) for k, centers in scaled.items()}
+            return {k: solution.centers for k, solution in found.items()}
+        return {k: self.columns.all_of(solution.centers) for k, solution in found.items()}
 
     def as_searched(self, centers: FloatArray) -> FloatArray:
-        """Return centers as they are for these rows, from those in the units of the user."""
-        if self.columns is not None:
-            centers = self.columns.of_centers(centers)
-        return np.ldexp(centers, -self.exponent)
+        """Return centers with the columns that these rows have."""
+        return centers if self.columns is None else self.columns.of_centers(centers)
 
     def watch(self, callback: Callback | None) -> Callback | None:
         """Return the callback for sweeps over these rows, called with centers with all columns."""
@@ -157,7 +154,7 @@ def _unit_of_counts(total_weight: float, n_weighing: int) -> float:
     return 1.0 if n_weighing <= total_weight and has_all_integers else n_weighing / total_weight
 
 
-def _refuse_what_needs_an_exponent(opened: Any) -> None:
+def _refuse_what_needs_float64(opened: Any) -> None:
     if exponent_to_square(opened.largest, opened.dtype):
         raise ValueError(
             f"X has {opened.largest:g}, whose square {opened.dtype} does not hold to its last "
