@@ -200,8 +200,8 @@ def _within(limits: dict[str, Any], question: Question, points: CountedPoints) -
             sizes.append(k)
         except ArgumentError as error:
             refusals.append(error)
-    if not sizes:
-        raise refusals[-1]
+    if not sizes:  # few clusters come nearest to a least size, many to a largest one
+        raise next((one for one in refusals if one.argument == "size_min"), refusals[-1])
     model = BalancedKMeans(**limits)
     total = points.rows.total_weight / points.unit
     model.set_params(

@@ -99,11 +99,12 @@ def _refuse_impossible(
             value=size_max,
         )
     if n_clusters * least > total * (1 + 1e-12):
+        n_most = math.floor(total / least)
+        fewer = f", or ask for at most {n_most} cluster{'s' * (n_most > 1)}" if n_most else ""
         raise ArgumentError(
             f"times {n_clusters} clusters makes {n_clusters * least:.6g} {unit}, and X has "
             f"{total:.6g}",
-            f"pass at most {whole(mean, each, up=False):.6g}, or ask for at most "
-            f"{math.floor(total / least)} clusters",
+            f"pass at most {whole(mean, each, up=False):.6g}{fewer}",
             argument="size_min",
             value=size_min,
         )
