@@ -51,13 +51,14 @@ SweepShape shape_of(const Source& source, const RequestFor<Source>& request, dou
 }
 
 // Beyond this every density but the highest vanishes, and T would overflow.
-constexpr double highest_sharpness = 1e30;
+template <class T>
+constexpr double highest_sharpness = sizeof(T) == 4 ? 1e30 : 1e300;
 
 // Returns 1 / (2 variance) in the unit of the kernels.
 template <class T>
 double sharpness_of(const Request<T>& request, double unit) {
     if (request.rule != SoftRule::gaussian) return 0;
-    return std::min(0.5 / request.variance / unit / unit, highest_sharpness);
+    return std::min(0.5 / request.variance / unit / unit, highest_sharpness<T>);
 }
 
 // What the last hard sweep left, where the plan uses it. Of several sweeps at a time, only one gets it; the

@@ -229,6 +229,13 @@ def test_neither_huge_weights_nor_huge_variances_overflow():
     assert wide.score(1e140 * POINTS) == pytest.approx(wide.log_likelihood_)
 
 
+def test_a_far_point_without_weight_changes_no_density():
+    points, weights = np.vstack([POINTS, [[1e24, 0.0]]]), np.append(WEIGHTS, 0.0)
+    found = SphericalMixture(3, random_state=0).fit(points, sample_weight=weights)
+    expected = SphericalMixture(3, random_state=0).fit(POINTS, sample_weight=WEIGHTS)
+    np.testing.assert_allclose(found.score_samples(POINTS), expected.score_samples(POINTS))
+
+
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("covariance_type", ["tied_spherical", "spherical"])
 @pytest.mark.parametrize("value", [5e-324, 1e-310])
