@@ -99,9 +99,7 @@ def test_limits_that_leave_no_k_are_refused_in_words() -> None:
     with pytest.raises(ValueError, match="size_max=20 times 7 clusters makes 140 rows, and X has"):
         chosen(points, size_max=20)
     for limits in ({"size_min": 150}, {"size_min": 150, "size_max": 160}):
-        with pytest.raises(
-            ValueError, match=r"times 2 .* at most 100, or .* at most 1 cluster$"
-        ):
+        with pytest.raises(ValueError, match=r"times 2 .* at most 100, or .* at most 1 cluster$"):
             chosen(points, **limits)
     with pytest.raises(ValueError, match="The 'balance' parameter of choose_k"):
         chosen(points, balance=2)
