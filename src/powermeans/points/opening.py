@@ -323,7 +323,8 @@ def rows_for(
 def rows_of(admitted: Admitted, measure: Measure) -> Rows:
     """Return the rows of an array, in float64 where one is far and others may weigh more."""
     points = admitted.points
-    if not sparse.issparse(points) and exponent_to_square(admitted.largest, points.dtype):
+    may_weigh_more = admitted.weights is not None and not sparse.issparse(points)
+    if may_weigh_more and exponent_to_square(admitted.largest, points.dtype):
         points = points.astype(np.float64)
     return rows_for(measure, points, admitted.weights)
 

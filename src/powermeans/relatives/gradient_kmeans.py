@@ -47,6 +47,7 @@ class GradientSteps(Learner):
 
     learning_rate: LearningRate | str
     settled: CentersSettled
+    dtype: np.dtype[Any]  # of the centers that the fit ends with
     _n_steps: int = 0
     _highest_inertia: float = math.inf
     _rate: float = 0.0  # of the longest step
@@ -72,10 +73,18 @@ class GradientSteps(Learner):
             self._rate, self._heaviest = rate, heaviest
         with np.errstate(over="ignore", invalid="ignore"):
             moved = stepped(sweep.centers, sums, rate)
-            has_room = _has_room(moved, sweep)
+            has_room = self._has_room(moved, sweep)
         if not has_room or sums.inertia > self._highest_inertia:
-            raise ValueError(self._divergence(sweep))
+            raise ValueError(self._divergence())
         return Reached.of(sums, moved)
+
+    def _has_room(self, moved: FloatArray, sweep: Sweep) -> bool:
+        """Return whether float64 holds the squared step, and the dtype of the points the centers.
+
+        A center that leaps away from all points would not raise the inertia.
+        """
+        sq_step = np.square(moved - sweep.centers).sum()
+        return bool(np.isfinite(sq_step) and np.abs(moved).max() <= np.finfo(self.dtype).max)
 
     def _is_automatic(self) -> bool:
         return isinstance(self.learning_rate, str) and self.learning_rate == "auto"
@@ -85,10 +94,10 @@ class GradientSteps(Learner):
             return 1 / heaviest
         return float(rates_of(self.learning_rate, self._n_steps, 1, highest=math.inf)[0])
 
-    def _divergence(self, sweep: Sweep) -> str:
+    def _divergence(self) -> str:
         if self._rate * self._heaviest <= 2:
             return (
-                f"a step leads to a center that {sweep.rows.dtype} cannot hold: scale X, or pass a "
+                f"a step leads to a center that {self.dtype} cannot hold: scale X, or pass a "
                 f"learning_rate below {1 / self._heaviest:.2g}, where no center moves past its mean"
             )
         return (
@@ -96,15 +105,6 @@ class GradientSteps(Learner):
             f"{self._heaviest:.6g}, the weight of the heaviest cluster, is above 2, where a step "
             f'leads away from the mean. Pass at most {2 / self._heaviest:.2g}, or "auto"'
         )
-
-
-def _has_room(moved: FloatArray, sweep: Sweep) -> bool:
-    """Return whether float64 holds the squared step, and the dtype of the points the centers.
-
-    A center that leaps away from all points would not raise the inertia.
-    """
-    sq_step = np.square(moved - sweep.centers).sum()
-    return bool(np.isfinite(sq_step) and np.abs(moved).max() <= np.finfo(sweep.rows.dtype).max)
 
 
 class GradientKMeans(CenterEstimator):
@@ -200,7 +200,8 @@ class GradientKMeans(CenterEstimator):
 
     def _stages(self, data: Opened, fit: Fit) -> list[Stage]:
         settled = CentersSettled(tolerance_by_weight(data.rows, self.tol))
-        return [Stage.of(GradientSteps(self.learning_rate, settled), self.max_iter)]
+        steps = GradientSteps(self.learning_rate, settled, data.dtype)
+        return [Stage.of(steps, self.max_iter)]
 
     def _report_end(self, run: Run) -> None:
         report_end(
