@@ -192,6 +192,14 @@ def test_clusters_that_spread_along_all_axes_are_counted(seed: int) -> None:
     assert (choice.recommended, choice.is_clear) == (8, True)
 
 
+def test_narrow_clusters_beside_the_line_fill_no_valley_between_wide_ones() -> None:
+    rng, labels = np.random.default_rng(0), np.arange(200) % 4
+    spreads = np.where(labels < 2, 2.0, 0.5)[:, None]
+    points = 9 * np.eye(4, 100)[labels] + spreads * rng.normal(size=(200, 100))
+    choice = choose_k(points, range(2, 9), random_state=0)
+    assert (choice.recommended, choice.is_clear) == (4, True)
+
+
 def test_two_gaussians_that_are_told_apart_at_95_percent_are_two_clusters() -> None:
     points = np.random.default_rng(0).standard_normal((2000, 3))
     points[1::2, 0] += 2 * 1.645  # the normal distribution has 5 % beyond 1.645

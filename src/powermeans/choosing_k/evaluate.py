@@ -181,7 +181,7 @@ def by_separation(study: Study) -> Evaluation:
     Two clusters are apart if their separation is that of two halves of a uniform distribution, √12,
     and a valley lies between them. W(k) is evidence besides the valleys, so that they need less
     depth where "dp_means" says k. Then single clusters of the same shape are cut into k, and none
-    may have parts that are as far apart, but for a standard error.
+    may have parts that are as far apart.
 
     Of many features it looks along the axes above chance. Where W(k) says another k, it looks along
     all axes too, unless they are very many or more than the points: no axis stands out if clusters
@@ -236,11 +236,11 @@ def _along(study: Study, sample: Sample, points: FloatArray, axes: PrincipalAxes
             return axes.scores(without_long_points(points, counts))
 
     def one_clusters(rng: RandomState) -> list[Iterator[FloatArray]]:
-        given = scores, counts, rng
-        along_axes = [draws_by_feature(*given), draws_by_distance(*given)]
         if points.shape[1] > _MOST_AXES:
-            return along_axes
-        return [map(scores_of, draws_by_feature(points, counts, rng)), *along_axes]
+            by_feature = draws_by_feature(scores, counts, rng)
+        else:
+            by_feature = map(scores_of, draws_by_feature(points, counts, rng))
+        return [by_feature, draws_by_distance(scores, counts, rng)]
 
     scores = scores_of(points)
     rows = open_rows(scores, counts, n_threads=study.n_threads)
@@ -263,8 +263,7 @@ def _by_separation(look: _Look, also_said: int | None) -> Evaluation:
     # Where entries are missing no single clusters are drawn, and errors count.
     surely = values - errors if study.has_missing else values
     for apart in np.flatnonzero(surely >= math.sqrt(12))[::-1].tolist():
-        least = float(values[apart] - errors[apart])
-        if _exceeds_one_cluster(look, study.sizes[apart], least):
+        if _exceeds_one_cluster(look, study.sizes[apart], float(values[apart])):
             return Evaluation(values, apart, errors, is_said=apart in said)
     one = 0 if study.sizes[0] == 1 else None
     return Evaluation(values, one, errors, guess=also_said)
@@ -273,18 +272,16 @@ def _by_separation(look: _Look, also_said: int | None) -> Evaluation:
 def _exceeds_one_cluster(look: _Look, n_centers: int, least: float) -> bool:
     """Return whether no one cluster of the same shape, cut into as many, has parts as far apart.
 
-    Parts of one cluster count without a valley, since by chance any of them has one. Where columns
-    keep their shapes, the fewest parts count too, since halves of zeros and ones are far apart.
+    Parts of one cluster count without a valley, since by chance any of them has one.
     """
     study = look.study
     if study.has_missing:
         return True  # the shape of whole points only is known
-    rng, fewest = np.random.RandomState(study.seed), max(2, study.sizes[0])
-    for place, draws in enumerate(look.one_clusters(rng)):
-        sizes = [n_centers] if place else sorted({fewest, n_centers})
+    rng = np.random.RandomState(study.seed)
+    for draws in look.one_clusters(rng):
         apart: list[float] = []
         for drawn in itertools.islice(draws, _N_DRAWS):
-            apart.append(_furthest_parts(look, drawn, sizes, rng))
+            apart.append(_nearest_parts(look, drawn, n_centers, rng))
             if apart[-1] >= least:
                 return False
             if len(apart) == _N_DRAWS_OF_DOUBT and least > 2 * max(apart):
@@ -294,13 +291,12 @@ def _exceeds_one_cluster(look: _Look, n_centers: int, least: float) -> bool:
     return True
 
 
-def _furthest_parts(look: _Look, drawn: FloatArray, sizes: list[int], rng: RandomState) -> float:
-    """Return how far the two nearest parts are apart, with the number of parts that is best."""
+def _nearest_parts(look: _Look, drawn: FloatArray, n_centers: int, rng: RandomState) -> float:
+    """Return how far the two nearest parts of one cluster are apart."""
     study, counts = look.study, look.sample.counts
     rows = open_rows(drawn, counts, n_threads=study.n_threads)
-    *_, found = study.find(rows, sizes, study.effort, rng, study.callback)
-    one = Sample(counts, rows)
-    return max(_weakest_separation(one, solution, None)[0] for solution in found.values())
+    *_, found = study.find(rows, [n_centers], study.effort, rng, study.callback)
+    return _weakest_separation(Sample(counts, rows), found[n_centers], None)[0]
 
 
 def _weakest_separation(

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
+from powermeans.system.threads import blas_on_one_thread
 from powermeans.types import FloatArray, IndexArray, Labels
 
 # A difference smaller than this share of the whole is rounding.
@@ -307,13 +308,16 @@ def have_valleys(
     their cells, where these are narrower. So here the points of all clusters are counted, in a tube
     around the line between two centers: in the middle quarter of the way there are not more, by one
     standard error, than in the quarter about either center. Two centers are no neighbors where a
-    third is nearest to the middle.
+    third is nearest to the middle. The tube is as wide as half of the points about the two need it
+    in the space that the centers span: in all others a wide cluster is so far from its own center
+    that its tube holds narrow clusters beside the line.
 
     >>> x, centers = np.array([[0.0], [1.0], [2.0], [8.0], [9.0], [10.0]]), np.array([[1.0], [9.0]])
     >>> sq_dist, labels = (x - centers.T) ** 2, np.array([0, 0, 0, 1, 1, 1])
     >>> have_valleys(sq_dist, labels, centers, np.ones(6))
     True
     """
+    sq_dist = _within_span(sq_dist, centers)
     for i, j in itertools.combinations(range(len(centers)), 2):
         middle = (centers[i] + centers[j]) / 2
         apart = float(np.square(centers[i] - centers[j]).sum())
@@ -324,8 +328,27 @@ def have_valleys(
         sq_width = (sq_dist[:, i] + sq_dist[:, j]) / 2 - apart / 4 * (1 + place**2)
         is_near = np.abs(place[:, None] - [-1.0, 0.0, 1.0]) <= 0.25
         about = (is_near[:, 0] & (labels == i)) | (is_near[:, 2] & (labels == j))
-        is_in_tube = sq_width <= (np.median(sq_width[about]) if about.any() else 0.0)
+        widest = np.median(sq_width[about]) if about.any() else 0.0
+        is_in_tube = sq_width <= widest + _ROUNDING * apart
         one, between, other = (counts * is_in_tube) @ is_near
         if between - min(one, other) > math.sqrt(between + min(one, other)):
             return False
     return True
+
+
+def _within_span(sq_dist: FloatArray, centers: FloatArray) -> FloatArray:
+    """Return squared distances to the centers within the space that these span (Gower 1966).
+
+    >>> sq_dist = np.array([[1 + 4.0, 9 + 4.0]])  # 1 and 3 along the line, and 2 beside it
+    >>> _within_span(sq_dist, np.array([[0.0, 0.0], [4.0, 0.0]])).round(9)
+    array([[1., 9.]])
+    """
+    about_mean = centers - centers.mean(axis=0)
+    with blas_on_one_thread():
+        axes, lengths, _ = np.linalg.svd(about_mean, full_matrices=False)
+        is_spanned = lengths > _ROUNDING * lengths[0]
+        products = (np.square(about_mean).sum(axis=1) - sq_dist) / 2
+        products -= products.mean(axis=1)[:, None]
+        places = products @ (axes / np.where(is_spanned, lengths, math.inf))
+    beside = sq_dist[:, 0] - np.square(places - axes[0] * lengths).sum(axis=1)
+    return np.asarray(sq_dist - beside[:, None])
