@@ -299,6 +299,28 @@ def test_time_may_be_up_while_there_are_more_centers(points, monkeypatch) -> Non
     assert_is_complete(model, points)
 
 
+@pytest.mark.parametrize("last", [1, 5, 40])
+@pytest.mark.parametrize("effort", ["none", "balanced"])
+def test_time_that_is_up_leaves_means_of_points(points, last, effort, monkeypatch) -> None:
+    now, before = [0.0], []
+    monkeypatch.setattr("powermeans.engine.fit.time.monotonic", lambda: now[0])
+
+    def let_time_pass(state: SweepState) -> None:
+        now[0] = float(state.sweep >= last)
+        before.append(state.centers)
+
+    stop = MaxSeconds(0.5)
+    model = PowerKMeans(12, effort=effort, stop=stop, random_state=0, callback=let_time_pass).fit(
+        points
+    )
+    labels = sq_distances(points, before[-2]).argmin(axis=1)
+    means = [points[labels == label].mean(axis=0) for label in range(12)]
+    if effort == "none":
+        np.testing.assert_allclose(model.cluster_centers_, means)
+    assert model.history_.power[-1] == -math.inf
+    assert model.inertia_ <= model.history_.inertia[-1] * (1 + 1e-12)
+
+
 @pytest.mark.usefixtures("breathing")
 @pytest.mark.parametrize("effort", ["fast", "balanced"])
 @pytest.mark.parametrize("error", [KeyboardInterrupt, LookupError])

@@ -511,11 +511,22 @@ class PowerKMeans(CenterEstimator):
     def _run_in_space(self, start: Start) -> list[StageEnd]:
         """Make one run with the present divergence."""
         found = self.find_centers(start)
+        if found.was_stopped and start.fit.is_late():
+            return self._with_means(start, found.ends)
         # After a search near many centers, which leaves no others, they would take longest.
         if not found.solutions or found.was_stopped:
             return found.ends
         start.history.phase("final sweeps")
         ends = start.anneal(found.centers, start.stages[-1:])
+        start.history.keep(ends[-1].centers)
+        return ends
+
+    def _with_means(self, start: Start, ends: list[StageEnd]) -> list[StageEnd]:
+        """Move the centers of a run whose time is up to the means of their points."""
+        is_hard = len(start.stages) == 1  # from the first sweep on
+        if is_hard or is_nearby(start.data.rows, self._n_centers, self.effort):
+            return ends
+        ends = start.anneal(ends[-1].centers, [replace(start.stages[-1], max_iter=1)])
         start.history.keep(ends[-1].centers)
         return ends
 
