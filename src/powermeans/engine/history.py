@@ -177,6 +177,13 @@ class History:
         """Remember these centers as the best of several descents."""
         self._kept = centers
 
+    def widen(self, lifted: Callable[[FloatArray], FloatArray]) -> None:
+        """Give the centers so far all features, where a search left some out."""
+        if self._kept is not None:
+            self._kept = lifted(self._kept)
+        if self.last is not None:
+            self.last = self.last.widened(lifted)
+
     @property
     def centers(self) -> FloatArray | None:
         """The best centers that a search kept, else the last; None before the first sweep."""

@@ -201,9 +201,9 @@ class CompiledRows(MemoryRows):
     @cached_property
     def order_by_place(self) -> IndexArray:
         """The points sorted by place, so that the order of the rows makes no difference."""
-        return np.argsort(self._key_of_places(), kind="stable")
+        return np.argsort(self.key_of_places(), kind="stable")
 
-    def _key_of_places(self) -> FloatArray:
+    def key_of_places(self) -> FloatArray:
         """Return a number for each point, equal for equal points and for others only by chance."""
         direction = np.random.default_rng(0).standard_normal(self.n_features)
         far = math.sqrt(self.inertia_about_mean() / self.total_weight / self.n_features)
@@ -243,7 +243,7 @@ class EuclideanRows(CompiledRows):
 
     @cached_property
     def n_places(self) -> int:
-        key = self._key_of_places()
+        key = self.key_of_places()
         weighing = key if self._weights is None else key[self._weights > 0]
         return int(np.count_nonzero(np.diff(np.sort(weighing), prepend=-1.0)))
 

@@ -24,6 +24,7 @@ class Thresholds(NamedTuple):
     # Swaps run on one thread and jump through memory; with more values, breathing takes less time
     # and in hundreds of features finds more.
     most_values_swapped: int = 2**20
+    most_values_swapped_at_end: int = 2**22  # after a search along axes that leave something out
     # A sample has at least these many points, and these for each center. Where a sweep takes more
     # work than `costly_sweep`, so that a fit takes seconds, it is smaller: the search then takes
     # about as long as one descent of all points.

@@ -12,10 +12,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import attrgetter
+from typing import NamedTuple
 
 from powermeans.engine.anneal import Callback, Stage, StageEnd
 from powermeans.engine.fit import Fit
-from powermeans.engine.history import History
+from powermeans.engine.history import History, SweepState
 from powermeans.engine.search.effort import EFFORTS, THRESHOLDS, Effort
 from powermeans.engine.search.moves import (
     OF_EACH_START,
@@ -28,9 +29,13 @@ from powermeans.engine.search.moves import (
 from powermeans.engine.search.state import Search, SearchStopped, Solution, different
 from powermeans.engine.seeds.choose import drawn_sample
 from powermeans.engine.seeds.tree import TreeSeeds
+from powermeans.points.along_axes import along_axes
 from powermeans.points.nearby import NearbyRows
 from powermeans.points.protocol import Rows, sampler_of
 from powermeans.types import FloatArray
+
+# Of a search along axes, which must save more than it takes to find them.
+_SWEEPS_OF_A_START = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +87,8 @@ def search(
     try:
         if not seeds.are_given and is_nearby(rows, seeds.n_centers, effort):
             nearby = _search_nearby(whole, seeds, efforts[0])
-        elif (sample := _sample(whole, seeds, efforts[0])) is not None:
-            solutions = _search_in_sample(whole, sample, seeds, efforts)
+        elif (place := _place(whole, seeds, efforts[0])) is not None:
+            solutions = _search_in_place(whole, place, seeds, efforts)
         else:
             solutions = [one.centers for one in extend(whole, [], seeds.draw, efforts)[-1]]
     except SearchStopped:
@@ -108,7 +113,7 @@ def extend(
     left = []
     for number, effort in enumerate(efforts):
         if number > 0:
-            _settle(search)
+            _settle(search, search.best)
         while not _has_enough(search, population, effort):
             centers, n_made = seeds(), len(population)
             n_expected = max(effort.n_starts, n_made + 1)
@@ -149,14 +154,33 @@ def _agree(search: Search, starts: Sequence[Solution], effort: Effort) -> bool:
     return n_found >= effort.n_agreeing and not search.is_cheap(len(best.centers))
 
 
-def _settle(search: Search) -> None:
-    """Descend from the best as a fit does at its end, so that more effort ends no higher."""
-    settled = search.measured(search.descend(search.best.centers, last=search.stages[-1]))
+def _settle(search: Search, solution: Solution) -> None:
+    """Descend from a solution as a fit does at its end, so that more effort ends no higher."""
+    settled = search.measured(search.descend(solution.centers, last=search.stages[-1]))
     if settled.betters(search.best, by=0):
         search.begin(settled)
 
 
-# In a sample.
+# In a sample, or along axes.
+
+
+class Place(NamedTuple):
+    """Where a search looks instead of at all points with all features."""
+
+    rows: Rows
+    lifted: Callable[[FloatArray], FloatArray] | None = None  # centers with all features
+    leaves_out: bool = False  # whether distances lack some of the variance
+
+
+def _place(whole: Search, seeds: Seeds, effort: Effort) -> Place | None:
+    """Return a sample of the points, points along their axes, or both; None for all as they are."""
+    sample = _sample(whole, seeds, effort)
+    if seeds.are_by_default:
+        rows = whole.rows if sample is None else sample
+        seen = along_axes(rows, seeds.n_centers, _SWEEPS_OF_A_START * effort.n_starts)
+        if seen is not None:
+            return Place(seen.rows, seen.lifted, seen.leave_out)
+    return None if sample is None else Place(sample)
 
 
 def n_sampled(rows: Rows, n_centers: int, effort: Effort) -> int:
@@ -190,25 +214,51 @@ def _sample(whole: Search, seeds: Seeds, effort: Effort) -> Rows | None:
     return sample if is_varied else None
 
 
-def _search_in_sample(
-    whole: Search, sample: Rows, seeds: Seeds, efforts: Sequence[Effort]
+def _search_in_place(
+    whole: Search, place: Place, seeds: Seeds, efforts: Sequence[Effort]
 ) -> list[FloatArray]:
-    """Search in a sample, let all points choose among what it found, and return that."""
-    found = [
-        [solution.centers for solution in left]
-        for left in extend(replace(whole, rows=sample), [], partial(seeds.draw, sample), efforts)
-    ]
+    """Search in a place, let all points choose among what it found, and return that."""
+    found = _found_in(whole, place, seeds, efforts)
     if seeds.are_given:
         found[0].append(seeds.draw())
     whole.history.phase("comparing solutions on all rows")
+    if place.leaves_out:
+        whole.move_up_to(THRESHOLDS.most_values_swapped_at_end)
     for number, centers in enumerate(found):
         if number > 0:
-            _settle(whole)
-        whole.begin(min(map(whole.measured, centers), key=attrgetter("inertia")))
+            _settle(whole, whole.best)
+            centers = [whole.descend(one) for one in centers]
+        best = min(map(whole.measured, centers), key=attrgetter("inertia"))
+        if place.leaves_out and whole.moves is not None:
+            best = improved(whole, best, efforts[number])
+        whole.begin(best)
+        if number > 0:
+            _settle(whole, best)
     if len(found) > 1:  # more effort ends no higher
         whole.begin(whole.best)
         breathed(whole, whole.best)
     return found[-1]
+
+
+def _found_in(
+    whole: Search, place: Place, seeds: Seeds, efforts: Sequence[Effort]
+) -> list[list[FloatArray]]:
+    """Return the centers that are left in a place after each effort, with all features."""
+    lifted, draw = place.lifted, partial(seeds.draw, place.rows)
+    if lifted is None:
+        left = extend(replace(whole, rows=place.rows), [], draw, efforts)
+        return [[solution.centers for solution in several] for several in left]
+
+    def watch(state: SweepState) -> object:
+        seen = state.widened(lifted) if whole.fit.listener else state
+        return whole.callback is not None and whole.callback(seen)
+
+    try:
+        left = extend(replace(whole, rows=place.rows, callback=watch), [], draw, efforts)
+    finally:
+        whole.history.widen(lifted)
+    sweep = whole.short_lloyd(max_iter=1)  # in the other directions centers are still at the mean
+    return [[whole.descend(lifted(one.centers), last=sweep) for one in several] for several in left]
 
 
 # Near many centers.

@@ -94,14 +94,18 @@ class Search:
         settled = CentersSettled(1e-4 * mean_variance) | InertiaSettled(self.least_gain)
         self.lloyd = replace(self.stages[-1], schedule=Fixed(-math.inf), stop=settled)
         self.perfect = rounding_inertia(self.rows)
-        n_values = self.rows.n_places * self.rows.n_features
-        self.moves = self.rows.moves if n_values <= THRESHOLDS.most_values_swapped else None
+        self.move_up_to(THRESHOLDS.most_values_swapped)
 
     @property
     def best(self) -> Solution:
         """The solution of least cost so far."""
         assert self._best is not None, "the search has begun"
         return self._best
+
+    def move_up_to(self, most_values: int) -> None:
+        """Move single points and centers, unless the points have more values."""
+        n_values = self.rows.n_places * self.rows.n_features
+        self.moves = self.rows.moves if n_values <= most_values else None
 
     def descend(
         self, centers: FloatArray, first_stages: Sequence[Stage] = (), last: Stage | None = None
