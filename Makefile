@@ -68,7 +68,7 @@ sanitize: $(STAMPS)/build ## run the native tests under the address, undefined-b
 platforms: $(STAMPS)/installed $(STAMPS)/test ## run the native tests for other compilers and machines, and compare the bits
 	$(BIN)/python native/tests/platforms.py $(PLATFORMS_ARGS)
 	$(if $(shell command -v clang++),module=$$(ls build/clang/_native.*) && POWERMEANS_TESTED_MODULE=$$module \
-	  $(BIN)/python -m pytest -q tests/native/test_native_rows.py tests/points/test_comparator.py)
+	  $(BIN)/python -m pytest -q tests/native/test_native_rows.py tests/points/test_rows_identities.py)
 
 attack: $(STAMPS)/installed $(STAMPS)/test ## use the package as an enemy would, for SECONDS=600 with SEED=today's date
 	$(BIN)/python -m tests.attacks --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(ATTACK_ARGS)

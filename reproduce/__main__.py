@@ -1,7 +1,5 @@
 """Run items by name: `python -m reproduce NAME`, or `all`; without a name, list them."""
 
-from __future__ import annotations
-
 import argparse
 import difflib
 import importlib

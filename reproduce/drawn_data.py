@@ -3,8 +3,6 @@
 The same `random_state` draws the same points. Rows are shuffled.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Literal
 
@@ -86,14 +84,7 @@ def make_exponential_family(
     return DataSet(_DRAWS[family](means[labels], rng), labels.astype(np.int32), means)
 
 
-def make_grid_gaussians(
-    n_points: int = 900,
-    side: int = 3,
-    *,
-    spacing: float = 4.0,
-    spread: float = 0.5,
-    random_state: RandomState = None,
-) -> DataSet:
+def make_grid_gaussians(n_points=900, side=3, *, spacing=4.0, spread=0.5, random_state=None):
     """Draw round normal clusters of equal size on a square grid in the plane.
 
     With side 3 these are the nine Gaussians in the comments on L. Wasserman's "The Remarkable

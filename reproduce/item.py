@@ -11,8 +11,6 @@ An item is a module of `reproduce.items`, named after its file, with these names
 - `KEEPS_ROWS = True`, where computing takes hours, so that rows are stored with the results.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -116,7 +114,7 @@ class Claim:
             return f"depends on {self.on}{sample}"
         return f"{self.verdict}{' with these data' * (self.verdict == 'not decidable')}{sample}"
 
-    def on_data(self, data: str) -> Claim:
+    def on_data(self, data: str) -> "Claim":
         """Return the claim as these data, unless it names its own, can decide it."""
         claim = replace(self, data=self.data or data)
         kind = claim.data.partition(":")[0]

@@ -4,8 +4,6 @@ Higuera, Gardiner & Cios: Self-Organizing Feature Maps Identify Proteins Critica
 Mouse Model of Down Syndrome. PLoS ONE 10(6), 2015.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 
@@ -22,7 +20,7 @@ from powermeans.mathematics.schedules import Fixed
 from powermeans.mathematics.sums import Sums
 from powermeans.points.opening import Opened, in_memory
 from powermeans.relatives.self_organizing_map import ShareOverGrid
-from powermeans.types import FloatArray, Points
+from powermeans.types import Points
 
 FIRST_STEPS, LAST_STEPS, N_SHRINKING = 3.0, 0.98, 102
 LEFT_OUT = 0.1
@@ -36,14 +34,7 @@ class MatlabMap(SelfOrganizingMap):
     of a node count. Each epoch leaves out a tenth of the points, which have no weights.
     """
 
-    def __init__(
-        self,
-        shape: tuple[int, int] = (7, 7),
-        *,
-        init: str | FloatArray = "pca",
-        n_epochs: int = 200,
-        random_state: int | None = None,
-    ) -> None:
+    def __init__(self, shape=(7, 7), *, init="pca", n_epochs=200, random_state=None):
         super().__init__(
             shape, topology="hexagonal", init=init, n_epochs=n_epochs, random_state=random_state
         )

@@ -4,8 +4,6 @@
 the claims in `reproduce/results`. The page of an item is written by its run.
 """
 
-from __future__ import annotations
-
 import datetime
 import math
 import os
@@ -206,9 +204,7 @@ def named_source(source: str, of_item: str) -> str:
 # The page of an item.
 
 
-def item_page(
-    name: str, module: ModuleType, findings: Findings, pictures: Iterable[Path], origin: str
-) -> str:
+def item_page(name, module, findings, pictures, origin):
     """Return the page of an item."""
     paths = [Path(os.path.relpath(picture, OF_ITEMS)).as_posix() for picture in pictures]
     shown = body(module, findings, [f"![{module.TITLE}]({path})" for path in paths], escaped)
@@ -216,9 +212,7 @@ def item_page(
     return f"{head}\n\n{shown}\n\n## How it was computed\n\n{origin}\n"
 
 
-def body(
-    module: ModuleType, findings: Findings, pictures: Sequence[str] = (), escape: Escape = str
-) -> str:
+def body(module, findings, pictures=(), escape=str):
     """Return all that is found."""
     asides = [
         f"{'Not judged: ' * (aside.kind == 'not judged')}{escape(aside.text)} "

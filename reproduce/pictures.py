@@ -1,17 +1,11 @@
 """The files of pictures."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 
 @contextmanager
-def picture(
-    path: Path, n_rows: int = 1, n_columns: int = 1, *, size: tuple[float, float], **params: Any
-) -> Iterator[Any]:
+def picture(path, n_rows=1, n_columns=1, *, size, **params):
     """Give the panels of a figure, (n_rows, n_columns), which is written to a file at the end."""
     from matplotlib.figure import Figure
 

@@ -1,7 +1,5 @@
 """What is stored of full runs: a line for each item, one for each claim, and rows of few items."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io

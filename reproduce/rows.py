@@ -1,10 +1,8 @@
 """Rows of results: how they are picked, and what is said of them."""
 
-from __future__ import annotations
-
 import csv
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from reproduce.item import Row, Value
@@ -76,9 +74,7 @@ def mean_and_error(values: Sequence[float]) -> Figure:
     return mean, math.sqrt(variance / n_values)
 
 
-def said(
-    figures: Mapping[str, Figure], form: str = "{} {:+.3f} ± {:.3f}", comma: str = ", "
-) -> str:
+def said(figures, form="{} {:+.3f} ± {:.3f}", comma=", "):
     """Return figures in words.
 
     Examples

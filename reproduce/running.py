@@ -1,7 +1,5 @@
 """Computing an item cell by cell; finished cells are kept, so that a run can be interrupted."""
 
-from __future__ import annotations
-
 import datetime
 import hashlib
 import inspect
@@ -34,9 +32,7 @@ class Provenance(NamedTuple):
     loads: Sequence[float]
 
 
-def compute_all(
-    name: str, cells: Sequence[Cell], cache: Path, *, is_fresh: bool = False
-) -> tuple[list[Row], Provenance]:
+def compute_all(name, cells, cache, *, is_fresh=False):
     """Return the rows of all cells, computing those that are neither stored nor kept."""
     check_keys(cells)
     if is_fresh:

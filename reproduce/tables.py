@@ -1,13 +1,11 @@
 """Tables with a line for each group of rows, and a column for each statistic of it."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
-from reproduce.item import Row, Rows, Table, Value
+from reproduce.item import Rows, Table, Value
 from reproduce.rows import column, groups, mean_and_error, where
 
 Statistic = Callable[[Rows], Value]
@@ -40,9 +38,7 @@ def with_error(name: str, form: str = "{:.3f} ± {:.3f}") -> Statistic:
     return lambda rows: form.format(*mean_and_error(column(rows, name)))
 
 
-def over(
-    name: str, values: Iterable[Value], statistic: Statistic, head: str = "{}"
-) -> list[Column]:
+def over(name, values, statistic, head="{}"):
     """Return a column with a statistic for each value under a name."""
     return [
         (head.format(value), lambda rows, value=value: statistic(where(rows, **{name: value})))
@@ -50,13 +46,7 @@ def over(
     ]
 
 
-def table(
-    title: str,
-    rows: Iterable[Row],
-    by: Mapping[str, str],
-    columns: Sequence[Column],
-    note: str = "",
-) -> Table:
+def table(title, rows, by, columns, note=""):
     """Return a table with a line for each group of rows.
 
     `by` has the names whose values make a group, and their heads.

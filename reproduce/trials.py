@@ -1,11 +1,9 @@
 """Methods that begin at the same centers and stop by the same rule, and how well each did."""
 
-from __future__ import annotations
-
 import math
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
@@ -148,9 +146,7 @@ def draw_seeds(points: Points, n_clusters: int, seeding: Seeding, seed: int) -> 
 # A contest: all methods on one data set.
 
 
-def run_all(
-    methods: Sequence[Method], points: Points, seeds: Points, truth: Points | None, seed: int
-) -> list[dict[str, Value]]:
+def run_all(methods, points, seeds, truth, seed):
     """Return a row for each method, all from the same seeds; who comes first changes with `seed`.
 
     `truth` has the labels to agree with, where there are any.
@@ -213,13 +209,7 @@ def gaussians(n_features: int, number: int, sizes: Sizes = "equal") -> DataSet:
     return make_gaussian_clusters(n_features=n_features, sizes=sizes, random_state=1000 + number)
 
 
-def gaussian_trials(
-    methods: Sequence[Method],
-    n_features: int,
-    seeding: Seeding,
-    numbers: range,
-    sizes: Sizes = "equal",
-) -> list[Row]:
+def gaussian_trials(methods, n_features, seeding, numbers, sizes="equal"):
     """Return how each method did on each data set from the same seeds; see `against`."""
     rows: list[Row] = []
     for number in numbers:
@@ -298,9 +288,7 @@ def leads(rows: Rows, method: str, others: Sequence[str]) -> Verdict:
     return together(above(*lead(rows, method, one, s)) for one in others for s in SCORES)
 
 
-def best_of_three(
-    cases: Mapping[str, Rows], start: str, text: str, source: str, says: str, after: str, on: str
-) -> Claim:
+def best_of_three(cases, start, text, source, says, after, on):
     """Return whether a start beats Lloyd and KHM in each case; `says` comes before the leads."""
     said = ". ".join(
         f"{case}, "

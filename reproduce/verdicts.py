@@ -1,11 +1,9 @@
 """How figures become verdicts, and claims that are checked by measuring a few of them."""
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from reproduce.item import Aside, Cell, Claim, Findings, Rows, Verdict
 from reproduce.rows import Figure, mean_and_error
@@ -206,9 +204,7 @@ class Checks:
     def __init__(self) -> None:
         self.by_name: dict[str, Check] = {}
 
-    def claim(
-        self, text: str, source: str, says: str, holds: Holds, name: str = "", **more: Any
-    ) -> Callable[[Measure], Measure]:
+    def claim(self, text, source, says, holds, name="", **more):
         """Add a sentence; the function below it takes how many random cases to try.
 
         `says` tells of the figures, with their names in braces, and `holds` takes them by name and

@@ -5,8 +5,6 @@ of the Makefile; the first that fails is the last. A step leaves something out w
 `left out: ...`, and a test where pytest lists it as skipped.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

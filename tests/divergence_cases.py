@@ -1,23 +1,11 @@
 """Points in the domain of each Bregman divergence, for tests of all of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from powermeans.divergences import (
-    Binomial,
-    Bregman,
-    Gamma,
-    Generated,
-    InverseGaussian,
-    Mahalanobis,
-    Phi,
-    Poisson,
-    Separable,
-)
+from powermeans import divergences as own
 from powermeans.divergences.ratios import relative_entropy
 
 
@@ -26,16 +14,16 @@ def _covariance(n_features: int) -> np.ndarray:
     return root @ root.T + 0.1 * np.eye(n_features)
 
 
-def _exponential() -> Generated:
-    return Generated(lambda x: np.exp(x).sum(axis=1), np.exp)
+def _exponential() -> own.Generated:
+    return own.Generated(lambda x: np.exp(x).sum(axis=1), np.exp)
 
 
 @dataclass(frozen=True)
-class OfTwoTerms(Separable):
+class OfTwoTerms(own.Separable):
     """The divergence of 3 x log x + x^2 / 8, as a user may define one."""
 
     lowest = 0.0
-    moves = Phi(x_log_x=3.0, square=0.125)
+    moves = own.Phi(x_log_x=3.0, square=0.125)
 
     def deviance(self, points: np.ndarray, centers: np.ndarray) -> np.ndarray:
         rise = centers - points
@@ -49,7 +37,7 @@ class OfTwoTerms(Separable):
 class Case:
     """A divergence, and how to draw points of its domain around places."""
 
-    divergence: Callable[[int], Bregman]
+    divergence: Callable[[int], own.Bregman]
     draw: Callable[[np.random.Generator, np.ndarray], np.ndarray]
 
     def points(self, n_points: int, n_features: int, seed: int, n_groups: int = 3) -> np.ndarray:
@@ -64,16 +52,19 @@ def _in_trials(rng: np.random.Generator, middles: np.ndarray) -> np.ndarray:
 
 
 CASES = {
-    "poisson": Case(lambda d: Poisson(), lambda rng, m: rng.poisson(m).astype(float)),
+    "poisson": Case(lambda d: own.Poisson(), lambda rng, m: rng.poisson(m).astype(float)),
     "poisson with many zeros": Case(
-        lambda d: Poisson(), lambda rng, m: rng.poisson(m) * (rng.uniform(size=m.shape) < 0.4) * 1.0
+        lambda d: own.Poisson(),
+        lambda rng, m: rng.poisson(m) * (rng.uniform(size=m.shape) < 0.4) * 1.0,
     ),
-    "binomial": Case(lambda d: Binomial(40), _in_trials),
-    "logistic": Case(lambda d: Binomial(1), lambda rng, m: rng.beta(m / 4, (40 - m) / 4)),
-    "gamma": Case(lambda d: Gamma(3.0), lambda rng, m: rng.gamma(3.0, m / 3)),
-    "itakura-saito": Case(lambda d: Gamma(), lambda rng, m: rng.gamma(5.0, m / 5)),
-    "inverse gaussian": Case(lambda d: InverseGaussian(), lambda rng, m: rng.wald(m, 3 * m)),
+    "binomial": Case(lambda d: own.Binomial(40), _in_trials),
+    "logistic": Case(lambda d: own.Binomial(1), lambda rng, m: rng.beta(m / 4, (40 - m) / 4)),
+    "gamma": Case(lambda d: own.Gamma(3.0), lambda rng, m: rng.gamma(3.0, m / 3)),
+    "itakura-saito": Case(lambda d: own.Gamma(), lambda rng, m: rng.gamma(5.0, m / 5)),
+    "inverse gaussian": Case(lambda d: own.InverseGaussian(), lambda rng, m: rng.wald(m, 3 * m)),
     "of two terms": Case(lambda d: OfTwoTerms(), lambda rng, m: rng.poisson(m).astype(float)),
-    "mahalanobis": Case(lambda d: Mahalanobis(_covariance(d)), lambda rng, m: rng.normal(m, 4.0)),
+    "mahalanobis": Case(
+        lambda d: own.Mahalanobis(_covariance(d)), lambda rng, m: rng.normal(m, 4.0)
+    ),
     "given by its function": Case(lambda d: _exponential(), lambda rng, m: rng.normal(m / 20, 0.2)),
 }

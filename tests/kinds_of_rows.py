@@ -1,7 +1,5 @@
 """Every kind of rows, each as a function from dense points and weights. A new kind is one line."""
 
-from __future__ import annotations
-
 import copy
 import importlib.util
 from collections.abc import Callable, Iterator, Sequence

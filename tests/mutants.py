@@ -8,8 +8,6 @@ of all tests, and kept in `build/mutants` until sources or tests change. `--test
 worktrees: each mutant of this package is then tried with the tests of all of them. Needs fork.
 """
 
-from __future__ import annotations
-
 import argparse
 import compileall
 import importlib
@@ -40,9 +38,6 @@ WARM = [
     "sklearn.cluster", "sklearn.mixture", "sklearn.utils.estimator_checks", "pandas",
     "pyarrow.parquet", "matplotlib.pyplot", "dask.dataframe", "distributed",
 ]  # fmt: skip
-
-
-# Tests, in forks of this process.
 
 
 class Recorder:
@@ -176,9 +171,6 @@ class Tests:
         contexts = contexts or set().union(*by_line.values())
         found = [test for test in self.seconds if {test, file_of(test)} & contexts]
         return sorted(found, key=self.seconds.__getitem__)
-
-
-# Trying mutants.
 
 
 def run(chosen: list[str], tests: Tests, limit: float) -> str:

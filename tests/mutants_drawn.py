@@ -1,7 +1,5 @@
 """Small changes of expressions of the package: another operator, constant, name or argument."""
 
-from __future__ import annotations
-
 import ast
 import itertools
 import random

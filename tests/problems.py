@@ -1,22 +1,12 @@
 """Points that many tests are about, and the definition of their squared distances."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
 import numpy as np
 
 
-def labelled_blobs(
-    n_points: int,
-    n_features: int = 2,
-    n_groups: int = 4,
-    *,
-    scale: float = 3.0,
-    noise: Any = 1.0,
-    seed: int = 0,
-) -> tuple[np.ndarray, np.ndarray]:
+def labelled_blobs(n_points, n_features=2, n_groups=4, *, scale=3.0, noise=1.0, seed=0):
     """Normal groups about middles so far apart, and the group of each point.
 
     The noise may differ by group.
@@ -29,7 +19,6 @@ def labelled_blobs(
 
 
 def blobs(*args: int, **options: Any) -> np.ndarray:
-    """The points of `labelled_blobs`."""
     return labelled_blobs(*args, **options)[0]
 
 
@@ -38,9 +27,7 @@ def sq_distances(points: Any, centers: Any) -> np.ndarray:
     return np.square(np.asarray(points)[:, None, :] - np.asarray(centers)[None]).sum(axis=2)
 
 
-def on_lattice(
-    n_clusters: int, n_features: int = 2, n_points: int = 400, apart: float = 12.0
-) -> np.ndarray:
+def on_lattice(n_clusters, n_features=2, n_points=400, apart=12.0):
     """Clusters of unit variance, one point after the other, at places so far from each other."""
     side = math.ceil(n_clusters ** (1 / n_features))
     lattice = np.indices((side,) * n_features).reshape(n_features, -1).T[:n_clusters]

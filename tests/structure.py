@@ -10,14 +10,12 @@ public face (`__init__.py` and `__main__.py` of the root) is none: it may import
 
 An arrow leads from a module to one that it imports, inside functions and under `TYPE_CHECKING`
 too. A name that an `__init__.py` only passes on leads to the module that defines it, and such an
-`__init__.py` counts as the importer of none. Circles and floors leave out imports under
-`TYPE_CHECKING`, which never run. Imports by `importlib` are not seen.
+`__init__.py` counts as the importer of none. Circles leave out imports under `TYPE_CHECKING`, which
+never run. Imports by `importlib` are not seen.
 
 The length of a body is its lines of code: no docstring, comment or blank line. Bodies without
 code, such as those of a protocol, do not count.
 """
-
-from __future__ import annotations
 
 import argparse
 import ast
@@ -34,7 +32,7 @@ from typing import NamedTuple
 
 PACKAGE = Path(__file__).parents[1] / "src" / "powermeans"
 FACE = "public face"
-LONGEST_BODY, SHORT_BODY, WIDEST = 40, 13, 6
+LONGEST_BODY, SHORT_BODY = 40, 13
 KINDS = ("code", "docstrings", "comments", "blank")
 TEXT = {".py", ".pyi", ".cpp", ".hpp", ".js", ".css", ".html", ".json", ".j2"}
 _NO_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
@@ -67,7 +65,6 @@ class Source:
 
     @cached_property
     def passes_on(self) -> bool:
-        """Tell whether this is an `__init__.py` that holds only imports and `__all__`."""
         return Path(self.file).name == "__init__.py" and all(
             isinstance(node, ast.Import | ast.ImportFrom | ast.Expr)
             or (isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__")
@@ -76,7 +73,6 @@ class Source:
 
     @cached_property
     def kinds(self) -> list[str]:
-        """List what each line is: code, docstrings, comments or blank."""
         kinds = ["blank"] * len(list(io.StringIO(self.text)))
         for token in tokenize.generate_tokens(io.StringIO(self.text).readline):
             first, last = token.start[0] - 1, token.end[0]
@@ -91,12 +87,10 @@ class Source:
         return kinds
 
     def length(self, function: Function) -> int:
-        """Count the lines of code in the body of a function."""
         return self.kinds[function.body[0].lineno - 1 : function.end_lineno].count("code")
 
 
 def read_sources(package: Path) -> dict[str, Source]:
-    """Read every module below a folder, by its dotted name."""
     sources = {}
     for path in sorted(package.rglob("*.py")):
         file = path.relative_to(package)
@@ -115,7 +109,6 @@ def folder_of(file: str) -> str:
 
 
 def imports_in(node: ast.AST, only_for_types: bool = False) -> Iterator[Import]:
-    """Yield each import below a node, wherever it stands."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Import):
             yield from (Import(alias.name, None, only_for_types) for alias in child.names)
@@ -155,7 +148,6 @@ def arrows_between(sources: Mapping[str, Source]) -> Arrows:
 
 
 def lift(arrows: Arrows, place: Mapping[str, str]) -> Arrows:
-    """Return the arrows between the places of modules, such as their folders."""
     lifted: Arrows = {}
     for (start, end), only_for_types in arrows.items():
         pair = place[start], place[end]
@@ -172,8 +164,7 @@ def running(arrows: Arrows, nodes: Iterable[str]) -> Graph:
     return graph
 
 
-def reachable_in(graph: Graph) -> Graph:
-    """Return every node that each node leads to, directly or not."""
+def circles_in(graph: Graph) -> list[list[str]]:
     reached: Graph = {}
     for start in graph:
         reached[start], waiting = set(), [start]
@@ -181,12 +172,6 @@ def reachable_in(graph: Graph) -> Graph:
             new = graph[waiting.pop()] - reached[start]
             reached[start] |= new
             waiting.extend(new)
-    return reached
-
-
-def circles_in(graph: Graph) -> list[list[str]]:
-    """List the sets of nodes that all lead to one another."""
-    reached = reachable_in(graph)
     circles = {
         frozenset(other for other in reached[node] if node in reached[other])
         for node in graph
@@ -195,22 +180,7 @@ def circles_in(graph: Graph) -> list[list[str]]:
     return sorted(sorted(circle) for circle in circles)
 
 
-def floors_of(graph: Graph) -> dict[str, int]:
-    """Return the floor of each node: one more than the highest that it leads to.
-
-    The nodes of a circle share a floor.
-    """
-    reached = reachable_in(graph)
-    floors: dict[str, int] = {}
-    # A node comes after all that it leads to, since it leads to all that these lead to.
-    for node in sorted(graph, key=lambda node: len(reached[node] | {node})):
-        below = [floors[other] for other in reached[node] if node not in reached[other]]
-        floors[node] = 1 + max(below, default=0)
-    return floors
-
-
 def functions_in(node: ast.AST, where: str) -> Iterator[tuple[str, Function]]:
-    """Yield each function below a node with its qualified name."""
     for child in ast.iter_child_nodes(node):
         inner = f"{where}.{child.name}" if isinstance(child, Function | ast.ClassDef) else where
         if isinstance(child, Function):
@@ -218,14 +188,7 @@ def functions_in(node: ast.AST, where: str) -> Iterator[tuple[str, Function]]:
         yield from functions_in(child, inner)
 
 
-def n_parameters(function: Function) -> int:
-    given = function.args
-    named = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]
-    return sum(one is not None and one.arg not in {"self", "cls"} for one in named)
-
-
 def report_on_totals(repository: Path) -> Iterator[str]:
-    """Yield a table of the lines of each folder of the repository."""
     listed = subprocess.run(["git", "ls-files"], cwd=repository, capture_output=True, text=True)
     files, lines = Counter[str](), Counter[str]()
     for name in listed.stdout.splitlines():
@@ -239,7 +202,6 @@ def report_on_totals(repository: Path) -> Iterator[str]:
 
 
 def report_on_folders(arrows: Arrows, sources: Mapping[str, Source]) -> Iterator[str]:
-    """Yield a table of the folders, and how high the graphs of folders and of modules are."""
     folders = {name: folder_of(source.file) for name, source in sources.items()}
     between = lift(arrows, folders)
     yield "\n## Folders\n\n| folder | files | lines | imports |\n|---|---:|---:|---|"
@@ -247,16 +209,13 @@ def report_on_folders(arrows: Arrows, sources: Mapping[str, Source]) -> Iterator
         lengths = [len(s.kinds) for name, s in sources.items() if folders[name] == folder]
         imported = ", ".join(sorted(end for start, end in between if start == folder))
         yield f"| {folder} | {len(lengths)} | {sum(lengths)} | {imported} |"
-    tops = {name: folder.partition("/")[0] for name, folder in folders.items()}
     for what, found, nodes in (
         ("folders", between, folders.values()),
-        ("top folders", lift(arrows, tops), tops.values()),
         ("modules", arrows, sources),
     ):
         graph = running(found, nodes)
-        circles, floors = circles_in(graph), floors_of(graph).values()
-        heights = f"{len(graph)} {what}, {max(floors)} floors, {len(found)} arrows"
-        yield f"\n{heights}, {len(circles)} circles"
+        circles = circles_in(graph)
+        yield f"\n{len(graph)} {what}, {len(found)} arrows, {len(circles)} circles"
         yield from (f"- circle: {' ↔ '.join(circle)}" for circle in circles)
 
 
@@ -268,7 +227,6 @@ def n_constants(source: Source) -> int:
 
 
 def report_on_code(sources: Mapping[str, Source]) -> Iterator[str]:
-    """Yield what lines are, how many classes and constants there are, and the largest functions."""
     kinds = Counter(kind for source in sources.values() for kind in source.kinds)
     told = ", ".join([f"{kinds.total()} lines", *(f"{kinds[kind]} {kind}" for kind in KINDS)])
     classes = sum(
@@ -282,11 +240,9 @@ def report_on_code(sources: Mapping[str, Source]) -> Iterator[str]:
     short = sum(length < SHORT_BODY for length in bodies) / len(bodies)
     yield f"{len(bodies)} bodies, median {statistics.median(bodies)} lines"
     yield f"{short:.1%} of the bodies under {SHORT_BODY} lines"
-    widths = {name: n_parameters(function) for _, name, function in functions}
-    for what, sizes, most in (("lines", lengths, LONGEST_BODY), ("parameters", widths, WIDEST)):
-        large = sorted((-n, name) for name, n in sizes.items() if n > most)
-        yield f"\n{len(large)} functions with more than {most} {what}"
-        yield from (f"- {-n} {name}" for n, name in large)
+    large = sorted((-n, name) for name, n in lengths.items() if n > LONGEST_BODY)
+    yield f"\n{len(large)} functions with more than {LONGEST_BODY} lines"
+    yield from (f"- {-n} {name}" for n, name in large)
 
 
 def main() -> None:

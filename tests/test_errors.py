@@ -1,7 +1,5 @@
 """An error in fields says the same in Python's words and in those of the command line."""
 
-from __future__ import annotations
-
 import pickle
 import shlex
 from pathlib import Path
@@ -39,12 +37,18 @@ def test_each_interface_names_what_its_users_type(error, in_python, typed) -> No
     assert in_options(error).endswith(typed)
 
 
-def test_names_of_a_way_out_come_back_from_the_shell_as_they_were():
+def test_each_error_of_a_fit_names_argument_and_value_and_way_out():
     names = ["a,b", 'the "x"', "it's", "größe", "plain", "{y}"]
     error = ArgumentError('"{x}" has text', "pass ", Argument("columns", names))
     option, typed = shlex.split(in_options(error).partition("pass ")[2])
     assert (option, split_names(typed)) == ("--columns", names)
     assert str(error).startswith('"{x}" has text: pass columns=')
+    with pytest.raises(ArgumentError) as told:
+        PowerKMeans(2, n_threads=5000).fit(np.eye(4))
+    assert (told.value.argument, told.value.value) == ("n_threads", 5000)
+    with pytest.raises(ArgumentError) as told:
+        choose_k(np.repeat(np.eye(3), 3, axis=0), range(1, 6))
+    assert (told.value.argument, told.value.value) == ("k", 5)
 
 
 ERRORS = [COLUMNS, THREADS, FewRowsError(3, 4), EntryError("X", 1, 0, -3.0, "t")]
@@ -57,12 +61,3 @@ def test_fields_come_back_from_another_process(error):
     assert vars(again) == vars(error)
     assert str(again) == str(error) == again.args[0]
     assert repr(again) == repr(error) == f"{type(error).__name__}({str(error)!r})"
-
-
-def test_errors_of_a_fit_name_argument_and_value():
-    with pytest.raises(ArgumentError) as told:
-        PowerKMeans(2, n_threads=5000).fit(np.eye(4))
-    assert (told.value.argument, told.value.value) == ("n_threads", 5000)
-    with pytest.raises(ArgumentError) as told:
-        choose_k(np.repeat(np.eye(3), 3, axis=0), range(1, 6))
-    assert (told.value.argument, told.value.value) == ("k", 5)

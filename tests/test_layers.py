@@ -1,22 +1,10 @@
 """The folder is the floor: a module imports its own floor and those below, and none in a circle."""
 
-from __future__ import annotations
-
 import ast
 import re
 
 import pytest
 import structure
-from structure import (
-    PACKAGE,
-    Source,
-    arrows_between,
-    circles_in,
-    imports_in,
-    lift,
-    running,
-    target_of,
-)
 
 # The floors of the package, from below. A folder that is missing here is found, and CONTRIBUTING.md
 # has the same table.
@@ -51,10 +39,12 @@ IMPORTERS = {
     "typer": {"app/command"},
 }
 
-SOURCES = structure.read_sources(PACKAGE)
+SOURCES = structure.read_sources(structure.PACKAGE)
 FOLDERS = {name: structure.folder_of(source.file) for name, source in SOURCES.items()}
-ARROWS = arrows_between(SOURCES)
-IMPORTS = [(name, one) for name, source in SOURCES.items() for one in imports_in(source.tree)]
+ARROWS = structure.arrows_between(SOURCES)
+IMPORTS = [
+    (name, one) for name, source in SOURCES.items() for one in structure.imports_in(source.tree)
+]
 
 
 def floor_of(place: str) -> int:
@@ -62,14 +52,13 @@ def floor_of(place: str) -> int:
     return FLOOR_OF[place]
 
 
-def faults_of(source: Source) -> list[str]:
-    """Return what a source imports, wherever in it, and may not."""
+def faults_of(source: structure.Source) -> list[str]:
     here = source.file.partition("/")[0].removesuffix(".py")  # the top folder, or a loose module
     if here in FACE or here == "app":
         return []
-    taken = (one for one in imports_in(source.tree) if one.name != "_native")
+    taken = (one for one in structure.imports_in(source.tree) if one.name != "_native")
     faults = []
-    for target in sorted({target_of(one, SOURCES) for one in taken} - {None}):
+    for target in sorted({structure.target_of(one, SOURCES) for one in taken} - {None}):
         there = target.split(".")[1] if "." in target else "__init__"
         is_up = there in FACE or floor_of(there) > floor_of(here)
         is_past_protocol = source.file.count("/") == 1 and there == "points" and target != PROTOCOL
@@ -79,39 +68,32 @@ def faults_of(source: Source) -> list[str]:
 
 
 def importers_of(library: str) -> set[str]:
-    """Return the modules that import a library or a part of it."""
     return {name for name, one in IMPORTS if f"{one.module}.{one.name}.".startswith(f"{library}.")}
 
 
-def made_up(text: str, file: str = "engine/novelty.py") -> Source:
-    return Source("powermeans." + file.removesuffix(".py").replace("/", "."), file, text)
+def made_up(text: str, file: str = "engine/novelty.py") -> structure.Source:
+    return structure.Source("powermeans." + file.removesuffix(".py").replace("/", "."), file, text)
 
 
-def test_the_table_for_contributors_names_the_floors() -> None:
-    text = (PACKAGE.parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+def test_imports_run_down_and_libraries_are_imported_only_where_they_belong() -> None:
+    faults = {name: faults_of(source) for name, source in SOURCES.items()}
+    assert {name: targets for name, targets in faults.items() if targets} == {}
+    assert (
+        structure.circles_in(structure.running(structure.lift(ARROWS, FOLDERS), FOLDERS.values()))
+        == []
+    )
+    assert structure.circles_in(structure.running(ARROWS, SOURCES)) == []
+    text = (structure.PACKAGE.parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (\d) \| (.*?) \|", text, flags=re.M)
     told = {place: int(floor) for floor, places in rows for place in re.findall(r"`(\w+)", places)}
     assert told == {place: number + 1 for place, number in FLOOR_OF.items()}
-
-
-def test_no_import_runs_up_or_in_a_circle() -> None:
-    faults = {name: faults_of(source) for name, source in SOURCES.items()}
-    assert {name: targets for name, targets in faults.items() if targets} == {}
-    assert circles_in(running(lift(ARROWS, FOLDERS), FOLDERS.values())) == []
-    assert circles_in(running(ARROWS, SOURCES)) == []
-
-
-def test_a_library_and_the_compiled_core_are_imported_only_where_they_belong() -> None:
     found = {library: {FOLDERS[name] for name in importers_of(library)} for library in IMPORTERS}
     assert found == IMPORTERS
     assert importers_of("powermeans._native") == {"powermeans.points.compiled"}
     # The reference rows are for tests only.
     assert "powermeans.points.reference" not in {end for _, end in ARROWS}
-
-
-def test_each_folder_says_what_belongs_there() -> None:
     for folder in sorted(set(FOLDERS.values())):
-        if folder == structure.FACE or not (PACKAGE / folder).is_dir():
+        if folder == structure.FACE or not (structure.PACKAGE / folder).is_dir():
             assert folder in {*FLOOR_OF, structure.FACE}, f"{folder} lies in no folder"
             continue
         words = ast.get_docstring(SOURCES["powermeans." + folder.replace("/", ".")].tree) or ""
@@ -144,4 +126,6 @@ def test_what_the_engine_may_not_import_is_found_and_nothing_else_is() -> None:
         "powermeans.a": made_up("from powermeans.b import x", "a.py"),
         "powermeans.b": made_up("def late():\n    import powermeans.a", "b.py"),
     }
-    assert circles_in(running(arrows_between(pair), pair)) == [["powermeans.a", "powermeans.b"]]
+    assert structure.circles_in(structure.running(structure.arrows_between(pair), pair)) == [
+        ["powermeans.a", "powermeans.b"]
+    ]

@@ -1,7 +1,3 @@
-"""Measures of agreement against examples done by hand and plain loops."""
-
-from __future__ import annotations
-
 import itertools
 import math
 from collections import Counter
@@ -26,7 +22,12 @@ two_labellings = st.lists(
 
 
 @given(two_labellings)
-def test_information_is_that_of_the_entropies(labellings):
+def test_equal_clusterings_agree_and_information_is_that_of_the_entropies(labellings):
+    u, names = labellings[0], ["a", "b", "c", "d", "e", "f"]
+    renamed = [names[-label] for label in u]
+    assert variation_of_information(u, renamed) == 0
+    assert metrics.adjusted_rand_index(u, renamed) == 1
+    assert metrics.normalized_mutual_information(u, renamed) == pytest.approx(1)
     u, v = labellings
     h_u, h_v, h_both = entropy(u), entropy(v), entropy(list(zip(u, v, strict=True)))
     for pair in ((u, v), (v, u)):
@@ -35,15 +36,6 @@ def test_information_is_that_of_the_entropies(labellings):
         if h_u + h_v - h_both > 1e-9:
             expected = pytest.approx((h_u + h_v - h_both) / math.sqrt(h_u * h_v))
             assert metrics.normalized_mutual_information(*pair) == expected
-
-
-@given(two_labellings)
-def test_equal_clusterings_agree_whatever_their_names(labellings):
-    u, names = labellings[0], ["a", "b", "c", "d", "e", "f"]
-    renamed = [names[-label] for label in u]
-    assert variation_of_information(u, renamed) == 0
-    assert metrics.adjusted_rand_index(u, renamed) == 1
-    assert metrics.normalized_mutual_information(u, renamed) == pytest.approx(1)
 
 
 @given(st.integers(1, 6), st.integers(1, 6), st.integers(0, 10**6))
@@ -58,21 +50,6 @@ def test_centroid_index_is_the_larger_number_of_orphans(n_one, n_other, seed):
     expected = max(orphans(one, other), orphans(other, one))
     assert centroid_index(one, other) == expected
     assert centroid_index(other, one) == expected
-
-
-def test_quality_ratio_done_by_hand_in_both_forms():
-    points = np.array([[0.0], [3.0], [10.0]])
-    # Distances 0, 3, 1 against 1, 2, 0.
-    centers, reference = np.array([[0.0], [9.0]]), np.array([[1.0], [10.0]])
-    assert quality_ratio(points, centers, reference) == pytest.approx(math.sqrt(10 / 5))
-    unsquared = quality_ratio(points, centers, reference, form="unsquared")
-    assert unsquared == pytest.approx(math.sqrt(4 / 3))
-    weights = np.array([1.0, 0.0, 4.0])
-    weighted = quality_ratio(points, centers, reference, sample_weight=weights)
-    assert weighted == pytest.approx(math.sqrt(4 / 1))
-    # To a reference without error.
-    assert quality_ratio(points, points[::-1], points) == 1
-    assert quality_ratio(points, points[:1], points) == math.inf
 
 
 # The scatter within clusters, and how many clusterings there are.
@@ -90,7 +67,7 @@ def test_the_scatter_is_that_of_a_case_by_hand(form, as_form) -> None:
     assert found == 11.0
 
 
-def test_both_forms_of_the_scatter_agree_and_are_the_inertia() -> None:
+def test_scatters_and_ratios_are_those_by_hand_and_partitions_are_counted() -> None:
     rng = np.random.default_rng(0)
     points, weights = rng.normal(size=(300, 4)) + 50, rng.uniform(0.1, 3, size=300)
     model = KMeans(5, random_state=0, tol=0.0).fit(points, sample_weight=weights)
@@ -99,6 +76,31 @@ def test_both_forms_of_the_scatter_agree_and_are_the_inertia() -> None:
         for form in ("centers", "pairs")
     ]
     np.testing.assert_allclose(forms, model.inertia_, rtol=1e-12)
+    points = np.array([[0.0], [3.0], [10.0]])
+    # Distances 0, 3, 1 against 1, 2, 0.
+    centers, reference = np.array([[0.0], [9.0]]), np.array([[1.0], [10.0]])
+    assert quality_ratio(points, centers, reference) == pytest.approx(math.sqrt(10 / 5))
+    unsquared = quality_ratio(points, centers, reference, form="unsquared")
+    assert unsquared == pytest.approx(math.sqrt(4 / 3))
+    weights = np.array([1.0, 0.0, 4.0])
+    weighted = quality_ratio(points, centers, reference, sample_weight=weights)
+    assert weighted == pytest.approx(math.sqrt(4 / 1))
+    # To a reference without error.
+    assert quality_ratio(points, points[::-1], points) == 1
+    assert quality_ratio(points, points[:1], points) == math.inf
+
+    def counted(n: int, k: int) -> int:
+        """The last point is alone, or in one of the clusters of the others."""
+        if n == 0 or k == 0:
+            return int(n == k)
+        return counted(n - 1, k - 1) + k * counted(n - 1, k)
+
+    for n, k in itertools.product(range(1, 11), range(1, 12)):
+        assert metrics.number_of_partitions(n, k) == counted(n, k)
+    assert metrics.number_of_partitions(1000, 2) == 2**999 - 1
+    for wrong in (0, -2, 2.5, math.inf, math.nan, None, "many"):
+        with pytest.raises(ValueError, match=f"n_clusters={wrong!r} must be a whole number"):
+            metrics.number_of_partitions(3, wrong)
 
 
 @pytest.mark.parametrize(
@@ -120,18 +122,3 @@ def test_measures_refuse_unknown_forms_and_faulty_weights(options, named) -> Non
         quality_ratio(points, points[:2], points[1:], **options)
     with pytest.raises(ValueError, match="labels has 2 entries, but points has 3 rows"):
         metrics.within_scatter(points, [0, 1])
-
-
-def test_partitions_are_counted_as_the_recurrence_does() -> None:
-    def counted(n: int, k: int) -> int:
-        """The last point is alone, or in one of the clusters of the others."""
-        if n == 0 or k == 0:
-            return int(n == k)
-        return counted(n - 1, k - 1) + k * counted(n - 1, k)
-
-    for n, k in itertools.product(range(1, 11), range(1, 12)):
-        assert metrics.number_of_partitions(n, k) == counted(n, k)
-    assert metrics.number_of_partitions(1000, 2) == 2**999 - 1
-    for wrong in (0, -2, 2.5, math.inf, math.nan, None, "many"):
-        with pytest.raises(ValueError, match=f"n_clusters={wrong!r} must be a whole number"):
-            metrics.number_of_partitions(3, wrong)

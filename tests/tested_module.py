@@ -1,7 +1,5 @@
 """The compiled core of another compiler or with a sanitizer, in the place of the installed one."""
 
-from __future__ import annotations
-
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
 

@@ -1,7 +1,5 @@
 """BIRCH1 to 3 and MNIST: iterations, seconds and sums of squares beside Lloyd's from same seeds."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache

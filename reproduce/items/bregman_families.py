@@ -1,7 +1,5 @@
 """Four exponential families under the divergences of each of them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -125,9 +123,7 @@ def findings(rows: Rows) -> Findings:
     )
 
 
-def scores_of(
-    rows: Rows, score: str, family: str, divergence: str, run: tuple[str, str]
-) -> list[float]:
+def scores_of(rows, score, family, divergence, run):
     """A score of each trial."""
     start, method = run
     chosen = where(rows, family=family, divergence=divergence, start=start, method=method)

@@ -1,10 +1,8 @@
 """What the sources say about the algorithm: that it descends, where it ends, what it costs."""
 
-from __future__ import annotations
-
 import functools
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -59,9 +57,7 @@ def clouds(case: int, n_points: int = 300) -> tuple[np.random.Generator, FloatAr
     return rng, points, points[rng.choice(n_points, n_centers, replace=False)]
 
 
-def sweeps(
-    points: FloatArray, seeds: FloatArray, schedule: Iterable[float], n_sweeps: int, **params: Any
-) -> tuple[PowerKMeans, list[FloatArray]]:
+def sweeps(points, seeds, schedule, n_sweeps, **params):
     """The bare algorithm with these powers, and the centers after each sweep."""
     path: list[FloatArray] = []
     params |= {"callback": lambda state: path.append(state.centers), "max_iter": n_sweeps}

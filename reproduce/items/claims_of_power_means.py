@@ -1,9 +1,7 @@
 """What the sources say about power means, their slopes and the objectives made of them."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -42,9 +40,7 @@ def apart(one: float, other: float) -> float:
 # The power mean of distances.
 
 
-def distances(
-    n_cases: int, highest: float = 1.0
-) -> Iterator[tuple[np.random.Generator, FloatArray, float]]:
+def distances(n_cases, highest=1.0):
     """Random distances to two to eight centers, and a power below the highest."""
     for case in range(n_cases):
         rng = np.random.default_rng(case)

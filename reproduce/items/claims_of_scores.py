@@ -1,7 +1,5 @@
 """What the sources say about the scores they use: variation of information, ARI, NMI."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """The shape of clusters: convex cells, and kernels where the true ones are not convex."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Equal clusters of normal and of binomial points over dimensions: ARI, NMI and VI."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 

@@ -1,7 +1,5 @@
 """Figure 1: cross-sections of the objective for four powers."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterable, Sequence
@@ -83,9 +81,7 @@ def powers_of(name: str) -> Iterable[float]:
     return Fixed(POWERS[name])
 
 
-def settle(
-    line: FloatArray, third: float, starts: FloatArray, powers: Iterable[float]
-) -> FloatArray:
+def settle(line, third, starts, powers):
     """Majorise and minimise over two centers on a line until nothing moves, for all starts."""
     centers = starts
     for sweep, power in enumerate(itertools.islice(powers, MOST_SWEEPS)):
@@ -200,9 +196,7 @@ def _claims(by_power: dict[str, list[Row]]) -> list[Claim]:
 # What it looks like.
 
 
-def surface_heights(
-    line: FloatArray, power: float, fixed: FloatArray, values: FloatArray
-) -> FloatArray:
+def surface_heights(line, power, fixed, values):
     """Compute the objective (equation 8) for every pair of values of two centers on a line.
 
     The points are (n_points,), the fixed centers (n_fixed,).

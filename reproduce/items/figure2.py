@@ -1,7 +1,5 @@
 """Figure 2: Lloyd's algorithm against power k-means in the plane, with the clusters each missed."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Gene expression of five kinds of tumour: ARI, NMI and VI from matched random starts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any

@@ -1,7 +1,5 @@
 """Nine Gaussians on a grid: random starts, k-means++ and annealing."""
 
-from __future__ import annotations
-
 import functools
 import math
 import time

@@ -1,7 +1,5 @@
 """Segmentation and compression of pictures."""
 
-from __future__ import annotations
-
 import functools
 import math
 import time

@@ -1,7 +1,5 @@
 """Iris with six prototypes: five algorithms, epoch by epoch."""
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -124,14 +122,7 @@ def batch_gradient(points: FloatArray, start: FloatArray, rng: np.random.Generat
     return _epoch_by_epoch(model, points)
 
 
-def online(
-    points: FloatArray,
-    start: FloatArray,
-    rng: np.random.Generator,
-    *,
-    learning_rate: Any = "auto",
-    n_online: int = N_EPOCHS,
-) -> Run:
+def online(points, start, rng, *, learning_rate="auto", n_online=N_EPOCHS):
     """Equation 7, or 4 with a learning rate; each epoch in another random order."""
     model = OnlineKMeans(len(start), init=start, learning_rate=learning_rate)
     errors = [error_of(points, start)]
@@ -150,9 +141,7 @@ def rate_of_epoch(step: int) -> float:
     return RATE / (1 + (step - 1) // len(scaled_iris()))
 
 
-def expectation_maximisation(
-    points: FloatArray, start: FloatArray, rng: np.random.Generator
-) -> Run:
+def expectation_maximisation(points, start, rng):
     """Six Gaussians of variance one and equal shares: minus the logarithm of the likelihood."""
     runs, centers = [], start
     for n_epochs in (N_EPOCHS, N_MORE):

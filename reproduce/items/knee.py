@@ -1,7 +1,5 @@
 """The knee of W(k)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

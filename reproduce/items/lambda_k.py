@@ -1,7 +1,5 @@
 """W + lambda k: k-means that pays for its clusters."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

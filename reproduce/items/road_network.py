@@ -1,7 +1,5 @@
 """A road network with 510 centers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any

@@ -1,7 +1,5 @@
 """How much the factor from one power to the next and the first power matter."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 
@@ -17,7 +15,7 @@ DATA = "as published"
 
 FACTORS = (1.01, 1.02, 1.05, 1.1, 1.2, 1.5)
 STARTS = (-0.2, -0.5, -1.0, -2.0, -3.0, -5.0, -9.0, -18.0, -40.0)
-USUAL_FACTOR, USUAL_START = 1.05, -3.0
+USUAL_START = -3.0
 # The starts that the paper calls a broad range.
 BROAD = (-1.0, -3.0, -9.0, -18.0)
 MEASURES = {"ratio": "root quality ratio", "VI_nearest": "VI, nats"}

@@ -1,7 +1,5 @@
 """Lloyd, k-harmonic means and power k-means on Gaussian clusters in 2 to 200 dimensions."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -214,9 +212,7 @@ def _flagship(comparisons: Sequence[Comparison]) -> tuple[list[Comparison], list
     return found, [c for c in found if not c.is_within_noise]
 
 
-def _table_of_settings(
-    by_setting: Mapping[str, Rows], beside: Mapping[str, Sequence[Comparison]]
-) -> Table:
+def _table_of_settings(by_setting, beside):
     lines = []
     for name, found in beside.items():
         flagship, apart = _flagship(found)

@@ -1,7 +1,5 @@
 """Protein expression of control and trisomic mice: power k-means, k-means++ and a map."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterable, Sequence
@@ -90,9 +88,7 @@ def measured(points: FloatArray, classes: Labels, centers: FloatArray) -> dict[s
     }
 
 
-def centers_of(
-    method: str, seeding: str, points: FloatArray, shape: tuple[int, int], run: int
-) -> FloatArray:
+def centers_of(method, seeding, points, shape, run):
     """Centers of a method of clustering, or of a map by MATLAB's schedule."""
     if method in METHODS:
         drawn = "greedy" if seeding == OWN_SEEDS else seeding

@@ -1,7 +1,5 @@
 """W(C) computed both ways, and how hard its least value is to find."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 

@@ -1,17 +1,17 @@
 """Drawn data has the shape that its source says."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.spatial.distance import cdist
 
 from reproduce.drawn_data import (
     make_exponential_family,
     make_gaussian_clusters,
     make_grid_gaussians,
 )
+from reproduce.matlab_map import MatlabMap
 
 MAKERS = {
     "gaussian clusters": lambda seed: make_gaussian_clusters(200, 7, 3, random_state=seed),
@@ -75,3 +75,37 @@ def test_nine_gaussians_stand_on_a_grid() -> None:
     assert {tuple(place) for place in np.rint(drawn.points / 10)} == {
         (x, y) for x in (0.0, 1.0, 2.0) for y in (0.0, 1.0, 2.0)
     }
+
+
+def hexagonal_steps(shape) -> np.ndarray:
+    """Steps between nodes, found by going from neighbour to neighbour."""
+    nodes = [(row, column) for row in range(shape[0]) for column in range(shape[1])]
+    steps = np.full((len(nodes), len(nodes)), np.inf)
+    np.fill_diagonal(steps, 0)
+    for a, (row, column) in enumerate(nodes):
+        side = 1 if row % 2 else -1
+        beside = {(row, column - 1), (row, column + 1)}
+        beside |= {(row + up, column + across) for up in (-1, 1) for across in (0, side)}
+        for b, other in enumerate(nodes):
+            if other in beside:
+                steps[a, b] = 1
+    for through in range(len(nodes)):
+        steps = np.minimum(steps, steps[:, [through]] + steps[[through]])
+    return steps
+
+
+def test_the_map_of_matlab_leaves_out_points_and_shares_by_steps() -> None:
+    start, points = np.split(np.random.default_rng(0).normal(size=(212, 3)) * [3, 2, 1], [12])
+    model = MatlabMap((3, 4), init=start, random_state=7).fit(points)
+    rng, steps, centers = np.random.RandomState(7), hexagonal_steps((3, 4)), start.copy()
+    for epoch in range(200):
+        reach = 3 - epoch / 50
+        won = np.zeros((12, len(points)))
+        nearest = cdist(points, centers, "sqeuclidean").argmin(axis=1)
+        won[nearest, np.arange(len(points))] = rng.random_sample(len(points)) >= 0.1
+        shares = (steps <= reach + 1e-9) @ won + won
+        totals = shares.sum(axis=1)
+        has_points = totals > 0
+        centers[has_points] = (shares[has_points] @ points) / totals[has_points, None]
+    np.testing.assert_allclose(model.cluster_centers_, centers, rtol=1e-9, atol=1e-12)
+    assert model.n_iter_ == 200

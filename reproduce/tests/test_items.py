@@ -1,7 +1,5 @@
 """Every item runs in quick mode, its formulas give numbers by hand, and its rows decide claims."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Cells are computed once, figures become verdicts honestly, and pages say what was found."""
 
-from __future__ import annotations
-
 import doctest
 import importlib
 import math

@@ -1,7 +1,5 @@
 """Columns of what commands print and write, by their names, whatever stands beside them."""
 
-from __future__ import annotations
-
 import csv
 import re
 from pathlib import Path

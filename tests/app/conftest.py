@@ -1,7 +1,5 @@
 """A command in this process, in a folder with files to read."""
 
-from __future__ import annotations
-
 import io
 import json
 import sys
@@ -25,8 +23,6 @@ N_ROWS = 3000
 
 @dataclass(frozen=True)
 class Ended:
-    """What a command printed."""
-
     out: str
     err: str
 
@@ -62,7 +58,6 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: Any) -> Ru
 
 @pytest.fixture(scope="session")
 def table() -> pa.Table:
-    """Rows around four centers, with weights."""
     rng = np.random.default_rng(0)
     means = 9 * rng.normal(size=(4, 3))
     points = means[np.arange(N_ROWS) % 4] * [1, 5, 1] + rng.normal(size=(N_ROWS, 3))

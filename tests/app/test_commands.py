@@ -1,7 +1,5 @@
 """What the commands beside `fit` print and write, and whole pages as people read them."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from pathlib import Path
@@ -23,7 +21,6 @@ PAGES = Path(__file__).with_name("pages.txt").read_text(encoding="utf-8")
 
 
 def pages():
-    """The commands of pages.txt, each with what stands on the screen."""
     for page in PAGES.split("\n$ powermeans")[1:]:
         command, _, shown = page.partition("\n")
         yield pytest.param(command, shown, id=command)
@@ -39,12 +36,25 @@ def test_a_page_is_as_people_read_it(command, shown, run):
     assert re.sub(r" +$", "", text, flags=re.MULTILINE).strip() == shown.strip()
 
 
-def test_every_command_that_answers_has_json(run):
+def test_commands_that_answer_have_json_as_info_and_datasets_do(run, tmp_path):
     commands = re.findall(r"^  ([a-z][a-z-]+)  ", run("--help").out, re.MULTILINE)
     assert len(commands) == 9
     for command in commands:
         assert "--json" in run(command, "--help").out
     assert run(code=2).out == run("--help").out
+    found = run("info --json").json
+    assert found["powermeans"] == powermeans.__version__
+    assert "instruction set" in found
+    assert run("info").out.startswith("powermeans ")
+    listed = run("datasets --json --folder", tmp_path).json
+    iris = next(one for one in listed["sets"] if one["name"] == "iris")
+    assert (iris["rows"], iris["columns"], iris["there"], iris["fetched"]) == (150, 4, False, True)
+    file = tmp_path / "iris.npz"
+    assert f"it is in {file}" in run("datasets iris --folder", tmp_path).out
+    assert "there" in run("datasets --folder", tmp_path).out
+    run("datasets iris", "--folder", tmp_path / "b", "--file", file)
+    wrong = run("datasets wine", "--folder", tmp_path, "--file", file, code=3)
+    assert "iris.npz has X of shape (150, 4)" in wrong.err
 
 
 def test_the_choice_of_k_that_is_not_clear_or_ends_early(run):
@@ -111,7 +121,16 @@ def test_labels_of_a_fit_are_those_that_its_model_predicts(scale, suffixes, run)
     assert (found["labels"], found["sizes"]) == (labels, np.bincount(labels).tolist())
 
 
-def test_columns_are_those_of_the_model_in_whatever_order_they_are_asked_for(run):
+def test_a_model_remembers_how_its_file_was_read_and_its_columns_in_any_order(run):
+    Path("old.csv").write_text("x;day\n1,5;02.01.1970\n;03.01.1970\n9,25;09.01.1970\n")
+    run("fit old.csv -k 2 -m m.pm -q --scale none --missing drop --dates days")
+    # Between tabs the marks are in doubt, and the model knows them.
+    Path("new.csv").write_text("x\tday\n1,500\t02.01.1970\n\t02.01.1970\n9,250\t09.01.1970\n")
+    found = run("predict m.pm new.csv --json").json
+    assert (found["labels"][1], found["score"]) == (-1, 0.0)
+    run("predict m.pm new.csv --missing error", code=3)
+    run("predict m.pm new.csv --thousands , --decimal .")
+    run("report m.pm new.csv -o r.html")
     Path("points.csv").write_text("a,b,c\n0,0,9\n0,1,9\n9,9,0\n9,8,0\n")
     Path("swapped.csv").write_text("kind,c,a,b\nu,9,0,0\nv,9,0,1\nu,0,9,9\nw,0,9,8\n")
     Path("others.csv").write_text("z,x,y\n0,0,9\n0,1,9\n9,9,0\n9,8,0\n")
@@ -124,18 +143,6 @@ def test_columns_are_those_of_the_model_in_whatever_order_they_are_asked_for(run
                            ["others.csv", "--columns", "z,x,y"]):  # fmt: skip
         other = run("predict model.pm --json", file, *columns).json
         assert (other["labels"], other["score"]) == (straight["labels"], straight["score"])
-
-
-def test_a_model_remembers_how_its_file_was_read(run):
-    Path("old.csv").write_text("x;day\n1,5;02.01.1970\n;03.01.1970\n9,25;09.01.1970\n")
-    run("fit old.csv -k 2 -m m.pm -q --scale none --missing drop --dates days")
-    # Between tabs the marks are in doubt, and the model knows them.
-    Path("new.csv").write_text("x\tday\n1,500\t02.01.1970\n\t02.01.1970\n9,250\t09.01.1970\n")
-    found = run("predict m.pm new.csv --json").json
-    assert (found["labels"][1], found["score"]) == (-1, 0.0)
-    run("predict m.pm new.csv --missing error", code=3)
-    run("predict m.pm new.csv --thousands , --decimal .")
-    run("report m.pm new.csv -o r.html")
 
 
 def test_a_report_of_a_fit_and_of_its_model(run):
@@ -179,7 +186,14 @@ def test_a_palette_has_the_colours_of_a_picture(run):
     assert {entry["colour"] for entry in found} == {"#0a0a0a", "#c8c8c8"}
 
 
-def test_a_palette_keeps_what_is_transparent_and_adds_no_colours(run, monkeypatch):
+def test_a_palette_turns_as_the_camera_was_held_and_keeps_what_is_transparent(run, monkeypatch):
+    pixels = np.repeat(np.array([255, 0], np.uint8), 10)[None, :].repeat(10, axis=0)
+    exif = Image.Exif()
+    exif[0x0112] = 6  # to the right, so that white at the left is the top
+    Image.fromarray(pixels).save("held.png", exif=exif)
+    run("palette held.png -k 2 -o out.png")
+    with Image.open("out.png") as written:
+        np.testing.assert_array_equal(np.asarray(written.convert("L")), pixels.T)
     pixels = np.zeros((2, 2, 4), dtype=np.uint8)
     pixels[0, 0] = [255, 0, 0, 128]
     Image.fromarray(pixels).save("picture.png")
@@ -190,29 +204,3 @@ def test_a_palette_keeps_what_is_transparent_and_adds_no_colours(run, monkeypatc
         np.testing.assert_array_equal(np.asarray(written), pixels)
     monkeypatch.setattr("powermeans.app.command.palettes.palette_of", None)  # it is refused before
     assert "out.jpg: partly transparent" in run("palette picture.png -o out.jpg", code=2).err
-
-
-def test_a_picture_is_turned_as_the_camera_was_held(run):
-    pixels = np.repeat(np.array([255, 0], np.uint8), 10)[None, :].repeat(10, axis=0)
-    exif = Image.Exif()
-    exif[0x0112] = 6  # to the right, so that white at the left is the top
-    Image.fromarray(pixels).save("held.png", exif=exif)
-    run("palette held.png -k 2 -o out.png")
-    with Image.open("out.png") as written:
-        np.testing.assert_array_equal(np.asarray(written.convert("L")), pixels.T)
-
-
-def test_info_and_datasets(run, tmp_path):
-    found = run("info --json").json
-    assert found["powermeans"] == powermeans.__version__
-    assert "instruction set" in found
-    assert run("info").out.startswith("powermeans ")
-    listed = run("datasets --json --folder", tmp_path).json
-    iris = next(one for one in listed["sets"] if one["name"] == "iris")
-    assert (iris["rows"], iris["columns"], iris["there"], iris["fetched"]) == (150, 4, False, True)
-    file = tmp_path / "iris.npz"
-    assert f"it is in {file}" in run("datasets iris --folder", tmp_path).out
-    assert "there" in run("datasets --folder", tmp_path).out
-    run("datasets iris", "--folder", tmp_path / "b", "--file", file)
-    wrong = run("datasets wine", "--folder", tmp_path, "--file", file, code=3)
-    assert "iris.npz has X of shape (150, 4)" in wrong.err

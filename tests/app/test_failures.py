@@ -1,7 +1,5 @@
 """What a command says of an error, a full disk and an interrupt, and what it leaves behind."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os
@@ -222,18 +220,6 @@ def test_a_disk_that_has_no_room_for_a_checkpoint(run, folder, monkeypatch):
     assert ended.err.endswith(f"powermeans: state cannot be written: {NO_SPACE}\n")
 
 
-def test_a_reader_that_has_enough_ends_it_quietly(run):
-    for name, times in ("few", 1), ("many", 50_000):
-        Path(f"{name}.csv").write_text("x\n" + "1\n2\n" * times)
-    run("fit few.csv -k 2 -m model.pm -q")
-    command = [*SHELL, "predict", "model.pm", "many.csv"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        assert process.stdout.readline() == b"cluster\n"
-        process.stdout.close()
-        assert b"Traceback" not in process.stderr.read()
-    assert process.returncode == failures.PIPE_CLOSED
-
-
 VERBOSE = (
     "import powermeans.app.command.screen as s; s._SECONDS_BETWEEN_LINES = 0.0\n"
     "from powermeans.app.command import main; import sys; main(sys.argv[1:])"
@@ -362,9 +348,18 @@ def test_help_starts_without_what_only_commands_need_and_ends_without_garbage_co
         assert f"'{library}'" not in loaded
 
 
-def test_a_shell_completes_commands_and_options():
+def test_a_shell_completes_commands_and_a_reader_that_has_enough_ends_them_quietly(run):
     for words, place, expected in (("pa", 1, ["palette"]), ("fit --eff", 2, ["--effort"])):
         asking = {"COMP_WORDS": f"powermeans {words}", "COMP_CWORD": str(place)}
         environment = os.environ | asking | {"_POWERMEANS_COMPLETE": "complete_bash"}
         ended = subprocess.run(SHELL, env=environment, capture_output=True, text=True, check=True)
         assert ended.stdout.split() == expected
+    for name, times in ("few", 1), ("many", 50_000):
+        Path(f"{name}.csv").write_text("x\n" + "1\n2\n" * times)
+    run("fit few.csv -k 2 -m model.pm -q")
+    command = [*SHELL, "predict", "model.pm", "many.csv"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"cluster\n"
+        process.stdout.close()
+        assert b"Traceback" not in process.stderr.read()
+    assert process.returncode == failures.PIPE_CLOSED

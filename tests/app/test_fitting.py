@@ -1,7 +1,3 @@
-"""What `powermeans fit` finds, prints and writes."""
-
-from __future__ import annotations
-
 import csv
 import os
 import re
@@ -37,7 +33,7 @@ def two_groups(n_rows=60):
     return [[f"{value:.3f}" for value in row] for row in places]
 
 
-def test_json_says_what_python_finds(run):
+def test_json_says_what_python_finds_and_a_demo_writes_a_model_that_scales(run):
     found = run("fit customers.csv -k 5 --scale none --json -q -o labels.csv -m model.pm").json
     ours, model = powermeans.PowerKMeans(5, random_state=0), powermeans.load("model.pm")
     ours.fit(customers())
@@ -52,9 +48,6 @@ def test_json_says_what_python_finds(run):
     centers = [list(one["center"].values()) for one in told]
     np.testing.assert_allclose(centers, [customers()[ours.labels_ == k].mean(0) for k in range(5)])
     assert "optimality" not in found
-
-
-def test_a_demo_writes_its_example_clusters_and_a_model_that_scales(run):
     ended = run("demo --data shop.csv")
     assert lines("shop.csv") == lines("customers.csv")
     command = re.search(r"^\$ powermeans (fit .*)", ended.out, re.MULTILINE)[1]
@@ -115,7 +108,7 @@ def test_spreads_count_weights_and_pass_over_what_is_missing(content, options, s
     assert found["clusters"][0]["spread"] == pytest.approx(spread)
 
 
-def test_weights_count_as_copies_shares_are_of_the_weight_and_sizes_count_rows(run):
+def test_weights_count_as_copies_shares_are_of_the_weight_and_clusters_keep_within_limits(run):
     Path("weighted.csv").write_text("x,n\n0,3\n1,1\n10,1\n11,0\n")
     Path("copied.csv").write_text("x\n0\n0\n0\n1\n10\n")
     command = "fit weighted.csv -k 2 --weights n -m m.pm -q"
@@ -128,6 +121,12 @@ def test_weights_count_as_copies_shares_are_of_the_weight_and_sizes_count_rows(r
     heavy = {"size": "2", "weight": "4", "share": "80.0%"}
     for shown, told in ((run(command).out, heavy | {"spread": "0.4330"}), (predicted, heavy)):
         assert sum(told.items() <= row.items() for row in rows_shown(shown)) == 1
+    fit = "fit customers.csv -k 4 --scale standard --effort fast -q"
+    assert max(one["size"] for one in run(fit, "--json").json["clusters"]) > 160
+    run(fit, "--size-max", 160, "-o", "l.txt")
+    assert max(Counter(clusters_in("l.txt")).values()) == 160
+    even = run(fit, "--size-min", 0.25, "--json").json["clusters"]
+    assert min(one["size"] for one in even) >= 150
 
 
 def test_a_cluster_whose_points_weigh_nothing_is_said_to_be_so(capsys):
@@ -138,15 +137,6 @@ def test_a_cluster_whose_points_weigh_nothing_is_said_to_be_so(capsys):
     assert [(c.size, c.weight, c.share) for c in clusters] == [(2, 3.0, 1.0), (1, 0.0, 0.0)]
     show_clusters(Screen(), clusters, ["x"], has_weights=True)
     assert rows_shown(capsys.readouterr().out)[1]["what sets it apart"] == "weighs nothing"
-
-
-def test_clusters_keep_within_limits_of_size(run):
-    fit = "fit customers.csv -k 4 --scale standard --effort fast -q"
-    assert max(one["size"] for one in run(fit, "--json").json["clusters"]) > 160
-    run(fit, "--size-max", 160, "-o", "l.txt")
-    assert max(Counter(clusters_in("l.txt")).values()) == 160
-    even = run(fit, "--size-min", 0.25, "--json").json["clusters"]
-    assert min(one["size"] for one in even) >= 150
 
 
 def test_a_fit_proves_how_far_from_the_optimum_it_is(run, monkeypatch):
@@ -199,17 +189,6 @@ def test_a_file_alone_is_clustered_by_the_values_that_are_there(run):
     assert clusters == [clusters[0], clusters[1]] * 30
 
 
-def test_where_distances_need_whole_rows_others_are_left_out(run):
-    rows = two_groups()
-    rows[3][0] = ""
-    write("holes.csv", "x,y", rows)
-    ended = run("fit holes.csv -k 2 --divergence manhattan -m m.pm -o labels.csv -q")
-    assert 'missing values: 1 in "x", of 60 rows; such rows are left out, ' in ended.out
-    assert clusters_in("labels.csv").index("") == 3
-    for names in (["m.pm"], ["--model", "m.pm"]):
-        assert run("predict", *names, "holes.csv", "--json").json["labels"][3] == -1
-
-
 @pytest.mark.filterwarnings("default")
 def test_declared_codes_and_skipped_rows_are_remembered_and_left_out(run):
     rows = two_groups()
@@ -229,12 +208,20 @@ def test_declared_codes_and_skipped_rows_are_remembered_and_left_out(run):
     assert list(map(str, labels[:60])) == clusters
 
 
-def test_rows_without_a_value_or_weight_are_dropped_and_have_no_label(run):
+def test_rows_without_a_value_or_weight_are_left_out_and_have_no_label(run):
     Path("weighted.csv").write_text("x,w\n1,1\n2,\n,3\n9,2\n1,1\n")
     ended = run("fit weighted.csv -k 2 --weights w --missing drop -o labels.csv -q")
     assert "2 rows with missing values were left out" in ended.out.splitlines()
     a, *left_out, b, c = clusters_in("labels.csv")
     assert (left_out, a, {a, b}) == (["", ""], c, {"0", "1"})
+    rows = two_groups()
+    rows[3][0] = ""
+    write("holes.csv", "x,y", rows)
+    ended = run("fit holes.csv -k 2 --divergence manhattan -m m.pm -o labels.csv -q")
+    assert 'missing values: 1 in "x", of 60 rows; such rows are left out, ' in ended.out
+    assert clusters_in("labels.csv").index("") == 3
+    for names in (["m.pm"], ["--model", "m.pm"]):
+        assert run("predict", *names, "holes.csv", "--json").json["labels"][3] == -1
 
 
 BANK = "Tag;Text;Betrag;Saldo\n" + "".join(
@@ -291,19 +278,6 @@ def test_a_file_whose_name_is_no_utf_8_is_read_and_named(run):
     assert "rename it" in run("fit -k 2 -q --memory-limit 1GB", name, code=3).err
 
 
-def test_characters_that_act_on_a_terminal_are_shown_escaped(run):
-    Path("f.csv").write_text("a\x1b]0;PWNED\x07,b\u202er\n1,2\n3,4\n50,60\n")
-    ended = run("fit f.csv -k 2 -q")
-    assert "a\\x1b]0;PWNED\\x07" in ended.out
-    assert "b\\u202er" in ended.out
-    asked = run("fit f.csv -k 2 --columns", "\x1b[2Kz", code=3)
-    assert '"\\x1b[2Kz"' in asked.err
-    machine = run("fit f.csv -k 2 -q --json")
-    assert machine.json["columns"] == ["a\x1b]0;PWNED\x07", "b\u202er"]
-    for said in (ended.out, asked.err, machine.out):
-        assert not set(said) & {"\x1b", "\x07", "\u202e"}
-
-
 def test_files_that_were_not_asked_for(run):
     """They are written beside a whole answer, and never over another's."""
     before = set(os.listdir())
@@ -339,7 +313,7 @@ def test_rows_are_written_as_they_are_with_an_empty_cluster_where_they_were_left
     assert rows == [["c1", "c2"], ["1", "1000.5"], ["9", "-2000"]]
 
 
-def test_progress_is_shown_beside_the_answer_as_much_as_is_asked_for(run):
+def test_progress_is_shown_as_much_as_is_asked_for_and_clusters_that_weigh_nothing(run):
     plain, verbose, quiet = (
         run("fit customers.csv -k 5", *how) for how in ([], ["--verbose"], ["-q"])
     )
@@ -349,3 +323,13 @@ def test_progress_is_shown_beside_the_answer_as_much_as_is_asked_for(run):
     assert re.fullmatch(r"ended, \d+ sweeps, inertia .*, \d+\.\d s", end)
     assert re.fullmatch(r"ended, \d+ sweeps, power -inf, .*, 5 centers, .* s\n", verbose.err)
     assert quiet.err == ""
+    Path("f.csv").write_text("a\x1b]0;PWNED\x07,b\u202er\n1,2\n3,4\n50,60\n")
+    ended = run("fit f.csv -k 2 -q")
+    assert "a\\x1b]0;PWNED\\x07" in ended.out
+    assert "b\\u202er" in ended.out
+    asked = run("fit f.csv -k 2 --columns", "\x1b[2Kz", code=3)
+    assert '"\\x1b[2Kz"' in asked.err
+    machine = run("fit f.csv -k 2 -q --json")
+    assert machine.json["columns"] == ["a\x1b]0;PWNED\x07", "b\u202er"]
+    for said in (ended.out, asked.err, machine.out):
+        assert not set(said) & {"\x1b", "\x07", "\u202e"}

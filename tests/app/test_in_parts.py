@@ -1,7 +1,3 @@
-"""Commands on data that is read part by part give the same answers."""
-
-from __future__ import annotations
-
 import io
 import re
 from pathlib import Path
@@ -9,10 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from app.answers import clusters_in, column_of
+from pyarrow import feather, parquet
 
 from powermeans import RobustPowerKMeans
 from powermeans.app.command import failures, parts
 from powermeans.app.command.clusters import Tally
+from powermeans.app.command.outputs import with_rows_left_out, write_labels
 from powermeans.app.command.screen import shown_progress
 from powermeans.app.report.summaries import summarize
 from powermeans.engine.history import SweepState
@@ -116,14 +114,6 @@ def test_a_fit_goes_on_from_its_checkpoint_and_no_other_does(run, monkeypatch):
     assert asked == [2.5, 60.0]
 
 
-def test_a_model_that_scores_in_another_way_does_so_still(run, table):
-    points = table.select(["a", "b", "c"]).to_pandas().to_numpy()
-    model = RobustPowerKMeans(4, trim=0.2, random_state=0).fit(points)
-    save(model, "m.pm")
-    ended = run("predict m.pm rows.parquet --columns a,b,c -o l.npy --json")
-    assert ended.json["score"] == pytest.approx(model.score(points), rel=1e-12)
-
-
 @pytest.mark.filterwarnings("default")  # which the command tells as notes
 def test_a_file_larger_than_memory_is_read_part_by_part_and_that_is_said(run, monkeypatch):
     command, enough = "fit rows.parquet -k 4 --columns a,b,c -q", 4 * N_ROWS * 3 * 8
@@ -134,7 +124,7 @@ def test_a_file_larger_than_memory_is_read_part_by_part_and_that_is_said(run, mo
         assert ("rows.parquet, read part by part, fitted in" in ended.out) == is_in_parts
 
 
-def test_k_is_chosen_and_entries_may_be_missing_in_parts(run):
+def test_k_is_chosen_and_models_score_in_parts_in_their_way(run, table):
     ended = run("choose-k folder --columns a,b,c --to 6 --effort fast -q")
     assert "4 groups; clear" in ended.out
     assert re.search(r"read part by part; silhouette of 1\d\d\d rows drawn", ended.out)
@@ -142,6 +132,11 @@ def test_k_is_chosen_and_entries_may_be_missing_in_parts(run):
     Path("more/one.csv").write_text("a,b\n" + "1,2\n9,8\n" * 500 + "1,\n")
     run("fit more -k 2 -o labels.npy -q --missing observed")
     assert np.load("labels.npy").shape == (1001,)
+    points = table.select(["a", "b", "c"]).to_pandas().to_numpy()
+    model = RobustPowerKMeans(4, trim=0.2, random_state=0).fit(points)
+    save(model, "m.pm")
+    ended = run("predict m.pm rows.parquet --columns a,b,c -o l.npy --json")
+    assert ended.json["score"] == pytest.approx(model.score(points), rel=1e-12)
 
 
 class Terminal(io.StringIO):
@@ -161,3 +156,34 @@ def test_a_terminal_shows_the_phase_its_share_the_time_and_the_sweeps(monkeypatc
     text = re.sub(r"\x1b\[[^A-Za-z]*[A-Za-z]", "", terminal.getvalue())
     assert re.search(r"crossing solutions .*0:00:00 1 sweep, inertia 4\.25", text)
     assert terminal.getvalue().endswith("\x1b[2K")  # it leaves nothing behind
+
+
+@pytest.mark.parametrize("cuts", [[4, 4, 5], [130_000]])
+def test_labels_are_written_one_a_line(cuts, tmp_path, capsysbinary):
+    labels = np.random.default_rng(0).integers(-1, 1200, size=200_001).astype(np.int32)
+    # In a piece of its own, 21 is the first label without a line in the table.
+    labels[:9] = [0, -1, 9, 10, 21, 12_345, 3, 100_000, 7]
+    pieces = [{"cluster": piece} for piece in np.split(labels, cuts)]
+    words = ["cluster", *("" if label < 0 else str(label) for label in labels), ""]
+    write_labels(str(tmp_path / "labels.csv"), pieces)
+    assert (tmp_path / "labels.csv").read_text().split("\n") == words
+    write_labels("-", pieces)
+    assert capsysbinary.readouterr().out.decode().split("\n") == words
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet", ".feather", ".npy"])
+def test_another_column_is_written_beside_the_cluster(suffix, tmp_path):
+    columns = {"cluster": np.array([1, 0], np.int32), "distance": np.array([0.5, 2.0])}
+    piece = with_rows_left_out(columns, np.array([True, False, True]))
+    path = tmp_path / f"rows{suffix}"
+    write_labels(str(path), [piece, piece])
+    if suffix == ".npy":
+        assert np.load(path).tolist() == 2 * [1, -1, 0]
+    elif suffix in (".csv", ".tsv"):
+        rows = [["cluster", "distance"], *2 * [["1", "0.5"], ["", ""], ["0", "2"]]]
+        mark = "," if suffix == ".csv" else "\t"
+        assert path.read_text().splitlines() == [mark.join(row) for row in rows]
+    else:
+        read = parquet.read_table if suffix == ".parquet" else feather.read_table
+        expected = {"cluster": 2 * [1, None, 0], "distance": 2 * [0.5, None, 2.0]}
+        assert read(path).to_pydict() == expected

@@ -1,7 +1,3 @@
-"""The code in the report makes the same model."""
-
-from __future__ import annotations
-
 import html
 import math
 import re
@@ -26,7 +22,6 @@ STOP = powermeans.LabelsSettled(0.0) | MaxSeconds(math.inf)
 
 
 def ran(code):
-    """What the code leaves behind."""
     namespace = {}
     exec(code, namespace)
     return namespace

@@ -1,7 +1,5 @@
 """The report: its structure by the standard library, its controls in a real browser."""
 
-from __future__ import annotations
-
 import base64
 import functools
 import itertools
@@ -66,7 +64,6 @@ class Page(HTMLParser):
 
     @property
     def columns(self):
-        """The values that can be drawn and told, by name."""
         columns = self.data["scatter"]["columns"]
         return {one["name"]: floats(one["values"]) for one in columns}
 
@@ -112,7 +109,6 @@ def page(written):
 
 @pytest.fixture
 def report_of(tmp_path):
-    """A function that writes a report and reads its page."""
     return functools.partial(page_of, tmp_path)
 
 
@@ -133,7 +129,16 @@ def test_the_page_is_well_formed_and_loads_nothing(page):
     assert all(name in page.words["means"] for name in NASTY[:3])
 
 
-def test_there_is_a_section_for_all_that_was_given(page, report_of):
+def test_the_data_of_the_page_are_those_given_in_a_section_for_each(page, report_of):
+    names = list(page.columns)
+    assert names == ["principal axis 1", "principal axis 2", *SHOWN]
+    for name, values in zip(SHOWN, TABLE.to_numpy().T, strict=True):
+        np.testing.assert_array_equal(page.columns[name], values)
+    labels = np.frombuffer(base64.b64decode(page.data["scatter"]["labels"]), dtype="<u4")
+    assert sorted(np.bincount(labels).tolist()) == [20, 30, 40]
+    assert page.data["sizes"] == np.bincount(labels).tolist()
+    ends = np.array(page.data["annealing"]["steps"][-1]["centers"])
+    np.testing.assert_allclose(ends, np.array(page.data["scatter"]["centers"])[:, :2], rtol=1e-4)
     expected = "answer", "warnings", "clusters", "points", "means", "sure", "annealing", "run"
     assert tuple(page.words) == expected
     assert "90" in page.words["run"]
@@ -145,18 +150,6 @@ def test_there_is_a_section_for_all_that_was_given(page, report_of):
     page = report_of(model, TABLE, choice=unclear)
     assert "There is no clear k: clusters overlap & touch. A guess is 3;" in page.words["sure"]
     assert "no number of clusters is clear, and 3 is a guess" in page.words["answer"]
-
-
-def test_the_data_of_the_page_are_those_that_were_given(page):
-    names = list(page.columns)
-    assert names == ["principal axis 1", "principal axis 2", *SHOWN]
-    for name, values in zip(SHOWN, TABLE.to_numpy().T, strict=True):
-        np.testing.assert_array_equal(page.columns[name], values)
-    labels = np.frombuffer(base64.b64decode(page.data["scatter"]["labels"]), dtype="<u4")
-    assert sorted(np.bincount(labels).tolist()) == [20, 30, 40]
-    assert page.data["sizes"] == np.bincount(labels).tolist()
-    ends = np.array(page.data["annealing"]["steps"][-1]["centers"])
-    np.testing.assert_allclose(ends, np.array(page.data["scatter"]["centers"])[:, :2], rtol=1e-4)
 
 
 def test_a_page_stays_small(report_of):
@@ -319,7 +312,7 @@ IS_NO_WIDER = "document.documentElement.scrollWidth <= innerWidth"
 
 
 @pytest.mark.parametrize("tab", [1280, 390], ids=["desktop", "phone"], indirect=True)
-def test_the_page_is_no_wider_than_the_screen_and_its_controls_have_names(tab):
+def test_the_page_fits_the_screen_and_its_slider_moves_the_centers_to_the_result(tab):
     assert tab.evaluate(IS_NO_WIDER)
     is_within = "(one) => one.scrollWidth <= one.clientWidth"
     assert tab.eval_on_selector("#clusters .wide", is_within)
@@ -327,6 +320,18 @@ def test_the_page_is_no_wider_than_the_screen_and_its_controls_have_names(tab):
       !(one.textContent.trim() || one.getAttribute("aria-label") || one.labels?.length)).length"""
     assert tab.evaluate(nameless) == 0
     assert tab.evaluate("document.querySelectorAll('[tabindex]:not([tabindex=\"0\"])').length") == 0
+    last = tab.locator("#sweep").get_attribute("max")
+    assert tab.input_value("#sweep") == last
+    result = tab.inner_text("#said")
+    assert "the result, inertia" in result
+    tab.focus("#sweep")
+    tab.keyboard.press("Home")
+    assert tab.inner_text("#said").startswith("sweep 1, power")
+    assert n_drawn(tab, "ways") > 0
+    tab.click("#play")
+    assert tab.inner_text("#play") == "pause"
+    expect(tab.locator("#play")).to_have_text("play", timeout=20_000)
+    assert (tab.input_value("#sweep"), tab.inner_text("#said")) == (last, result)
 
 
 def test_no_name_is_cut_on_a_desktop_and_a_link_to_a_folded_cluster_unfolds_it(browser, tmp_path):
@@ -400,22 +405,6 @@ def test_the_scatter_is_worked_by_keyboard_pointed_at_and_zoomed_only_where_it_w
         if tab.locator("#tip").is_visible():
             break
     assert tab.inner_text("#tip").startswith("cluster ")
-
-
-@pytest.mark.parametrize("tab", [1280, 390], ids=["desktop", "phone"], indirect=True)
-def test_the_slider_moves_the_centers_and_play_runs_to_the_result(tab):
-    last = tab.locator("#sweep").get_attribute("max")
-    assert tab.input_value("#sweep") == last
-    result = tab.inner_text("#said")
-    assert "the result, inertia" in result
-    tab.focus("#sweep")
-    tab.keyboard.press("Home")
-    assert tab.inner_text("#said").startswith("sweep 1, power")
-    assert n_drawn(tab, "ways") > 0
-    tab.click("#play")
-    assert tab.inner_text("#play") == "pause"
-    expect(tab.locator("#play")).to_have_text("play", timeout=20_000)
-    assert (tab.input_value("#sweep"), tab.inner_text("#said")) == (last, result)
 
 
 def test_dark_and_light_change_places_a_print_is_light_and_unfolded_and_code_is_copied(tab):

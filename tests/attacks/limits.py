@@ -3,8 +3,6 @@
 A command says a sentence and leaves the files that were there, or does its work.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random
@@ -133,7 +131,6 @@ def prepare(folder: Path) -> Try:
 
 
 def attacked(table: Path, place: Path, rng: random.Random) -> str:
-    """Run a command under one limit, and look at its words and at the files that it leaves."""
     outputs = {
         option: place / f"{number}{rng.choice(OUTPUTS[option])}"
         for number, option in enumerate(OUTPUTS)
@@ -171,7 +168,6 @@ def attacked(table: Path, place: Path, rng: random.Random) -> str:
 
 
 def check_file(option: str, path: Path, *, had_before: bool, name: str, is_done: bool) -> None:
-    """Raise unless a file is the one from before, or is complete."""
     if option == "--checkpoint":
         return
     if not path.exists():

@@ -1,3 +1,5 @@
+"""choose_k finds the number of clusters, says how sure it is, and estimators take it."""
+
 import math
 import pickle
 from xml.etree import ElementTree
@@ -6,17 +8,29 @@ import numpy as np
 import pytest
 from problems import on_lattice
 from scipy.spatial.distance import cdist
+from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.metrics import silhouette_score
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import powermeans.choosing_k.choose
 import powermeans.choosing_k.evaluate
 from benchmarks import machine
-from benchmarks.choosing_k import compared_rates, counts, of_one_cluster, rate
+from benchmarks.choosing_k import counts, rate
 from benchmarks.families import spaced
-from benchmarks.rules_for_k import _strength, gap, knee, prediction_strength
-from benchmarks.sets_of_known_k import FAMILIES, WITHOUT_CLUSTERS, family_of, generated
-from powermeans import ChoiceOfK, DPMeans, PowerKMeans, SweepState, choose_k
+from powermeans import (
+    ChoiceOfK,
+    DPMeans,
+    KMeans,
+    MaxSeconds,
+    PowerKMeans,
+    SweepState,
+    choose_k,
+    load,
+    save,
+)
 from powermeans.choosing_k.evaluate import CRITERIA
 from powermeans.metrics import adjusted_rand_index
 
@@ -26,15 +40,7 @@ def of_blobs() -> ChoiceOfK:
     return choose_k(on_lattice(4), range(2, 9), random_state=0)
 
 
-def test_separated_blobs_are_counted_by_all_criteria() -> None:
-    choice = choose_k(on_lattice(9, n_features=3), range(2, 15), random_state=0)
-    assert choice.by_criterion == dict.fromkeys(CRITERIA, 9)
-    assert (choice.recommended, choice.agreement) == (9, 1.0)
-
-
-def test_inertia_and_silhouette_are_those_of_the_labels_and_that_of_a_sample_is_near(
-    of_blobs,
-) -> None:
+def test_inertia_silhouette_and_the_persistence_of_k_are_those_of_the_labels(of_blobs):
     points = on_lattice(4)
     assert of_blobs.silhouette_sample == len(points)
     table, inertias = of_blobs.table, of_blobs.table["inertia"]
@@ -47,9 +53,6 @@ def test_inertia_and_silhouette_are_those_of_the_labels_and_that_of_a_sample_is_
     assert part.silhouette_sample <= 250
     assert part.table["silhouette"] == pytest.approx(of_blobs.table["silhouette"], abs=0.05)
     assert (part.table["silhouette"] != of_blobs.table["silhouette"]).any()
-
-
-def test_dp_means_finds_the_k_that_lasts_longest(of_blobs: ChoiceOfK) -> None:
     inertia = dict(zip(of_blobs.table["k"], of_blobs.table["inertia"], strict=True))
     lowest, highest = inertia[4] - inertia[5], inertia[3] - inertia[4]
     lasting = of_blobs.table["dp_means"][of_blobs.table["k"] == 4]
@@ -71,7 +74,7 @@ def test_weights_that_cannot_be_counts_say_the_same_as_ones(of_blobs, weight: fl
     np.testing.assert_allclose(choice.table["bic"], of_blobs.table["bic"])
 
 
-def test_few_places_are_counted_and_one_cluster_is_undefined_for_all_but_the_likelihood() -> None:
+def test_few_places_and_separated_blobs_are_counted_and_one_cluster_undefined() -> None:
     """Every point that weighs is at a center from k = 5 on."""
     points = np.repeat([[0.0], [1.0], [10.0], [11.0], [20.0], [1e24]], 20, axis=0)
     weights = (points[:, 0] < 1e24).astype(float)
@@ -81,62 +84,9 @@ def test_few_places_are_counted_and_one_cluster_is_undefined_for_all_but_the_lik
         assert choice.by_criterion[name] == 5
     undefined = {name for name, column in choice.table.items() if math.isnan(column[0])}
     assert undefined == {*CRITERIA, "separation_error"} - {"bic"}
-
-
-def test_the_rates_of_the_measurement_count_what_is_right() -> None:
-    cells = [
-        {"k": 3, "said": {"bic": 3, "the decision": 3}, "is_clear": True, "tellable": 0.99},
-        {"k": 3, "said": {"bic": None, "the decision": 4}, "is_clear": True, "tellable": 0.6},
-        {"k": 1, "said": {"bic": 1, "the decision": 7}, "is_clear": False, "tellable": None},
-        {"k": 1, "said": {"bic": 2, "the decision": 2}, "is_clear": True, "tellable": None},
-    ]
-    assert rate(cells, "bic") == rate(cells, "the decision") == pytest.approx(2 / 4)
-    assert [counts(cell) for cell in cells] == [True, False, False, False]
-
-
-def test_rules_are_compared_by_what_they_say_without_doubt() -> None:
-    def cell(group: str, k: int, said: int | None, *, is_clear: bool) -> dict:
-        ours = {"the decision": said or 2, "gap": said}
-        of_all = {**ours, "silhouette": 2, "prediction strength": k}
-        return {"group": group, "k": k, "said": of_all, "is_clear": is_clear, "tellable": 0.99}
-
-    cells = [
-        cell("judge", 3, 3, is_clear=True),
-        cell("judge", 3, 4, is_clear=True),
-        cell("judge", 3, 4, is_clear=False),
-        cell("judge", 4, None, is_clear=False),
-        cell("one cluster", 1, 2, is_clear=False),
-        cell("one cluster", 1, 1, is_clear=False),
-        cell("tune", 3, 9, is_clear=True),
-        {**cell("judge", 3, 9, is_clear=True), "said": {"silhouette": 3}},
-    ]
-    assert compared_rates(cells)[1:] == [
-        ["(sets)", "4", "4", "2"],
-        ["`choose_k`", "25", "25", "0"],
-        ["silhouette", "0", "100", "100"],
-        ["gap", "25", "50", "50"],
-        ["prediction strength", "100", "0", "0"],
-    ]
-
-
-def test_single_clusters_of_the_comparison_are_small_and_of_all_shapes() -> None:
-    some = list(of_one_cluster(100))
-    assert len({known.name.split(",")[0] for known in some}) >= 40
-    assert max(known.points.size for known in some) <= 20_000
-    assert {known.n_clusters for known in some} == {1}
-
-
-def test_sets_of_known_k_are_of_all_families_and_drawn_as_they_say() -> None:
-    for first in (0, 1):
-        assert {family_of(i) for i in range(first, 50, 2)} == {*FAMILIES, *WITHOUT_CLUSTERS}
-    known = generated(3)
-    np.testing.assert_array_equal(known.points, generated(3).points)
-    assert len(np.unique(known.labels)) == known.n_clusters
-    means = [known.points[known.labels == j].mean(axis=0) for j in range(known.n_clusters)]
-    near = cdist(known.points, means).argmin(axis=1)
-    # Round clusters of equal share: the nearest mean is as good as the true Gaussians.
-    assert known.name.startswith("round")
-    assert (near == known.labels).mean() == pytest.approx(known.tellable, abs=0.03)
+    choice = choose_k(on_lattice(9, n_features=3), range(2, 15), random_state=0)
+    assert choice.by_criterion == dict.fromkeys(CRITERIA, 9)
+    assert (choice.recommended, choice.agreement) == (9, 1.0)
 
 
 @pytest.mark.parametrize("n_features", [5, 64, 300])
@@ -163,15 +113,16 @@ def test_no_k_is_clear_where_there_are_no_clusters(kind: str) -> None:
     assert (with_one.by_criterion["separation"], with_one.is_clear) == (1, False)
 
 
-def test_the_end_of_the_range_is_not_recommended_in_silence() -> None:
+def test_the_end_of_the_range_is_not_clear_and_clusters_that_k_means_cuts_are_counted() -> None:
     choice = choose_k(on_lattice(6), range(2, 7), random_state=0)
     assert choice.recommended == 6
     assert not choice.is_clear
     assert "the largest k tried" in choice.doubt
     assert choose_k(on_lattice(6), range(2, 8), random_state=0).is_clear
-
-
-def test_clusters_of_long_and_short_points_are_told_apart() -> None:
+    names = ["bic", "silhouette", "calinski_harabasz"]
+    choice = choose_k(on_lattice(4), range(2, 8), criteria=names, random_state=0)
+    assert (choice.recommended, choice.decided_by, choice.agreement) == (4, "bic", 1.0)
+    assert "without the separation" in choice.doubt
     rng = np.random.default_rng(0)
     labels = np.arange(200) % 4
     noise = rng.standard_normal((200, 200)) / np.sqrt(rng.chisquare(3, size=(200, 1)) / 3)
@@ -180,6 +131,10 @@ def test_clusters_of_long_and_short_points_are_told_apart() -> None:
     found = choice.model(4).predict(points)
     assert adjusted_rand_index(found, labels) < 0.5  # k-means cuts the longest points off instead
     assert (choice.recommended, choice.is_clear, choice.decided_by) == (4, True, "separation")
+    points = np.random.default_rng(0).standard_normal((2000, 3))
+    points[1::2, 0] += 2 * 1.645  # the normal distribution has 5 % beyond 1.645
+    choice = choose_k(points, range(2, 8), random_state=0)
+    assert (choice.recommended, choice.is_clear) == (2, True)
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -200,16 +155,7 @@ def test_narrow_clusters_beside_the_line_fill_no_valley_between_wide_ones() -> N
     assert (choice.recommended, choice.is_clear) == (4, True)
 
 
-def test_two_gaussians_that_are_told_apart_at_95_percent_are_two_clusters() -> None:
-    points = np.random.default_rng(0).standard_normal((2000, 3))
-    points[1::2, 0] += 2 * 1.645  # the normal distribution has 5 % beyond 1.645
-    choice = choose_k(points, range(2, 8), random_state=0)
-    assert (choice.recommended, choice.is_clear) == (2, True)
-
-
-def test_a_valley_of_few_points_is_believed_where_dp_means_says_the_same_k(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_valley_of_few_points_is_believed_where_dp_means_says_the_same_k(monkeypatch):
     def said_of(n_points: int) -> int | None:
         points = np.random.default_rng(0).normal(size=(n_points, 2))
         points[::2] += 8.0
@@ -223,23 +169,13 @@ def test_a_valley_of_few_points_is_believed_where_dp_means_says_the_same_k(
     assert (said_of(16), said_of(200)) == (None, 2)
 
 
-def test_the_separation_decides_or_guesses_and_else_the_first_that_was_asked() -> None:
+def test_the_separation_decides_and_criteria_stand_in_the_order_of_their_rates() -> None:
     said: dict[str, int | None] = {"separation": 5, "bic": 4, "silhouette": 3}
     decide = powermeans.choosing_k.choose._decide
     assert decide(said, {"separation": 2}, [2, 3, 4, 5, 6]) == (5, "separation")
     silent = {**said, "separation": None}
     assert decide(silent, {"separation": 2}, [2, 3, 4, 5]) == (2, "separation")
     assert decide(silent, {}, [2, 3, 4, 5]) == (4, "bic")
-
-
-def test_nothing_is_clear_without_the_separation() -> None:
-    names = ["bic", "silhouette", "calinski_harabasz"]
-    choice = choose_k(on_lattice(4), range(2, 8), criteria=names, random_state=0)
-    assert (choice.recommended, choice.decided_by, choice.agreement) == (4, "bic", 1.0)
-    assert "without the separation" in choice.doubt
-
-
-def test_criteria_stand_in_the_order_in_which_they_were_measured_to_be_right() -> None:
     cells = machine.read("choosing_k", "choosing_k")["figures"]["cells"]
     cells = [cell for cell in cells if counts(cell)]
     rates = {name: rate(cells, name) for name in CRITERIA}
@@ -249,7 +185,7 @@ def test_criteria_stand_in_the_order_in_which_they_were_measured_to_be_right() -
     assert others == sorted(others, key=rates.__getitem__, reverse=True)
 
 
-def test_the_result_reads_as_a_table(of_blobs: ChoiceOfK) -> None:
+def test_the_result_reads_as_a_table_and_predicts_with_the_centers_of_its_k(of_blobs):
     head, columns, *rows = str(of_blobs).splitlines()
     assert head == "4 groups; clear by separation; 5 of 5 criteria agree"
     assert columns.split()[:2] == ["k", "inertia"]
@@ -260,9 +196,16 @@ def test_the_result_reads_as_a_table(of_blobs: ChoiceOfK) -> None:
     assert str(again) == str(of_blobs)
     with pytest.raises(AttributeError):
         again.recommended = 3
+    points = on_lattice(4)
+    assert isinstance(of_blobs.model(), PowerKMeans)
+    truth = np.arange(400) % 4
+    assert adjusted_rand_index(of_blobs.model().predict(points), truth) == 1.0
+    assert len(of_blobs.model(7).cluster_centers_) == 7
+    with pytest.raises(ValueError, match="k=20 was not tried"):
+        of_blobs.model(20)
 
 
-def test_a_notebook_shows_the_answer_how_sure_it_is_and_a_picture(of_blobs: ChoiceOfK) -> None:
+def test_the_picture_shows_the_answer_how_sure_it_is_and_few_of_many_k(of_blobs: ChoiceOfK) -> None:
     shown = of_blobs._repr_html_()
     assert shown.startswith("<p>4 groups; clear by separation; 5 of 5 criteria agree</p>")
     assert "comes back in 100 % of bootstrap samples" in shown
@@ -278,9 +221,6 @@ def test_a_notebook_shows_the_answer_how_sure_it_is_and_a_picture(of_blobs: Choi
     assert dashes is not None
     height = -float(dashes.get("d", "").split()[1].partition("H")[0])
     np.testing.assert_array_equal(np.array(heights) > height, separation > math.sqrt(12))
-
-
-def test_the_picture_numbers_few_of_many_k_and_draws_the_inertia_without_a_separation() -> None:
     choice = choose_k(on_lattice(3), range(2, 44), criteria="bic", effort="fast", random_state=0)
     shown = choice._repr_html_()
     assert "inertia by number of groups" in shown
@@ -289,17 +229,7 @@ def test_the_picture_numbers_few_of_many_k_and_draws_the_inertia_without_a_separ
     assert f'font-weight="700" text-anchor="middle">{choice.recommended}<' in shown
 
 
-def test_a_model_predicts_with_the_centers_of_its_k(of_blobs: ChoiceOfK) -> None:
-    points = on_lattice(4)
-    assert isinstance(of_blobs.model(), PowerKMeans)
-    truth = np.arange(400) % 4
-    assert adjusted_rand_index(of_blobs.model().predict(points), truth) == 1.0
-    assert len(of_blobs.model(7).cluster_centers_) == 7
-    with pytest.raises(ValueError, match="k=20 was not tried"):
-        of_blobs.model(20)
-
-
-def test_the_callback_sees_sweeps_and_can_stop_them() -> None:
+def test_the_callback_sees_sweeps_and_can_stop_them_as_time_does_at_once() -> None:
     seen: list[int] = []
 
     def until_six(state: SweepState) -> bool:
@@ -315,6 +245,10 @@ def test_the_callback_sees_sweeps_and_can_stop_them() -> None:
     assert seen[-1] > 6 >= max(seen[:-1])
     with pytest.raises(ValueError, match=r"before any of \['silhouette'\] said a k"):
         choose_k(on_lattice(3), [2, 3, 4], criteria="silhouette", callback=lambda state: True)
+    choice = choose_k(on_lattice(4), range(2, 9), max_seconds=1e-9, random_state=0)
+    assert list(choice.table["k"]) == [2]
+    np.testing.assert_allclose(choice.centers[2], on_lattice(4)[:2])
+    assert "tried none of 7 values of k" in str(choice)
 
 
 def test_the_callback_hears_in_words_how_many_numbers_of_clusters_were_tried() -> None:
@@ -361,13 +295,6 @@ def test_time_that_is_up_ends_the_search_after_the_sweep_and_says_what_is_missin
     assert {"bic", "calinski_harabasz"} <= said <= {"bic", "calinski_harabasz", "dp_means"}
 
 
-def test_time_that_is_up_at_once_leaves_the_first_k_untried() -> None:
-    choice = choose_k(on_lattice(4), range(2, 9), max_seconds=1e-9, random_state=0)
-    assert list(choice.table["k"]) == [2]
-    np.testing.assert_allclose(choice.centers[2], on_lattice(4)[:2])
-    assert "tried none of 7 values of k" in str(choice)
-
-
 COPIES = np.repeat(np.arange(5.0)[:, None], 10, axis=0)
 HOLED = [[0.0, math.nan], [1.0, 2.0], [3.0, 4.0]]
 
@@ -375,10 +302,8 @@ HOLED = [[0.0, math.nan], [1.0, 2.0], [3.0, 4.0]]
 @pytest.mark.parametrize(
     ("X", "options", "message"),
     [
-        *(
-            (None, {"k_range": wrong}, "k_range=.* has no rising integers from 1 on")
-            for wrong in ([], 8, [3, 2], [2, 2], [0, 2], [2.5], [True, 2], "23")
-        ),
+        *((None, {"k_range": wrong}, "k_range=.* has no rising integers from 1 on")
+          for wrong in ([], 8, [3, 2], [2, 2], [0, 2], [2.5], [True, 2], "23")),
         (None, {"max_seconds": 0}, "'max_seconds'"),
         (None, {"k_range": [2, 500]}, "n_clusters=500"),
         (None, {"criteria": "aic"}, "names 'aic': pass"),
@@ -389,22 +314,19 @@ HOLED = [[0.0, math.nan], [1.0, 2.0], [3.0, 4.0]]
         (None, {"k_range": [1], "criteria": "silhouette"}, r"silhouette recommends no k in \[1"),
         (None, {"sample_weight": [-1.0] * 400}, "sample_weight contains -1"),
         (COPIES, {"k_range": range(2, 7)}, "k=6 is more than the 5 distinct rows"),
-        (
-            COPIES,
-            {"k_range": [2, 4], "sample_weight": np.repeat([1.0, 0.0], [30, 20])},
-            "k=4 is more than the 3 distinct rows",
-        ),
+        (COPIES, {"k_range": [2, 4], "sample_weight": np.repeat([1.0, 0.0], [30, 20])},
+            "k=4 is more than the 3 distinct rows"),
         (HOLED, {"criteria": "silhouette", "missing": "observed"}, "needs whole points"),
         (HOLED, {"missing": "observed"}, "names 'bic', which needs whole points"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_chosen_from_is_refused(X, options: dict, message: str) -> None:
     options = {"k_range": [2, 3], "criteria": "bic", **options}
     with pytest.raises(ValueError, match=message):
         choose_k(on_lattice(3) if X is None else X, **options)
 
 
-def test_k_is_found_where_entries_are_missing() -> None:
+def test_k_is_found_where_entries_are_missing_and_none_is_clear_in_one_cloud() -> None:
     points = make_blobs(400, 6, centers=5, cluster_std=0.6, random_state=3)[0]
     holed = np.where(np.random.default_rng(0).uniform(size=points.shape) < 0.15, np.nan, points)
     choice = choose_k(holed, range(2, 9), missing="observed", random_state=0)
@@ -414,9 +336,6 @@ def test_k_is_found_where_entries_are_missing() -> None:
     assert choice.table["inertia"][3] == pytest.approx(alone.inertia_, rel=1e-4)
     np.testing.assert_array_equal(np.bincount(choice.model().predict(holed)) > 0, np.ones(5))
     assert (np.diff(choice.table["inertia"]) <= 0).all()
-
-
-def test_no_k_is_clear_where_entries_of_one_cloud_are_missing() -> None:
     rng = np.random.default_rng(0)
     points = rng.standard_normal((600, 5))
     points[rng.uniform(size=points.shape) < 0.2] = np.nan
@@ -424,37 +343,40 @@ def test_no_k_is_clear_where_entries_of_one_cloud_are_missing() -> None:
     assert (choice.by_criterion["separation"], choice.is_clear) == (None, False)
 
 
-BLOBS = make_blobs(200, centers=[[0, 0], [12, 0], [0, 12], [12, 12]], random_state=0)[0]
-CLOUD = np.random.default_rng(0).uniform(size=(200, 2))
+ESTIMATORS = pytest.mark.parametrize("kind", [KMeans, PowerKMeans])
 
 
-@pytest.mark.parametrize(
-    ("inertias", "expected"),
-    [
-        ([9.0, 1.0, 0.9, 0.8, 0.7], 1),
-        ([9.0, 5.0, 1.0, 0.9, 0.8], 2),
-        ([5.0, 4.0, 3.0, 2.0, 1.0], None),
-        ([1.0, 1.0, 1.0], None),
-        ([2.0, 1.0], None),
-        # Scaled to one, the first of two bends is 0.33 below the line, and the second 0.37.
-        ([100, 55, 54, 53, 52, 1, 0.9, 0.8, 0.7], 5),
-        # At 1 and 2 the curve is 1/3 below the line: the first of equals.
-        ([3.0, 1.0, 0.0, 0.0], 1),
-        # A curve above the line has no knee.
-        ([9.0, 8.0, 6.0, 1.0], None),
-    ],
-)
-def test_the_knee_is_the_largest_bend(inertias: list[float], expected: int | None) -> None:
-    assert knee(range(1, len(inertias) + 1), inertias) == expected
+@ESTIMATORS
+def test_a_fit_chooses_the_number_that_choose_k_recommends_also_in_pipelines(kind, tmp_path):
+    points = on_lattice(4)
+    model = kind("auto", random_state=0).fit(points)
+    assert model.n_clusters_ == choose_k(points, random_state=0).recommended == 4
+    assert model.cluster_centers_.shape == (4, 2)
+    assert model.n_clusters == "auto"
+    save(model, tmp_path / "model.npz")
+    assert load(tmp_path / "model.npz").n_clusters_ == 4
+    unfitted = clone(model)
+    assert unfitted.n_clusters == "auto"
+    assert not hasattr(unfitted, "n_clusters_")
+    assert model.fit(points[points[:, 0] < 6]).n_clusters_ == 2
+    pipeline = make_pipeline(StandardScaler(), kind("auto", random_state=0))
+    assert len(np.unique(pipeline.fit_predict(points))) == 4
+    name = f"{kind.__name__.lower()}__n_clusters"
+    grid = GridSearchCV(pipeline, {name: [2, "auto"]}, cv=2).fit(points)
+    assert grid.best_params_ == {name: "auto"}
 
 
-def test_the_strength_is_that_of_the_worst_cluster_by_hand() -> None:
-    # Of the three pairs of the first cluster one stays together, of the second its only one.
-    own, predicted = np.array([0, 0, 0, 1, 1]), np.array([1, 1, 0, 0, 0])
-    assert _strength(own, predicted, 2) == pytest.approx(1 / 3)
-
-
-@pytest.mark.parametrize("rule", [gap, prediction_strength])
-def test_a_rule_counts_four_blobs_and_one_cloud(rule) -> None:
-    assert rule(BLOBS, [1, 2, 3, 4, 5, 6], np.random.default_rng(0)) == 4
-    assert rule(CLOUD, [1, 2, 3, 4], np.random.default_rng(0)) == 1
+def test_what_the_choice_knows_of_rows_and_what_it_cannot_know() -> None:
+    few = np.array([[0.0], [1.0], [9.0]])
+    found = [KMeans("auto", random_state=0).fit(few[:n]).n_clusters_ for n in (1, 2, 3)]
+    assert found == [1, 1, 2]
+    points = on_lattice(4)
+    weights = (points[:, 0] < 6).astype(float)
+    assert KMeans("auto", random_state=0).fit(points, sample_weight=weights).n_clusters_ == 2
+    holed = np.column_stack([points, points])
+    holed[::9, 1] = np.nan
+    model = PowerKMeans("auto", missing="observed", stop=MaxSeconds(60), random_state=0)
+    assert model.fit(holed).n_clusters_ == 4
+    for model in (KMeans("auto", init=np.zeros((2, 2))), PowerKMeans("auto", divergence="cosine")):
+        with pytest.raises(ValueError, match="n_clusters='auto' is for squared Euclidean"):
+            model.fit(on_lattice(4))

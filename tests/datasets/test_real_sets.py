@@ -1,7 +1,5 @@
 """A real set is that set or an error, whether it is there, fetched, or made of a user's files."""
 
-from __future__ import annotations
-
 import gzip
 import struct
 import sys
@@ -45,7 +43,9 @@ def own(folder: Path) -> Path:
     return folder / "own.npz"
 
 
-def test_a_set_is_read_whatever_its_numbers_are_stored_as(own) -> None:
+def test_a_set_is_read_whatever_its_numbers_are_stored_as_also_from_idx(
+    own, folder, enter, tmp_path
+) -> None:
     for dtype in (np.int16, np.uint8, np.float32, np.float64):
         np.savez(own, X=np.asfortranarray(POINTS.astype(dtype)), y=LABELS, note=["a"])
         found = load_data_set("own")
@@ -56,6 +56,17 @@ def test_a_set_is_read_whatever_its_numbers_are_stored_as(own) -> None:
     assert load_data_set("own", dtype=np.float32).points.dtype == np.float32
     with pytest.raises(ValueError, match="cannot hold the points: pass float64 or float32"):
         load_data_set("own", dtype=np.int8)
+    images = np.arange(12, dtype=np.uint8).reshape(3, 2, 2)
+    checksum = real.sha256_of_values(images.reshape(3, 4))
+    enter(["a", "b"], kind="images", shape=[3, 4], points_sha256=checksum)
+    files = [tmp_path / "images", tmp_path / "labels"]
+    files[1].write_bytes(struct.pack(">HBBI", 0, 8, 1, 3) + bytes([0, 1, 1]))
+    files[0].write_bytes(struct.pack(">HBB3I", 0, 13, 3, 3, 2, 2) + images.tobytes())
+    with pytest.raises(WrongDataError, match="numbers of kind 13 where 8"):
+        fetch("own", files=files)
+    files[0].write_bytes(struct.pack(">HBB3I", 0, 8, 3, 3, 2, 2) + images.tobytes())
+    fetch("own", files=files)
+    assert load_data_set("own").points[2].tolist() == [8, 9, 10, 11]
 
 
 def test_a_missing_set_says_where_it_comes_from_and_how_to_place_it(own, monkeypatch) -> None:
@@ -210,21 +221,9 @@ def test_other_files_of_the_user_are_refused_and_nothing_is_written(folder, tmp_
         assert list(folder.iterdir()) == []
 
 
-def test_images_and_their_labels_are_read_from_idx(folder, enter, tmp_path) -> None:
-    images = np.arange(12, dtype=np.uint8).reshape(3, 2, 2)
-    checksum = real.sha256_of_values(images.reshape(3, 4))
-    enter(["a", "b"], kind="images", shape=[3, 4], points_sha256=checksum)
-    files = [tmp_path / "images", tmp_path / "labels"]
-    files[1].write_bytes(struct.pack(">HBBI", 0, 8, 1, 3) + bytes([0, 1, 1]))
-    files[0].write_bytes(struct.pack(">HBB3I", 0, 13, 3, 3, 2, 2) + images.tobytes())
-    with pytest.raises(WrongDataError, match="numbers of kind 13 where 8"):
-        fetch("own", files=files)
-    files[0].write_bytes(struct.pack(">HBB3I", 0, 8, 3, 3, 2, 2) + images.tobytes())
-    fetch("own", files=files)
-    assert load_data_set("own").points[2].tolist() == [8, 9, 10, 11]
-
-
-def test_sets_of_scikit_learn_or_of_the_user_need_no_network(folder, tmp_path) -> None:
+def test_sets_of_scikit_learn_or_of_the_user_need_no_network_and_all_say_their_licence(
+    folder, tmp_path
+) -> None:
     for name, sizes in ("iris", [50, 50, 50]), ("wine", [59, 71, 48]):
         assert np.bincount(load_data_set(name).labels).tolist() == sizes
         assert fetch(name) == folder / f"{name}.npz"
@@ -232,9 +231,6 @@ def test_sets_of_scikit_learn_or_of_the_user_need_no_network(folder, tmp_path) -
     path = fetch("own", files=[tmp_path / "mine.npz"], folder=tmp_path / "elsewhere")
     assert path == tmp_path / "elsewhere" / "own.npz"
     assert path.is_file()
-
-
-def test_every_set_says_its_licence_and_how_to_get_it() -> None:
     for name, entry in CATALOGUE.items():
         said = about(name)
         assert entry.licence in said
@@ -242,7 +238,9 @@ def test_every_set_says_its_licence_and_how_to_get_it() -> None:
 
 
 @pytest.mark.data
-def test_every_known_set_is_the_one_that_is_there(data_folder: Path) -> None:
+def test_every_known_set_is_there_and_the_proteins_are_read_as_they_were_published(
+    data_folder: Path, tmp_path
+) -> None:
     for name in datasets.names():
         if name != "mnist_train":
             found = load_data_set(name, dtype=np.float32)
@@ -253,11 +251,6 @@ def test_every_known_set_is_the_one_that_is_there(data_folder: Path) -> None:
     assert len(mice.extras["class_names"]) == 8
     assert load_data_set("birch1").centers.shape == (100, 2)
     assert load_data_set("birch3").labels is None
-
-
-@pytest.mark.data
-def test_the_table_of_proteins_is_read_as_it_was_published(data_folder, tmp_path) -> None:
-    mice = load_data_set("mice_protein")
     head = ["MouseID", *mice.extras["feature_names"], "Genotype", "Treatment", "Behavior", "class"]
     lines = []
     for row, label in zip(mice.points, mice.labels, strict=True):

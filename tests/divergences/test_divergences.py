@@ -1,10 +1,11 @@
-"""Bregman divergences against their definition, their formulas written out, and SciPy."""
+"""Bregman divergences against their definition, SciPy and, of far points, long double."""
 
 import math
 from dataclasses import is_dataclass
 
 import numpy as np
 import pytest
+from attacks import oracle
 from divergence_cases import CASES
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,6 +27,10 @@ from powermeans.divergences import (
     SquaredEuclidean,
     resolve,
 )
+from powermeans.mathematics.power_mean import power_mean
+from powermeans.mathematics.rules import Power
+from powermeans.points.bregman import DirectBregmanRows
+from powermeans.points.opening import open_rows
 
 cases = st.sampled_from(sorted(CASES))
 
@@ -86,7 +91,7 @@ def test_curvature_is_the_second_derivative_at_the_center(name):
         assert value == pytest.approx(half, rel=1e-2)
 
 
-def test_centers_on_the_border_come_inside_by_a_hair():
+def test_centers_on_the_border_come_inside_by_a_hair_whatever_the_bound():
     inner = Poisson().inside(np.array([[0.0, 2.0], [4.0, 0.0]]))
     np.testing.assert_allclose(inner, [[1e-30, 2.0], [4.0, 2e-30]])
     alone = Poisson().inside(np.array([[0.0, 2.0]]))
@@ -97,6 +102,15 @@ def test_centers_on_the_border_come_inside_by_a_hair():
     assert np.isfinite(Poisson().slope(Poisson().inside(np.zeros((2, 2))))).all()
     subnormal = Poisson().inside(np.array([[6e-314, 0.0]]))
     np.testing.assert_array_equal(subnormal, [[6e-314, np.finfo(np.float64).tiny]])
+    inner = BelowOrAbove().inside(np.array([[0.0, 7.0], [-3.0, 9.0]]))
+    assert -1e-29 < inner[0, 0] < 0
+    np.testing.assert_array_equal(inner.ravel()[1:], [np.nextafter(7.0, np.inf), -3.0, 9.0])
+    rng = np.random.default_rng(0)
+    counts = np.repeat([[0.0, 5.0], [9.0, 0.0]], 20, axis=0)
+    counts[:20, 1], counts[20:, 0] = rng.poisson(5, size=20), rng.poisson(9, size=20)
+    of_zero = PowerKMeans(2, divergence="poisson", random_state=0).fit(counts)
+    moved = PowerKMeans(2, divergence=BelowOrAbove(), random_state=0).fit(counts * [-1, 1] + [0, 7])
+    assert moved.inertia_ == pytest.approx(of_zero.inertia_, rel=1e-12)
 
 
 @pytest.mark.parametrize("center", [6e-314, 5e-324, 1e-300])
@@ -124,19 +138,7 @@ class BelowOrAbove(Separable):
         return np.array([-1.0, 1.0]) * np.log(np.abs(centers - [0.0, 7.0]))
 
 
-def test_clusters_on_any_bound_are_those_on_the_bound_zero():
-    inner = BelowOrAbove().inside(np.array([[0.0, 7.0], [-3.0, 9.0]]))
-    assert -1e-29 < inner[0, 0] < 0
-    np.testing.assert_array_equal(inner.ravel()[1:], [np.nextafter(7.0, np.inf), -3.0, 9.0])
-    rng = np.random.default_rng(0)
-    counts = np.repeat([[0.0, 5.0], [9.0, 0.0]], 20, axis=0)
-    counts[:20, 1], counts[20:, 0] = rng.poisson(5, size=20), rng.poisson(9, size=20)
-    of_zero = PowerKMeans(2, divergence="poisson", random_state=0).fit(counts)
-    moved = PowerKMeans(2, divergence=BelowOrAbove(), random_state=0).fit(counts * [-1, 1] + [0, 7])
-    assert moved.inertia_ == pytest.approx(of_zero.inertia_, rel=1e-12)
-
-
-def test_names_say_which_divergence():
+def test_divergences_have_names_can_be_compared_hashed_and_told_apart():
     assert resolve("kl") == resolve("poisson")
     assert resolve("logistic") == Binomial(1.0)
     assert resolve("exponential") == resolve("itakura_saito") == Gamma(1.0)
@@ -145,6 +147,16 @@ def test_names_say_which_divergence():
     assert resolve(given) is given
     names = [name for kind in divergences.KINDS for name in kind.names]
     assert len(names) == len(set(names)) == len(divergences.NAMES)
+    one, same, other = Mahalanobis(np.eye(2)), Mahalanobis([[1, 0], [0, 1]]), Mahalanobis([[2]])
+    assert one == same
+    assert hash(one) == hash(same)
+    assert one != other
+    assert repr(one) != repr(Mahalanobis(2 * np.eye(2)))
+    assert Binomial(np.array([3.0, 4.0])) == Binomial((3, 4))
+    given = np.eye(2)
+    kept = Mahalanobis(given)
+    given[0, 0] = 7.0
+    assert kept == one
 
 
 OF_ALL = Generated(lambda x: x.sum(), lambda x: 2 * x)
@@ -176,25 +188,7 @@ def test_parameters_that_make_no_divergence_are_errors(make, message):
         make()
 
 
-def test_divergences_can_be_compared_hashed_and_told_apart():
-    one, same, other = Mahalanobis(np.eye(2)), Mahalanobis([[1, 0], [0, 1]]), Mahalanobis([[2]])
-    assert one == same
-    assert hash(one) == hash(same)
-    assert one != other
-    assert repr(one) != repr(Mahalanobis(2 * np.eye(2)))
-    assert Binomial(np.array([3.0, 4.0])) == Binomial((3, 4))
-    given = np.eye(2)
-    kept = Mahalanobis(given)
-    given[0, 0] = 7.0
-    assert kept == one
-
-
-def test_model_files_hold_all_divergences_but_those_that_are_functions():
-    public = {getattr(divergences, name) for name in divergences.__all__}
-    assert set(divergences.KINDS) == {kind for kind in public if is_dataclass(kind)} - {Generated}
-
-
-def test_a_class_derived_from_another_says_anew_what_its_formulas_allow():
+def test_classes_are_those_of_model_files_and_derived_ones_say_anew_what_they_allow():
     class Halved(Poisson):
         def deviance(self, points, centers):
             return super().deviance(points, centers) / 2
@@ -202,6 +196,8 @@ def test_a_class_derived_from_another_says_anew_what_its_formulas_allow():
     assert (Halved().moves, Halved.names, Halved().adds_nothing_for_zeros) == (None, (), False)
     assert Poisson().moves is not None
     assert Halved.wanted == Poisson.wanted
+    public = {getattr(divergences, name) for name in divergences.__all__}
+    assert set(divergences.KINDS) == {kind for kind in public if is_dataclass(kind)} - {Generated}
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -222,7 +218,7 @@ def test_chunks_together_cover_all_points(divergence, metric, shape, dtype):
     np.testing.assert_allclose(found, cdist(points, centers, metric), rtol=1e-12)
 
 
-def test_nothing_cancels_far_from_the_origin_and_in_float32():
+def test_nothing_cancels_far_from_the_origin_where_points_are_measured_one_by_one():
     center = np.array([[1e8, 1e8]])
     point = center + np.array([2.0**-20, 0.0])
     assert SquaredEuclidean().pairwise(point, center)[0, 0] == 2.0**-40
@@ -230,11 +226,92 @@ def test_nothing_cancels_far_from_the_origin_and_in_float32():
     sq_dist = SquaredEuclidean().pairwise(points, np.array([[1.0 + 2.0**-40]]))
     assert sq_dist.dtype == np.float64
     assert math.sqrt(sq_dist[0, 0]) == pytest.approx(2.0**-20 - 2.0**-40, rel=1e-12)
-
-
-def test_sparse_points_are_as_far_as_dense_ones():
     rng = np.random.default_rng(1)
     points = rng.normal(size=(500, 30)) * (rng.uniform(size=(500, 30)) < 0.2)
     centers = rng.normal(size=(100, 30))
     of_sparse = SquaredEuclidean().pairwise(sparse.csr_array(points), centers)
     np.testing.assert_array_equal(of_sparse, SquaredEuclidean().pairwise(points, centers))
+    far = open_rows(with_an_outlier(1e100), divergence=Gamma())
+    assert isinstance(far, DirectBregmanRows)
+    for divergence, points in [(Poisson(), far_counts(0)), (Gamma(), with_an_outlier(3.0))]:
+        assert not isinstance(open_rows(points, divergence=divergence), DirectBregmanRows)
+
+
+Long = np.longdouble
+
+
+def truth(distances, points, centers):
+    return distances(points.astype(Long)[:, None, :], centers.astype(Long)[None])
+
+
+def far_counts(offset):
+    return np.random.default_rng(0).poisson(5, size=(300, 3)) + offset + 1.0
+
+
+def with_an_outlier(size):
+    points = np.random.default_rng(0).gamma(2, 1, size=(300, 3))
+    points[0] = size
+    return points
+
+
+FAR = {
+    "counts about 1e6": (Poisson(), oracle.poisson, far_counts(1e6)),
+    "counts about 1e8": (Poisson(), oracle.poisson, far_counts(1e8)),
+    "counts about 1e12": (Poisson(), oracle.poisson, far_counts(1e12)),
+    "a count of 1e12": (Poisson(), oracle.poisson,
+        np.vstack([far_counts(0), np.full((1, 3), 1e12)])),
+    "shares of one size": (Binomial(40), oracle.binomial(40), 20 + 1e-7 * far_counts(0)),
+    "sizes about 1e8": (Gamma(), oracle.gamma, far_counts(1e8)),
+    "a size of 1e100": (Gamma(), oracle.gamma, with_an_outlier(1e100)),
+    "a size of 1e9": (Gamma(), oracle.gamma, with_an_outlier(1e9)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("name", FAR)
+def test_sweeps_and_spreads_of_far_points_have_all_digits(name, kind):
+    divergence, deviance, points = FAR[name]
+    weights = np.random.default_rng(1).uniform(1, 2, size=len(points))
+    centers = np.vstack([points[1:30].mean(axis=0), points[30:90].mean(axis=0), points[0]])
+    rows = open_rows(kind(points), weights, divergence=divergence, n_threads=1)
+    distances = truth(deviance, points, centers).astype(np.float64)
+    objective = rows.sweep(centers, Power(-3.0)).objective
+    assert objective == pytest.approx(weights @ power_mean(distances, -3.0), rel=1e-6)
+    inertia, error = weights @ distances.min(axis=1), rows.spread(centers).error
+    assert rows.nearness(centers).inertia() == pytest.approx(inertia, rel=1e-6)
+    assert (error >= 0).all()
+    assert error.sum() == pytest.approx(inertia, rel=1e-6)
+
+
+@pytest.mark.parametrize(("dtype", "size"), [(np.float32, 1e9), (np.float64, 1e23)])
+def test_small_sizes_beside_huge_ones_keep_centers_of_their_own(dtype, size):
+    small, huge = np.random.default_rng(0).uniform(20, 60, size=(2, 10, 17))
+    points = np.vstack([small, huge * size]).astype(dtype)
+    model = PowerKMeans(2, divergence="gamma", random_state=0).fit(points)
+    assert set(model.labels_[:10]) != set(model.labels_[10:])
+    centers = np.sort(model.cluster_centers_, axis=0)
+    np.testing.assert_allclose(centers[0], points[:10].mean(axis=0), rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_few_far_entries_hide_no_nearer_center(dtype):
+    rng = np.random.default_rng(0)
+    points = (rng.poisson(5, size=(400, 6)) * (rng.random((400, 6)) < 0.4)).astype(dtype)
+    points[:200, 0] = 2.0**48 + 2.0**25 * rng.integers(99, size=200)
+    centers = points[rng.choice(400, size=30, replace=False)] + 0.5
+    distances = truth(oracle.poisson, points, centers)
+    for kind in (np.asarray, sparse.csr_array):
+        rows = open_rows(kind(points), divergence=Poisson())
+        labels, inertia = rows.assign(centers.astype(np.float64))
+        own = distances[np.arange(400), labels]
+        assert (own <= distances.min(axis=1) * (1 + 1e-9)).all()
+        assert inertia == pytest.approx(float(distances.min(axis=1).sum()), rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_a_convex_function_that_leaves_distances_no_digits_is_warned_of(kind):
+    squares = Generated(lambda x: (x * x).sum(axis=1), lambda x: 2 * x)
+    points = np.random.default_rng(0).normal(size=(60, 2))
+    open_rows(kind(points + 1e3), divergence=squares)
+    with pytest.warns(RuntimeWarning, match="few digits, and labels may be wrong: subtract"):
+        open_rows(kind(points + 1e8), divergence=squares)

@@ -1,5 +1,3 @@
-"""Prices that bring sizes to their wishes, and centers of far too large clusters divided."""
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,15 +9,12 @@ from powermeans.estimators import size_limited
 from powermeans.mathematics.size_limits import SizeLimits
 from powermeans.points.borders import _without_needless, with_better_prices
 from powermeans.points.opening import open_rows
-from powermeans.points.protocol import PricedLabels
 from powermeans.types import FloatArray
 
 ALL_STEPS = 40
 
 
-def improved(
-    points: FloatArray, centers: FloatArray, limits: SizeLimits, weights: FloatArray | None = None
-) -> tuple[FloatArray, PricedLabels, PricedLabels]:
+def improved(points, centers, limits, weights=None):
     """The prices found from zero, with the labels at the first and at these."""
     rows, none = open_rows(points, weights, n_threads=1), np.zeros(len(centers))
     first = rows.priced.assign(centers, none)
@@ -76,15 +71,6 @@ def test_one_step_suffices_where_sizes_follow_prices_in_proportion(curvature: fl
     assert limits.far_from_wish(prices, last.sums.weights) < 0.3 * before
 
 
-def test_prices_that_change_sign_or_pay_for_what_no_limit_asks_become_zero() -> None:
-    before, moved = np.array([1.0, -1.0, 2.0, 0.0]), np.array([-0.5, 0.5, 3.0, -2.0])
-    has_both, has_most = SizeLimits(4, 5, 20, 40), SizeLimits(4, 0, 20, 40)
-    assert np.array_equal(_without_needless(moved, before, has_both), [0.0, 0.0, 3.0, -2.0])
-    assert np.array_equal(_without_needless(moved, before, has_most), [0.0, 0.0, 3.0, 0.0])
-    is_soft = SizeLimits(4, 5, 20, 40, curvature=1.0)
-    assert np.array_equal(_without_needless(moved, before, is_soft), moved)
-
-
 def uneven() -> FloatArray:
     rng = np.random.default_rng(0)
     middles, shares = 4 * rng.normal(size=(30, 8)), rng.dirichlet(np.ones(30))
@@ -96,7 +82,7 @@ def sizes(points: FloatArray, centers: FloatArray) -> FloatArray:
     return np.bincount(labels, minlength=len(centers))
 
 
-def test_a_large_cluster_is_divided_and_others_are_joined() -> None:
+def test_large_clusters_are_divided_and_needless_prices_become_zero() -> None:
     points = uneven()
     centers = PowerKMeans(30, effort="fast", random_state=0).fit(points).cluster_centers_
     found = divided(open_rows(points), centers, 120.0)
@@ -109,6 +95,12 @@ def test_a_large_cluster_is_divided_and_others_are_joined() -> None:
     weights = np.repeat([1.0, 0.0], [len(points), len(far)])
     rows = open_rows(np.concatenate([points, far]), weights)
     assert divided(rows, centers, 120.0) == pytest.approx(found)
+    before, moved = np.array([1.0, -1.0, 2.0, 0.0]), np.array([-0.5, 0.5, 3.0, -2.0])
+    has_both, has_most = SizeLimits(4, 5, 20, 40), SizeLimits(4, 0, 20, 40)
+    assert np.array_equal(_without_needless(moved, before, has_both), [0.0, 0.0, 3.0, -2.0])
+    assert np.array_equal(_without_needless(moved, before, has_most), [0.0, 0.0, 3.0, 0.0])
+    is_soft = SizeLimits(4, 5, 20, 40, curvature=1.0)
+    assert np.array_equal(_without_needless(moved, before, is_soft), moved)
 
 
 @settings(max_examples=60, deadline=None)

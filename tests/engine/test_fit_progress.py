@@ -36,7 +36,7 @@ class Heard:
         self.n_ended += 1
 
 
-def test_a_callback_hears_of_phases_in_order_and_once_of_the_end(capfd):
+def test_a_callback_hears_of_phases_in_order_and_several_hear_all(capfd):
     heard = Heard()
     model = PowerKMeans(3, callback=heard, random_state=0).fit(POINTS)
     assert capfd.readouterr() == ("", "")  # nothing is printed unless it is asked for
@@ -46,9 +46,6 @@ def test_a_callback_hears_of_phases_in_order_and_once_of_the_end(capfd):
     assert heard.shares[heard.phases.index("improving, start 2 of 6")] == (1, 6)
     assert heard.phases[-1] == "labelling the rows"
     assert heard.phases.index("choosing seeds") < heard.phases.index("final sweeps")
-
-
-def test_a_listener_tells_all_and_stops_if_one_says_so():
     first, second = Heard(), Heard(stops_after=4)
     PowerKMeans(3, callback=Listener(first, None, second), random_state=0).fit(POINTS)
     assert first.n_sweeps == second.n_sweeps == 4

@@ -1,7 +1,8 @@
-"""The search only improves, is the same for all rows, threads and weights, and can be ended."""
+"""The search only improves, is repeatable, can be ended, and takes a sample of many points."""
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,18 +17,13 @@ from powermeans import KMeans, MaxSeconds, PowerKMeans, SweepState, divergences
 from powermeans.engine.anneal import Stage
 from powermeans.engine.fit import Fit
 from powermeans.engine.history import History
-from powermeans.engine.search.effort import EFFORTS, Effort
-from powermeans.engine.search.moves import (
-    breathed,
-    crossings,
-    least_useful,
-    match_centers,
-    nearest_neighbour_distances,
-)
+from powermeans.engine.search import moves as search_moves
+from powermeans.engine.search import search as searching
+from powermeans.engine.search.effort import EFFORTS, THRESHOLDS, Effort
 from powermeans.engine.search.over_k import Steps, search_over_k
-from powermeans.engine.search.search import extend
+from powermeans.engine.search.search import extend, n_sampled
 from powermeans.engine.search.state import Search, Solution
-from powermeans.engine.seeds.choose import choose_seeds
+from powermeans.engine.seeds.choose import choose_seeds, drawn_sample
 from powermeans.engine.stopping import CentersSettled, WeightsHard
 from powermeans.engine.updates import RelocateEmpty, SeparateCoincident
 from powermeans.mathematics.schedules import Fixed, Geometric
@@ -68,7 +64,9 @@ def crossed(rows, population: list[Solution], n_fruitless: int) -> Search:
     search = search_on(rows)
     search.population = population
     search.begin(min(population, key=lambda solution: solution.inertia))
-    crossings(search, search.best, Effort(len(population), n_fruitless, least_gain=1e-3))
+    search_moves.crossings(
+        search, search.best, Effort(len(population), n_fruitless, least_gain=1e-3)
+    )
     return search
 
 
@@ -104,7 +102,7 @@ def test_breathing_never_returns_worse_than_it_was_given(seed, kind) -> None:
     given_ = solution_at(rows, points[rng.integers(n_points, size=n_centers)])
     search = search_on(rows)
     search.begin(given_)
-    found = breathed(search, given_, annealed=annealed)
+    found = search_moves.breathed(search, given_, annealed=annealed)
     assert found.inertia <= given_.inertia
     assert found.centers.shape == given_.centers.shape
 
@@ -115,11 +113,11 @@ def test_breathing_mends_a_center_on_the_wrong_side(annealed: bool) -> None:
     rows = open_rows(points)
     search, start = search_on(rows), solution_at(rows, stuck)
     search.begin(start)
-    found = breathed(search, start, annealed=annealed)
+    found = search_moves.breathed(search, start, annealed=annealed)
     assert centroid_index(found.centers, middles) == 0
 
 
-def test_the_population_never_gets_worse_by_crossing(points) -> None:
+def test_crossing_makes_the_population_neither_worse_nor_two_of_it_the_same(points) -> None:
     rows = open_rows(points)
     population = drawn_solutions(rows, points, 4, 12)
     before = sorted(solution.inertia for solution in population)
@@ -130,10 +128,6 @@ def test_the_population_never_gets_worse_by_crossing(points) -> None:
     assert search.best is population[0]
     assert search.history.accepted[0][0] == before[0]
     assert after[0] < before[0]
-
-
-def test_no_two_of_the_population_become_the_same(points) -> None:
-    rows = open_rows(points)
     population = drawn_solutions(rows, points, 5, 3)
     crossed(rows, population, n_fruitless=30)
     inertias = np.array([solution.inertia for solution in population])
@@ -158,7 +152,7 @@ def test_every_accepted_move_lowers_the_inertia_until_none_of_a_point_gains(effo
     assert n_accepted > 0
 
 
-def test_what_was_spent_is_counted(points) -> None:
+def test_what_was_spent_is_counted_also_where_a_callback_ends_it_while_crossing(points) -> None:
     fast, balanced, thorough = (
         PowerKMeans(12, effort=effort, random_state=0).fit(points) for effort in EFFORTS
     )
@@ -170,6 +164,9 @@ def test_what_was_spent_is_counted(points) -> None:
     for move in ("single_moves", "swaps"):
         assert 0 < fast.spent_.moves[move] < balanced.spent_.moves[move]
     assert fast.spent_.moves["breathing"] == balanced.spent_.moves["breathing"] == 0
+    model = PowerKMeans(12, random_state=0, callback=StopsWhileCrossing()).fit(points)
+    assert model.spent_.moves["crossings"] == 1
+    assert_is_complete(model, points)
 
 
 # Proved optima of iris.
@@ -229,17 +226,6 @@ def test_without_effort_or_polish_there_is_one_descent(points, option) -> None:
     powers = model.history_.power
     assert (powers[1:] <= powers[:-1]).all()
     assert model.spent_.n_sweeps == len(powers)
-
-
-def test_given_centers_are_never_left_for_worse(points) -> None:
-    lloyd = KMeans(12, init=points[:12]).fit(points)
-    best = [PowerKMeans(12, effort="thorough", random_state=s).fit(points[s:]) for s in range(3)]
-    for effort in EFFORTS:
-        model = PowerKMeans(12, init=points[:12], effort=effort, random_state=0)
-        assert model.fit(points).inertia_ < lloyd.inertia_
-        for seed, given_ in enumerate(best):
-            model.set_params(init=given_.cluster_centers_, random_state=seed)
-            assert model.fit(points[seed:]).inertia_ <= given_.inertia_ * (1 + 1e-12)
 
 
 def test_a_callable_is_asked_for_every_start(points) -> None:
@@ -351,12 +337,6 @@ class StopsWhileCrossing:
         return self.last == "crossing solutions"
 
 
-def test_a_callback_may_end_the_fit_while_solutions_are_crossed(points) -> None:
-    model = PowerKMeans(12, random_state=0, callback=StopsWhileCrossing()).fit(points)
-    assert model.spent_.moves["crossings"] == 1
-    assert_is_complete(model, points)
-
-
 def solution_with(centers, utility) -> Solution:
     utility = np.asarray(utility, dtype=float)
     return Solution(np.asarray(centers, dtype=float), Spread(utility, utility, utility))
@@ -372,7 +352,7 @@ def solution_with(centers, utility) -> Solution:
 )
 def test_the_centers_of_least_utility_are_removed_but_no_neighbours(places, utility, removed):
     solution = solution_with(np.array(places)[:, None], utility)
-    assert sorted(least_useful(solution, 2)) == removed
+    assert sorted(search_moves.least_useful(solution, 2)) == removed
 
 
 @settings(max_examples=100)
@@ -382,7 +362,7 @@ def test_exactly_as_many_different_centers_are_removed(seed, n_centers, share) -
     centers = rng.normal(size=(n_centers, 2)) * 10.0 ** rng.integers(-3, 3, size=(n_centers, 1))
     n_removed = 1 + round(share * (n_centers - 2))
     utility = rng.exponential(size=n_centers)
-    removed = least_useful(solution_with(centers, utility), n_removed)
+    removed = search_moves.least_useful(solution_with(centers, utility), n_removed)
     assert len(removed) == len(set(removed.tolist())) == n_removed
     assert removed[0] == np.argmin(utility)
 
@@ -392,7 +372,9 @@ def test_nearest_neighbours_are_those_of_brute_force(n_centers: int) -> None:
     centers = np.random.default_rng(0).normal(size=(n_centers, 2))
     distances = np.sqrt(sq_distances(centers, centers))
     np.fill_diagonal(distances, math.inf)
-    np.testing.assert_allclose(nearest_neighbour_distances(centers), distances.min(axis=1))
+    np.testing.assert_allclose(
+        search_moves.nearest_neighbour_distances(centers), distances.min(axis=1)
+    )
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -403,7 +385,7 @@ def test_matching_has_the_least_sum_of_all_permutations(seed: int) -> None:
         order: np.square(centers - others[list(order)]).sum()
         for order in itertools.permutations(range(6))
     }
-    assert tuple(match_centers(centers, others)) == min(sums, key=sums.__getitem__)
+    assert tuple(search_moves.match_centers(centers, others)) == min(sums, key=sums.__getitem__)
 
 
 def ten_groups() -> np.ndarray:
@@ -423,13 +405,21 @@ def steps_from_mean(price: float = 0.0) -> tuple[Steps, Solution]:
     return Steps(search, None), search.measured(rows.mean()[None, :])
 
 
-def test_centers_are_added_as_long_as_they_pay() -> None:
+def test_centers_are_added_as_long_as_they_pay_and_given_ones_never_left_for_worse(points) -> None:
     for price, n_expected in ((1e9, 1), (50.0, 10)):
         steps, mean = steps_from_mean(price)
         grown = steps.grown_while_it_pays(mean)
         # The mean is a center too, and may keep a few points.
         assert n_expected <= len(grown.centers) <= n_expected + (n_expected > 1)
         assert (grown is mean) == (n_expected == 1)
+    lloyd = KMeans(12, init=points[:12]).fit(points)
+    best = [PowerKMeans(12, effort="thorough", random_state=s).fit(points[s:]) for s in range(3)]
+    for effort in EFFORTS:
+        model = PowerKMeans(12, init=points[:12], effort=effort, random_state=0)
+        assert model.fit(points).inertia_ < lloyd.inertia_
+        for seed, given_ in enumerate(best):
+            model.set_params(init=given_.cluster_centers_, random_state=seed)
+            assert model.fit(points[seed:]).inertia_ <= given_.inertia_ * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("n_started", [1, 3, 30])
@@ -450,3 +440,132 @@ def test_the_number_is_found_from_too_few_and_from_too_many(n_started, effort, k
     groups = np.split(ten_groups(), 10)
     within = sum(open_rows(group).inertia_about_mean() for group in groups)
     assert search.cost(best) == pytest.approx(within + 10 * 50.0)
+
+
+BALANCED = EFFORTS["balanced"][0]
+
+
+def mixture(n_points: int = 4000, seed: int = 0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    middles = rng.normal(scale=2.0, size=(15, 3))
+    return middles[rng.integers(15, size=n_points)] + 0.7 * rng.normal(size=(n_points, 3))
+
+
+@pytest.fixture
+def sampling(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Search in a sample of 1000 points."""
+    small = THRESHOLDS._replace(least_sampled=1000, sampled_for_each_center=1)
+    monkeypatch.setattr(searching, "THRESHOLDS", small)
+    efforts = {
+        name: [replace(effort, most_values=100) for effort in several]
+        for name, several in EFFORTS.items()
+    }
+    monkeypatch.setattr(searching, "EFFORTS", efforts)
+
+
+def n_points_swept(model: PowerKMeans, monkeypatch, points, weights=None) -> set[int]:
+    """Of how many points the sweeps over all centers were."""
+    counts = set()
+    sweep = EuclideanRows.sweep
+
+    def counted(rows, centers, rule):
+        if len(centers) >= model.n_clusters:
+            counts.add(rows.n_points)
+        return sweep(rows, centers, rule)
+
+    monkeypatch.setattr(EuclideanRows, "sweep", counted)
+    model.fit(points, sample_weight=weights)
+    return counts
+
+
+def test_as_many_values_are_sampled_as_swaps_take_of_sparse_points_those_stored() -> None:
+    points = np.random.default_rng(0).normal(size=(2**16, 17))
+    rows, fewer = open_rows(points), replace(BALANCED, most_values=17 * 9000)
+    assert n_sampled(rows, 5, BALANCED) == 2**20 // 17
+    assert n_sampled(rows, 621, BALANCED) == 621 * 25  # a costly sweep
+    assert [n_sampled(rows, n, fewer) for n in (5, 200)] == [9000, 20_000]
+    assert n_sampled(rows, 5, replace(BALANCED, most_values=17)) == 8192
+    # All of few values are searched, and copies are no reason to sample.
+    assert n_sampled(open_rows(points[:1000, :3].copy()), 5, BALANCED) == 0
+    assert n_sampled(open_rows(np.repeat(points[: 2**15], 4, axis=0)), 5, BALANCED) == 0
+    points = sparse.random_array(
+        (2**15, 100), density=0.02, format="csr", rng=np.random.default_rng(0)
+    )
+    assert n_sampled(open_rows(points.toarray()), 5, BALANCED) == 2**20 // 100
+    # Each row stores two entries in the mean; the centers beside them are read once in a sweep.
+    assert n_sampled(open_rows(points), 5, BALANCED) == 0
+    few = replace(BALANCED, most_values=20_000)
+    each = (points.nnz + 100) / 2**15
+    assert n_sampled(open_rows(points), 5, few) == int(20_000 / each)
+
+
+@pytest.mark.parametrize("container", [np.array, sparse.csr_array])
+def test_sums_over_a_sample_are_right_in_the_mean(container) -> None:
+    rng = np.random.default_rng(0)
+    points, weights = mixture(2000), rng.integers(0, 4, size=2000).astype(float)
+    rows, found = open_rows(container(points), weights), []
+    for seed in range(200):
+        drawn, stands_for = drawn_sample(rows, 50, np.random.RandomState(seed))
+        assert (weights[drawn] > 0).all()
+        found.append([stands_for.sum(), *(stands_for @ points[drawn])])
+    expected = [weights.sum(), *(weights @ points)]
+    error = np.std(found, axis=0) / math.sqrt(200)
+    np.testing.assert_array_less(np.abs(np.mean(found, axis=0) - expected), 4 * error)
+
+
+def test_an_outlier_with_most_of_the_inertia_is_in_every_sample() -> None:
+    points = mixture(5000)
+    points[7] = 1e4
+    for seed in range(5):
+        drawn, weights = drawn_sample(open_rows(points), 100, np.random.RandomState(seed))
+        assert weights[drawn == 7].sum() == pytest.approx(1, rel=0.05)
+
+
+def inertia_of(model: PowerKMeans, points: np.ndarray) -> float:
+    return sq_distances(points, model.cluster_centers_).min(axis=1).sum()
+
+
+@pytest.mark.usefixtures("sampling")
+@pytest.mark.parametrize("effort", ["fast", "balanced"])
+def test_it_ends_below_the_best_of_ten_starts(effort: str) -> None:
+    for seed in range(4):
+        points = mixture(seed=seed)
+        ten = KMeans(15, n_init=10, random_state=seed).fit(points)
+        model = PowerKMeans(15, effort=effort, random_state=seed).fit(points)
+        assert model.inertia_ <= ten.inertia_ * 1.001
+        assert model.inertia_ == pytest.approx(inertia_of(model, points))
+
+
+@pytest.mark.usefixtures("sampling")
+def test_neither_threads_nor_order_nor_copies_matter() -> None:
+    points = mixture()
+    counts = np.random.default_rng(1).integers(0, 4, size=4000)
+    order = np.random.default_rng(2).permutation(counts.sum())
+    weighted, threaded = (
+        PowerKMeans(6, random_state=0, n_threads=n).fit(points, sample_weight=counts)
+        for n in (1, 3)
+    )
+    copied = PowerKMeans(6, random_state=0).fit(np.repeat(points, counts, axis=0)[order])
+    assert threaded.cluster_centers_.tobytes() == weighted.cluster_centers_.tobytes()
+    assert copied.inertia_ == pytest.approx(weighted.inertia_, rel=1e-6)
+
+
+@pytest.mark.usefixtures("sampling")
+def test_a_sample_is_searched_then_all_points_and_all_where_some_outweigh_all_others(monkeypatch):
+    weights = np.full(4000, 1e-9)
+    weights[:100] = 1
+    model = PowerKMeans(15, random_state=0)
+    assert n_points_swept(model, monkeypatch, mixture(), weights) == {4000}
+    assert n_points_swept(model, monkeypatch, mixture()) == {1000, 4000}
+
+
+@pytest.mark.usefixtures("sampling")
+@pytest.mark.parametrize("effort", ["balanced", "thorough"])
+def test_a_callback_that_stops_it_leaves_the_best_for_all_points(effort: str) -> None:
+    points = mixture()
+    for last in (1, 20, 60, 150):
+        model = PowerKMeans(
+            15, effort=effort, random_state=0, callback=lambda state, last=last: state.sweep >= last
+        ).fit(points)
+        assert model.inertia_ == pytest.approx(inertia_of(model, points))
+        assert model.n_iter_ <= last

@@ -1,4 +1,4 @@
-"""Seeds are drawn with the right probabilities, wherever the rows of the points are."""
+"""Seeds are drawn with the right probabilities, wherever the rows are, or in a few passes."""
 
 import math
 from collections import Counter
@@ -10,13 +10,14 @@ import pytest
 from comparator import greedy_seeds
 from hypothesis import given
 from hypothesis import strategies as st
+from kinds_of_rows import in_parts
 from problems import blobs
 from scipy import sparse
-from scipy.stats import chisquare
+from scipy.stats import binom, chisquare
 
-from powermeans import KMeans, MarkovChainSeeds, MaxSeconds, PowerKMeans, open_data
+from powermeans import KMeans, MarkovChainSeeds, MaxSeconds, ParallelSeeds, PowerKMeans, open_data
 from powermeans.engine.seeds import choose as choose_module
-from powermeans.engine.seeds import initial
+from powermeans.engine.seeds import initial, parallel
 from powermeans.engine.seeds.choose import (
     PointsInOrder,
     choose_seeds,
@@ -25,10 +26,15 @@ from powermeans.engine.seeds.choose import (
     uniform_seeds,
 )
 from powermeans.engine.seeds.orders import order_by_chance
+from powermeans.engine.seeds.parallel import first_of_race
+from powermeans.engine.seeds.samples import distinct_places, weighted_sample
 from powermeans.mathematics.weighted_draws import draw_indices
 from powermeans.points.by_definition import greedy_seeds_by_definition
+from powermeans.points.compiled import EuclideanRows
 from powermeans.points.opening import open_rows
 from powermeans.points.reference import ReferenceRows
+from powermeans.scale.executors import MemoryExecutor, PartOpener
+from powermeans.scale.parted_rows import PartedRows
 
 N_DRAWS, FLOATS = 2500, [np.float32, np.float64]
 ROWS = pytest.mark.parametrize("rows_of", [ReferenceRows, open_rows])
@@ -60,7 +66,7 @@ def test_seeds_are_drawn_by_weight_times_a_power_of_the_distance(exponent: float
     assert_frequencies(chosen_pairs(places[:, None], weights, exponent=exponent), expected)
 
 
-def test_uniform_seeds_are_drawn_one_after_the_other_by_weight() -> None:
+def test_uniform_seeds_are_drawn_by_weight_in_any_unit() -> None:
     weights = np.array([1.0, 2.0, 5.0])
     rows, rng = ReferenceRows(np.arange(3.0)[:, None], weights), np.random.RandomState(0)
     draws = (uniform_seeds(rows, 2, rng)[:, 0].astype(int) for _ in range(N_DRAWS))
@@ -71,9 +77,6 @@ def test_uniform_seeds_are_drawn_one_after_the_other_by_weight() -> None:
         if first != second
     }
     assert_frequencies(Counter(tuple(draw) for draw in draws), expected)
-
-
-def test_uniform_seeds_do_not_depend_on_the_unit_of_the_weights() -> None:
     points, weights = np.arange(9.0)[:, None], np.arange(1.0, 10.0)
     seeds = [
         uniform_seeds(ReferenceRows(points, unit * weights), 5, np.random.RandomState(0))
@@ -98,13 +101,6 @@ def test_passing_over_points_changes_no_seed(seed):
     expected = greedy_seeds(ReferenceRows(points, weights), order, first, others, exponent=2.0)
     # Of equal points, rounding decides which is said to be the seed.
     np.testing.assert_array_equal(points[found], points[expected])
-
-
-def test_each_distinct_point_is_a_seed_before_one_is_so_twice() -> None:
-    rows, rng = open_rows(np.repeat(np.arange(5.0), 10)[:, None]), np.random.RandomState(0)
-    for seeds in (choose_seeds(rows, 9, rng, n_candidates=4)[0], uniform_seeds(rows, 9, rng)):
-        assert seeds.shape == (9, 1)
-        assert set(seeds[:5, 0]) == set(range(5))
 
 
 def many_features() -> np.ndarray:
@@ -232,26 +228,8 @@ def test_scaling_sampled_points_scales_the_seeds(scale: float) -> None:
     np.testing.assert_array_equal(sampled_seeds(scale * points), scale * expected)
 
 
-@pytest.mark.parametrize("kind", ["overlapping", "noise", "heavy tails"])
-def test_seeds_by_samples_leave_as_little_inertia(kind: str) -> None:
-    rng = np.random.default_rng(0)
-    points = {
-        "overlapping": blobs(20_000, 8, 50),
-        "noise": rng.uniform(size=(20_000, 4)),
-        "heavy tails": rng.standard_t(2, size=(20_000, 4)),
-    }[kind]
-    rows, by_samples, in_full = open_rows(points), [], []
-    for random_state in range(12):
-        seeds = choose_seeds(rows, 50, np.random.RandomState(random_state), n_candidates=5)[0]
-        by_samples.append(rows.assign(seeds)[1])
-        in_full.append(rows.assign(seeds_in_full(rows, 50, 5, random_state))[1])
-    assert not np.array_equal(by_samples, in_full), "no sample was taken"
-    deviation = np.hypot(np.std(by_samples), np.std(in_full)) / np.sqrt(12)
-    assert np.mean(by_samples) < 1.005 * np.mean(in_full) + 2 * deviation
-
-
 @ROWS
-def test_further_seeds_end_once_little_inertia_is_left(rows_of: Callable) -> None:
+def test_further_seeds_end_once_little_inertia_is_left_or_time_is_over(rows_of: Callable) -> None:
     points = np.repeat([[0.0], [10.0], [20.0], [40.0]], 5, axis=0)
     rows, others = rows_of(points), np.random.default_rng(0).uniform(size=(9, 3))
     nearest, indices = np.square(points[5:, 0]), np.arange(5, 20)
@@ -261,10 +239,6 @@ def test_further_seeds_end_once_little_inertia_is_left(rows_of: Callable) -> Non
     }
     assert found[0.0] == found[0.01] == [10.0, 20.0, 40.0]
     assert len(found[1.0]) == 1
-
-
-@ROWS
-def test_no_seed_is_compared_once_time_is_over(rows_of: Callable) -> None:
     points = np.random.default_rng(0).normal(size=(50, 3))
     rows, order, others = rows_of(points), np.arange(50), np.full((9, 3), 0.5)
     first = rows.sampler.greedy_seeds(order, 0.3, others[:0])
@@ -317,12 +291,16 @@ def test_it_is_a_permutation_that_follows_the_points(make, dtype):
     np.testing.assert_array_equal(points[shuffle][order_of(make(points[shuffle]))], points[walk])
 
 
-def test_copies_follow_one_another():
+def test_the_order_by_chance_follows_places_and_each_is_a_seed_before_one_is_so_twice():
     rng = np.random.default_rng(0)
     places = rng.normal(size=(40, 2))
     labels = rng.integers(40, size=1000)
     walked = labels[order_of(places[labels])]
     assert np.count_nonzero(np.diff(walked)) == len(np.unique(labels)) - 1
+    rows, rng = open_rows(np.repeat(np.arange(5.0), 10)[:, None]), np.random.RandomState(0)
+    for seeds in (choose_seeds(rows, 9, rng, n_candidates=4)[0], uniform_seeds(rows, 9, rng)):
+        assert seeds.shape == (9, 1)
+        assert set(seeds[:5, 0]) == set(range(5))
 
 
 WHOLE, FRACTIONS = np.arange(4096.0)[:, None], np.linspace(0, 1, 4096)[:, None]
@@ -395,15 +373,12 @@ def test_pairs_of_seeds_come_as_often_as_the_chain_says(chain_length: int, expon
     assert chisquare(counts[is_possible], expected[is_possible]).pvalue > 1e-3
 
 
-def test_equal_points_repeat_as_seeds_and_parts_are_refused_with_another_way() -> None:
+def test_seeds_by_a_chain_repeat_equal_points_and_take_the_farthest_by_large_exponents() -> None:
     seeds = MarkovChainSeeds(5)(np.ones((4, 2)), 3, np.random.RandomState(0))
     np.testing.assert_array_equal(seeds, np.ones((3, 2)))
     parts = open_data(np.random.default_rng(0).normal(size=(50, 2)), rows_per_part=20)
     with pytest.raises(ValueError, match=r"read part by part: pass .*ParallelSeeds"):
         KMeans(3, init=MarkovChainSeeds()).fit(parts)
-
-
-def test_large_exponents_take_the_farthest_point_seen_and_do_not_overflow() -> None:
     points = np.array([[0.0], [1.0], [2.0], [9.0]]) * 1e100
     seeds = MarkovChainSeeds(chain_length=200, exponent=50.0)
     chosen = seeds(points, 2, np.random.RandomState(0))[:, 0]
@@ -424,12 +399,6 @@ def test_candidates_are_two_more_than_the_whole_part_of_the_logarithm(n_clusters
     assert n_greedy_candidates(n_clusters) == n_candidates
 
 
-def test_each_index_owns_its_share_of_the_unit_interval():
-    mass = np.array([1.0, 0.0, 2.0, 1.0])
-    uniforms = np.array([0.0, 0.24, 0.25, 0.5, 0.74, 0.75, BEFORE_ONE])
-    np.testing.assert_array_equal(draw_indices(mass, uniforms), [0, 0, 2, 2, 2, 3, 3])
-
-
 @given(masses, st.lists(st.floats(0, BEFORE_ONE), min_size=1, max_size=20))
 def test_an_index_without_mass_is_never_drawn(mass, uniforms):
     mass = np.array(mass)
@@ -441,3 +410,172 @@ def test_an_index_without_mass_is_never_drawn(mass, uniforms):
 def test_masses_to_which_nothing_is_proportional_are_refused(mass):
     with pytest.raises(ValueError, match="mass has the maximum"):
         draw_indices(np.array(mass), np.array([0.5]))
+
+
+NOWHERE = np.empty((0, 2))
+
+
+POINTS = blobs(3000, 2, 12, scale=20.0)
+
+
+@given(n_rows=st.integers(1, 400), n_drawn=st.integers(1, 300), seed=st.integers(0, 99))
+def test_how_rows_are_cut_does_not_change_who_arrives(n_rows, n_drawn, seed):
+    rng = np.random.default_rng(seed)
+    points, weights = rng.normal(size=(250, 2)), rng.exponential(size=250)
+    n_rows = max(n_rows, 25)
+    for centers in (NOWHERE, points[:3]):
+        found = first_of_race(in_parts(points, weights, n_rows), centers, n_drawn, seed)
+        whole = first_of_race(EuclideanRows(points, weights), centers, n_drawn, seed)
+        np.testing.assert_array_equal(found, whole)
+        n_away = 250 - len(centers)
+        assert len(found) == min(n_drawn, n_away)
+        assert len(np.unique(found, axis=0)) == len(found)
+
+
+def test_the_first_of_a_race_arrives_by_weight_times_distance_and_indices_by_shares():
+    """At distances 0, 1 and 3 with the weights 5, 3 and 1 the chances are 0, 1/4 and 3/4."""
+    points, weights = np.array([[0.0, 0.0], [1.0, 0.0], [3.0, 0.0]]), np.array([5.0, 3.0, 1.0])
+    rows, n_races = EuclideanRows(points, weights, n_threads=1), 2000
+    firsts = [first_of_race(rows, points[:1], 1, key)[0, 0] for key in range(n_races)]
+    n_near = firsts.count(1.0)
+    assert firsts.count(0.0) == 0
+    assert binom.cdf(n_near, n_races, 1 / 4) > 1e-6
+    assert binom.sf(n_near, n_races, 1 / 4) > 1e-6
+    mass = np.array([1.0, 0.0, 2.0, 1.0])
+    uniforms = np.array([0.0, 0.24, 0.25, 0.5, 0.74, 0.75, BEFORE_ONE])
+    np.testing.assert_array_equal(draw_indices(mass, uniforms), [0, 0, 2, 2, 2, 3, 3])
+
+
+def test_seeds_are_as_good_as_greedy_ones_and_candidates_weigh_as_much_as_all_points():
+    rows, whole, ours, theirs = in_parts(POINTS, None, 700), EuclideanRows(POINTS), [], []
+    for seed in range(8):
+        rng = np.random.RandomState(seed)
+        seeds = ParallelSeeds().candidates(rows, 12, rng).seeds(12, rng, 4)
+        ours.append(rows.assign(seeds)[1])
+        theirs.append(rows.assign(choose_seeds(whole, 12, rng, n_candidates=4)[0])[1])
+    assert np.median(ours) < 1.2 * np.median(theirs)
+    uniform = [
+        rows.assign(distinct_places(rows, 12, np.random.RandomState(i)))[1] for i in range(8)
+    ]
+    assert np.median(ours) < 0.5 * np.median(uniform)
+    weights = np.random.default_rng(0).exponential(size=3000)
+    rows = in_parts(POINTS, weights, 700)
+    found = ParallelSeeds().candidates(rows, 12, np.random.RandomState(0))
+    assert len(found.points) == 5 * 24
+    assert found.weights.sum() == pytest.approx(weights.sum(), rel=1e-12)
+    one, many = (open_data(POINTS, rows_per_part=n_rows) for n_rows in (3000, 300))
+    for init in (ParallelSeeds(n_rounds=2, oversampling=1.0), "k-means++"):
+        model = KMeans(12, init=init, random_state=0)
+        found, expected = (model.fit(parts).cluster_centers_ for parts in (many, one))
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
+    model = PowerKMeans(12, init=ParallelSeeds(), random_state=0)
+    assert model.fit(POINTS).inertia_ == pytest.approx(model.fit(many).inertia_, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("kind", "params", "message"),
+    [
+        (ParallelSeeds, {"n_rounds": 0}, "n_rounds=0 must be at least 1"),
+        (ParallelSeeds, {"oversampling": 0.0}, "oversampling=0.0 must be positive"),
+        (ParallelSeeds, {"n_rounds": 1, "oversampling": 0.5}, "less than one candidate"),
+        (MarkovChainSeeds, {"chain_length": 0}, "chain_length=0 must be"),
+        (MarkovChainSeeds, {"chain_length": 2.5}, "chain_length=2.5 must be"),
+        (MarkovChainSeeds, {"exponent": -1.0}, "exponent=-1.0 must be"),
+        (MarkovChainSeeds, {"exponent": np.nan}, "exponent=nan must be"),
+    ],
+)
+def test_options_that_cannot_be_are_named(kind, params, message):
+    with pytest.raises(ValueError, match=message):
+        kind(**params)
+
+
+@pytest.mark.parametrize(("oversampling", "n_rounds"), [(2.0, 1), (0.4, 3)])
+def test_a_fit_whose_time_is_up_looks_for_no_more_candidates_than_it_needs(
+    monkeypatch, oversampling, n_rounds
+):
+    points, noted = np.random.default_rng(0).normal(size=(600, 2)), Mock(wraps=first_of_race)
+    monkeypatch.setattr(parallel, "first_of_race", noted)
+    way = ParallelSeeds(oversampling=oversampling)
+    model = PowerKMeans(10, init=way, random_state=0)
+    model.set_params(stop=MaxSeconds(1e-9)).fit(points)
+    assert noted.call_count == n_rounds
+    assert len(np.unique(model.cluster_centers_, axis=0)) == 10
+    model.set_params(stop=None).fit(points)
+    assert noted.call_count == n_rounds + 5
+
+
+def drawn_sample(points, weights, n_drawn, seed=0, n_rows=7, **options):
+    rows = in_parts(points, weights, n_rows)
+    return weighted_sample(rows, n_drawn, np.random.RandomState(seed), **options)
+
+
+class Listening(MemoryExecutor):
+    """Parts that look at what calls say of their results, as places that send them do."""
+
+    def total(self, call):
+        for found in self.each(call):
+            n_bytes = found.points.nbytes + found.times.nbytes + found.weights.nbytes
+            assert n_bytes <= call.n_bytes_given <= 2 * n_bytes + 100
+        return super().total(call)
+
+
+def numbered(n_points):
+    return np.arange(n_points, dtype=float)[:, None]
+
+
+def test_weights_of_a_sample_add_up_to_what_as_many_rows_weigh():
+    weights = np.arange(1.0, 31.0)
+    sample = drawn_sample(numbered(30), weights, 30)
+    assert sample.is_all
+    order = np.argsort(sample.points[:, 0])
+    np.testing.assert_array_equal(sample.points[order], numbered(30))
+    np.testing.assert_array_equal(sample.weights[order], weights)
+    assert not drawn_sample(numbered(30), weights, 29).is_all
+    weights = np.random.default_rng(0).uniform(size=100)
+    sample = drawn_sample(numbered(100), weights, 25)
+    assert sample.weights.sum() == pytest.approx(25 * weights.mean())
+    np.testing.assert_allclose(drawn_sample(numbered(100), None, 25).weights, 1.0)
+
+
+@pytest.mark.parametrize("n_rows", [1, 13, 100])
+def test_it_does_not_depend_on_where_the_rows_are_cut(n_rows):
+    weights = np.random.default_rng(0).uniform(size=100)
+    one, other = (drawn_sample(numbered(100), weights, 20, n_rows=n) for n in (7, n_rows))
+    np.testing.assert_array_equal(one.points, other.points)
+    np.testing.assert_allclose(one.weights, other.weights, rtol=1e-12)
+
+
+def test_samples_stand_for_all_rows_without_bias_and_say_how_much_they_send():
+    """Sums over any rows are estimated without bias, also where weights differ widely."""
+    rng = np.random.default_rng(0)
+    weights, wanted = rng.lognormal(sigma=1.5, size=60), rng.uniform(size=60) < 0.5
+    rows, estimates = in_parts(numbered(60), weights, 7), []
+    for seed in range(1500):
+        sample = weighted_sample(rows, 20, np.random.RandomState(seed))
+        is_wanted = wanted[sample.points[:, 0].astype(int)]
+        estimates.append(sample.weights[is_wanted].sum() / sample.weights.sum())
+    share = weights[wanted].sum() / weights.sum()
+    standard_error = np.std(estimates) / np.sqrt(len(estimates))
+    assert abs(np.mean(estimates) - share) < 4 * standard_error + 0.005
+    points = np.random.default_rng(0).normal(size=(900, 5))
+    rows = PartedRows(Listening([(points[:450], None), (points[450:], None)], PartOpener()))
+    assert len(weighted_sample(rows, 300, np.random.RandomState(0)).points) == 300
+
+
+@pytest.mark.parametrize("n_least", [1, 4])
+def test_rows_of_no_weight_come_only_where_there_are_too_few(n_least):
+    weights = np.zeros(20)
+    weights[[3, 8]] = 1.0
+    sample = drawn_sample(numbered(20), weights, 10, n_least=n_least)
+    assert sample.is_all
+    assert len(sample.points) == max(2, n_least)
+    assert set(sample.points[sample.weights > 0, 0]) == {3, 8}
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array], ids=["dense", "CSR"])
+def test_points_stay_in_their_kind(make):
+    points = make(np.random.default_rng(0).poisson(0.5, size=(50, 4)).astype(np.float32))
+    sample = drawn_sample(points, None, 10)
+    assert sample.points.dtype == np.float32
+    assert sparse.issparse(sample.points) == sparse.issparse(points)
+    assert sample.points.shape == (10, 4)

@@ -1,5 +1,3 @@
-"""Each rule stops when it should, and not before; those of users, too."""
-
 import itertools
 import math
 from collections.abc import Iterable
@@ -62,11 +60,21 @@ def test_annealing_ends_once_the_weights_are_hard(power: float) -> None:
     assert HARD_RULE.reason(above_critical) is None
 
 
-def test_settled_centers_end_annealing_where_the_schedule_rests() -> None:
+def test_rules_look_at_decreases_and_schedules_and_are_kept_by_clones_and_files(points, tmp_path):
     resting = replace(HARD_RULE, resting_power=resting_power(Fixed(-3.0)))
     settled = [at_hardness(0.5, -3.0)._replace(center_shift=1e-3)]
     assert resting.reason(settled) is None
     assert "within tolerance" in resting.reason(settled * 2)
+    rule = ObjectiveSettled(1e-3)
+    first = record(objective=2.0)
+    assert rule.reason([first]) is None
+    assert rule.reason([first, record(objective=2.0 - 0.0021)]) is None
+    assert "fell from 2.0" in rule.reason([first, record(objective=2.0 - 0.0019)])
+    stop = LabelsSettled(1e-3) | InertiaSettled(1e-6) | MaxSeconds(5.0)
+    model = PowerKMeans(3, stop=stop, random_state=0).fit(points)
+    powermeans.save(model, tmp_path / "model")
+    assert clone(model).stop == powermeans.load(tmp_path / "model").stop == stop
+    assert repr(stop).startswith("LabelsSettled(share=0.001) | InertiaSettled(share=1e-06) | Max")
 
 
 @pytest.mark.parametrize(
@@ -78,14 +86,6 @@ def test_settled_centers_wait_for_the_next_power(schedule: Iterable[float]) -> N
     for power in itertools.islice(schedule, 120):
         records.append(at_hardness(0.5, power)._replace(center_shift=0.0))
         assert pausing.reason(records) is None
-
-
-def test_the_papers_rule_looks_at_the_relative_decrease() -> None:
-    rule = ObjectiveSettled(1e-3)
-    first = record(objective=2.0)
-    assert rule.reason([first]) is None
-    assert rule.reason([first, record(objective=2.0 - 0.0021)]) is None
-    assert "fell from 2.0" in rule.reason([first, record(objective=2.0 - 0.0019)])
 
 
 @pytest.fixture(scope="module")
@@ -121,25 +121,7 @@ def test_changed_labels_are_those_that_differ(points, form, divergence, n_thread
     assert rows.sweep(centers, Power(-2.0)).n_changed is None
 
 
-def test_labels_end_a_descent_before_the_tolerance_does(points):
-    settings = {"effort": "none", "power": -math.inf, "random_state": 0, "tol": 0.0}
-    long = PowerKMeans(12, **settings).fit(points)
-    short = PowerKMeans(12, **settings, stop=LabelsSettled(0.01)).fit(points)
-    assert len(short.history_) < len(long.history_)
-    assert short.history_.changed[-1] <= 0.01 < short.history_.changed[1:-1].min()
-    annealed = PowerKMeans(12, effort="none", random_state=0).fit(points).history_
-    assert np.isnan(annealed.changed[annealed.power > -math.inf]).all()
-
-
-def test_the_first_sweep_of_a_stage_compares_with_nothing(points):
-    rows, history = open_rows(points), History()
-    rows.sweep(points[:5], Hard())
-    run_stage(rows, points[:5], Stage(Fixed(-math.inf), LabelsSettled(0.0), 50), history)
-    assert history.records[0].changed == 1
-    assert len(history.records) > 1
-
-
-def test_one_of_several_rules_is_enough(points):
+def test_one_of_several_rules_is_enough_and_labels_end_a_descent_early(points):
     settings = {"effort": "none", "random_state": 0, "tol": 0.0}
     labels, inertia = (
         PowerKMeans(12, **settings, stop=rule).fit(points).n_iter_
@@ -147,6 +129,18 @@ def test_one_of_several_rules_is_enough(points):
     )
     both = PowerKMeans(12, **settings, stop=InertiaSettled(1e-9) | LabelsSettled(0.02)).fit(points)
     assert both.n_iter_ == min(labels, inertia)
+    settings = {"effort": "none", "power": -math.inf, "random_state": 0, "tol": 0.0}
+    long = PowerKMeans(12, **settings).fit(points)
+    short = PowerKMeans(12, **settings, stop=LabelsSettled(0.01)).fit(points)
+    assert len(short.history_) < len(long.history_)
+    assert short.history_.changed[-1] <= 0.01 < short.history_.changed[1:-1].min()
+    annealed = PowerKMeans(12, effort="none", random_state=0).fit(points).history_
+    assert np.isnan(annealed.changed[annealed.power > -math.inf]).all()
+    rows, history = open_rows(points), History()
+    rows.sweep(points[:5], Hard())
+    run_stage(rows, points[:5], Stage(Fixed(-math.inf), LabelsSettled(0.0), 50), history)
+    assert history.records[0].changed == 1
+    assert len(history.records) > 1
 
 
 @pytest.mark.parametrize("stop", [LabelsSettled(0.1), InertiaSettled(0.0) | LabelsSettled(0.1)])
@@ -170,11 +164,3 @@ def test_shares_and_times_that_cannot_be_are_refused(bad):
         MaxSeconds(-abs(bad))
     with pytest.raises(TypeError):
         LabelsSettled(0.1) | 5
-
-
-def test_rules_are_kept_by_clones_files_and_their_texts(points, tmp_path):
-    stop = LabelsSettled(1e-3) | InertiaSettled(1e-6) | MaxSeconds(5.0)
-    model = PowerKMeans(3, stop=stop, random_state=0).fit(points)
-    powermeans.save(model, tmp_path / "model")
-    assert clone(model).stop == powermeans.load(tmp_path / "model").stop == stop
-    assert repr(stop).startswith("LabelsSettled(share=0.001) | InertiaSettled(share=1e-06) | Max")

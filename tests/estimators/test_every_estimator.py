@@ -1,19 +1,32 @@
-"""What holds for estimators of every kind: errors name the parameter, and scikit-learn's checks."""
+"""What holds for estimators of every kind: errors and warnings, and no input crashes."""
 
 import math
-from collections.abc import Iterator
+import random
+import warnings
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn
+from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import powermeans as pm
+from powermeans import KMeans, PowerKMeans, UnlikeScalesWarning
+from powermeans.errors import warn_caller
+from powermeans.points.checks.points import unlike_scales
 from powermeans.points.observed import ObservedRows
+from tests.attacks import numbers
+from tests.attacks.running import REFUSED, RIGHT
 
 POINTS = np.random.default_rng(0).normal(size=(200, 2))
 NAN, INF = math.nan, math.inf
@@ -28,7 +41,7 @@ OF_CENTERS = [
     ("random_state", ["a"]),
 ]
 # An estimator, its parameter, values; then what the error says where that is more than the name.
-REFUSED: list[tuple[Any, ...]] = [
+BAD: list[tuple[Any, ...]] = [
     *((kind(3, random_state=0), *of) for kind in (pm.KMeans, pm.PowerKMeans) for of in OF_CENTERS),
     (pm.PowerKMeans(3), "power", [0, 0.0, 0.5, 1, 2, NAN, INF, "automatic", None]),
     (pm.PowerKMeans(3), "schedule", [1, 1.0, 0.9, -2, NAN, INF, "fast", None]),
@@ -55,6 +68,7 @@ REFUSED: list[tuple[Any, ...]] = [
     (pm.KernelPowerKMeans(2), "n_landmarks", [0]),
     (pm.KernelPowerKMeans(2), "degree", [-1]),
     (pm.KernelPowerKMeans(2), "init", [np.zeros((2, 2))]),
+    (pm.RobustPowerKMeans(2), "init", [pm.TreeSeeds(), pm.MarkovChainSeeds()], 'pass init="k-me'),
     (pm.RobustPowerKMeans(2), "trim", [-0.1, 1.0, 1.5, NAN, "some", None]),
     (pm.RobustPowerKMeans(2), "divergence", ["manhattan", "mahalanobis"], "divergence='ma"),
     (pm.SelfOrganizingMap(), "shape", [(0, 3), (2.5, 3), (2, 3, 4), 7]),
@@ -83,7 +97,7 @@ REFUSED: list[tuple[Any, ...]] = [
 
 
 def refused() -> Iterator[Any]:
-    for estimator, parameter, values, *message in REFUSED:
+    for estimator, parameter, values, *message in BAD:
         name = f"{type(estimator).__name__} {parameter}"
         for value in values:
             yield pytest.param(
@@ -157,15 +171,21 @@ def test_scikit_learn_check_passes(estimator, check) -> None:
     check(estimator)
 
 
-def test_sample_weight_is_routed_through_a_pipeline() -> None:
-    rng = np.random.default_rng(0)
-    points, weights = rng.normal(size=(40, 2)), rng.uniform(size=40)
+def test_weights_are_routed_through_a_pipeline_and_text_is_named_by_its_place() -> None:
+    weights = np.random.default_rng(1).uniform(size=len(POINTS))
     estimator = pm.PowerKMeans(3, random_state=0)
     with sklearn.config_context(enable_metadata_routing=True):
-        asked = sklearn.clone(estimator).set_fit_request(sample_weight=True)
-        through_pipeline = make_pipeline(asked).fit(points, sample_weight=weights)[-1]
-    alone = estimator.fit(points, sample_weight=weights)
+        asked = clone(estimator).set_fit_request(sample_weight=True)
+        through_pipeline = make_pipeline(asked).fit(POINTS, sample_weight=weights)[-1]
+    alone = estimator.fit(POINTS, sample_weight=weights)
     np.testing.assert_array_equal(through_pipeline.cluster_centers_, alone.cluster_centers_)
+    table = pd.DataFrame({"age": [1.0, 2.0, 3.0], "city": ["Bern", "Rom", "Oslo"]})
+    for given, told in (
+        (table, "'Bern' in column 'city'"),
+        ([["1.5", 2.0], ["Rom", 3.0]], "'Rom' in row 1, column 0"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            PowerKMeans(2).fit(given)
 
 
 @pytest.mark.parametrize(
@@ -225,15 +245,211 @@ def test_points_at_the_mean_have_no_direction_with_weights_or_as_copies(dtype):
     assert of_weights == pytest.approx(of_copies, rel=1e-4)
 
 
-@pytest.mark.parametrize("options", [{"balance": 0.01}, {"balance": 0.3}, {"size_min": 0.1}])
-@pytest.mark.parametrize("seed", range(4))
-def test_whole_points_reach_sizes_that_copies_reach(options, seed):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(60, 2)) + 3 * rng.normal(size=(4, 2))[rng.integers(4, size=60)]
-    weights = rng.integers(1, 8, size=60)
-    model = pm.BalancedKMeans(4, effort="fast", random_state=0, **options)
-    model.fit(X, sample_weight=weights)
-    inertia, sizes, gap = model.inertia_, model.sizes_, model.assignment_gap_
-    assert sizes.min() > 0
-    assert gap <= 0.05
-    assert inertia <= 1.05 * model.fit(np.repeat(X, weights, axis=0)).inertia_
+LABELS = np.repeat([0, 1, 2], 30)
+GROUPS = (
+    np.random.default_rng(0).normal(size=(90, 2)) + np.array([[0, 0], [30, 0], [0, 40]])[LABELS]
+)
+of_both = pytest.mark.parametrize("kind", [KMeans, PowerKMeans])
+
+
+def assert_is_sound(model) -> None:
+    assert np.isfinite(model.cluster_centers_).all()
+    assert math.isfinite(model.inertia_)
+    assert model.inertia_ >= 0
+
+
+def assert_finds_the_groups(model, given) -> None:
+    labels = model.fit_predict(given)
+    assert len(set(zip(labels, LABELS, strict=True))) == 3
+    assert_is_sound(model)
+    np.testing.assert_array_equal(model.predict(given), labels)
+
+
+@pytest.mark.parametrize(
+    ("centers", "message"),
+    [
+        (np.full((3, 2), np.nan), "NaN.*row 0, column 0"),
+        (np.full((3, 2), np.inf), "infinity"),
+        (np.full((3, 2), 1e200), "1e\\+200"),
+        (np.ones((3, 5)), r"shape \(3, 5\): assign one row of 2 numbers"),
+        (np.ones(6), r"shape \(6,\)"),
+        (np.ones((0, 2)), r"shape \(0, 2\)"),
+        (None, ""),
+        (np.array([["a", "b"]]), "dtype <U1"),
+    ],
+)
+def test_bad_centers_assigned_to_an_estimator_are_refused(centers, message: str) -> None:
+    model = KMeans(3, random_state=0).fit(GROUPS)
+    model.cluster_centers_ = centers
+    for method in (model.predict, model.transform, model.score):
+        with pytest.raises(ValueError, match=f"cluster_centers_ .*{message}"):
+            method(GROUPS)
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"), [(np.nan, "contains NaN"), (1e200, "has values as large as 1e\\+200")]
+)
+def test_initial_centers_that_no_point_can_be_near_are_refused(entry, message: str) -> None:
+    with pytest.raises(ValueError, match=f"Input init {message}"):
+        KMeans(3, init=np.full((3, 2), entry)).fit(GROUPS)
+
+
+@of_both
+@pytest.mark.parametrize("dtype", [np.float32, int, object])
+def test_good_centers_assigned_to_an_estimator_serve(kind, dtype) -> None:
+    model = kind(3, random_state=0).fit(GROUPS)
+    centers = [[0, 40], [0, 0], [30, 0], [500, 500]]
+    model.cluster_centers_ = np.array(centers, dtype=dtype, order="F")
+    np.testing.assert_array_equal(model.predict(GROUPS), np.array([1, 2, 0])[LABELS])
+    assert model.transform(GROUPS).shape == (90, 4)
+
+
+@of_both
+def test_few_places_and_far_starts(kind) -> None:
+    np.testing.assert_allclose(kind(1).fit(GROUPS).cluster_centers_[0], GROUPS.mean(axis=0))
+    model = kind(90, random_state=0).fit(GROUPS)
+    assert model.inertia_ == 0
+    assert sorted(model.labels_) == list(range(90))
+    assert_finds_the_groups(kind(3, init=[[1e100, 0], [0, 0], [30, 0]]), GROUPS)
+    for given, weights in ((sparse.csr_array((10, 4)), None), (GROUPS, np.eye(90)[4])):
+        with pytest.warns(ConvergenceWarning, match=r"distinct clusters \(1\)"):
+            model = kind(3, random_state=0).fit(given, sample_weight=weights)
+        assert_is_sound(model)
+        assert model.inertia_ == model.n_relocated_ == 0
+
+
+@of_both
+@pytest.mark.filterwarnings("ignore::powermeans.UnlikeScalesWarning")
+def test_differences_too_small_to_be_squared_are_refused_where_there_are_no_others(kind) -> None:
+    for exponent in (-160, -310):
+        with pytest.raises(ValueError, match=r"varies by no more than .* Scale X"):
+            kind(3).fit(GROUPS * 10.0**exponent)
+    both = np.column_stack([GROUPS, GROUPS * 1e-310])
+    assert_finds_the_groups(kind(3, random_state=0), both)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("seed", range(40))
+def test_whatever_the_estimator_and_the_points_the_oracle_finds_no_fault(seed, tmp_path) -> None:
+    assert numbers.prepare(tmp_path)(random.Random(seed)) in (RIGHT, REFUSED)
+
+
+@pytest.mark.filterwarnings("ignore::powermeans.UnlikeScalesWarning")
+@pytest.mark.parametrize("divergence", ["squared_euclidean", "manhattan", "poisson"])
+def test_distances_beyond_float32_are_refused_and_those_within_are_not(divergence: str) -> None:
+    X = np.array([[1e30, 1], [1, 1e30], [2, 2], [3, 3]], dtype=np.float32)
+    model = PowerKMeans(2, divergence=divergence, random_state=0).fit(X)
+    assert np.isfinite(model.transform(X)).all()
+    far = np.array([[2, 2], [3e38, 3e38]], dtype=np.float32)
+    with pytest.raises(ValueError, match="row 1 of X is too far from a center for float32"):
+        model.transform(far)
+    model.predict(far)
+
+
+THREE_COLUMNS = np.random.default_rng(0).normal(size=(60, 3))
+COPIES = np.repeat(THREE_COLUMNS[:2], 10, axis=0)
+INDEFINITE = np.array([[0.0, 1.0], [1.0, 0.0]])
+MANY_STEPS = {"n_clusters": 5, "max_iter": 1, "random_state": 0}
+CASES: list[tuple[Any, Any]] = [
+    (pm.KMeans(4), COPIES),
+    (pm.KMeans(2), THREE_COLUMNS * [1.0, 1.0, 1e6]),
+    (pm.KMeans(2, init=THREE_COLUMNS[:2], n_init=3), THREE_COLUMNS),
+    (pm.KMeans(1, algorithm="elkan"), THREE_COLUMNS),
+    (pm.PowerKMeans(4), COPIES),
+    (pm.PowerKMeans(**MANY_STEPS, effort="none"), THREE_COLUMNS),
+    (pm.PowerKMeans(2, init=THREE_COLUMNS[:2], n_init=3), THREE_COLUMNS),
+    (pm.RobustPowerKMeans(**MANY_STEPS, effort="none"), THREE_COLUMNS),
+    (pm.KHarmonicMeans(**MANY_STEPS), THREE_COLUMNS),
+    (pm.FuzzyCMeans(**MANY_STEPS), THREE_COLUMNS),
+    (pm.GradientKMeans(**MANY_STEPS), THREE_COLUMNS),
+    (pm.EntropyWeightedPowerKMeans(4), COPIES),
+    (pm.SphericalMixture(**MANY_STEPS), THREE_COLUMNS),
+    (pm.DPMeans(n_clusters_wanted=5), COPIES),
+    (pm.OnlineKMeans(4), COPIES),
+    (pm.MiniBatchPowerKMeans(4), COPIES),
+    (pm.KernelPowerKMeans(2, kernel="precomputed"), INDEFINITE),
+    (make_pipeline(StandardScaler(), pm.KMeans(4)), COPIES),
+]
+
+
+def warned(call: Callable[[Any], object], X: Any) -> set[str]:
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        call(X)
+    return {warning.filename for warning in told}
+
+
+@pytest.mark.parametrize("method", ["fit", "fit_predict", "fit_transform"])
+@pytest.mark.parametrize(("model", "points"), CASES)
+def test_a_warning_names_the_line_of_the_caller(model: Any, points: Any, method: str) -> None:
+    assert warned(getattr(model, method), points) == {__file__}
+
+
+def test_only_ours_are_passed_over_by_warnings_which_nothing_hides() -> None:
+    assert warned(lambda X: pm.k_means(X, 4), COPIES) == {__file__}
+    scope: dict[str, Any] = {"__name__": "powermeans_of_another", "warn_caller": warn_caller}
+    exec(compile("def act(_): warn_caller('note', UserWarning)", "other.py", "exec"), scope)
+    assert warned(scope["act"], None) == {"other.py"}
+    X = scaled_apart(1e150)
+    X[::7, 0] = np.nan
+    with pytest.warns(UnlikeScalesWarning, match="column 2 varies .*e\\+150 times"):
+        KMeans(2, missing="observed", random_state=0).fit(X)
+    X = np.abs(scaled_apart(1e4)) + 1
+    PowerKMeans(2, divergence="mahalanobis", random_state=0).fit(X)
+    model = PowerKMeans(2, divergence="gamma", random_state=0).fit(X)
+    model.predict(X)
+    with pytest.warns(UnlikeScalesWarning):
+        KMeans(2, random_state=0).fit(X).predict(X)
+
+
+def people() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(
+        {"age": rng.uniform(20, 70, 200), "income": rng.uniform(2e4, 9e4, 200), "one": np.ones(200)}
+    )
+
+
+FITS = [
+    KMeans(3, random_state=0).fit,
+    PowerKMeans(3, random_state=0).fit,
+    PowerKMeans(3, divergence="manhattan", random_state=0).fit,
+    pm.MiniBatchPowerKMeans(3, random_state=0).fit,
+    partial(pm.choose_k, k_range=range(2, 4), random_state=0),
+]
+
+
+@pytest.mark.parametrize("fit", FITS)
+def test_a_fit_warns_once_and_names_the_columns(fit) -> None:
+    with pytest.warns(UnlikeScalesWarning) as told:
+        fit(people())
+    assert len(told) == 1
+    text = str(told[0].message)
+    ratio = people()["income"].std() / people()["age"].std()
+    assert f"varies {ratio:,.0f} times as much as" in text
+    assert "'income'" in text or "column 1" in text
+
+
+def scaled_apart(times: float) -> np.ndarray:
+    return np.random.default_rng(1).normal(size=(100, 3)) * [1.0, 1.0, times]
+
+
+QUIET = {
+    "scales a little apart": scaled_apart(50.0),
+    "pixels": load_digits().data,
+    "rare marks in the same unit": np.eye(300)[:, :2] + np.arange(300)[:, None] % 2 * [0, 1],
+    "heavy tails": np.random.default_rng(5).standard_cauchy((300, 4)) ** 3,
+    "one column varies": np.column_stack([np.arange(50.0), np.full(50, 7.0)]),
+}
+
+
+@pytest.mark.parametrize("points", QUIET.values(), ids=QUIET)
+def test_columns_in_one_unit_get_no_warning(points: np.ndarray) -> None:
+    PowerKMeans(2, effort="fast", random_state=0).fit(points)  # warnings are errors here
+
+
+@pytest.mark.parametrize("value", [5e-324, 1e-310])
+def test_constant_columns_of_subnormal_size_do_not_vary(value):
+    points = np.full((6, 3), value)
+    assert unlike_scales(points) is None
+    points[:, 0] = np.arange(6.0)
+    assert unlike_scales(points) is None

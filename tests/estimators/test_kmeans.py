@@ -1,5 +1,3 @@
-"""KMeans, MiniBatchKMeans and the functions do what scikit-learn's do."""
-
 import inspect
 
 import numpy as np
@@ -62,7 +60,7 @@ def test_the_best_of_the_runs_from_called_centers_is_kept(n_init, n_runs: int) -
     assert len(single_runs) == len(set(single_runs)) == n_runs
 
 
-def test_empty_clusters_are_counted_and_each_iteration_is_told(capsys) -> None:
+def test_iterations_are_told_and_batches_end_when_they_no_longer_lower_the_inertia(capsys) -> None:
     model = KMeans(4, init=np.vstack([POINTS[:2], np.full((2, 4), 1e3)]), verbose=1).fit(POINTS)
     assert model.n_relocated_ == 2
     printed = capsys.readouterr().out
@@ -70,9 +68,17 @@ def test_empty_clusters_are_counted_and_each_iteration_is_told(capsys) -> None:
     assert printed.count("Iteration ") == model.n_iter_
     assert f"Converged at iteration {model.n_iter_ - 1}: " in printed
     assert KMeans(4, random_state=0).fit(POINTS).n_relocated_ == 0
+    model = MiniBatchKMeans(12, verbose=1, random_state=0).fit(MANY)
+    assert model.n_iter_ < model.max_iter
+    assert "lack of improvement in inertia" in capsys.readouterr().out
+    without = MiniBatchKMeans(12, max_iter=7, max_no_improvement=None, random_state=0)
+    assert without.fit(MANY).n_iter_ == 7
+    unlabelled = MiniBatchKMeans(12, compute_labels=False, random_state=0).fit(MANY)
+    assert not hasattr(unlabelled, "labels_")
+    assert unlabelled.inertia_ == model.inertia_
 
 
-def test_centers_from_elsewhere_predict_without_a_fit() -> None:
+def test_centers_from_elsewhere_predict_without_a_fit_also_in_scikit_learn() -> None:
     table = pd.DataFrame({"height": [0.0, 10.0], "width": [0.0, 10.0]})
     model = KMeans.from_centers(table, max_iter=5)
     assert (model.n_clusters, model.max_iter) == (2, 5)
@@ -81,9 +87,6 @@ def test_centers_from_elsewhere_predict_without_a_fit() -> None:
     np.testing.assert_allclose(model.transform(table), [[0, 200**0.5], [200**0.5, 0]])
     assert model.score(table + 1) == -4
     assert not hasattr(model, "labels_")
-
-
-def test_scikit_learns_estimator_predicts_the_same() -> None:
     table = pd.DataFrame(POINTS, columns=list("abcd"))
     ours = KMeans(6, random_state=0).fit(table, sample_weight=WEIGHTS)
     theirs = ours.to_sklearn()
@@ -95,22 +98,17 @@ def test_scikit_learns_estimator_predicts_the_same() -> None:
     np.testing.assert_allclose(theirs.transform(table), ours.transform(table))
 
 
-def test_a_high_exponent_takes_the_farthest_point() -> None:
+def test_a_high_exponent_takes_the_farthest_point_and_bad_arguments_are_refused() -> None:
     weights = [1, 1e-3, 1e-3, 1e-3]
     _, indices = kmeans_plusplus(
         np.arange(4.0)[:, None], 2, sample_weight=weights, exponent=200.0, random_state=0
     )
     assert indices.tolist() == [0, 3]
-
-
-BAD = {"n_clusters": [0, 501], "exponent": [0.0, np.nan], "n_local_trials": [0]}
-BAD |= {"random_state": ["a"], "sample_weight": [[1.0]], "x_squared_norms": [[1.0]]}
-
-
-@pytest.mark.parametrize(("name", "value"), [(name, bad) for name in BAD for bad in BAD[name]])
-def test_bad_arguments_of_seeding_are_refused(name: str, value: object) -> None:
-    with pytest.raises(ValueError, match=name):
-        kmeans_plusplus(POINTS, **{"n_clusters": 3, name: value})
+    bad = [("n_clusters", 0), ("n_clusters", 501), ("exponent", 0.0), ("exponent", np.nan)]
+    bad += [("n_local_trials", 0), ("random_state", "a"), ("sample_weight", [1.0])]
+    for name, value in [*bad, ("x_squared_norms", [1.0])]:
+        with pytest.raises(ValueError, match=name):
+            kmeans_plusplus(POINTS, **{"n_clusters": 3, name: value})
 
 
 @pytest.mark.parametrize(
@@ -147,32 +145,6 @@ def test_centers_too_far_from_float32_points_are_refused(far: float) -> None:
 
 
 MANY = make_blobs(30_000, 4, centers=12, random_state=3)[0]
-
-
-def test_mini_batches_end_when_they_no_longer_lower_the_inertia(capsys) -> None:
-    model = MiniBatchKMeans(12, verbose=1, random_state=0).fit(MANY)
-    assert model.n_iter_ < model.max_iter
-    assert "lack of improvement in inertia" in capsys.readouterr().out
-    without = MiniBatchKMeans(12, max_iter=7, max_no_improvement=None, random_state=0)
-    assert without.fit(MANY).n_iter_ == 7
-
-
-def test_labels_of_mini_batches_are_left_out_on_request() -> None:
-    model = MiniBatchKMeans(12, compute_labels=False, random_state=0).fit(MANY)
-    assert not hasattr(model, "labels_")
-    assert model.inertia_ == MiniBatchKMeans(12, random_state=0).fit(MANY).inertia_
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_saved_mini_batches_go_on_with_the_stream(dtype, tmp_path) -> None:
-    X = MANY.astype(dtype)
-    model = MiniBatchKMeans(12, random_state=0).fit(X[:20_000])
-    powermeans.save(model, tmp_path / "model.npz")
-    loaded = powermeans.load(tmp_path / "model.npz")
-    assert isinstance(loaded, MiniBatchKMeans)
-    for one in (model, loaded):
-        one.partial_fit(X[20_000:])
-    np.testing.assert_array_equal(model.cluster_centers_, loaded.cluster_centers_)
 
 
 @pytest.mark.filterwarnings("ignore:Number of distinct clusters")

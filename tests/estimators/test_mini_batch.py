@@ -1,5 +1,3 @@
-"""Power k-means in batches: as good as all at once, nearly, and the same where it can be."""
-
 import math
 
 import numpy as np
@@ -20,7 +18,12 @@ from powermeans.mathematics.rules import Hard, Power
 from powermeans.mathematics.sums import Sums
 
 
-def test_a_fit_is_nearly_as_good_as_power_k_means_and_better_than_batches_of_lloyds():
+def test_fits_go_from_the_automatic_power_to_hard_ones_nearly_as_good_as_all_at_once():
+    points = blobs(1800, 4, 12)
+    model = MiniBatchPowerKMeans(12, random_state=0).fit(points)
+    assert model.n_steps_ == 1
+    fast = PowerKMeans(12, init=model.cluster_centers_, effort="none", power=-math.inf)
+    assert model.inertia_ < (1 + 1e-4) * fast.fit(points).inertia_
     inertias = np.zeros(3)
     for seed in range(3):
         points = blobs(10_000, 2, 30, scale=4.0, seed=seed)
@@ -30,17 +33,8 @@ def test_a_fit_is_nearly_as_good_as_power_k_means_and_better_than_batches_of_llo
     whole, batches, theirs = inertias
     assert batches < 1.03 * whole
     assert batches < 0.98 * theirs
-
-
-def test_few_points_are_the_first_sample_and_end_as_power_k_means_does():
-    points = blobs(1800, 4, 12)
+    points = blobs(60_000, 4, 12)
     model = MiniBatchPowerKMeans(12, random_state=0).fit(points)
-    assert model.n_steps_ == 1
-    fast = PowerKMeans(12, init=model.cluster_centers_, effort="none", power=-math.inf)
-    assert model.inertia_ < (1 + 1e-4) * fast.fit(points).inertia_
-
-
-def test_powers_go_from_the_automatic_one_to_minus_infinity():
     points = blobs(60_000, 4, 12)
     model = MiniBatchPowerKMeans(12, random_state=0).fit(points)
     power = model.history_.power
@@ -98,18 +92,6 @@ def test_a_stream_of_the_batches_of_a_fit_is_the_fit(monkeypatch):
     assert stream.n_steps_ == fitted.n_steps_
 
 
-def test_lost_centers_are_found_again_where_clusters_come_and_go():
-    rng = np.random.default_rng(0)
-    stream = MiniBatchPowerKMeans(
-        3, init_size=300, memory=500.0, reassignment_ratio=0.01, random_state=0
-    )
-    first, later = [[-10.0], [0.0], [1.0]], [[-10.0], [0.0], [50.0]]
-    for means in [first] * 30 + [later] * 60:
-        chunk = np.array(means)[rng.integers(3, size=100)] + 0.1 * rng.normal(size=(100, 1))
-        stream.partial_fit(chunk)
-    np.testing.assert_allclose(np.sort(stream.cluster_centers_[:, 0]), [-10, 0, 50], atol=0.1)
-
-
 @pytest.mark.parametrize("n_batches", [1, 3, 20])
 def test_an_interrupt_after_a_batch_leaves_one_state(n_batches, interrupt_in_line):
     """One falls into the line that is printed, when the history has the batch."""
@@ -151,7 +133,7 @@ def shown(chunks, **options):
     return left
 
 
-def test_a_point_counts_in_proportion_to_those_before_it():
+def test_points_count_in_proportion_to_those_before_so_that_lost_centers_are_found():
     """Of chunks of one point each, the one after W others keeps (W / n)^FADING of its weight."""
     points = np.random.default_rng(0).uniform(-1, 1, size=(50, 1))
     running = shown(points[:, None, :])
@@ -159,15 +141,18 @@ def test_a_point_counts_in_proportion_to_those_before_it():
     assert running.weight == 50
     np.testing.assert_allclose(running.sums.weights, [counts.sum()])
     np.testing.assert_allclose(running.sums.points, [counts @ points])
-
-
-@pytest.mark.parametrize("memory", [10.0, 100.0])
-def test_a_memory_weighs_about_as_much_as_it_says(memory):
-    """In the long run W / (W + 1) to the power of FADING is the ratio of a geometric series."""
-    running = shown(np.ones((3000, 1, 1)), memory=memory)
-    ratio = (memory / (memory + 1)) ** FADING
-    assert running.weight == 3000
+    running, ratio = shown(np.ones((500, 1, 1)), memory=10.0), (10 / 11) ** FADING
+    assert running.weight == 500
     np.testing.assert_allclose(running.sums.weights, [1 / (1 - ratio)])
+    rng = np.random.default_rng(0)
+    stream = MiniBatchPowerKMeans(
+        3, init_size=300, memory=500.0, reassignment_ratio=0.01, random_state=0
+    )
+    first, later = [[-10.0], [0.0], [1.0]], [[-10.0], [0.0], [50.0]]
+    for means in [first] * 30 + [later] * 60:
+        chunk = np.array(means)[rng.integers(3, size=100)] + 0.1 * rng.normal(size=(100, 1))
+        stream.partial_fit(chunk)
+    np.testing.assert_allclose(np.sort(stream.cluster_centers_[:, 0]), [-10, 0, 50], atol=0.1)
 
 
 @pytest.mark.parametrize("power", [-1.0, -3.0, -30.0])

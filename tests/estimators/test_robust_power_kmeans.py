@@ -1,11 +1,9 @@
-"""Clusters among outliers of several kinds, and what is said of those."""
-
 import math
 
 import numpy as np
 import pytest
 
-from powermeans import MarkovChainSeeds, PowerKMeans, RobustPowerKMeans, TreeSeeds
+from powermeans import PowerKMeans, RobustPowerKMeans
 from powermeans.metrics import adjusted_rand_index
 
 
@@ -137,10 +135,3 @@ def test_no_cluster_stays_left_out(seed):
     from_truth = RobustPowerKMeans(16, trim=0.1, **bare).fit(points)
     assert model.inertia_ <= from_truth.inertia_ * (1 + 1e-3)
     assert np.bincount(model.labels_[~model.outliers_], minlength=16).min() > 10
-
-
-@pytest.mark.parametrize("seeds", [TreeSeeds(), MarkovChainSeeds()])
-def test_seeds_that_take_samples_are_refused(seeds):
-    points = np.random.default_rng(0).normal(size=(40, 2))
-    with pytest.raises(ValueError, match=rf'^init={type(seeds).__name__}\(.*: pass init="k-means'):
-        RobustPowerKMeans(3, init=seeds).fit(points)

@@ -1,5 +1,3 @@
-"""The power mean against its limits, high-precision arithmetic and its own identities."""
-
 import itertools
 import math
 import warnings
@@ -42,7 +40,7 @@ def exact(sq_dist, power):
 
 
 @pytest.mark.parametrize("power", POWERS)
-def test_mean_and_weights_agree_with_sixty_digits(power):
+def test_means_and_weights_agree_with_sixty_digits_and_zero_distances_share(power):
     rng = np.random.default_rng(0)
     for spread in (1e-9, 1e-6, 0.1, 10.0, 100.0):
         sq_dist = 3.7 * np.exp(spread * rng.uniform(size=5))
@@ -53,6 +51,12 @@ def test_mean_and_weights_agree_with_sixty_digits(power):
         rtol = 1e-15 * (1 + exponent)
         found = power_mean_weights(sq_dist, power)
         np.testing.assert_allclose(found, np.array(weights, dtype=float), rtol, atol=1e-300)
+    weights = power_mean_weights(np.array([0.0, 5.0, 0.0, 0.0]), power)
+    expected = 3.0 ** (1 / power - 1)
+    np.testing.assert_allclose(weights, [expected, 0, expected, expected], rtol=1e-14)
+    tiny = power_mean_weights(np.array([1e-300, 1e300, 1e-300, 1e-300]), power)
+    np.testing.assert_allclose(tiny, weights, rtol=1e-14, atol=1e-29)
+    np.testing.assert_allclose(memberships(np.zeros(4), power), 0.25)
 
 
 @pytest.mark.parametrize("power", POWERS)
@@ -70,7 +74,7 @@ def test_long_double_is_kept_and_is_more_accurate(power):
             assert error <= 1e-18 * (50 + 2**-15 * abs(power)) * wanted
 
 
-def test_the_example_and_the_objective_are_those_done_by_hand():
+def test_the_example_is_that_by_hand_and_the_limits_are_the_maximum_and_the_minimum():
     sq_dist = np.array([1.0, 3.0])
     assert power_mean(sq_dist, -1.0) == pytest.approx(1.5)
     np.testing.assert_allclose(power_mean_gradient(sq_dist, -1.0), [9 / 8, 1 / 8])
@@ -83,6 +87,14 @@ def test_the_example_and_the_objective_are_those_done_by_hand():
     assert objective(points, centers, -math.inf) == 1
     assert objective(points, centers, 1.0) == pytest.approx(5 + 2)
     assert objective(points, centers, 1.0, np.array([2.0, 3.0])) == pytest.approx(2 * 5 + 3 * 2)
+    for power in (0.5, 1.0):
+        assert power_mean(np.array([0.0, 4.0]), power) == pytest.approx(4 * 0.5 ** (1 / power))
+        assert power_mean(np.zeros(3), power) == 0
+    sq_dist = np.array([[2.0, 7.0, 7.0], [1.0, 3.0, 0.5]])
+    np.testing.assert_array_equal(power_mean(sq_dist, math.inf), [7.0, 3.0])
+    np.testing.assert_allclose(power_mean(sq_dist, 1e6), [7.0, 3.0], rtol=1e-5)
+    np.testing.assert_array_equal(power_mean_gradient(sq_dist, math.inf), [[0, 1, 0], [0, 1, 0]])
+    np.testing.assert_array_equal(power_mean_hessian(sq_dist, -math.inf), np.zeros((2, 3, 3)))
 
 
 @pytest.mark.parametrize("power", [5e-324, 1e-310, 1e-200, 1e-149, 1e-30])
@@ -130,16 +142,6 @@ def test_a_zero_distance_takes_all(power):
         np.testing.assert_array_equal(function(sq_dist, power), [0, 1, 0])
     assert power_mean(sq_dist, power) == 0
     assert log_power_mean(sq_dist, power) == -math.inf
-
-
-@pytest.mark.parametrize("power", POWERS)
-def test_several_zero_distances_share_as_equal_small_ones_do(power):
-    weights = power_mean_weights(np.array([0.0, 5.0, 0.0, 0.0]), power)
-    expected = 3.0 ** (1 / power - 1)
-    np.testing.assert_allclose(weights, [expected, 0, expected, expected], rtol=1e-14)
-    tiny = power_mean_weights(np.array([1e-300, 1e300, 1e-300, 1e-300]), power)
-    np.testing.assert_allclose(tiny, weights, rtol=1e-14, atol=1e-29)
-    np.testing.assert_allclose(memberships(np.zeros(4), power), 0.25)
 
 
 @pytest.mark.parametrize("function", [power_mean_gradient, power_mean_weights, memberships])
@@ -240,18 +242,7 @@ def test_mean_and_its_derivatives_agree_with_differences_of_ninety_digits(power)
         np.testing.assert_allclose(power_mean_hessian(sq_dist, power), hessian, 10 * rtol, 1e-30)
 
 
-def test_the_limits_are_the_maximum_and_the_minimum_and_zeros_count_in_means_above_zero():
-    for power in (0.5, 1.0):
-        assert power_mean(np.array([0.0, 4.0]), power) == pytest.approx(4 * 0.5 ** (1 / power))
-        assert power_mean(np.zeros(3), power) == 0
-    sq_dist = np.array([[2.0, 7.0, 7.0], [1.0, 3.0, 0.5]])
-    np.testing.assert_array_equal(power_mean(sq_dist, math.inf), [7.0, 3.0])
-    np.testing.assert_allclose(power_mean(sq_dist, 1e6), [7.0, 3.0], rtol=1e-5)
-    np.testing.assert_array_equal(power_mean_gradient(sq_dist, math.inf), [[0, 1, 0], [0, 1, 0]])
-    np.testing.assert_array_equal(power_mean_hessian(sq_dist, -math.inf), np.zeros((2, 3, 3)))
-
-
-def test_the_hessian_of_k_means_is_twice_the_weight_of_each_cluster():
+def test_the_hessian_and_the_objective_are_those_of_differences_and_of_parts():
     rng = np.random.default_rng(7)
     points, weights = rng.normal(size=(60, 2)), rng.uniform(size=60)
     centers = rng.normal(size=(4, 2))
@@ -265,6 +256,17 @@ def test_the_hessian_of_k_means_is_twice_the_weight_of_each_cluster():
     np.testing.assert_array_equal(
         hessian_of_k_means(sparse.csr_array(points), centers, weights), found
     )
+    rng = np.random.default_rng(3)
+    points, centers = rng.normal(size=(5000, 3)), rng.normal(size=(40, 3))
+    points[rng.uniform(size=points.shape) < 0.5] = 0
+    weights = rng.uniform(size=5000)
+    whole = objective(points, centers, -2.0, weights)
+    parts = sum(
+        objective(points[i : i + 10], centers, -2.0, weights[i : i + 10])
+        for i in range(0, 5000, 10)
+    )
+    assert whole == pytest.approx(parts, rel=1e-12)
+    assert objective(sparse.csr_array(points), centers, -2.0, weights) == whole
 
 
 OF_ANY_POWER = [power_mean, log_power_mean, power_mean_gradient, power_mean_hessian]
@@ -283,17 +285,3 @@ def test_what_has_no_mean_or_no_weights_is_refused(functions, distance, power, s
     for function in functions:
         with pytest.raises(ValueError, match=says):
             function(np.array([distance, 1.0]), power)
-
-
-def test_objective_of_many_points_is_that_of_their_parts_dense_or_sparse():
-    rng = np.random.default_rng(3)
-    points, centers = rng.normal(size=(5000, 3)), rng.normal(size=(40, 3))
-    points[rng.uniform(size=points.shape) < 0.5] = 0
-    weights = rng.uniform(size=5000)
-    whole = objective(points, centers, -2.0, weights)
-    parts = sum(
-        objective(points[i : i + 10], centers, -2.0, weights[i : i + 10])
-        for i in range(0, 5000, 10)
-    )
-    assert whole == pytest.approx(parts, rel=1e-12)
-    assert objective(sparse.csr_array(points), centers, -2.0, weights) == whole

@@ -1,4 +1,4 @@
-"""Rules against rows, and the powers that schedules give."""
+"""Rules against rows, the powers that schedules give, and the centers that sums give."""
 
 import math
 from itertools import islice
@@ -6,6 +6,8 @@ from itertools import islice
 import numpy as np
 import pytest
 from comparator import assert_same_sums
+from hypothesis import given
+from hypothesis import strategies as st
 from kinds_of_rows import KINDS
 from problems import blobs
 
@@ -18,6 +20,7 @@ from powermeans.mathematics.rules import (
     rule_at,
 )
 from powermeans.mathematics.schedules import AuthorsSchedule, Fixed, Geometric, Whole
+from powermeans.mathematics.sums import Sums
 
 RULES: list[Rule] = [
     Hard(),
@@ -31,10 +34,6 @@ RULES: list[Rule] = [
 ]
 
 
-def some_distances(seed: int = 0, shape: tuple[int, int] = (50, 4)) -> np.ndarray:
-    return np.random.default_rng(seed).gamma(1.0, size=shape) + 1e-3
-
-
 def problem(dtype: type, n_features: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     points, weights = blobs(700, n_features, 6), np.random.default_rng(3).uniform(0.1, 2, size=700)
     return points.astype(dtype), weights, points[:6] + 0.5
@@ -42,7 +41,7 @@ def problem(dtype: type, n_features: int) -> tuple[np.ndarray, np.ndarray, np.nd
 
 @pytest.mark.parametrize("rule", RULES, ids=str)
 def test_memberships_add_to_one_and_weights_are_their_product_with_the_weighing(rule):
-    sq_dist = some_distances()
+    sq_dist = np.random.default_rng(0).gamma(1.0, size=(50, 4)) + 1e-3
     shares = rule.memberships(sq_dist)
     np.testing.assert_allclose(shares.sum(axis=1), 1.0, rtol=1e-12)
     weights, objectives = rule.weigh(sq_dist)
@@ -77,10 +76,14 @@ def test_a_point_at_a_center_leaves_everything_finite(kind, p):
         np.testing.assert_allclose(moved[0], points[0])
 
 
-def test_a_power_or_a_rule_is_a_rule():
+def test_a_power_or_a_rule_is_a_rule_and_powers_end():
     assert rule_at(-math.inf) == Hard()
     assert rule_at(-2.0) == Power(-2.0)
     assert rule_at(Harmonic(3.0)) == Harmonic(3.0)
+    assert [*islice(Geometric(start=-1.0, growth=10.0), 400)][-1] == -INF
+    powers = [*islice(AuthorsSchedule(start=-3.0), 1000)]
+    assert powers[-1] == powers[-500]
+    assert -120 * 1.06 < powers[-1] <= -120
 
 
 @pytest.mark.parametrize(
@@ -136,13 +139,6 @@ def test_powers_are_these_floats_and_iterating_again_starts_again(schedule, powe
         assert all(isinstance(power, float) for power in found)
 
 
-def test_powers_end_at_minus_infinity_or_where_the_authors_first_reaches_its_lowest():
-    assert [*islice(Geometric(start=-1.0, growth=10.0), 400)][-1] == -INF
-    powers = [*islice(AuthorsSchedule(start=-3.0), 1000)]
-    assert powers[-1] == powers[-500]
-    assert -120 * 1.06 < powers[-1] <= -120
-
-
 def of_authors(**options):
     return AuthorsSchedule(-1.0, **options)
 
@@ -164,3 +160,58 @@ def test_arguments_that_give_no_schedule_are_named(make, argument, values):
     for value in values:
         with pytest.raises(ValueError, match=f"{argument}={value} must be"):
             make(**{argument: value})
+
+
+shares = st.one_of(st.just(0.0), st.floats(0, 1e-280), st.floats(0, 1))
+
+
+def sums_of(points: np.ndarray, weights: np.ndarray) -> Sums:
+    """The sums that these weights of points in centers, (n_points, n_centers), add up to."""
+    return Sums(weights.T @ points, weights.sum(axis=0), 0.0, 0.0)
+
+
+@given(
+    st.lists(st.floats(0.5, 1.0), min_size=1, max_size=4),
+    st.lists(shares, min_size=4, max_size=4),
+    st.sampled_from([1e-150, 1e-100, 1e-10, 1.0, 1e10, 1e150]),
+    st.sampled_from([1e-10, 1.0, 1e10]),
+)
+def test_centers_stay_in_the_hull(coordinates, light, scale, heavy):
+    points = scale * np.array(coordinates)[:, None]
+    weights = heavy * np.stack([np.ones(len(points)), light[: len(points)]], axis=1)
+    fallback = np.full((2, 1), points.mean())
+    centers = sums_of(points, weights).centers(fallback)
+    assert (centers >= points.min() * (1 - 1e-12)).all()
+    assert (centers <= points.max() * (1 + 1e-12)).all()
+
+
+@pytest.mark.parametrize(
+    ("weights", "centers"),
+    [
+        *(([[1.0, tiny], [1.0, 0.0]], [2.0, 9.0]) for tiny in (0.0, 5e-324, 1e-310)),
+        ([[1.0, 1e-250], [1.0, 1e-250]], [2.0, 2.0]),
+        (np.zeros((2, 2)), [7.0, 9.0]),
+    ],
+)
+def test_a_center_of_no_weight_to_speak_of_stays_where_it_was(weights, centers):
+    sums = sums_of(np.array([[1.0], [3.0]]), np.array(weights))
+    found = sums.centers(np.array([[7.0], [9.0]]))
+    np.testing.assert_allclose(found[:, 0], centers, rtol=1e-15)
+
+
+def test_a_cluster_that_gives_all_its_weight_away_keeps_its_place_and_no_total_changes():
+    point, weight = np.array([0.1, 0.7]), 0.9
+    several = 7 * (weight / 7)
+    assert several > weight  # by rounding, which would be all that is left
+    sums = Sums(
+        np.array([[several * 0.1, several * 0.7], [0.0, 0.0]]), np.array([several, 0.0]), 1.0, 1.0
+    )
+    moved = sums.moved(former=0, cluster=1, point=point, weight=weight)
+    fallback = np.array([[5.0, 6.0], [7.0, 8.0]])
+    np.testing.assert_allclose(moved.centers(fallback=fallback), [[5.0, 6.0], point])
+    np.testing.assert_array_equal(moved.weights, [0.0, weight])
+    sums = Sums(np.array([[4.0], [0.0]]), np.array([2.0, 0.0]), 1.0, 1.0)
+    moved = sums.moved(former=0, cluster=1, point=np.array([3.0]), weight=1.0)
+    np.testing.assert_array_equal(moved.points, [[1.0], [3.0]])
+    np.testing.assert_array_equal(moved.weights, [1.0, 1.0])
+    np.testing.assert_array_equal(sums.points, [[4.0], [0.0]])

@@ -17,6 +17,7 @@ from sklearn.base import clone
 import powermeans as pm
 from powermeans import _native
 from powermeans.points import compiled
+from tests.attacks.numbers import forms, sparse_forms
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
@@ -135,30 +136,20 @@ def test_single_precision(row: Row) -> None:
     assert_same(row, single, row.plain, rtol=1e-4)
 
 
-def unaligned(points: np.ndarray) -> np.ndarray:
-    shifted = np.zeros(points.nbytes + 1, dtype=np.uint8)[1:].view(np.float64)
-    shifted[:] = points.ravel()
-    assert not shifted.flags.aligned
-    return shifted.reshape(points.shape)
-
-
-LAYOUTS = {
-    "unaligned": unaligned,
-    "Fortran": np.asfortranarray,
-    "strided": lambda points: np.repeat(points, 2, axis=1)[::-1, ::2][::-1],
-    "list": np.ndarray.tolist,
-    "big-endian": lambda points: points.astype(">f8"),
+OTHER_LAYOUTS = {
     "objects": lambda points: points.astype(object),
     "text": lambda points: points.astype(str),
     "long double": lambda points: points.astype(np.longdouble),
     "table": lambda points: pd.DataFrame(points, columns=list("abcdef")[: points.shape[1]]),
 }
+LAYOUTS = ["unaligned", "Fortran order", "strided", "lists", "bytes swapped", *OTHER_LAYOUTS]
 
 
 @holds_for(ROWS)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_layouts(row: Row, layout: str) -> None:
-    points = LAYOUTS[layout](row.given)
+    make = OTHER_LAYOUTS.get(layout, lambda points: forms(points)[layout])
+    points = make(row.given)
     assert_same_bits(found(row.fit(points), points), row.plain)
 
 
@@ -171,16 +162,9 @@ def test_sparse(row: Row) -> None:
         return
     of_csr = found(row.fit(points), points)
     assert_same(row, of_csr, row.plain)
-    for form in (sparse.csr_matrix, sparse.csc_array, sparse.dok_array, untidy):
-        assert_same_bits(found(row.fit(form(points)), form(points)), of_csr)
-
-
-def untidy(points: sparse.csr_array) -> sparse.csr_array:
-    """Store each entry as two halves, which lie apart and in falling order."""
-    coo = points.tocoo()
-    rows, columns, halves = (np.tile(of[::-1], 2) for of in (coo.row, coo.col, coo.data / 2))
-    order = np.argsort(rows, kind="stable")
-    return sparse.csr_array((halves[order], columns[order], 2 * points.indptr), points.shape)
+    others = sparse_forms(row.given)
+    for name in others.keys() - {"explicit zeros"}:  # sums of more entries, which round otherwise
+        assert_same_bits(found(row.fit(others[name]), others[name]), of_csr)
 
 
 @holds_for(ROWS)

@@ -60,10 +60,29 @@ def test_a_far_outlier_takes_no_digits_from_the_bulk_in_float32(outlier):
     assert_centers_are_right(points, None, centers, [Hard(), Power(-3.0), Power(-30.0)], 1e-5, 2)
 
 
-def test_subnormal_differences_are_told_apart():
+def test_the_ends_of_float64_are_told_apart_and_seeding_shares_its_work():
     points = np.array([[0.0], [5e-324], [1e-320], [1.1e-320]])
     labels, _ = EuclideanRows(points).assign(np.array([[0.0], [1e-320]]))
     np.testing.assert_array_equal(labels, [0, 0, 1, 1])
+    labels, _ = EuclideanRows(np.zeros((5, 2))).assign(np.full((3, 2), np.nan))
+    np.testing.assert_array_equal(labels, 0)
+    rows = EuclideanRows(np.array([[0.0], [1.0]]), np.array([1e100, 2e100]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        spread = rows.spread(np.array([[0.0], [1e120]]))
+    np.testing.assert_array_equal(spread.utility, [np.inf, 0])
+    np.testing.assert_allclose(spread.error, [2e100, 0])
+    points = np.random.default_rng(0).normal(size=(600_000, 2))
+    order, numbers = np.arange(len(points)), np.random.default_rng(0).uniform(size=(3, 2))
+    seeds = []
+    for n_threads in (1, 2, 3):
+        rows = EuclideanRows(points, n_threads=n_threads)
+        seeds.append(greedy_seeds(rows, order, 0.3, numbers).tolist())
+        assert_all_worked(rows, n_threads)
+    assert seeds[0] == seeds[1] == seeds[2]
+    included = [included_by(kernels) for kernels in (NATIVE / "kernels").glob("*.cpp")]
+    assert set().union(*included) == {"<stdint.h>", "<immintrin.h>", "<arm_neon.h>"}
+    assert "<vector>" in included_by(NATIVE / "sweep/sweep.cpp")
 
 
 @pytest.mark.parametrize(
@@ -101,20 +120,6 @@ def test_a_power_beyond_the_range_of_the_points_takes_lloyds_step(dtype, power):
     rows, rtol = EuclideanRows(points, weights), 1e-5 if dtype == np.float32 else 1e-12
     soft, hard = (rows.sweep(centers, rule).centers(centers) for rule in (Power(power), Hard()))
     np.testing.assert_allclose(soft, hard, rtol=rtol)
-
-
-def test_distances_that_are_not_numbers_end_in_a_label():
-    labels, _ = EuclideanRows(np.zeros((5, 2))).assign(np.full((3, 2), np.nan))
-    np.testing.assert_array_equal(labels, 0)
-
-
-def test_a_center_worth_more_than_can_be_told_is_worth_infinitely_much():
-    rows = EuclideanRows(np.array([[0.0], [1.0]]), np.array([1e100, 2e100]))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", RuntimeWarning)
-        spread = rows.spread(np.array([[0.0], [1e120]]))
-    np.testing.assert_array_equal(spread.utility, [np.inf, 0])
-    np.testing.assert_allclose(spread.error, [2e100, 0])
 
 
 def all_bytes(rows, centers):
@@ -157,17 +162,6 @@ def test_any_number_of_threads_gives_the_same_bytes(dtype, kind, n_features):
     assert len(set(found.values())) == 1
     # The comparison could otherwise compare nothing.
     assert all_bytes(rows, 1.001 * centers) != found[1]
-
-
-def test_seeding_shares_its_work_among_threads():
-    points = np.random.default_rng(0).normal(size=(600_000, 2))
-    order, numbers = np.arange(len(points)), np.random.default_rng(0).uniform(size=(3, 2))
-    seeds = []
-    for n_threads in (1, 2, 3):
-        rows = EuclideanRows(points, n_threads=n_threads)
-        seeds.append(greedy_seeds(rows, order, 0.3, numbers).tolist())
-        assert_all_worked(rows, n_threads)
-    assert seeds[0] == seeds[1] == seeds[2]
 
 
 def test_many_python_threads_may_use_the_core_and_the_same_rows_at_once():
@@ -403,13 +397,6 @@ def included_by(path):
     ours = [NATIVE / name[1:] for name in names if name.startswith('"')]
     theirs = {f"{name}>" for name in names if name.startswith("<")}
     return theirs.union(*(included_by(path) for path in ours))
-
-
-def test_kernels_include_no_header_that_defines_functions_to_be_shared():
-    """An inline function compiled for one set could be linked into the path of another."""
-    included = [included_by(kernels) for kernels in (NATIVE / "kernels").glob("*.cpp")]
-    assert set().union(*included) == {"<stdint.h>", "<immintrin.h>", "<arm_neon.h>"}
-    assert "<vector>" in included_by(NATIVE / "sweep/sweep.cpp")
 
 
 def broken_csr():

@@ -1,5 +1,3 @@
-"""Plots show what is in the data; how they look, people judge."""
-
 import math
 import sys
 from collections.abc import Callable
@@ -89,7 +87,7 @@ def points_drawn(axes: Axes) -> list[np.ndarray]:
     return [np.asarray(drawn.get_offsets()) for drawn in axes.collections if drawn.get_label()]
 
 
-def test_each_cluster_is_drawn_where_its_points_are_or_a_sample_of_them() -> None:
+def test_each_cluster_is_drawn_where_its_points_are_for_any_estimator() -> None:
     axes = plots.clusters(MODEL, CLOUDS, boundaries=False)
     for label, drawn in enumerate(points_drawn(axes)):
         np.testing.assert_array_equal(drawn, CLOUDS[MODEL.labels_ == label])
@@ -98,6 +96,18 @@ def test_each_cluster_is_drawn_where_its_points_are_or_a_sample_of_them() -> Non
     axes = plots.clusters(MODEL, CLOUDS, max_points=7, boundaries=False)
     assert sum(len(drawn) for drawn in points_drawn(axes)) == 7
     assert axes.get_title() == "3 clusters, 7 of 60 points"
+    holed = CLOUDS.copy()
+    holed[0, 1] = np.nan
+    model = PowerKMeans(3, init=PLACES, effort="none", missing="observed").fit(holed)
+    axes = plots.clusters(model, holed, boundaries=False)
+    label = model.labels_[0]
+    assert points_drawn(axes)[label][0, 1] == model.cluster_centers_[label, 1]
+    theirs = SklearnKMeans(3, n_init=1, random_state=0).fit(CLOUDS)
+    kernel = powermeans.KernelPowerKMeans(3, random_state=0).fit(CLOUDS)
+    for model in (theirs, kernel, SPECTRAL):
+        drawn = points_drawn(plots.clusters(model, CLOUDS, boundaries=False))
+        for label in range(3):
+            np.testing.assert_array_equal(drawn[label], CLOUDS[model.labels_ == label])
 
 
 def test_colours_and_shapes_tell_56_clusters_apart_and_small_points_leave_ink(monkeypatch) -> None:
@@ -117,17 +127,7 @@ def test_colours_and_shapes_tell_56_clusters_apart_and_small_points_leave_ink(mo
         assert image[y - 3 : y + 4, x - 3 : x + 4].min() < 200
 
 
-def test_boundaries_lie_halfway_between_two_centers() -> None:
-    model = PowerKMeans.from_centers([[0.0, 0.0], [4.0, 0.0]])
-    axes = plots.clusters(model, [[0.0, -1.0], [0.0, 1.0], [4.0, -1.0], [4.0, 1.0]])
-    contours = [one for one in axes.collections if type(one).__name__ == "QuadContourSet"]
-    lines = [line for one in contours if not one.filled for line in one.get_paths()]
-    assert lines
-    for line in lines:
-        np.testing.assert_allclose(line.vertices[:, 0], 2.0, atol=0.02)
-
-
-def test_the_plane_of_many_features_holds_the_two_directions_of_most_variance() -> None:
+def test_the_plane_holds_most_variance_and_features_have_axes_by_their_number() -> None:
     rng = np.random.default_rng(0)
     rotation = np.linalg.qr(rng.normal(size=(6, 6)))[0]
     flat = rng.normal(size=(500, 2)) * [5.0, 3.0]
@@ -138,6 +138,26 @@ def test_the_plane_of_many_features_holds_the_two_directions_of_most_variance() 
     np.testing.assert_allclose(plane.project(points), plane.points, atol=1e-9)
     thin = Plane.of(sparse.csr_matrix(points), list("abcdef"))
     np.testing.assert_allclose(thin.points, plane.points, atol=1e-9)
+    model = PowerKMeans.from_centers([[0.0, 0.0], [4.0, 0.0]])
+    axes = plots.clusters(model, [[0.0, -1.0], [0.0, 1.0], [4.0, -1.0], [4.0, 1.0]])
+    contours = [one for one in axes.collections if type(one).__name__ == "QuadContourSet"]
+    lines = [line for one in contours if not one.filled for line in one.get_paths()]
+    assert lines
+    for line in lines:
+        np.testing.assert_allclose(line.vertices[:, 0], 2.0, atol=0.02)
+    wide = np.random.default_rng(0).poisson(3.0, size=(50, 4)).astype(float)
+    for points, has_boundaries in (wide[:, :2], True), (wide, False):
+        model = PowerKMeans(2, divergence="poisson", random_state=0).fit(points)
+        kinds = {type(drawn).__name__ for drawn in plots.clusters(model, points).collections}
+        assert kinds == {"PathCollection", *["QuadContourSet"] * has_boundaries}
+    axes = plots.clusters(PowerKMeans(2, random_state=0).fit(CLOUDS[:, :1]), CLOUDS[:, :1])
+    assert axes.get_xlabel() == "column 0"
+    assert list(axes.get_yticks()) == []
+    table = pd.DataFrame(CLOUDS, columns=["$x^{", "y_{$"])
+    model = PowerKMeans(3, random_state=0, effort="none").fit(table)
+    for draw in (plots.profiles, plots.center_bars, plots.clusters):
+        pyplot.close("all")
+        draw(model, table).figure.canvas.draw()  # mathematics that cannot be parsed would raise
 
 
 @pytest.mark.parametrize("draw", [plots.clusters, plots.uncertainty, plots.center_bars])
@@ -148,47 +168,7 @@ def test_sparse_matrices_and_tables_are_drawn_as_arrays_are(draw: Any) -> None:
     np.testing.assert_allclose(others, [expected] * 2, rtol=1e-9, atol=1e-9)
 
 
-def test_missing_entries_are_drawn_where_their_centers_have_them() -> None:
-    holed = CLOUDS.copy()
-    holed[0, 1] = np.nan
-    model = PowerKMeans(3, init=PLACES, effort="none", missing="observed").fit(holed)
-    axes = plots.clusters(model, holed, boundaries=False)
-    label = model.labels_[0]
-    assert points_drawn(axes)[label][0, 1] == model.cluster_centers_[label, 1]
-
-
-def test_counts_of_many_features_have_no_boundaries_and_one_feature_has_one_axis() -> None:
-    wide = np.random.default_rng(0).poisson(3.0, size=(50, 4)).astype(float)
-    for points, has_boundaries in (wide[:, :2], True), (wide, False):
-        model = PowerKMeans(2, divergence="poisson", random_state=0).fit(points)
-        kinds = {type(drawn).__name__ for drawn in plots.clusters(model, points).collections}
-        assert kinds == {"PathCollection", *["QuadContourSet"] * has_boundaries}
-    axes = plots.clusters(PowerKMeans(2, random_state=0).fit(CLOUDS[:, :1]), CLOUDS[:, :1])
-    assert axes.get_xlabel() == "column 0"
-    assert list(axes.get_yticks()) == []
-
-
-def test_estimators_of_scikit_learn_and_those_without_centers_are_drawn() -> None:
-    theirs = SklearnKMeans(3, n_init=1, random_state=0).fit(CLOUDS)
-    kernel = powermeans.KernelPowerKMeans(3, random_state=0).fit(CLOUDS)
-    for model in (theirs, kernel, SPECTRAL):
-        drawn = points_drawn(plots.clusters(model, CLOUDS, boundaries=False))
-        for label in range(3):
-            np.testing.assert_array_equal(drawn[label], CLOUDS[model.labels_ == label])
-
-
-def test_a_point_in_the_middle_is_the_least_sure() -> None:
-    points = np.array([[0.0, 0.0], [0.0, 1.0], [5.0, 0.5], [10.0, 0.0], [10.0, 1.0]])
-    model = PowerKMeans.from_centers([[0.0, 0.5], [10.0, 0.5]])
-    drawn = plots.uncertainty(model, points).collections[0]
-    offsets = np.asarray(drawn.get_offsets())
-    np.testing.assert_array_equal(offsets[np.argmax(drawn.get_array())], [5.0, 0.5])
-    assert drawn.get_array().max() == pytest.approx(0.5)
-    # y^-2 / (y^-2 + z^-2) with the squared distances y = 1/4 and z = 100 + 1/4
-    assert drawn.get_array().min() == pytest.approx(1 / (1 + (100.25 / 0.25) ** 2))
-
-
-def test_objective_and_inertia_are_those_of_the_history() -> None:
+def test_objective_and_inertia_are_those_of_the_history_and_lines_compared_are_the_excess() -> None:
     axes, history = plots.convergence(MODEL), MODEL.history_
     for line, figures in zip(axes.lines, [history.objective, history.inertia], strict=True):
         np.testing.assert_array_equal(line.get_ydata(), figures)
@@ -196,9 +176,6 @@ def test_objective_and_inertia_are_those_of_the_history() -> None:
     is_soft = np.isfinite(history.power)
     shown = np.asarray(second.lines[0].get_ydata())
     np.testing.assert_array_equal(shown[is_soft], -history.power[is_soft])
-
-
-def test_lloyd_has_no_axis_for_the_power_and_lines_compared_are_the_excess_over_the_least() -> None:
     lloyd = PowerKMeans(3, init=CLOUDS[:3], schedule=Fixed(-math.inf), effort="none").fit(CLOUDS)
     axes = plots.convergence(lloyd)
     assert axes.figure.axes == [axes]
@@ -211,25 +188,23 @@ def test_lloyd_has_no_axis_for_the_power_and_lines_compared_are_the_excess_over_
         assert (np.diff(shown) <= 0).all()
 
 
-def test_the_way_of_each_center_ends_where_the_fit_did() -> None:
+def test_the_way_of_each_center_ends_where_the_fit_did_and_the_middle_is_the_least_sure() -> None:
     axes = plots.annealing_path(PATH, CLOUDS)
     ends = [[line.get_xdata()[-1], line.get_ydata()[-1]] for line in axes.lines]
     np.testing.assert_allclose(ends, FITTED.cluster_centers_)
     assert all(len(line.get_xdata()) == FITTED.n_iter_ for line in axes.lines)
     assert len(plots.annealing_path([PLACES, PLACES + 1], CLOUDS).lines) == 3
+    points = np.array([[0.0, 0.0], [0.0, 1.0], [5.0, 0.5], [10.0, 0.0], [10.0, 1.0]])
+    model = PowerKMeans.from_centers([[0.0, 0.5], [10.0, 0.5]])
+    drawn = plots.uncertainty(model, points).collections[0]
+    offsets = np.asarray(drawn.get_offsets())
+    np.testing.assert_array_equal(offsets[np.argmax(drawn.get_array())], [5.0, 0.5])
+    assert drawn.get_array().max() == pytest.approx(0.5)
+    # y^-2 / (y^-2 + z^-2) with the squared distances y = 1/4 and z = 100 + 1/4
+    assert drawn.get_array().min() == pytest.approx(1 / (1 + (100.25 / 0.25) ** 2))
 
 
-def test_silhouettes_are_those_of_scikit_learn_and_a_sample_says_so() -> None:
-    mean = silhouette_score(CLOUDS, MODEL.labels_)
-    axes = plots.silhouettes(MODEL, CLOUDS)
-    assert axes.lines[0].get_xdata()[0] == pytest.approx(mean)
-    shares = [text.get_text() for text in axes.get_yticklabels()]
-    assert shares == ["0: 17 %", "1: 33 %", "2: 50 %"]
-    title = plots.silhouettes(MODEL, CLOUDS, max_points=50).get_title()
-    assert "Silhouettes of 50 of 60 points" in title
-
-
-def test_bars_are_the_centers_and_marks_the_means_of_all_points() -> None:
+def test_bars_profiles_silhouettes_and_choices_are_those_computed() -> None:
     points = np.array([[0.0, 2.0], [0.0, 4.0], [6.0, 0.0]])
     model = powermeans.KMeans.from_centers([[0.0, 3.0], [6.0, 0.0]])
     ax = plots.center_bars(model, points)
@@ -240,9 +215,6 @@ def test_bars_are_the_centers_and_marks_the_means_of_all_points() -> None:
     for marks, zero in zip(ax.collections, (0, zeros[2]), strict=True):
         assert np.allclose([path.vertices[0, 0] - zero for path in marks.get_paths()], [2, 2])
     assert [text.get_text() for text in ax.get_xticklabels()] == ["0\n67 %", "1\n33 %"]
-
-
-def test_profiles_go_through_the_means_of_the_clusters() -> None:
     points = np.hstack([CLOUDS, np.full((60, 1), 5.0)])
     deviations = np.append(CLOUDS.std(axis=0), 1.0)  # that of a column that never changes
     axes = plots.profiles(PowerKMeans(3, init=points[[0, 10, 30]]).fit(points), points)
@@ -253,17 +225,13 @@ def test_profiles_go_through_the_means_of_the_clusters() -> None:
     # Of many features those are shown that differ most.
     axes = plots.profiles(WIDE_MODEL, WIDE, max_features=2)
     assert [text.get_text() for text in axes.get_xticklabels()] == ["column 0", "column 1"]
-
-
-def test_names_of_columns_are_taken_literally() -> None:
-    table = pd.DataFrame(CLOUDS, columns=["$x^{", "y_{$"])
-    model = PowerKMeans(3, random_state=0, effort="none").fit(table)
-    for draw in (plots.profiles, plots.center_bars, plots.clusters):
-        pyplot.close("all")
-        draw(model, table).figure.canvas.draw()  # mathematics that cannot be parsed would raise
-
-
-def test_a_choice_is_drawn_with_what_each_criterion_says() -> None:
+    mean = silhouette_score(CLOUDS, MODEL.labels_)
+    axes = plots.silhouettes(MODEL, CLOUDS)
+    assert axes.lines[0].get_xdata()[0] == pytest.approx(mean)
+    shares = [text.get_text() for text in axes.get_yticklabels()]
+    assert shares == ["0: 17 %", "1: 33 %", "2: 50 %"]
+    title = plots.silhouettes(MODEL, CLOUDS, max_points=50).get_title()
+    assert "Silhouettes of 50 of 60 points" in title
     ax = plots.choice_of_k(CHOICE)
     np.testing.assert_array_equal(ax.lines[0].get_ydata(), CHOICE.table["inertia"])
     assert ax.get_title() == "3 groups; clear"

@@ -114,18 +114,13 @@ def test_points_that_a_divergence_cannot_measure_are_an_error(divergence, points
         PowerKMeans(2, divergence=divergence).fit(points)
 
 
-def test_a_covariance_that_is_not_learned_yet_is_an_error():
-    with pytest.raises(ValueError, match="learns its covariance in fit"):
-        PowerKMeans.from_centers([[0.0, 0.0], [3.0, 3.0]], divergence="mahalanobis")
-
-
 def scatter_within(model, points):
     deviations = points - model.cluster_centers_[model.labels_]
     within = deviations.T @ deviations
     return np.linalg.det(within), within
 
 
-def test_shared_covariance_is_learned_where_clusters_are_thin():
+def test_a_shared_covariance_is_learned_where_clusters_are_thin_and_an_error_before():
     """Long parallel clusters side by side: k-means cuts them across."""
     rng = np.random.default_rng(0)
     truth = rng.integers(0, 3, size=600)
@@ -139,6 +134,8 @@ def test_shared_covariance_is_learned_where_clusters_are_thin():
     determinant, within = scatter_within(model, turned)
     np.testing.assert_allclose(model.covariance_, within / math.sqrt(determinant), rtol=1e-3)
     assert model.inertia_ == pytest.approx(2 * math.sqrt(determinant), rel=1e-3)
+    with pytest.raises(ValueError, match="learns its covariance in fit"):
+        PowerKMeans.from_centers([[0.0, 0.0], [3.0, 3.0]], divergence="mahalanobis")
 
 
 @pytest.mark.parametrize("n", [6, 60])  # there may be fewer points than features
@@ -184,14 +181,11 @@ def test_a_feature_at_a_bound_of_its_domain_changes_no_cluster(kind, bound):
     np.testing.assert_array_equal(model.predict(kind(at_bound)), beside)
 
 
-def test_a_tiny_row_has_a_direction():
+def test_tiny_rows_have_directions_and_memberships_of_float32_points_do_not_vanish():
     points = np.array([[1e-170, 0.0], [5.0, 0.1], [0.0, 3e150], [0.0, 1e-200]])
     for kind in (np.asarray, sparse.csr_array):
         model = PowerKMeans(2, divergence="cosine", random_state=0).fit(kind(points))
         assert model.labels_[0] == model.labels_[1] != model.labels_[2] == model.labels_[3]
-
-
-def test_memberships_of_float32_points_do_not_vanish():
     centers = np.array([[0.0, 0.0], [8.0, 0.0]])
     points = np.array([[0.5, 0.1], [7.0, 1.0]])
     expected = PowerKMeans.from_centers(centers).memberships(points, power=-1.0)

@@ -53,7 +53,7 @@ def test_a_sweep_and_a_spread_among_all_centers_are_the_usual_ones(divergence, d
     np.testing.assert_allclose(nearby.weights, usual.weights, rtol=1e-12)
 
 
-def test_a_point_is_compared_only_with_the_centers_listed_beside_its_own():
+def test_a_point_is_compared_with_the_centers_beside_its_own_and_lone_ones_keep_theirs():
     points = blobs(300, 17, 4, "f8")
     rows = open_rows(points)
     centers = rows.take(np.arange(0, 300, 60))
@@ -64,6 +64,15 @@ def test_a_point_is_compared_only_with_the_centers_listed_beside_its_own():
     sq_dist = sq_distances(points, centers)
     among = np.take_along_axis(sq_dist, lists[before], axis=1).argmin(axis=1)
     np.testing.assert_array_equal(labels, lists[before, among])
+    points = blobs(2000, 20, 1, "f8")
+    points[:40] += 1000
+    rows = open_rows(points)
+    centers = np.concatenate([rows.take(np.arange(100, 2000, 19)), rows.take(np.array([0]))])
+    labels = np.full(2000, 0, dtype=np.int32)
+    nearby = NearbyRows(rows, centers, labels)
+    for _ in range(3):  # the fourth looks at all
+        sums = nearby.sweep(centers, Hard())
+    assert sums.weights[-1] == 40
 
 
 @pytest.mark.parametrize("n_threads", [1, 2])
@@ -127,35 +136,12 @@ def test_least_useful_are_the_same_by_lists_of_many_neighbours(n_features):
     assert len(np.unique(spared)) == 20
 
 
-def test_a_center_far_from_all_others_keeps_its_points():
-    points = blobs(2000, 20, 1, "f8")
-    points[:40] += 1000
-    rows = open_rows(points)
-    centers = np.concatenate([rows.take(np.arange(100, 2000, 19)), rows.take(np.array([0]))])
-    labels = np.full(2000, 0, dtype=np.int32)
-    nearby = NearbyRows(rows, centers, labels)
-    for _ in range(3):  # the fourth looks at all
-        sums = nearby.sweep(centers, Hard())
-    assert sums.weights[-1] == 40
-
-
-def test_tree_seeds_leave_less_than_random_ones():
+def test_tree_seeds_leave_less_than_random_ones_by_quotas_that_add_up():
     points = blobs(6000, 20, 300)
     seeds = KMeans(300, init=TreeSeeds(), n_init=1, max_iter=1, random_state=0).fit(points)
     drawn = KMeans(300, init="random", n_init=1, max_iter=4, random_state=0).fit(points)
     assert seeds.cluster_centers_.shape == (300, 20)
     assert seeds.inertia_ < 0.9 * drawn.inertia_
-
-
-@pytest.mark.parametrize("n_clusters", [1, 2, 3, 50, 199, 200])
-def test_tree_seeds_of_any_number(n_clusters):
-    points = blobs(200, 3, 7, "f8")
-    centers = TreeSeeds()(points, n_clusters, np.random.RandomState(0))
-    assert centers.shape == (n_clusters, 3)
-    assert np.isfinite(centers).all()
-
-
-def test_quotas_add_up_and_fit():
     rng = np.random.default_rng(0)
     for _ in range(200):
         n_points = rng.integers(0, 30, size=rng.integers(1, 12))
@@ -167,6 +153,14 @@ def test_quotas_add_up_and_fit():
         assert quotas.sum() == n_wanted
         assert (quotas[n_points > 0] > 0).all()
         assert (quotas[n_points == 0] == 0).all()
+
+
+@pytest.mark.parametrize("n_clusters", [1, 2, 3, 50, 199, 200])
+def test_tree_seeds_of_any_number(n_clusters):
+    points = blobs(200, 3, 7, "f8")
+    centers = TreeSeeds()(points, n_clusters, np.random.RandomState(0))
+    assert centers.shape == (n_clusters, 3)
+    assert np.isfinite(centers).all()
 
 
 @pytest.fixture(scope="module")
@@ -184,16 +178,15 @@ def fitted(points: np.ndarray, **params) -> PowerKMeans:
     return PowerKMeans(1000, **settings).fit(points)
 
 
-def test_a_thousand_centers_have_exact_labels_and_low_inertia(looks_nearby, embeddings):
+def test_a_thousand_centers_have_exact_labels_and_low_inertia_on_any_threads(
+    looks_nearby, embeddings
+):
     model = fitted(embeddings)
     np.testing.assert_array_equal(model.labels_, model.predict(embeddings))
     assert model.inertia_ == pytest.approx(-model.score(embeddings), rel=1e-12)
     usual = KMeans(1000, n_init=1, random_state=0).fit(embeddings)
     assert model.inertia_ < 1.03 * usual.inertia_
     assert model.spent_.skipped > 0.5
-
-
-def test_a_thousand_centers_on_any_number_of_threads(looks_nearby, embeddings):
     one, two = (fitted(embeddings, n_threads=n).cluster_centers_ for n in (1, 2))
     np.testing.assert_array_equal(one, two)
 

@@ -144,7 +144,7 @@ def test_fits_are_those_of_float32(dtype: np.dtype[Any], model: str) -> None:
 
 
 @every_type
-def test_missing_entries_and_other_divergences_convert_as_before(dtype: np.dtype[Any]) -> None:
+def test_narrow_points_convert_as_before_and_take_no_memory_of_their_size(dtype):
     points = blobs(dtype, 200, 4)
     for model in (
         PowerKMeans(3, divergence="cosine", random_state=0),
@@ -157,6 +157,14 @@ def test_missing_entries_and_other_divergences_convert_as_before(dtype: np.dtype
         model.set_params(random_state=0).fit(points.astype(plain_of(dtype)))
         assert_array_equal(found, model.cluster_centers_)
         assert found.dtype == plain_of(dtype)
+    points = blobs(dtype, 60_000, 64)
+    KMeans(3, n_init=1, max_iter=2).fit(points[:500])
+    tracemalloc.start()
+    model = PowerKMeans(4, effort="fast", random_state=0).fit(points)
+    model.predict(points)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < points.nbytes / 10 + 8e6
 
 
 @every_type
@@ -175,18 +183,6 @@ def test_parts_are_kept_narrow_and_give_the_bits_of_float32(dtype: Any, tmp_path
             expected.predict(of_floats, output=tmp_path / "expected.npy")
             labels = [np.load(tmp_path / f"{name}.npy") for name in ("found", "expected")]
             assert_array_equal(*labels)
-
-
-@every_type
-def test_a_fit_takes_no_memory_of_the_size_of_the_points(dtype: np.dtype[Any]) -> None:
-    points = blobs(dtype, 60_000, 64)
-    KMeans(3, n_init=1, max_iter=2).fit(points[:500])
-    tracemalloc.start()
-    model = PowerKMeans(4, effort="fast", random_state=0).fit(points)
-    model.predict(points)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert peak < points.nbytes / 10 + 8e6
 
 
 @pytest.mark.parametrize("ending", ["npy", "h5", "zarr"])

@@ -169,7 +169,7 @@ def test_most_distances_are_passed_over_where_clusters_lie_apart(n_features):
     assert rows.sweep(means, Power(-0.5)).n_skipped == 0
 
 
-def test_a_center_that_lives_on_negligible_shares_is_moved_all_the_same():
+def test_neither_centers_far_from_all_points_nor_memories_of_many_change_a_sweep():
     """Far from every point it weighs next to nothing, but what it weighs says where it goes."""
     rng = np.random.default_rng(0)
     points = rng.normal(size=(3000, 2))
@@ -178,9 +178,6 @@ def test_a_center_that_lives_on_negligible_shares_is_moved_all_the_same():
     expected = ReferenceRows(points).sweep(centers, Power(-20.0)).centers(centers)
     assert np.abs(expected[-1]).max() < 10
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
-
-
-def test_a_memory_of_many_centers_does_not_outlive_them():
     rng = np.random.default_rng(0)
     points = rng.normal(size=(20_000, 20))
     rows = EuclideanRows(points, n_threads=2)
@@ -211,14 +208,3 @@ def test_labels_are_those_of_an_exact_comparison(kind, dtype, n_centers):
     own, nearest = sq_dist[np.arange(len(points)), labels], sq_dist.min(axis=1)
     np.testing.assert_allclose(own, nearest, rtol=1e-12, atol=1e-30)
     assert not np.any((labels >= half) & (labels < first) | (labels >= last))
-
-
-@every_dtype
-@pytest.mark.parametrize("spread_of_means", [0.0, 0.5])
-def test_the_first_sweep_computes_few_distances_exactly(dtype, spread_of_means):
-    points = blobs(4000, 256, 80, scale=spread_of_means).astype(dtype)
-    centers = np.array([part.mean(axis=0) for part in np.array_split(points, 80)], dtype=np.float64)
-    rows = EuclideanRows(points)
-    assert without_shortcuts(rows.sweep, centers, Hard()).n_skipped == 0
-    # Sketches have an error of one part in a hundred, and few centers are as near as that.
-    assert rows.sweep(centers, Hard()).n_skipped > 0.8 * len(points) * len(centers)

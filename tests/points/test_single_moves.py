@@ -1,5 +1,3 @@
-"""Moves of single points and swaps of centers: against the reference, and by brute force."""
-
 import math
 
 import numpy as np
@@ -140,7 +138,7 @@ def test_no_convex_function_and_labels_of_no_center_are_refused(phi, label, says
         rows.moves.rows.native.move_points(phi, order, 1, labels, np.ones((1, 5)))
 
 
-def test_a_point_moves_to_a_center_from_which_it_is_infinitely_far() -> None:
+def test_moves_reach_far_centers_and_follow_new_weights() -> None:
     """Their error is then log 2, of the count that one of the two lacks."""
     points = np.array([[8.0, 0.0], [8.0, 1.0], [0.0, 8.0]])
     stuck = np.array([[8.0, 0.0], [4.0, 4.5]])
@@ -149,9 +147,6 @@ def test_a_point_moves_to_a_center_from_which_it_is_infinitely_far() -> None:
     moved = rows.moves.move_points(stuck, UNTIL_IN_VAIN)
     assert moved.n_moves == 1
     assert rows.assign(moved.centers)[1] == pytest.approx(math.log(2), rel=1e-12)
-
-
-def test_weighing_the_points_anew_changes_the_moves() -> None:
     problem = Problem("poisson", is_weighted=False)
     changed = 1.0 - 0.9 * (np.arange(len(problem.points)) % 2)
     rows = problem.rows()
@@ -202,15 +197,12 @@ def test_moves_that_are_not_the_function_of_the_divergence_are_refused(moves) ->
     assert refused.value.argument == "moves"
 
 
-def test_a_swap_mends_two_centers_in_one_cluster() -> None:
+def test_swaps_mend_two_centers_in_one_cluster_and_end_by_their_distances() -> None:
     points, middles, stuck = two_pairs_of_groups()
     for stored in STORED:
         swapped = EuclideanRows(stored(points)).moves.swap_centers(stuck, 10, np.inf, 0.0)
         assert swapped.n_moves >= 1
         np.testing.assert_allclose(np.sort(swapped.centers[:, 0]), middles[:, 0], atol=0.5)
-
-
-def test_distances_end_swaps_and_swaps_in_vain_end_none_before_the_floor_of_distances() -> None:
     points = blobs(3000, 3, 3)
     centers, swap_centers = points[:20].copy(), EuclideanRows(points).moves.swap_centers
     few, many = (swap_centers(centers, 1000, most, 0.0) for most in (1.0, np.inf))

@@ -8,18 +8,7 @@ from attacks import oracle
 from numpy.typing import NDArray
 from scipy import sparse
 
-import powermeans
-from powermeans import (
-    DPMeans,
-    FuzzyCMeans,
-    GradientKMeans,
-    KHarmonicMeans,
-    KMeans,
-    PowerKMeans,
-    RobustPowerKMeans,
-    SelfOrganizingMap,
-    choose_k,
-)
+import powermeans as pm
 from powermeans.divergences import Binomial
 from powermeans.points.compiled import CompiledRows
 from powermeans.points.opening import open_rows
@@ -56,7 +45,6 @@ def unused_columns(X: sparse.csr_matrix) -> NDArray[np.intp]:
 
 
 def exact_distances(X: Any, centers: Any, kind: str = "squared") -> Any:
-    """Return distances from the definition, in long double."""
     points = np.asarray(X.toarray(), dtype=np.longdouble)
     theta = np.asarray(centers, dtype=np.longdouble)
     used = points.any(axis=0) | theta.any(axis=0)  # in others every term is zero
@@ -64,24 +52,23 @@ def exact_distances(X: Any, centers: Any, kind: str = "squared") -> Any:
 
 
 FITS = {
-    "k-means": lambda: KMeans(3, random_state=0),
-    "power": lambda: PowerKMeans(3, random_state=0),
-    "cosine": lambda: PowerKMeans(3, divergence="cosine", random_state=0),
-    "poisson": lambda: PowerKMeans(3, divergence="poisson", effort="fast", random_state=0),
-    "binomial": lambda: PowerKMeans(3, divergence=Binomial(9), effort="fast", random_state=0),
-    "no polish": lambda: PowerKMeans(3, polish=False, random_state=0),
-    "harmonic": lambda: KHarmonicMeans(3, random_state=0),
-    "fuzzy": lambda: FuzzyCMeans(3, fuzzifier=1.1, random_state=0),
-    "gradient": lambda: GradientKMeans(3, random_state=0),
-    "dp-means": lambda: DPMeans(n_clusters_wanted=3, random_state=0),
-    "map": lambda: SelfOrganizingMap((3, 1), random_state=0),
-    "parallel seeds": lambda: KMeans(3, init=powermeans.ParallelSeeds(), random_state=0),
+    "k-means": lambda: pm.KMeans(3, random_state=0),
+    "power": lambda: pm.PowerKMeans(3, random_state=0),
+    "cosine": lambda: pm.PowerKMeans(3, divergence="cosine", random_state=0),
+    "poisson": lambda: pm.PowerKMeans(3, divergence="poisson", effort="fast", random_state=0),
+    "binomial": lambda: pm.PowerKMeans(3, divergence=Binomial(9), effort="fast", random_state=0),
+    "no polish": lambda: pm.PowerKMeans(3, polish=False, random_state=0),
+    "harmonic": lambda: pm.KHarmonicMeans(3, random_state=0),
+    "fuzzy": lambda: pm.FuzzyCMeans(3, fuzzifier=1.1, random_state=0),
+    "gradient": lambda: pm.GradientKMeans(3, random_state=0),
+    "dp-means": lambda: pm.DPMeans(n_clusters_wanted=3, random_state=0),
+    "map": lambda: pm.SelfOrganizingMap((3, 1), random_state=0),
+    "parallel seeds": lambda: pm.KMeans(3, init=pm.ParallelSeeds(), random_state=0),
 }
 
 
 @pytest.fixture
 def widths(monkeypatch: pytest.MonkeyPatch) -> set[int]:
-    """Return how many columns the centers of all sweeps have."""
     found = set()
     sweep = CompiledRows.sweep
 
@@ -119,12 +106,12 @@ def test_a_fit_sweeps_over_used_columns_and_describes_all(name, dtype, weights, 
     assert np.all(nearest <= distances.min(axis=1)[counts > 0] * (1 + 1e-5) + 1e-6)
 
 
-@pytest.mark.parametrize("kind", [KMeans, FuzzyCMeans, GradientKMeans])
+@pytest.mark.parametrize("kind", [pm.KMeans, pm.FuzzyCMeans, pm.GradientKMeans])
 def test_tol_is_in_units_of_the_mean_variance_of_all_columns(kind: Any) -> None:
     X = wide_points()
     used = used_columns(X)
     start = X[[1, 2, 3]].toarray()
-    options = {"fuzzifier": 1.1} if kind is FuzzyCMeans else {}
+    options = {"fuzzifier": 1.1} if kind is pm.FuzzyCMeans else {}
 
     def n_sweeps(X: Any, init: Any, tol: float) -> int:
         return int(kind(3, init=init, tol=tol, **options).fit(X).n_iter_)
@@ -136,16 +123,19 @@ def test_tol_is_in_units_of_the_mean_variance_of_all_columns(kind: Any) -> None:
     assert len(set(wide)) > 1  # otherwise the test could not fail
 
 
-def test_the_stopping_rule_without_polish_counts_all_columns() -> None:
+def test_the_stopping_rule_and_the_mean_variance_count_all_columns() -> None:
     X = wide_points()
     used = used_columns(X)
 
     def n_sweeps(X: Any, factor: float = 1.0) -> list[int]:
-        model = PowerKMeans(3, polish=False, schedule=[-3.0] * 200, init=X[[1, 2, 3]].toarray())
+        model = pm.PowerKMeans(3, polish=False, schedule=[-3.0] * 200, init=X[[1, 2, 3]].toarray())
         tols = (factor * 10.0 ** (-n / 4) for n in range(8, 40))
         return [int(model.set_params(tol=tol).fit(X).n_iter_) for tol in tols]
 
     assert n_sweeps(X) == n_sweeps(X[:, used], np.sqrt(N_USED / N_COLUMNS)) != n_sweeps(X[:, used])
+    narrow: Any = open_rows(X[:, used_columns(X)], WEIGHTS, n_columns=N_COLUMNS)
+    of_narrow, of_all = (TrimmedRows(r, WEIGHTS, 0.1) for r in (narrow, open_rows(X, WEIGHTS)))
+    assert of_narrow.mean_variance() == pytest.approx(of_all.mean_variance(), rel=1e-12)
 
 
 def test_initial_centers_given_or_chosen_may_have_entries_where_points_have_none() -> None:
@@ -160,16 +150,16 @@ def test_initial_centers_given_or_chosen_may_have_entries_where_points_have_none
 
     before = exact_distances(X, chosen).min(axis=1).sum()
     for given in (chosen, init):
-        model = KMeans(3, init=given, n_init=1).fit(X)
+        model = pm.KMeans(3, init=given, n_init=1).fit(X)
         assert model.history_.inertia[0] == pytest.approx(float(before), rel=1e-12)
         assert model.cluster_centers_.shape == (3, N_COLUMNS)
         assert not model.cluster_centers_[:, unused_columns(X)].any()
     assert asked == [X.shape]
 
 
-def test_new_points_may_have_entries_in_columns_that_the_fit_left_out() -> None:
+def test_new_points_and_outliers_are_measured_in_all_columns() -> None:
     X = wide_points()
-    model = PowerKMeans(3, random_state=0).fit(X)
+    model = pm.PowerKMeans(3, random_state=0).fit(X)
     new = X[:20].toarray()
     new[:, unused_columns(X)[:50]] = 3.0
     new = sparse.csr_matrix(new)
@@ -177,11 +167,7 @@ def test_new_points_may_have_entries_in_columns_that_the_fit_left_out() -> None:
     np.testing.assert_array_equal(model.predict(new), distances.argmin(axis=1))
     np.testing.assert_allclose(model.transform(new), np.sqrt(distances).astype(float), rtol=1e-9)
     assert model.score(new) == pytest.approx(-float(distances.min(axis=1).sum()), rel=1e-12)
-
-
-def test_outliers_are_those_of_all_columns() -> None:
-    X = wide_points()
-    model = RobustPowerKMeans(3, trim=0.1, random_state=0).fit(X)
+    model = pm.RobustPowerKMeans(3, trim=0.1, random_state=0).fit(X)
     distances = exact_distances(X, model.cluster_centers_).min(axis=1)
     kept = np.sort(distances)[: N_POINTS - N_POINTS // 10]
     assert model.cluster_centers_.shape == (3, N_COLUMNS)
@@ -193,7 +179,7 @@ def test_outliers_are_those_of_all_columns() -> None:
 def test_divergences_with_parameters_for_each_feature_keep_all_columns(widths: set[int]) -> None:
     X = wide_points()
     divergence = Binomial(np.full(N_COLUMNS, 9.0))
-    model = PowerKMeans(3, divergence=divergence, effort="none", random_state=0).fit(X)
+    model = pm.PowerKMeans(3, divergence=divergence, effort="none", random_state=0).fit(X)
     assert widths == {N_COLUMNS}
     exact = exact_distances(X, model.cluster_centers_, "binomial").min(axis=1).sum()
     assert model.inertia_ == pytest.approx(float(exact), rel=1e-6)
@@ -201,7 +187,7 @@ def test_divergences_with_parameters_for_each_feature_keep_all_columns(widths: s
 
 def test_choose_k_gives_centers_with_all_columns(widths: set[int]) -> None:
     X, seen, criteria = wide_points(), set(), ["bic", "silhouette", "separation"]
-    choice = choose_k(
+    choice = pm.choose_k(
         X,
         range(2, 5),
         criteria=criteria,
@@ -218,12 +204,5 @@ def test_choose_k_gives_centers_with_all_columns(widths: set[int]) -> None:
         exact = exact_distances(X, centers).min(axis=1).sum()
         assert inertia == pytest.approx(float(exact), rel=1e-12)
     sizes = np.bincount(choice.model(k=3).predict(X)).astype(float)
-    by_hand = powermeans.mathematics.criteria.bic(choice.table["inertia"][1], sizes, N_COLUMNS)
+    by_hand = pm.mathematics.criteria.bic(choice.table["inertia"][1], sizes, N_COLUMNS)
     assert choice.table["bic"][1] == pytest.approx(by_hand, rel=1e-9)
-
-
-def test_rows_without_unused_columns_have_the_mean_variance_of_all() -> None:
-    X = wide_points()
-    narrow: Any = open_rows(X[:, used_columns(X)], WEIGHTS, n_columns=N_COLUMNS)
-    of_narrow, of_all = (TrimmedRows(r, WEIGHTS, 0.1) for r in (narrow, open_rows(X, WEIGHTS)))
-    assert of_narrow.mean_variance() == pytest.approx(of_all.mean_variance(), rel=1e-12)

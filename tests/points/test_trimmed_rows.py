@@ -1,5 +1,3 @@
-"""Trimmed rows against rows of those points alone that are to be kept, chosen by sorting."""
-
 import numpy as np
 import pytest
 from comparator import assert_same_sums
@@ -111,7 +109,7 @@ def test_trimmed_rows_are_rows_that_descend_by_the_hard_rule_only():
 
 
 @every_kind
-def test_mean_extent_and_critical_power_are_not_moved_by_far_points(make_rows):
+def test_far_points_move_no_mean_and_centers_on_them_are_of_little_use(make_rows):
     rng = np.random.default_rng(4)
     points = rng.normal(size=(500, 10)) * np.linspace(1, 2, 10)
     far = points.copy()
@@ -123,10 +121,6 @@ def test_mean_extent_and_critical_power_are_not_moved_by_far_points(make_rows):
     plain = make_rows(far, None)
     assert plain.mean_variance() > 1e6
     assert plain.critical_power() > 0
-
-
-@every_kind
-def test_a_center_on_far_points_that_would_be_left_out_is_of_little_use(make_rows):
     rng = np.random.default_rng(6)
     points = rng.normal(size=(100, 2))
     points[60:90] += [50, 0]

@@ -1,5 +1,3 @@
-"""DP-means finds the number of clusters, and every step it takes pays."""
-
 from collections.abc import Iterator
 from contextlib import nullcontext
 
@@ -150,7 +148,7 @@ def test_a_fit_cut_short_keeps_the_centers_by_which_it_derived_the_penalty() -> 
     assert {model.penalty_ for model in underived} == {DPMeans.penalty_for(points, 12)}
 
 
-def test_centers_are_dropped_one_by_one_while_that_pays() -> None:
+def test_centers_are_dropped_and_opened_while_that_pays_and_the_penalty_is_that_by_hand() -> None:
     rows = open_rows(np.array([[0.0], [1.0], [2.0], [10.0]]))
     centers = np.array([[0.0], [1.0], [2.0], [10.0], [70.0]])
     # Without the center at 70 nothing rises; without that at 0 then by 1; without that at 1 by
@@ -159,9 +157,6 @@ def test_centers_are_dropped_one_by_one_while_that_pays() -> None:
         sweep = Sweep(rows, centers, -np.inf)
         paying = OpenAndDrop(penalty, _FarPoints.of(rows), penalty).before(sweep)
         assert len(paying) == expected
-
-
-def test_a_light_point_opens_a_cluster_only_if_that_pays() -> None:
     points, weights = np.array([[0.0], [1.0], [10.0]]), np.array([5.0, 5.0, 0.1])
     assert DPMeans(20.0).fit(points, sample_weight=weights).n_clusters_ == 1
     assert DPMeans(7.0).fit(points, sample_weight=weights).n_clusters_ == 2
@@ -173,16 +168,13 @@ def test_a_light_point_opens_a_cluster_only_if_that_pays() -> None:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("far", [1e10, 1e24])
-def test_a_far_point_without_weight_changes_nothing(far: float, dtype) -> None:
+def test_a_far_point_without_weight_changes_nothing_and_the_penalty_by_hand(far, dtype) -> None:
     points = np.array([[0.0], [1.0], [5.0], [6.0], [far]], dtype=dtype)
     weights = [1, 1, 1, 1, 0]
     for model in (DPMeans(n_clusters_wanted=2, random_state=0), KMeans(2, random_state=0)):
         found = model.fit(points, sample_weight=weights)
         np.testing.assert_array_equal(np.sort(found.cluster_centers_.ravel()), [0.5, 5.5])
     assert DPMeans.penalty_for(points, 2, sample_weight=weights) == 9
-
-
-def test_the_penalty_by_hand() -> None:
     # From the mean 4, the farthest is 10, then 0; from 0, 4 and 10 the farthest are 1 and 5.
     points = np.array([[0.0], [1.0], [5.0], [10.0]])
     assert [DPMeans.penalty_for(points, k) for k in (1, 2, 3)] == [36, 16, 1]

@@ -1,5 +1,3 @@
-"""The map takes the steps of Kohonen's batch rule, written out here."""
-
 import math
 
 import numpy as np
@@ -8,7 +6,6 @@ from scipy.spatial.distance import cdist
 
 from powermeans import KMeans, SelfOrganizingMap
 from powermeans.relatives.self_organizing_map import Grid
-from reproduce.matlab_map import MatlabMap
 
 
 def cloud(n: int = 200, n_features: int = 3, seed: int = 0) -> np.ndarray:
@@ -45,58 +42,21 @@ def test_the_epochs_are_those_of_the_batch_rule(topology, is_weighted) -> None:
     assert model.n_iter_ == 9
 
 
-def hexagonal_steps(shape) -> np.ndarray:
-    """Steps between nodes, found by going from neighbour to neighbour."""
-    nodes = [(row, column) for row in range(shape[0]) for column in range(shape[1])]
-    steps = np.full((len(nodes), len(nodes)), np.inf)
-    np.fill_diagonal(steps, 0)
-    for a, (row, column) in enumerate(nodes):
-        side = 1 if row % 2 else -1
-        beside = {(row, column - 1), (row, column + 1)}
-        beside |= {(row + up, column + across) for up in (-1, 1) for across in (0, side)}
-        for b, other in enumerate(nodes):
-            if other in beside:
-                steps[a, b] = 1
-    for through in range(len(nodes)):
-        steps = np.minimum(steps, steps[:, [through]] + steps[[through]])
-    return steps
-
-
-def test_the_map_of_matlab_leaves_out_points_and_shares_by_steps() -> None:
-    points, start = cloud(), cloud(n=12, seed=1)
-    model = MatlabMap((3, 4), init=start, random_state=7).fit(points)
-    rng, steps, centers = np.random.RandomState(7), hexagonal_steps((3, 4)), start.copy()
-    for epoch in range(200):
-        reach = 3 - epoch / 50
-        won = np.zeros((12, len(points)))
-        nearest = cdist(points, centers, "sqeuclidean").argmin(axis=1)
-        won[nearest, np.arange(len(points))] = rng.random_sample(len(points)) >= 0.1
-        shares = (steps <= reach + 1e-9) @ won + won
-        totals = shares.sum(axis=1)
-        has_points = totals > 0
-        centers[has_points] = (shares[has_points] @ points) / totals[has_points, None]
-    np.testing.assert_allclose(model.cluster_centers_, centers, rtol=1e-9, atol=1e-12)
-    assert model.n_iter_ == 200
-
-
 TINY = {"radius": 1e-3, "final_radius": 1e-3}
 
 
-def test_with_no_radius_left_an_epoch_is_a_sweep_of_lloyd() -> None:
-    points, start = cloud(), cloud()[:6] + 0.1
-    for n_sweeps in (1, 5):
-        model = SelfOrganizingMap((2, 3), init=start, n_epochs=n_sweeps, **TINY).fit(points)
-        lloyd = KMeans(6, init=start, max_iter=n_sweeps, tol=0).fit(points)
-        np.testing.assert_array_equal(model.cluster_centers_, lloyd.cluster_centers_)
-
-
-def test_the_first_radius_is_half_of_the_longer_side() -> None:
-    maps = [SelfOrganizingMap((3, 4), radius=radius, n_epochs=3) for radius in (None, 2.0)]
-    by_itself, given = (model.fit(cloud()).cluster_centers_ for model in maps)
-    np.testing.assert_array_equal(by_itself, given)
-
-
-def test_the_errors_are_those_of_their_definitions() -> None:
+def test_a_map_is_made_from_a_codebook_with_errors_of_their_definitions() -> None:
+    model = SelfOrganizingMap((3, 4), n_epochs=5).fit(cloud())
+    made = SelfOrganizingMap.from_centers(model.cluster_centers_, shape=(3, 4))
+    np.testing.assert_array_equal(made.predict(cloud()), model.labels_)
+    np.testing.assert_array_equal(made.grid_positions_, model.grid_positions_)
+    with pytest.raises(ValueError, match=r"centers has 12 rows but shape=\(7, 7\)"):
+        SelfOrganizingMap.from_centers(model.cluster_centers_)
+    nodes = np.arange(25)
+    for topology, expected in (("rectangular", 8), ("hexagonal", 6)):
+        grid = Grid((5, 5), topology)
+        beside = grid.are_neighbours(np.full(25, 12), nodes) & (nodes != 12)
+        assert beside.sum() == expected
     points, weights = cloud(), np.random.default_rng(1).uniform(0, 2, 200)
     model = SelfOrganizingMap((3, 3), n_epochs=3).fit(points, sample_weight=weights)
     sq_dist = cdist(points, model.cluster_centers_, "sqeuclidean")
@@ -108,20 +68,11 @@ def test_the_errors_are_those_of_their_definitions() -> None:
     are_apart = np.maximum(np.abs(np.diff(rows)), np.abs(np.diff(columns))).ravel() > 1
     assert model.topographic_error_ == pytest.approx(shares @ are_apart)
     np.testing.assert_array_equal(model.labels_, nodes[:, 0])
-
-
-def test_a_node_has_eight_neighbours_on_squares_and_six_among_hexagons() -> None:
-    nodes = np.arange(25)
-    for topology, expected in (("rectangular", 8), ("hexagonal", 6)):
-        grid = Grid((5, 5), topology)
-        beside = grid.are_neighbours(np.full(25, 12), nodes) & (nodes != 12)
-        assert beside.sum() == expected
-
-
-def test_a_map_can_be_made_from_a_codebook() -> None:
-    model = SelfOrganizingMap((3, 4), n_epochs=5).fit(cloud())
-    made = SelfOrganizingMap.from_centers(model.cluster_centers_, shape=(3, 4))
-    np.testing.assert_array_equal(made.predict(cloud()), model.labels_)
-    np.testing.assert_array_equal(made.grid_positions_, model.grid_positions_)
-    with pytest.raises(ValueError, match=r"centers has 12 rows but shape=\(7, 7\)"):
-        SelfOrganizingMap.from_centers(model.cluster_centers_)
+    points, start = cloud(), cloud()[:6] + 0.1
+    for n_sweeps in (1, 5):
+        model = SelfOrganizingMap((2, 3), init=start, n_epochs=n_sweeps, **TINY).fit(points)
+        lloyd = KMeans(6, init=start, max_iter=n_sweeps, tol=0).fit(points)
+        np.testing.assert_array_equal(model.cluster_centers_, lloyd.cluster_centers_)
+    maps = [SelfOrganizingMap((3, 4), radius=radius, n_epochs=3) for radius in (None, 2.0)]
+    by_itself, given = (model.fit(cloud()).cluster_centers_ for model in maps)
+    np.testing.assert_array_equal(by_itself, given)

@@ -75,21 +75,19 @@ def assert_predicts_alike(again: Any, model: Any, points: Any) -> None:
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names:UserWarning")
 def test_a_loaded_model_predicts_to_the_last_bit(file) -> None:
     """Beside what the matrix tries of every estimator."""
-    for model in [*attacked_models.fitted_models(), *(one.fit(POINTS) for one in UNLIKE)]:
+    public, attacked = (
+        [getattr(pm, name) for name in pm.__all__],
+        [*attacked_models.fitted_models()],
+    )
+    assert {kind for kind in public if hasattr(kind, "fit")} <= set(ESTIMATORS)
+    assert {type(model) for model in attacked} == set(ESTIMATORS)
+    for model in [*attacked, *(one.fit(POINTS) for one in UNLIKE)]:
         again = there_and_back(model, file)
         assert repr(again) == repr(model) or "RandomState" in repr(model)
         assert vars(again).keys() == vars(model).keys()
         if hasattr(getattr(model, "steps", [[model]])[-1][-1], "labels_"):
             points = np.random.default_rng(1).uniform(1, 9, size=(20, model.n_features_in_))
             assert_predicts_alike(again, model, points)
-
-
-def test_names_of_features_are_kept_and_a_callback_is_not(file) -> None:
-    table = pd.DataFrame(POINTS, columns=["länge", "breite", "höhe"])
-    model = pm.PowerKMeans(3, random_state=0, callback=lambda state: None).fit(table)
-    again = there_and_back(model, file)
-    assert list(again.feature_names_in_) == ["länge", "breite", "höhe"]
-    assert again.callback is None
 
 
 def test_sparse_landmarks_come_back_unless_they_are_wider_than_their_file_justifies(file) -> None:
@@ -109,7 +107,7 @@ def test_sparse_landmarks_come_back_unless_they_are_wider_than_their_file_justif
         save(model, file)
 
 
-@pytest.mark.parametrize("kind", [pm.OnlineKMeans, pm.MiniBatchPowerKMeans])
+@pytest.mark.parametrize("kind", [pm.OnlineKMeans, pm.MiniBatchPowerKMeans, pm.MiniBatchKMeans])
 @pytest.mark.parametrize(("dtype", "is_weighted"), [("f4", True), ("f8", True), ("f4", False)])
 def test_a_stream_saved_after_each_chunk_has_the_same_bits(kind, dtype, is_weighted, file) -> None:
     """Also while points are awaited, with and without centers for the time being."""
@@ -144,7 +142,7 @@ def test_an_estimator_made_from_centers_does_all_that_a_loaded_one_does(kind, fi
     assert not hasattr(again, "labels_")
 
 
-def test_the_same_model_makes_the_same_file_which_numpy_opens_too(file, tmp_path) -> None:
+def test_the_same_model_makes_the_same_file_with_names_and_no_callback(file, tmp_path) -> None:
     model, other = pm.KMeans(3, random_state=0).fit(POINTS), tmp_path / "other.npz"
     save(model, file)
     save(model, other)
@@ -153,6 +151,11 @@ def test_the_same_model_makes_the_same_file_which_numpy_opens_too(file, tmp_path
         header = json.loads(members["model.json"])
         centers = header["model"]["KMeans"]["cluster_centers_"]["array"]
         np.testing.assert_array_equal(members[f"a{centers}"], model.cluster_centers_)
+    table = pd.DataFrame(POINTS, columns=["länge", "breite", "höhe"])
+    model = pm.PowerKMeans(3, random_state=0, callback=lambda state: None).fit(table)
+    again = there_and_back(model, file)
+    assert list(again.feature_names_in_) == ["länge", "breite", "höhe"]
+    assert again.callback is None
 
 
 SQUARES = Generated(lambda x: (x * x).sum(axis=1), lambda x: 2 * x)
@@ -202,7 +205,6 @@ def test_rounding_of_sums_leaves_centers_in_the_domain(seed, file) -> None:
 
 
 def rewritten(file: Path, change: Callable[[dict[str, Any]], object]) -> None:
-    """Let `change` work on the members of a model's file, its header as a dict."""
     with zipfile.ZipFile(file) as archive:
         members: dict[str, Any] = {name: archive.read(name) for name in archive.namelist()}
     members["model.json"] = json.loads(members["model.json"])
@@ -247,7 +249,6 @@ def member(name: str, content: bytes) -> Change:
 
 
 def centers(array: Any, *, says: bytes = b"", **options: Any) -> Change:
-    """Other centers, whose header may tell of another shape."""
     content = npy(array, **options)
     return member("a0.npy", content.replace(b"(3, 3)", says) if says else content)
 
@@ -366,12 +367,6 @@ def test_a_file_of_something_else_or_that_is_missing_is_refused(content, file) -
     file.write_bytes(content)
     with pytest.raises(ModelFileError, match="holds no model: File is not a zip file"):
         load(file)
-
-
-def test_every_estimator_is_saved_and_damaged() -> None:
-    public = [getattr(pm, name) for name in pm.__all__]
-    assert {type(model) for model in attacked_models.fitted_models()} == set(ESTIMATORS)
-    assert {kind for kind in public if hasattr(kind, "fit")} <= set(ESTIMATORS)
 
 
 def test_a_model_reaches_onnx_by_way_of_scikit_learn() -> None:

@@ -1,7 +1,5 @@
 """Every way in which rows may come that are worked on part by part. A new one is one line."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -42,7 +40,6 @@ def frame_of(points, weights=None):
 
 
 def matrix_of(points, weights=None):
-    """Weights are the fourth column."""
     return points if weights is None else np.column_stack([points, weights]).astype(points.dtype)
 
 
@@ -119,8 +116,6 @@ def chunks_of(rows=lambda points: points):
 
 
 class Chunks:
-    """An object that can be iterated again and again."""
-
     def __init__(self, path, points, weights=None):
         self.chunks = chunks_of()(path, points, weights)
 
@@ -169,7 +164,6 @@ class Source:
     needs: str = ""  # a package that may be missing
 
     def given(self, folder, points, weights=None):
-        """What a user passes."""
         for package in filter(None, self.needs.split()):
             pytest.importorskip(package, reason=f"{package} is not installed")
         return self.make(folder / "rows", points, weights)

@@ -1,7 +1,5 @@
 """Fits that were ended, killed or damaged go on where they were: the same bits, and no reads."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import os
@@ -93,8 +91,6 @@ def test_a_fit_that_was_cut_short_or_damaged_anywhere_ends_with_the_same_bits(na
 
 
 class Ends:
-    """A callback that ends a fit in its n-th sweep, and forgets the reads of files before."""
-
     def __init__(self, way, n_sweeps, reads=()):
         self.way, self.left, self.reads, self.states = way, n_sweeps, reads, []
 
@@ -113,15 +109,12 @@ class Ends:
 @pytest.mark.parametrize(
     ("way", "name", "n_sweeps"),
     [
-        *(
-            (way, "one descent", n)
-            for way in (None, KeyboardInterrupt, LookupError)
-            for n in (1, 7)
-        ),
+        *((way, "one descent", n)
+          for way in (None, KeyboardInterrupt, LookupError) for n in (1, 7)),
         (None, "search", 7),
         (KeyboardInterrupt, "search", 7),
     ],
-)
+)  # fmt: skip
 def test_a_fit_that_was_ended_goes_on_to_the_same_bits(way, name, n_sweeps, wholes, state):
     model, whole = wholes[name]
     for seconds in (1e6, 0.0):
@@ -136,19 +129,6 @@ def test_a_fit_that_was_ended_goes_on_to_the_same_bits(way, name, n_sweeps, whol
     # What was known stays known where a later fit ends sooner.
     fitted(state, MODELS[name], callback=Ends(None, 1))
     assert holds(state, whole)
-
-
-def test_the_file_is_written_to_at_most_so_often(state):
-    lengths = []
-    for seconds in (1e6, 0.0):
-        lengths.append([])
-        fitted(state, seconds=seconds, callback=lambda _: lengths[-1].append(state.stat().st_size))
-        lengths[-1].append(state.stat().st_size)
-        state.unlink()
-    (*seldom, at_the_end), often = lengths
-    assert len(set(seldom)) == 1
-    assert at_the_end > seldom[0]
-    assert sorted({*often[:-1]}) == often[:-1]
 
 
 def test_a_checkpoint_of_another_fit_is_refused_and_left_alone(state, wholes, monkeypatch):
@@ -186,7 +166,7 @@ def test_a_checkpoint_of_another_fit_is_refused_and_left_alone(state, wholes, mo
         fitted(state)
 
 
-def test_results_of_rows_in_other_parts_do_not_count(tmp_path, wholes):
+def test_results_of_other_parts_do_not_count_and_writes_are_seldom(tmp_path, wholes, state):
     """Their last digits differ, though the calls are the same."""
     model, one = wholes["starts"]
     data = open_data(POINTS, rows_per_part=1100, checkpoint=tmp_path / "a")
@@ -195,6 +175,16 @@ def test_results_of_rows_in_other_parts_do_not_count(tmp_path, wholes):
     (tmp_path / "a").write_bytes(one[: end_of_head(one)] + other[end_of_head(other) :])
     assert same_fit(fitted(tmp_path / "a", MODELS["starts"]), model)
     assert holds(tmp_path / "a", one)
+    lengths = []
+    for seconds in (1e6, 0.0):
+        lengths.append([])
+        fitted(state, seconds=seconds, callback=lambda _: lengths[-1].append(state.stat().st_size))
+        lengths[-1].append(state.stat().st_size)
+        state.unlink()
+    (*seldom, at_the_end), often = lengths
+    assert len(set(seldom)) == 1
+    assert at_the_end > seldom[0]
+    assert sorted({*often[:-1]}) == often[:-1]
 
 
 @pytest.mark.parametrize(
@@ -428,7 +418,7 @@ def test_a_finished_fit_takes_no_look_at_the_rows_again(name, file, state, reads
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_neither_where_the_critical_power_is_that_of_a_sample(file, state, reads):
+def test_neither_for_the_power_of_a_sample_and_scaling_takes_one_pass(file, state, reads):
     np.save(file, RNG.normal(size=(41_000, 2)) * [3.0, 1.0])
     data = open_data(file, rows_per_part=10_000, checkpoint=state)
     model = PowerKMeans(2, max_iter=3, polish=False, effort="none", random_state=0)
@@ -436,9 +426,6 @@ def test_neither_where_the_critical_power_is_that_of_a_sample(file, state, reads
     reads.clear()
     assert model.fit(data).critical_power_ == power
     assert reads == []
-
-
-def test_scaling_is_learned_anew_each_time_in_one_pass(file, state, reads):
     for _ in range(2):
         reads.clear()
         KMeans(6, random_state=0).fit(open_data(file, scale="standard", checkpoint=state))

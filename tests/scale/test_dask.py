@@ -1,7 +1,5 @@
 """What is peculiar to Dask collections: what is lazy, who works, and processes that die."""
 
-from __future__ import annotations
-
 import pickle
 import sys
 from importlib.metadata import version
@@ -41,7 +39,6 @@ def threads():
 
 @pytest.fixture(scope="module")
 def pair():
-    """Two workers in processes of their own."""
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster) as client,
@@ -82,25 +79,6 @@ def test_a_fit_has_the_bits_of_one_in_parts_in_memory_whoever_works(name, pair):
         assert found.n_iter_ == expected.n_iter_
 
 
-def test_centers_that_are_sent_but_once_give_the_same_as_those_in_each_task(pair):
-    points = np.random.default_rng(0).normal(size=(748, 40))
-    assert points[:400].nbytes > dask_executor._BYTES_IN_A_TASK > points[:2].nbytes
-    rows = PartedRows(DaskExecutor(DaskPoints(in_chunks(points), None), PartOpener()))
-    kept = [(part, None) for part in np.split(points, np.cumsum(LENGTHS)[:-1]) if len(part)]
-    for centers in (points[:400], points[:2]):
-        expected = PartedRows(MemoryExecutor(kept, PartOpener())).sweep(centers, Hard())
-        assert rows.sweep(centers, Hard()).points.tobytes() == expected.points.tobytes()
-
-
-@pytest.mark.parametrize("lengths", [(748,), (1, 2, 3, 742), LENGTHS])
-def test_labels_and_distances_are_in_the_partitions_of_the_rows(lengths, threads):
-    model, plain = (KMeans(4, init=POINTS[:4], n_init=1).fit(X)
-                    for X in (in_chunks(POINTS, lengths), POINTS))  # fmt: skip
-    assert model.inertia_ == pytest.approx(plain.inertia_, rel=1e-9)
-    assert model.labels_.chunks == (lengths,)
-    assert model.transform(in_chunks(POINTS, lengths)).chunks == (lengths, (4,))
-
-
 @pytest.mark.usefixtures("threads")
 def test_predictions_compute_nothing_before_they_are_asked_to():
     def refuse(block):
@@ -138,13 +116,38 @@ def test_each_partition_is_computed_and_opened_once_for_a_whole_fit(threads, mon
     assert sorted(opened) == sorted(filter(None, LENGTHS))
 
 
-def test_partitions_of_unknown_length_are_counted_once(pair):
+def test_partitions_of_unknown_length_and_parts_without_their_rows_travel(pair, tmp_path):
     some = in_chunks()
     some = some[some[:, 0] > 1.0]
     assert np.isnan(some.shape[0])
     model = KMeans(3, init=POINTS[:3], n_init=1).fit(some)
     expected = KMeans.from_centers(model.cluster_centers_).predict(POINTS[POINTS[:, 0] > 1.0])
     np.testing.assert_array_equal(model.labels_.compute(), expected)
+
+    def fail_once(block, block_id=None):
+        try:
+            (tmp_path / str(block_id[0])).touch(exist_ok=False)
+        except FileExistsError:
+            return block
+        raise OSError("the disk is busy")
+
+    with dask.annotate(retries=1):
+        model = KMeans(2, random_state=0).fit(in_chunks().map_blocks(fail_once, meta=LIKE))
+    with dask.config.set(scheduler="threads"):
+        assert_same_fit(model, KMeans(2, random_state=0).fit(in_chunks()))
+    part = make_worker_part(np.arange(2000.0).reshape(-1, 2), None, PartOpener(), "part 0")
+    assert 16_000 <= sys.getsizeof(part) < 17_000
+    part.perform(lambda rows, number: rows.mean(), 0, 1)
+    again = pickle.loads(pickle.dumps(part))
+    assert np.array_equal(again.points, part.points)
+    assert again.perform(lambda rows, number: rows.n_points + number, 7, 1) == 1007
+    points = np.random.default_rng(0).normal(size=(748, 40))
+    assert points[:400].nbytes > dask_executor._BYTES_IN_A_TASK > points[:2].nbytes
+    rows = PartedRows(DaskExecutor(DaskPoints(in_chunks(points), None), PartOpener()))
+    kept = [(part, None) for part in np.split(points, np.cumsum(LENGTHS)[:-1]) if len(part)]
+    for centers in (points[:400], points[:2]):
+        expected = PartedRows(MemoryExecutor(kept, PartOpener())).sweep(centers, Hard())
+        assert rows.sweep(centers, Hard()).points.tobytes() == expected.points.tobytes()
 
 
 def test_a_stream_computes_one_partition_at_a_time_and_passes_over_empty_ones(threads):
@@ -165,16 +168,13 @@ def test_a_stream_computes_one_partition_at_a_time_and_passes_over_empty_ones(th
     assert seen == [1, 3, 4]
 
 
-def test_frames_have_series_for_weights_and_any_name_for_a_column(threads):
+def test_frames_have_any_name_for_a_column_and_a_saved_model_has_no_labels(threads, tmp_path):
     frame = dd.from_pandas(frame_of(POINTS).assign(checkpoint=WEIGHTS), npartitions=3)
     some = open_data(frame, columns=["depth", "height"], weights="checkpoint", dtype="float32")
     lone = frame[["depth", "height"]].astype("float32")
     model = KMeans(3, random_state=0).fit(lone, sample_weight=frame["checkpoint"])
     assert_same_fit(KMeans(3, random_state=0).fit(some), model)
     assert KMeans(2).fit(frame).cluster_centers_.shape == (2, 4)
-
-
-def test_a_saved_model_has_no_labels_and_others_may_compute_those_of_a_model(threads, tmp_path):
     model = KMeans(3, random_state=0).fit(in_chunks())
     powermeans.save(model, tmp_path / "model.pm")
     assert not hasattr(powermeans.load(tmp_path / "model.pm"), "labels_")
@@ -200,29 +200,6 @@ def test_a_checkpoint_of_other_partitions_is_refused_and_this_asks_nobody(tmp_pa
         nowhere = open_data(never, scale=scale, checkpoint=tmp_path / "nowhere" / "state")
         with pytest.raises(FileNotFoundError, match="nowhere"):
             KMeans(4, random_state=0).fit(nowhere)
-
-
-def test_partitions_that_fail_once_change_no_bit(pair, tmp_path):
-    def fail_once(block, block_id=None):
-        try:
-            (tmp_path / str(block_id[0])).touch(exist_ok=False)
-        except FileExistsError:
-            return block
-        raise OSError("the disk is busy")
-
-    with dask.annotate(retries=1):
-        model = KMeans(2, random_state=0).fit(in_chunks().map_blocks(fail_once, meta=LIKE))
-    with dask.config.set(scheduler="threads"):
-        assert_same_fit(model, KMeans(2, random_state=0).fit(in_chunks()))
-
-
-def test_a_part_is_as_large_as_its_arrays_and_travels_without_its_rows():
-    part = make_worker_part(np.arange(2000.0).reshape(-1, 2), None, PartOpener(), "part 0")
-    assert 16_000 <= sys.getsizeof(part) < 17_000
-    part.perform(lambda rows, number: rows.mean(), 0, 1)
-    again = pickle.loads(pickle.dumps(part))
-    assert np.array_equal(again.points, part.points)
-    assert again.perform(lambda rows, number: rows.n_points + number, 7, 1) == 1007
 
 
 def test_a_worker_of_another_version_is_refused_at_its_first_part(monkeypatch, threads):

@@ -1,7 +1,5 @@
 """Points in parts: the same bits wherever the parts are, and the same figures as in one piece."""
 
-from __future__ import annotations
-
 import threading
 import time
 import weakref

@@ -1,7 +1,5 @@
 """What cannot be opened, read or fitted part by part, and what its error names."""
 
-from __future__ import annotations
-
 import functools
 
 import dask

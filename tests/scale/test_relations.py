@@ -1,7 +1,5 @@
 """What holds in whatever way rows come: each relation is one function, each source one case."""
 
-from __future__ import annotations
-
 import copy
 import functools
 import pickle
@@ -26,7 +24,6 @@ def of_sources(sources):
 
 @pytest.fixture(autouse=True)
 def threads():
-    """Dask works in this process."""
     try:
         import dask
     except ImportError:
@@ -41,7 +38,6 @@ def in_memory(points=POINTS, weights=WEIGHTS, **options):
 
 
 def everything(data):
-    """All points and weights."""
     if not hasattr(data, "partition"):
         return data.array.compute(), WEIGHTS
     parts = list(data.partition().read())

@@ -1,7 +1,5 @@
 """What is peculiar to files, to chunks and to what becomes of them while a fit reads them."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import os
@@ -74,7 +72,7 @@ def test_parts_do_not_depend_on_the_chunks(sizes, n_rows):
         np.testing.assert_array_equal(part, parts[number])
 
 
-def test_memory_limits_make_parts_smaller():
+def test_memory_limits_make_parts_smaller_and_packed_files_are_not_kept(tmp_path):
     most = 2**20 // 24
     for options, n_rows in (
         ({}, 2**24 // 24 // 256 * 256),
@@ -85,18 +83,18 @@ def test_memory_limits_make_parts_smaller():
         assert open_data(POINTS, **options).rows_per_part == n_rows
     with pytest.raises(ValueError, match=f"at most {most} rows"):
         open_data(POINTS, memory_limit="6 MiB", rows_per_part=most + 1)
-
-
-@pytest.mark.parametrize("kind", ["csv", "stream file", "feather", "parquet"])
-def test_what_cannot_be_skipped_is_read_once(tmp_path, kind, monkeypatch):
-    source = SOURCES[kind].open(tmp_path, POINTS, rows_per_part=50).source
-    starts, blocks = [], source.blocks
-    monkeypatch.setattr(source, "blocks", lambda *how: starts.append(how) or blocks(*how))
-    list(PartedData(source, 50).partition().read([2, 5, 19]))
-    assert len(starts) == (3 if kind == "parquet" else 1)
-
-
-def test_sparse_chunks_and_missing_entries_fit_too():
+    buffers, rng = Buffers(), np.random.default_rng(0)
+    points = rng.normal(size=(40, 3))
+    found = buffers.array(points.size, points.dtype).reshape(points.shape)
+    found[:] = points
+    address, rows, centers = found.ctypes.data, PartOpener().open(found), points[:2]
+    expected = PartOpener().open(points).sweep(centers, Hard()).points
+    del found
+    buffers.array(points.size, points.dtype)[:] = 0.0
+    assert np.array_equal(rows.sweep(centers, Hard()).points, expected)
+    del rows
+    assert buffers.array(points.size, points.dtype).ctypes.data == address
+    assert buffers.array(999, points.dtype).shape == (999,)
     points, gaps = np.where(POINTS > 0, POINTS, 0), POINTS.copy()
     gaps[::7, 1] = np.nan
     for rows, in_memory, options in (
@@ -106,6 +104,20 @@ def test_sparse_chunks_and_missing_entries_fit_too():
         found = kmeans(points[:5], **options).fit(open_data(rows, rows_per_part=400))
         expected = kmeans(points[:5], **options).fit(in_memory)
         np.testing.assert_allclose(found.cluster_centers_, expected.cluster_centers_, rtol=1e-9)
+    file, before = tmp_path / "points.feather", pa.total_allocated_bytes()
+    feather.write_feather(pa.table({"x": np.arange(2.0**19)}), os.fspath(file), compression="lz4")
+    data = open_data(file)
+    assert data.n_rows == 2**19
+    assert pa.total_allocated_bytes() - before < 2**20  # of 4 MiB
+
+
+@pytest.mark.parametrize("kind", ["csv", "stream file", "feather", "parquet"])
+def test_what_cannot_be_skipped_is_read_once(tmp_path, kind, monkeypatch):
+    source = SOURCES[kind].open(tmp_path, POINTS, rows_per_part=50).source
+    starts, blocks = [], source.blocks
+    monkeypatch.setattr(source, "blocks", lambda *how: starts.append(how) or blocks(*how))
+    list(PartedData(source, 50).partition().read([2, 5, 19]))
+    assert len(starts) == (3 if kind == "parquet" else 1)
 
 
 @pytest.mark.parametrize("theirs", [StandardScaler, MinMaxScaler])
@@ -167,7 +179,6 @@ def test_npy_files_are_read_by_position(tmp_path, dtype):
 
 
 def largest_in(path):
-    """The file with the most rows, of a folder."""
     files = (file for file in [path, *path.rglob("*")] if file.is_file())
     return max(files, key=os.path.getsize)
 
@@ -218,8 +229,6 @@ def test_hdf5_and_zarr_that_are_damaged_within(tmp_path):
 
 
 def watched(at_sweep, happens):
-    """A model that does something in one of its sweeps."""
-
     def watch(state):
         if state.sweep == at_sweep:
             happens()
@@ -239,14 +248,6 @@ def test_a_file_must_stay_as_it_is(tmp_path, happens, kind):
     }[happens]
     with pytest.raises(SourceError, match=r"has changed since|is gone"):
         watched(2, do).fit(data)
-
-
-def test_a_packed_feather_file_is_not_kept_in_memory(tmp_path):
-    file, before = tmp_path / "points.feather", pa.total_allocated_bytes()
-    feather.write_feather(pa.table({"x": np.arange(2.0**19)}), os.fspath(file), compression="lz4")
-    data = open_data(file)
-    assert data.n_rows == 2**19
-    assert pa.total_allocated_bytes() - before < 2**20  # of 4 MiB
 
 
 @pytest.mark.parametrize("kind", ["npy", "csv", "parquet"])
@@ -356,25 +357,19 @@ def test_rows_that_are_others_the_next_time_are_found(name, seeds, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_chunks_that_grow_are_missed_where_some_of_their_parts_are_read():
+def test_chunks_may_be_cut_elsewhere_in_each_pass_and_have_numbers_for_labels():
+    cut = passes(lambda n: [POINTS[:0], *np.array_split(POINTS, n)])
+    model = kmeans().fit(open_data(cut, rows_per_part=300))
+    same = kmeans().fit(open_data(POINTS, rows_per_part=300))
+    assert model.cluster_centers_.tobytes() == same.cluster_centers_.tobytes()
+    rows = [POINTS[:500], pd.DataFrame(POINTS[500:])]
+    np.testing.assert_array_equal(rows_of(open_data(rows)), POINTS)
     chunks = [POINTS[:500]]
     partition = open_data(chunks, rows_per_part=300).partition()
     assert [len(points) for points, _ in partition.read()] == [300, 200]
     chunks.append(POINTS[500:550])
     with pytest.raises(SourceError, match="the same in every pass"):
         list(partition.read([1]))
-
-
-def test_chunks_may_be_cut_elsewhere_in_each_pass():
-    cut = passes(lambda n: [POINTS[:0], *np.array_split(POINTS, n)])
-    model = kmeans().fit(open_data(cut, rows_per_part=300))
-    same = kmeans().fit(open_data(POINTS, rows_per_part=300))
-    assert model.cluster_centers_.tobytes() == same.cluster_centers_.tobytes()
-
-
-def test_columns_with_numbers_for_labels_have_no_names():
-    rows = [POINTS[:500], pd.DataFrame(POINTS[500:])]
-    np.testing.assert_array_equal(rows_of(open_data(rows)), POINTS)
 
 
 @pytest.mark.parametrize("wrap", [iter, functools.partial(map, abs)])
@@ -458,21 +453,6 @@ def test_sums_tell_of_a_value_that_is_not_finite(n_features, n_centers, rule, va
     # It is gone when it is looked for again, so that only the row is known, of all rows.
     with pytest.raises(SourceError, match=r"X contains (NaN|infinity).*row 607, column 1"):
         rows.sweep(points[:n_centers], rule)
-
-
-def test_memory_is_used_again_once_nobody_looks_at_it():
-    buffers, rng = Buffers(), np.random.default_rng(0)
-    points = rng.normal(size=(40, 3))
-    found = buffers.array(points.size, points.dtype).reshape(points.shape)
-    found[:] = points
-    address, rows, centers = found.ctypes.data, PartOpener().open(found), points[:2]
-    expected = PartOpener().open(points).sweep(centers, Hard()).points
-    del found
-    buffers.array(points.size, points.dtype)[:] = 0.0
-    assert np.array_equal(rows.sweep(centers, Hard()).points, expected)
-    del rows
-    assert buffers.array(points.size, points.dtype).ctypes.data == address
-    assert buffers.array(999, points.dtype).shape == (999,)
 
 
 @pytest.mark.parametrize("divergence", ["squared_euclidean", "cosine"])

@@ -29,12 +29,9 @@ THEIR_NAMES = load_tests()
 globals().update({name: it for name, it in THEIR_NAMES.items() if not name.startswith("__")})
 
 
-def test_ours_are_in_the_place_of_theirs() -> None:
+def test_ours_are_in_the_place_of_theirs_and_most_functions_run(request) -> None:
     for name, ours in REPLACED.items():
         assert THEIR_NAMES[name] is ours
-
-
-def test_most_of_their_functions_run(request) -> None:
     plugins = request.config.pluginmanager.get_plugins()
     left_out = next(plugin.DESELECTED for plugin in plugins if hasattr(plugin, "DESELECTED"))
     theirs = re.findall(r"^def (test_\w+)", SOURCE.read_text(encoding="utf-8"), re.MULTILINE)

@@ -36,7 +36,7 @@ def test_a_file_appears_when_all_of_it_is_written_and_else_the_old_one_stays(err
         pass
 
 
-def test_an_old_file_keeps_its_mode_and_links_and_a_new_one_has_the_usual_mode(tmp_path):
+def test_files_keep_their_mode_and_writers_at_one_path_leave_one_whole(tmp_path):
     old, new, link, usual = (tmp_path / name for name in ("old", "new", "link", "usual"))
     usual.touch()
     old.touch(0o600)
@@ -47,18 +47,6 @@ def test_an_old_file_keeps_its_mode_and_links_and_a_new_one_has_the_usual_mode(t
     assert link.is_symlink()
     assert (old.read_bytes(), old.stat().st_mode & 0o777) == (b"x", 0o600)
     assert new.stat().st_mode == usual.stat().st_mode
-
-
-@HAS_FULL
-def test_a_full_disk_is_an_error():
-    with pytest.raises(OSError, match="No space left"), atomic_write("/dev/full") as file:
-        file.write(b"x")
-    many = (np.zeros(2**16, dtype=np.int32) for _ in range(8))
-    with pytest.raises(OSError, match=r"No space left.*labels were not written.*full"):
-        write_labels("/dev/full", many)
-
-
-def test_writers_at_one_path_leave_the_whole_file_of_one_of_them(tmp_path):
     path, contents = tmp_path / "written", [bytes([n]) * 100_000 for n in range(4)]
 
     def write(content):
@@ -73,6 +61,15 @@ def test_writers_at_one_path_leave_the_whole_file_of_one_of_them(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
+@HAS_FULL
+def test_a_full_disk_is_an_error():
+    with pytest.raises(OSError, match="No space left"), atomic_write("/dev/full") as file:
+        file.write(b"x")
+    many = (np.zeros(2**16, dtype=np.int32) for _ in range(8))
+    with pytest.raises(OSError, match=r"No space left.*labels were not written.*full"):
+        write_labels("/dev/full", many)
+
+
 def pieces():
     for first in range(0, 6, 2):
         yield np.array([first, first + 1], dtype=np.int32)
@@ -83,7 +80,7 @@ def failing(error):
     raise error
 
 
-def test_pieces_are_one_array_again(tmp_path):
+def test_pieces_are_one_array_again_in_a_folder_that_can_be_written(tmp_path):
     path = write_labels(tmp_path / "labels.npy", pieces())
     np.testing.assert_array_equal(np.load(path), np.arange(6))
     path.unlink()
@@ -92,9 +89,6 @@ def test_pieces_are_one_array_again(tmp_path):
         write_labels(tmp_path / "labels.npy", failing(OSError(5, "Input/output error")))
     assert "labels" not in str(told.value)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_folder_that_cannot_be_written_is_told_with_the_path_that_was_asked_for(tmp_path):
     wanted = tmp_path / "nowhere" / "labels.npy"
     rows_are_read = failing(AssertionError("the rows were read"))
     with pytest.raises(FileNotFoundError, match=r"there is no folder .*nowhere: make it") as told:

@@ -1,11 +1,13 @@
-"""Bounds that are bounds: none is above an optimum that is found by an independent route."""
+"""Bounds are below optima found by an independent route, and points on a line are solved."""
 
 import functools
 import math
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import pairwise
 from unittest.mock import Mock
 
 import numpy as np
@@ -15,7 +17,7 @@ from hypothesis import strategies as st
 from sklearn.cluster import KMeans as OtherKMeans
 from sklearn.cluster import SpectralClustering as OtherSpectral
 
-from powermeans import KMeans, OptimalityGap, PowerKMeans, optimality_gap
+from powermeans import KMeans, OptimalityGap, PowerKMeans, breaks, optimality_gap
 from powermeans.optimality import ascent, gap
 from powermeans.optimality.cuts import Cuts, most_violated
 from powermeans.optimality.line import line_through
@@ -70,10 +72,7 @@ def all_triples(n_points: int) -> np.ndarray:
     return np.stack([i, j, h], axis=1)[(j <= h) & (i != j) & (i != h)]
 
 
-def bounds_of(
-    points: np.ndarray, weights: np.ndarray, n_clusters: int, n_most: int = 30
-) -> Iterator[float]:
-    """Yield the bound of each certificate that a short search finds, best or not."""
+def bounds_of(points, weights, n_clusters, n_most=30):
     yield principal_bound(points, weights, n_clusters)
     problem = Relaxation.of(points, weights, n_clusters)
     labels = KMeans(n_clusters, random_state=0).fit(points, sample_weight=weights).labels_
@@ -88,28 +87,6 @@ def bounds_of(
         if number % 5 == 4:
             yield search.certificate().lower_bound(problem)
             search.rebalance()
-
-
-def test_no_bound_is_above_the_optimum_of_small_problems() -> None:
-    for seed in range(120):
-        points, weights, n_clusters = small_problem(seed)
-        optimum = optimum_of(points, weights, n_clusters)
-        total = optimum_of(points, weights, 1)
-        # The optimum itself is rounded, by far less than this.
-        assert max(bounds_of(points, weights, n_clusters)) <= optimum + 1e-13 * total
-
-
-def test_a_multiplier_below_zero_is_refused() -> None:
-    problem = Relaxation.of(np.arange(4.0)[:, None], np.ones(4), 2)
-    negative = np.zeros((4, 4))
-    negative[0, 3] = negative[3, 0] = -1e-300
-    cuts = Cuts.of(np.array([[0, 1, 2]]), problem.roots)
-    for wrong in (
-        Certificate(negative, np.zeros(1), cuts),
-        Certificate(np.zeros((4, 4)), np.full(1, -1e-300), cuts),
-    ):
-        with pytest.raises(ValueError, match="below zero"):
-            wrong.lower_bound(problem)
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)
@@ -142,7 +119,7 @@ def test_both_triangles_of_multipliers_count(triangle: Callable[..., np.ndarray]
     assert one == pytest.approx(both, rel=1e-9)
 
 
-def test_the_most_violated_cuts_are_found() -> None:
+def test_the_most_violated_cuts_are_found_and_no_bound_is_above_the_optimum() -> None:
     rng = np.random.default_rng(2)
     matrix, roots = rng.random((6, 6)), rng.uniform(0.5, 2, 6)
     matrix += matrix.T
@@ -154,6 +131,12 @@ def test_the_most_violated_cuts_are_found() -> None:
     }
     best = sorted(amounts, key=lambda triple: -amounts[triple])[:4]
     assert [tuple(map(int, triple)) for triple in most_violated(matrix, roots, 4)] == best
+    for seed in range(120):
+        points, weights, n_clusters = small_problem(seed)
+        optimum = optimum_of(points, weights, n_clusters)
+        total = optimum_of(points, weights, 1)
+        # The optimum itself is rounded, by far less than this.
+        assert max(bounds_of(points, weights, n_clusters)) <= optimum + 1e-13 * total
 
 
 def is_within(share: float) -> Callable[[OptimalityGap], bool]:
@@ -166,7 +149,7 @@ def test_subsets_of_a_line_prove_a_bound(confidence: float | None, monkeypatch) 
     monkeypatch.setattr(gap, "line_through", lambda *_: None)  # which knows the optimum itself
     rng = np.random.default_rng(7)
     points = np.concatenate([rng.normal(place, 1, 500) for place in (0, 8, 20)])
-    line = line_through(points[:, None], None, 3)  # which test_line.py tests
+    line = line_through(points[:, None], None, 3)  # whose tests are below
     starts = line.divisions(3)[0]
     optimum, centers = line.inertia(starts), line.centers(starts)
     most = {"max_seconds": 60, "confidence": confidence, "callback": is_within(0.1)}
@@ -195,7 +178,7 @@ def test_clusters_far_apart_are_proved_optimal(unit: float) -> None:
     assert optimality_gap(points * unit, of_scikit_learn, max_seconds=20).gap <= 1e-6
 
 
-def test_bounds_rise_and_the_callback_ends_the_search() -> None:
+def test_bounds_rise_until_a_callback_or_an_interrupt_keeps_the_best() -> None:
     points = np.random.default_rng(4).random((150, 2))
     heard: list[OptimalityGap] = []
 
@@ -210,6 +193,13 @@ def test_bounds_rise_and_the_callback_ends_the_search() -> None:
     assert bounds == sorted(bounds)
     assert found.bound == bounds[-1]
     assert [one.bound for one in heard] == sorted(one.bound for one in heard)
+    points = np.random.default_rng(5).random((300, 2))
+    centers = KMeans(12, random_state=0).fit(points).cluster_centers_
+    threading.Timer(1.0, signal.raise_signal, [signal.SIGINT]).start()
+    found = optimality_gap(points, centers, max_seconds=100)
+    assert found.was_interrupted
+    assert "before the search was interrupted" in found.verdict
+    assert 0 < found.bound < found.inertia
 
 
 @pytest.mark.parametrize(("n_most", "n_asked", "n_bounds"), [(2, 3, 0), (9, 11, 2)])
@@ -223,16 +213,6 @@ def test_a_search_that_is_over_bounds_what_its_last_steps_found(n_most, n_asked,
     assert next(asked) == n_asked
     assert len(bounds) == n_bounds
     assert bounds == sorted(set(bounds))
-
-
-def test_an_interrupt_keeps_the_best_bound() -> None:
-    points = np.random.default_rng(5).random((300, 2))
-    centers = KMeans(12, random_state=0).fit(points).cluster_centers_
-    threading.Timer(1.0, signal.raise_signal, [signal.SIGINT]).start()
-    found = optimality_gap(points, centers, max_seconds=100)
-    assert found.was_interrupted
-    assert "before the search was interrupted" in found.verdict
-    assert 0 < found.bound < found.inertia
 
 
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="signals go to no chosen thread")
@@ -264,9 +244,7 @@ def test_an_error_in_a_thread_surfaces_as_it_is(monkeypatch: pytest.MonkeyPatch)
     assert threading.active_count() == before
 
 
-def test_an_interrupt_before_the_first_search_proves_no_more_than_was_computed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_interrupt_before_the_first_search_proves_no_more_than_was_computed(monkeypatch):
     monkeypatch.setattr(gap, "principal_bound", Mock(side_effect=KeyboardInterrupt))
     points = np.random.default_rng(11).random((2000, 2))
     found = optimality_gap(points, points[:3], confidence=0.99)
@@ -296,7 +274,7 @@ def test_other_distances_are_refused(model: object) -> None:
         optimality_gap(points, model.fit(points))  # type: ignore[attr-defined]
 
 
-def test_what_cannot_be_judged_is_refused(tmp_path: object) -> None:
+def test_what_cannot_be_judged_is_refused_as_is_a_multiplier_below_zero(tmp_path: object) -> None:
     points, centers = far_apart(40)
     np.save(f"{tmp_path}/points.npy", points)
     many = np.random.default_rng(0).random((600, 2))
@@ -308,20 +286,19 @@ def test_what_cannot_be_judged_is_refused(tmp_path: object) -> None:
     ):
         with pytest.raises(ValueError, match=message):
             optimality_gap(of_points, to, **wrong)
-
-
-def test_the_sentence_never_says_too_little() -> None:
-    for inertia, bound, says in (
-        (309.5, 309.5 / 1.0171, "within 1.8 % of the optimum"),
-        (1.0, 1 / 1.000101, "within 0.011 % of the optimum"),
-        (5.0, 1.0, "within 400 % of the optimum"),
-        (1.0, 0.0, "1, not proved to be near the optimum"),
-        (0.0, 0.0, "optimal"),
+    problem = Relaxation.of(np.arange(4.0)[:, None], np.ones(4), 2)
+    negative = np.zeros((4, 4))
+    negative[0, 3] = negative[3, 0] = -1e-300
+    cuts = Cuts.of(np.array([[0, 1, 2]]), problem.roots)
+    for wrong in (
+        Certificate(negative, np.zeros(1), cuts),
+        Certificate(np.zeros((4, 4)), np.full(1, -1e-300), cuts),
     ):
-        assert says in str(OptimalityGap(inertia, bound, "all points", None, 1, 1, 0.0))
+        with pytest.raises(ValueError, match="below zero"):
+            wrong.lower_bound(problem)
 
 
-def test_subsets_are_a_partition_with_the_means_of_the_clusters() -> None:
+def test_subsets_are_a_partition_and_bets_those_of_the_paper() -> None:
     rng = np.random.default_rng(8)
     labels = np.sort(rng.integers(3, size=15_000))
     residuals = rng.standard_normal((len(labels), 4))
@@ -335,6 +312,13 @@ def test_subsets_are_a_partition_with_the_means_of_the_clusters() -> None:
     sums = np.array([residuals[subset].sum(axis=0) for subset in subsets])
     # By chance alone the variance of such sums is that of a point times their number.
     assert np.square(sums).mean() < 0.1 * residuals.var() * sizes.sum(axis=1).mean()
+    shares, before, squares = np.random.default_rng(10).beta(0.5, 2, 200), [0.5], [0.25]
+    for t, (bet, share) in enumerate(zip(_bets(shares, 0.9), shares, strict=True), 1):
+        variance = sum(squares) / t
+        expected = math.sqrt(2 * math.log(10) / (variance * t * math.log(1 + t)))
+        assert bet == pytest.approx(min(expected, 1.0))
+        squares.append((share - sum(before) / t) ** 2)
+        before.append(share)
 
 
 @pytest.mark.parametrize("confidence", [0.8, 0.99])
@@ -351,18 +335,7 @@ def test_the_mean_is_below_its_highest_as_often_as_promised(confidence: float) -
     assert n_missed <= 300 * promised + 4 * math.sqrt(300 * promised * confidence)
 
 
-def test_bets_are_those_of_the_paper_by_the_draws_before_them() -> None:
-    """Waudby-Smith & Ramdas 2024, equation 26, by a loop."""
-    shares, before, squares = np.random.default_rng(10).beta(0.5, 2, 200), [0.5], [0.25]
-    for t, (bet, share) in enumerate(zip(_bets(shares, 0.9), shares, strict=True), 1):
-        variance = sum(squares) / t
-        expected = math.sqrt(2 * math.log(10) / (variance * t * math.log(1 + t)))
-        assert bet == pytest.approx(min(expected, 1.0))
-        squares.append((share - sum(before) / t) ** 2)
-        before.append(share)
-
-
-def test_a_sample_of_subsets_proves_a_bound_at_its_confidence() -> None:
+def test_samples_prove_bounds_at_their_confidence_and_sentences_never_say_too_little() -> None:
     points, centers = far_apart(250_000, 3)
 
     def is_sampled(found: OptimalityGap) -> bool:
@@ -374,6 +347,14 @@ def test_a_sample_of_subsets_proves_a_bound_at_its_confidence() -> None:
     assert found.n_searched < found.n_subsets
     assert 0 < found.bound <= found.inertia
     assert "at a confidence of 0.99" in str(found)
+    for inertia, bound, says in (
+        (309.5, 309.5 / 1.0171, "within 1.8 % of the optimum"),
+        (1.0, 1 / 1.000101, "within 0.011 % of the optimum"),
+        (5.0, 1.0, "within 400 % of the optimum"),
+        (1.0, 0.0, "1, not proved to be near the optimum"),
+        (0.0, 0.0, "optimal"),
+    ):
+        assert says in str(OptimalityGap(inertia, bound, "all points", None, 1, 1, 0.0))
 
 
 def test_a_search_begins_no_step_that_would_end_after_its_time(monkeypatch) -> None:
@@ -392,3 +373,117 @@ def test_a_search_begins_no_step_that_would_end_after_its_time(monkeypatch) -> N
     points = np.random.default_rng(0).normal(size=(60, 2))
     optimality_gap(points, points[:3], max_seconds=5.5)
     assert ended == [5.0]
+
+
+DRAWN = {
+    "normal": lambda rng, n: rng.normal(size=n),
+    "ties": lambda rng, n: np.round(3 * rng.normal(size=n)),
+    "far from zero": lambda rng, n: rng.normal(size=n) + 1e12,
+    "subnormal": lambda rng, n: np.ldexp(np.round(1000 * rng.normal(size=n)), -1074),
+    "large": lambda rng, n: 1e150 * rng.normal(size=n),
+    "long tail": lambda rng, n: np.exp(6 * rng.normal(size=n)),
+    "far groups": lambda rng, n: 1e5 * rng.integers(-1, 2, n) + 1e-3 * rng.normal(size=n),
+}
+
+
+def inertia(values, weights) -> Fraction:
+    total = sum(weights)
+    mean = sum(w * x for x, w in zip(values, weights, strict=True)) / total
+    return sum(w * (x - mean) ** 2 for x, w in zip(values, weights, strict=True))
+
+
+def least_inertias(values, weights, most: int) -> list[Fraction]:
+    """Return the exact optimum for each number of clusters, of sorted values, by all divisions."""
+    n = len(values)
+    run = {
+        (i, j): inertia(values[i:j], weights[i:j]) for i in range(n) for j in range(i + 1, n + 1)
+    }
+    layer = {0: Fraction(0)}
+    optima = []
+    for _ in range(most):
+        layer = {
+            j: min(layer[i] + run[i, j] for i in layer if i < j)
+            for j in range(1, n + 1)
+            if any(i < j for i in layer)
+        }
+        optima.append(layer[n])
+    return optima
+
+
+def drawn_values(kind: str, seed: int):
+    rng = np.random.default_rng(seed)
+    values = DRAWN[kind](rng, int(rng.integers(1, 15)))
+    weights = rng.choice([1.0, 2.0, 0.5, 1e-3, 0.0], len(values)) if seed % 2 else None
+    if weights is not None:
+        weights[0] = 1.0
+    return values, weights
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("kind", DRAWN)
+def test_divisions_have_the_least_inertia(kind, seed):
+    values, weights = drawn_values(kind, seed)
+    line = line_through(values[:, None], weights, 20)
+    exact = [Fraction(x) for x in line.values], [Fraction(w) for w in line.weights]
+    optima = least_inertias(*exact, len(line.values))
+    for number, starts in enumerate(line.divisions(20, least=1)):
+        assert len(starts) == number + 1
+        ends = [*starts, len(line.values)]
+        found = sum(inertia(exact[0][i:j], exact[1][i:j]) for i, j in pairwise(ends))
+        assert found <= optima[number] * (1 + Fraction(1, 10**9))
+
+
+def test_divisions_have_the_same_bits_on_any_threads_and_breaks_are_those_by_hand():
+    values = np.sort(np.random.default_rng(0).lognormal(size=169_000))[:, None]
+    line = line_through(values, None, 400)
+    in_blocks = line.divisions(400)[0]  # above 2^26 entries
+    at_once = line.divisions(150, least=149)
+    assert line.inertia(in_blocks) < line.inertia(at_once[1]) < line.inertia(at_once[0])
+    model = KMeans(400, init=line.centers(in_blocks), max_iter=5).fit(values)
+    assert model.inertia_ == pytest.approx(line.inertia(in_blocks), rel=1e-9)
+    X = np.random.default_rng(6).normal(size=(40_000, 1))
+    one, three = (line_through(X, None, 20).divisions(20, n_threads=n)[0] for n in (1, 3))
+    assert np.array_equal(one, three)
+    assert breaks([1, 2, 3, 20, 22, 70], 3).tolist() == [1.0, 3.0, 22.0, 70.0]
+    assert breaks([4.0, 4.0], 3).tolist() == [4.0, 4.0]
+    weighted = breaks([0.0, 1.0, 2.0], 2, sample_weight=[1, 100, 100])
+    assert weighted.tolist() == [0.0, 1.0, 2.0]
+    for values, n_classes, told in (
+        ([[1.0, 2.0]] * 3, 2, "1d"),
+        ([], 2, "0 sample"),
+        ([1.0, np.nan], 2, "NaN"),
+        (["a", "b"], 2, "text"),
+        ([1.0, 2.0], 0, "n_classes"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            breaks(values, n_classes)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_power_k_means_finds_and_says_the_optimum(dtype):
+    X = np.random.default_rng(1).normal(size=(300, 1)).astype(dtype)
+    model = PowerKMeans(40, random_state=0).fit(X)
+    assert model.is_optimal_
+    found = KMeans(40, n_init=20, random_state=0).fit(X)
+    assert model.inertia_ < found.inertia_
+    assert optimality_gap(X, model).gap < 1e-6
+    gap = optimality_gap(X, found)
+    assert gap.bound == pytest.approx(model.inertia_, rel=1e-5 if dtype == np.float32 else 1e-7)
+    assert gap.method == "line"
+
+
+def test_points_on_a_slanting_line_are_solved_and_others_searched():
+    along = np.random.default_rng(2).normal(size=500)
+    X = [3.0, -1.0, 7.0] + along[:, None] * [1.0, 2.0, -0.5]
+    model = PowerKMeans(30, random_state=0).fit(X)
+    assert model.is_optimal_
+    of_line = PowerKMeans(30, random_state=0).fit(along[:, None])
+    assert model.inertia_ == pytest.approx(of_line.inertia_ * 5.25, rel=1e-9)
+    rng = np.random.default_rng(3)
+    X = rng.gamma(2.0, size=(200, 1))
+    for params in ({"effort": "none"}, {"divergence": "gamma"}, {"divergence": "manhattan"}):
+        assert not PowerKMeans(4, random_state=0, **params).fit(X).is_optimal_
+    beside = X * [1.0, 2.0] + 1e-9 * rng.normal(size=(200, 2))
+    model = PowerKMeans(3, random_state=0).fit(beside)
+    assert not model.is_optimal_
+    assert optimality_gap(beside, model, max_seconds=0.5).method == "all points"

@@ -1,25 +1,20 @@
-"""Rows of tensors: on the CPU here, on the first GPU where there is one.
-
-The identities of the protocol are tested over them in test_rows_identities.py.
-"""
-
-from __future__ import annotations
-
-import subprocess
-import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 from comparator import assert_same_sums, greedy_seeds
 from divergence_cases import CASES
+from sklearn.base import clone
 
-import powermeans
-from powermeans import BalancedKMeans, DPMeans, KMeans, PowerKMeans, RobustPowerKMeans
+import powermeans as pm
+from powermeans import BalancedKMeans, KMeans, PowerKMeans, RobustPowerKMeans, metrics, plots
 from powermeans.divergences import Cosine, Mahalanobis, Poisson
+from powermeans.mathematics.power_mean import memberships
 from powermeans.mathematics.rules import Gaussian, Hard, Harmonic, Power
 from powermeans.points.bregman import BregmanRows
 from powermeans.points.compiled import EuclideanRows
 from powermeans.points.cosine import CosineRows
+from powermeans.points.needs import FitNeeds, Needs
 from powermeans.points.reference import ReferenceRows
 
 torch = pytest.importorskip(
@@ -28,12 +23,8 @@ torch = pytest.importorskip(
 torch.set_num_threads(1)  # what is multiplied here is too little to be divided
 
 from powermeans.tensors import formulas, memory  # noqa: E402
-from powermeans.tensors.divergences import (  # noqa: E402
-    TorchBregmanRows,
-    TorchCosineRows,
-    open_tensor,
-)
-from powermeans.tensors.opening import like  # noqa: E402
+from powermeans.tensors.divergences import TorchBregmanRows, TorchCosineRows, open_tensor  # noqa: E402
+from powermeans.tensors.opening import admit_tensor, as_held_by, like  # noqa: E402
 from powermeans.tensors.rows import TorchRows  # noqa: E402
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -95,7 +86,7 @@ def test_16_bit_points_are_swept_as_exactly_as_float32_that_holds_them(dtype):
     assert inertia == pytest.approx(expected_inertia, rel=1e-6)
 
 
-def test_tight_clusters_far_from_the_mean_survive_cancellation():
+def test_tight_clusters_and_angles_are_swept_as_by_the_compiled_core():
     rng = np.random.default_rng(0)
     means = 100 * rng.normal(size=(5, 60))
     labels = rng.integers(0, 5, 200)
@@ -105,6 +96,16 @@ def test_tight_clusters_far_from_the_mean_survive_cancellation():
     assert inertia == pytest.approx(ReferenceRows(points).assign(means)[1], rel=1e-3)
     rows = TorchRows(tensor(points))
     assert_swept_alike(rows, ReferenceRows(points), means, 2e-3, [Power(-3.0)])
+    points = np.array([[1.7e19, 0.0], [1.6e19, 1e17]], dtype=np.float32)
+    found = TorchRows(tensor(points)).sq_distances(points.astype(float))
+    np.testing.assert_allclose(found, ReferenceRows(points).sq_distances(points), rtol=1e-5)
+    points, weights, centers = clusters(150, 12, 4)
+    rows, expected = TorchCosineRows(tensor(points), weights), CosineRows(points, weights)
+    assert_swept_alike(rows, expected, centers, 2e-5)
+    moved = rows.sweep(centers, Power(-3.0)).centers(centers)
+    np.testing.assert_allclose(np.linalg.norm(moved, axis=1), 1.0, rtol=1e-12)
+    np.testing.assert_array_equal(rows.assign(centers)[0], expected.assign(centers)[0])
+    assert rows.critical_power() == pytest.approx(expected.critical_power(), rel=1e-3)
 
 
 @pytest.mark.parametrize("n_features", [2, 30])
@@ -127,16 +128,6 @@ def test_divergences_are_swept_as_by_the_compiled_core(name):
     assert_swept_alike(rows, expected, centers, 1e-7)
     assert rows.assign(centers)[1] == pytest.approx(expected.assign(centers)[1], rel=1e-9)
     assert rows.critical_power() == pytest.approx(expected.critical_power(), rel=1e-5)
-
-
-def test_angles_are_swept_as_by_the_compiled_core():
-    points, weights, centers = clusters(150, 12, 4)
-    rows, expected = TorchCosineRows(tensor(points), weights), CosineRows(points, weights)
-    assert_swept_alike(rows, expected, centers, 2e-5)
-    moved = rows.sweep(centers, Power(-3.0)).centers(centers)
-    np.testing.assert_allclose(np.linalg.norm(moved, axis=1), 1.0, rtol=1e-12)
-    np.testing.assert_array_equal(rows.assign(centers)[0], expected.assign(centers)[0])
-    assert rows.critical_power() == pytest.approx(expected.critical_power(), rel=1e-3)
 
 
 @pytest.mark.parametrize("spread", [1e-2, 1e-3, 1e-4])
@@ -174,28 +165,19 @@ def test_points_at_the_ends_of_their_dtype_are_swept_like_their_multiples(n_feat
         np.testing.assert_allclose(sums.centers(centers) / unit, wanted.centers(centers), rtol=1e-4)
 
 
-def test_distances_are_infinite_only_where_their_dtype_lacks_them():
-    points = np.array([[1.7e19, 0.0], [1.6e19, 1e17]], dtype=np.float32)
-    found = TorchRows(tensor(points)).sq_distances(points.astype(float))
-    np.testing.assert_allclose(found, ReferenceRows(points).sq_distances(points), rtol=1e-5)
-
-
-def test_a_block_shrinks_where_memory_is_short_and_says_so(monkeypatch):
-    monkeypatch.setattr(memory, "free_bytes", lambda device: 8 * 2**20)
-    with pytest.warns(RuntimeWarning, match=r"8 MiB are free on cpu: .* 256 points at once"):
-        assert memory.rows_at_once(10**6, 1000, torch.device("cpu"), 4) == 256
-    monkeypatch.setattr(memory, "free_bytes", lambda device: 2**20)
-    with pytest.raises(MemoryError, match="1 MiB are free on cpu, and 24000 bytes are needed"):
-        memory.rows_at_once(10**6, 1000, torch.device("cpu"), 4)
-
-
-def test_smaller_blocks_add_up_to_the_same(monkeypatch):
+def test_blocks_shrink_where_memory_is_short_and_add_up_to_the_same(monkeypatch):
     points, weights, centers = clusters(700, 20, 5)
     expected = TorchRows(tensor(points), weights).sweep(centers, Power(-3.0))
     monkeypatch.setattr(memory, "free_bytes", lambda device: 20 * 8 * 6 * 128)
     with pytest.warns(RuntimeWarning, match="works on 128 points at once instead of 700"):
         rows = TorchRows(tensor(points), weights)
     assert_same_sums(rows.sweep(centers, Power(-3.0)), expected, 1e-6)
+    monkeypatch.setattr(memory, "free_bytes", lambda device: 8 * 2**20)
+    with pytest.warns(RuntimeWarning, match=r"8 MiB are free on cpu: .* 256 points at once"):
+        assert memory.rows_at_once(10**6, 1000, torch.device("cpu"), 4) == 256
+    monkeypatch.setattr(memory, "free_bytes", lambda device: 2**20)
+    with pytest.raises(MemoryError, match="1 MiB are free on cpu, and 24000 bytes are needed"):
+        memory.rows_at_once(10**6, 1000, torch.device("cpu"), 4)
 
 
 def test_a_device_without_memory_left_is_told_as_an_error_of_python(monkeypatch):
@@ -245,11 +227,11 @@ def test_a_fit_of_a_tensor_is_that_of_an_array_as_tensors(kind):
     expected = kind(4, random_state=0).fit(points, sample_weight=weights)
     assert fitted.cluster_centers_.device == fitted.labels_.device == tensor(points).device
     # Clusters may be numbered differently, since points of tensors do not move one by one.
-    assert powermeans.metrics.adjusted_rand_index(fitted.labels_, expected.labels_) == 1
+    assert pm.metrics.adjusted_rand_index(fitted.labels_, expected.labels_) == 1
     assert fitted.inertia_ == pytest.approx(expected.inertia_, rel=1e-5)
 
 
-def test_what_follows_a_fit_is_of_the_kind_of_its_input():
+def test_what_follows_a_fit_is_of_the_kind_of_its_input_and_read_again_as_one_of_arrays(tmp_path):
     points, _, _ = clusters(200, 20, 4)
     for model in (
         PowerKMeans(4, random_state=0).fit(points),
@@ -264,6 +246,13 @@ def test_what_follows_a_fit_is_of_the_kind_of_its_input():
         assert isinstance(model.predict(points), np.ndarray)
         assert model.score(tensor(points)) == pytest.approx(model.score(points), rel=1e-5)
         assert model.score(points) == pytest.approx(-model.inertia_, rel=1e-5)
+    points = clusters(100, 3, 2)[0]
+    fitted = PowerKMeans(2, random_state=0, effort="fast").fit(tensor(points))
+    pm.save(fitted, tmp_path / "model.pm")
+    read = pm.load(tmp_path / "model.pm")
+    np.testing.assert_array_equal(read.predict(points), fitted.labels_.cpu().numpy())
+    np.testing.assert_array_equal(read.cluster_centers_, fitted.cluster_centers_.cpu().numpy())
+    np.testing.assert_array_equal(fitted.to_sklearn().labels_, read.labels_)
 
 
 @pytest.mark.parametrize("divergence", ["cosine", "poisson"])
@@ -277,20 +266,12 @@ def test_a_fit_with_another_divergence(divergence):
         model.set_params(n_clusters=2).fit(tensor([[1.0], outside, [3.0]]))
 
 
-def test_initial_centers_may_be_a_tensor_or_a_function_that_returns_one():
-    points, _, centers = clusters(200, 5, 4)
-    there = tensor(centers)
-    given = KMeans(4, init=there, n_init=1).fit(tensor(points))
-    called = KMeans(4, init=lambda X, k, random_state: there, n_init=1).fit(tensor(points))
-    assert torch.equal(given.labels_, called.labels_)
-
-
 def test_estimators_refuse_what_has_no_rows_of_tensors():
     points = clusters(50, 3, 2)[0]
     for model, complaint in (
         (KMeans(2, missing="observed"), 'missing="observed" has no rows for tensors'),
         (PowerKMeans(2, divergence="manhattan"), "medians for centers"),
-        (DPMeans(1.0), "DPMeans works only on arrays"),
+        (pm.DPMeans(1.0), "DPMeans works only on arrays"),
         (BalancedKMeans(2, size_min=5), "sizes of clusters are limited only for arrays"),
         (PowerKMeans(2, divergence="mahalanobis"), "learns its covariance"),
         (RobustPowerKMeans(2), "which points are left out is decided by all of them"),
@@ -303,16 +284,190 @@ def test_estimators_refuse_what_has_no_rows_of_tensors():
         KMeans(2).fit(tensor(points)).predict(tensor(points[:, :2].copy()))
 
 
-def test_a_model_of_a_tensor_is_read_again_as_one_of_arrays(tmp_path):
-    points = clusters(100, 3, 2)[0]
-    fitted = PowerKMeans(2, random_state=0, effort="fast").fit(tensor(points))
-    powermeans.save(fitted, tmp_path / "model.pm")
-    read = powermeans.load(tmp_path / "model.pm")
-    np.testing.assert_array_equal(read.predict(points), fitted.labels_.cpu().numpy())
-    np.testing.assert_array_equal(read.cluster_centers_, fitted.cluster_centers_.cpu().numpy())
-    np.testing.assert_array_equal(fitted.to_sklearn().labels_, read.labels_)
+POINTS = np.random.default_rng(0).normal(size=(300, 4)).astype(np.float32)
+POINTS += 6 * np.random.default_rng(1).integers(0, 3, size=(300, 1)).astype(np.float32)
+MODEL = PowerKMeans(3, effort="fast", random_state=0)
 
 
-def test_importing_the_package_imports_no_pytorch():
-    command = "import sys, powermeans; powermeans.PowerKMeans; assert 'torch' not in sys.modules"
-    subprocess.run([sys.executable, "-c", command], check=True)
+def with_entry(points: torch.Tensor, value: float) -> torch.Tensor:
+    one = torch.tensor(1)
+    return points.index_put((one, one), torch.tensor(value, dtype=points.dtype))
+
+
+class OnCard(torch.Tensor):
+    device = property(lambda self: torch.device("cuda:0"))
+
+
+class OnMps(torch.Tensor):
+    """Has no float64 before it is in host memory."""
+
+    def double(self):
+        raise TypeError("mps has no float64")
+
+    def cpu(self):
+        return self.as_subclass(torch.Tensor)
+
+
+@pytest.fixture
+def refusing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No tensor becomes an array by itself."""
+
+    def refuse(self, *args, **kwargs):
+        raise TypeError("can't convert cuda:0 device type tensor to numpy")
+
+    monkeypatch.setattr(torch.Tensor, "__array__", refuse)
+
+
+@pytest.mark.parametrize("shown", ["tensor", "array", "bfloat16"])
+@pytest.mark.usefixtures("refusing")
+def test_plots_bring_to_the_host_what_they_show(shown: str) -> None:
+    X = torch.as_tensor(POINTS)
+    model = clone(MODEL).fit(X)
+    given = {"tensor": X, "array": POINTS, "bfloat16": X.bfloat16()}[shown]
+    for plot in (plots.clusters, plots.uncertainty, plots.silhouettes):
+        plot(model, given, max_points=40)
+    for plot in (plots.profiles, plots.center_bars, plots.silhouettes):
+        plot(model, given)
+
+
+@pytest.mark.usefixtures("refusing")
+def test_reports_metrics_and_tables_are_those_of_arrays(tmp_path: Path) -> None:
+    X, paths = torch.as_tensor(POINTS), [tmp_path / "one.html", tmp_path / "other.html"]
+    model = clone(MODEL).fit(X)
+    pm.report(model, X, paths[0], sample_weight=torch.ones(len(POINTS)))
+    pm.report(model, POINTS, paths[1], sample_weight=np.ones(len(POINTS)))
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+    labels = torch.tensor([0, 0, 1, 1], dtype=torch.int32)
+    assert metrics.adjusted_rand_index(labels, labels) == 1.0
+    assert metrics.normalized_mutual_information(labels, labels) == pytest.approx(1.0)
+    assert metrics.variation_of_information(labels, labels) == 0.0
+    centers = torch.eye(3).bfloat16()
+    assert metrics.centroid_index(centers, centers) == 0
+    expected = model.transform(X)
+    assert isinstance(expected, torch.Tensor)
+    table = model.set_output(transform="pandas").transform(X)
+    np.testing.assert_array_equal(table.to_numpy(), expected.numpy())
+
+
+@pytest.mark.parametrize(
+    "take",
+    [
+        lambda X: pm.choose_k(X, range(2, 4)),
+        lambda X: pm.kmeans_plusplus(X, 3),
+        pm.critical_power,
+        lambda X: pm.moment_estimates(X, 2),
+        lambda X: pm.KernelPowerKMeans(3).fit(X),
+        lambda X: pm.SpectralClustering(3).fit(X),
+    ],
+)
+def test_what_works_on_arrays_alone_refuses_a_tensor_on_a_card(take) -> None:
+    X = torch.as_tensor(POINTS)
+    for given, way_out in (
+        (X.as_subclass(OnCard), r"on cuda:0, .*pass X\.cpu\(\)\.numpy"),
+        (X.bfloat16(), r"bfloat16 .*pass X\.float\(\)\.cpu\(\)\.numpy\(\)"),
+        (X.clone().requires_grad_(), r"gradient.*X\.detach\(\)"),
+    ):
+        with pytest.raises(ValueError, match=way_out):
+            take(given)
+
+
+@pytest.mark.parametrize(
+    ("make", "complaint"),
+    [
+        (lambda X: torch.tensor(1.0), r"shape \(\)"),
+        (lambda X: X[:, 0].contiguous(), r"shape \(300,\)"),
+        (lambda X: torch.nested.nested_tensor([X, X]), "nested"),
+        (lambda X: X.to("meta"), "device meta"),
+        (lambda X: X.to_sparse(), r"X\.to_dense\(\)"),
+        (lambda X: torch.quantize_per_tensor(X, 0.1, 0, torch.quint8), r"X\.dequantize\(\)"),
+        (lambda X: X.clone().requires_grad_(), r"X\.detach\(\)"),
+        (lambda X: X.T.contiguous().T, r"strides \(1, 300\)"),
+        (lambda X: X[:0], "at least one point"),
+        (lambda X: X.int(), r"X\.float\(\)"),
+        (lambda X: with_entry(X, torch.nan), "NaN.*row 1, column 1"),
+        (lambda X: with_entry(X, torch.inf), "infinity.*row 1, column 1"),
+        (lambda X: with_entry(X, 7e4).half(), "65504"),
+        (lambda X: with_entry(X.double(), 1e200), "overflow float64"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::UserWarning")  # of PyTorch, about what it will take away
+def test_bad_tensors_are_refused_in_a_fit_and_after_it_with_a_way_out(make, complaint: str) -> None:
+    model = clone(MODEL).fit(torch.as_tensor(POINTS))
+    bad = make(torch.as_tensor(POINTS))
+    for call in (model.predict, model.transform, model.memberships, clone(MODEL).fit, model.fit):
+        with pytest.raises(ValueError, match=complaint):
+            call(bad)
+    assert model.n_features_in_ == POINTS.shape[1]
+
+
+@pytest.mark.parametrize("kind", ["array", "tensor"])
+@pytest.mark.usefixtures("refusing")
+def test_weights_and_centers_that_are_tensors_go_with_arrays_and_with_tensors(kind: str) -> None:
+    X = POINTS if kind == "array" else torch.as_tensor(POINTS)
+    weights, init = torch.ones(len(POINTS)).bfloat16(), torch.as_tensor(POINTS[:3]).bfloat16()
+    fitted = KMeans(3, init=init, n_init=1).fit(X, sample_weight=weights)
+    expected = KMeans(3, init=init.float().tolist(), n_init=1).fit(POINTS)
+    assert fitted.inertia_ == pytest.approx(expected.inertia_, rel=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["array", "tensor"])
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_weights_and_centers_without_plain_numbers_are_refused(kind: str) -> None:
+    X = POINTS if kind == "array" else torch.as_tensor(POINTS)
+    weights, init = torch.ones(len(POINTS)), torch.as_tensor(POINTS[:3])
+    for bad, complaint in (
+        (lambda values: values.clone().requires_grad_(), r"{} requires a gradient.*\.detach\(\)"),
+        (lambda values: values.to_sparse(), "{} is a tensor with the layout torch.sparse_coo"),
+        (lambda values: values.to("meta"), "{} is on (the device )?meta"),
+    ):
+        with pytest.raises(ValueError, match=complaint.format("sample_weight")):
+            KMeans(3).fit(X, sample_weight=bad(weights))
+        with pytest.raises(ValueError, match=complaint.format("init")):
+            KMeans(3, init=bad(init), n_init=1).fit(X)
+
+
+def test_devices_hold_what_they_can_and_fits_take_the_threads_that_are_asked_for() -> None:
+    X = torch.as_tensor(POINTS)
+    of_tensors, of_arrays = (
+        clone(MODEL).fit(pm.open_data(lambda given=given: iter([given[:200], given[200:]])))
+        for given in (X, POINTS)
+    )
+    assert of_tensors.inertia_ == of_arrays.inertia_
+    with pytest.raises(ValueError, match=r"chunk 0: X is a tensor .* on cuda:0.*X\.cpu\(\)\.numpy"):
+        pm.open_data(lambda: iter([X.as_subclass(OnCard)]))
+    points = torch.as_tensor(POINTS)
+    weights = torch.ones(len(POINTS)).as_subclass(OnMps)
+    needs = Needs(name="fit", fit=FitNeeds(init=points[:3].as_subclass(OnMps)))
+    admitted = admit_tensor(points, weights, needs)
+    np.testing.assert_array_equal(admitted.weights, np.ones(len(POINTS)))
+    wide, labels = torch.ones(3, dtype=torch.float64), torch.ones(3, dtype=torch.int64)
+    assert as_held_by("mps", wide).dtype == torch.float32
+    assert as_held_by("mps", labels).dtype == torch.int64
+    assert as_held_by("cuda", wide).dtype == torch.float64
+    before, seen = torch.get_num_threads(), []
+
+    def look(state: object) -> None:
+        seen.append(torch.get_num_threads())
+
+    X = torch.as_tensor(POINTS)
+    for n_threads, used in ((before + 1, before + 1), (None, before)):
+        seen.clear()
+        clone(MODEL).set_params(n_threads=n_threads, callback=look).fit(X)
+        assert set(seen) == {used}
+        assert torch.get_num_threads() == before
+
+
+@pytest.mark.parametrize("power", [-0.1, -1.0, -7.0, -1e3, -np.inf])
+def test_shares_are_the_memberships_of_the_formulas(power: float) -> None:
+    sq_dist = np.abs(np.random.default_rng(1).normal(size=(50, 4)))
+    sq_dist[0], sq_dist[1, 1:3], sq_dist[2, 2] = 0.0, 0.0, 0.0
+    sq_dist[3] = [2.0, 1.0, 1.0, 1e300]
+    found = formulas.shares(torch.as_tensor(sq_dist), power - 1)
+    np.testing.assert_allclose(found.numpy(), memberships(sq_dist, power), rtol=1e-10, atol=1e-300)
+
+
+@pytest.mark.parametrize("kind", [pm.KHarmonicMeans, pm.FuzzyCMeans])
+def test_soft_means_of_a_tensor_have_the_memberships_of_an_array(kind) -> None:
+    model = kind(3, random_state=0).fit(torch.as_tensor(POINTS))
+    found = model.memberships(torch.as_tensor(POINTS))
+    np.testing.assert_allclose(found.numpy(), model.memberships(POINTS), atol=1e-5)

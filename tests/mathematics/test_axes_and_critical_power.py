@@ -1,10 +1,16 @@
-"""The critical power: where it is known, and what leaves it unchanged."""
+import math
 
 import numpy as np
 import pytest
 from scipy import sparse
 
+from powermeans.mathematics import principal_axes as module
 from powermeans.mathematics.critical_power import critical_power
+from powermeans.mathematics.principal_axes import (
+    axes_above_chance,
+    principal_axes,
+    without_long_points,
+)
 
 
 def by_definition(points, weights=None):
@@ -100,7 +106,7 @@ def test_a_sample_of_many_rows_is_nearly_as_good_as_all(weighted):
     assert 1 - sampled == pytest.approx(1 - expected, rel=0.03)
 
 
-def test_a_sample_too_small_for_its_dimension_is_not_fooled_by_it():
+def test_a_sample_is_drawn_by_the_random_state_and_not_fooled_where_it_is_too_small():
     # 2**22 elements are 10485 rows of 400 features; the largest eigenvalue of a covariance of so
     # few rows is 1.43 times the true one in isotropic data, and 1.12 times where one is threefold.
     rng = np.random.default_rng(5)
@@ -110,11 +116,58 @@ def test_a_sample_too_small_for_its_dimension_is_not_fooled_by_it():
     directions = points[:, 0] / np.linalg.norm(points, axis=1)
     expected = 1 / (2 * np.mean(directions**2))
     assert 1 - critical_power(points) == pytest.approx(expected, rel=0.02)
-
-
-def test_the_sample_depends_on_the_random_state_alone():
     points = stretched(50_000, 2)
     assert critical_power(points, random_state=3) == critical_power(points, random_state=3)
     assert critical_power(points, random_state=3) != critical_power(points, random_state=4)
     generator = np.random.default_rng(3)
     assert critical_power(points, random_state=generator) == critical_power(points, random_state=3)
+
+
+def off_center(n_features: int = 6) -> np.ndarray:
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(80, n_features)) * np.arange(1, n_features + 1) + 100.0
+
+
+def expected(points: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Mean, eigenvalues and eigenvectors, falling, from NumPy's covariance."""
+    covariance = np.cov(points.T, aweights=weights, ddof=0)
+    values, vectors = np.linalg.eigh(np.atleast_2d(covariance))
+    return np.average(points, axis=0, weights=weights), values[::-1], vectors.T[::-1]
+
+
+@pytest.mark.parametrize("is_formed", [True, False])
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("is_weighted", [True, False])
+def test_axes_are_those_of_the_covariance(container, is_formed, is_weighted, monkeypatch) -> None:
+    if not is_formed:
+        monkeypatch.setattr(module, "_MOST_FEATURES_FORMED", 1)
+    points = off_center()
+    weights = np.random.default_rng(1).uniform(0, 3, 80) if is_weighted else None
+    found = principal_axes(container(points), weights, 3)
+    mean, values, vectors = expected(points, np.ones(80) if weights is None else weights)
+    np.testing.assert_allclose(found.mean, mean, rtol=1e-12)
+    np.testing.assert_allclose(found.deviations, np.sqrt(values[:3]), rtol=1e-9)
+    np.testing.assert_allclose(np.abs(np.sum(found.axes * vectors[:3], axis=1)), 1, rtol=1e-9)
+    np.testing.assert_allclose(found.axes @ found.axes.T, np.eye(3), atol=1e-12)
+    assert found.total_deviation == pytest.approx(math.sqrt(values.sum()))
+    assert (found.axes.max(axis=1) == np.abs(found.axes).max(axis=1)).all()
+
+
+def test_axes_above_chance_are_those_of_clusters_in_double_and_of_shortened_points() -> None:
+    rng = np.random.default_rng(0)
+    noise = rng.standard_normal((300, 200))
+    centers = 6.0 * np.eye(5, 200)[np.arange(300) % 5]
+    ones = np.ones(300)
+    assert len(axes_above_chance(noise + centers, ones, 100).axes) == 4
+    assert len(axes_above_chance(noise + centers, ones, 2).axes) == 2
+    assert len(axes_above_chance(noise, ones, 100).deviations) == 1  # none, and one is kept
+    points = off_center().astype(np.float32)
+    found = principal_axes(points, None, 6)
+    _, values, _ = expected(points.astype(np.float64), np.ones(80))
+    np.testing.assert_allclose(found.deviations, np.sqrt(values), rtol=1e-9)
+    points = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0], [30.0, 40.0], [-30, -40]])
+    shortened = without_long_points(points, np.ones(6))
+    np.testing.assert_allclose(shortened, np.vstack([points[:4], points[4:] * 2 / 50]))
+    np.testing.assert_array_equal(
+        without_long_points(np.ones((3, 2)), np.ones(3)), np.zeros((3, 2))
+    )

@@ -1,5 +1,3 @@
-"""Online k-means against the recursion of Bottou & Bengio: as a rule, in fits and in streams."""
-
 import signal
 import threading
 import time
@@ -9,8 +7,10 @@ import pytest
 from kinds_of_rows import KINDS
 from problems import blobs
 from scipy import sparse
+from scipy.spatial.distance import cdist
+from sklearn.exceptions import ConvergenceWarning
 
-from powermeans import KMeans, OnlineKMeans
+from powermeans import GradientKMeans, KMeans, OnlineKMeans
 from powermeans.mathematics.rules import Online
 from powermeans.points.by_definition import sweep_by_formula
 from powermeans.points.compiled import EuclideanRows
@@ -85,13 +85,6 @@ def test_counts_of_before_make_steps_small_and_the_first_of_several_nearest_move
     np.testing.assert_array_equal(moved.centers(centers), [[5.0], [2.0], [1.0], [3.0]])
 
 
-def test_centers_far_from_the_points_are_told_apart():
-    centers = np.array([[1e200], [0.9e200]])
-    rows = EuclideanRows(np.array([[1e-200], [2e-200]]))
-    swept = rows.sweep(centers, Online(np.zeros(2)))
-    np.testing.assert_array_equal(swept.weights, [0.0, 2.0])
-
-
 @pytest.mark.parametrize("rate", [0.5, 0.999, 1.0])
 def test_sparse_centers_keep_their_digits_over_many_steps(rate):
     """Each step shrinks all of the center, and 1e-300 is soon reached."""
@@ -105,7 +98,7 @@ def test_sparse_centers_keep_their_digits_over_many_steps(rate):
     assert of_sparse.inertia == pytest.approx(of_dense.inertia, rel=1e-10)
 
 
-def test_too_few_rates_and_rows_that_sweep_by_formula_are_refused():
+def test_rows_take_turns_by_rates_that_suffice_and_tell_far_centers_apart():
     points, weights, centers = cloud()
     too_few = np.full(np.count_nonzero(weights) - 1, 0.1)
     with pytest.raises(ValueError, match="one entry for each step"):
@@ -113,6 +106,10 @@ def test_too_few_rates_and_rows_that_sweep_by_formula_are_refused():
     parts = [(slice(0, 2), np.ones((2, 1)))]
     with pytest.raises(TypeError, match="do not take turns"):
         sweep_by_formula(np.zeros((2, 1)), None, parts, 1, Online(np.zeros(1)))
+    centers = np.array([[1e200], [0.9e200]])
+    rows = EuclideanRows(np.array([[1e-200], [2e-200]]))
+    swept = rows.sweep(centers, Online(np.zeros(2)))
+    np.testing.assert_array_equal(swept.weights, [0.0, 2.0])
 
 
 def test_ctrl_c_ends_a_long_sweep():
@@ -139,12 +136,21 @@ def plain(**params):
     return OnlineKMeans(4, batch=False, shuffle=False, **params)
 
 
-def test_a_second_epoch_goes_on_with_the_counts_of_the_first():
+def test_epochs_and_batch_sweeps_go_on_from_the_pass_before():
     centers, counts, _ = recursion(np.vstack([POINTS, POINTS]), np.ones(1200), POINTS[:4])
     model = plain(init=POINTS[:4], n_epochs=2).fit(POINTS)
     np.testing.assert_allclose(model.cluster_centers_, centers, atol=1e-12)
     np.testing.assert_array_equal(model.counts_, counts)
     assert model.n_steps_ == 1200
+    online = plain(init=POINTS[:4]).fit(POINTS)
+    both = OnlineKMeans(4, init=POINTS[:4], shuffle=False, tol=0.0).fit(POINTS)
+    lloyd = KMeans(4, init=online.cluster_centers_, tol=0.0).fit(POINTS)
+    np.testing.assert_allclose(both.cluster_centers_, lloyd.cluster_centers_, atol=1e-12)
+    assert both.n_iter_ == 1 + lloyd.n_iter_
+    assert both.inertia_ == pytest.approx(lloyd.inertia_)
+    assert both.inertia_ < online.inertia_
+    np.testing.assert_array_equal(both.counts_, np.bincount(both.labels_))
+    np.testing.assert_array_equal(both.labels_, both.predict(POINTS))
 
 
 @pytest.mark.parametrize("rates", [0.05, lambda t: 0.5 / t])
@@ -170,19 +176,7 @@ def test_a_stream_in_chunks_is_one_pass_to_the_last_bit(sizes, rates, dtype):
     assert stream.cluster_centers_.dtype == dtype
 
 
-def test_batch_sweeps_follow_and_end_where_lloyds_do():
-    online = plain(init=POINTS[:4]).fit(POINTS)
-    both = OnlineKMeans(4, init=POINTS[:4], shuffle=False, tol=0.0).fit(POINTS)
-    lloyd = KMeans(4, init=online.cluster_centers_, tol=0.0).fit(POINTS)
-    np.testing.assert_allclose(both.cluster_centers_, lloyd.cluster_centers_, atol=1e-12)
-    assert both.n_iter_ == 1 + lloyd.n_iter_
-    assert both.inertia_ == pytest.approx(lloyd.inertia_)
-    assert both.inertia_ < online.inertia_
-    np.testing.assert_array_equal(both.counts_, np.bincount(both.labels_))
-    np.testing.assert_array_equal(both.labels_, both.predict(POINTS))
-
-
-def test_places_that_the_first_points_have_too_few_of_are_made_up_for():
+def test_a_stream_goes_on_from_the_clusters_of_a_fit_and_makes_up_for_seeds():
     stream = OnlineKMeans(3, init_size=5, random_state=0)
     for _ in range(3):
         stream.partial_fit(np.ones((4, 2)))
@@ -190,15 +184,9 @@ def test_places_that_the_first_points_have_too_few_of_are_made_up_for():
         stream.partial_fit(np.repeat([[5.0, 5.0], [9.0, 9.0], [1.0, 1.0]], 20, axis=0))
     np.testing.assert_allclose(np.sort(stream.cluster_centers_[:, 0]), [1, 5, 9], atol=1e-9)
     assert stream.counts_.sum() == 12 + 20 * 60
-
-
-def test_a_seed_that_has_won_no_point_yet_stays():
     stream = OnlineKMeans.from_centers([[0.0], [9.0]]).partial_fit([[1.0], [2.0]])
     stream.partial_fit([[1.0], [3.0]])
     np.testing.assert_array_equal(stream.cluster_centers_, [[1.75], [9.0]])
-
-
-def test_after_a_fit_a_stream_goes_on_from_its_clusters():
     model = OnlineKMeans(4, random_state=0).fit(POINTS)
     before, counts = model.cluster_centers_.copy(), model.counts_.copy()
     new = np.array([[100.0, 100.0]])
@@ -210,3 +198,64 @@ def test_after_a_fit_a_stream_goes_on_from_its_clusters():
     np.testing.assert_array_equal(model.cluster_centers_[others], before[others])
     np.testing.assert_array_equal(model.labels_, [j])
     assert model.inertia_ == pytest.approx(((new[0] - expected) ** 2).sum())
+
+
+@pytest.mark.parametrize("rate", [0.003, lambda t: 0.01 / t], ids=["fixed", "falling"])
+def test_each_sweep_is_equation_3(rate):
+    points = blobs(400)
+    centers = points[:4]
+    for t in range(1, 6):
+        labels = cdist(points, centers).argmin(axis=1)
+        step = rate(t) if callable(rate) else rate
+        pulls = [(points[labels == j] - centers[j]).sum(axis=0) for j in range(4)]
+        centers = centers + step * np.array(pulls)
+    model = GradientKMeans(4, init=points[:4], learning_rate=rate, max_iter=5, tol=0.0)
+    with pytest.warns(ConvergenceWarning, match="not converged"):
+        model.fit(points)
+    np.testing.assert_allclose(model.cluster_centers_, centers, atol=1e-10)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array], ids=["dense", "CSR"])
+def test_automatic_steps_descend_to_where_lloyds_algorithm_ends(make, dtype):
+    points = blobs(400).astype(dtype)
+    model = GradientKMeans(4, init=points[:4], tol=1e-12, max_iter=3000).fit(make(points))
+    assert np.all(np.diff(model.history_.inertia) <= 1e-6 * model.history_.inertia[0])
+    lloyd = KMeans(4, init=model.cluster_centers_, tol=0.0).fit(points)
+    assert model.inertia_ == pytest.approx(lloyd.inertia_, rel=1e-5)
+    assert model.cluster_centers_.dtype == dtype
+
+
+@pytest.mark.parametrize("rate", [0.05, 1.0, 1e9, 1e300])
+def test_divergence_is_an_error_that_says_what_to_pass(rate):
+    points = np.random.default_rng(0).normal(size=(50, 2))
+    model = GradientKMeans(1, init=[[3.0, 0.0]], learning_rate=rate)
+    with pytest.raises(ValueError, match=r"above 2, .* leads away .* at most 0.04"):
+        model.fit(points)
+    # The first step, if it was possible, is kept.
+    assert np.isfinite(getattr(model, "cluster_centers_", 0.0)).all()
+
+
+def test_a_step_too_long_that_later_ones_mend_is_no_error():
+    """The authors' 0.03 / t for iris begins with steps beyond the mean."""
+    points = np.random.default_rng(0).normal(size=(150, 2))
+    model = GradientKMeans(1, init=[[1.0, 0.0]], learning_rate=lambda t: 0.03 / t, tol=1e-12)
+    model.fit(points)
+    assert model.history_.inertia[1] > model.history_.inertia[0]
+    np.testing.assert_allclose(model.cluster_centers_[0], points.mean(axis=0), atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("points", "rate", "message"),
+    [
+        ([1.0, 2.0, 3.0, 50.0, 51.0], 1e60, "times 3, the weight of the heaviest cluster"),
+        ([-3e38, -3e38, 3e38], 2 / 3, "a center that float32 cannot hold: scale X"),
+    ],
+)
+def test_a_step_beyond_what_the_points_dtype_holds_is_an_error(points, rate, message):
+    """Without points of its own, a center that has leapt away raises no inertia."""
+    points = np.array(points, dtype=np.float32)[:, None]
+    init = [[2.5], [50.0]] if len(points) > 3 else [[3e38]]
+    model = GradientKMeans(len(init), init=init, learning_rate=rate, max_iter=1)
+    with pytest.raises(ValueError, match=message):
+        model.fit(points)

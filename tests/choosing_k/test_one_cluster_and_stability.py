@@ -1,17 +1,19 @@
-"""One cluster is never clear, and the null hypothesis is one cluster of the same shape."""
-
 import itertools
 from collections.abc import Callable
 
 import numpy as np
 import pytest
+from problems import on_lattice
 from scipy.special import softmax
 from scipy.stats import norm
+from sklearn.cluster import AgglomerativeClustering
+from sklearn.cluster import KMeans as TheirKMeans
 from threadpoolctl import threadpool_limits
 
 import powermeans.choosing_k.evaluate
-from powermeans import choose_k
+from powermeans import KMeans, PowerKMeans, choose_k, stability
 from powermeans.choosing_k.one_cluster import draws_by_distance, draws_by_feature
+from powermeans.choosing_k.stability import jaccards, mean_jaccards
 from powermeans.types import FloatArray
 
 
@@ -62,7 +64,7 @@ def test_a_single_cluster_that_is_as_far_apart_takes_clearness_away(monkeypatch)
     assert (choice.recommended, choice.is_clear) == (2, False)
 
 
-def test_draws_keep_the_shape_of_one_cluster() -> None:
+def test_draws_keep_the_shape_of_one_cluster_and_the_noise_of_correlations_once() -> None:
     rng = np.random.default_rng(0)
     z = rng.normal(size=(4_000, 2))
     points = np.column_stack([np.exp(0.5 * z[:, 0]), z[:, 0] + z[:, 1]])
@@ -71,16 +73,13 @@ def test_draws_keep_the_shape_of_one_cluster() -> None:
     np.testing.assert_allclose(drawn.std(axis=0), points.std(axis=0), rtol=0.1)
     together = np.corrcoef(np.log(drawn[:, 0]), drawn[:, 1])[0, 1]
     assert together == pytest.approx(np.sqrt(0.5), abs=0.05)
-
-
-def test_draws_have_the_noise_of_correlations_once() -> None:
     normal = np.random.default_rng(0).normal(size=(2_000, 30))
     drawn = next(draws_by_feature(normal, np.ones(2_000), np.random.RandomState(0)))
     between = np.corrcoef(drawn, rowvar=False)[np.triu_indices(30, 1)]
     assert 0.7 < np.mean(between**2) * 2_000 < 1.4  # one on average, and two if they had it twice
 
 
-def test_draws_by_distance_have_a_density_that_falls_from_the_mean_alike() -> None:
+def test_draws_by_distance_keep_densities_and_fill_valleys_and_holes() -> None:
     ball = in_a_ball(np.random.default_rng(0).normal(size=(4_000, 3)))
     points = ball * [1.0, 10.0, 0.0] + [5.0, 0.0, 2.0]  # a disk in the middle is dense
     drawn, other = itertools.islice(
@@ -93,18 +92,12 @@ def test_draws_by_distance_have_a_density_that_falls_from_the_mean_alike() -> No
         np.quantile(np.hypot(p[:, 0] - 5, p[:, 1] / 10), [0.1, 0.5, 0.9]) for p in (points, drawn)
     ]
     np.testing.assert_allclose(*shares, atol=0.03)
-
-
-def test_draws_fill_the_valley_between_two_clusters() -> None:
     points = np.random.default_rng(0).normal(size=(3_000, 1))
     points[::2] += 8.0
     drawn = next(draws_by_feature(points, np.ones(3_000), np.random.RandomState(0)))
     in_the_valley = ((drawn > 3) & (drawn < 5)).mean()
     assert ((points > 3) & (points < 5)).mean() < 0.01
     assert in_the_valley > 0.1
-
-
-def test_draws_of_counts_are_counts_with_the_same_shares() -> None:
     points = 2.5 * np.random.default_rng(0).poisson(1.5, size=(4_000, 1))
     points[points == 5.0] = 7.5  # a hole that one cluster does not have
     drawn = next(draws_by_feature(points, np.ones(4_000), np.random.RandomState(0)))
@@ -121,3 +114,79 @@ def test_draws_have_the_same_bits_for_any_number_of_threads_of_blas(draws) -> No
         with threadpool_limits(n_threads):
             drawn.append(next(draws(points, counts, np.random.RandomState(0))))
     assert np.array_equal(*drawn)
+
+
+@pytest.mark.parametrize("model", [PowerKMeans(3), KMeans("auto"), AgglomerativeClustering(3)])
+def test_clusters_that_are_apart_come_back(model) -> None:
+    points = on_lattice(3, n_points=300)
+    found = stability(model.fit(points), points, n_samples=10, random_state=0)
+    np.testing.assert_allclose(found.jaccard, 1.0)
+    assert str(found).splitlines()[0] == "cluster 0 comes back in 100 % of the samples"
+
+
+def test_halves_of_a_round_cluster_do_not_come_back_unless_a_warm_start_finds_them() -> None:
+    points = on_lattice(3, n_points=300)
+    points[::3] = points[::3] * 3 - 40.0  # one wide cluster far from two others
+    model = KMeans(4, n_init=10, random_state=0).fit(points)
+    found = stability(model, points, random_state=0)
+    is_half = np.bincount(model.labels_) < 90
+    assert is_half.sum() == 2
+    assert found.jaccard[is_half].max() < 0.85
+    assert found.jaccard[~is_half].min() > 0.95
+    points = on_lattice(3, n_points=240)
+    model = KMeans(4, n_init=10, random_state=0).fit(points)
+    is_half = np.bincount(model.labels_) < 60
+    cold = as_clusterboot(points, model.labels_, n_starts=1, n_samples=40).mean(axis=0)
+    found = stability(model, points, n_samples=40, random_state=0).jaccard
+    assert is_half.sum() == 2
+    assert (found[is_half] > cold[is_half]).all()
+
+
+def as_clusterboot(points, labels, n_starts, n_samples):
+    """Return the similarities of each sample as fpc computes them: unique points, cold starts."""
+    rng, n_clusters = np.random.default_rng(1), labels.max() + 1
+    found = np.empty((n_samples, n_clusters))
+    for b in range(n_samples):
+        drawn = np.unique(rng.integers(len(points), size=len(points)))
+        model = TheirKMeans(n_clusters, n_init=n_starts, random_state=b)
+        with threadpool_limits(1):  # of few points several threads are slow
+            model.fit(points[drawn])
+        for j in range(n_clusters):
+            own = labels[drawn] == j
+            others = [model.labels_ == i for i in range(n_clusters)]
+            found[b, j] = max((own & other).sum() / (own | other).sum() for other in others)
+    return found
+
+
+@pytest.mark.parametrize(("apart", "n_clusters"), [(12.0, 3), (12.0, 4), (2.5, 3)])
+def test_shares_are_those_of_clusterboot_up_to_the_error_of_their_means(apart, n_clusters):
+    """Three clusters are apart, or one of them is cut in two, or all overlap."""
+    points = on_lattice(3, n_points=240, apart=apart)
+    model = KMeans(n_clusters, n_init=10, random_state=0).fit(points)
+    expected = as_clusterboot(points, model.labels_, n_starts=5, n_samples=40)
+    found = stability(model, points, n_samples=100, random_state=0).jaccard
+    errors = expected.std(axis=0, ddof=1) * np.sqrt(1 / 40 + 1 / 100)
+    assert (np.abs(found - expected.mean(axis=0)) <= 4 * errors + 1e-12).all()
+    assert (errors.max() > 0) == (n_clusters == 4 or apart < 12)
+
+
+def test_a_choice_tells_how_much_of_each_cluster_comes_back_by_means_over_samples() -> None:
+    choice = choose_k(on_lattice(3, n_points=300), range(2, 7), random_state=0)
+    np.testing.assert_allclose(choice.stability, np.ones(3))
+    assert "comes back in 100 % of bootstrap samples" in choice._repr_html_()
+    assert choose_k(on_lattice(3, n_points=30), range(2, 4), random_state=0).stability is None
+    with pytest.raises(ValueError, match="The 'n_samples' parameter of stability"):
+        stability(KMeans(2).fit([[0.0], [9.0]]), [[0.0], [9.0]], n_samples=0)
+    labels, others = np.array([0, 0, 0, 1, 1, 2]), np.array([5, 5, 1, 1, 1, 0])
+    np.testing.assert_allclose(jaccards(labels, others, 4), [2 / 3, 2 / 3, 1.0, np.nan])
+    labels = np.array([0] * 50 + [1])
+
+    def all_in_one(drawn):
+        return np.zeros(len(drawn), dtype=int)
+
+    rng, again = np.random.RandomState(0), np.random.RandomState(0)
+    found = mean_jaccards(labels, all_in_one, 8, rng)
+    drawn = [np.unique(again.randint(51, size=51)) for _ in range(8)]
+    shares = [np.mean(labels[some] == 0) for some in drawn]
+    assert found[0] == pytest.approx(np.mean(shares))
+    assert found[1] == pytest.approx(np.mean([1 - s for s in shares if s < 1]))

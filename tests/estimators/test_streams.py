@@ -1,6 +1,4 @@
-"""What all estimators with partial_fit do before there are enough points, with bad chunks, and what
-they tell of their drift.
-"""
+"""Estimators with partial_fit: what they do in chunks and in parts, and tell of their drift."""
 
 import gc
 import math
@@ -13,7 +11,8 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
-from powermeans import MiniBatchPowerKMeans, OnlineKMeans, open_data
+import powermeans.estimators.streams.mini_batch as mini_batch
+from powermeans import KMeans, MiniBatchPowerKMeans, OnlineKMeans, open_data
 from powermeans.points.checks.points import Admitted
 
 
@@ -45,14 +44,10 @@ WEIGHTS = np.random.default_rng(1).integers(1, 4, 100)
 SPARSELY = np.where(np.arange(300) % 4 == 0, 2.0, 0.0)
 # Two ways to show the same points before and after there are enough for seeds.
 SAME = {
-    "bits": (
-        [(part, None) for part in np.split(POINTS, [1, 2, 30, 31, 80, 100])],
-        [(POINTS[:100], None), (POINTS[100:], None)],
-    ),
-    "weights": (
-        [(POINTS[:50], None), (POINTS[50:100], WEIGHTS[50:])],
-        [(POINTS[:100], np.r_[np.ones(50), WEIGHTS[50:]])],
-    ),
+    "bits": ([(part, None) for part in np.split(POINTS, [1, 2, 30, 31, 80, 100])],
+        [(POINTS[:100], None), (POINTS[100:], None)]),
+    "weights": ([(POINTS[:50], None), (POINTS[50:100], WEIGHTS[50:])],
+        [(POINTS[:100], np.r_[np.ones(50), WEIGHTS[50:]])]),
     "rows without weight": (
         [(POINTS[:4], [1.0, 0, 1, 0]), (POINTS[100:], SPARSELY), (POINTS[:50], None)],
         [
@@ -64,9 +59,8 @@ SAME = {
     ),
     "sparse and dense": (
         [(sparse.csr_array(part) if i % 2 else part, None) for i, part in enumerate(EIGHTHS)],
-        [(part, None) for part in EIGHTHS],
-    ),
-}
+        [(part, None) for part in EIGHTHS]),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", [OnlineKMeans, MiniBatchPowerKMeans])
@@ -254,16 +248,12 @@ def assert_tells(stream, *expected):
         np.testing.assert_allclose(one, other, atol=1e-12)
 
 
-def test_three_points_one_by_one_are_met_by_the_centers_that_those_before_have_moved():
+def test_three_points_one_by_one_or_in_one_batch_are_met_by_centers_that_have_moved():
     """1 finds 0 and takes it along, 3 finds it at 1 and takes it to 2, and 8 finds 9."""
     stream = OnlineKMeans.from_centers(CENTERS).partial_fit(THREE)
     assert_tells(stream, [2, 1], math.sqrt((2 * 4 + 1 * 1) / 3), (1 + 4 + 1) / 3, 2.0, 3)
     stream.partial_fit([[2.0]])
     assert_tells(stream, [0, 0], 0.0, 0.0, 2.0 * 3 / 4, 4)
-
-
-def test_three_points_in_one_batch_are_met_by_the_centers_before_it():
-    """1 and 3 find 0, which goes to their mean, and 8 finds 9."""
     stream = MiniBatchPowerKMeans.from_centers(CENTERS).partial_fit(THREE)
     assert_tells(stream, [2, 1], math.sqrt((2 * 4 + 1 * 1) / 3), 11 / 3, 11 / 3, 3)
     stream.partial_fit([[4.0]])
@@ -272,9 +262,6 @@ def test_three_points_in_one_batch_are_met_by_the_centers_before_it():
     shares = np.array([9 / 16 * 2 + 1, 9 / 16])
     rms_shift = math.sqrt(shares[0] / shares.sum()) * moved
     assert_tells(stream, [moved, 0], rms_shift, 4.0, (11 + 4) / 4, 4)
-
-
-def test_the_running_mean_forgets_as_the_centers_do():
     stream = MiniBatchPowerKMeans.from_centers(CENTERS, memory=1.0).partial_fit(THREE)
     stream.partial_fit([[2.0]])
     assert stream.drift_.running_mean_sq_dist == pytest.approx((11 / 3 + 0) / 2)
@@ -296,3 +283,119 @@ def test_the_epochs_of_a_fit_are_those_that_were(is_interrupted, monkeypatch):
     assert model.drift_.mean_sq_dist == pytest.approx(model.history_.inertia[:2].sum() / 800)
     shifts = np.linalg.norm(model.cluster_centers_ - POINTS[:3], axis=1)
     np.testing.assert_allclose(model.drift_.center_shifts, shifts)
+
+
+KINDS = [OnlineKMeans, MiniBatchPowerKMeans]
+of_kinds = pytest.mark.parametrize("kind", KINDS)
+
+
+def triples(n_points=1000, n_features=3, n_clusters=4, seed=0):
+    rng = np.random.default_rng(seed)
+    means = 6 * np.random.default_rng(99).normal(size=(n_clusters, n_features))
+    return means[rng.integers(n_clusters, size=n_points)] + rng.normal(size=(n_points, n_features))
+
+
+def model_of(kind, n_clusters=4, **params):
+    return kind(n_clusters, **{"init_size": 100, "random_state": 0, **params})
+
+
+def by_hand(model, chunks, weights=None):
+    for number, chunk in enumerate(chunks):
+        model.partial_fit(chunk, sample_weight=None if weights is None else weights[number])
+    return model
+
+
+def assert_same_stream(found, expected):
+    np.testing.assert_array_equal(found.cluster_centers_, expected.cluster_centers_)
+    assert found.n_steps_ == expected.n_steps_
+    for one in (found, expected):  # nor does what comes next differ
+        one.partial_fit(triples(seed=5))
+    np.testing.assert_array_equal(found.cluster_centers_, expected.cluster_centers_)
+
+
+@pytest.fixture
+def file(tmp_path):
+    np.save(tmp_path / "points.npy", triples())
+    return tmp_path / "points.npy"
+
+
+@pytest.mark.parametrize("init_size", [100, 450], ids=["begun at once", "awaiting parts"])
+@of_kinds
+def test_each_part_teaches_as_a_chunk_and_their_inertias_add_up(kind, init_size):
+    stream, expected = (model_of(kind, init_size=init_size) for _ in range(2))
+    stream.partial_fit(open_data(triples(), rows_per_part=200))
+    by_hand(expected, np.split(triples(), 5))
+    assert not hasattr(stream, "labels_")
+    assert_same_stream(stream, expected)
+    stream.partial_fit(open_data(triples(), rows_per_part=250))
+    inertias = [expected.partial_fit(part).inertia_ for part in np.split(triples(), 4)]
+    assert stream.inertia_ == pytest.approx(sum(inertias))
+
+
+@of_kinds
+def test_rows_of_no_weight_teach_nothing_and_what_came_before_an_error_has_taught(kind):
+    weights = np.repeat([1.0, 0.0, 1.0], [100, 100, 200])
+    opened = open_data(triples(400), weights=weights, rows_per_part=100)
+    chunks = [chunk for number, chunk in enumerate(np.split(triples(400), 4)) if number != 1]
+    expected = by_hand(model_of(kind), chunks, np.ones((3, 100)))
+    assert_same_stream(model_of(kind).partial_fit(opened), expected)
+    opened.source.weights = np.zeros(400)
+    with pytest.raises(ValueError, match="all rows of X weigh nothing"):
+        model_of(kind).partial_fit(opened)
+    points, stream = triples(), model_of(kind)
+    points[731, 1] = np.nan
+    with pytest.raises(ValueError, match=r"chunk 3 contains NaN: .* row 131"):
+        stream.partial_fit(open_data(np.split(points, 5), rows_per_part=200))
+    with pytest.raises(ValueError, match="NaN"):
+        stream.fit(points)
+    assert_same_stream(stream, by_hand(model_of(kind), np.split(points[:600], 3)))
+
+
+@of_kinds
+def test_what_is_scaled_stays_scaled_and_what_is_not_does_not(kind, file):
+    scaled = open_data(file, scale="standard", rows_per_part=500)
+    stream = model_of(kind).partial_fit(scaled)
+    assert stream.scaling_.equals(scaled.scaling)
+    for given, told in (
+        (triples(), "fitted with scaled columns"),
+        (file, "not scaled in the same"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            stream.partial_fit(given)
+    stream.partial_fit(open_data(triples(seed=1), scale=stream.scaling_))
+    for n_before in (50, 200):
+        stream = model_of(kind).partial_fit(triples()[:n_before])
+        with pytest.raises(ValueError, match="leave scale out"):
+            stream.partial_fit(scaled)
+        stream.partial_fit(file)
+
+
+def test_a_large_part_is_several_batches(monkeypatch):
+    monkeypatch.setattr(mini_batch, "_MOST_ELEMENTS", 300)
+    stream, expected = (model_of(MiniBatchPowerKMeans, batch_size=10) for _ in range(2))
+    stream.partial_fit(open_data(triples()))
+    assert_same_stream(stream, by_hand(expected, np.split(triples(), 10)))
+
+
+def test_a_pass_over_a_file_is_one_sweep_of_it_and_made_as_often_as_a_fit_says(file):
+    once, twice = (model_of(MiniBatchPowerKMeans, max_iter=n).fit(file) for n in (1, 2))
+    assert list(twice.history_.power) == [-np.inf] * 3
+    assert twice.inertia_ <= once.inertia_
+    lloyd = KMeans(4, init=once.cluster_centers_, max_iter=1).fit(triples())
+    # What is remembered of the pass before counts for less than a third.
+    shift = np.linalg.norm(twice.cluster_centers_ - lloyd.cluster_centers_)
+    assert shift < 0.3 * np.linalg.norm(once.cluster_centers_ - lloyd.cluster_centers_) + 1e-9
+    n_read = 0
+
+    def chunks():
+        nonlocal n_read
+        yield from np.split(triples(), 4)
+        n_read += 1
+
+    data = open_data(chunks, rows_per_part=250)
+    model_of(MiniBatchPowerKMeans).partial_fit(data)
+    assert n_read == 1
+    for max_iter, n_expected in (1, 4), (3, 6):
+        n_read = 0
+        model_of(MiniBatchPowerKMeans, max_iter=max_iter).fit(data)
+        assert n_read == n_expected

@@ -1,17 +1,19 @@
-"""A mixture of spherical Gaussians against expectation maximisation written out, and densities."""
+"""A mixture of spherical Gaussians against EM written out, densities and the method of moments."""
 
 import math
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import given as for_all
 from hypothesis import strategies as st
 from scipy import sparse
+from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 from scipy.special import logsumexp
 from sklearn.exceptions import ConvergenceWarning
 
-from powermeans import SphericalMixture
+from powermeans import SphericalMixture, moment_estimates
 from powermeans.engine.updates import SeparateCoincident, Sweep, Update
 from powermeans.mathematics.critical_power import critical_temperature
 from powermeans.mathematics.rules import Gaussian
@@ -135,7 +137,7 @@ def test_each_gaussian_learns_its_variance_as_em_written_out_does(form, dtype, d
     assert model.log_likelihood_ == pytest.approx(expected, rel=digits)
 
 
-def test_a_gaussian_that_collapses_is_held_and_named():
+def test_a_gaussian_that_collapses_is_named_and_moments_warn_of_a_contradiction():
     points = np.concatenate([of_unequal_widths(), [[30.0, 30.0], [30.0, 30.0]]])
     start = np.array([[0.0, 0], [4, 0], [30, 30]])
     with pytest.warns(ConvergenceWarning, match=r"Gaussians \[2\] collapse"):
@@ -146,9 +148,21 @@ def test_a_gaussian_that_collapses_is_held_and_named():
         SphericalMixture(3, variance=2.0, **OWN).fit(points)
     with pytest.raises(ValueError, match="is one for all Gaussians"):
         SphericalMixture.from_centers(start, variance=2.0, **OWN)
+    means, shares = np.array([[0.0, 0.0], [3.0, 0.0]]), np.array([0.5, 0.5])
+    deviations = np.repeat([0.5, 1.5], 5000)[:, None]
+    noise = np.random.default_rng(0).normal(size=(10_000, 2))
+    points = np.repeat(means, 5000, axis=0) + deviations * noise
+    with pytest.warns(UserWarning, match='one shared variance.*pass covariance_type="spherical"'):
+        biased = moment_estimates(points, 2)
+    assert error_of(biased, means) > 0.5
+    found = moment_estimates(points, 2, covariance_type="spherical")
+    assert error_of(found, means) < 0.2
+    np.testing.assert_allclose(np.sort(found.variance), [0.25, 2.25], atol=0.15)
+    for seed in range(20):
+        moment_estimates(sample(means, shares, 1.0, 10_000, seed), 2)  # a warning is an error
 
 
-def test_annealing_cools_from_the_critical_temperature_unless_centers_are_given():
+def test_annealing_cools_from_the_critical_temperature_by_the_largest_variance():
     given = {"init": "random", "temperature": 2.0, "effort": None}
     model = SphericalMixture(3, variance=0.5, random_state=0, **given).fit(POINTS)
     critical_variance = np.linalg.eigvalsh(np.cov(POINTS.T, bias=True))[-1]
@@ -160,6 +174,10 @@ def test_annealing_cools_from_the_critical_temperature_unless_centers_are_given(
     warm = SphericalMixture(3, init=START, temperature=0.8).fit(POINTS)
     assert given_centers.n_iter_ == cold.n_iter_ == 1 + len(cold.log_likelihoods_)
     assert warm.n_iter_ > 1 + len(warm.log_likelihoods_)
+    cross = np.array([[3.0, 0.0], [-3.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+    assert critical_temperature(cross) == pytest.approx(2 * 18 / 4)
+    assert critical_temperature(cross + 100, np.array([0.0, 0.0, 5.0, 5.0])) == pytest.approx(2)
+    assert critical_temperature(np.full((5, 3), 0.1)) == pytest.approx(0, abs=1e-30)
 
 
 @some_without_labels
@@ -203,7 +221,7 @@ def test_criteria_count_what_is_learned(options, n_parameters):
     assert model.bic(POINTS) == pytest.approx(n_parameters * math.log(len(POINTS)) - 2 * total)
 
 
-def test_centers_from_elsewhere_are_a_mixture():
+def test_a_mixture_of_centers_from_elsewhere_separates_coincident_ones_until_it_is_known():
     model = SphericalMixture.from_centers([[0.0], [4.0]], variance=2.0)
     expected = logsumexp([-1 / 4, -9 / 4]) - math.log(2) - 0.5 * math.log(4 * math.pi)
     assert model.score_samples([[1.0]])[0] == pytest.approx(expected)
@@ -213,6 +231,13 @@ def test_centers_from_elsewhere_are_a_mixture():
     expected = logsumexp([-1 / 2, -9 / 2]) - math.log(2) - 0.5 * math.log(2 * math.pi)
     assert own.score_samples([[1.0]])[0] == pytest.approx(expected)
     assert own.variances_.tolist() == [1.0, 1.0]
+    learn = learner(Gaussian(2.0), separate=SeparateCoincident(np.inf, 1.0))
+    rows = ReferenceRows(POINTS)
+    first, second = (Sweep(rows, np.zeros((3, 2)), np.nan) for _ in range(2))
+    assert learn.before(first) is not first.centers
+    learned_from(learn, rows)
+    assert learn.before(second) is second.centers
+    assert (first.n_separated, second.n_separated) == (2, 0)
 
 
 @some_without_labels
@@ -259,16 +284,6 @@ def learned_from(learn: GaussianLearner, rows, centers=START):
     return learn.known
 
 
-def test_coincident_centers_are_separated_until_the_likelihood_is_known():
-    learn = learner(Gaussian(2.0), separate=SeparateCoincident(np.inf, 1.0))
-    rows = ReferenceRows(POINTS)
-    first, second = (Sweep(rows, np.zeros((3, 2)), np.nan) for _ in range(2))
-    assert learn.before(first) is not first.centers
-    learned_from(learn, rows)
-    assert learn.before(second) is second.centers
-    assert (first.n_separated, second.n_separated) == (2, 0)
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("distance", [1e2, 1e4, 1e6])
 def test_the_variance_of_small_clusters_far_apart_is_found(dtype, distance):
@@ -281,13 +296,6 @@ def test_the_variance_of_small_clusters_far_apart_is_found(dtype, distance):
     assert model.variance == pytest.approx(max(np.mean(np.square(halves)), least), rel=0.02)
 
 
-def test_the_critical_temperature_is_twice_the_largest_variance_along_a_direction():
-    cross = np.array([[3.0, 0.0], [-3.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
-    assert critical_temperature(cross) == pytest.approx(2 * 18 / 4)
-    assert critical_temperature(cross + 100, np.array([0.0, 0.0, 5.0, 5.0])) == pytest.approx(2)
-    assert critical_temperature(np.full((5, 3), 0.1)) == pytest.approx(0, abs=1e-30)
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_sparse_points_have_the_critical_temperature_of_dense_ones(dtype):
     points = np.random.default_rng(0).normal(size=(40, 6)).astype(dtype)
@@ -295,3 +303,94 @@ def test_sparse_points_have_the_critical_temperature_of_dense_ones(dtype):
     expected = 2 * np.linalg.eigvalsh(np.cov(points.T.astype(float), bias=True))[-1]
     for form in (points, sparse.csr_array(points)):
         assert critical_temperature(form) == pytest.approx(expected, rel=1e-6)
+
+
+def mixture(seed: int, n_clusters: int, n_features: int) -> tuple[np.ndarray, np.ndarray]:
+    """Means, and shares none of which is tiny."""
+    rng = np.random.default_rng(seed)
+    shares = rng.uniform(0.5, 1.5, n_clusters)
+    return rng.normal(scale=3, size=(n_clusters, n_features)), shares / shares.sum()
+
+
+def exact_points(means, shares, deviation) -> tuple[np.ndarray, np.ndarray]:
+    """Weighted points that have the first three moments of the mixture to the last digit.
+
+    About each mean, two on each axis: their covariance is that of the Gaussian, and their third
+    moments about the mean are zero.
+    """
+    n_features = means.shape[1]
+    steps = np.sqrt(n_features) * np.concatenate([np.eye(n_features)] * 2)
+    steps[n_features:] *= -1
+    of_each = np.broadcast_to(deviation, shares.size * 2 * n_features).reshape(len(shares), -1, 1)
+    points = (means[:, None, :] + of_each * steps).reshape(-1, n_features)
+    return points, np.repeat(shares, 2 * n_features)
+
+
+def sample(means, shares, deviation, n_points, seed) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    labels = rng.choice(len(shares), size=n_points, p=shares)
+    return means[labels] + deviation * rng.normal(size=(n_points, means.shape[1]))
+
+
+def matched(estimates, means) -> np.ndarray:
+    """In which order the estimates fit the means best."""
+    return linear_sum_assignment(cdist(means, estimates))[1]
+
+
+def error_of(estimates, means) -> float:
+    return float(np.linalg.norm(estimates.means[matched(estimates.means, means)] - means))
+
+
+@pytest.mark.parametrize(
+    ("n_clusters", "n_features"), [(1, 1), (1, 4), (2, 2), (2, 9), (3, 3), (4, 6), (6, 6), (6, 40)]
+)
+@pytest.mark.parametrize("is_shared", [True, False])
+@pytest.mark.parametrize("seed", range(3))
+def test_exact_moments_give_the_mixture(seed, n_clusters, n_features, is_shared) -> None:
+    means, shares = mixture(seed, n_clusters, n_features)
+    deviations = np.random.default_rng(seed).uniform(0.5, 2.5, 1 if is_shared else n_clusters)
+    of_points = np.repeat(np.broadcast_to(deviations, n_clusters), 2 * n_features)
+    points, weights = exact_points(means, shares, of_points)
+    kind = "tied_spherical" if is_shared else "spherical"
+    found = moment_estimates(points, n_clusters, covariance_type=kind, sample_weight=weights)
+    order = matched(found.means, means)
+    np.testing.assert_allclose(found.means[order], means, atol=1e-8 if is_shared else 1e-7)
+    np.testing.assert_allclose(found.shares[order], shares, atol=1e-8)
+    variances = np.atleast_1d(found.variance)[[0] if is_shared else order]
+    np.testing.assert_allclose(variances, deviations**2, rtol=1e-7)
+
+
+@for_all(st.integers(0, 2**31), st.integers(1, 4))
+@settings(max_examples=25)
+def test_mean_and_covariance_of_the_result_are_those_of_the_points(seed, n_clusters) -> None:
+    points = np.random.default_rng(seed).gamma(1.0, size=(60, 5))
+    found = moment_estimates(points, n_clusters)
+    assert found.shares.sum() == pytest.approx(1)
+    assert (np.diff(found.shares) <= 0).all()
+    np.testing.assert_allclose(found.shares @ found.means, points.mean(axis=0), rtol=1e-8)
+    steps = found.means - points.mean(axis=0)
+    between = (found.shares[:, None] * steps).T @ steps
+    values, vectors = np.linalg.eigh(np.cov(points.T, ddof=0))
+    modelled = vectors.T @ (between + found.variance * np.eye(5)) @ vectors
+    n_leading = n_clusters - 1
+    leading = np.arange(5 - n_leading, 5)
+    np.testing.assert_allclose(np.diag(modelled)[leading], values[leading], rtol=1e-7)
+    assert np.trace(modelled) == pytest.approx(values.sum())
+
+
+@pytest.mark.parametrize(
+    ("points", "n_clusters", "message"),
+    [
+        (np.eye(4)[:, :3], 4, "n_clusters=4 is more than the 3 features"),
+        (np.eye(5)[:2], 3, "n_samples=2 should be >= n_clusters=3"),
+        (np.ones((9, 3)), 2, "vary along no more than 0 axes"),
+        (np.eye(5)[[0, 1, 0, 1, 0]], 3, "vary along no more than 1 axes"),
+        (np.arange(12.0)[:, None] * np.ones(4), 3, "vary along no more than 1 axes"),
+        (np.ones((4, 2)), 0, "'n_clusters' parameter"),
+        (np.ones((4, 2)), 1.5, "'n_clusters' parameter"),
+        (np.array([[np.nan, 1.0]] * 4), 2, "contains NaN"),
+    ],
+)
+def test_what_cannot_be_is_refused(points, n_clusters, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        moment_estimates(points, n_clusters)

@@ -1,14 +1,13 @@
-"""Rows in parts say what they say in memory; of many a sample is asked, and all confirm it."""
-
 import math
 import time
 
 import numpy as np
 import pytest
 from problems import on_lattice
+from scipy import sparse
 
 import powermeans.choosing_k.choose
-from powermeans import SweepState, choose_k, open_data
+from powermeans import BalancedKMeans, ChoiceOfK, PowerKMeans, SweepState, choose_k, open_data
 from powermeans.choosing_k.centers_by_k import EFFORTS_FOR_EACH_K
 from powermeans.choosing_k.counted import CountedPoints
 from powermeans.choosing_k.evaluate import CRITERIA, Study
@@ -19,9 +18,7 @@ from powermeans.types import FloatArray
 SIZES = [1, 2, 3, 4, 5, 6]
 
 
-def studies(
-    points: FloatArray, weights: FloatArray | None, *, has_missing: bool = False
-) -> tuple[Study, Study]:
+def studies(points, weights, *, has_missing=False):
     """Of the same centers, in memory and in parts."""
     measure = Measure(has_missing=has_missing, n_threads=1)
     needs = Needs(name="studies", measure=measure, fit=FitNeeds(n_points=SIZES[-1]))
@@ -61,16 +58,26 @@ def test_criteria_are_those_in_memory_at_the_same_centers(name: str, kind: str) 
     assert found.chosen == expected.chosen
 
 
-def test_criteria_are_those_in_memory_where_entries_are_missing() -> None:
+def test_parts_have_the_criteria_of_memory_and_refuse_what_they_cannot_give(tmp_path) -> None:
     points = on_lattice(4, n_points=900)
     points[::7, 0] = np.nan
     one, other = studies(points, None, has_missing=True)
     for name in ("separation", "calinski_harabasz"):
         expected, found = CRITERIA[name](one), CRITERIA[name](other)
         np.testing.assert_allclose(found.values, expected.values, rtol=1e-9)
+    data = open_data(on_lattice(4, n_points=900), rows_per_part=300)
+    with pytest.raises(ValueError, match=r'open_data\(\.\.\., weights="column"\)'):
+        choose_k(data, [2, 3], sample_weight=np.ones(900))
+    with pytest.raises(ValueError, match="writes no checkpoint"):
+        choose_k(open_data(on_lattice(4, n_points=900), checkpoint=tmp_path / "state"), [2, 3])
+    copies = open_data(np.repeat([[0.0], [1.0], [5.0]], 50, axis=0), rows_per_part=20)
+    with pytest.raises(ValueError, match="more than the 3 distinct rows"):
+        choose_k(copies, [2, 4])
+    with pytest.raises(ValueError, match=r"1e\+17, whose square float32 does not hold"):
+        choose_k(open_data(np.array([[0.0], [1e17]], np.float32)), [1, 2])
 
 
-def test_k_is_found_in_a_file_as_in_memory(tmp_path) -> None:
+def test_k_is_found_in_a_file_as_in_memory_and_ctrl_c_keeps_what_was_found(tmp_path) -> None:
     points = on_lattice(4, n_points=3000)
     np.save(tmp_path / "points.npy", points)
     opened = open_data(tmp_path / "points.npy", rows_per_part=512)
@@ -85,18 +92,14 @@ def test_k_is_found_in_a_file_as_in_memory(tmp_path) -> None:
     assert np.array_equal(again.table["inertia"], choice.table["inertia"])
     assert choice.model(4).predict(points[:3]).shape == (3,)
 
+    def interrupt(state: SweepState) -> None:
+        if len(state.centers) > 5:
+            raise KeyboardInterrupt
 
-def test_what_parts_cannot_give_is_refused(tmp_path) -> None:
-    data = open_data(on_lattice(4, n_points=900), rows_per_part=300)
-    with pytest.raises(ValueError, match=r'open_data\(\.\.\., weights="column"\)'):
-        choose_k(data, [2, 3], sample_weight=np.ones(900))
-    with pytest.raises(ValueError, match="writes no checkpoint"):
-        choose_k(open_data(on_lattice(4, n_points=900), checkpoint=tmp_path / "state"), [2, 3])
-    copies = open_data(np.repeat([[0.0], [1.0], [5.0]], 50, axis=0), rows_per_part=20)
-    with pytest.raises(ValueError, match="more than the 3 distinct rows"):
-        choose_k(copies, [2, 4])
-    with pytest.raises(ValueError, match=r"1e\+17, whose square float32 does not hold"):
-        choose_k(open_data(np.array([[0.0], [1e17]], np.float32)), [1, 2])
+    choice = choose_k(on_lattice(6, n_points=600), range(2, 12), callback=interrupt, random_state=0)
+    assert (choice.was_stopped, choice.n_sampled) == (True, 0)
+    assert "tried 4 of 10 values of k" in choice.doubt
+    assert len(choice.centers) == 4
 
 
 @pytest.mark.parametrize("in_parts", [False, True])
@@ -138,17 +141,6 @@ def test_little_time_shrinks_the_sample_and_never_the_range(monkeypatch) -> None
     assert (choice.recommended, choice.n_sampled) == (6, 1_000)
 
 
-def test_ctrl_c_keeps_what_was_found() -> None:
-    def interrupt(state: SweepState) -> None:
-        if len(state.centers) > 5:
-            raise KeyboardInterrupt
-
-    choice = choose_k(on_lattice(6, n_points=600), range(2, 12), callback=interrupt, random_state=0)
-    assert (choice.was_stopped, choice.n_sampled) == (True, 0)
-    assert "tried 4 of 10 values of k" in choice.doubt
-    assert len(choice.centers) == 4
-
-
 @pytest.mark.parametrize("last", ["mean_jaccards", "_confirmed"])
 def test_ctrl_c_at_the_last_step_is_not_lost(last: str, monkeypatch) -> None:
     def interrupt(*arguments: object) -> None:
@@ -159,3 +151,90 @@ def test_ctrl_c_at_the_last_step_is_not_lost(last: str, monkeypatch) -> None:
     choice = choose_k(points, range(2, 5), criteria="dp_means", random_state=0)
     assert choice.was_stopped
     assert choice.recommended == 3
+
+
+FOUR = [50, 50, 50, 50]
+
+
+def corners(sizes: list[int]) -> FloatArray:
+    """Clusters of unit variance and these sizes at the corners of a square."""
+    corners = 12.0 * np.array([[0, 0], [0, 1], [1, 0], [1, 1]])[: len(sizes)]
+    noise = np.random.default_rng(0).normal(size=(sum(sizes), 2))
+    return np.repeat(corners, sizes, axis=0) + noise
+
+
+def chosen(points: object, k_range: object = range(2, 8), **options: object) -> ChoiceOfK:
+    return choose_k(points, k_range, random_state=0, **options)
+
+
+@pytest.mark.parametrize(
+    ("limits", "possible"),
+    [
+        ({"size_max": 60}, [4, 5, 6, 7]),
+        ({"size_min": 0.2}, [2, 3, 4, 5]),
+        ({"balance": 1.0}, [2, 3, 4, 5, 6, 7]),
+    ],
+)
+def test_clusters_within_the_limits_are_counted_among_the_k_that_these_leave(limits, possible):
+    choice = chosen(corners(FOUR), **limits)
+    assert choice.table["k"].tolist() == possible
+    assert choice.verdict() == "4 groups; clear"
+    model = choice.model()
+    assert type(model) is BalancedKMeans
+    assert {name: model.get_params()[name] for name in limits} == limits
+    assert model.fit(corners(FOUR)).sizes_.tolist() == FOUR
+    np.testing.assert_allclose(choice.stability, np.ones(4), atol=0.15)
+
+
+def test_inertias_are_those_of_clusters_within_the_limits_which_may_change_nothing() -> None:
+    points = corners([300, 100])
+    choice = chosen(points, size_max=200)
+    free = chosen(points)
+    assert (free.recommended, free.is_clear) == (2, True)
+    # Two clusters of 200 take a third of the large one away, so that they are not apart.
+    assert not choice.is_clear
+    assert choice.table["separation"][0] == 0
+    for k in (2, 3):
+        start = choice.centers[k]
+        alone = BalancedKMeans(k, size_max=200, init=start, effort="none").fit(points)
+        assert choice.table["inertia"][k - 2] == pytest.approx(alone.inertia_, rel=1e-3)
+    assert choice.table["inertia"][0] > 5 * free.table["inertia"][0]
+    points = corners(FOUR)
+    choice, free = chosen(points, size_min=10), chosen(points)
+    assert choice.by_criterion == free.by_criterion
+    np.testing.assert_allclose(choice.table["inertia"], free.table["inertia"], rtol=0.01)
+
+
+@pytest.mark.parametrize("unit", [1.0, 0.04])
+def test_sizes_are_sums_of_weights(unit: float) -> None:
+    points = np.concatenate([corners([25, 50, 50, 50]), np.full((20, 2), 6.0)])
+    weights = unit * np.repeat([2.0, 1.0, 0.0], [25, 150, 20])
+    choice = chosen(points, sample_weight=weights, size_min=45 * unit, size_max=55 * unit)
+    assert choice.table["k"].tolist() == [4]
+    sizes = choice.model().fit(points, sample_weight=weights).sizes_
+    np.testing.assert_allclose(sizes, 50 * unit)
+
+
+def test_a_sample_keeps_the_shares_of_limits_which_sparse_points_and_parts_have_too() -> None:
+    points = corners([20_000, 10_000, 10_000])
+    choice = chosen(points, [2, 3, 4], size_max=20_000)
+    assert choice.n_sampled == 10_000
+    assert (choice.recommended, choice.is_clear) == (3, True)
+    halves = chosen(points, [2, 4, 5], criteria="bic", size_max=10_500)
+    assert halves.table["k"].tolist() == [4, 5]
+    whole = PowerKMeans(4, random_state=0).fit(points).inertia_
+    assert halves.table["inertia"][0] == pytest.approx(whole, rel=0.05)
+    points = corners(FOUR)
+    assert chosen(sparse.csr_array(points), size_max=60).recommended == 4
+    assert chosen(open_data(points, rows_per_part=64), size_max=60).recommended == 4
+    points = np.column_stack([points, points])
+    points[::9, 1] = np.nan
+    assert chosen(points, size_max=60, missing="observed").recommended == 4
+    points = corners(FOUR)
+    with pytest.raises(ValueError, match="size_max=20 times 7 clusters makes 140 rows, and X has"):
+        chosen(points, size_max=20)
+    for limits in ({"size_min": 150}, {"size_min": 150, "size_max": 160}):
+        with pytest.raises(ValueError, match=r"times 2 .* at most 100, or .* at most 1 cluster$"):
+            chosen(points, **limits)
+    with pytest.raises(ValueError, match="The 'balance' parameter of choose_k"):
+        chosen(points, balance=2)

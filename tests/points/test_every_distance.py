@@ -1,0 +1,317 @@
+"""Rows of every distance: what they return is what its definition says, point by point."""
+
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from comparator import greedy_seeds
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from problems import blobs, labelled_blobs
+
+from powermeans import KMeans, PowerKMeans
+from powermeans.engine.updates import RelocateEmpty, Sweep
+from powermeans.mathematics.rules import Gaussian, Hard, Harmonic, Power, Rule
+from powermeans.points import manhattan as module
+from powermeans.points.cosine import CosineRows
+from powermeans.points.feature_weighted import FeatureWeightedRows
+from powermeans.points.manhattan import ManhattanRows
+from powermeans.points.observed import ObservedRows
+from powermeans.points.reference import ReferenceRows
+
+RULES = [Hard(), Power(-1.0), Power(-7.3), Harmonic(3.0), Gaussian(2.0)]
+SHARES = np.array([0.5, 0.25, 0.15, 0.1])
+
+
+def median_of(values: np.ndarray, weights: np.ndarray) -> float:
+    """Return the middle of the values at which the weighted distances add up to the least."""
+    values, weights = values[weights > 0], weights[weights > 0]
+    cost = np.abs(values[:, None] - values) @ weights
+    best = values[cost <= cost.min() * (1 + 1e-12)]
+    return (best.min() + best.max()) / 2
+
+
+def medians(points: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    return np.array([[median_of(column, w) for column in points.T] for w in weights.T])
+
+
+def observed_means(points: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    with np.errstate(invalid="ignore"):  # where no point of a center has a feature
+        return weights.T @ np.nan_to_num(points) / (weights.T @ ~np.isnan(points))
+
+
+def means(points: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    return weights.T @ points / weights.sum(axis=0)[:, None]
+
+
+def unit(points: np.ndarray) -> np.ndarray:
+    return points / np.linalg.norm(points, axis=1, keepdims=True)
+
+
+def weighted_by_feature(points: np.ndarray, weights: np.ndarray | None) -> FeatureWeightedRows:
+    rows = FeatureWeightedRows(points, weights, n_threads=2)
+    rows.feature_weights = SHARES
+    return rows
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How to open rows, their distances, and the centers of points by weights w_ij."""
+
+    open: Callable[..., Any]
+    distances: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    centers: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    has_gaps: bool = False
+
+
+def differences(points: np.ndarray, centers: np.ndarray) -> np.ndarray:
+    return points[:, None, :] - centers[None, :, :]
+
+
+# Others of squared distances are compared with the reference.
+KINDS = {
+    "reference": Kind(ReferenceRows,
+        lambda points, centers: np.square(differences(points, centers)).sum(axis=2), means),
+    "manhattan": Kind(lambda points, weights: ManhattanRows(points, weights, n_threads=2),
+        lambda points, centers: np.abs(differences(points, centers)).sum(axis=2), medians),
+    "observed": Kind(lambda points, weights: ObservedRows(points, weights, n_threads=2),
+        lambda points, centers: np.nansum(differences(points, centers) ** 2, axis=2),
+        observed_means, has_gaps=True),
+    "features": Kind(weighted_by_feature,
+        lambda points, centers: (SHARES * differences(points, centers) ** 2).sum(axis=2), means),
+    "cosine": Kind(lambda points, weights: CosineRows(points, weights, n_threads=2),
+        lambda points, centers: 1 - unit(points) @ unit(centers).T,
+        lambda points, weights: unit(means(unit(points), weights))),
+}  # fmt: skip
+
+
+@settings(max_examples=20)
+@given(seed=st.integers(0, 2**32 - 1), is_single=st.booleans(), is_weighted=st.booleans())
+@pytest.mark.parametrize("name", KINDS)
+def test_quantities_are_those_of_the_definition(name, seed, is_single, is_weighted):
+    kind, rng = KINDS[name], np.random.default_rng(seed)
+    dtype, rtol = (np.float32, 2e-5) if is_single else (np.float64, 1e-9)
+    points = 3 * rng.integers(-2, 3, size=(90, 1)) + rng.normal(size=(90, 4))
+    if kind.has_gaps:
+        gaps = rng.uniform(size=points.shape) < 0.3
+        gaps[np.arange(90), rng.integers(4, size=90)] = False
+        points[gaps] = np.nan
+    points = points.astype(dtype)
+    counts = rng.integers(0, 4, size=90).astype(float) if is_weighted else np.ones(90)
+    rows = kind.open(points, counts if is_weighted else None)
+    points = points.astype(np.float64)
+    centers = np.where(np.isnan(points[:5]), rng.normal(size=(5, 4)), points[:5]) + 0.1
+    if name == "cosine":
+        centers = unit(centers)
+    y = kind.distances(points, centers)
+    close = {"rtol": rtol, "atol": rtol * y.max()}
+    for rule in RULES:
+        sums = rows.sweep(centers, rule)
+        weights, objectives = rule.weigh(y)
+        weights *= counts[:, None]
+        np.testing.assert_allclose(sums.weights, weights.sum(axis=0), **close)
+        is_empty, has_weight = weights.sum(axis=0) == 0, weights.sum(axis=0) > 1e-9
+        found = sums.centers(fallback=centers)
+        np.testing.assert_allclose(found[is_empty], centers[is_empty], rtol=1e-14)
+        expected = kind.centers(points, weights[:, has_weight])
+        if not (is_single and name == "manhattan"):  # where rounding decides which is the median
+            expected = np.where(np.isnan(expected), centers[has_weight], expected)
+            np.testing.assert_allclose(found[has_weight], expected, **close)
+        assert sums.objective == pytest.approx(counts @ objectives, rel=rtol)
+        assert sums.inertia == pytest.approx(counts @ y.min(axis=1), rel=rtol)
+    labels, inertia = rows.assign(centers)
+    own, nearest = y[np.arange(90), labels], y.min(axis=1)
+    np.testing.assert_allclose(own, nearest, **close)
+    assert labels.dtype == np.int32
+    assert rows.assign(np.vstack([centers, centers]))[0].max() < 5  # the first of equal ones
+    assert inertia == pytest.approx(counts @ nearest, rel=rtol)
+    found = rows.sq_distances(centers)
+    assert found.dtype == rows.dtype
+    np.testing.assert_allclose(found, y, **close)
+    spread = rows.spread(centers)
+    for j in range(5):
+        mine = labels == j
+        assert spread.weights[j] == pytest.approx(counts[mine].sum())
+        assert spread.error[j] == pytest.approx(counts[mine] @ y[mine, j], rel=rtol, abs=rtol)
+        without = counts @ np.delete(y, j, axis=1).min(axis=1)
+        assert spread.utility[j] == pytest.approx(without - inertia, abs=10 * rtol * without)
+    assert rows.spread(centers[:1]).utility == [np.inf]
+    assert rows.total_weight == pytest.approx(counts.sum())
+    mean = kind.centers(points, counts[:, None])
+    if not (is_single and name == "manhattan"):
+        np.testing.assert_allclose(rows.mean(), mean[0], **close)
+    about = counts @ kind.distances(points, mean)[:, 0]
+    assert rows.inertia_about_mean() == pytest.approx(about, rel=rtol)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_nearness_and_seeds_are_those_of_the_definition(name: str) -> None:
+    kind, rng = KINDS[name], np.random.default_rng(4)
+    points = 3 * rng.integers(-2, 3, size=(90, 1)) + rng.normal(size=(90, 4))
+    counts = rng.integers(0, 4, size=90).astype(float)
+    rows = kind.open(points, counts)
+    between = kind.distances(points, points)
+    nearness, nearest = rows.nearness(rows.take(np.array([1, 2]))), between[:, 1:3].min(axis=1)
+    mass = counts * nearest
+    np.testing.assert_allclose(nearness.sq_dist(np.arange(90)), nearest, atol=1e-9)
+    assert nearness.inertia() == pytest.approx(mass.sum())
+    assert nearness.farthest() == mass.argmax()
+    uniforms = rng.uniform(size=50)
+    passed = np.cumsum(mass) / mass.sum()
+    np.testing.assert_array_equal(nearness.draw(uniforms), np.searchsorted(passed, uniforms))
+    candidates = np.array([3, 8, 20])
+    left = counts @ np.minimum(nearest[:, None], between[:, candidates])
+    np.testing.assert_allclose(nearness.potentials(candidates), left)
+    order, others = rng.permutation(90), rng.uniform(size=(4, 3))
+    passed = np.cumsum(counts[order]) / counts.sum()
+    seeds = [order[np.searchsorted(passed, 0.3)]]
+    for uniforms in others:
+        nearest = between[:, seeds].min(axis=1)
+        mass = (counts * nearest)[order]
+        drawn = order[np.searchsorted(np.cumsum(mass) / mass.sum(), uniforms)]
+        left = counts @ np.minimum(nearest[:, None], between[:, drawn])
+        seeds.append(drawn[left.argmin()])
+    np.testing.assert_array_equal(greedy_seeds(rows, order, 0.3, others), seeds)
+
+
+def manhattan_distances(points: np.ndarray, centers: np.ndarray) -> np.ndarray:
+    return np.abs(points[:, None, :].astype(float) - centers[None, :, :]).sum(axis=2)
+
+
+@pytest.mark.parametrize("rule", [Hard(), Power(-1.0)], ids=str)
+def test_rounding_of_the_weights_does_not_decide_between_two_halves(rule: Rule) -> None:
+    """Each half has the weights 0.1, 0.2 and 0.3, whose sum depends on their order."""
+    points, nowhere = np.array([[0.0], [1.0], [2.0], [7.0], [8.0], [9.0]]), np.zeros((1, 1))
+    sums = set()
+    for halves in itertools.product(itertools.permutations([0.1, 0.2, 0.3]), repeat=2):
+        weights = np.concatenate(halves)
+        sums.add(2 * np.cumsum(weights)[2] - np.cumsum(weights)[5])
+        assert ManhattanRows(points, weights).sweep(nowhere, rule).centers(nowhere) == [[4.5]]
+    assert len(sums) > 1
+    for weight in (5e-324, 1e-310, 1e-200, 1e200):
+        rows = ManhattanRows(points, np.full(6, weight))
+        assert rows.sweep(nowhere, rule).centers(nowhere) == [[4.5]]
+
+
+def test_groups_of_centers_give_the_same_sums(monkeypatch: pytest.MonkeyPatch) -> None:
+    points, centers = blobs(200, 3), blobs(7, 3, seed=3)
+    whole = ManhattanRows(points).sweep(centers, Power(-2.0))
+    monkeypatch.setattr(module, "_MOST_WEIGHTS_KEPT", 3 * len(points))
+    rows = ManhattanRows(points)
+    assert [group.stop - group.start for group in rows._groups(7)] == [3, 3, 1]
+    parts = rows.sweep(centers, Power(-2.0))
+    np.testing.assert_array_equal(parts.medians, whole.medians)
+    np.testing.assert_allclose(parts.weights, whole.weights, rtol=1e-14)
+    assert parts.objective == whole.objective
+    with pytest.raises(TypeError, match="do not add up"):
+        parts + parts
+
+
+@pytest.mark.parametrize("rule", [Hard(), Power(-3.0)], ids=repr)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_features_one_by_one_have_the_medians_of_features_together(rule, weighted, monkeypatch):
+    points = blobs(200, 11)
+    weights = np.random.default_rng(1).uniform(size=200) if weighted else None
+    together = ManhattanRows(points, weights).sweep(points[:4], rule)
+    monkeypatch.setattr(module, "_CHUNK_ELEMENTS", 1)
+    one_by_one = ManhattanRows(points, weights).sweep(points[:4], rule)
+    np.testing.assert_allclose(one_by_one.medians, together.medians, rtol=1e-12)
+
+
+def test_manhattan_steps_know_their_unit_and_empty_clusters_take_the_farthest_point() -> None:
+    points = blobs(200, 4)
+    rows = ManhattanRows(points)
+    mean_distance = np.abs(points - np.median(points, axis=0)).sum(axis=1).mean()
+    spread = math.sqrt(rows.inertia_about_mean() / rows.total_weight)
+    assert spread * rows.unit_steps() == pytest.approx(mean_distance / 2, rel=1e-12)
+    assert ManhattanRows(np.ones((5, 2))).unit_steps() == 0
+    points = np.array([[0.0, 0.0], [0.0, 1.0], [4.0, 0.0], [9.0, 9.0], [9.0, 10.0]])
+    centers = np.array([[0.0, 0.0], [50.0, 50.0], [9.0, 9.0]])
+    rows = ManhattanRows(points)
+    sums, sweep = rows.sweep(centers, Hard()), Sweep(rows, centers, -math.inf)
+    repaired = RelocateEmpty().after(sweep, sums)
+    assert sweep.n_relocated == 1
+    np.testing.assert_array_equal(
+        repaired.centers(fallback=centers), [[0.0, 0.0], [4.0, 0.0], [9.0, 9.5]]
+    )
+    np.testing.assert_array_equal(repaired.weights, [2, 1, 2])
+
+
+@pytest.mark.parametrize("n_features", [4, 12])
+def test_centers_of_normal_points_come_together_above_the_critical_power(n_features: int) -> None:
+    points = np.random.default_rng(0).normal(size=(20_000, n_features))
+    rows = ManhattanRows(points)
+    middle = rows.mean()
+    critical = rows.critical_power()
+    assert critical == pytest.approx(1 - 2 * n_features / math.pi, rel=0.1)
+    apart = 0.05 * np.sign(np.random.default_rng(1).normal(size=n_features))
+    start = np.stack([middle - apart, middle + apart])
+
+    def growth(power: float) -> float:
+        moved = rows.sweep(start, Power(power)).centers(fallback=start)
+        return float(np.linalg.norm(moved[1] - moved[0]) / np.linalg.norm(start[1] - start[0]))
+
+    assert growth(1 - 0.7 * (1 - critical)) < 1
+    assert growth(1 - 1.3 * (1 - critical)) > 1
+
+
+def with_gaps(points, share, seed=0):
+    rng = np.random.default_rng(seed)
+    gaps = rng.uniform(size=points.shape) < share
+    gaps[np.arange(len(points)), rng.integers(points.shape[1], size=len(points))] = False
+    return np.where(gaps, np.nan, points).astype(points.dtype)
+
+
+def three_groups(n=240, n_features=4, seed=0):
+    return labelled_blobs(n, n_features, 3, scale=6.0, seed=seed)
+
+
+def observed_distances(points, centers):
+    return np.nansum(np.square(points[:, None, :] - centers[None, :, :]), axis=2)
+
+
+def k_pod(points, centers, n_iter=200):
+    """Chi, Chi & Baraniuk: fill what is missing from the centers, and do a step of k-means."""
+    for _ in range(n_iter):
+        labels = observed_distances(points, centers).argmin(axis=1)
+        filled = np.where(np.isnan(points), centers[labels], points)
+        centers = np.stack([filled[labels == j].mean(axis=0) for j in range(len(centers))])
+    return centers, labels
+
+
+def test_hard_clustering_ends_where_k_pod_ends_and_predicts_by_few_entries():
+    whole, _ = three_groups(150, 5, seed=4)
+    points = with_gaps(whole, 0.25)
+    start = whole[:3]
+    model = KMeans(3, init=start, missing="observed", tol=0.0).fit(points)
+    centers, labels = k_pod(points, start)
+    np.testing.assert_array_equal(model.labels_, labels)
+    np.testing.assert_allclose(model.cluster_centers_, centers, rtol=1e-6, atol=1e-6)
+    points = with_gaps(three_groups()[0], 0.1)
+    model = KMeans(3, missing="observed", random_state=0).fit(points)
+    row = np.full((1, 4), np.nan)
+    with pytest.raises(ValueError, match="nothing but NaN in row 0"):
+        model.predict(row)
+    row[0, 1] = model.cluster_centers_[2, 1]
+    assert model.predict(row)[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("at", "value", "message"),
+    [
+        (5, np.nan, "nothing but NaN in row 5"),
+        ((slice(None), 2), np.nan, "nothing but NaN in column 2"),
+        ((1, 1), np.inf, "contains infinity"),
+    ],
+)
+def test_what_cannot_be_compared_is_named(at, value, message):
+    points = with_gaps(three_groups()[0], 0.1)
+    points[at] = value
+    with pytest.raises(ValueError, match=message):
+        KMeans(3, missing="observed").fit(points)
+    with pytest.raises(ValueError, match="entries may be missing from"):
+        PowerKMeans(2, missing="observed", divergence="poisson").fit(points)
