@@ -62,22 +62,18 @@ def points() -> dict[str, Any]:
     counts = rng.poisson(rates).astype(float)
     many = rng.standard_t(4, size=(20_000, 24)) + 2 * rng.integers(3, size=(20_000, 1))
     return {
-        "blobs": blobs,
-        "single": blobs.astype(np.float32),
+        "blobs": blobs, "single": blobs.astype(np.float32),
         "plane": rng.normal(0, 5, (9, 2))[rng.integers(9, size=900)] + rng.normal(size=(900, 2)),
-        "wide": rng.normal(size=(60, 200)) + 3 * rng.integers(2, size=(60, 1)),
-        "many": many,
+        "wide": rng.normal(size=(60, 200)) + 3 * rng.integers(2, size=(60, 1)), "many": many,
         "parts": [many[start : start + 6000] for start in range(0, len(many), 6000)],
-        "counts": counts,
-        "sparse_counts": sparse.csr_array(counts),
-        "few_counts": np.minimum(counts, 60),
-        "shares": rng.beta(2, 3, size=(400, 6)),
+        "counts": counts, "sparse_counts": sparse.csr_array(counts),
+        "few_counts": np.minimum(counts, 60), "shares": rng.beta(2, 3, size=(400, 6)),
         "positive": rng.gamma(3, 2, size=(400, 4)),
         "gaps": np.where(rng.uniform(size=blobs.shape) < 0.1, np.nan, blobs),
         "few_entries": sparse.random_array((600, 80), density=0.1, rng=rng, format="csr"),
         "whole_weights": rng.integers(0, 4, size=1500).astype(float),
         "weights": rng.uniform(0.1, 2, size=1500),
-    }
+    }  # fmt: skip
 
 
 def fits() -> Iterator[str]:

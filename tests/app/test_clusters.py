@@ -289,10 +289,8 @@ def test_all_sweeps_of_a_fit_are_recorded_in_their_order_as_one_descent_or_sever
     for one in [state(1), state(2), state(1, run=1), state(1), state(2), state(3)]:
         path(one)
     assert [one.sweep for one in path.states] == [1, 2, 3]
-    path, powers = (
-        PathRecorder(),
-        [(-1.0, 2), (-2.0, 2), (-1.0, 2), (-2.0, 2), (-2.0, 3), (-3.0, 3)],
-    )
+    path = PathRecorder()
+    powers = [(-1.0, 2), (-2.0, 2), (-1.0, 2), (-2.0, 2), (-2.0, 3), (-3.0, 3)]
     for sweep, (power, n_centers) in enumerate(powers, start=1):
         path(state(sweep, power, n_centers))
     found = [[one.sweep for one in descent] for descent in path.descents()]

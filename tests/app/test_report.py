@@ -408,11 +408,9 @@ def test_the_scatter_is_worked_by_keyboard_pointed_at_and_zoomed_only_where_it_w
 
 
 def test_dark_and_light_change_places_a_print_is_light_and_unfolded_and_code_is_copied(tab):
-    paper, theme, folded = (
-        "getComputedStyle(document.body).backgroundColor",
-        "document.documentElement.dataset.theme",
-        "document.querySelectorAll('details:not([open])').length",
-    )
+    paper = "getComputedStyle(document.body).backgroundColor"
+    theme = "document.documentElement.dataset.theme"
+    folded = "document.querySelectorAll('details:not([open])').length"
     light, before = tab.evaluate(paper), tab.evaluate(folded)
     assert before > 0
     tab.click("#theme")

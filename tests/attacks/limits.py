@@ -26,12 +26,9 @@ SAVED = b"what was saved before\n"
 NOBODY = 65534
 N_ROWS = 3000
 OUTPUTS = {
-    "--output": [".csv", ".npy", ".parquet", ".feather", ".txt"],
-    "--rows": [".csv"],
-    "--model": [".pm"],
-    "--report": [".html"],
-    "--checkpoint": [""],
-}
+    "--output": [".csv", ".npy", ".parquet", ".feather", ".txt"], "--rows": [".csv"],
+    "--model": [".pm"], "--report": [".html"], "--checkpoint": [""],
+}  # fmt: skip
 
 
 def in_a_child(act: Callable[[], tuple[int, str]]) -> tuple[int, str]:

@@ -316,15 +316,10 @@ def fault_of_model(case: Case, model: Any, labels: Any) -> str | None:
         distances = oracle.mahalanobis(getattr(model, distances))
     weights = case.data.weights if case.subject.takes_weights else None
     claim = oracle.Claim(
-        held(case.data.points),
-        weights,
-        model.cluster_centers_,
-        labels,
-        model.inertia_ if case.subject.sums_distances else None,
-        distances,
-        case.is_sparse,
+        held(case.data.points), weights, model.cluster_centers_, labels,
+        model.inertia_ if case.subject.sums_distances else None, distances, case.is_sparse,
         case.subject.domain == "missing",
-    )
+    )  # fmt: skip
     return oracle.fault_of(claim)
 
 

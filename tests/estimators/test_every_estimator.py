@@ -34,12 +34,9 @@ OF_CENTERS = [
     ("n_clusters", [0, -1, 3.0]),
     ("init", ["k-means", np.ones((2, 2)), np.ones((3, 5)), np.ones(6)]),
     ("init", [np.full((3, 2), NAN), np.full((3, 2), 1e200), [["a", "b"]] * 3]),
-    ("init", [lambda X, n_clusters, random_state: X[:2]]),
-    ("n_init", [0]),
-    ("max_iter", [0]),
-    ("tol", [-1e-3, NAN]),
-    ("random_state", ["a"]),
-]
+    ("init", [lambda X, n_clusters, random_state: X[:2]]), ("n_init", [0]), ("max_iter", [0]),
+    ("tol", [-1e-3, NAN]), ("random_state", ["a"]),
+]  # fmt: skip
 # An estimator, its parameter, values; then what the error says where that is more than the name.
 BAD: list[tuple[Any, ...]] = [
     *((kind(3, random_state=0), *of) for kind in (pm.KMeans, pm.PowerKMeans) for of in OF_CENTERS),
@@ -48,8 +45,7 @@ BAD: list[tuple[Any, ...]] = [
     (pm.PowerKMeans(3), "schedule", [[], [1.0], [-1, -2, 3.0], [NAN], iter([-1.0])]),
     (pm.PowerKMeans(3), "n_threads", [0, 1.5, "all", True]),
     (pm.PowerKMeans(3), "divergence", ["chebyshev"], r"'mahalanobis'.*Got 'chebyshev'"),
-    (pm.PowerKMeans(3), "polish", ["yes"]),
-    (pm.PowerKMeans(3), "callback", ["print"]),
+    (pm.PowerKMeans(3), "polish", ["yes"]), (pm.PowerKMeans(3), "callback", ["print"]),
     (pm.PowerKMeans(3), "stop", [0.1, "LabelsSettled", pm.MaxSeconds]),
     (pm.FuzzyCMeans(2), "fuzzifier", [1.0, 0.5, NAN, 100.0]),
     (pm.KHarmonicMeans(2), "p", [0, -1.0, "two", 50.1, 1000.0, INF]),
@@ -57,31 +53,26 @@ BAD: list[tuple[Any, ...]] = [
     (pm.SphericalMixture(2), "shares", [[0.5, 0.5]]),
     (pm.SphericalMixture(2), "temperature", [0, "hot"]),
     (pm.SphericalMixture(2), "init", ["kmeans", [[1.0, 2.0]]]),
-    (pm.SphericalMixture(2), "n_clusters", [0]),
-    (pm.SphericalMixture(2), "tol", [-1]),
+    (pm.SphericalMixture(2), "n_clusters", [0]), (pm.SphericalMixture(2), "tol", [-1]),
     (pm.DPMeans(), "penalty", [0, 0.0, -1.0, NAN, INF, "from k", None]),
     (pm.DPMeans(), "n_clusters_wanted", [0, 2.5, "three"]),
     (pm.EntropyWeightedPowerKMeans(2), "penalty", [0, -1.0]),
     (pm.GradientKMeans(4), "learning_rate", [-0.1, NAN, INF, "fast", lambda t: -1.0]),
     (pm.KernelPowerKMeans(2), "kernel", ["no such", 3]),
     (pm.KernelPowerKMeans(2), "gamma", [-1.0, "auto"]),
-    (pm.KernelPowerKMeans(2), "n_landmarks", [0]),
-    (pm.KernelPowerKMeans(2), "degree", [-1]),
+    (pm.KernelPowerKMeans(2), "n_landmarks", [0]), (pm.KernelPowerKMeans(2), "degree", [-1]),
     (pm.KernelPowerKMeans(2), "init", [np.zeros((2, 2))]),
     (pm.RobustPowerKMeans(2), "init", [pm.TreeSeeds(), pm.MarkovChainSeeds()], 'pass init="k-me'),
     (pm.RobustPowerKMeans(2), "trim", [-0.1, 1.0, 1.5, NAN, "some", None]),
     (pm.RobustPowerKMeans(2), "divergence", ["manhattan", "mahalanobis"], "divergence='ma"),
     (pm.SelfOrganizingMap(), "shape", [(0, 3), (2.5, 3), (2, 3, 4), 7]),
-    (pm.SelfOrganizingMap(), "topology", ["torus"]),
-    (pm.SelfOrganizingMap(), "radius", [0.0, 0.2]),
-    (pm.SelfOrganizingMap(), "final_radius", [-1.0]),
-    (pm.SelfOrganizingMap(), "n_epochs", [0]),
+    (pm.SelfOrganizingMap(), "topology", ["torus"]), (pm.SelfOrganizingMap(), "radius", [0.0, 0.2]),
+    (pm.SelfOrganizingMap(), "final_radius", [-1.0]), (pm.SelfOrganizingMap(), "n_epochs", [0]),
     (pm.SelfOrganizingMap(), "init", [np.zeros((3, 2)), "linear"]),
     (pm.MiniBatchPowerKMeans(12), "batch_size", [0]),
     (pm.MiniBatchPowerKMeans(12), "max_iter", [0]),
     (pm.MiniBatchPowerKMeans(12), "power", [1.0, "soft"]),
-    (pm.MiniBatchPowerKMeans(12), "growth", [1.0]),
-    (pm.MiniBatchPowerKMeans(12), "memory", [0.0]),
+    (pm.MiniBatchPowerKMeans(12), "growth", [1.0]), (pm.MiniBatchPowerKMeans(12), "memory", [0.0]),
     (pm.MiniBatchPowerKMeans(12), "reassignment_ratio", [-1.0]),
     (pm.MiniBatchPowerKMeans(12), "init_size", [3], "init_size=3 is less than n_clusters=12"),
     (pm.MiniBatchPowerKMeans(12), "init", [np.zeros((3, 2))], "n_clusters=12"),
@@ -89,8 +80,7 @@ BAD: list[tuple[Any, ...]] = [
     (pm.OnlineKMeans(4), "learning_rate", [lambda t: 2.0], "2.0 at step 1"),
     (pm.OnlineKMeans(4), "learning_rate", [lambda t: "a"], "learning_rate is 'a' at step 1:"),
     (pm.OnlineKMeans(4), "learning_rate", [lambda t: np.ones(2)], "at step 1"),
-    (pm.OnlineKMeans(4), "n_epochs", [0]),
-    (pm.OnlineKMeans(4), "batch", ["yes"]),
+    (pm.OnlineKMeans(4), "n_epochs", [0]), (pm.OnlineKMeans(4), "batch", ["yes"]),
     (pm.OnlineKMeans(4), "init", [np.zeros((3, 2))], "n_clusters=4"),
     (pm.OnlineKMeans(4), "init_size", [0]),
 ]  # fmt: skip
@@ -268,16 +258,13 @@ def assert_finds_the_groups(model, given) -> None:
 @pytest.mark.parametrize(
     ("centers", "message"),
     [
-        (np.full((3, 2), np.nan), "NaN.*row 0, column 0"),
-        (np.full((3, 2), np.inf), "infinity"),
+        (np.full((3, 2), np.nan), "NaN.*row 0, column 0"), (np.full((3, 2), np.inf), "infinity"),
         (np.full((3, 2), 1e200), "1e\\+200"),
         (np.ones((3, 5)), r"shape \(3, 5\): assign one row of 2 numbers"),
-        (np.ones(6), r"shape \(6,\)"),
-        (np.ones((0, 2)), r"shape \(0, 2\)"),
-        (None, ""),
+        (np.ones(6), r"shape \(6,\)"), (np.ones((0, 2)), r"shape \(0, 2\)"), (None, ""),
         (np.array([["a", "b"]]), "dtype <U1"),
     ],
-)
+)  # fmt: skip
 def test_bad_centers_assigned_to_an_estimator_are_refused(centers, message: str) -> None:
     model = KMeans(3, random_state=0).fit(GROUPS)
     model.cluster_centers_ = centers
@@ -351,25 +338,19 @@ COPIES = np.repeat(THREE_COLUMNS[:2], 10, axis=0)
 INDEFINITE = np.array([[0.0, 1.0], [1.0, 0.0]])
 MANY_STEPS = {"n_clusters": 5, "max_iter": 1, "random_state": 0}
 CASES: list[tuple[Any, Any]] = [
-    (pm.KMeans(4), COPIES),
-    (pm.KMeans(2), THREE_COLUMNS * [1.0, 1.0, 1e6]),
+    (pm.KMeans(4), COPIES), (pm.KMeans(2), THREE_COLUMNS * [1.0, 1.0, 1e6]),
     (pm.KMeans(2, init=THREE_COLUMNS[:2], n_init=3), THREE_COLUMNS),
-    (pm.KMeans(1, algorithm="elkan"), THREE_COLUMNS),
-    (pm.PowerKMeans(4), COPIES),
+    (pm.KMeans(1, algorithm="elkan"), THREE_COLUMNS), (pm.PowerKMeans(4), COPIES),
     (pm.PowerKMeans(**MANY_STEPS, effort="none"), THREE_COLUMNS),
     (pm.PowerKMeans(2, init=THREE_COLUMNS[:2], n_init=3), THREE_COLUMNS),
     (pm.RobustPowerKMeans(**MANY_STEPS, effort="none"), THREE_COLUMNS),
-    (pm.KHarmonicMeans(**MANY_STEPS), THREE_COLUMNS),
-    (pm.FuzzyCMeans(**MANY_STEPS), THREE_COLUMNS),
-    (pm.GradientKMeans(**MANY_STEPS), THREE_COLUMNS),
-    (pm.EntropyWeightedPowerKMeans(4), COPIES),
-    (pm.SphericalMixture(**MANY_STEPS), THREE_COLUMNS),
-    (pm.DPMeans(n_clusters_wanted=5), COPIES),
-    (pm.OnlineKMeans(4), COPIES),
-    (pm.MiniBatchPowerKMeans(4), COPIES),
+    (pm.KHarmonicMeans(**MANY_STEPS), THREE_COLUMNS), (pm.FuzzyCMeans(**MANY_STEPS), THREE_COLUMNS),
+    (pm.GradientKMeans(**MANY_STEPS), THREE_COLUMNS), (pm.EntropyWeightedPowerKMeans(4), COPIES),
+    (pm.SphericalMixture(**MANY_STEPS), THREE_COLUMNS), (pm.DPMeans(n_clusters_wanted=5), COPIES),
+    (pm.OnlineKMeans(4), COPIES), (pm.MiniBatchPowerKMeans(4), COPIES),
     (pm.KernelPowerKMeans(2, kernel="precomputed"), INDEFINITE),
     (make_pipeline(StandardScaler(), pm.KMeans(4)), COPIES),
-]
+]  # fmt: skip
 
 
 def warned(call: Callable[[Any], object], X: Any) -> set[str]:

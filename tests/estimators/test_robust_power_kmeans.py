@@ -106,14 +106,11 @@ def test_other_divergences_and_missing_entries_are_trimmed_too():
     # Points without weight are none; of four threes 8.4 of 12 are kept, the third to less than one
     # half; of 100, 1, 1, 1 no more than the first need be left out in part.
     [
-        ([1.0] * 4 + [0.0] * 10, 3),
-        ([3.0] * 4, 3),
-        ([100.0, 1, 1, 1, 0], 4),
-        ([1e300, 1e298, 0], 2),
-        ([1.0] * 20, 14),
+        ([1.0] * 4 + [0.0] * 10, 3), ([3.0] * 4, 3), ([100.0, 1, 1, 1, 0], 4),
+        ([1e300, 1e298, 0], 2), ([1.0] * 20, 14),
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_what_is_left_is_a_matter_of_weight(weights, n_kept):
     points = np.arange(len(weights))[:, None] ** 2.0 / 1e3
     model = RobustPowerKMeans(n_kept, trim=0.3, random_state=0)

@@ -98,15 +98,12 @@ class TestStreams:
     @pytest.mark.parametrize(
         ("chunk", "weights", "message"),
         [
-            (np.zeros((0, 2)), None, "0 sample"),
-            (np.array([[0.0, np.nan]]), None, "NaN"),
-            (np.array([[0.0, 1e300]]), None, "overflow"),
-            (np.zeros(2), None, "2D array"),
-            (np.ones((2, 2)), [0.0, 0.0], "zero for every row"),
-            (np.ones((2, 2)), [1.0], "shape"),
+            (np.zeros((0, 2)), None, "0 sample"), (np.array([[0.0, np.nan]]), None, "NaN"),
+            (np.array([[0.0, 1e300]]), None, "overflow"), (np.zeros(2), None, "2D array"),
+            (np.ones((2, 2)), [0.0, 0.0], "zero for every row"), (np.ones((2, 2)), [1.0], "shape"),
         ],
         ids=["empty", "NaN", "huge", "1-D", "no weight", "short weights"],
-    )
+    )  # fmt: skip
     def test_a_bad_chunk_teaches_nothing(self, kind, n_before, chunk, weights, message):
         stream, spared = (kind(3, init_size=100, random_state=0) for _ in range(2))
         for model in (stream, spared)[: 2 if n_before else 0]:

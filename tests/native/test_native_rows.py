@@ -186,12 +186,8 @@ def test_many_python_threads_may_use_the_core_and_the_same_rows_at_once():
 def run_in(environment, program):
     return subprocess.run(
         [sys.executable, "-c", program, *map(str, Path(__file__).parents[:2])],
-        env=os.environ | environment,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+        env=os.environ | environment, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
 
 
 LONG_SEEDING = """

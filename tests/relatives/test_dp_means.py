@@ -148,7 +148,7 @@ def test_a_fit_cut_short_keeps_the_centers_by_which_it_derived_the_penalty() -> 
     assert {model.penalty_ for model in underived} == {DPMeans.penalty_for(points, 12)}
 
 
-def test_centers_are_dropped_and_opened_while_that_pays_and_the_penalty_is_that_by_hand() -> None:
+def test_centers_are_dropped_and_opened_while_that_pays() -> None:
     rows = open_rows(np.array([[0.0], [1.0], [2.0], [10.0]]))
     centers = np.array([[0.0], [1.0], [2.0], [10.0], [70.0]])
     # Without the center at 70 nothing rises; without that at 0 then by 1; without that at 1 by

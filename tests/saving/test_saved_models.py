@@ -75,10 +75,8 @@ def assert_predicts_alike(again: Any, model: Any, points: Any) -> None:
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names:UserWarning")
 def test_a_loaded_model_predicts_to_the_last_bit(file) -> None:
     """Beside what the matrix tries of every estimator."""
-    public, attacked = (
-        [getattr(pm, name) for name in pm.__all__],
-        [*attacked_models.fitted_models()],
-    )
+    public = [getattr(pm, name) for name in pm.__all__]
+    attacked = [*attacked_models.fitted_models()]
     assert {kind for kind in public if hasattr(kind, "fit")} <= set(ESTIMATORS)
     assert {type(model) for model in attacked} == set(ESTIMATORS)
     for model in [*attacked, *(one.fit(POINTS) for one in UNLIKE)]:

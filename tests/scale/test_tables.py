@@ -346,20 +346,20 @@ PAGE = Path(__file__).with_name("number_forms.txt").read_text(encoding="utf-8")
 def forms():
     """The files of number_forms.txt, each with how it is written and opened, and what is said.
 
-    After a name and options stand the file, the names and rows that are read, and what is told.
-    A slash ends a row.
+    After a name and options stand the file, the names and rows that are read, each to a slash, and
+    what is told.
     """
     for case in PAGE.removeprefix("# ").rstrip("\n").split("\n\n# "):
         head, _, rest = case.partition("\n")
         name, _, options = head.partition(" {")
-        content, *rows = rest.split("\n=> ")
-        last, *said = rows[-1].split("\n")
+        content, _, found = rest.partition("\n=> ")
+        found, *said = found.split("\n")
+        names, *rows = found.split(" / ")
         told = dict(line.split(": ", 1) for line in said)
         content = (content + "\n").encode("latin-1", "backslashreplace").decode("unicode_escape")
         options = json.loads("{" + options) if options else {}
-        read = " / ".join([*rows[1:-1], last]).split(" / ")
-        numbers = [[float(cell) for cell in row.split()] for row in read]
-        yield pytest.param(content, options, rows[0].split(), numbers, told, id=name)
+        numbers = [[float(cell) for cell in row.split()] for row in rows]
+        yield pytest.param(content, options, names.split(), numbers, told, id=name)
 
 
 @pytest.mark.parametrize("is_in_parts", [False, True])
