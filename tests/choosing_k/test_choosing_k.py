@@ -102,14 +102,14 @@ def test_no_k_is_clear_where_there_are_no_clusters(kind: str) -> None:
     points = rng.uniform(size=(600, 5)) if kind == "uniform" else rng.standard_normal((600, 5))
     if kind == "heavy-tailed":
         points *= np.sqrt(3 / rng.chisquare(3, size=(600, 1)))
-    choice = choose_k(points, range(2, 13), random_state=0)
+    choice = choose_k(points, range(2, 9), random_state=0)
     assert not choice.is_clear
     assert choice.by_criterion["separation"] is None
     assert choice.doubt.startswith("at no k above one are all clusters apart")
     assert f"no clear number of groups; {choice.recommended} is" in choice.verdict()
     assert choice.verdict() in str(choice)
     assert choice.doubt in str(choice)
-    with_one = choose_k(points, range(1, 8), random_state=0)
+    with_one = choose_k(points, range(1, 5), random_state=0)
     assert (with_one.by_criterion["separation"], with_one.is_clear) == (1, False)
 
 

@@ -35,8 +35,6 @@ def test_fits_go_from_the_automatic_power_to_hard_ones_nearly_as_good_as_all_at_
     assert batches < 0.98 * theirs
     points = blobs(60_000, 4, 12)
     model = MiniBatchPowerKMeans(12, random_state=0).fit(points)
-    points = blobs(60_000, 4, 12)
-    model = MiniBatchPowerKMeans(12, random_state=0).fit(points)
     power = model.history_.power
     start = min(2 * PowerKMeans(12, effort="none").fit(points[:3072]).critical_power_ - 1, -1)
     assert power[0] == -math.inf  # the first sample, which is hard by then
