@@ -159,7 +159,7 @@ def test_a_terminal_shows_the_phase_its_share_the_time_and_the_sweeps(monkeypatc
 
 
 @pytest.mark.parametrize("cuts", [[4, 4, 5], [130_000]])
-def test_labels_are_written_one_a_line(cuts, tmp_path, capsysbinary):
+def test_labels_are_written_one_a_line(cuts, tmp_path, capfdbinary):
     labels = np.random.default_rng(0).integers(-1, 1200, size=200_001).astype(np.int32)
     # In a piece of its own, 21 is the first label without a line in the table.
     labels[:9] = [0, -1, 9, 10, 21, 12_345, 3, 100_000, 7]
@@ -168,7 +168,7 @@ def test_labels_are_written_one_a_line(cuts, tmp_path, capsysbinary):
     write_labels(str(tmp_path / "labels.csv"), pieces)
     assert (tmp_path / "labels.csv").read_text().split("\n") == words
     write_labels("-", pieces)
-    assert capsysbinary.readouterr().out.decode().split("\n") == words
+    assert capfdbinary.readouterr().out.decode().split("\n") == words
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet", ".feather", ".npy"])

@@ -258,6 +258,10 @@ def test_seeds_that_time_does_not_allow_are_drawn_at_once(n_points: int) -> None
     np.testing.assert_array_equal(limited[0], greedy[0])
     assert len(np.unique(limited, axis=0)) == 30
     assert rows.assign(greedy)[1] < rows.assign(limited)[1] < 1.05 * rows.assign(points[:30])[1]
+    # Few points that are far have about half of the seeds.
+    rows = open_rows(np.append(points, points[:10] + 1e3, axis=0))
+    limited = choose_seeds(rows, 30, np.random.RandomState(0), n_candidates=4, seconds=0.0)[0]
+    assert 10 < np.count_nonzero(limited[:, 0] > 500) < 20
 
 
 def test_a_fit_tells_its_seeding_how_much_time_is_left(monkeypatch) -> None:
