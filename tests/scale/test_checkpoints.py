@@ -426,6 +426,7 @@ def test_neither_for_the_power_of_a_sample_and_scaling_takes_one_pass(file, stat
     reads.clear()
     assert model.fit(data).critical_power_ == power
     assert reads == []
+    state.unlink()
     for _ in range(2):
         reads.clear()
         KMeans(6, random_state=0).fit(open_data(file, scale="standard", checkpoint=state))
