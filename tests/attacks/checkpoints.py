@@ -1,5 +1,7 @@
 """Damaged checkpoints: a fit that resumes ends with the same bits, or refuses in words."""
 
+from __future__ import annotations
+
 import random
 import zlib
 from collections.abc import Callable
@@ -42,6 +44,7 @@ def fitted(number: int, path: Path | None) -> tuple[bytes, bytes, float]:
 
 
 def records_of(content: bytes) -> list[bytes]:
+    """Return the whole records of a checkpoint, with their heads."""
     at, records = len(checkpoint._MAGIC), []
     while at + HEAD.size <= len(content):
         end = at + HEAD.size + HEAD.unpack_from(content, at)[0]
@@ -57,6 +60,7 @@ def written(records: list[bytes]) -> bytes:
 
 
 def mixed(content: bytes, other: bytes, rng: random.Random) -> bytes:
+    """Put records of another checkpoint in, or these in another order."""
     records, strangers = records_of(content), records_of(other)
     at = rng.randrange(len(records))
     match rng.randrange(4):
@@ -72,6 +76,7 @@ def mixed(content: bytes, other: bytes, rng: random.Random) -> bytes:
 
 
 def forged(content: bytes, rng: random.Random) -> bytes:
+    """Change the bytes of a record, and write the checksum of what it has become."""
     records = records_of(content)
     at, n_head = rng.randrange(len(records)), HEAD.size
     contents = with_bytes_changed(records[at][n_head:], rng)

@@ -1,5 +1,7 @@
 """Fits on Dask with empty and unequal partitions, some of which lose a worker on the way."""
 
+from __future__ import annotations
+
 import itertools
 import random
 from contextlib import ExitStack, nullcontext
@@ -18,6 +20,7 @@ NO_WORKERS_TIMEOUT = {"distributed.scheduler.no-workers-timeout": HANGS_AFTER / 
 
 
 def cuts(n: int, rng: random.Random) -> list[int]:
+    """Return the lengths of some partitions, of which some are empty and some are long."""
     places = sorted(rng.choice([0, n, rng.randrange(n + 1)]) for _ in range(rng.randrange(1, 7)))
     return [b - a for a, b in zip([0, *places], [*places, n], strict=True)]
 
@@ -32,6 +35,7 @@ def model(rng: random.Random) -> Any:
 
 
 def collection(points: Any, lengths: list[int], kind: str) -> Any:
+    """Return the points as a Dask collection of these partitions."""
     import dask
     import dask.array as da
     import dask.dataframe as dd
@@ -82,6 +86,7 @@ def prepare(folder: Path) -> Try:
 
 
 def judge(fitted: Any, points: Any, lengths: list[int]) -> None:
+    """Raise unless the inertia and the labels are those of the centers."""
     is_cosine = getattr(fitted, "divergence", "") == "cosine"
     distances = oracle.cosine if is_cosine else oracle.squared_euclidean
     labels = np.asarray(fitted.predict(points))

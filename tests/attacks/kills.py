@@ -5,6 +5,8 @@ The first two are started again with their checkpoint, all of whose results they
 sees to its workers itself. A fit that is over before it is killed does not count.
 """
 
+from __future__ import annotations
+
 import logging
 import os
 import pickle
@@ -96,6 +98,7 @@ def seconds_of_process(folder: Path, address: list[str], most: float | None = No
 
 
 def of_a_process(folder: Path, n_points: int, *address: str) -> Try:
+    """Kill a fit with a checkpoint, and let another process go on."""
     points, state, ended = problem(n_points), folder / "state", folder / "ended"
     np.save(folder / "points.npy", points)
     data = open_data(points, rows_per_part=ROWS_PER_PART)

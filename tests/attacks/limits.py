@@ -3,6 +3,8 @@
 A command says a sentence and leaves the files that were there, or does its work.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import random
@@ -26,9 +28,12 @@ SAVED = b"what was saved before\n"
 NOBODY = 65534
 N_ROWS = 3000
 OUTPUTS = {
-    "--output": [".csv", ".npy", ".parquet", ".feather", ".txt"], "--rows": [".csv"],
-    "--model": [".pm"], "--report": [".html"], "--checkpoint": [""],
-}  # fmt: skip
+    "--output": [".csv", ".npy", ".parquet", ".feather", ".txt"],
+    "--rows": [".csv"],
+    "--model": [".pm"],
+    "--report": [".html"],
+    "--checkpoint": [""],
+}
 
 
 def in_a_child(act: Callable[[], tuple[int, str]]) -> tuple[int, str]:
@@ -128,6 +133,7 @@ def prepare(folder: Path) -> Try:
 
 
 def attacked(table: Path, place: Path, rng: random.Random) -> str:
+    """Run a command under one limit, and look at its words and at the files that it leaves."""
     outputs = {
         option: place / f"{number}{rng.choice(OUTPUTS[option])}"
         for number, option in enumerate(OUTPUTS)
@@ -165,6 +171,7 @@ def attacked(table: Path, place: Path, rng: random.Random) -> str:
 
 
 def check_file(option: str, path: Path, *, had_before: bool, name: str, is_done: bool) -> None:
+    """Raise unless a file is the one from before, or is complete."""
     if option == "--checkpoint":
         return
     if not path.exists():

@@ -5,6 +5,8 @@ so what is held more after many than after half of them is a leak. Ten tries of 
 2 000 small and 50 larger fits: `--classes memory --tries 10 --jobs 1`.
 """
 
+from __future__ import annotations
+
 import ctypes
 import gc
 import random
@@ -49,12 +51,14 @@ def large(rng: np.random.Generator) -> Callable[[], object]:
 
 
 def held() -> tuple[int, int]:
+    """Return the bytes that the process holds, and the objects that Python does."""
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)
     return int(status("VmRSS") * 1024**2), sys.getallocatedblocks()
 
 
 def check(smalls: Sequence[Callable[[], object]], larges: Sequence[Callable[[], object]]) -> None:
+    """Raise where more is held after many cycles than after some."""
     found = np.zeros((N_CYCLES, 2), dtype=np.int64)  # holds no object more from cycle to cycle
     looks = [range(WARM_UP - N_LOOKS, WARM_UP), range(N_CYCLES - N_LOOKS, N_CYCLES)]
     for cycle in range(N_CYCLES):

@@ -4,6 +4,8 @@ Damage is to bytes of the file, which checksums mostly find; to entries of the h
 in an archive that is whole again; and to the archive itself.
 """
 
+from __future__ import annotations
+
 import contextlib
 import io
 import itertools
@@ -138,6 +140,7 @@ def with_bytes_changed(content: bytes, rng: random.Random) -> bytes:
 
 
 def places(encoded: Any) -> list[tuple[Any, Any]]:
+    """Every container in the header with each of its keys."""
     keys = list(encoded) if isinstance(encoded, dict) else range(len(encoded))
     found = [(encoded, key) for key in keys]
     for key in keys:
@@ -209,6 +212,7 @@ def with_arrays_changed(content: bytes, rng: random.Random) -> bytes:
 
 
 def strange_array(array: Any, rng: random.Random) -> Any:
+    """Return an array with an entry, its dtype or its shape changed."""
     match rng.randrange(4):
         case 0:
             number = rng.choice(NUMBERS)
@@ -254,6 +258,7 @@ def with_members_changed(content: bytes, rng: random.Random) -> bytes:
 
 
 def with_sizes_changed(content: bytes, rng: random.Random) -> bytes:
+    """Write other numbers into an entry of the directory of an archive, or into a local head."""
     changed = bytearray(content)
     mark, n_bytes = rng.choice([(b"PK\1\2", 46), (b"PK\3\4", 30), (b"PK\5\6", 22)])
     places = [at for at in range(len(content) - n_bytes) if content[at : at + 4] == mark]
@@ -263,6 +268,7 @@ def with_sizes_changed(content: bytes, rng: random.Random) -> bytes:
 
 
 def hostile_array(rng: random.Random) -> bytes:
+    """Return an array in NumPy's format whose head promises what does not follow."""
     kind = rng.choice(["'|O'", "'<f8'", "'<U999999999'", "[('a', '|O')]", "'|V0'", "'<m8'", "f8"])
     shape = rng.choice(["(2, 2)", "(10**9, 10**9)", "(-1, 2)", "(99999999999,)", "()", "(0, 3)"])
     order = rng.choice(["False", "True", "open('x')", "1"])
@@ -294,7 +300,7 @@ class Guard:
             return
         self.seen.append(f"{event} {details!r:.120}")
 
-    def __enter__(self) -> "Guard":
+    def __enter__(self) -> Guard:
         self.seen.clear()
         self.is_watching = True
         return self
@@ -304,6 +310,7 @@ class Guard:
 
 
 def use(model: Any) -> None:
+    """Predict, and go on with a stream; a refusal in words is as good."""
     points = points_for(model)
     for name in (*WITH_POINTS, *WITHOUT_POINTS):
         if hasattr(model, name):

@@ -25,6 +25,8 @@ float64, and that of float32 points is promised to about seven digits (`docs/det
 four units of float32, which are 1.2e-7 each.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -110,6 +112,7 @@ def inverse_gaussian(points: Any, centers: Any) -> Any:
 
 
 def weighted_euclidean(prices: Any) -> Distances:
+    """sum of v (x - c)^2 with a weight for each feature."""
     return lambda points, centers: (np.asarray(prices, LONG) * (points - centers) ** 2).sum(axis=-1)
 
 

@@ -1,35 +1,25 @@
 """Relations that hold of every estimator, whatever the data: each is a class of attack.
 
 An answer for a row does not change with the rows beside it; a weight acts as copies do; points
-times a power of two have centers times it; and a container of the same numbers changes no bit.
+times a power of two have centers times it; a saved model loads and answers alike; and a container
+of the same numbers changes no bit.
 """
 
-import array
-import decimal
-import fractions
+from __future__ import annotations
+
 import random
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
-import pyarrow as pa
 from scipy import sparse
 from sklearn.base import clone
 
 import powermeans
-from tests.attacks.numbers import (
-    NOT_OURS,
-    Case,
-    described,
-    drawn_case,
-    forms,
-    has_thin_covariance,
-    held,
-    sparse_forms,
-)
+from tests.attacks.containers import containers
+from tests.attacks.numbers import NOT_OURS, Case, described, drawn_case, has_thin_covariance, held
 from tests.attacks.running import REFUSED, RIGHT, Attack, Failure, Try, bits_of
 
 # Of answers for a row; labels are the same to the last bit.
@@ -44,6 +34,7 @@ Relation = Callable[[Case, np.random.Generator, Path], None]
 
 
 def answers(model: Any, points: Any) -> Iterator[tuple[str, Any]]:
+    """Yield what each method that answers for rows says."""
     for name in ANSWERS:
         if hasattr(model, name):
             yield name, np.asarray(getattr(model, name)(points))
@@ -74,6 +65,7 @@ def fitted(case: Case, points: Any, weights: Any) -> Any:
 
 
 def judge_neighbours(case: Case, rng: np.random.Generator, folder: Path) -> None:
+    """Ask for all rows, and for some of them alone."""
     points = tame(case, rng)
     model = fitted(case, points, case.data.weights)
     if not hasattr(model, "cluster_centers_"):  # of a kernel
@@ -86,6 +78,7 @@ def judge_neighbours(case: Case, rng: np.random.Generator, folder: Path) -> None
 
 
 def judge_copies(case: Case, rng: np.random.Generator, folder: Path) -> None:
+    """Give whole weights, and then as many copies."""
     points, weights = held(case.data.points), rng.integers(0, 4, size=len(case.data.points))
     if not case.subject.takes_weights or weights.sum() < 3:
         return
@@ -120,6 +113,7 @@ def is_price_rounding(model: Any, total: float, dtype: Any, points: Any) -> bool
 
 
 def judge_scale(case: Case, rng: np.random.Generator, folder: Path) -> None:
+    """Multiply by a power of two."""
     points, weights, model = held(case.data.points), case.data.weights, case.subject.model
     is_free = case.subject.domain == "any" and case.subject.distances is not None
     has_rate = isinstance(model, powermeans.GradientKMeans)
@@ -149,7 +143,24 @@ def judge_scale(case: Case, rng: np.random.Generator, folder: Path) -> None:
         raise Failure(f"points times 2^{exponent} have other centers")
 
 
+def judge_loading(case: Case, rng: np.random.Generator, folder: Path) -> None:
+    """Save, load, and ask both."""
+    points = held(case.data.points)
+    model = fitted(case, points, case.data.weights)
+    powermeans.save(model, folder / "model.pm")
+    loaded = powermeans.load(folder / "model.pm")
+    found = dict(answers(loaded, points))
+    for name, answer in answers(model, points):
+        is_same = np.array_equal(answer, found[name])
+        # LAPACK decomposes a covariance again, and may round otherwise.
+        may_round = not case.subject.has_one_rounding
+        if not (is_same or (may_round and np.allclose(answer, found[name], rtol=1e-6))):
+            raise Failure(f"{name} of the loaded model is another")
+
+
 def judge_containers(case: Case, rng: np.random.Generator, folder: Path) -> None:
+    """Fit the same numbers in another container, and ask for them; it may be refused."""
+
     def found(given: Any) -> list[bytes]:
         model = fitted(case, given, case.data.weights)
         return [*bits_of(model).values(), *(a.tobytes() for _, a in answers(model, given))]
@@ -171,6 +182,8 @@ def judge_containers(case: Case, rng: np.random.Generator, folder: Path) -> None
 
 
 def attack(judge: Relation) -> Attack:
+    """Return the class of attack that judges by a relation."""
+
     def prepare(folder: Path) -> Try:
         def one(rng: random.Random) -> str:
             numbers = np.random.default_rng(rng.getrandbits(64))
@@ -197,60 +210,6 @@ ATTACKS = {
     "neighbours": attack(judge_neighbours),
     "copies": attack(judge_copies),
     "scale": attack(judge_scale),
+    "loading": attack(judge_loading),
     "containers": attack(judge_containers),
 }
-
-
-class Subclass(np.ndarray):
-    """An array with a name of its own."""
-
-
-@dataclass
-class Arraylike:
-    points: Any
-
-    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        return np.asarray(self.points, dtype=dtype)
-
-
-def mapped(points: Any, folder: Path) -> Any:
-    np.save(folder / "points.npy", points)
-    return np.load(folder / "points.npy", mmap_mode="r")
-
-
-def polars_frame(points: Any) -> Any:
-    import polars
-
-    return polars.DataFrame({f"x{f}": column for f, column in enumerate(points.T)})
-
-
-def containers(points: Any, folder: Path) -> dict[str, Callable[[], Any]]:
-    frame, arrays = pd.DataFrame(points).add_prefix("x"), forms(points) | sparse_forms(points)
-    # Among categories, zero has one sign.
-    unsigned = frame.columns[~np.any((points == 0) & np.signbit(points), axis=0)]
-    return {
-        **{name: (lambda it=it: it) for name, it in arrays.items()},
-        "subclass": lambda: points.view(Subclass), "matrix": lambda: np.asmatrix(points),
-        "masked": lambda: np.ma.masked_array(points, mask=False),
-        "memory map": lambda: mapped(points, folder),
-        "wider than float64": lambda: points.astype(np.longdouble),
-        "complex": lambda: points.astype(complex), "objects": lambda: points.astype(object),
-        "tuples": lambda: tuple(map(tuple, points.tolist())),
-        "arrays in a list": lambda: list(points),
-        "buffers": lambda: [array.array("d", row) for row in points.tolist()],
-        "Decimal": lambda: [[decimal.Decimal(x) for x in row] for row in points.tolist()],
-        "Fraction": lambda: [[fractions.Fraction(x) for x in row] for row in points.tolist()],
-        "__array__": lambda: Arraylike(points),
-        "memoryview": lambda: memoryview(np.ascontiguousarray(points)), "frame": lambda: frame,
-        "frame of objects": lambda: frame.astype(object),
-        "nullable frame": lambda: frame.astype("Float64"),
-        "Arrow-backed frame": lambda: frame.astype(pd.ArrowDtype(pa.float64())),
-        "sparse frame": lambda: frame.astype(pd.SparseDtype("float64", 0.0)),
-        "categories": lambda: frame.astype(dict.fromkeys(unsigned, "category")),
-        "frame with an index": lambda: frame.set_index(pd.Index(range(5, 5 + len(frame)))),
-        "Arrow table": lambda: pa.Table.from_pandas(frame, preserve_index=False),
-        "record batch": lambda: pa.RecordBatch.from_pandas(frame, preserve_index=False),
-        "Polars": lambda: polars_frame(points), "LIL": lambda: sparse.lil_matrix(points),
-        "DOK": lambda: sparse.dok_array(points), "BSR": lambda: sparse.bsr_matrix(points),
-        "DIA": lambda: sparse.dia_matrix(points),
-    }  # fmt: skip

@@ -1,5 +1,7 @@
 """Run the tries of a class of attacks in forked processes, and gather what came of them."""
 
+from __future__ import annotations
+
 import contextlib
 import faulthandler
 import os
@@ -10,6 +12,7 @@ import tempfile
 import time
 import traceback
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from multiprocessing import connection, get_context
@@ -24,7 +27,7 @@ MEGABYTE = 2**20
 TIMES_TO_PREPARE = 10
 SECONDS_TO_DIE, LONGEST_TAIL = 10.0, 8000
 ENDS_WITH_STACKS = getattr(signal, "SIGUSR1", signal.SIGTERM)
-VERDICTS = RIGHT, REFUSED, FAILED = "right", "refused", "failed"
+VERDICTS = RIGHT, REFUSED, KNOWN, FAILED = "right", "refused", "known", "failed"
 TRIES_PER_RUN = 10**7
 
 Try = Callable[[random.Random], str]
@@ -32,6 +35,10 @@ Try = Callable[[random.Random], str]
 
 class Failure(Exception):
     """What an attack found."""
+
+
+class Known(Failure):
+    """A fault of a kind that is known, with the reason why it may stand for now."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +54,8 @@ class Attack:
 
 @dataclass(frozen=True)
 class Outcome:
+    """What came of one try."""
+
     seed: int
     verdict: str
     seconds: float = 0.0
@@ -56,9 +65,12 @@ class Outcome:
 
 @dataclass
 class Tally:
+    """The outcomes of a class."""
+
     name: str
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(VERDICTS, 0))
     failures: list[Outcome] = field(default_factory=list)
+    known: Counter[str] = field(default_factory=Counter)
     slowest: Outcome = Outcome(0, RIGHT)
     largest: Outcome = Outcome(0, RIGHT)
 
@@ -66,6 +78,8 @@ class Tally:
         self.counts[outcome.verdict] += 1
         if outcome.verdict == FAILED:
             self.failures.append(outcome)
+        if outcome.verdict == KNOWN:
+            self.known[outcome.words.partition(":")[0]] += 1
         self.slowest = max(self.slowest, outcome, key=lambda one: one.seconds)
         self.largest = max(self.largest, outcome, key=lambda one: one.megabytes)
 
@@ -77,6 +91,8 @@ def attempt(name: str, attack: Attack, one: Try, seed: int) -> Outcome:
     before, began = status("VmRSS"), sum(os.times()[:4])
     try:
         verdict, words = one(random.Random(f"{name}:{seed}")), ""
+    except Known as known:
+        verdict, words = KNOWN, str(known)
     except Exception as error:
         verdict, words = FAILED, words_of(error)
     seconds, megabytes = sum(os.times()[:4]) - began, max(0.0, status("VmHWM") - before)
@@ -88,6 +104,7 @@ def attempt(name: str, attack: Attack, one: Try, seed: int) -> Outcome:
 
 
 def words_of(error: Exception) -> str:
+    """Return what an error says, its type and its place."""
     if isinstance(error, Failure):
         return str(error)
     where = traceback.extract_tb(error.__traceback__)[-1]
@@ -184,7 +201,10 @@ class Worker:
         return Outcome(self.current, FAILED, words=f"{how}: {tail}")
 
 
-def run(name, attack, seed, seconds, jobs, most):
+def run(
+    name: str, attack: Attack, seed: int, seconds: float, jobs: int, most: int
+) -> Iterator[Outcome]:
+    """Make tries for so many seconds, at most so many; yield what came of each."""
     first = seed * TRIES_PER_RUN
     last = first + min(most, TRIES_PER_RUN)
     workers = [Worker(name, attack, first + job, jobs, seconds, last) for job in range(jobs)]
@@ -218,6 +238,7 @@ NUMPY_WARNS = r"(overflow|invalid value|divide by zero|underflow|Mean of empty|A
 
 
 def bits_of(model: Any) -> dict[str, bytes]:
+    """Return the bits of what a fit found."""
     names = ("cluster_centers_", "labels_", "inertia_", "covariance_", "feature_weights_")
     return {
         name: np.asarray(getattr(model, name)).tobytes() for name in names if hasattr(model, name)

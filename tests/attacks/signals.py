@@ -1,5 +1,7 @@
 """Ctrl-C at random moments: it is heard soon, and the process goes on as if nothing had been."""
 
+from __future__ import annotations
+
 import os
 import random
 import signal
@@ -13,7 +15,9 @@ import numpy as np
 from sklearn.base import clone
 
 from powermeans import KMeans, MiniBatchKMeans, PowerKMeans, choose_k, kmeans_plusplus
+from powermeans.app.command import failures
 from tests.attacks.running import FORK, RIGHT, Attack, Failure, Try, bits_of
+from tests.attacks.tables import told
 
 # Seconds of the processor from the signal to the error, beyond one sweep.
 LATENCY = 0.2
@@ -31,6 +35,7 @@ def send(seconds: float, target: int, to: Any) -> None:
 
 
 def interrupted(work: Callable[[], Any], seconds: float) -> float:
+    """Return the seconds of the processor from an interrupt to the error."""
     here, there = FORK.Pipe()
     sender = FORK.Process(target=send, args=(seconds, os.getpid(), there))
     sender.start()  # what `os.fork` calls in this process would swallow the error
@@ -79,6 +84,9 @@ def _choice(points: np.ndarray) -> None:
 def prepare(folder: Path) -> Try:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     points = np.random.default_rng(9).normal(size=(500, 3))
+    table = folder / "points.npy"
+    np.save(table, np.random.default_rng(8).normal(size=(40_000, 20)))
+    output, saved = folder / "labels.csv", b"what was there before\n"
     works(0)  # what is loaded once is no part of a sweep
     all_works = [works(number) for number in range(len(SHAPES))]
 
@@ -87,11 +95,28 @@ def prepare(folder: Path) -> Try:
 
     expected = probe()
 
+    def command() -> None:
+        output.write_bytes(saved)
+        arguments = ["fit", str(table), "-k", "30", "--output", str(output), "--quiet"]
+        code, said = told(arguments)
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # an ended command ignores it
+        if code == failures.INTERRUPTED:
+            has_result = "interrupted: this is the best result so far" in said
+            if not has_result and "interrupted before there was a result" not in said:
+                raise Failure(f"an interrupted command says {said!r:.300}")
+            content = output.read_bytes()
+            if content != saved if not has_result else content.count(b"\n") < 40_000:
+                raise Failure(f"an interrupted command left {len(content)} bytes: {said!r:.300}")
+            raise KeyboardInterrupt
+        if code:
+            raise Failure(f"an interrupted command ends with {code}: {said[-300:]}")
+
     def one(rng: random.Random) -> str:
         number = rng.randrange(len(SHAPES))
         kinds, of_sweep = all_works[number]
-        name = rng.choice([*kinds])
-        seconds = interrupted(kinds[name], rng.expovariate(1 / 0.3))
+        name = rng.choice([*kinds, "command"])
+        work = command if name == "command" else kinds[name]
+        seconds = interrupted(work, rng.expovariate(1 / 0.3))
         if seconds > LATENCY + of_sweep:
             raise Failure(f"{name} of {SHAPES[number]} goes on for {seconds:.2f} s")
         if probe() != expected:

@@ -1,5 +1,7 @@
 """Damaged tables and models, read by the command line: a sentence or a result, nothing else."""
 
+from __future__ import annotations
+
 import contextlib
 import io
 import os
@@ -12,7 +14,13 @@ import numpy as np
 import pandas as pd
 
 from powermeans.app.command import failures, main
-from tests.attacks import models
+from tests.attacks.models import (
+    DAMAGE,
+    hostile_array,
+    seeds,
+    with_bytes_changed,
+    with_members_changed,
+)
 from tests.attacks.running import REFUSED, RIGHT, Attack, Failure, Try
 
 CELLS = [
@@ -38,6 +46,7 @@ def frame() -> Any:
 
 
 def tables(folder: Path) -> dict[str, bytes]:
+    """Files that are right, by their suffix."""
     table, path = frame(), folder / "table"
     files = {".csv": table.to_csv(index=False).encode()}
     files[".tsv"] = table.to_csv(index=False, sep="\t").encode()
@@ -88,10 +97,10 @@ def damaged(content: bytes, suffix: str, rng: random.Random) -> bytes:
     if suffix in (".csv", ".tsv") and rng.random() < 0.7:
         return with_cells_changed(content, rng)
     if suffix == ".npy" and rng.random() < 0.5:
-        return models.hostile_array(rng)
+        return hostile_array(rng)
     if suffix == ".npz" and rng.random() < 0.5:
-        return models.with_members_changed(content, rng)
-    return models.with_bytes_changed(content, rng)
+        return with_members_changed(content, rng)
+    return with_bytes_changed(content, rng)
 
 
 def told(arguments: list[str], *, is_shown: bool = False) -> tuple[int, str]:
@@ -106,6 +115,7 @@ def told(arguments: list[str], *, is_shown: bool = False) -> tuple[int, str]:
 
 
 def fault_of(code: int, said: str) -> str | None:
+    """Return in words what is wrong with how a command ended."""
     is_known = code in (0, failures.USAGE, failures.DATA, failures.OUTPUT, failures.PIPE_CLOSED)
     if not is_known or "unexpected" in said or "Traceback" in said:
         return f"ends with {code}: {said.strip()[-400:]}"
@@ -125,7 +135,7 @@ def prepare(folder: Path) -> Try:
         code, said = told([*command, f"whole{suffix}"])
         if code:
             raise Failure(f"whole{suffix} is refused: {said}")
-    saved = models.seeds(folder)
+    models = seeds(folder)
     np.save("two.npy", np.linspace(1, 3, 10).reshape(5, 2))
 
     def judged(arguments: list[str]) -> str:
@@ -136,7 +146,7 @@ def prepare(folder: Path) -> Try:
 
     def one(rng: random.Random) -> str:
         if rng.random() < 0.2:
-            Path("m.pm").write_bytes(rng.choice(models.DAMAGE)(rng.choice(saved), rng))
+            Path("m.pm").write_bytes(rng.choice(DAMAGE)(rng.choice(models), rng))
             of_model = rng.choice(["predict"] * 4 + ["report"])
             return judged([of_model, "m.pm", "two.npy", "--output", "out"])
         suffix = rng.choice(list(files))

@@ -1,5 +1,7 @@
 """The attacks can fail: each kind of fault is planted once, and found."""
 
+from __future__ import annotations
+
 import dataclasses
 import math
 import os
@@ -14,7 +16,7 @@ import pytest
 from powermeans import KMeans
 from tests.attacks import memory, models, numbers, oracle, tables
 from tests.attacks.models import Guard
-from tests.attacks.running import FAILED, RIGHT, Attack, Failure, run
+from tests.attacks.running import FAILED, RIGHT, Attack, Failure, Known, run
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="attacks need Linux")
 
@@ -88,10 +90,7 @@ def test_a_changed_bit_is_found(tmp_path, monkeypatch):
         numbers.check(case, tmp_path, None)
 
 
-def test_a_try_is_drawn_from_its_seed_and_what_a_file_executes_is_noted(tmp_path):
-    cases = [numbers.drawn_case(np.random.default_rng(5)).describe() for _ in range(2)]
-    assert cases[0] == cases[1] != numbers.drawn_case(np.random.default_rng(6)).describe()
-
+def test_other_predictions_and_a_refusal_of_good_points_are_found(tmp_path):
     class Liar(KMeans):
         def predict(self, X):
             return 1 - super().predict(X)
@@ -100,15 +99,11 @@ def test_a_try_is_drawn_from_its_seed_and_what_a_file_executes_is_noted(tmp_path
         numbers.check(case_of(POINTS, Liar(2, n_init=1, random_state=0)), tmp_path, None)
     with pytest.raises(ValueError, match="n_clusters=4"):
         numbers.check(case_of(POINTS, KMeans(4)), tmp_path, None)
-    guard = Guard()
-    guard.allowed = (str(tmp_path / "mine"),)
-    (tmp_path / "mine").write_text("")
-    with guard:
-        (tmp_path / "mine").read_text()
-        assert guard.seen == []
-        (tmp_path / "stranger").write_text("")
-        exec("1")
-    assert [said.split()[0] for said in guard.seen] == ["open", "exec"]
+
+
+def test_a_try_is_drawn_from_its_seed_alone(tmp_path):
+    cases = [numbers.drawn_case(np.random.default_rng(5)).describe() for _ in range(2)]
+    assert cases[0] == cases[1] != numbers.drawn_case(np.random.default_rng(6)).describe()
 
 
 def wait_at_work(seconds: float) -> None:
@@ -128,6 +123,8 @@ def bad_try(rng: random.Random) -> str:
             wait_at_work(0.4)
         case 3:
             assert len(np.ones(2**22)) > 0
+        case 4:
+            raise Known("a reason: more")
         case 5:
             raise IndexError("7")
     return RIGHT
@@ -142,8 +139,20 @@ def test_crashes_hangs_and_waste_are_failures_and_the_tries_go_on():
         assert words in failed
     assert "in bad_try" in failed  # where it hangs
     assert "IndexError: 7 (test_attacks.py:" in failed
-    assert RIGHT in {one.verdict for one in outcomes}
+    assert {"right", "known"} <= {one.verdict for one in outcomes}
     assert (models.ATTACK.seconds, models.ATTACK.megabytes) == (2.0, 200.0)
+
+
+def test_what_a_file_executes_is_noted(tmp_path):
+    guard = Guard()
+    guard.allowed = (str(tmp_path / "mine"),)
+    (tmp_path / "mine").write_text("")
+    with guard:
+        (tmp_path / "mine").read_text()
+        assert guard.seen == []
+        (tmp_path / "stranger").write_text("")
+        exec("1")
+    assert [said.split()[0] for said in guard.seen] == ["open", "exec"]
 
 
 @pytest.mark.parametrize(

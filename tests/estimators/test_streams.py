@@ -396,3 +396,52 @@ def test_a_pass_over_a_file_is_one_sweep_of_it_and_made_as_often_as_a_fit_says(f
         n_read = 0
         model_of(MiniBatchPowerKMeans, max_iter=max_iter).fit(data)
         assert n_read == n_expected
+
+
+@of_kinds
+def test_rows_that_are_sorted_are_learned_as_well_as_shuffled_ones(kind):
+    rng, inertias = np.random.default_rng(0), []
+    points = triples(10_000, n_clusters=10)
+    for order in (np.argsort(points[:, 0]), rng.permutation(len(points))):
+        data = open_data(points[order], rows_per_part=500)
+        fits = [kind(10, random_state=seed).fit(data) for seed in range(6)]
+        # The seeds of the online one are a matter of luck.
+        typical = min if kind is OnlineKMeans else np.mean
+        inertias.append(typical([model.inertia_ for model in fits]))
+    assert inertias[0] < 1.01 * inertias[1]
+
+
+@pytest.mark.parametrize("n_passes", [1, 3])
+@of_kinds
+def test_an_interrupt_leaves_what_was_learned(kind, n_passes, interrupt_in_line):
+    params = {"max_iter": 5} if kind is MiniBatchPowerKMeans else {"n_epochs": 5}
+    model = model_of(kind, verbose=2, **params)
+    interrupt_in_line(rf", {n_passes} sweeps?, ")
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(open_data(triples()))
+    assert len(model.history_) == n_passes
+    assert model.drift_.total_weight > 0
+    np.testing.assert_array_equal(model.cluster_centers_, model._stream.centers)
+    model.set_params(verbose=0).partial_fit(triples())
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+@of_kinds
+def test_memory_does_not_grow_with_the_rows(kind, method):
+    """The chunks are made anew, where a file would be read into memory that is not counted."""
+    peaks = []
+    for n_chunks in (3, 20):
+
+        def chunks(n_chunks=n_chunks):
+            return (triples(8192, seed=number) for number in range(n_chunks))
+
+        data = open_data(chunks, rows_per_part=8192)
+        model = model_of(kind, n_threads=1)
+        getattr(model, method)(data)  # what is imported once
+        tracemalloc.start()
+        getattr(model, method)(data)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    # How many copies there are at a time depends on how far ahead the reader is.
+    of_a_chunk = 8192 * 3 * 8
+    assert peaks[1] < peaks[0] + 4 * of_a_chunk
