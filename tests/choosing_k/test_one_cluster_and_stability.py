@@ -11,6 +11,7 @@ from sklearn.cluster import KMeans as TheirKMeans
 from threadpoolctl import threadpool_limits
 
 import powermeans.choosing_k.evaluate
+from benchmarks import one_cluster_sets
 from powermeans import KMeans, PowerKMeans, choose_k, stability
 from powermeans.choosing_k.one_cluster import draws_by_distance, draws_by_feature
 from powermeans.choosing_k.stability import jaccards, mean_jaccards
@@ -62,6 +63,11 @@ def test_a_single_cluster_that_is_as_far_apart_takes_clearness_away(monkeypatch)
     monkeypatch.setattr(powermeans.choosing_k.evaluate, "draws_by_feature", themselves)
     choice = choose_k(points, range(2, 5), random_state=0)
     assert (choice.recommended, choice.is_clear) == (2, False)
+
+
+def test_rows_of_one_cluster_that_are_drawn_again_are_not_clear() -> None:
+    points = one_cluster_sets.OneClusterSet("rows drawn again", 300, 50, 4003).points()
+    assert not choose_k(points, random_state=0).is_clear
 
 
 def test_draws_keep_the_shape_of_one_cluster_and_the_noise_of_correlations_once() -> None:

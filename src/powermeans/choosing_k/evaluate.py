@@ -191,17 +191,25 @@ def by_separation(study: Study) -> Evaluation:
     if study.rows.n_features <= _MOST_FEATURES_AS_THEY_ARE or study.has_missing:
         return _by_separation(_as_they_are(study), also_said)
     sample = study.sample(max(min(3_000, 2**23 // study.rows.n_features), study.sizes[-1]))
-    points = sample.points()
+    points, counts = _without_copies(sample.points(), sample.counts)
     with blas_on_one_thread():
-        near = without_long_points(points, sample.counts)
-        axes = axes_above_chance(near, sample.counts, _MOST_AXES)
-    found = _by_separation(_along(study, sample, points, axes), also_said)
+        near = without_long_points(points, counts)
+        axes = axes_above_chance(near, counts, _MOST_AXES)
+    found = _by_separation(_along(study, points, counts, axes), also_said)
     n_features = points.shape[1]
     if found.is_said or not len(axes.axes) < n_features <= min(_MOST_AXES, len(points)):
         return found
-    axes = principal_axes(near, sample.counts, n_features)
-    other = _by_separation(_along(study, sample, points, axes), also_said)
+    axes = principal_axes(near, counts, n_features)
+    other = _by_separation(_along(study, points, counts, axes), also_said)
     return max(found, other, key=lambda said: -1 if said.chosen is None else said.chosen)
+
+
+def _without_copies(points: FloatArray, counts: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Count copies with the first of them, so that one cluster is drawn with as many copies."""
+    different, place = np.unique(points, axis=0, return_inverse=True)
+    if len(different) == len(points):
+        return points, counts
+    return different, np.bincount(place.ravel(), weights=counts).astype(np.float64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,12 +232,11 @@ def _as_they_are(study: Study) -> _Look:
     return _Look(study, sample, one_clusters)
 
 
-def _along(study: Study, sample: Sample, points: FloatArray, axes: PrincipalAxes) -> _Look:
+def _along(study: Study, points: FloatArray, counts: FloatArray, axes: PrincipalAxes) -> _Look:
     """Look at a sample along axes, where one cluster keeps its shape along them or the columns.
 
     Very many columns would take longer to draw than all else.
     """
-    counts = sample.counts
 
     def scores_of(points: FloatArray) -> FloatArray:
         with blas_on_one_thread():
