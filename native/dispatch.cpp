@@ -14,12 +14,10 @@ namespace powermeans {
 extern const KernelTable kernels_baseline;
 extern const SeedKernelTable seed_kernels_baseline;
 extern const PairKernels pair_distance_baseline;
-extern const LineKernels line_kernels_baseline;
 #ifdef POWERMEANS_X86
 extern const KernelTable kernels_avx2, kernels_avx512;
 extern const SeedKernelTable seed_kernels_avx2, seed_kernels_avx512;
 extern const PairKernels pair_distance_avx2, pair_distance_avx512;
-extern const LineKernels line_kernels_avx2, line_kernels_avx512;
 #endif
 
 #ifdef POWERMEANS_X86
@@ -51,10 +49,10 @@ namespace {
 
 // The best last.
 const InstructionSet compiled[] = {
-    {"baseline", &kernels_baseline, &seed_kernels_baseline, &pair_distance_baseline, &line_kernels_baseline},
+    {"baseline", &kernels_baseline, &seed_kernels_baseline, &pair_distance_baseline},
 #ifdef POWERMEANS_X86
-    {"avx2", &kernels_avx2, &seed_kernels_avx2, &pair_distance_avx2, &line_kernels_avx2},
-    {"avx512", &kernels_avx512, &seed_kernels_avx512, &pair_distance_avx512, &line_kernels_avx512},
+    {"avx2", &kernels_avx2, &seed_kernels_avx2, &pair_distance_avx2},
+    {"avx512", &kernels_avx512, &seed_kernels_avx512, &pair_distance_avx512},
 #endif
 };
 

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "kernels/line_kernels.hpp"
 #include "kernels/pair_distance.hpp"
 #include "kernels/seed_kernels.hpp"
 #include "kernels/sweep_kernels.hpp"
@@ -17,7 +16,6 @@ struct InstructionSet {
     const KernelTable* kernels;
     const SeedKernelTable* seed_kernels;
     const PairKernels* pair_kernels;
-    const LineKernels* line_kernels;
     bool supported = false;
 };
 

@@ -3,15 +3,17 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
+#include <utility>
 #include <vector>
 
-#include "dispatch.hpp"
 #include "threads/interrupts.hpp"
 
 namespace powermeans {
 namespace {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
+constexpr double least_price = std::numeric_limits<double>::min();
 
 // ---- Sums in twice the digits -------------------------------------------------------------------
 
@@ -60,230 +62,248 @@ Twofold operator/(Twofold a, Twofold b) {
 // Sums over the values between the median and a place, negative to the left of the median. So what is summed up
 // between two places holds no larger values than these.
 struct Sums {
-    // Each is (n_values + 1,), and padded.
-    std::vector<double> weights, weights_low, firsts, firsts_low, seconds, seconds_low;
+    struct Before {
+        Twofold weight, first, second;  // moments
+    };
 
-    explicit Sums(const LineRequest& request) {
+    explicit Sums(const LineRequest& request) : before(std::size_t(request.n_values + 1)) {
         const int64_t n = request.n_values, middle = n / 2;
-        for (std::vector<double>* each :
-             {&weights, &weights_low, &firsts, &firsts_low, &seconds, &seconds_low})
-            each->resize(std::size_t(n + 1 + line_padding));
         const auto put = [&](int64_t i, int64_t from, int64_t at, double sign) {
             const Twofold x = exact_sum(request.values[at], -request.values[middle]);
             const Twofold weight{sign * request.weights[at], 0}, first = weight * x;
-            put_sum(weights, weights_low, i, from, weight);
-            put_sum(firsts, firsts_low, i, from, first);
-            put_sum(seconds, seconds_low, i, from, first * x);
+            const Before& sums = before[std::size_t(from)];
+            before[std::size_t(i)] = {sums.weight + weight, sums.first + first, sums.second + first * x};
         };
         for (int64_t i = middle; i < n; ++i) put(i + 1, i, i, 1);
         for (int64_t i = middle; i-- > 0;) put(i, i + 1, i, -1);
     }
 
-    LineSums pointers() const {
-        return {weights.data(),    weights_low.data(), firsts.data(),
-                firsts_low.data(), seconds.data(),     seconds_low.data()};
-    }
-
     // The sum of squares of all values about the median.
-    double all() const { return seconds[seconds.size() - 1 - line_padding] - seconds[0]; }
+    double all() const { return before.back().second.high - before.front().second.high; }
 
-  private:
-    using Numbers = std::vector<double>;
-
-    static void put_sum(Numbers& high, Numbers& low, int64_t to, int64_t from, Twofold term) {
-        const Twofold sum = Twofold{high[std::size_t(from)], low[std::size_t(from)]} + term;
-        high[std::size_t(to)] = sum.high, low[std::size_t(to)] = sum.low;
-    }
+    std::vector<Before> before;  // (n_values + 1,)
 };
 
 // What is left of a second moment loses as many digits as the run is narrower than it is far from the median.
 struct Fast {
-    static int64_t best_beginning(const LineSums& sums, const double* costs, int64_t first, int64_t last,
-                                  int64_t j, double* best_cost) {
-        if (last - first > 1)
-            return chosen_instruction_set().line_kernels->best_beginning(sums, costs, first, last, j,
-                                                                         best_cost);
-        const double of_first = costs[first] + cost(sums, first, j),
-                     of_last = costs[last] + cost(sums, last, j);
-        *best_cost = std::min(of_first, of_last);
-        return of_first <= of_last ? first : last;
-    }
-
-    // In the order of the kernels, to the last bit.
-    static double cost(const LineSums& sums, int64_t i, int64_t j) {
-        const auto from = [i, j](const double* high, const double* low) {
-            return (high[j] - high[i]) + (low[j] - low[i]);
+    static double cost(const Sums::Before& begin, const Sums::Before& end) {
+        const auto from = [](Twofold first, Twofold last) {
+            return (last.high - first.high) + (last.low - first.low);
         };
-        const double first = from(sums.firsts, sums.firsts_low);
-        const double about = first * first / from(sums.weights, sums.weights_low);
-        const double run = from(sums.seconds, sums.seconds_low) - about;
-        return run > 0 && j - i != 1 ? run : 0.0;
+        const double first = from(begin.first, end.first);
+        return from(begin.second, end.second) - first * first / from(begin.weight, end.weight);
     }
 };
 
-// In twice the digits; it need not look at runs that cost more than the best by themselves.
+// In twice the digits.
 struct Careful {
-    static int64_t best_beginning(const LineSums& sums, const double* costs, int64_t first, int64_t last,
-                                  int64_t j, double* best_cost) {
-        int64_t best = last;
-        *best_cost = infinite;
-        for (int64_t i = last; i >= first; --i) {
-            const double last_run = cost(sums, i, j), sum = costs[i] + last_run;
-            if (last_run > *best_cost) break;
-            if (sum <= *best_cost) *best_cost = sum, best = i;
-        }
-        return best;
-    }
-
-    static double cost(const LineSums& sums, int64_t i, int64_t j) {
-        if (j - i == 1) return 0;
-        const auto from = [i, j](const double* high, const double* low) {
-            return Twofold{high[j], low[j]} - Twofold{high[i], low[i]};
-        };
-        const Twofold first = from(sums.firsts, sums.firsts_low);
-        const Twofold about = first * first / from(sums.weights, sums.weights_low);
-        return std::max(0.0, (from(sums.seconds, sums.seconds_low) - about).high);
+    static double cost(const Sums::Before& begin, const Sums::Before& end) {
+        const Twofold first = end.first - begin.first;
+        return (end.second - begin.second - first * first / (end.weight - begin.weight)).high;
     }
 };
 
 // ---- The runs -----------------------------------------------------------------------------------
 
-// Layer m has for each place j the least cost of the values before j in m runs, and where the last of these
-// begins. By one more run it begins no earlier, nor where j is later (the costs of runs are Monge): so a layer is
-// filled by halves, each of which leaves fewer beginnings to try.
-template <class Arithmetic>
-class Divisions {
-  public:
-    Divisions(const LineRequest& request, const LineSums& sums, Team& team)
-        : request_(request),
-          sums_(sums),
-          team_(team),
-          n_(request.n_values),
-          in_block_(request.most_runs * n_ <= most_kept ? request.most_runs : root(request.most_runs)) {}
+using Places = std::vector<int32_t>;
 
-    void run() {
-        for (int64_t first = 1; first <= request_.most_runs; first += in_block_) {
-            begin_block(first);
-            for (int64_t m = first; m < end_of(first); ++m) {
-                add_layer(m, n_);
-                request_.costs[m - 1] = costs_[std::size_t(n_)];
-            }
+struct Division {
+    double price = 0, cost = 0;   // of each run besides its cost; of all runs without it
+    std::vector<int64_t> starts;  // of the runs, none if there is no division
+
+    int64_t n_runs() const { return int64_t(starts.size()); }
+    double with_prices(double each) const { return cost + each * double(n_runs()); }
+};
+
+// Finds the division that costs least, at a price for each run: the higher, the fewer runs. The costs of runs are
+// Monge: of two beginnings, the later one is better from some place on.
+template <class Arithmetic>
+class Divider {
+  public:
+    // Runs may begin at these places, of which the last is the end of all values.
+    Divider(const Sums& sums, Places places)
+        : sums_(sums), places_(std::move(places)), costs_(places_.size()), begins_(places_.size()) {}
+
+    Division divide(double price) {
+        price_ = price;
+        beginnings_.assign(1, {0, 1});
+        next_ = 0;
+        for (int64_t j = 1; j <= last(); ++j) {
+            if (j % 65536 == 0) check_interrupt();
+            if (next_ + 1 < beginnings_.size() && beginnings_[next_ + 1].from <= j) ++next_;
+            const int64_t i = beginnings_[next_].place;
+            costs_[std::size_t(j)] = cost(i, j);
+            begins_[std::size_t(j)] = int32_t(i);
+            add(j);
         }
-        trace();
+        return traced();
     }
 
   private:
-    using Places = std::vector<int32_t>;
-
-    // Beginnings of runs that are kept at once, in 256 MB. With more, layers are filled a second time.
-    static constexpr int64_t most_kept = int64_t(1) << 26;
-
-    static int64_t root(int64_t n) { return int64_t(std::ceil(std::sqrt(double(n)))); }
-
-    int64_t end_of(int64_t first) const { return std::min(first + in_block_, request_.most_runs + 1); }
-
-    // Blocks of layers are filled from the first to the last, and then traced back in turn.
-    void begin_block(int64_t first) {
-        begun_.resize(std::size_t((first - 1) / in_block_));
-        begun_.push_back(costs_);
-        beginnings_.clear();
-    }
-
-    void add_layer(int64_t m, int64_t end) {
-        check_interrupt();
-        const int32_t* earliest = beginnings_.empty() ? nullptr : beginnings_.back().data();
-        Places beginnings(std::size_t(n_ + 1));
-        fewer_.swap(costs_);
-        if (m == 1) {  // of no values in no runs
-            fewer_.assign(std::size_t(n_ + 1 + line_padding), infinite);
-            fewer_[0] = 0;
-        }
-        costs_.assign(fewer_.size(), infinite);
-        const Layer layer{earliest, beginnings.data()};
-        std::vector<Stretch> stretches{{m, end, m - 1, m == 1 ? 0 : end - 1}};
-        while (int64_t(stretches.size()) < n_stretches && (end - m) / n_stretches > least_in_stretch) {
-            std::vector<Stretch> halves;
-            for (const Stretch& stretch : stretches)
-                halve(stretch, layer, [&](Stretch half) { halves.push_back(half); });
-            stretches.swap(halves);
-        }
-        team_.run(int64_t(stretches.size()), team_.n_threads(),
-                  [&](int, int64_t s) { fill(stretches[std::size_t(s)], layer); });
-        beginnings_.push_back(std::move(beginnings));
-    }
-
-    struct Layer {
-        const int32_t* earliest;  // beginnings by one run less, or null
-        int32_t* beginnings;
+    // A place to begin a run, the best one for runs that end at `from` or later, before the next one takes over.
+    struct Beginning {
+        int64_t place, from;
     };
 
-    // Places from `first` to `last`, whose last run begins between `lowest` and `highest`.
-    struct Stretch {
-        int64_t first, last, lowest, highest;
-    };
+    int64_t last() const { return int64_t(places_.size()) - 1; }
 
-    // Stretches that threads fill at the same time; shorter ones are not worth it.
-    static constexpr int64_t n_stretches = 32, least_in_stretch = 256;
-
-    void fill(const Stretch& stretch, const Layer& layer) {
-        halve(stretch, layer, [&](const Stretch& half) { fill(half, layer); });
+    double run(int64_t i, int64_t j) const {
+        const int32_t first = places_[std::size_t(i)], end = places_[std::size_t(j)];
+        if (end - first == 1) return 0;
+        return std::max(0.0,
+                        Arithmetic::cost(sums_.before[std::size_t(first)], sums_.before[std::size_t(end)]));
     }
 
-    // Fills the place in the middle, and calls `each` with what is left on either side.
-    template <class Each>
-    void halve(const Stretch& stretch, const Layer& layer, const Each& each) {
-        const auto [first, last, lowest, highest] = stretch;
-        if (first > last) return;
-        const int64_t j = first + (last - first) / 2, latest = std::min(highest, j - 1);
-        // Rounding may put the earliest after the latest.
-        const int64_t earliest = layer.earliest ? std::max(lowest, int64_t(layer.earliest[j])) : lowest;
-        const int64_t best = Arithmetic::best_beginning(sums_, fewer_.data(), std::min(latest, earliest),
-                                                        latest, j, &costs_[std::size_t(j)]);
-        layer.beginnings[j] = int32_t(best);
-        each({first, j - 1, lowest, best});
-        each({j + 1, last, best, highest});
-    }
+    // Of the best division of the values before j whose last run begins at i.
+    double cost(int64_t i, int64_t j) const { return costs_[std::size_t(i)] + price_ + run(i, j); }
 
-    // Goes back from the end of each division to where its runs begin.
-    void trace() {
-        const int64_t least = request_.least_runs, most = request_.most_runs;
-        std::vector<int64_t> ends(std::size_t(most + 1), n_);
-        for (int64_t first = 1 + (most - 1) / in_block_ * in_block_; first >= 1; first -= in_block_) {
-            if (end_of(first) <= most) refill(first, ends);
-            for (int64_t m = end_of(first) - 1; m >= first; --m)
-                for (int64_t k = std::max(m, least); k <= most; ++k) {
-                    int64_t& end = ends[std::size_t(k)];
-                    end = beginnings_[std::size_t(m - first)][std::size_t(end)];
-                    request_.starts[(k * (k - 1) - least * (least - 1)) / 2 + m - 1] = end;
-                }
+    void add(int64_t place) {
+        int64_t end = last() + 1;
+        while (beginnings_.size() > next_) {
+            const auto [former, since] = beginnings_.back();
+            const int64_t from = std::max(since, place + 1);
+            if (from >= end) break;
+            const auto is_better = [&, former = former](int64_t j) {
+                return cost(place, j) <= cost(former, j);
+            };
+            if (!is_better(from)) {
+                end = first_after(from, end, is_better);
+                break;
+            }
+            end = from;
+            beginnings_.pop_back();
         }
+        if (end <= last()) beginnings_.push_back({place, end});
     }
 
-    void refill(int64_t first, const std::vector<int64_t>& ends) {
-        costs_ = begun_[std::size_t((first - 1) / in_block_)];
-        const int64_t farthest =
-            *std::max_element(ends.begin() + std::max(first, request_.least_runs), ends.end());
-        beginnings_.clear();
-        for (int64_t m = first; m < end_of(first); ++m) add_layer(m, farthest);
+    // Returns the first place after `low` and before `high` where it holds, `high` if it does nowhere. It is near.
+    template <class Holds>
+    static int64_t first_after(int64_t low, int64_t high, const Holds& holds) {
+        for (int64_t reach = 1; low + reach < high; reach *= 2) {
+            if (holds(low + reach)) {
+                high = low + reach;
+                break;
+            }
+            low += reach;
+        }
+        while (high - low > 1) {
+            const int64_t middle = low + (high - low) / 2;
+            (holds(middle) ? high : low) = middle;
+        }
+        return high;
     }
 
-    const LineRequest& request_;
-    const LineSums sums_;
-    Team& team_;
-    int64_t n_, in_block_;
-    std::vector<double> costs_, fewer_;       // of the layer, and with one run less
-    std::vector<std::vector<double>> begun_;  // costs before the first layer of each block
-    std::vector<Places> beginnings_;          // of each layer of the block
+    Division traced() const {
+        Division found;
+        found.price = price_;
+        for (int64_t j = last(); j > 0;) {
+            const int64_t i = begins_[std::size_t(j)];
+            found.cost += run(i, j);
+            found.starts.push_back(places_[std::size_t(i)]);
+            j = i;
+        }
+        std::reverse(found.starts.begin(), found.starts.end());
+        return found;
+    }
+
+    const Sums& sums_;
+    const Places places_;
+    double price_ = 0;
+    std::vector<double> costs_;  // before each place, with prices
+    std::vector<int32_t> begins_;
+    std::vector<Beginning> beginnings_;
+    std::size_t next_ = 0;
 };
+
+// Two divisions are best at the same price, one with too few runs and one with too many. Where a run of the first
+// holds one of the second, both can change to the other, and are as good as before: costs are Monge.
+Division between(const Division& fewer, const Division& more, int64_t n_runs) {
+    const int64_t shift = n_runs - fewer.n_runs();
+    int64_t i = 1;
+    while (i < fewer.n_runs() && fewer.starts[std::size_t(i)] < more.starts[std::size_t(i + shift)]) ++i;
+    Division found = more;
+    found.starts.resize(std::size_t(i + shift));
+    found.starts.insert(found.starts.end(), fewer.starts.begin() + i, fewer.starts.end());
+    return found;
+}
+
+// Returns a price to try between those of too few runs and too many: where it would be if the number were a power
+// of it, where both divisions are as good, or in the middle.
+double price_between(const Division& fewer, const Division& more, int64_t n_runs, int trial) {
+    const double lowest = std::max(more.price, least_price);
+    double share = 0.5;
+    if (trial % 3 == 0) return (fewer.cost - more.cost) / double(more.n_runs() - fewer.n_runs());
+    if (trial % 3 == 1)
+        share = std::log(double(more.n_runs()) / double(n_runs)) /
+                std::log(double(more.n_runs()) / double(fewer.n_runs()));
+    return lowest * std::pow(fewer.price / lowest, share);
+}
+
+// The least cost of a number of runs is convex: so one price gives the number wanted, or two others around it.
+template <class Arithmetic>
+Division with_runs(int64_t n_runs, Divider<Arithmetic> divider, double price) {
+    Division fewer, more;
+    fewer.price = infinite;
+    for (int trial = 0;; ++trial) {
+        Division found = divider.divide(price);
+        if (found.n_runs() == n_runs) {
+            const double middle = 2 * found.cost / double(n_runs);
+            if (more.price < middle && middle < fewer.price) found.price = middle;
+            return found;
+        }
+        const bool is_between = fewer.n_runs() > 0 && more.n_runs() > 0;
+        const double known = std::max(fewer.with_prices(price), more.with_prices(price));
+        if (is_between && (found.with_prices(price) >= known * (1 - 1e-14) || trial > 300))
+            return between(fewer, more, n_runs);
+        const double share = double(found.n_runs()) / double(n_runs);
+        (found.n_runs() < n_runs ? fewer : more) = std::move(found);
+        if (fewer.n_runs() > 0 && more.n_runs() > 0)
+            price = price_between(fewer, more, n_runs, trial);
+        else  // ever farther: at no price there are as many runs as values
+            price *= std::pow(share, 3) * std::pow(1.3, share > 1 ? 1 + trial : -1 - trial);
+        if (share > 1) price = std::max(price, least_price);
+    }
+}
+
+Places all_places(int64_t n_values) {
+    Places places(std::size_t(n_values + 1));
+    std::iota(places.begin(), places.end(), 0);
+    return places;
+}
+
+// Places about as many to each run of the best division, whose runs are the longer the third root of the density
+// says (Panter and Dite 1951).
+Places some_places(const LineRequest& request, int64_t n_places) {
+    std::vector<double> before(std::size_t(request.n_values + 1));
+    for (int64_t i = 1; i < request.n_values; ++i) {
+        const double gap = request.values[i] - request.values[i - 1];
+        before[std::size_t(i)] = before[std::size_t(i - 1)] + std::cbrt(gap * gap * request.weights[i]);
+    }
+    Places places{0};
+    const double each = before[std::size_t(request.n_values - 1)] / double(n_places);
+    double next = each;
+    for (int64_t i = 1; i < request.n_values; ++i)
+        if (before[std::size_t(i)] >= next) {
+            places.push_back(int32_t(i));
+            next = before[std::size_t(i)] + each;
+        }
+    places.push_back(int32_t(request.n_values));
+    return places;
+}
 
 }  // namespace
 
-void divide_line(const LineRequest& request, Team& team) {
+void divide_line(const LineRequest& request) {
     const Sums sums(request);
-    Divisions<Fast>(request, sums.pointers(), team).run();
+    const int64_t n_runs = request.n_runs, n_places = 32 * n_runs + 1024;
+    double price = 2 * sums.all() / std::pow(double(n_runs), 3);  // of values spread evenly
+    if (n_places < request.n_values / 8)
+        price = with_runs(n_runs, Divider<Fast>(sums, some_places(request, n_places)), price).price;
+    Division found = with_runs(n_runs, Divider<Fast>(sums, all_places(request.n_values)), price);
     const double rounding = 16 * std::numeric_limits<double>::epsilon() * sums.all();
-    if (request.costs[request.most_runs - 1] < 1e8 * rounding)
-        Divisions<Careful>(request, sums.pointers(), team).run();
+    if (found.cost < 1e8 * rounding)
+        found = with_runs(n_runs, Divider<Careful>(sums, all_places(request.n_values)), found.price);
+    std::copy(found.starts.begin(), found.starts.end(), request.starts);
 }
 
 }  // namespace powermeans

@@ -3,21 +3,16 @@
 
 #include <cstdint>
 
-#include "threads/team.hpp"
-
 namespace powermeans {
 
 struct LineRequest {
     int64_t n_values;
     const double* values;   // rising, none twice
     const double* weights;  // positive
-    int64_t least_runs;     // of the divisions to return
-    int64_t most_runs;      // at most n_values
-    double* costs;          // out (most_runs,): the least sums of squares with 1, 2, ... runs
-    int64_t* starts;        // out: where the runs of each division begin, those of the fewest runs first
+    int64_t n_runs;         // at most n_values
+    int64_t* starts;        // out (n_runs,): where the runs begin
 };
 
-// The number of threads changes no bit.
-void divide_line(const LineRequest& request, Team& team);
+void divide_line(const LineRequest& request);
 
 }  // namespace powermeans

@@ -45,20 +45,17 @@ double transport_points(Indices starts, In<int32_t, 1> choices, Vector distances
     return in_background([&] { return transport(asked); });
 }
 
-void divide_values(Vector values, Vector weights, int64_t least_runs, Team& team, Out<double, 1> costs,
-                   Out<int64_t, 1> starts) {
-    const int64_t n = int64_t(values.shape(0)), most = int64_t(costs.shape(0));
+void divide_values(Vector values, Vector weights, Out<int64_t, 1> starts) {
+    const int64_t n = int64_t(values.shape(0)), n_runs = int64_t(starts.shape(0));
     require(int64_t(weights.shape(0)) == n, "weights must have one entry for each value");
     require(n < std::numeric_limits<int32_t>::max(), "there may be up to 2^31 - 2 values");
-    require(1 <= least_runs && least_runs <= most && most <= n, "runs must be from one to as many as values");
-    require(int64_t(starts.shape(0)) == (most * (most + 1) - least_runs * (least_runs - 1)) / 2,
-            "starts must have an entry for each run of each division");
+    require(1 <= n_runs && n_runs <= n, "runs must be from one to as many as values");
     const double *first = values.data(), *weight = weights.data();
     require(std::adjacent_find(first, first + n, [](double a, double b) { return !(a < b); }) == first + n,
             "values must rise");
     require(std::all_of(weight, weight + n, [](double w) { return w > 0; }), "weights must be positive");
-    const LineRequest asked{n, first, weight, least_runs, most, costs.data(), starts.data()};
-    in_background([&] { powermeans::divide_line(asked, team); });
+    const LineRequest asked{n, first, weight, n_runs, starts.data()};
+    in_background([&] { powermeans::divide_line(asked); });
 }
 
 template <class T>
@@ -94,8 +91,8 @@ void bind_functions(nb::module_& module) {
                "distances"_a.noconvert(), "weights"_a.noconvert().none(), "least_sizes"_a.noconvert(),
                "most_sizes"_a.noconvert(), "mean_size"_a, "curvature"_a, "labels"_a.noconvert(),
                "sizes"_a.noconvert(), "prices"_a.noconvert());
-    module.def("divide_line", &divide_values, "values"_a.noconvert(), "weights"_a.noconvert(), "least_runs"_a,
-               "team"_a, "costs"_a.noconvert(), "starts"_a.noconvert());
+    module.def("divide_line", &divide_values, "values"_a.noconvert(), "weights"_a.noconvert(),
+               "starts"_a.noconvert());
     bind_elementary<float>(module);
     bind_elementary<double>(module);
 }

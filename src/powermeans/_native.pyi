@@ -228,15 +228,8 @@ def transport(
 ) -> float:
     """Meet the wished sizes at least cost, and return by how much weight they miss the limits."""
 
-def divide_line(
-    values: FloatArray,
-    weights: FloatArray,
-    least_runs: int,
-    team: Team,
-    costs: FloatArray,
-    starts: IndexArray,
-) -> None:
-    """Divide rising values into runs with the least sums of squares, for each number of runs."""
+def divide_line(values: FloatArray, weights: FloatArray, starts: IndexArray) -> None:
+    """Divide rising values into the runs with the least sum of squares."""
 
 def log(values: Points, results: Points) -> None: ...
 def exp(values: Points, results: Points) -> None: ...

@@ -149,8 +149,8 @@ def test_subsets_of_a_line_prove_a_bound(confidence: float | None, monkeypatch) 
     monkeypatch.setattr(gap, "line_through", lambda *_: None)  # which knows the optimum itself
     rng = np.random.default_rng(7)
     points = np.concatenate([rng.normal(place, 1, 500) for place in (0, 8, 20)])
-    line = line_through(points[:, None], None, 3)  # whose tests are below
-    starts = line.divisions(3)[0]
+    line = line_through(points[:, None], None)  # whose tests are below
+    starts = line.division(3)
     optimum, centers = line.inertia(starts), line.centers(starts)
     most = {"max_seconds": 60, "confidence": confidence, "callback": is_within(0.1)}
     found = optimality_gap(points[:, None], centers, random_state=0, **most)
@@ -423,27 +423,47 @@ def drawn_values(kind: str, seed: int):
 @pytest.mark.parametrize("kind", DRAWN)
 def test_divisions_have_the_least_inertia(kind, seed):
     values, weights = drawn_values(kind, seed)
-    line = line_through(values[:, None], weights, 20)
+    line = line_through(values[:, None], weights)
     exact = [Fraction(x) for x in line.values], [Fraction(w) for w in line.weights]
     optima = least_inertias(*exact, len(line.values))
-    for number, starts in enumerate(line.divisions(20, least=1)):
+    for number in range(len(line.values)):
+        starts = line.division(number + 1)
         assert len(starts) == number + 1
         ends = [*starts, len(line.values)]
         found = sum(inertia(exact[0][i:j], exact[1][i:j]) for i, j in pairwise(ends))
         assert found <= optima[number] * (1 + Fraction(1, 10**9))
 
 
-def test_divisions_have_the_same_bits_on_any_threads_and_breaks_are_those_by_hand():
-    values = np.sort(np.random.default_rng(0).lognormal(size=169_000))[:, None]
-    line = line_through(values, None, 400)
-    in_blocks = line.divisions(400)[0]  # above 2^26 entries
-    at_once = line.divisions(150, least=149)
-    assert line.inertia(in_blocks) < line.inertia(at_once[1]) < line.inertia(at_once[0])
-    model = KMeans(400, init=line.centers(in_blocks), max_iter=5).fit(values)
-    assert model.inertia_ == pytest.approx(line.inertia(in_blocks), rel=1e-9)
-    X = np.random.default_rng(6).normal(size=(40_000, 1))
-    one, three = (line_through(X, None, 20).divisions(20, n_threads=n)[0] for n in (1, 3))
-    assert np.array_equal(one, three)
+@pytest.mark.parametrize("kind", [*DRAWN, "equally far"])
+def test_divisions_of_many_values_settle_and_do_not_rise(kind):
+    drawn_by = DRAWN | {"equally far": lambda _, n: np.arange(n, dtype=float)}
+    line = line_through(drawn_by[kind](np.random.default_rng(0), 10_000)[:, None], None)
+    n = len(line.values)
+    inertias = []
+    for number in sorted({min(number, n) for number in (1, 2, 3, 40, 41, 1000, n - 1, n)}):
+        starts = line.division(number)
+        assert len(starts) == number
+        assert starts[0] == 0
+        assert (np.diff(starts) > 0).all()
+        inertias.append(line.inertia(starts))
+    assert (np.diff(inertias) <= 0).all()
+
+
+def test_a_fit_does_not_call_optimal_what_its_centers_cannot_hold():
+    digit = np.spacing(1e12)
+    X = 1e12 + digit * np.array([0, 1, 10, 11, 12, 20, 21])[:, None]
+    assert not PowerKMeans(4, random_state=0).fit(X).is_optimal_
+    assert PowerKMeans(4, random_state=0).fit(X - 1e12).is_optimal_
+
+
+def test_breaks_are_those_of_a_published_map_and_those_by_hand():
+    # Employment in California by county and area, as mapclassify has it, and divides it.
+    density = """0.13 0.14 0.2 0.22 0.33 0.42 0.61 0.74 0.92 0.99 1.32 1.34 1.65 1.81 2.51 2.74 2.78
+        3.16 3.27 3.38 3.99 4.51 5.39 5.9 6.56 6.97 7.6 8.68 8.7 10.03 10.33 11.15 12.02 12.63 13.09
+        14.03 16.7 20.47 24.32 28.7 29.82 36.67 36.68 40.48 49.47 50.65 57.26 66.26 75.29 110.74
+        181.27 192.05 264.93 317.11 329.92 370.5 722.85 4111.45"""
+    found = breaks([float(number) for number in density.split()], 5)
+    assert found.tolist() == [0.13, 75.29, 192.05, 370.5, 722.85, 4111.45]
     assert breaks([1, 2, 3, 20, 22, 70], 3).tolist() == [1.0, 3.0, 22.0, 70.0]
     assert breaks([4.0, 4.0], 3).tolist() == [4.0, 4.0]
     weighted = breaks([0.0, 1.0, 2.0], 2, sample_weight=[1, 100, 100])

@@ -76,7 +76,7 @@ class Fit:
     listener: Listener = field(default_factory=Listener)
     end: float = math.inf  # by `MaxSeconds`, on the monotonic clock
     critical_power: float = math.nan  # of the points, once it is known
-    is_optimal: bool = False  # what the runs found, for certain
+    optimum: float = -math.inf  # the lowest inertia that any centers have, if it is known
     candidates: Any = None  # for seeds of points in parts, found once
 
     def seconds_left(self) -> float:

@@ -45,7 +45,8 @@ from powermeans.estimators.shared_covariance import (
 from powermeans.mathematics.power_mean import memberships
 from powermeans.mathematics.rules import Power, Rule
 from powermeans.mathematics.schedules import AuthorsSchedule, Fixed, Geometric, Whole, resting_power
-from powermeans.optimality.line import SECONDS_FOR_EACH_CELL, line_through
+from powermeans.optimality.gap import CLOSED
+from powermeans.optimality.line import SECONDS_FOR_EACH_VALUE, line_through
 from powermeans.points.checks.schedule import check_schedule
 from powermeans.points.compiled import EuclideanRows
 from powermeans.points.needs import Needs
@@ -548,13 +549,13 @@ class PowerKMeans(CenterEstimator):
         if type(data.rows) is not EuclideanRows:
             return None
         points = in_memory(data)
-        line = line_through(points.points, points.weights, self._n_centers)
+        line = line_through(points.points, points.weights)
         if line is None or len(line.values) < self._n_centers:
             return None
-        if line.n_cells(self._n_centers) * SECONDS_FOR_EACH_CELL > fit.seconds_left():
+        if len(line.values) * SECONDS_FOR_EACH_VALUE > fit.seconds_left():
             return None
-        fit.is_optimal = True
-        starts = line.divisions(self._n_centers, n_threads=self.n_threads)[0]
+        starts = line.division(self._n_centers)
+        fit.optimum = line.inertia(starts)
         return line.centers(starts)
 
     def _initial_centers(self, data: Opened, fit: Fit, sample: Rows | None = None) -> FloatArray:
@@ -568,7 +569,9 @@ class PowerKMeans(CenterEstimator):
     def _finish(self, start: Start, ends: Sequence[StageEnd] = ()) -> Run:
         run = super()._finish(start, ends)
         learned = learned_attributes(start.data.rows)
-        found = {"is_optimal_": start.fit.is_optimal, **annealing_attributes(start), **learned}
+        # Not what rounding of the centers has spoilt.
+        is_optimal = run.inertia <= start.fit.optimum * (1 + CLOSED)
+        found = {"is_optimal_": is_optimal, **annealing_attributes(start), **learned}
         return run.with_attributes(**found)
 
     def _keep(self, run: Run) -> None:

@@ -21,7 +21,7 @@ from powermeans.optimality.subsets import deal, directions, highest_mean, residu
 from powermeans.system.threads import blas_on_one_thread
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
 
-_CLOSED = 1e-6  # a relative gap that counts as none
+CLOSED = 1e-6  # a relative gap that counts as none
 _MOST_CLUSTERS = 500
 _ROUNDING = 2.0**-48  # of sums over pieces
 _ROUNDING_OF_LINE = 1e-8  # compiled code takes twice the digits where it might be more
@@ -94,7 +94,7 @@ class OptimalityGap:
         """What is proved, in words."""
         at = f" at a confidence of {self.confidence:.4g}" if self.confidence is not None else ""
         at += " before the search was interrupted" if self.was_interrupted else ""
-        if self.gap <= _CLOSED:
+        if self.gap <= CLOSED:
             return f"proved to be optimal{at}"
         if math.isinf(self.gap):
             return f"not proved to be near the optimum{at}"
@@ -139,9 +139,9 @@ def prove(clustering: Clustering, effort: Effort) -> OptimalityGap:
     """Return the best bound found in time; Ctrl-C ends the search early."""
     started = time.monotonic()
     n_points, n_clusters = clustering.points.shape[0], len(clustering.centers)
-    line = line_through(clustering.points, clustering.weights, n_clusters)
+    line = line_through(clustering.points, clustering.weights)
     if line is not None:
-        return _exact_gap(clustering, line, effort.n_threads, started)
+        return _exact_gap(clustering, line, started)
     _refuse_many(n_clusters)
     size = _size_of_subset(n_clusters)
     is_whole = n_points <= max(600, min(2 * size, 1000), size)
@@ -153,10 +153,10 @@ def prove(clustering: Clustering, effort: Effort) -> OptimalityGap:
         return _Search(clustering, members, inertias, inertia, effort, started, order).run()
 
 
-def _exact_gap(clustering: Clustering, line: Line, n_threads: int, started: float) -> OptimalityGap:
+def _exact_gap(clustering: Clustering, line: Line, started: float) -> OptimalityGap:
     """Return how far the centers are from the optimum of points on a line."""
     _, _, inertia = _divided(clustering, 1, np.random.default_rng(0))
-    optimum = line.inertia(line.divisions(len(clustering.centers), n_threads=n_threads)[0])
+    optimum = line.inertia(line.division(len(clustering.centers)))
     return OptimalityGap(
         inertia=inertia,
         bound=min(optimum * (1 - _ROUNDING_OF_LINE), inertia),
@@ -294,7 +294,7 @@ class _Search:
         """Report what is proved, and return whether to stop."""
         so_far = self._so_far()
         answer = None if self.effort.tell is None else self.effort.tell(so_far)
-        return so_far.gap <= _CLOSED or (isinstance(answer, bool | np.bool_) and bool(answer))
+        return so_far.gap <= CLOSED or (isinstance(answer, bool | np.bool_) and bool(answer))
 
     def _search_in(self, place: int) -> bool:
         """Raise the bound of one piece, and return whether there was time to begin."""
@@ -303,7 +303,7 @@ class _Search:
         piece = int(self.order[place])
         relaxation = Relaxation.of(*self._points_in(piece))
         labels = self.clustering.labels[self.members[piece]]
-        closed = _CLOSED if len(self.order) == 1 else 1e-3
+        closed = CLOSED if len(self.order) == 1 else 1e-3
         enough = (1 - closed) * min(relaxation.inertia(labels), self.inertias[piece])
         asked = self._seconds()
         ends, longest = asked + self._seconds_for(place), 0.0

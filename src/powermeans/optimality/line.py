@@ -12,15 +12,13 @@ from numpy.typing import ArrayLike
 from sklearn.utils import column_or_1d
 from sklearn.utils._param_validation import Interval, validate_parameter_constraints
 
-from powermeans.points.compiled import Team, divide_line, thread_limit
+from powermeans.points.compiled import divide_line
 from powermeans.points.needs import FitNeeds, Needs
 from powermeans.points.opening import in_memory, open_points
-from powermeans.system.threads import effective_n_threads
 from powermeans.types import FloatArray, IndexArray, Points
 
-# Values times clusters; about 40 ns each.
-_MOST_CELLS = 2**28
-SECONDS_FOR_EACH_CELL = 40e-9
+_MOST_VALUES = 2**24  # about 120 bytes each
+SECONDS_FOR_EACH_VALUE = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,37 +29,31 @@ class Line:
     weights: FloatArray  # positive
     points: FloatArray  # the first point at each place
 
-    def n_cells(self, n_clusters: int) -> int:
-        """Return how much work it is to divide the line."""
-        return len(self.values) * n_clusters
-
-    def divisions(
-        self, n_clusters: int, *, least: int | None = None, n_threads: int | None = None
-    ) -> list[IndexArray]:
-        """Return where the clusters begin, for each number of clusters from the least on."""
-        most = min(n_clusters, len(self.values))
-        first = most if least is None else min(least, most)
-        numbers = range(first, most + 1)
-        costs, starts = np.empty(most), np.empty(sum(numbers), dtype=np.int64)
-        team = Team(effective_n_threads(n_threads, thread_limit()))
-        values, weights = _near_one(self.values), _near_one(self.weights)
-        divide_line(values, weights, first, team, costs, starts)
-        return np.split(starts, np.cumsum(numbers)[:-1])
+    def division(self, n_clusters: int) -> IndexArray:
+        """Return where the best clusters begin, at most one for each place."""
+        starts = np.empty(min(n_clusters, len(self.values)), dtype=np.int64)
+        divide_line(_near_one(self.values), _near_one(self.weights), starts)
+        return starts
 
     def centers(self, starts: IndexArray) -> FloatArray:
         """Return the weighted means of the points of each cluster."""
+        origins, means, _ = self._about_origins(starts)
+        return origins + means
+
+    def inertia(self, starts: IndexArray) -> float:
+        """Return the inertia of the clusters that begin there."""
+        _, means, apart = self._about_origins(starts)
+        lengths = np.diff([*starts, len(self.values)])
+        residuals = apart - np.repeat(means, lengths, axis=0)
+        return float((self.weights * np.square(residuals).sum(axis=1)).sum())
+
+    def _about_origins(self, starts: IndexArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return a point of each cluster, and means and points about it, with all their digits."""
         lengths = np.diff([*starts, len(self.values)])
         origins = self.points[starts + lengths // 2]
         shares = self.weights / np.repeat(np.add.reduceat(self.weights, starts), lengths)
         apart = self.points - np.repeat(origins, lengths, axis=0)
-        means: FloatArray = origins + np.add.reduceat(shares[:, None] * apart, starts)
-        return means
-
-    def inertia(self, starts: IndexArray) -> float:
-        """Return the inertia of the clusters that begin there."""
-        lengths = np.diff([*starts, len(self.values)])
-        apart = self.points - np.repeat(self.centers(starts), lengths, axis=0)
-        return math.fsum(self.weights * np.square(apart).sum(axis=1))
+        return origins, np.add.reduceat(shares[:, None] * apart, starts), apart
 
 
 def _near_one(values: FloatArray) -> FloatArray:
@@ -71,26 +63,35 @@ def _near_one(values: FloatArray) -> FloatArray:
     return near_one
 
 
-def line_through(points: Any, weights: FloatArray | None, n_clusters: int) -> Line | None:
+def line_through(points: Any, weights: FloatArray | None) -> Line | None:
     """Return the line on which all points of positive weight lie.
 
     Return None if there is none, or if it would take long to divide it.
     """
-    if not isinstance(points, np.ndarray) or len(points) * n_clusters > 64 * _MOST_CELLS:
+    if not isinstance(points, np.ndarray) or len(points) > 64 * _MOST_VALUES:
         return None
-    if weights is not None and (weights == 0).any():
-        points, weights = points[weights > 0], weights[weights > 0]
-    values = _values_along(points)
-    if values is None:
-        return None
-    order = np.argsort(values, kind="stable")
-    values = values[order]
+    if weights is None and points.shape[1] == 1:
+        values = np.sort(points[:, 0]).astype(np.float64)  # much faster than in what order
+        firsts, counts = _distinct(values)
+        line = Line(values[firsts], counts, values[firsts, None])
+    else:
+        if weights is not None and (weights == 0).any():
+            points, weights = points[weights > 0], weights[weights > 0]
+        along = _values_along(points)
+        if along is None:
+            return None
+        order = np.argsort(along, kind="stable")
+        firsts, counts = _distinct(along[order])
+        if weights is not None:
+            counts = np.add.reduceat(weights[order], firsts)
+        line = Line(along[order[firsts]], counts, points[order[firsts]].astype(np.float64))
+    return line if len(line.values) <= _MOST_VALUES else None
+
+
+def _distinct(values: FloatArray) -> tuple[IndexArray, FloatArray]:
+    """Return where each of some sorted values occurs first, and how often it does."""
     firsts = np.flatnonzero(np.concatenate([[True], values[1:] > values[:-1]]))
-    counts = np.diff([*firsts, len(values)]).astype(np.float64)
-    if weights is not None:
-        counts = np.add.reduceat(weights[order], firsts)
-    line = Line(values[firsts], counts, points[order[firsts]].astype(np.float64))
-    return line if line.n_cells(n_clusters) <= _MOST_CELLS else None
+    return firsts, np.diff([*firsts, len(values)]).astype(np.float64)
 
 
 def _values_along(points: Points) -> FloatArray | None:
@@ -151,11 +152,11 @@ def breaks(values: ArrayLike, n_classes: int, *, sample_weight: ArrayLike | None
     column = column_or_1d(values)[:, None]
     needs = Needs(name="breaks", fit=FitNeeds(n_points=1))
     data = in_memory(open_points(column, sample_weight, needs))
-    line = line_through(data.points, data.weights, n_classes)
+    line = line_through(data.points, data.weights)
     if line is None:
         raise ValueError(
-            f"{len(column)} values are too many to divide into {n_classes} classes: round them, or "
-            "ask for fewer classes"
+            f"of {len(column)} values more than {_MOST_VALUES} differ, and to divide as many takes "
+            "too much memory: round them"
         )
-    starts = line.divisions(n_classes)[0]
+    starts = line.division(n_classes)
     return np.concatenate([line.values[:1], line.values[np.append(starts[1:], 0) - 1]])
