@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from sklearn.cluster import KMeans as OtherKMeans
 from sklearn.cluster import SpectralClustering as OtherSpectral
 
-from powermeans import KMeans, OptimalityGap, PowerKMeans, breaks, optimality_gap
+from powermeans import KMeans, OptimalityGap, PowerKMeans, breaks, optimality_gap, report
 from powermeans.optimality import ascent, gap
 from powermeans.optimality.cuts import Cuts, most_violated
 from powermeans.optimality.line import line_through
@@ -507,3 +507,16 @@ def test_points_on_a_slanting_line_are_solved_and_others_searched():
     model = PowerKMeans(3, random_state=0).fit(beside)
     assert not model.is_optimal_
     assert optimality_gap(beside, model, max_seconds=0.5).method == "all points"
+
+
+def test_a_notebook_and_a_report_tell_the_optimum_of_a_line(tmp_path):
+    X = np.array([[0.0], [1.0], [10.0], [11.0]])
+    said = "proved to be optimal"
+    for model, is_told in (
+        (PowerKMeans(2, random_state=0).fit(X), True),
+        (PowerKMeans(2, random_state=0, effort="none").fit(X), False),
+        (PowerKMeans(2), False),
+    ):
+        assert (said in model._repr_mimebundle_()["text/html"]) == is_told
+        if hasattr(model, "labels_"):
+            assert (said in report(model, X, tmp_path / "page.html").read_text()) == is_told

@@ -591,6 +591,13 @@ class CenterEstimator(
 
         return optimality_gap(X, self, sample_weight=sample_weight, **options)
 
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        """Tell in a notebook what is known of the optimum, below the parameters."""
+        shown: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in shown and getattr(self, "is_optimal_", False):
+            shown["text/html"] += f"<p>inertia {self.inertia_:.6g}, proved to be optimal</p>"
+        return shown
+
     def _labels_and_score(
         self, X: MatrixLike, sample_weight: ArrayLike | None = None
     ) -> tuple[Labels, float]:

@@ -284,11 +284,12 @@ def _check_proof(files: DataFiles, wanted: Wanted, why: str | None) -> None:
 
 
 def _with_proof(fitted: Fitted, data: FitData, wanted: Wanted) -> Fitted:
-    """Search for a proof of how far the fit is from the optimum, if it is wanted."""
-    if wanted.prove is None or fitted.was_interrupted:
+    """Search for a proof of how far the fit is from the optimum, if it is wanted or known."""
+    is_known = getattr(fitted.model, "is_optimal_", False)
+    if fitted.was_interrupted or (wanted.prove is None and not is_known):
         return fitted
     with contextlib.suppress(KeyboardInterrupt):  # before anything is proved
-        return replace(fitted, optimality=_proof(fitted.model, data, wanted, wanted.prove))
+        return replace(fitted, optimality=_proof(fitted.model, data, wanted, wanted.prove or 0.2))
     return fitted
 
 
