@@ -30,27 +30,45 @@ ATTRIBUTES = (
 # Estimators, as they are written, for points of all forms and of some.
 OF_ALL_FORMS = [
     *(f'PowerKMeans(7, effort="{effort}")' for effort in ("fast", "balanced", "thorough", "none")),
-    "PowerKMeans(7, power=-3, polish=False)", "KMeans(7)", 'KMeans(7, init="random", n_init=3)',
-    "KHarmonicMeans(7)", "FuzzyCMeans(7, fuzzifier=1.7)", "SphericalMixture(4)",
-]  # fmt: skip
+    "PowerKMeans(7, power=-3, polish=False)",
+    "KMeans(7)",
+    'KMeans(7, init="random", n_init=3)',
+    "KHarmonicMeans(7)",
+    "FuzzyCMeans(7, fuzzifier=1.7)",
+    "SphericalMixture(4)",
+]
 OF_SOME_FORMS = [
-    "KHarmonicMeans(7, p=3.5)", "GradientKMeans(7)", "OnlineKMeans(7)", "RobustPowerKMeans(7)",
-    "MiniBatchKMeans(7, batch_size=100)", "MiniBatchPowerKMeans(7, batch_size=100)",
-    "EntropyWeightedPowerKMeans(7)", "DPMeans(n_clusters_wanted=6)", "SelfOrganizingMap((4, 3))",
-]  # fmt: skip
+    "KHarmonicMeans(7, p=3.5)",
+    "GradientKMeans(7)",
+    "OnlineKMeans(7)",
+    "RobustPowerKMeans(7)",
+    "MiniBatchKMeans(7, batch_size=100)",
+    "MiniBatchPowerKMeans(7, batch_size=100)",
+    "EntropyWeightedPowerKMeans(7)",
+    "DPMeans(n_clusters_wanted=6)",
+    "SelfOrganizingMap((4, 3))",
+]
 OF_SIZES = ["size_min=100", "size_max=0.1", "size_min=110, size_max=140", "balance=1", "balance=.3"]
 # Divergences, with the points for them.
 BY_DIVERGENCE = {
-    '"poisson"': "counts", '"poisson" ': "sparse_counts", "divergences.Binomial(60)": "few_counts",
-    '"logistic"': "shares", '"gamma"': "positive", '"cosine"': "blobs", '"manhattan"': "plane",
-    "divergences.Mahalanobis(np.diag([1.0, 2, 3, 4, 5]))": "blobs", '"mahalanobis"': "blobs",
-}  # fmt: skip
+    '"poisson"': "counts",
+    '"poisson" ': "sparse_counts",
+    "divergences.Binomial(60)": "few_counts",
+    '"logistic"': "shares",
+    '"gamma"': "positive",
+    '"cosine"': "blobs",
+    '"manhattan"': "plane",
+    "divergences.Mahalanobis(np.diag([1.0, 2, 3, 4, 5]))": "blobs",
+    '"mahalanobis"': "blobs",
+}
 # Of many points, which may be in parts; tests say that files and Dask give the bits of memory.
 OF_MANY = [
-    'PowerKMeans(6, effort="fast", max_iter=20)', "KHarmonicMeans(6, max_iter=10)",
-    "KMeans(6, init=ParallelSeeds(), n_init=1, max_iter=20)", "FuzzyCMeans(6, max_iter=10)",
+    'PowerKMeans(6, effort="fast", max_iter=20)',
+    "KHarmonicMeans(6, max_iter=10)",
+    "KMeans(6, init=ParallelSeeds(), n_init=1, max_iter=20)",
+    "FuzzyCMeans(6, max_iter=10)",
     *(f"KMeans(9, init={kind}Seeds(), n_init=1, max_iter=1)" for kind in ("Tree", "MarkovChain")),
-]  # fmt: skip
+]
 
 
 def points() -> dict[str, Any]:
@@ -62,18 +80,22 @@ def points() -> dict[str, Any]:
     counts = rng.poisson(rates).astype(float)
     many = rng.standard_t(4, size=(20_000, 24)) + 2 * rng.integers(3, size=(20_000, 1))
     return {
-        "blobs": blobs, "single": blobs.astype(np.float32),
+        "blobs": blobs,
+        "single": blobs.astype(np.float32),
         "plane": rng.normal(0, 5, (9, 2))[rng.integers(9, size=900)] + rng.normal(size=(900, 2)),
-        "wide": rng.normal(size=(60, 200)) + 3 * rng.integers(2, size=(60, 1)), "many": many,
+        "wide": rng.normal(size=(60, 200)) + 3 * rng.integers(2, size=(60, 1)),
+        "many": many,
         "parts": [many[start : start + 6000] for start in range(0, len(many), 6000)],
-        "counts": counts, "sparse_counts": sparse.csr_array(counts),
-        "few_counts": np.minimum(counts, 60), "shares": rng.beta(2, 3, size=(400, 6)),
+        "counts": counts,
+        "sparse_counts": sparse.csr_array(counts),
+        "few_counts": np.minimum(counts, 60),
+        "shares": rng.beta(2, 3, size=(400, 6)),
         "positive": rng.gamma(3, 2, size=(400, 4)),
         "gaps": np.where(rng.uniform(size=blobs.shape) < 0.1, np.nan, blobs),
         "few_entries": sparse.random_array((600, 80), density=0.1, rng=rng, format="csr"),
         "whole_weights": rng.integers(0, 4, size=1500).astype(float),
         "weights": rng.uniform(0.1, 2, size=1500),
-    }  # fmt: skip
+    }
 
 
 def fits() -> Iterator[str]:

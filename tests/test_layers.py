@@ -27,10 +27,17 @@ PROTOCOL = "powermeans.points.protocol"
 
 # Which folders import a library that is optional, slow to import, or compiled.
 IMPORTERS = {
-    "PIL": {"app/command"}, "dask": {"scale"}, "distributed": {"scale"}, "matplotlib": {"plots"},
-    "pandas": set(), "pyarrow": {"app/command"}, "rich": {"app/command"}, "torch": {"tensors"},
-    "tqdm": {"engine"}, "typer": {"app/command"},
-}  # fmt: skip
+    "PIL": {"app/command"},
+    "dask": {"scale"},
+    "distributed": {"scale"},
+    "matplotlib": {"plots"},
+    "pandas": set(),
+    "pyarrow": {"app/command"},
+    "rich": {"app/command"},
+    "torch": {"tensors"},
+    "tqdm": {"engine"},
+    "typer": {"app/command"},
+}
 
 SOURCES = structure.read_sources(structure.PACKAGE)
 FOLDERS = {name: structure.folder_of(source.file) for name, source in SOURCES.items()}

@@ -182,9 +182,13 @@ def test_bars_hold_the_share_of_the_weight_and_means_two_digits_of_the_deviation
     assert edges[-1] < 1.01
     assert shares_of(values, np.ones(1000), edges).sum() == pytest.approx(1.0)
     for value, deviation, expected in (
-        (17.96, 6.3, "18.0"), (-0.04, 6.3, "0.0"), (0.083, 0.26, "0.08"), (94.27, 34.0, "94"),
-        (1_700_000_060.25, 30.0, "1700000060"), (-3.26, 1.0, "−3.3"),
-    ):  # fmt: skip
+        (17.96, 6.3, "18.0"),
+        (-0.04, 6.3, "0.0"),
+        (0.083, 0.26, "0.08"),
+        (94.27, 34.0, "94"),
+        (1_700_000_060.25, 30.0, "1700000060"),
+        (-3.26, 1.0, "−3.3"),
+    ):
         assert rounded(value, deviation) == expected
     found = [entry(value, 5.0) for value in (0.07000000000000006, 100.0, 18.43, math.nan)]
     assert found == ["0.07", "100", "18.43", "missing"]

@@ -29,14 +29,23 @@ pytestmark = pytest.mark.filterwarnings("ignore::powermeans.UnlikeScalesWarning"
 SHELL = [sys.executable, "-m", "powermeans"]
 NO_SPACE = "No space left on device"
 FILES = {
-    "text.csv": "x,kind,y\n1,red,2\n3,blue,4\n", "empty.csv": "", "header.csv": "x,y\n",
-    "ragged.csv": "x,y\n1,2\n3,4,5\n", "holes.csv": "x,y\n1,\n2,3\n",
-    "infinite.csv": "x,y\n1,2\n-inf,3\n", "doubt.csv": "price;n\n1.000;12\n2.500;13\n",
-    "huge.csv": "id,x\n12345678901234567,1\n2,2\n", "mixed.csv": "x,y\n1,2\n2,3\n3,four\n",
-    "negative.csv": "x,y\n1,2\n-3,4\n", "gap.csv": "x,y\n1,2\n,4\n5,-3\n",
-    "weights.csv": "x,w\n1,1\n2,-1\n", "other.csv": "visits_per_month,baskett\n1,2\n",
-    "narrow.csv": "1,2\n3,4\n", "same.csv": "x\n1\n1\n1\n", "protected.csv": "x\n1\n",
-}  # fmt: skip
+    "text.csv": "x,kind,y\n1,red,2\n3,blue,4\n",
+    "empty.csv": "",
+    "header.csv": "x,y\n",
+    "ragged.csv": "x,y\n1,2\n3,4,5\n",
+    "holes.csv": "x,y\n1,\n2,3\n",
+    "infinite.csv": "x,y\n1,2\n-inf,3\n",
+    "doubt.csv": "price;n\n1.000;12\n2.500;13\n",
+    "huge.csv": "id,x\n12345678901234567,1\n2,2\n",
+    "mixed.csv": "x,y\n1,2\n2,3\n3,four\n",
+    "negative.csv": "x,y\n1,2\n-3,4\n",
+    "gap.csv": "x,y\n1,2\n,4\n5,-3\n",
+    "weights.csv": "x,w\n1,1\n2,-1\n",
+    "other.csv": "visits_per_month,baskett\n1,2\n",
+    "narrow.csv": "1,2\n3,4\n",
+    "same.csv": "x\n1\n1\n1\n",
+    "protected.csv": "x\n1\n",
+}
 
 
 @pytest.fixture(scope="module")

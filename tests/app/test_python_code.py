@@ -120,17 +120,25 @@ def files(run):
 @pytest.mark.parametrize(
     "options",
     [
-        "plain.csv", "plain.csv --columns a,b --weights w",
-        "plain.csv --columns 'far off,2' --scale minmax", "plain.csv --weights w --scale standard",
-        "plain.csv --header --delimiter , --power -2 --effort none", "plain.csv --skip-rows 4,7",
-        "decimal.txt --weights w", "bare.tsv --columns 1,4", "bare.tsv --no-header --weights c3",
-        "table.parquet --columns b,a", "table.arrow --scale standard",
-        "two.npz --array second --weights c3", "single.npy --scale standard",
+        "plain.csv",
+        "plain.csv --columns a,b --weights w",
+        "plain.csv --columns 'far off,2' --scale minmax",
+        "plain.csv --weights w --scale standard",
+        "plain.csv --header --delimiter , --power -2 --effort none",
+        "plain.csv --skip-rows 4,7",
+        "decimal.txt --weights w",
+        "bare.tsv --columns 1,4",
+        "bare.tsv --no-header --weights c3",
+        "table.parquet --columns b,a",
+        "table.arrow --scale standard",
+        "two.npz --array second --weights c3",
+        "single.npy --scale standard",
         "holes.csv --missing drop --weights w",
         "holes.csv --missing observed --weights w --scale standard",
-        "holes.csv --skip-rows 4,7 --weights w", "-",
+        "holes.csv --skip-rows 4,7 --weights w",
+        "-",
     ],
-)  # fmt: skip
+)
 def test_the_code_in_the_page_of_a_fit_and_of_a_saved_model_gives_the_same(options, run, files):
     source, *rest = shlex.split(options)
     text = Path("plain.csv").read_bytes()

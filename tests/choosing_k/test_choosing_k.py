@@ -302,8 +302,10 @@ HOLED = [[0.0, math.nan], [1.0, 2.0], [3.0, 4.0]]
 @pytest.mark.parametrize(
     ("X", "options", "message"),
     [
-        *((None, {"k_range": wrong}, "k_range=.* has no rising integers from 1 on")
-          for wrong in ([], 8, [3, 2], [2, 2], [0, 2], [2.5], [True, 2], "23")),
+        *(
+            (None, {"k_range": wrong}, "k_range=.* has no rising integers from 1 on")
+            for wrong in ([], 8, [3, 2], [2, 2], [0, 2], [2.5], [True, 2], "23")
+        ),
         (None, {"max_seconds": 0}, "'max_seconds'"),
         (None, {"k_range": [2, 500]}, "n_clusters=500"),
         (None, {"criteria": "aic"}, "names 'aic': pass"),
@@ -314,12 +316,15 @@ HOLED = [[0.0, math.nan], [1.0, 2.0], [3.0, 4.0]]
         (None, {"k_range": [1], "criteria": "silhouette"}, r"silhouette recommends no k in \[1"),
         (None, {"sample_weight": [-1.0] * 400}, "sample_weight contains -1"),
         (COPIES, {"k_range": range(2, 7)}, "k=6 is more than the 5 distinct rows"),
-        (COPIES, {"k_range": [2, 4], "sample_weight": np.repeat([1.0, 0.0], [30, 20])},
-            "k=4 is more than the 3 distinct rows"),
+        (
+            COPIES,
+            {"k_range": [2, 4], "sample_weight": np.repeat([1.0, 0.0], [30, 20])},
+            "k=4 is more than the 3 distinct rows",
+        ),
         (HOLED, {"criteria": "silhouette", "missing": "observed"}, "needs whole points"),
         (HOLED, {"missing": "observed"}, "names 'bic', which needs whole points"),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_chosen_from_is_refused(X, options: dict, message: str) -> None:
     options = {"k_range": [2, 3], "criteria": "bic", **options}
     with pytest.raises(ValueError, match=message):

@@ -143,11 +143,14 @@ def found_by(rows, sizes, effort="balanced", seed=0):
 
 
 @given(
-    arrays(np.float64, st.tuples(st.integers(8, 30), st.integers(1, 3)),
-           elements=st.integers(-3, 3).map(float)),
+    arrays(
+        np.float64,
+        st.tuples(st.integers(8, 30), st.integers(1, 3)),
+        elements=st.integers(-3, 3).map(float),
+    ),
     st.sampled_from(["fast", "balanced"]),
     st.integers(0, 9),
-)  # fmt: skip
+)
 @settings(max_examples=40)
 def test_inertia_never_rises_with_k(points, effort: str, seed: int) -> None:
     n_distinct = len(np.unique(points, axis=0))

@@ -258,13 +258,16 @@ FAR = {
     "counts about 1e6": (Poisson(), oracle.poisson, far_counts(1e6)),
     "counts about 1e8": (Poisson(), oracle.poisson, far_counts(1e8)),
     "counts about 1e12": (Poisson(), oracle.poisson, far_counts(1e12)),
-    "a count of 1e12": (Poisson(), oracle.poisson,
-        np.vstack([far_counts(0), np.full((1, 3), 1e12)])),
+    "a count of 1e12": (
+        Poisson(),
+        oracle.poisson,
+        np.vstack([far_counts(0), np.full((1, 3), 1e12)]),
+    ),
     "shares of one size": (Binomial(40), oracle.binomial(40), 20 + 1e-7 * far_counts(0)),
     "sizes about 1e8": (Gamma(), oracle.gamma, far_counts(1e8)),
     "a size of 1e100": (Gamma(), oracle.gamma, with_an_outlier(1e100)),
     "a size of 1e9": (Gamma(), oracle.gamma, with_an_outlier(1e9)),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])

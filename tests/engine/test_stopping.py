@@ -97,10 +97,13 @@ def points() -> np.ndarray:
 @pytest.mark.parametrize(
     ("form", "divergence"),
     [
-        (np.float64, "squared_euclidean"), (np.float32, "squared_euclidean"),
-        (sparse.csr_array, "squared_euclidean"), (np.float64, "cosine"), (np.float64, "poisson"),
+        (np.float64, "squared_euclidean"),
+        (np.float32, "squared_euclidean"),
+        (sparse.csr_array, "squared_euclidean"),
+        (np.float64, "cosine"),
+        (np.float64, "poisson"),
     ],
-)  # fmt: skip
+)
 def test_changed_labels_are_those_that_differ(points, form, divergence, n_threads, n_centers):
     given = np.abs(points) if divergence == "poisson" else points
     given = form(given) if form is sparse.csr_array else given.astype(form)

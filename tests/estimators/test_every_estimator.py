@@ -34,9 +34,12 @@ OF_CENTERS = [
     ("n_clusters", [0, -1, 3.0]),
     ("init", ["k-means", np.ones((2, 2)), np.ones((3, 5)), np.ones(6)]),
     ("init", [np.full((3, 2), NAN), np.full((3, 2), 1e200), [["a", "b"]] * 3]),
-    ("init", [lambda X, n_clusters, random_state: X[:2]]), ("n_init", [0]), ("max_iter", [0]),
-    ("tol", [-1e-3, NAN]), ("random_state", ["a"]),
-]  # fmt: skip
+    ("init", [lambda X, n_clusters, random_state: X[:2]]),
+    ("n_init", [0]),
+    ("max_iter", [0]),
+    ("tol", [-1e-3, NAN]),
+    ("random_state", ["a"]),
+]
 # An estimator, its parameter, values; then what the error says where that is more than the name.
 BAD: list[tuple[Any, ...]] = [
     *((kind(3, random_state=0), *of) for kind in (pm.KMeans, pm.PowerKMeans) for of in OF_CENTERS),
@@ -258,13 +261,16 @@ def assert_finds_the_groups(model, given) -> None:
 @pytest.mark.parametrize(
     ("centers", "message"),
     [
-        (np.full((3, 2), np.nan), "NaN.*row 0, column 0"), (np.full((3, 2), np.inf), "infinity"),
+        (np.full((3, 2), np.nan), "NaN.*row 0, column 0"),
+        (np.full((3, 2), np.inf), "infinity"),
         (np.full((3, 2), 1e200), "1e\\+200"),
         (np.ones((3, 5)), r"shape \(3, 5\): assign one row of 2 numbers"),
-        (np.ones(6), r"shape \(6,\)"), (np.ones((0, 2)), r"shape \(0, 2\)"), (None, ""),
+        (np.ones(6), r"shape \(6,\)"),
+        (np.ones((0, 2)), r"shape \(0, 2\)"),
+        (None, ""),
         (np.array([["a", "b"]]), "dtype <U1"),
     ],
-)  # fmt: skip
+)
 def test_bad_centers_assigned_to_an_estimator_are_refused(centers, message: str) -> None:
     model = KMeans(3, random_state=0).fit(GROUPS)
     model.cluster_centers_ = centers
@@ -338,19 +344,25 @@ COPIES = np.repeat(THREE_COLUMNS[:2], 10, axis=0)
 INDEFINITE = np.array([[0.0, 1.0], [1.0, 0.0]])
 MANY_STEPS = {"n_clusters": 5, "max_iter": 1, "random_state": 0}
 CASES: list[tuple[Any, Any]] = [
-    (pm.KMeans(4), COPIES), (pm.KMeans(2), THREE_COLUMNS * [1.0, 1.0, 1e6]),
+    (pm.KMeans(4), COPIES),
+    (pm.KMeans(2), THREE_COLUMNS * [1.0, 1.0, 1e6]),
     (pm.KMeans(2, init=THREE_COLUMNS[:2], n_init=3), THREE_COLUMNS),
-    (pm.KMeans(1, algorithm="elkan"), THREE_COLUMNS), (pm.PowerKMeans(4), COPIES),
+    (pm.KMeans(1, algorithm="elkan"), THREE_COLUMNS),
+    (pm.PowerKMeans(4), COPIES),
     (pm.PowerKMeans(**MANY_STEPS, effort="none"), THREE_COLUMNS),
     (pm.PowerKMeans(2, init=THREE_COLUMNS[:2], n_init=3), THREE_COLUMNS),
     (pm.RobustPowerKMeans(**MANY_STEPS, effort="none"), THREE_COLUMNS),
-    (pm.KHarmonicMeans(**MANY_STEPS), THREE_COLUMNS), (pm.FuzzyCMeans(**MANY_STEPS), THREE_COLUMNS),
-    (pm.GradientKMeans(**MANY_STEPS), THREE_COLUMNS), (pm.EntropyWeightedPowerKMeans(4), COPIES),
-    (pm.SphericalMixture(**MANY_STEPS), THREE_COLUMNS), (pm.DPMeans(n_clusters_wanted=5), COPIES),
-    (pm.OnlineKMeans(4), COPIES), (pm.MiniBatchPowerKMeans(4), COPIES),
+    (pm.KHarmonicMeans(**MANY_STEPS), THREE_COLUMNS),
+    (pm.FuzzyCMeans(**MANY_STEPS), THREE_COLUMNS),
+    (pm.GradientKMeans(**MANY_STEPS), THREE_COLUMNS),
+    (pm.EntropyWeightedPowerKMeans(4), COPIES),
+    (pm.SphericalMixture(**MANY_STEPS), THREE_COLUMNS),
+    (pm.DPMeans(n_clusters_wanted=5), COPIES),
+    (pm.OnlineKMeans(4), COPIES),
+    (pm.MiniBatchPowerKMeans(4), COPIES),
     (pm.KernelPowerKMeans(2, kernel="precomputed"), INDEFINITE),
     (make_pipeline(StandardScaler(), pm.KMeans(4)), COPIES),
-]  # fmt: skip
+]
 
 
 def warned(call: Callable[[Any], object], X: Any) -> set[str]:

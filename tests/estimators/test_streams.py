@@ -44,10 +44,14 @@ WEIGHTS = np.random.default_rng(1).integers(1, 4, 100)
 SPARSELY = np.where(np.arange(300) % 4 == 0, 2.0, 0.0)
 # Two ways to show the same points before and after there are enough for seeds.
 SAME = {
-    "bits": ([(part, None) for part in np.split(POINTS, [1, 2, 30, 31, 80, 100])],
-        [(POINTS[:100], None), (POINTS[100:], None)]),
-    "weights": ([(POINTS[:50], None), (POINTS[50:100], WEIGHTS[50:])],
-        [(POINTS[:100], np.r_[np.ones(50), WEIGHTS[50:]])]),
+    "bits": (
+        [(part, None) for part in np.split(POINTS, [1, 2, 30, 31, 80, 100])],
+        [(POINTS[:100], None), (POINTS[100:], None)],
+    ),
+    "weights": (
+        [(POINTS[:50], None), (POINTS[50:100], WEIGHTS[50:])],
+        [(POINTS[:100], np.r_[np.ones(50), WEIGHTS[50:]])],
+    ),
     "rows without weight": (
         [(POINTS[:4], [1.0, 0, 1, 0]), (POINTS[100:], SPARSELY), (POINTS[:50], None)],
         [
@@ -59,8 +63,9 @@ SAME = {
     ),
     "sparse and dense": (
         [(sparse.csr_array(part) if i % 2 else part, None) for i, part in enumerate(EIGHTHS)],
-        [(part, None) for part in EIGHTHS]),
-}  # fmt: skip
+        [(part, None) for part in EIGHTHS],
+    ),
+}
 
 
 @pytest.mark.parametrize("kind", [OnlineKMeans, MiniBatchPowerKMeans])
@@ -98,12 +103,15 @@ class TestStreams:
     @pytest.mark.parametrize(
         ("chunk", "weights", "message"),
         [
-            (np.zeros((0, 2)), None, "0 sample"), (np.array([[0.0, np.nan]]), None, "NaN"),
-            (np.array([[0.0, 1e300]]), None, "overflow"), (np.zeros(2), None, "2D array"),
-            (np.ones((2, 2)), [0.0, 0.0], "zero for every row"), (np.ones((2, 2)), [1.0], "shape"),
+            (np.zeros((0, 2)), None, "0 sample"),
+            (np.array([[0.0, np.nan]]), None, "NaN"),
+            (np.array([[0.0, 1e300]]), None, "overflow"),
+            (np.zeros(2), None, "2D array"),
+            (np.ones((2, 2)), [0.0, 0.0], "zero for every row"),
+            (np.ones((2, 2)), [1.0], "shape"),
         ],
         ids=["empty", "NaN", "huge", "1-D", "no weight", "short weights"],
-    )  # fmt: skip
+    )
     def test_a_bad_chunk_teaches_nothing(self, kind, n_before, chunk, weights, message):
         stream, spared = (kind(3, init_size=100, random_state=0) for _ in range(2))
         for model in (stream, spared)[: 2 if n_before else 0]:

@@ -23,9 +23,15 @@ from powermeans.mathematics.schedules import AuthorsSchedule, Fixed, Geometric, 
 from powermeans.mathematics.sums import Sums
 
 RULES: list[Rule] = [
-    Hard(), Power(-1.0), Power(-3.0), Harmonic(), Harmonic(1.0), Harmonic(3.5), Gaussian(0.7),
+    Hard(),
+    Power(-1.0),
+    Power(-3.0),
+    Harmonic(),
+    Harmonic(1.0),
+    Harmonic(3.5),
+    Gaussian(0.7),
     Gaussian(0.7, (0.1, 0.2, 0.3, 0.4)),
-]  # fmt: skip
+]
 
 
 def problem(dtype: type, n_features: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

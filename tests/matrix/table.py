@@ -99,17 +99,20 @@ ROWS = {
     "power, fast": Row(power(effort="fast")),
     "power, thorough": Row(power(effort="thorough")),
     "power, one descent": Row(power(effort="none")),
-    "power, as published": Row(power(power=-3.0, schedule=1.5, polish=False,
-        init="plain-k-means++")),
+    "power, as published": Row(
+        power(power=-3.0, schedule=1.5, polish=False, init="plain-k-means++")
+    ),
     "power, d-weighted": Row(power(init="d-weighted")),
     "power, random": Row(power(init="random", n_init=2)),
-    "cosine": Row(power(divergence="cosine"), degree=0, center_degree=0, many=ONCE,
-        exempt=NO_SHIFT),
+    "cosine": Row(
+        power(divergence="cosine"), degree=0, center_degree=0, many=ONCE, exempt=NO_SHIFT
+    ),
     "manhattan": Row(fast("manhattan"), degree=1, is_numbered=False, many=ONCE, is_dense=True),
     "poisson": Row(power(divergence="poisson"), counts, degree=1, many=FEWER, exempt=NO_SHIFT),
     "gamma": Row(fast("gamma"), sizes, degree=0, is_numbered=False, many=ONCE, exempt=NO_SHIFT),
-    "inverse gaussian": Row(fast("inverse_gaussian"), sizes, degree=-1, is_numbered=False,
-        many=ONCE, exempt=NO_SHIFT),
+    "inverse gaussian": Row(
+        fast("inverse_gaussian"), sizes, degree=-1, is_numbered=False, many=ONCE, exempt=NO_SHIFT
+    ),
     "logistic": Row(fast("logistic"), shares, far=1.0, exempt=BOUNDED),
     "binomial": Row(fast(divergences.Binomial(60)), counts, far=1.0, exempt=BOUNDED),
     "learned covariance": Row(fast("mahalanobis"), units=(1e-30, 1e30)),
@@ -121,59 +124,107 @@ ROWS = {
     "k-means": Row(pm.KMeans(K, tol=1e-12), many=SHORT),
     "k-means, random": Row(pm.KMeans(K, init="random", n_init=2, tol=1e-12)),
     "k-means, Markov chain": Row(pm.KMeans(K, init=pm.MarkovChainSeeds(), tol=1e-12), many=SHORT),
-    "k-means, parallel": Row(pm.KMeans(K, init=pm.ParallelSeeds(), tol=1e-12), is_numbered=False,
-        many=SHORT),
+    "k-means, parallel": Row(
+        pm.KMeans(K, init=pm.ParallelSeeds(), tol=1e-12), is_numbered=False, many=SHORT
+    ),
     "k-means, tree": Row(pm.KMeans(K, init=pm.TreeSeeds(), tol=1e-12), many=SHORT),
-    "k-means, gaps": Row(pm.KMeans(K, missing="observed", tol=1e-12), with_gaps, many=SHORT,
-        is_dense=True),
+    "k-means, gaps": Row(
+        pm.KMeans(K, missing="observed", tol=1e-12), with_gaps, many=SHORT, is_dense=True
+    ),
     "harmonic": Row(pm.KHarmonicMeans(K, tol=0, max_iter=30), many=SHORT),
-    "harmonic, 3.5": Row(pm.KHarmonicMeans(K, p=3.5, tol=0, max_iter=30), objective_degree=3.5,
-        units=(1e-60, 1e60)),
-    "harmonic, gaps": Row(pm.KHarmonicMeans(K, missing="observed", tol=0, max_iter=30), with_gaps,
-        is_dense=True),
+    "harmonic, 3.5": Row(
+        pm.KHarmonicMeans(K, p=3.5, tol=0, max_iter=30), objective_degree=3.5, units=(1e-60, 1e60)
+    ),
+    "harmonic, gaps": Row(
+        pm.KHarmonicMeans(K, missing="observed", tol=0, max_iter=30), with_gaps, is_dense=True
+    ),
     "fuzzy": Row(pm.FuzzyCMeans(K, tol=0, max_iter=30), many=SHORT),
-    "fuzzy, gaps": Row(pm.FuzzyCMeans(K, missing="observed", tol=0, max_iter=30), with_gaps,
-        is_dense=True),
+    "fuzzy, gaps": Row(
+        pm.FuzzyCMeans(K, missing="observed", tol=0, max_iter=30), with_gaps, is_dense=True
+    ),
     "mixture": Row(pm.SphericalMixture(K), many=BARE),
     "mixture, shares": Row(pm.SphericalMixture(K, shares="learned")),
-    "mixture, spherical": Row(pm.SphericalMixture(K, covariance_type="spherical", shares="learned",
-        effort="fast"), many=BARE),
-    "penalty": Row(pm.DPMeans(100.0, effort="fast"), is_numbered=False,
-        in_unit=lambda length, weight: {"penalty": 100.0 * length**2 * weight}),
-    "penalty, as published": Row(pm.DPMeans(20.0, effort="none"), is_numbered=False,
+    "mixture, spherical": Row(
+        pm.SphericalMixture(K, covariance_type="spherical", shares="learned", effort="fast"),
+        many=BARE,
+    ),
+    "penalty": Row(
+        pm.DPMeans(100.0, effort="fast"),
+        is_numbered=False,
+        in_unit=lambda length, weight: {"penalty": 100.0 * length**2 * weight},
+    ),
+    "penalty, as published": Row(
+        pm.DPMeans(20.0, effort="none"),
+        is_numbered=False,
         in_unit=lambda length, weight: {"penalty": 20.0 * length**2 * weight},
-        exempt={"scaled_weights": "a point that opens a cluster is as far as one of weight one"}),
-    "penalty, auto": Row(pm.DPMeans(n_clusters_wanted=K),
-        exempt={"effort": "a search derives another penalty"}),
-    "entropy": Row(pm.EntropyWeightedPowerKMeans(K, effort="fast"), degree=0, objective_degree=0,
-        many=BARE, is_dense=True),
+        exempt={"scaled_weights": "a point that opens a cluster is as far as one of weight one"},
+    ),
+    "penalty, auto": Row(
+        pm.DPMeans(n_clusters_wanted=K), exempt={"effort": "a search derives another penalty"}
+    ),
+    "entropy": Row(
+        pm.EntropyWeightedPowerKMeans(K, effort="fast"),
+        degree=0,
+        objective_degree=0,
+        many=BARE,
+        is_dense=True,
+    ),
     "gradient": Row(pm.GradientKMeans(K, tol=0, max_iter=30), many=SHORT),
     "kernel": Row(pm.KernelPowerKMeans(K), degree=0, is_numbered=False),
-    "kernel, landmarks": Row(pm.KernelPowerKMeans(K, n_landmarks=20), degree=0, is_numbered=False,
-        many=FAST),
-    "kernel, linear": Row(pm.KernelPowerKMeans(K, kernel="linear", effort="fast"),
-        is_numbered=False),
-    "kernel, poly": Row(pm.KernelPowerKMeans(K, kernel="poly", gamma=0.1, effort="fast"), degree=0,
-        in_unit=lambda length, weight: {"gamma": 0.1 / length**2}, units=(1e-30, 1e30),
-        is_numbered=False, exempt={"shifting": NO_KERNEL_UNIT}),
-    "kernel, cosine": Row(pm.KernelPowerKMeans(K, kernel="cosine", effort="fast"), degree=0,
-        units=(1e-9, 1e90), is_numbered=False, exempt={"shifting": NO_KERNEL_UNIT}),
-    "mini-batch": Row(pm.MiniBatchKMeans(K, batch_size=50), many={**SHORT, "batch_size": 8000},
-        exempt={**BATCHES, "order_of_points": "batches are drawn by the numbers of rows"}),
-    "mini-batch power": Row(pm.MiniBatchPowerKMeans(K, batch_size=50), exempt=BATCHES,
-        many={**SHORT, "batch_size": 8000}),
+    "kernel, landmarks": Row(
+        pm.KernelPowerKMeans(K, n_landmarks=20), degree=0, is_numbered=False, many=FAST
+    ),
+    "kernel, linear": Row(
+        pm.KernelPowerKMeans(K, kernel="linear", effort="fast"), is_numbered=False
+    ),
+    "kernel, poly": Row(
+        pm.KernelPowerKMeans(K, kernel="poly", gamma=0.1, effort="fast"),
+        degree=0,
+        in_unit=lambda length, weight: {"gamma": 0.1 / length**2},
+        units=(1e-30, 1e30),
+        is_numbered=False,
+        exempt={"shifting": NO_KERNEL_UNIT},
+    ),
+    "kernel, cosine": Row(
+        pm.KernelPowerKMeans(K, kernel="cosine", effort="fast"),
+        degree=0,
+        units=(1e-9, 1e90),
+        is_numbered=False,
+        exempt={"shifting": NO_KERNEL_UNIT},
+    ),
+    "mini-batch": Row(
+        pm.MiniBatchKMeans(K, batch_size=50),
+        many={**SHORT, "batch_size": 8000},
+        exempt={**BATCHES, "order_of_points": "batches are drawn by the numbers of rows"},
+    ),
+    "mini-batch power": Row(
+        pm.MiniBatchPowerKMeans(K, batch_size=50),
+        exempt=BATCHES,
+        many={**SHORT, "batch_size": 8000},
+    ),
     "online": Row(pm.OnlineKMeans(K, tol=1e-12), many=SHORT, exempt=BY_BITS),
     "online, epochs": Row(pm.OnlineKMeans(K, batch=False, n_epochs=2), exempt=BY_BITS),
-    "online, in order": Row(pm.OnlineKMeans(K, shuffle=False, batch=False),
-        exempt={"order_of_points": "it takes one row after the other"}),
+    "online, in order": Row(
+        pm.OnlineKMeans(K, shuffle=False, batch=False),
+        exempt={"order_of_points": "it takes one row after the other"},
+    ),
     "robust": Row(pm.RobustPowerKMeans(K), many=FAST),
     "map": Row(pm.SelfOrganizingMap((2, 3)), many={"shape": (5, 5), "n_epochs": 2}),
     "map, hexagonal": Row(pm.SelfOrganizingMap((2, 3), topology="hexagonal", init="random")),
-    "spectral": Row(pm.SpectralClustering(2, gamma=20.0), half_circles, is_numbered=False,
-        in_unit=lambda length, weight: {"gamma": 20.0 / length**2}, exempt=UNWEIGHTED),
-    "spectral, neighbours": Row(pm.SpectralClustering(2, affinity="nearest_neighbors"),
-        half_circles, is_numbered=False, exempt=UNWEIGHTED),
-}  # fmt: skip
+    "spectral": Row(
+        pm.SpectralClustering(2, gamma=20.0),
+        half_circles,
+        is_numbered=False,
+        in_unit=lambda length, weight: {"gamma": 20.0 / length**2},
+        exempt=UNWEIGHTED,
+    ),
+    "spectral, neighbours": Row(
+        pm.SpectralClustering(2, affinity="nearest_neighbors"),
+        half_circles,
+        is_numbered=False,
+        exempt=UNWEIGHTED,
+    ),
+}
 
 
 def chosen(points: Any, weights: Any = None) -> SimpleNamespace:

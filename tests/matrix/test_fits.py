@@ -215,11 +215,15 @@ def test_bad_points(row: Row) -> None:
 BAD_WEIGHTS = {
     "negative": lambda n: np.where(np.arange(n) == 4, -1.0, 1.0),
     "NaN": lambda n: np.where(np.arange(n) == 4, np.nan, 1.0),
-    "infinite": lambda n: np.where(np.arange(n) == 4, np.inf, 1.0), "zeros": np.zeros,
-    "too few": lambda n: np.ones(n - 1), "two columns": lambda n: np.ones((n, 2)),
-    "text": lambda n: ["a"] * n, "complex": lambda n: np.full(n, 1j),
-    "objects": lambda n: [object()] * n, "above float64": lambda n: np.full(n, 1e307),
-}  # fmt: skip
+    "infinite": lambda n: np.where(np.arange(n) == 4, np.inf, 1.0),
+    "zeros": np.zeros,
+    "too few": lambda n: np.ones(n - 1),
+    "two columns": lambda n: np.ones((n, 2)),
+    "text": lambda n: ["a"] * n,
+    "complex": lambda n: np.full(n, 1j),
+    "objects": lambda n: [object()] * n,
+    "above float64": lambda n: np.full(n, 1e307),
+}
 
 
 @holds_for({name: row for name, row in ESTIMATORS.items() if "no_weight" not in row.exempt})

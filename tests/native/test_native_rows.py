@@ -186,8 +186,12 @@ def test_many_python_threads_may_use_the_core_and_the_same_rows_at_once():
 def run_in(environment, program):
     return subprocess.run(
         [sys.executable, "-c", program, *map(str, Path(__file__).parents[:2])],
-        env=os.environ | environment, capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
 
 
 LONG_SEEDING = """

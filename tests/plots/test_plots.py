@@ -29,10 +29,15 @@ FITTED = PowerKMeans(3, effort="none", random_state=0, callback=PATH).fit(CLOUDS
 CHOICE = powermeans.choose_k(CLOUDS, [2, 3, 4], random_state=0)
 
 DRAWN: dict[str, tuple[Any, ...]] = {
-    "annealing_path": (PATH, CLOUDS), "center_bars": (MODEL, CLOUDS), "choice_of_k": (CHOICE,),
-    "clusters": (MODEL, CLOUDS), "convergence": (MODEL,), "profiles": (MODEL, CLOUDS),
-    "silhouettes": (MODEL, CLOUDS), "uncertainty": (MODEL, CLOUDS),
-}  # fmt: skip
+    "annealing_path": (PATH, CLOUDS),
+    "center_bars": (MODEL, CLOUDS),
+    "choice_of_k": (CHOICE,),
+    "clusters": (MODEL, CLOUDS),
+    "convergence": (MODEL,),
+    "profiles": (MODEL, CLOUDS),
+    "silhouettes": (MODEL, CLOUDS),
+    "uncertainty": (MODEL, CLOUDS),
+}
 
 
 @pytest.mark.parametrize("name", DRAWN)

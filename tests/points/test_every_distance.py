@@ -74,19 +74,33 @@ def differences(points: np.ndarray, centers: np.ndarray) -> np.ndarray:
 
 # Others of squared distances are compared with the reference.
 KINDS = {
-    "reference": Kind(ReferenceRows,
-        lambda points, centers: np.square(differences(points, centers)).sum(axis=2), means),
-    "manhattan": Kind(lambda points, weights: ManhattanRows(points, weights, n_threads=2),
-        lambda points, centers: np.abs(differences(points, centers)).sum(axis=2), medians),
-    "observed": Kind(lambda points, weights: ObservedRows(points, weights, n_threads=2),
+    "reference": Kind(
+        ReferenceRows,
+        lambda points, centers: np.square(differences(points, centers)).sum(axis=2),
+        means,
+    ),
+    "manhattan": Kind(
+        lambda points, weights: ManhattanRows(points, weights, n_threads=2),
+        lambda points, centers: np.abs(differences(points, centers)).sum(axis=2),
+        medians,
+    ),
+    "observed": Kind(
+        lambda points, weights: ObservedRows(points, weights, n_threads=2),
         lambda points, centers: np.nansum(differences(points, centers) ** 2, axis=2),
-        observed_means, has_gaps=True),
-    "features": Kind(weighted_by_feature,
-        lambda points, centers: (SHARES * differences(points, centers) ** 2).sum(axis=2), means),
-    "cosine": Kind(lambda points, weights: CosineRows(points, weights, n_threads=2),
+        observed_means,
+        has_gaps=True,
+    ),
+    "features": Kind(
+        weighted_by_feature,
+        lambda points, centers: (SHARES * differences(points, centers) ** 2).sum(axis=2),
+        means,
+    ),
+    "cosine": Kind(
+        lambda points, weights: CosineRows(points, weights, n_threads=2),
         lambda points, centers: 1 - unit(points) @ unit(centers).T,
-        lambda points, weights: unit(means(unit(points), weights))),
-}  # fmt: skip
+        lambda points, weights: unit(means(unit(points), weights)),
+    ),
+}
 
 
 @settings(max_examples=20)

@@ -47,10 +47,13 @@ class Problem:
 
 def problems_of(powers, least_points=1):
     return st.builds(
-        Problem, n_points=st.integers(least_points, 60),
-        n_features=st.sampled_from([1, 2, 3, 5, 17, 40]), n_centers=st.integers(1, 12),
-        power=st.sampled_from(powers), seed=st.integers(0, 2**32 - 1),
-    )  # fmt: skip
+        Problem,
+        n_points=st.integers(least_points, 60),
+        n_features=st.sampled_from([1, 2, 3, 5, 17, 40]),
+        n_centers=st.integers(1, 12),
+        power=st.sampled_from(powers),
+        seed=st.integers(0, 2**32 - 1),
+    )
 
 
 problems = problems_of([*MODERATE_POWERS, -1e3])
@@ -200,13 +203,16 @@ def finite(values):
 
 # A method, how its result is changed, and what the comparator says.
 CHANGED: list[tuple[str, Callable[[Any], Any], str]] = [
-    ("take", np.negative, "take"), ("sample_weight", np.ones_like, "sample_weight"),
-    ("sample", other_storage, "sample: is sparse"), ("mean_variance", nudged(), "mean_variance"),
+    ("take", np.negative, "take"),
+    ("sample_weight", np.ones_like, "sample_weight"),
+    ("sample", other_storage, "sample: is sparse"),
+    ("mean_variance", nudged(), "mean_variance"),
     ("sweep", nudged("points"), "sweep at power -inf: points"),
     ("sweep", nudged("objective"), "objective"),
     ("sweep", nudged("inertia"), "sweep at power -inf: inertia"),
     ("sweep", without_weights, "sweep at power -inf: weights"),
-    ("spread", nudged("weights"), "spread: weights"), ("spread", nudged("error"), "spread: error"),
+    ("spread", nudged("weights"), "spread: weights"),
+    ("spread", nudged("error"), "spread: error"),
     ("_utility", nudged(), "spread: utility"),
     ("_utility", finite, "spread: utility of a single center"),
     ("assign", last_mislabelled, "assign: labels are those of the nearest"),
@@ -214,7 +220,7 @@ CHANGED: list[tuple[str, Callable[[Any], Any], str]] = [
     ("sq_distances", nudged(), "sq_distances differs"),
     ("sq_distances", np.float16, "sq_distances: dtype"),
     ("farthest", labelled_zero_or_one, "farthest point 0: label"),
-]  # fmt: skip
+]
 
 
 def by_one_candidate(self, order, first, others):

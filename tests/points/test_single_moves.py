@@ -63,10 +63,14 @@ class Problem:
 
 
 problems = st.builds(
-    Problem, name=st.sampled_from(MOVED), n_points=st.integers(3, 25),
-    n_features=st.sampled_from([1, 2, 3, 8, 17]), n_centers=st.integers(1, 6),
-    is_weighted=st.booleans(), seed=st.integers(0, 2**32 - 1),
-).filter(lambda problem: problem.given[0] != "cosine" or problem.given[2] > 1)  # fmt: skip
+    Problem,
+    name=st.sampled_from(MOVED),
+    n_points=st.integers(3, 25),
+    n_features=st.sampled_from([1, 2, 3, 8, 17]),
+    n_centers=st.integers(1, 6),
+    is_weighted=st.booleans(),
+    seed=st.integers(0, 2**32 - 1),
+).filter(lambda problem: problem.given[0] != "cosine" or problem.given[2] > 1)
 
 
 @settings(max_examples=150)

@@ -188,9 +188,12 @@ def test_divergences_with_parameters_for_each_feature_keep_all_columns(widths: s
 def test_choose_k_gives_centers_with_all_columns(widths: set[int]) -> None:
     X, seen, criteria = wide_points(), set(), ["bic", "silhouette", "separation"]
     choice = pm.choose_k(
-        X, range(2, 5), criteria=criteria, random_state=0,
+        X,
+        range(2, 5),
+        criteria=criteria,
+        random_state=0,
         callback=lambda s: seen.add(s.centers.shape[1]),
-    )  # fmt: skip
+    )
     assert N_COLUMNS not in widths
     # The separation looks along a few axes of its own.
     assert N_COLUMNS in seen

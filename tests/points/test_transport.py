@@ -24,9 +24,12 @@ def least_cost(distances: FloatArray, weights: FloatArray, limits: SizeLimits) -
     of_points = np.kron(np.eye(n), np.ones(k))
     of_centers = np.tile(np.eye(k), n)
     solved = linprog(
-        distances.ravel(), A_ub=np.vstack([of_centers, -of_centers]),
-        b_ub=np.repeat([limits.most, -limits.least], k), A_eq=of_points, b_eq=weights,
-    )  # fmt: skip
+        distances.ravel(),
+        A_ub=np.vstack([of_centers, -of_centers]),
+        b_ub=np.repeat([limits.most, -limits.least], k),
+        A_eq=of_points,
+        b_eq=weights,
+    )
     assert solved.status == 0, solved.message
     return float(solved.fun)
 

@@ -109,12 +109,15 @@ class Ends:
 @pytest.mark.parametrize(
     ("way", "name", "n_sweeps"),
     [
-        *((way, "one descent", n)
-          for way in (None, KeyboardInterrupt, LookupError) for n in (1, 7)),
+        *(
+            (way, "one descent", n)
+            for way in (None, KeyboardInterrupt, LookupError)
+            for n in (1, 7)
+        ),
         (None, "search", 7),
         (KeyboardInterrupt, "search", 7),
     ],
-)  # fmt: skip
+)
 def test_a_fit_that_was_ended_goes_on_to_the_same_bits(way, name, n_sweeps, wholes, state):
     model, whole = wholes[name]
     for seconds in (1e6, 0.0):

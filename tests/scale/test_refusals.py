@@ -23,11 +23,15 @@ DASK = da.from_array(POINTS, chunks=(300, 3))
 FRAME = dd.from_pandas(frame_of(POINTS), npartitions=3)
 TWO = np.ones((3, 2))
 TEXTS = {
-    "huge.csv": "n,x\n7,1\n12345678901234567,2\n", "points.csv": "x,y\n1,2\n3,4\n",
-    "other_mark/a.csv": "x;n\n1,5;1\n", "other_mark/b.csv": "x;n\n1.5;1\n",
-    "packed/part-0.csv": "x\n1\n", "packed/part-1.csv.gz": "", "empty/.part.crc": "",
+    "huge.csv": "n,x\n7,1\n12345678901234567,2\n",
+    "points.csv": "x,y\n1,2\n3,4\n",
+    "other_mark/a.csv": "x;n\n1,5;1\n",
+    "other_mark/b.csv": "x;n\n1.5;1\n",
+    "packed/part-0.csv": "x\n1\n",
+    "packed/part-1.csv.gz": "",
+    "empty/.part.crc": "",
     "blank/a.parquet": "",
-}  # fmt: skip
+}
 
 
 def fit(X, k=2, **options):

@@ -479,16 +479,27 @@ FOUR = [["four"], ["shut", "shut", "open", "open", "new", "new"]]
     ("content", "options", "named"),
     [
         ("x;n\n1.000;12\n2.500;13\n", {}, r"1 or 1000: .*decimal=\"\.\" or thousands=\"\.\"$"),
-        ("joined,n\n01/02/1970,1\n03/04/1970,2\n", {"dates": "days"},
-         r"dates=\"day-first\" or dates=\"month-first\"$"),
+        (
+            "joined,n\n01/02/1970,1\n03/04/1970,2\n",
+            {"dates": "days"},
+            r"dates=\"day-first\" or dates=\"month-first\"$",
+        ),
         ("joined,n\n2024-02-28,1\n2023-02-29,2\n", {"dates": "days"}, "'2023-02-29' in row 2"),
         # A slip, and many words in a column of numbers.
-        *(("x,y\n" + "1,2\n" * 10 + "".join(f"{word},2\n" for word in words), {},
-           f"'{words[0]}' in row 11") for words in FOUR),
-        *(("age,home-work,b\n1,2,3\n", {"columns": [asked]}, f'no column "{asked}"')
-          for asked in ("2-9", "age-incme", "-3", "1-2-3")),
+        *(
+            (
+                "x,y\n" + "1,2\n" * 10 + "".join(f"{word},2\n" for word in words),
+                {},
+                f"'{words[0]}' in row 11",
+            )
+            for words in FOUR
+        ),
+        *(
+            ("age,home-work,b\n1,2,3\n", {"columns": [asked]}, f'no column "{asked}"')
+            for asked in ("2-9", "age-incme", "-3", "1-2-3")
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_the_file_does_not_tell_is_asked_and_faults_refused(content, options, named, read):
     with pytest.raises(TableError, match=named):
         read(content, **options)
@@ -513,12 +524,15 @@ def test_dates_are_days_where_they_are_asked_for(read, tmp_path) -> None:
 @pytest.mark.parametrize(
     ("asked", "expected"),
     [
-        ("2-4", "home-work income b-c"), ("age-income", "age home-work income"),
-        ("4-income", "b-c income"), ("home-work", "home-work"),
-        ("home-work-b-c", "home-work income b-c"), ("b-c", "b-c"),
+        ("2-4", "home-work income b-c"),
+        ("age-income", "age home-work income"),
+        ("4-income", "b-c income"),
+        ("home-work", "home-work"),
+        ("home-work-b-c", "home-work income b-c"),
+        ("b-c", "b-c"),
         ("1 income-5 c", "age income b-c b c"),
     ],
-)  # fmt: skip
+)
 def test_ranges_of_columns_are_read_where_no_column_has_that_name(asked, expected, read) -> None:
     content = "age,home-work,income,b-c,b,c\n1,2,3,4,5,6\n"
     assert list(read(content, columns=asked.split()).names) == expected.split()

@@ -10,8 +10,12 @@ import numpy as np
 import pytest
 
 LEFT_OUT = {
-    "tests a compiled helper of scikit-learn that we do not have": ("test_relocate_empty_clusters",
-        "test_euclidean_distance", "test_inertia", "test_is_same_clustering"),
+    "tests a compiled helper of scikit-learn that we do not have": (
+        "test_relocate_empty_clusters",
+        "test_euclidean_distance",
+        "test_inertia",
+        "test_is_same_clustering",
+    ),
     "calls private helpers of scikit-learn's MiniBatchKMeans": (
         "test_minibatch_update_consistency",
         "test_minibatch_reassign",
@@ -33,7 +37,7 @@ LEFT_OUT = {
         "test_sample_weight_init",
         "test_sample_weight_zero",
     ),
-}  # fmt: skip
+}
 DESELECTED = {name for names in LEFT_OUT.values() for name in names}
 
 

@@ -352,11 +352,14 @@ def test_reports_metrics_and_tables_are_those_of_arrays(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "take",
     [
-        lambda X: pm.choose_k(X, range(2, 4)), lambda X: pm.kmeans_plusplus(X, 3),
-        pm.critical_power, lambda X: pm.moment_estimates(X, 2),
-        lambda X: pm.KernelPowerKMeans(3).fit(X), lambda X: pm.SpectralClustering(3).fit(X),
+        lambda X: pm.choose_k(X, range(2, 4)),
+        lambda X: pm.kmeans_plusplus(X, 3),
+        pm.critical_power,
+        lambda X: pm.moment_estimates(X, 2),
+        lambda X: pm.KernelPowerKMeans(3).fit(X),
+        lambda X: pm.SpectralClustering(3).fit(X),
     ],
-)  # fmt: skip
+)
 def test_what_works_on_arrays_alone_refuses_a_tensor_on_a_card(take) -> None:
     X = torch.as_tensor(POINTS)
     for given, way_out in (
