@@ -1,11 +1,10 @@
 """Break the core of the package in many small ways, and count what the tests catch.
 
-    python tests/mutants.py [--number 150] [--seed 1] [--tests FOLDER ...]
+    python tests/mutants.py [--number 150] [--seed 1] [--jobs 2]
 
 A mutant is a copy of the package with one expression changed. It is tried with the tests that
 execute its lines, fastest first, until one fails. Which tests those are is measured once by a run
-of all tests, and kept in `build/mutants` until sources or tests change. `--tests` names other
-worktrees: each mutant of this package is then tried with the tests of all of them. Needs fork.
+of all tests, and kept in `build/mutants` until sources or tests change. Needs fork.
 """
 
 import argparse
@@ -19,7 +18,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from functools import cache, cached_property, partial
 from pathlib import Path
@@ -31,7 +30,8 @@ from mutants_drawn import ROOMS, Mutant, draw_mutants
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "powermeans"
 WORK = ROOT / "build" / "mutants"
-SURVIVED = "survived"
+MAP = WORK / "map"
+SECONDS_FOR_EACH = 240.0
 # What tests import, so that each fork begins with it.
 WARM = [
     "pytest", "hypothesis.extra.numpy", "scipy.optimize", "scipy.spatial", "scipy.stats",
@@ -94,7 +94,7 @@ def copied() -> Path:
     return copy
 
 
-def fork(folder: Path, work: Callable[[], int]) -> int:
+def fork(work: Callable[[], int]) -> int:
     """Start work in a fork that imports the copied package, and return its process id."""
     copy = copied()
     if pid := os.fork():
@@ -102,7 +102,7 @@ def fork(folder: Path, work: Callable[[], int]) -> int:
     status = 3
     try:
         os.setsid()
-        os.chdir(folder)
+        os.chdir(ROOT)
         with (copy / "log").open("a") as log:
             os.dup2(log.fileno(), 1)
             os.dup2(log.fileno(), 2)
@@ -118,24 +118,21 @@ def fork(folder: Path, work: Callable[[], int]) -> int:
 
 
 class Tests:
-    """The tests of a folder: which of them execute a line, and how long each takes."""
+    """Which tests execute a line, and how long each takes."""
 
-    def __init__(self, folder: Path, pattern: str) -> None:
-        self.folder = folder.resolve()
-        self.files = sorted(
-            str(path.relative_to(self.folder)) for path in self.folder.glob(pattern)
-        )
-        self.map = WORK / f"map{self.folder}-{pattern}".replace("/", "-").replace("*", "")
+    def __init__(self) -> None:
+        found = ROOT.glob("tests/**/test_*.py")
+        self.files = sorted(str(path.relative_to(ROOT)) for path in found)
         self.sound: dict[str, bool] = {}  # whether a test passes alone where nothing is broken
 
     def needs_record(self) -> bool:
-        paths = [*PACKAGE.rglob("*.py"), *(self.folder / file for file in self.files)]
+        paths = [*PACKAGE.rglob("*.py"), *(ROOT / file for file in self.files)]
         changed = max(path.stat().st_mtime for path in paths)
-        return not self.map.exists() or self.map.stat().st_mtime < changed
+        return not MAP.exists() or MAP.stat().st_mtime < changed
 
     def record(self, share: slice) -> None:
         """Run a share of the files, and keep what passes, its seconds and its lines."""
-        stem = self.map / str(share.start)
+        stem = MAP / str(share.start)
 
         def work() -> int:
             rooms = [f"{copied()}/powermeans/{room}/*" for room in ROOMS]
@@ -149,18 +146,18 @@ class Tests:
             Path(f"{stem}.json").write_text(json.dumps(passed))
             return 0
 
-        if os.waitpid(fork(self.folder, work), 0)[1]:
-            raise RuntimeError(f"the tests of {self.folder} ended early: see {copied()}/log")
+        if os.waitpid(fork(work), 0)[1]:
+            raise RuntimeError(f"the tests ended early: see {copied()}/log")
 
     @cached_property
     def seconds(self) -> dict[str, float]:
-        maps = [json.loads(path.read_text()) for path in self.map.glob("*.json")]
+        maps = [json.loads(path.read_text()) for path in MAP.glob("*.json")]
         return {test: seconds for one in maps for test, seconds in one.items()}
 
     def of(self, mutant: Mutant) -> list[str]:
         """Return the tests that execute a mutant, or its file if only imports do; fastest first."""
         by_line: dict[int, set[str]] = defaultdict(set)
-        for path in self.map.glob("*.coverage"):
+        for path in MAP.glob("*.coverage"):
             data = coverage.CoverageData(str(path))
             data.read()
             for name in data.measured_files():
@@ -173,8 +170,8 @@ class Tests:
         return sorted(found, key=self.seconds.__getitem__)
 
 
-def run(chosen: list[str], tests: Tests, limit: float) -> str:
-    """Run tests until one fails, and say how; no word if none does within the limit of seconds."""
+def run(chosen: list[str], tests: Tests) -> str:
+    """Run tests until one fails, and say how; no word if none does in time."""
     running = copied() / "running"
     running.write_text("")
 
@@ -185,37 +182,32 @@ def run(chosen: list[str], tests: Tests, limit: float) -> str:
                 return status
         return 0
 
-    pid, started = fork(tests.folder, work), time.monotonic()
+    pid, started = fork(work), time.monotonic()
     while True:
         ended, status = os.waitpid(pid, os.WNOHANG)
         test, seconds = running.read_text(), time.time() - running.stat().st_mtime
         if ended:
             return f"{'failed' if os.WIFEXITED(status) else 'crashed'} {test}" if status else ""
         hangs = seconds > 60 + 10 * tests.seconds.get(test, 10)
-        if hangs or time.monotonic() - started > limit:
+        if hangs or time.monotonic() - started > SECONDS_FOR_EACH:
             os.killpg(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
             return f"hung {test}" if hangs else ""
         time.sleep(0.05)
 
 
-def judge(mutant: Mutant, suites: list[Tests], limit: float) -> tuple[Mutant, list[str]]:
-    """Try a mutant with each suite, and say how it is caught or what it survives."""
-    return mutant, [judge_by(tests, mutant, limit) for tests in suites]
-
-
-def judge_by(tests: Tests, mutant: Mutant, limit: float) -> str:
-    """Try a mutant, and doubt a test that fails alone without it too."""
+def judge(mutant: Mutant, tests: Tests) -> tuple[Mutant, str, int]:
+    """Try a mutant, and doubt a test that fails alone without it too; count what executes it."""
     path, chosen = copied() / "powermeans" / mutant.file, tests.of(mutant)
     text = path.read_bytes()
     while True:
         path.write_bytes(text[: mutant.begin] + mutant.after.encode() + text[mutant.end :])
-        caught = run([test for test in chosen if tests.sound.get(test, True)], tests, limit)
+        caught = run([test for test in chosen if tests.sound.get(test, True)], tests)
         shutil.copy2(PACKAGE / mutant.file, path)
         if (test := caught.partition(" ")[2]) and test not in tests.sound:
-            tests.sound[test] = not run([test], tests, limit)
+            tests.sound[test] = not run([test], tests)
         if tests.sound.get(test, True):
-            return caught or f"{SURVIVED} {len(chosen)} tests that execute it"
+            return mutant, caught, len(chosen)
 
 
 def main() -> None:
@@ -223,9 +215,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--number", type=int, default=150, help="mutants")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--tests", type=Path, nargs="+", default=[ROOT], metavar="FOLDER")
-    parser.add_argument("--files", default="tests/**/test_*.py", help="only these files of tests")
-    parser.add_argument("--limit", type=float, default=240.0, help="seconds for each mutant")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     asked = parser.parse_args()
     mutants = draw_mutants(PACKAGE, asked.number, asked.seed)
@@ -233,36 +222,21 @@ def main() -> None:
         importlib.import_module(name)
     for copy in WORK.glob("copy-*"):
         shutil.rmtree(copy)
-    suites = [Tests(folder, asked.files) for folder in asked.tests]
+    tests, survivors, n_caught = Tests(), [], Counter[str]()
     with multiprocessing.get_context("fork").Pool(asked.jobs) as pool:
-        for tests in filter(Tests.needs_record, suites):
-            print(f"running the tests of {tests.folder} once, to see what they execute", flush=True)
-            shutil.rmtree(tests.map, ignore_errors=True)
-            tests.map.mkdir(parents=True)
+        if tests.needs_record():
+            print("running the tests once, to see what they execute", flush=True)
+            shutil.rmtree(MAP, ignore_errors=True)
+            MAP.mkdir(parents=True)
             pool.map(tests.record, [slice(i, None, asked.jobs) for i in range(asked.jobs)], 1)
-        for tests in suites:
-            print(f"{len(tests.seconds)} tests of {tests.folder} pass")
-        outcomes = []
-        for mutant, caught in pool.imap_unordered(
-            partial(judge, suites=suites, limit=asked.limit), mutants
-        ):
-            outcomes.append((mutant, caught))
-            print(mutant, *(f"    {words}" for words in caught), sep="\n", flush=True)
-    print_counts(outcomes, [tests.folder for tests in suites])
-
-
-def print_counts(outcomes: list[tuple[Mutant, list[str]]], folders: list[Path]) -> None:
-    """Print a table of the rooms, and the survivors."""
-    print(f"\n| room | mutants | {' | '.join(f'caught in {folder}' for folder in folders)} |")
-    print("|---|---|" + "---|" * len(folders))
-    for room in [*ROOMS, ""]:
-        here = [caught for mutant, caught in outcomes if mutant.file.startswith(room)]
-        counts = [sum(SURVIVED not in words[i] for words in here) for i in range(len(folders))]
-        print(f"| {room or 'all'} | {len(here)} | {' | '.join(map(str, counts))} |")
-    for mutant, caught in outcomes:
-        for folder, words in zip(folders, caught, strict=True):
-            if SURVIVED in words:
-                print(f"{mutant} {words} in {folder}")
+        print(f"{len(tests.seconds)} tests pass")
+        for mutant, caught, n_tests in pool.imap_unordered(partial(judge, tests=tests), mutants):
+            print(mutant, caught or f"survived {n_tests} tests that execute it", flush=True)
+            n_caught[mutant.file.split("/")[0]] += bool(caught)
+            survivors += [] if caught else [mutant]
+    print(
+        f"\n{n_caught.total()} of {len(mutants)} are caught: {dict(n_caught)}", *survivors, sep="\n"
+    )
 
 
 if __name__ == "__main__":

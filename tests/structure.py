@@ -219,21 +219,10 @@ def report_on_folders(arrows: Arrows, sources: Mapping[str, Source]) -> Iterator
         yield from (f"- circle: {' ↔ '.join(circle)}" for circle in circles)
 
 
-def n_constants(source: Source) -> int:
-    assigned = [node for node in source.tree.body if isinstance(node, ast.Assign | ast.AnnAssign)]
-    targets = [t for node in assigned for t in getattr(node, "targets", None) or [node.target]]
-    names = [name.id for t in targets for name in ast.walk(t) if isinstance(name, ast.Name)]
-    return sum(name.isupper() for name in names)
-
-
 def report_on_code(sources: Mapping[str, Source]) -> Iterator[str]:
     kinds = Counter(kind for source in sources.values() for kind in source.kinds)
     told = ", ".join([f"{kinds.total()} lines", *(f"{kinds[kind]} {kind}" for kind in KINDS)])
-    classes = sum(
-        isinstance(node, ast.ClassDef) for s in sources.values() for node in ast.walk(s.tree)
-    )
-    constants = sum(map(n_constants, sources.values()))
-    yield f"\n## Code\n\n{told}\n{classes} classes, {constants} constants of modules"
+    yield f"\n## Code\n\n{told}"
     functions = [(s, *found) for s in sources.values() for found in functions_in(s.tree, s.name)]
     lengths = {name: source.length(function) for source, name, function in functions}
     bodies = [length for length in lengths.values() if length]
