@@ -57,6 +57,7 @@ def containers(points: Any, folder: Path) -> dict[str, Callable[[], Any]]:
         "wider than float64": lambda: points.astype(np.longdouble),
         "complex": lambda: points.astype(complex),
         "objects": lambda: points.astype(object),
+        "text": lambda: points.astype(str),
         "tuples": lambda: tuple(map(tuple, points.tolist())),
         "arrays in a list": lambda: list(points),
         "buffers": lambda: [array.array("d", row) for row in points.tolist()],

@@ -11,14 +11,7 @@ from hypothesis import strategies as st
 from kinds_of_rows import KINDS
 from problems import blobs
 
-from powermeans.mathematics.rules import (
-    Gaussian,
-    Hard,
-    Harmonic,
-    Power,
-    Rule,
-    rule_at,
-)
+from powermeans.mathematics.rules import Gaussian, Hard, Harmonic, Power, Rule, rule_at
 from powermeans.mathematics.schedules import AuthorsSchedule, Fixed, Geometric, Whole
 from powermeans.mathematics.sums import Sums
 

@@ -5,9 +5,9 @@ import copy
 import functools
 import pickle
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from matrix.outcomes import assert_same, assert_same_bits, found, in_units, of_points
 from matrix.table import ROWS, Row
@@ -17,7 +17,8 @@ from sklearn.base import clone
 import powermeans as pm
 from powermeans import _native
 from powermeans.points import compiled
-from tests.attacks.numbers import forms, sparse_forms
+from tests.attacks.containers import containers
+from tests.attacks.numbers import sparse_forms
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
@@ -136,20 +137,14 @@ def test_single_precision(row: Row) -> None:
     assert_same(row, single, row.plain, rtol=1e-4)
 
 
-OTHER_LAYOUTS = {
-    "objects": lambda points: points.astype(object),
-    "text": lambda points: points.astype(str),
-    "long double": lambda points: points.astype(np.longdouble),
-    "table": lambda points: pd.DataFrame(points, columns=list("abcdef")[: points.shape[1]]),
-}
-LAYOUTS = ["unaligned", "Fortran order", "strided", "lists", "bytes swapped", *OTHER_LAYOUTS]
+LAYOUTS = ["unaligned", "Fortran order", "strided", "lists", "bytes swapped"]
+LAYOUTS += ["objects", "text", "wider than float64", "frame"]
 
 
 @holds_for(ROWS)
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_layouts(row: Row, layout: str) -> None:
-    make = OTHER_LAYOUTS.get(layout, lambda points: forms(points)[layout])
-    points = make(row.given)
+def test_layouts(row: Row, layout: str, tmp_path: Path) -> None:
+    points = containers(row.given, tmp_path)[layout]()
     assert_same_bits(found(row.fit(points), points), row.plain)
 
 
