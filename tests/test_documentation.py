@@ -77,12 +77,15 @@ def test_doctests_hold(name: str) -> None:
     assert result.failed == 0
 
 
-def test_the_guide_names_its_pages_tables_have_their_lines_and_the_version_is_one() -> None:
+def test_the_guide_names_its_pages() -> None:
     text = (PROJECT / "docs" / "guide.md").read_text(encoding="utf-8")
     table, _, toctree = text.partition(":::{toctree}")
     pages = re.findall(r"^(\w+)$", toctree, re.MULTILINE)
     assert re.findall(r"\? \| \{doc\}`(\w+)` \|", table) == pages
     assert {"choosing_k", "scaling", "determinism"} <= set(pages)
+
+
+def test_the_tables_of_divergences_have_a_line_for_each() -> None:
     tables = runpy.run_path(str(PROJECT / "docs" / "divergence_tables.py"))
     page = (PROJECT / "docs" / "which_divergence.md").read_text(encoding="utf-8")
     for name in ("by_differences", "by_abilities"):
@@ -93,10 +96,16 @@ def test_the_guide_names_its_pages_tables_have_their_lines_and_the_version_is_on
         assert re.findall(r"`divergences\.(\w+)\(", "".join(lines)) == ["Binomial"]
         found = set(re.findall(r'`"(\w+)"`', "".join(lines)))
         assert found == NAMES - {"binomial"}
+
+
+def test_the_version_is_the_same_everywhere() -> None:
     version = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["version"]
     assert powermeans.__version__ == version
     assert f"\nversion: {version}\n" in (PROJECT / "CITATION.cff").read_text()
     assert f"\n## {version}" in (PROJECT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def test_no_page_has_the_name_of_one_that_sphinx_writes() -> None:
     of_sphinx = {"search", "genindex", "modindex", "py-modindex", "sg_execution_times"}
     assert not of_sphinx & {page.stem for page in PAGES}
 

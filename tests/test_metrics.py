@@ -67,7 +67,7 @@ def test_the_scatter_is_that_of_a_case_by_hand(form, as_form) -> None:
     assert found == 11.0
 
 
-def test_scatters_and_ratios_are_those_by_hand_and_partitions_are_counted() -> None:
+def test_both_forms_of_the_scatter_are_the_inertia() -> None:
     rng = np.random.default_rng(0)
     points, weights = rng.normal(size=(300, 4)) + 50, rng.uniform(0.1, 3, size=300)
     model = KMeans(5, random_state=0, tol=0.0).fit(points, sample_weight=weights)
@@ -76,6 +76,9 @@ def test_scatters_and_ratios_are_those_by_hand_and_partitions_are_counted() -> N
         for form in ("centers", "pairs")
     ]
     np.testing.assert_allclose(forms, model.inertia_, rtol=1e-12)
+
+
+def test_quality_ratios_are_those_by_hand() -> None:
     points = np.array([[0.0], [3.0], [10.0]])
     # Distances 0, 3, 1 against 1, 2, 0.
     centers, reference = np.array([[0.0], [9.0]]), np.array([[1.0], [10.0]])
@@ -89,6 +92,8 @@ def test_scatters_and_ratios_are_those_by_hand_and_partitions_are_counted() -> N
     assert quality_ratio(points, points[::-1], points) == 1
     assert quality_ratio(points, points[:1], points) == math.inf
 
+
+def test_partitions_are_counted_as_by_the_recurrence() -> None:
     def counted(n: int, k: int) -> int:
         """The last point is alone, or in one of the clusters of the others."""
         if n == 0 or k == 0:

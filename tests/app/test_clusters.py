@@ -171,7 +171,7 @@ def test_what_only_some_models_have_is_said_of_these(model, said, is_said, text_
     assert (said in text_of(model, np.array([[0.0], [3.0], [3.0]]))) is is_said
 
 
-def test_bars_hold_the_share_of_the_weight_and_means_two_digits_of_the_deviation():
+def test_bars_hold_the_share_of_the_weight():
     edges = edges_of(np.array([1.0, 2.0, 2.0, np.nan, 3.0]))
     np.testing.assert_array_equal(edges, [0.5, 1.5, 2.5, 3.5])
     shares = shares_of(np.array([1.0, 2.0, np.nan]), np.array([1.0, 3.0, 9.0]), edges)
@@ -181,6 +181,9 @@ def test_bars_hold_the_share_of_the_weight_and_means_two_digits_of_the_deviation
     edges = edges_of(values)
     assert edges[-1] < 1.01
     assert shares_of(values, np.ones(1000), edges).sum() == pytest.approx(1.0)
+
+
+def test_a_mean_has_two_digits_of_the_deviation():
     for value, deviation, expected in (
         (17.96, 6.3, "18.0"),
         (-0.04, 6.3, "0.0"),
@@ -192,6 +195,9 @@ def test_bars_hold_the_share_of_the_weight_and_means_two_digits_of_the_deviation
         assert rounded(value, deviation) == expected
     found = [entry(value, 5.0) for value in (0.07000000000000006, 100.0, 18.43, math.nan)]
     assert found == ["0.07", "100", "18.43", "missing"]
+
+
+def test_characters_that_deceive_are_shown_as_escapes():
     assert escaped("a<b>\x1b[31m\u202e\u2066\ufeff") == ("a&lt;b&gt;\\x1b[31m\\u202e\\u2066\\ufeff")
     assert visible("\ud800") == "\\ud800"
     assert visible("naïve 名前 👩\u200d🚀") == "naïve 名前 👩\u200d🚀"

@@ -36,12 +36,15 @@ def test_a_page_is_as_people_read_it(command, shown, run):
     assert re.sub(r" +$", "", text, flags=re.MULTILINE).strip() == shown.strip()
 
 
-def test_commands_that_answer_have_json_as_info_and_datasets_do(run, tmp_path):
+def test_every_command_that_answers_has_json(run):
     commands = re.findall(r"^  ([a-z][a-z-]+)  ", run("--help").out, re.MULTILINE)
     assert len(commands) == 9
     for command in commands:
         assert "--json" in run(command, "--help").out
     assert run(code=2).out == run("--help").out
+
+
+def test_info_and_datasets(run, tmp_path):
     found = run("info --json").json
     assert found["powermeans"] == powermeans.__version__
     assert "instruction set" in found
@@ -121,7 +124,7 @@ def test_labels_of_a_fit_are_those_that_its_model_predicts(scale, suffixes, run)
     assert (found["labels"], found["sizes"]) == (labels, np.bincount(labels).tolist())
 
 
-def test_a_model_remembers_how_its_file_was_read_and_its_columns_in_any_order(run):
+def test_a_model_remembers_how_its_file_was_read(run):
     Path("old.csv").write_text("x;day\n1,5;02.01.1970\n;03.01.1970\n9,25;09.01.1970\n")
     run("fit old.csv -k 2 -m m.pm -q --scale none --missing drop --dates days")
     # Between tabs the marks are in doubt, and the model knows them.
@@ -131,6 +134,9 @@ def test_a_model_remembers_how_its_file_was_read_and_its_columns_in_any_order(ru
     run("predict m.pm new.csv --missing error", code=3)
     run("predict m.pm new.csv --thousands , --decimal .")
     run("report m.pm new.csv -o r.html")
+
+
+def test_columns_are_those_of_the_model_in_whatever_order(run):
     Path("points.csv").write_text("a,b,c\n0,0,9\n0,1,9\n9,9,0\n9,8,0\n")
     Path("swapped.csv").write_text("kind,c,a,b\nu,9,0,0\nv,9,0,1\nu,0,9,9\nw,0,9,8\n")
     Path("others.csv").write_text("z,x,y\n0,0,9\n0,1,9\n9,9,0\n9,8,0\n")
@@ -186,7 +192,7 @@ def test_a_palette_has_the_colours_of_a_picture(run):
     assert {entry["colour"] for entry in found} == {"#0a0a0a", "#c8c8c8"}
 
 
-def test_a_palette_turns_as_the_camera_was_held_and_keeps_what_is_transparent(run, monkeypatch):
+def test_a_picture_is_turned_as_the_camera_was_held(run):
     pixels = np.repeat(np.array([255, 0], np.uint8), 10)[None, :].repeat(10, axis=0)
     exif = Image.Exif()
     exif[0x0112] = 6  # to the right, so that white at the left is the top
@@ -194,6 +200,9 @@ def test_a_palette_turns_as_the_camera_was_held_and_keeps_what_is_transparent(ru
     run("palette held.png -k 2 -o out.png")
     with Image.open("out.png") as written:
         np.testing.assert_array_equal(np.asarray(written.convert("L")), pixels.T)
+
+
+def test_a_palette_keeps_what_is_transparent(run, monkeypatch):
     pixels = np.zeros((2, 2, 4), dtype=np.uint8)
     pixels[0, 0] = [255, 0, 0, 128]
     Image.fromarray(pixels).save("picture.png")

@@ -33,7 +33,7 @@ def two_groups(n_rows=60):
     return [[f"{value:.3f}" for value in row] for row in places]
 
 
-def test_json_says_what_python_finds_and_a_demo_writes_a_model_that_scales(run):
+def test_json_says_what_python_finds(run):
     found = run("fit customers.csv -k 5 --scale none --json -q -o labels.csv -m model.pm").json
     ours, model = powermeans.PowerKMeans(5, random_state=0), powermeans.load("model.pm")
     ours.fit(customers())
@@ -48,6 +48,9 @@ def test_json_says_what_python_finds_and_a_demo_writes_a_model_that_scales(run):
     centers = [list(one["center"].values()) for one in told]
     np.testing.assert_allclose(centers, [customers()[ours.labels_ == k].mean(0) for k in range(5)])
     assert "optimality" not in found
+
+
+def test_a_demo_writes_its_example_clusters_and_model(run):
     ended = run("demo --data shop.csv")
     assert lines("shop.csv") == lines("customers.csv")
     command = re.search(r"^\$ powermeans (fit .*)", ended.out, re.MULTILINE)[1]
@@ -108,7 +111,7 @@ def test_spreads_count_weights_and_pass_over_what_is_missing(content, options, s
     assert found["clusters"][0]["spread"] == pytest.approx(spread)
 
 
-def test_weights_count_as_copies_shares_are_of_the_weight_and_clusters_keep_within_limits(run):
+def test_weights_count_as_copies_and_shares_are_of_the_weight(run):
     Path("weighted.csv").write_text("x,n\n0,3\n1,1\n10,1\n11,0\n")
     Path("copied.csv").write_text("x\n0\n0\n0\n1\n10\n")
     command = "fit weighted.csv -k 2 --weights n -m m.pm -q"
@@ -121,6 +124,9 @@ def test_weights_count_as_copies_shares_are_of_the_weight_and_clusters_keep_with
     heavy = {"size": "2", "weight": "4", "share": "80.0%"}
     for shown, told in ((run(command).out, heavy | {"spread": "0.4330"}), (predicted, heavy)):
         assert sum(told.items() <= row.items() for row in rows_shown(shown)) == 1
+
+
+def test_clusters_keep_within_limits_of_size(run):
     fit = "fit customers.csv -k 4 --scale standard --effort fast -q"
     assert max(one["size"] for one in run(fit, "--json").json["clusters"]) > 160
     run(fit, "--size-max", 160, "-o", "l.txt")

@@ -113,7 +113,7 @@ def test_no_k_is_clear_where_there_are_no_clusters(kind: str) -> None:
     assert (with_one.by_criterion["separation"], with_one.is_clear) == (1, False)
 
 
-def test_the_end_of_the_range_is_not_clear_and_clusters_that_k_means_cuts_are_counted() -> None:
+def test_the_end_of_the_range_is_not_clear() -> None:
     choice = choose_k(on_lattice(6), range(2, 7), random_state=0)
     assert choice.recommended == 6
     assert not choice.is_clear
@@ -123,6 +123,9 @@ def test_the_end_of_the_range_is_not_clear_and_clusters_that_k_means_cuts_are_co
     choice = choose_k(on_lattice(4), range(2, 8), criteria=names, random_state=0)
     assert (choice.recommended, choice.decided_by, choice.agreement) == (4, "bic", 1.0)
     assert "without the separation" in choice.doubt
+
+
+def test_clusters_that_k_means_cuts_are_counted() -> None:
     rng = np.random.default_rng(0)
     labels = np.arange(200) % 4
     noise = rng.standard_normal((200, 200)) / np.sqrt(rng.chisquare(3, size=(200, 1)) / 3)
@@ -169,13 +172,16 @@ def test_a_valley_of_few_points_is_believed_where_dp_means_says_the_same_k(monke
     assert (said_of(16), said_of(200)) == (None, 2)
 
 
-def test_the_separation_decides_and_criteria_stand_in_the_order_of_their_rates() -> None:
+def test_the_separation_decides() -> None:
     said: dict[str, int | None] = {"separation": 5, "bic": 4, "silhouette": 3}
     decide = powermeans.choosing_k.choose._decide
     assert decide(said, {"separation": 2}, [2, 3, 4, 5, 6]) == (5, "separation")
     silent = {**said, "separation": None}
     assert decide(silent, {"separation": 2}, [2, 3, 4, 5]) == (2, "separation")
     assert decide(silent, {}, [2, 3, 4, 5]) == (4, "bic")
+
+
+def test_criteria_stand_in_the_order_of_their_rates() -> None:
     cells = machine.read("choosing_k", "choosing_k")["figures"]["cells"]
     cells = [cell for cell in cells if counts(cell)]
     rates = {name: rate(cells, name) for name in CRITERIA}
@@ -185,7 +191,7 @@ def test_the_separation_decides_and_criteria_stand_in_the_order_of_their_rates()
     assert others == sorted(others, key=rates.__getitem__, reverse=True)
 
 
-def test_the_result_reads_as_a_table_and_predicts_with_the_centers_of_its_k(of_blobs):
+def test_the_result_reads_as_a_table(of_blobs):
     head, columns, *rows = str(of_blobs).splitlines()
     assert head == "4 groups; clear by separation; 5 of 5 criteria agree"
     assert columns.split()[:2] == ["k", "inertia"]
@@ -196,6 +202,9 @@ def test_the_result_reads_as_a_table_and_predicts_with_the_centers_of_its_k(of_b
     assert str(again) == str(of_blobs)
     with pytest.raises(AttributeError):
         again.recommended = 3
+
+
+def test_a_model_predicts_with_the_centers_of_its_k(of_blobs):
     points = on_lattice(4)
     assert isinstance(of_blobs.model(), PowerKMeans)
     truth = np.arange(400) % 4

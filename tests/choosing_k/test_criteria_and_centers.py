@@ -44,7 +44,7 @@ def test_criteria_are_those_of_scikit_learn_or_undefined(clustered) -> None:
     assert math.isnan(criteria.calinski_harabasz(2.0, 2.0, 9, 1))
 
 
-def test_bic_and_persistence_are_those_that_are_counted() -> None:
+def test_bic_is_the_likelihood_less_what_parameters_cost() -> None:
     rng = np.random.default_rng(1)
     points, labels = rng.normal(size=(30, 2)), np.arange(30) % 3
     centers = np.array([points[labels == j].mean(axis=0) for j in range(3)])
@@ -54,6 +54,9 @@ def test_bic_and_persistence_are_those_that_are_counted() -> None:
     n_parameters = 2 + 6 + 1
     expected = log_density.sum() - n_parameters / 2 * np.log(30)
     assert criteria.bic(sq_dist.sum(), [10, 10, 10], 2) == pytest.approx(expected)
+
+
+def test_persistence_is_counted_in_penalties() -> None:
     sizes, inertias = np.arange(1, 6), np.array([100.0, 50.0, 10.0, 9.0, 8.5])
     penalties = np.geomspace(1e-3, 1e3, 200_001)
     best = np.argmin(inertias + penalties[:, None] * sizes, axis=1)
@@ -176,7 +179,7 @@ def test_every_k_is_about_as_good_as_a_fit_of_its_own(effort: str) -> None:
         assert solution.inertia <= worst * alone
 
 
-def test_sizes_may_have_holes_and_a_step_that_fails_is_mended_from_the_fewer_centers() -> None:
+def test_sizes_may_have_holes_and_more_centers_than_places() -> None:
     found = found_by(open_rows(np.random.default_rng(0).normal(size=(300, 2))), [3, 7, 20])
     assert [len(solution.centers) for solution in found.values()] == [3, 7, 20]
     inertias = [solution.inertia for solution in found.values()]
@@ -184,6 +187,9 @@ def test_sizes_may_have_holes_and_a_step_that_fails_is_mended_from_the_fewer_cen
     places = open_rows(np.repeat([[0.0], [1.0], [5.0]], 4, axis=0))
     inertias = [solution.inertia for solution in found_by(places, [2, 3, 4, 5]).values()]
     assert inertias == pytest.approx([2.0, 0.0, 0.0, 0.0])
+
+
+def test_a_step_that_fails_is_mended_from_the_fewer_centers() -> None:
     points = np.random.default_rng(0).normal(size=(200, 2))
     rows, sizes = open_rows(points), [5, 6]
     path = _Path(rows, EFFORTS_FOR_EACH_K["fast"], np.random.RandomState(0), None)
@@ -193,6 +199,9 @@ def test_sizes_may_have_holes_and_a_step_that_fails_is_mended_from_the_fewer_cen
     mended = path.never_rising(dict(zip(sizes, [good, bad], strict=True)))
     assert mended[6].inertia < good.inertia
     assert mended[5] is good
+
+
+def test_descents_end_at_a_share_of_the_mean_variance() -> None:
     points = np.random.default_rng(0).normal(size=(300, 4)) * [1.0, 2.0, 3.0, 9.0]
     fast = EFFORTS_FOR_EACH_K["fast"]
     stop = _Path(open_rows(points), fast, np.random.RandomState(0), None).lloyd.stop

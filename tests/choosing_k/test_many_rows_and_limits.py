@@ -77,7 +77,7 @@ def test_parts_have_the_criteria_of_memory_and_refuse_what_they_cannot_give(tmp_
         choose_k(open_data(np.array([[0.0], [1e17]], np.float32)), [1, 2])
 
 
-def test_k_is_found_in_a_file_as_in_memory_and_ctrl_c_keeps_what_was_found(tmp_path) -> None:
+def test_k_is_found_in_a_file_as_in_memory(tmp_path) -> None:
     points = on_lattice(4, n_points=3000)
     np.save(tmp_path / "points.npy", points)
     opened = open_data(tmp_path / "points.npy", rows_per_part=512)
@@ -92,6 +92,8 @@ def test_k_is_found_in_a_file_as_in_memory_and_ctrl_c_keeps_what_was_found(tmp_p
     assert np.array_equal(again.table["inertia"], choice.table["inertia"])
     assert choice.model(4).predict(points[:3]).shape == (3,)
 
+
+def test_ctrl_c_keeps_what_was_found() -> None:
     def interrupt(state: SweepState) -> None:
         if len(state.centers) > 5:
             raise KeyboardInterrupt

@@ -164,7 +164,7 @@ def test_scikit_learn_check_passes(estimator, check) -> None:
     check(estimator)
 
 
-def test_weights_are_routed_through_a_pipeline_and_text_is_named_by_its_place() -> None:
+def test_weights_are_routed_through_a_pipeline() -> None:
     weights = np.random.default_rng(1).uniform(size=len(POINTS))
     estimator = pm.PowerKMeans(3, random_state=0)
     with sklearn.config_context(enable_metadata_routing=True):
@@ -172,6 +172,9 @@ def test_weights_are_routed_through_a_pipeline_and_text_is_named_by_its_place() 
         through_pipeline = make_pipeline(asked).fit(POINTS, sample_weight=weights)[-1]
     alone = estimator.fit(POINTS, sample_weight=weights)
     np.testing.assert_array_equal(through_pipeline.cluster_centers_, alone.cluster_centers_)
+
+
+def test_text_is_named_by_its_place() -> None:
     table = pd.DataFrame({"age": [1.0, 2.0, 3.0], "city": ["Bern", "Rom", "Oslo"]})
     for given, told in (
         (table, "'Bern' in column 'city'"),
@@ -378,11 +381,14 @@ def test_a_warning_names_the_line_of_the_caller(model: Any, points: Any, method:
     assert warned(getattr(model, method), points) == {__file__}
 
 
-def test_only_ours_are_passed_over_by_warnings_which_nothing_hides() -> None:
+def test_only_lines_of_ours_are_passed_over_by_warnings() -> None:
     assert warned(lambda X: pm.k_means(X, 4), COPIES) == {__file__}
     scope: dict[str, Any] = {"__name__": "powermeans_of_another", "warn_caller": warn_caller}
     exec(compile("def act(_): warn_caller('note', UserWarning)", "other.py", "exec"), scope)
     assert warned(scope["act"], None) == {"other.py"}
+
+
+def test_nothing_hides_that_scales_are_unlike() -> None:
     X = scaled_apart(1e150)
     X[::7, 0] = np.nan
     with pytest.warns(UnlikeScalesWarning, match="column 2 varies .*e\\+150 times"):

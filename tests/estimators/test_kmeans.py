@@ -60,7 +60,7 @@ def test_the_best_of_the_runs_from_called_centers_is_kept(n_init, n_runs: int) -
     assert len(single_runs) == len(set(single_runs)) == n_runs
 
 
-def test_iterations_are_told_and_batches_end_when_they_no_longer_lower_the_inertia(capsys) -> None:
+def test_iterations_are_told(capsys) -> None:
     model = KMeans(4, init=np.vstack([POINTS[:2], np.full((2, 4), 1e3)]), verbose=1).fit(POINTS)
     assert model.n_relocated_ == 2
     printed = capsys.readouterr().out
@@ -68,6 +68,9 @@ def test_iterations_are_told_and_batches_end_when_they_no_longer_lower_the_inert
     assert printed.count("Iteration ") == model.n_iter_
     assert f"Converged at iteration {model.n_iter_ - 1}: " in printed
     assert KMeans(4, random_state=0).fit(POINTS).n_relocated_ == 0
+
+
+def test_batches_end_when_they_no_longer_lower_the_inertia(capsys) -> None:
     model = MiniBatchKMeans(12, verbose=1, random_state=0).fit(MANY)
     assert model.n_iter_ < model.max_iter
     assert "lack of improvement in inertia" in capsys.readouterr().out
@@ -78,7 +81,7 @@ def test_iterations_are_told_and_batches_end_when_they_no_longer_lower_the_inert
     assert unlabelled.inertia_ == model.inertia_
 
 
-def test_centers_from_elsewhere_predict_without_a_fit_also_in_scikit_learn() -> None:
+def test_centers_from_elsewhere_predict_without_a_fit() -> None:
     table = pd.DataFrame({"height": [0.0, 10.0], "width": [0.0, 10.0]})
     model = KMeans.from_centers(table, max_iter=5)
     assert (model.n_clusters, model.max_iter) == (2, 5)
@@ -87,6 +90,9 @@ def test_centers_from_elsewhere_predict_without_a_fit_also_in_scikit_learn() -> 
     np.testing.assert_allclose(model.transform(table), [[0, 200**0.5], [200**0.5, 0]])
     assert model.score(table + 1) == -4
     assert not hasattr(model, "labels_")
+
+
+def test_a_fitted_model_becomes_one_of_scikit_learn() -> None:
     table = pd.DataFrame(POINTS, columns=list("abcd"))
     ours = KMeans(6, random_state=0).fit(table, sample_weight=WEIGHTS)
     theirs = ours.to_sklearn()
@@ -98,12 +104,15 @@ def test_centers_from_elsewhere_predict_without_a_fit_also_in_scikit_learn() -> 
     np.testing.assert_allclose(theirs.transform(table), ours.transform(table))
 
 
-def test_a_high_exponent_takes_the_farthest_point_and_bad_arguments_are_refused() -> None:
+def test_a_high_exponent_takes_the_farthest_point() -> None:
     weights = [1, 1e-3, 1e-3, 1e-3]
     _, indices = kmeans_plusplus(
         np.arange(4.0)[:, None], 2, sample_weight=weights, exponent=200.0, random_state=0
     )
     assert indices.tolist() == [0, 3]
+
+
+def test_bad_arguments_of_a_seeding_are_refused() -> None:
     bad = [("n_clusters", 0), ("n_clusters", 501), ("exponent", 0.0), ("exponent", np.nan)]
     bad += [("n_local_trials", 0), ("random_state", "a"), ("sample_weight", [1.0])]
     for name, value in [*bad, ("x_squared_norms", [1.0])]:

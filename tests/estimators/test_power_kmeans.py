@@ -18,7 +18,7 @@ from powermeans.mathematics.power_mean import memberships
 POINTS = blobs(600, 5, 12, scale=3.6)
 
 
-def test_coincident_centers_part_in_a_polish_and_memberships_are_those_of_the_formula() -> None:
+def test_coincident_centers_part_in_a_polish() -> None:
     start = np.repeat(POINTS[:6], 2, axis=0)
     with pytest.warns(ConvergenceWarning, match="distinct clusters"):
         model = PowerKMeans(12, init=start, polish=False, tol=1e-3).fit(POINTS)
@@ -27,6 +27,9 @@ def test_coincident_centers_part_in_a_polish_and_memberships_are_those_of_the_fo
     polished = PowerKMeans(12, init=start).fit(POINTS)
     assert polished.n_separated_ >= 6
     assert len(set(polished.labels_)) == 12
+
+
+def test_memberships_are_those_of_the_formula() -> None:
     model = PowerKMeans(12, random_state=0).fit(POINTS)
     sq_dist = cdist(POINTS, model.cluster_centers_, "sqeuclidean")
     expected = memberships(sq_dist, -2.0)
@@ -65,7 +68,7 @@ def test_the_polish_ends_at_a_fixed_point_of_lloyd(tol) -> None:
     np.testing.assert_allclose(model.cluster_centers_, means, rtol=1e-9 if tol == 0 else 1e-3)
 
 
-def test_the_run_of_least_inertia_is_kept_and_d_weighted_seeds_go_by_the_distance() -> None:
+def test_the_run_of_least_inertia_is_kept() -> None:
     states: list[SweepState] = []
     options = {"init": "random", "effort": "none", "random_state": 0}
     several = PowerKMeans(12, n_init=6, callback=states.append, **options).fit(POINTS)
@@ -76,8 +79,12 @@ def test_the_run_of_least_inertia_is_kept_and_d_weighted_seeds_go_by_the_distanc
     assert max(last_of_run) > min(last_of_run) * 1.001
     best = int(np.argmin(last_of_run))
     assert several.n_iter_ == sum(state.run == best for state in states)
+
+
+def test_d_weighted_seeds_go_by_the_distance() -> None:
+    states: list[SweepState] = []
     # The first seed is one of 98 points at 0; the second is at 1 or at 9 with odds of 1 to 9.
-    X, states = np.concatenate([np.zeros(98), [1.0, 9.0]])[:, None], []
+    X = np.concatenate([np.zeros(98), [1.0, 9.0]])[:, None]
     once = {"init": "d-weighted", "effort": "none", "power": -math.inf, "max_iter": 1, "tol": 1e9}
     for seed in range(200):
         PowerKMeans(2, random_state=seed, callback=states.append, **once).fit(X)

@@ -127,7 +127,7 @@ def test_colours_and_shapes_tell_56_clusters_apart_and_small_points_leave_ink(mo
         assert image[y - 3 : y + 4, x - 3 : x + 4].min() < 200
 
 
-def test_the_plane_holds_most_variance_and_features_have_axes_by_their_number() -> None:
+def test_the_plane_holds_most_variance() -> None:
     rng = np.random.default_rng(0)
     rotation = np.linalg.qr(rng.normal(size=(6, 6)))[0]
     flat = rng.normal(size=(500, 2)) * [5.0, 3.0]
@@ -138,6 +138,9 @@ def test_the_plane_holds_most_variance_and_features_have_axes_by_their_number() 
     np.testing.assert_allclose(plane.project(points), plane.points, atol=1e-9)
     thin = Plane.of(sparse.csr_matrix(points), list("abcdef"))
     np.testing.assert_allclose(thin.points, plane.points, atol=1e-9)
+
+
+def test_boundaries_lie_between_two_centers() -> None:
     model = PowerKMeans.from_centers([[0.0, 0.0], [4.0, 0.0]])
     axes = plots.clusters(model, [[0.0, -1.0], [0.0, 1.0], [4.0, -1.0], [4.0, 1.0]])
     contours = [one for one in axes.collections if type(one).__name__ == "QuadContourSet"]
@@ -150,6 +153,9 @@ def test_the_plane_holds_most_variance_and_features_have_axes_by_their_number() 
         model = PowerKMeans(2, divergence="poisson", random_state=0).fit(points)
         kinds = {type(drawn).__name__ for drawn in plots.clusters(model, points).collections}
         assert kinds == {"PathCollection", *["QuadContourSet"] * has_boundaries}
+
+
+def test_axes_are_named_after_features_whatever_their_names() -> None:
     axes = plots.clusters(PowerKMeans(2, random_state=0).fit(CLOUDS[:, :1]), CLOUDS[:, :1])
     assert axes.get_xlabel() == "column 0"
     assert list(axes.get_yticks()) == []
@@ -204,7 +210,7 @@ def test_the_way_of_each_center_ends_where_the_fit_did_and_the_middle_is_the_lea
     assert drawn.get_array().min() == pytest.approx(1 / (1 + (100.25 / 0.25) ** 2))
 
 
-def test_bars_profiles_silhouettes_and_choices_are_those_computed() -> None:
+def test_bars_end_at_the_centers() -> None:
     points = np.array([[0.0, 2.0], [0.0, 4.0], [6.0, 0.0]])
     model = powermeans.KMeans.from_centers([[0.0, 3.0], [6.0, 0.0]])
     ax = plots.center_bars(model, points)
@@ -215,6 +221,9 @@ def test_bars_profiles_silhouettes_and_choices_are_those_computed() -> None:
     for marks, zero in zip(ax.collections, (0, zeros[2]), strict=True):
         assert np.allclose([path.vertices[0, 0] - zero for path in marks.get_paths()], [2, 2])
     assert [text.get_text() for text in ax.get_xticklabels()] == ["0\n67 %", "1\n33 %"]
+
+
+def test_profiles_are_means_in_deviations() -> None:
     points = np.hstack([CLOUDS, np.full((60, 1), 5.0)])
     deviations = np.append(CLOUDS.std(axis=0), 1.0)  # that of a column that never changes
     axes = plots.profiles(PowerKMeans(3, init=points[[0, 10, 30]]).fit(points), points)
@@ -225,6 +234,9 @@ def test_bars_profiles_silhouettes_and_choices_are_those_computed() -> None:
     # Of many features those are shown that differ most.
     axes = plots.profiles(WIDE_MODEL, WIDE, max_features=2)
     assert [text.get_text() for text in axes.get_xticklabels()] == ["column 0", "column 1"]
+
+
+def test_silhouettes_are_those_of_scikit_learn() -> None:
     mean = silhouette_score(CLOUDS, MODEL.labels_)
     axes = plots.silhouettes(MODEL, CLOUDS)
     assert axes.lines[0].get_xdata()[0] == pytest.approx(mean)
@@ -232,6 +244,9 @@ def test_bars_profiles_silhouettes_and_choices_are_those_computed() -> None:
     assert shares == ["0: 17 %", "1: 33 %", "2: 50 %"]
     title = plots.silhouettes(MODEL, CLOUDS, max_points=50).get_title()
     assert "Silhouettes of 50 of 60 points" in title
+
+
+def test_a_choice_of_k_is_drawn_by_its_table() -> None:
     ax = plots.choice_of_k(CHOICE)
     np.testing.assert_array_equal(ax.lines[0].get_ydata(), CHOICE.table["inertia"])
     assert ax.get_title() == "3 groups; clear"

@@ -236,13 +236,16 @@ def test_features_one_by_one_have_the_medians_of_features_together(rule, weighte
     np.testing.assert_allclose(one_by_one.medians, together.medians, rtol=1e-12)
 
 
-def test_manhattan_steps_know_their_unit_and_empty_clusters_take_the_farthest_point() -> None:
+def test_manhattan_steps_know_their_unit() -> None:
     points = blobs(200, 4)
     rows = ManhattanRows(points)
     mean_distance = np.abs(points - np.median(points, axis=0)).sum(axis=1).mean()
     spread = math.sqrt(rows.inertia_about_mean() / rows.total_weight)
     assert spread * rows.unit_steps() == pytest.approx(mean_distance / 2, rel=1e-12)
     assert ManhattanRows(np.ones((5, 2))).unit_steps() == 0
+
+
+def test_an_empty_cluster_of_medians_takes_the_farthest_point() -> None:
     points = np.array([[0.0, 0.0], [0.0, 1.0], [4.0, 0.0], [9.0, 9.0], [9.0, 10.0]])
     centers = np.array([[0.0, 0.0], [50.0, 50.0], [9.0, 9.0]])
     rows = ManhattanRows(points)
@@ -297,7 +300,7 @@ def k_pod(points, centers, n_iter=200):
     return centers, labels
 
 
-def test_hard_clustering_ends_where_k_pod_ends_and_predicts_by_few_entries():
+def test_hard_clustering_ends_where_k_pod_ends():
     whole, _ = three_groups(150, 5, seed=4)
     points = with_gaps(whole, 0.25)
     start = whole[:3]
@@ -305,6 +308,9 @@ def test_hard_clustering_ends_where_k_pod_ends_and_predicts_by_few_entries():
     centers, labels = k_pod(points, start)
     np.testing.assert_array_equal(model.labels_, labels)
     np.testing.assert_allclose(model.cluster_centers_, centers, rtol=1e-6, atol=1e-6)
+
+
+def test_one_observed_entry_is_enough_to_predict():
     points = with_gaps(three_groups()[0], 0.1)
     model = KMeans(3, missing="observed", random_state=0).fit(points)
     row = np.full((1, 4), np.nan)

@@ -36,7 +36,7 @@ def test_a_file_appears_when_all_of_it_is_written_and_else_the_old_one_stays(err
         pass
 
 
-def test_files_keep_their_mode_and_writers_at_one_path_leave_one_whole(tmp_path):
+def test_a_file_keeps_its_mode_and_links(tmp_path):
     old, new, link, usual = (tmp_path / name for name in ("old", "new", "link", "usual"))
     usual.touch()
     old.touch(0o600)
@@ -47,6 +47,9 @@ def test_files_keep_their_mode_and_writers_at_one_path_leave_one_whole(tmp_path)
     assert link.is_symlink()
     assert (old.read_bytes(), old.stat().st_mode & 0o777) == (b"x", 0o600)
     assert new.stat().st_mode == usual.stat().st_mode
+
+
+def test_writers_at_one_path_leave_the_file_of_one(tmp_path):
     path, contents = tmp_path / "written", [bytes([n]) * 100_000 for n in range(4)]
 
     def write(content):

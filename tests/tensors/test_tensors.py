@@ -86,7 +86,7 @@ def test_16_bit_points_are_swept_as_exactly_as_float32_that_holds_them(dtype):
     assert inertia == pytest.approx(expected_inertia, rel=1e-6)
 
 
-def test_tight_clusters_and_angles_are_swept_as_by_the_compiled_core():
+def test_tight_clusters_survive_cancellation():
     rng = np.random.default_rng(0)
     means = 100 * rng.normal(size=(5, 60))
     labels = rng.integers(0, 5, 200)
@@ -99,6 +99,9 @@ def test_tight_clusters_and_angles_are_swept_as_by_the_compiled_core():
     points = np.array([[1.7e19, 0.0], [1.6e19, 1e17]], dtype=np.float32)
     found = TorchRows(tensor(points)).sq_distances(points.astype(float))
     np.testing.assert_allclose(found, ReferenceRows(points).sq_distances(points), rtol=1e-5)
+
+
+def test_angles_are_swept_as_by_the_compiled_core():
     points, weights, centers = clusters(150, 12, 4)
     rows, expected = TorchCosineRows(tensor(points), weights), CosineRows(points, weights)
     assert_swept_alike(rows, expected, centers, 2e-5)
@@ -231,7 +234,7 @@ def test_a_fit_of_a_tensor_is_that_of_an_array_as_tensors(kind):
     assert fitted.inertia_ == pytest.approx(expected.inertia_, rel=1e-5)
 
 
-def test_what_follows_a_fit_is_of_the_kind_of_its_input_and_read_again_as_one_of_arrays(tmp_path):
+def test_what_follows_a_fit_is_of_the_kind_of_its_input():
     points, _, _ = clusters(200, 20, 4)
     for model in (
         PowerKMeans(4, random_state=0).fit(points),
@@ -246,6 +249,9 @@ def test_what_follows_a_fit_is_of_the_kind_of_its_input_and_read_again_as_one_of
         assert isinstance(model.predict(points), np.ndarray)
         assert model.score(tensor(points)) == pytest.approx(model.score(points), rel=1e-5)
         assert model.score(points) == pytest.approx(-model.inertia_, rel=1e-5)
+
+
+def test_a_model_of_a_tensor_is_read_again_as_one_of_arrays(tmp_path):
     points = clusters(100, 3, 2)[0]
     fitted = PowerKMeans(2, random_state=0, effort="fast").fit(tensor(points))
     pm.save(fitted, tmp_path / "model.pm")
@@ -426,7 +432,7 @@ def test_weights_and_centers_without_plain_numbers_are_refused(kind: str) -> Non
             KMeans(3, init=bad(init), n_init=1).fit(X)
 
 
-def test_devices_hold_what_they_can_and_fits_take_the_threads_that_are_asked_for() -> None:
+def test_chunks_that_are_tensors_are_read_on_the_cpu_or_refused() -> None:
     X = torch.as_tensor(POINTS)
     of_tensors, of_arrays = (
         clone(MODEL).fit(pm.open_data(lambda given=given: iter([given[:200], given[200:]])))
@@ -435,6 +441,9 @@ def test_devices_hold_what_they_can_and_fits_take_the_threads_that_are_asked_for
     assert of_tensors.inertia_ == of_arrays.inertia_
     with pytest.raises(ValueError, match=r"chunk 0: X is a tensor .* on cuda:0.*X\.cpu\(\)\.numpy"):
         pm.open_data(lambda: iter([X.as_subclass(OnCard)]))
+
+
+def test_what_a_device_without_float64_holds() -> None:
     points = torch.as_tensor(POINTS)
     weights = torch.ones(len(POINTS)).as_subclass(OnMps)
     needs = Needs(name="fit", fit=FitNeeds(init=points[:3].as_subclass(OnMps)))
@@ -444,6 +453,9 @@ def test_devices_hold_what_they_can_and_fits_take_the_threads_that_are_asked_for
     assert as_held_by("mps", wide).dtype == torch.float32
     assert as_held_by("mps", labels).dtype == torch.int64
     assert as_held_by("cuda", wide).dtype == torch.float64
+
+
+def test_a_fit_on_the_cpu_takes_the_threads_that_are_asked_for() -> None:
     before, seen = torch.get_num_threads(), []
 
     def look(state: object) -> None:
