@@ -417,10 +417,11 @@ class Case:
 
 def varied_cases(dtypes=(np.float64, np.float32), storages=("dense", "CSR")):
     """All plain cases in these dtypes and storages. Values are such that float32 holds them."""
+    ways = {"dense": np.asarray, "CSR": sparse.csr_array}
     return [
         Case(
             f"{case.name}, {np.dtype(dtype).name}, {storage}",
-            _stored(case.points.astype(dtype), storage),
+            ways[storage](case.points.astype(dtype)),
             case.sample_weight,
             case.centers,
         )
@@ -428,10 +429,6 @@ def varied_cases(dtypes=(np.float64, np.float32), storages=("dense", "CSR")):
         for dtype in dtypes
         for storage in storages
     ]
-
-
-def _stored(points: Points, storage: str) -> Points | SparsePoints:
-    return sparse.csr_array(points) if storage == "CSR" else points
 
 
 def _plain_cases(rng: np.random.Generator) -> list[Case]:

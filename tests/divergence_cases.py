@@ -47,17 +47,13 @@ class Case:
         return self.draw(rng, middles[rng.integers(n_groups, size=n_points)])
 
 
-def _in_trials(rng: np.random.Generator, middles: np.ndarray) -> np.ndarray:
-    return rng.binomial(40, middles / 40).astype(float)
-
-
 CASES = {
     "poisson": Case(lambda d: own.Poisson(), lambda rng, m: rng.poisson(m).astype(float)),
     "poisson with many zeros": Case(
         lambda d: own.Poisson(),
         lambda rng, m: rng.poisson(m) * (rng.uniform(size=m.shape) < 0.4) * 1.0,
     ),
-    "binomial": Case(lambda d: own.Binomial(40), _in_trials),
+    "binomial": Case(lambda d: own.Binomial(40), lambda rng, m: 1.0 * rng.binomial(40, m / 40)),
     "logistic": Case(lambda d: own.Binomial(1), lambda rng, m: rng.beta(m / 4, (40 - m) / 4)),
     "gamma": Case(lambda d: own.Gamma(3.0), lambda rng, m: rng.gamma(3.0, m / 3)),
     "itakura-saito": Case(lambda d: own.Gamma(), lambda rng, m: rng.gamma(5.0, m / 5)),

@@ -50,7 +50,7 @@ def tally_of(name: str, arguments: argparse.Namespace, seconds: float) -> Tally:
     tally, asked = Tally(name), (arguments.jobs, arguments.tries)
     for outcome in run(name, ATTACKS[name], arguments.seed, seconds, *asked):
         tally.add(outcome)
-        if outcome.verdict == FAILED and len(tally.failures) <= arguments.shown:
+        if outcome.verdict == FAILED and len(tally.failures) <= 20:
             print(f"FAILED python -m tests.attacks --try {name}:{outcome.seed}")
             print(f"  {outcome.words}", flush=True)
     return tally
@@ -78,7 +78,6 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--classes", nargs="+", choices=ATTACKS, default=[*MIXED])
     parser.add_argument("--tries", type=int, default=sys.maxsize, help="at most, of each class")
     parser.add_argument("--jobs", type=int, default=2, help="processes at once")
-    parser.add_argument("--shown", type=int, default=20, help="failures of each class to print")
     parser.add_argument("--try", dest="which", metavar="CLASS:SEED", help="make one try again")
     return parser.parse_args()
 

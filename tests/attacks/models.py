@@ -16,7 +16,7 @@ import sys
 import time
 import warnings
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -314,7 +314,11 @@ def use(model: Any) -> None:
     points = points_for(model)
     for name in (*WITH_POINTS, *WITHOUT_POINTS):
         if hasattr(model, name):
-            or_words(getattr(model, name), *([points] if name in WITH_POINTS else []))
+            try:
+                getattr(model, name)(*([points] if name in WITH_POINTS else []))
+            except (ValueError, TypeError) as error:
+                if not str(error).strip():
+                    raise
     repr(model)
 
 
@@ -326,14 +330,6 @@ def points_for(model: Any) -> Any:
         places = np.arange(5), np.linspace(0, width - 1, 5).astype(np.int64)
         return sparse.csr_array((np.ones(5), places), shape=(5, width))
     return np.linspace(1, 3, 5 * width).reshape(5, width)
-
-
-def or_words(method: Callable[..., object], *arguments: object) -> None:
-    try:
-        method(*arguments)
-    except (ValueError, TypeError) as error:
-        if not str(error).strip():
-            raise
 
 
 def prepare(folder: Path) -> Try:

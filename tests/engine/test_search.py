@@ -399,15 +399,11 @@ def search_of(rows: Rows, price: float = 0.0) -> Search:
     return Search(rows, [lloyd], Fit(np.random.RandomState(0)), History(), price=price)
 
 
-def steps_from_mean(price: float = 0.0) -> tuple[Steps, Solution]:
-    rows = open_rows(ten_groups())
-    search = search_of(rows, price)
-    return Steps(search, None), search.measured(rows.mean()[None, :])
-
-
 def test_centers_are_added_as_long_as_they_pay_and_given_ones_never_left_for_worse(points) -> None:
+    rows = open_rows(ten_groups())
     for price, n_expected in ((1e9, 1), (50.0, 10)):
-        steps, mean = steps_from_mean(price)
+        search = search_of(rows, price)
+        steps, mean = Steps(search, None), search.measured(rows.mean()[None, :])
         grown = steps.grown_while_it_pays(mean)
         # The mean is a center too, and may keep a few points.
         assert n_expected <= len(grown.centers) <= n_expected + (n_expected > 1)

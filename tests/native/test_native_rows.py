@@ -387,13 +387,9 @@ def test_weights_of_any_power_are_right_to_the_rounding_of_their_logarithms(
 NATIVE = Path(__file__).parents[2] / "native"
 
 
-def includes_of(path):
-    return re.findall(r"^#include ([<\"].*?)[>\"]", path.read_text(), flags=re.M)
-
-
 def included_by(path):
     """Return the system headers that a file includes, also through headers of the core."""
-    names = includes_of(path)
+    names = re.findall(r"^#include ([<\"].*?)[>\"]", path.read_text(), flags=re.M)
     ours = [NATIVE / name[1:] for name in names if name.startswith('"')]
     theirs = {f"{name}>" for name in names if name.startswith("<")}
     return theirs.union(*(included_by(path) for path in ours))

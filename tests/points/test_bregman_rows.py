@@ -114,12 +114,6 @@ def test_points_that_a_divergence_cannot_measure_are_an_error(divergence, points
         PowerKMeans(2, divergence=divergence).fit(points)
 
 
-def scatter_within(model, points):
-    deviations = points - model.cluster_centers_[model.labels_]
-    within = deviations.T @ deviations
-    return np.linalg.det(within), within
-
-
 def test_a_shared_covariance_is_learned_where_clusters_are_thin_and_an_error_before():
     """Long parallel clusters side by side: k-means cuts them across."""
     rng = np.random.default_rng(0)
@@ -131,7 +125,9 @@ def test_a_shared_covariance_is_learned_where_clusters_are_thin_and_an_error_bef
     assert adjusted_rand_index(truth, KMeans(3, random_state=0).fit(turned).labels_) < 0.2
     assert np.linalg.det(model.covariance_) == pytest.approx(1.0)
     np.testing.assert_array_equal(model.predict(turned), model.labels_)
-    determinant, within = scatter_within(model, turned)
+    deviations = turned - model.cluster_centers_[model.labels_]
+    within = deviations.T @ deviations
+    determinant = np.linalg.det(within)
     np.testing.assert_allclose(model.covariance_, within / math.sqrt(determinant), rtol=1e-3)
     assert model.inertia_ == pytest.approx(2 * math.sqrt(determinant), rel=1e-3)
     with pytest.raises(ValueError, match="learns its covariance in fit"):

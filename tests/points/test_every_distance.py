@@ -192,10 +192,6 @@ def test_nearness_and_seeds_are_those_of_the_definition(name: str) -> None:
     np.testing.assert_array_equal(greedy_seeds(rows, order, 0.3, others), seeds)
 
 
-def manhattan_distances(points: np.ndarray, centers: np.ndarray) -> np.ndarray:
-    return np.abs(points[:, None, :].astype(float) - centers[None, :, :]).sum(axis=2)
-
-
 @pytest.mark.parametrize("rule", [Hard(), Power(-1.0)], ids=str)
 def test_rounding_of_the_weights_does_not_decide_between_two_halves(rule: Rule) -> None:
     """Each half has the weights 0.1, 0.2 and 0.3, whose sum depends on their order."""
@@ -287,14 +283,10 @@ def three_groups(n=240, n_features=4, seed=0):
     return labelled_blobs(n, n_features, 3, scale=6.0, seed=seed)
 
 
-def observed_distances(points, centers):
-    return np.nansum(np.square(points[:, None, :] - centers[None, :, :]), axis=2)
-
-
 def k_pod(points, centers, n_iter=200):
     """Chi, Chi & Baraniuk: fill what is missing from the centers, and do a step of k-means."""
     for _ in range(n_iter):
-        labels = observed_distances(points, centers).argmin(axis=1)
+        labels = KINDS["observed"].distances(points, centers).argmin(axis=1)
         filled = np.where(np.isnan(points), centers[labels], points)
         centers = np.stack([filled[labels == j].mean(axis=0) for j in range(len(centers))])
     return centers, labels

@@ -189,14 +189,6 @@ def labelled_zero_or_one(points):
     return [replace(far, label=1 - min(far.label, 1)) for far in points]
 
 
-def without_weights(sums):
-    return replace(sums, weights=sums.weights * np.nan)
-
-
-def of_wide_labels(assigned):
-    return assigned[0].astype(int), assigned[1]
-
-
 def finite(values):
     return np.nan_to_num(values, posinf=0.0)
 
@@ -210,13 +202,12 @@ CHANGED: list[tuple[str, Callable[[Any], Any], str]] = [
     ("sweep", nudged("points"), "sweep at power -inf: points"),
     ("sweep", nudged("objective"), "objective"),
     ("sweep", nudged("inertia"), "sweep at power -inf: inertia"),
-    ("sweep", without_weights, "sweep at power -inf: weights"),
     ("spread", nudged("weights"), "spread: weights"),
     ("spread", nudged("error"), "spread: error"),
     ("_utility", nudged(), "spread: utility"),
     ("_utility", finite, "spread: utility of a single center"),
     ("assign", last_mislabelled, "assign: labels are those of the nearest"),
-    ("assign", of_wide_labels, "assign: dtype of labels"),
+    ("assign", lambda found: (found[0].astype(int), found[1]), "assign: dtype of labels"),
     ("sq_distances", nudged(), "sq_distances differs"),
     ("sq_distances", np.float16, "sq_distances: dtype"),
     ("farthest", labelled_zero_or_one, "farthest point 0: label"),
@@ -231,10 +222,6 @@ def in_no_order(self, order, *of):
     return Rows.greedy_seeds(self, np.arange(self.n_points), *of)
 
 
-def always_one(self, centers, n):
-    return n * list(Rows.farthest(self, centers, 1))
-
-
 # A method, what it is replaced by, and what the comparator says.
 REPLACED: list[tuple[str, Any, str]] = [
     ("total_weight", property(lambda self: self.n_points), "total_weight"),
@@ -247,7 +234,7 @@ REPLACED: list[tuple[str, Any, str]] = [
     ("assign", unweighted("assign"), "assign: inertia"),
     ("greedy_seeds", by_one_candidate, "leaves the least inertia"),
     ("greedy_seeds", in_no_order, "one of its candidates"),
-    ("farthest", always_one, "farthest point 1"),
+    ("farthest", lambda self, y, n: n * list(Rows.farthest(self, y, 1)), "farthest point 1"),
     ("farthest", unweighted("farthest"), "farthest point 0"),
 ]
 
@@ -264,10 +251,6 @@ def replaced(self, center):
     self._nearest = distances(self._points, np.asarray(center)[None])[:, 0]
 
 
-def next_drawn(self, u, s=2.0):
-    return np.minimum(Nearness.draw(self, u, s) + 1, len(self._points) - 1)
-
-
 def last_farthest(self):
     return len(self._points) - 1 - int(np.argmax(self._weighted()[::-1]))
 
@@ -277,7 +260,6 @@ BROKEN_NEARNESS: list[tuple[str, Any, str]] = [
     ("draw", lambda self, u, s=2.0: nearness_of(self, self._order, "ones").draw(u, s), "draw"),
     ("draw", lambda self, u, s=2.0: nearness_of(self).draw(u, s), "nearness in an order: draw"),
     ("draw", lambda self, u, s=2.0: Nearness.draw(self, u), "draw is in proportion"),
-    ("draw", next_drawn, "draw"),
     ("potentials", changed("potentials", nudged(), Nearness), "potentials"),
     ("add", replaced, "sq_dist"),
     ("farthest", last_farthest, "farthest is the first"),

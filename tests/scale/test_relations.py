@@ -84,19 +84,22 @@ MODELS = {
 }
 
 
+def fitted(name, data):
+    return copy.deepcopy(MODELS[name]).fit(data)
+
+
 @functools.cache
-def fitted_in_memory(name):
-    return copy.deepcopy(MODELS[name]).fit(in_memory())
+def of_memory(work, *how):
+    return work(*how, in_memory())
 
 
 @pytest.mark.parametrize("name", MODELS)
 @of_sources(SOURCES)
 def test_a_fit_has_the_bits_of_the_same_parts_in_memory(source, name, tmp_path):
-    model = copy.deepcopy(MODELS[name]).fit(source.open(tmp_path, POINTS, WEIGHTS))
-    assert_same_fit(model, fitted_in_memory(name))
+    model = fitted(name, source.open(tmp_path, POINTS, WEIGHTS))
+    assert_same_fit(model, of_memory(fitted, name))
     if source is SOURCES["array"]:
-        whole = open_data(POINTS, weights=WEIGHTS, rows_per_part=len(POINTS))
-        whole = copy.deepcopy(MODELS[name]).fit(whole)
+        whole = fitted(name, open_data(POINTS, weights=WEIGHTS, rows_per_part=len(POINTS)))
         np.testing.assert_allclose(model.cluster_centers_, whole.cluster_centers_, rtol=1e-9)
         assert model.inertia_ == pytest.approx(whole.inertia_, rel=1e-9)
 
@@ -155,22 +158,15 @@ def learned(kind, method, data):
     return getattr(kind(5, init_size=450, random_state=0), method)(data)
 
 
-@functools.cache
-def learned_in_memory(kind, method):
-    return learned(kind, method, in_memory())
-
-
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])
 @pytest.mark.parametrize("kind", [pm.OnlineKMeans, pm.MiniBatchPowerKMeans])
 @of_sources(SOURCES)
 def test_streams_learn_each_part_as_a_chunk(source, kind, method, tmp_path):
     found = learned(kind, method, source.open(tmp_path, POINTS, WEIGHTS))
-    expected = learned_in_memory(kind, method)
+    expected = of_memory(learned, kind, method)
     assert_same_fit(found, expected)
-    assert (found.n_steps_, found.drift_.total_weight) == (
-        expected.n_steps_,
-        expected.drift_.total_weight,
-    )
+    assert found.n_steps_ == expected.n_steps_
+    assert found.drift_.total_weight == expected.drift_.total_weight
     np.testing.assert_array_equal(found.drift_.center_shifts, expected.drift_.center_shifts)
 
 
@@ -179,14 +175,10 @@ def table_of_k(data):
     return pm.choose_k(data, [2, 3, 4], **asked).table
 
 
-@functools.cache
-def table_in_memory():
-    return table_of_k(in_memory())
-
-
 @of_sources(SOURCES)
 def test_k_is_chosen_by_the_same_bits(source, tmp_path):
-    found, expected = table_of_k(source.open(tmp_path, POINTS, WEIGHTS)), table_in_memory()
+    found = table_of_k(source.open(tmp_path, POINTS, WEIGHTS))
+    expected = of_memory(table_of_k)
     assert found.keys() == expected.keys()
     for name, values in found.items():
         assert values.tobytes() == expected[name].tobytes(), name
