@@ -1,7 +1,5 @@
 """Measure how the package is laid out: folders, imports, circles, lines and functions.
 
-    python tests/structure.py [PACKAGE_DIR]
-
 First come the lines of all tracked text of the repository around the package, so that growth is
 seen.
 
@@ -17,12 +15,10 @@ The length of a body is its lines of code: no docstring, comment or blank line. 
 code, such as those of a protocol, do not count.
 """
 
-import argparse
 import ast
-import io
+import re
 import statistics
 import subprocess
-import tokenize
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -33,9 +29,7 @@ from typing import NamedTuple
 PACKAGE = Path(__file__).parents[1] / "src" / "powermeans"
 FACE = "public face"
 LONGEST_BODY, SHORT_BODY = 40, 13
-KINDS = ("code", "docstrings", "comments", "blank")
 TEXT = {".py", ".pyi", ".cpp", ".hpp", ".js", ".css", ".html", ".json", ".j2"}
-_NO_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Graph = dict[str, set[str]]
@@ -64,6 +58,10 @@ class Source:
         return ast.parse(self.text)
 
     @cached_property
+    def lines(self) -> list[str]:
+        return self.text.splitlines()
+
+    @cached_property
     def passes_on(self) -> bool:
         return Path(self.file).name == "__init__.py" and all(
             isinstance(node, ast.Import | ast.ImportFrom | ast.Expr)
@@ -71,23 +69,10 @@ class Source:
             for node in self.tree.body
         )
 
-    @cached_property
-    def kinds(self) -> list[str]:
-        kinds = ["blank"] * len(list(io.StringIO(self.text)))
-        for token in tokenize.generate_tokens(io.StringIO(self.text).readline):
-            first, last = token.start[0] - 1, token.end[0]
-            if token.type == tokenize.COMMENT and kinds[first] == "blank":
-                kinds[first] = "comments"
-            elif token.type not in _NO_CODE and token.string:
-                kinds[first:last] = ["code"] * (last - first)
-        for node in ast.walk(self.tree):
-            if isinstance(node, Function | ast.ClassDef | ast.Module) and ast.get_docstring(node):
-                first, last = node.body[0].lineno - 1, node.body[0].end_lineno or 0
-                kinds[first:last] = ["docstrings"] * (last - first)
-        return kinds
-
     def length(self, function: Function) -> int:
-        return self.kinds[function.body[0].lineno - 1 : function.end_lineno].count("code")
+        body = function.body[ast.get_docstring(function) is not None :]
+        lines = self.lines[body[0].lineno - 1 : function.end_lineno] if body else []
+        return sum(not re.match(r"\s*(#|$)", line) for line in lines)
 
 
 def read_sources(package: Path) -> dict[str, Source]:
@@ -206,7 +191,7 @@ def report_on_folders(arrows: Arrows, sources: Mapping[str, Source]) -> Iterator
     between = lift(arrows, folders)
     yield "\n## Folders\n\n| folder | files | lines | imports |\n|---|---:|---:|---|"
     for folder in sorted(set(folders.values())):
-        lengths = [len(s.kinds) for name, s in sources.items() if folders[name] == folder]
+        lengths = [len(s.lines) for name, s in sources.items() if folders[name] == folder]
         imported = ", ".join(sorted(end for start, end in between if start == folder))
         yield f"| {folder} | {len(lengths)} | {sum(lengths)} | {imported} |"
     for what, found, nodes in (
@@ -220,9 +205,7 @@ def report_on_folders(arrows: Arrows, sources: Mapping[str, Source]) -> Iterator
 
 
 def report_on_code(sources: Mapping[str, Source]) -> Iterator[str]:
-    kinds = Counter(kind for source in sources.values() for kind in source.kinds)
-    told = ", ".join([f"{kinds.total()} lines", *(f"{kinds[kind]} {kind}" for kind in KINDS)])
-    yield f"\n## Code\n\n{told}"
+    yield "\n## Functions"
     functions = [(s, *found) for s in sources.values() for found in functions_in(s.tree, s.name)]
     lengths = {name: source.length(function) for source, name, function in functions}
     bodies = [length for length in lengths.values() if length]
@@ -235,12 +218,9 @@ def report_on_code(sources: Mapping[str, Source]) -> Iterator[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Measure how the package is laid out.")
-    parser.add_argument("package", type=Path, nargs="?", default=PACKAGE)
-    package = parser.parse_args().package.resolve()
-    everything = read_sources(package)
+    everything = read_sources(PACKAGE)
     sources = {name: s for name, s in everything.items() if folder_of(s.file) != FACE}
-    print(*report_on_totals(package.parents[1]), sep="\n")
+    print(*report_on_totals(PACKAGE.parents[1]), sep="\n")
     print(*report_on_folders(arrows_between(sources), sources), sep="\n")
     print(*report_on_code(everything), sep="\n")
 

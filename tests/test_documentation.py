@@ -60,14 +60,6 @@ def test_python_blocks_run(page: Path) -> None:
     assert n_blocks or page.name != "README.md"
 
 
-def test_a_false_block_fails_at_its_line(tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
-    page.write_text("# A page\n\n```python\nx = 1\n```\n\n```python\nassert x == 2\n```\n")
-    with pytest.raises(AssertionError) as failure:
-        run_page(page)
-    assert failure.traceback[-1].lineno == 7
-
-
 @pytest.mark.parametrize("name", module_names())
 def test_doctests_hold(name: str) -> None:
     if ".tensors" in name:

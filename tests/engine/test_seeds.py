@@ -37,7 +37,6 @@ from powermeans.scale.executors import MemoryExecutor, PartOpener
 from powermeans.scale.parted_rows import PartedRows
 
 N_DRAWS, FLOATS = 2500, [np.float32, np.float64]
-ROWS = pytest.mark.parametrize("rows_of", [ReferenceRows, open_rows])
 
 
 def chosen_pairs(points, weights=None, **options) -> Counter[tuple[int, ...]]:
@@ -228,7 +227,7 @@ def test_scaling_sampled_points_scales_the_seeds(scale: float) -> None:
     np.testing.assert_array_equal(sampled_seeds(scale * points), scale * expected)
 
 
-@ROWS
+@pytest.mark.parametrize("rows_of", [ReferenceRows, open_rows])
 def test_further_seeds_end_once_little_inertia_is_left_or_time_is_over(rows_of: Callable) -> None:
     points = np.repeat([[0.0], [10.0], [20.0], [40.0]], 5, axis=0)
     rows, others = rows_of(points), np.random.default_rng(0).uniform(size=(9, 3))

@@ -282,14 +282,6 @@ def test_bad_centers_assigned_to_an_estimator_are_refused(centers, message: str)
             method(GROUPS)
 
 
-@pytest.mark.parametrize(
-    ("entry", "message"), [(np.nan, "contains NaN"), (1e200, "has values as large as 1e\\+200")]
-)
-def test_initial_centers_that_no_point_can_be_near_are_refused(entry, message: str) -> None:
-    with pytest.raises(ValueError, match=f"Input init {message}"):
-        KMeans(3, init=np.full((3, 2), entry)).fit(GROUPS)
-
-
 @of_both
 @pytest.mark.parametrize("dtype", [np.float32, int, object])
 def test_good_centers_assigned_to_an_estimator_serve(kind, dtype) -> None:

@@ -24,6 +24,7 @@ def blobs(n_points=400, seed=0):
 
 POINTS = blobs()
 EIGHTHS = np.split(POINTS, 8)
+of_kinds = pytest.mark.parametrize("kind", [OnlineKMeans, MiniBatchPowerKMeans])
 
 
 def assert_same_centers(one, other):
@@ -68,7 +69,7 @@ SAME = {
 }
 
 
-@pytest.mark.parametrize("kind", [OnlineKMeans, MiniBatchPowerKMeans])
+@of_kinds
 class TestStreams:
     @pytest.mark.parametrize("name", SAME)
     def test_the_same_points_teach_the_same(self, kind, name):
@@ -288,10 +289,6 @@ def test_the_epochs_of_a_fit_are_those_that_were(is_interrupted, monkeypatch):
     assert model.drift_.mean_sq_dist == pytest.approx(model.history_.inertia[:2].sum() / 800)
     shifts = np.linalg.norm(model.cluster_centers_ - POINTS[:3], axis=1)
     np.testing.assert_allclose(model.drift_.center_shifts, shifts)
-
-
-KINDS = [OnlineKMeans, MiniBatchPowerKMeans]
-of_kinds = pytest.mark.parametrize("kind", KINDS)
 
 
 def triples(n_points=1000, n_features=3, n_clusters=4, seed=0):

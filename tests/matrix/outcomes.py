@@ -8,34 +8,15 @@ Found = Mapping[str, np.ndarray]
 # What is compared, with the power of the unit of length and that of the unit of weight by which it
 # goes; a name stands for an attribute of `Row`, and None for what a unit changes otherwise.
 UNITS: dict[str, tuple[Any, float]] = {
-    "labels_": (0, 0),
-    "cluster_centers_": ("center_degree", 0),
-    "inertia_": ("degree", 1),
-    "objective_": ("objective_degree", 1),
-    "sizes_": (0, 1),
-    "counts_": (0, 1),
-    "outliers_": (0, 0),
-    "radius_": (1, 0),
-    "covariance_": (0, 0),
-    "variance_": (2, 0),
-    "variances_": (2, 0),
-    "shares_": (0, 0),
-    "log_likelihood_": (None, 0),
-    "feature_weights_": (0, 0),
-    "feature_scales_": (1, 0),
-    "penalty_": ("degree", 1),
-    "quantization_error_": (1, 0),
-    "topographic_error_": (0, 0),
-    "predict": (0, 0),
-    "transform": (None, 0),
-    "memberships": (0, 0),
-    "score": (None, None),
-    "prices_": ("degree", 0),
-    "n_starts": (0, 0),
-    "number": (0, 0),
-    "by_k": (2, 1),
-    "scores": (None, 0),
-}
+    "labels_": (0, 0), "cluster_centers_": ("center_degree", 0), "inertia_": ("degree", 1),
+    "objective_": ("objective_degree", 1), "sizes_": (0, 1), "counts_": (0, 1), "outliers_": (0, 0),
+    "radius_": (1, 0), "covariance_": (0, 0), "variance_": (2, 0), "variances_": (2, 0),
+    "shares_": (0, 0), "log_likelihood_": (None, 0), "feature_weights_": (0, 0),
+    "feature_scales_": (1, 0), "penalty_": ("degree", 1), "quantization_error_": (1, 0),
+    "topographic_error_": (0, 0), "predict": (0, 0), "transform": (None, 0), "memberships": (0, 0),
+    "score": (None, None), "prices_": ("degree", 0), "n_starts": (0, 0), "number": (0, 0),
+    "by_k": (2, 1), "scores": (None, 0),
+}  # fmt: skip
 # Several prices may lead to the same sizes, so that they are compared where bits are.
 NOT_UNIQUE = {"prices_"}
 BY_POINT = {"labels_", "outliers_", "predict", "transform", "memberships"}

@@ -175,10 +175,6 @@ def broken(points: np.ndarray) -> sparse.csr_matrix:
 BAD_POINTS: dict[str, tuple[Callable[[np.ndarray], Any], str]] = {
     "NaN": (lambda points: with_entry(points, np.nan), "NaN.*row 7, column 1"),
     "infinity": (lambda points: with_entry(points, -np.inf), "infinity.*row 7, column 1"),
-    "float32": (
-        lambda points: with_entry(points, np.inf).astype("f4"),
-        "infinity.*row 7, column 1",
-    ),
     "too large": (lambda points: with_entry(points, 1e300), "1e\\+300|row 7"),
     "sparse NaN": (lambda points: sparse.csr_array(with_entry(points, np.nan)), "row 7, column 1"),
     "broken CSR": (broken, "valid CSR"),

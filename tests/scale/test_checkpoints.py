@@ -1,9 +1,7 @@
 """Fits that were ended, killed or damaged go on where they were: the same bits, and no reads."""
 
-import contextlib
 import itertools
 import os
-import pickle
 import random
 import subprocess
 import sys
@@ -22,7 +20,7 @@ from powermeans.scale.executors import PartOpener
 from powermeans.scale.files import FileSource
 from powermeans.scale.records import HEAD
 from tests.attacks import kills
-from tests.attacks.running import RIGHT, Failure
+from tests.attacks.running import RIGHT
 
 HAS_LOCKS = pytest.mark.skipif(sys.platform == "win32", reason="there is no flock")
 RNG = np.random.default_rng(0)
@@ -483,28 +481,3 @@ def test_rows_that_cannot_be_read_are_not_read_once_more(file, reads, monkeypatc
 @pytest.mark.parametrize("prepare", [kills.of_a_process, kills.of_a_worker])
 def test_what_is_killed_at_a_random_moment_goes_on_to_the_same_bits(prepare, tmp_path):
     assert prepare(tmp_path, 6_000)(random.Random(3)) == RIGHT
-
-
-@pytest.mark.parametrize(
-    ("bits", "n_used", "fault"),
-    [(b"same", 2, None), (b"same", 1, "1 of 2 results are used"), (b"others", 2, "other bits")],
-)
-def test_a_killed_fit_has_to_use_whole_results_and_to_end_with_the_same_bits(
-    bits, n_used, fault, tmp_path, monkeypatch
-):
-    def process(folder, address, most=None):
-        if most is None:
-            (folder / "ended").write_bytes(pickle.dumps((bits, n_used)))
-            return 1.0
-        journal = Journal(folder / "state", 0.0).begin("of these rows")
-        for question in ("first", "second", "third"):
-            journal.note(question, 1.0)
-        journal.close()
-        (folder / "state").write_bytes((folder / "state").read_bytes()[:-1])
-        return most
-
-    monkeypatch.setattr(kills, "seconds_of_process", process)
-    monkeypatch.setattr(kills, "bits_of_fit", lambda data, is_on_dask: b"same")
-    one = kills.of_a_process(tmp_path, 99)
-    with pytest.raises(Failure, match=fault) if fault else contextlib.nullcontext():
-        assert one(random.Random(0)) == RIGHT
