@@ -1,7 +1,5 @@
 """Attack the package, print a table, and fail where a try did."""
 
-from __future__ import annotations
-
 import argparse
 import datetime
 import os
@@ -10,30 +8,16 @@ import sys
 import tempfile
 import time
 import warnings
+from importlib import import_module
 from pathlib import Path
 
-from tests.attacks import (
-    checkpoints,
-    dask,
-    kills,
-    limits,
-    memory,
-    models,
-    numbers,
-    relations,
-    signals,
-    tables,
-)
+from tests.attacks import kills, relations
 from tests.attacks.running import FAILED, Tally, attempt, run
 from tests.tested_module import NAMES_CORE, load_core
 
-MIXED = {
-    **{
-        module.__name__.rpartition(".")[2]: module.ATTACK
-        for module in (numbers, models, tables, checkpoints, signals, limits, memory, dask)
-    },
-    **relations.ATTACKS,
-}
+OF_MODULES = ["numbers", "models", "tables", "checkpoints", "signals", "limits", "memory", "dask"]
+MIXED = {name: import_module(f"tests.attacks.{name}").ATTACK for name in OF_MODULES}
+MIXED |= relations.ATTACKS
 ATTACKS = MIXED | kills.ATTACKS  # whose tries take long
 HEAD = ["class", "tries", "harmless", "refused", "known", "failures"]
 HEAD += ["slowest s", "its try", "largest MB", "its try"]

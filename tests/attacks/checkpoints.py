@@ -1,7 +1,5 @@
 """Damaged checkpoints: a fit that resumes ends with the same bits, or refuses in words."""
 
-from __future__ import annotations
-
 import random
 import zlib
 from collections.abc import Callable

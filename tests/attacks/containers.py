@@ -1,7 +1,5 @@
 """The same numbers in other containers."""
 
-from __future__ import annotations
-
 import array
 import decimal
 import fractions

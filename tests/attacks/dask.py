@@ -1,7 +1,5 @@
 """Fits on Dask with empty and unequal partitions, some of which lose a worker on the way."""
 
-from __future__ import annotations
-
 import itertools
 import random
 from contextlib import ExitStack, nullcontext

@@ -5,8 +5,6 @@ The first two are started again with their checkpoint, all of whose results they
 sees to its workers itself. A fit that is over before it is killed does not count.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import pickle

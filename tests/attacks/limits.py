@@ -3,8 +3,6 @@
 A command says a sentence and leaves the files that were there, or does its work.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -5,8 +5,6 @@ so what is held more after many than after half of them is a leak. Ten tries of 
 2 000 small and 50 larger fits: `--classes memory --tries 10 --jobs 1`.
 """
 
-from __future__ import annotations
-
 import ctypes
 import gc
 import random

@@ -4,8 +4,6 @@ Damage is to bytes of the file, which checksums mostly find; to entries of the h
 in an archive that is whole again; and to the archive itself.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import itertools
@@ -300,7 +298,7 @@ class Guard:
             return
         self.seen.append(f"{event} {details!r:.120}")
 
-    def __enter__(self) -> Guard:
+    def __enter__(self) -> "Guard":
         self.seen.clear()
         self.is_watching = True
         return self

@@ -1,7 +1,5 @@
 """Random estimators, parameters and data, judged by an oracle of its own."""
 
-from __future__ import annotations
-
 import contextlib
 import random
 import re

@@ -25,8 +25,6 @@ float64, and that of float32 points is promised to about seven digits (`docs/det
 four units of float32, which are 1.2e-7 each.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

@@ -5,8 +5,6 @@ centers times it; a saved model loads and answers alike; and a container of the 
 no bit.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace

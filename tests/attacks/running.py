@@ -1,7 +1,5 @@
 """Run the tries of a class of attacks in forked processes, and gather what came of them."""
 
-from __future__ import annotations
-
 import contextlib
 import faulthandler
 import os

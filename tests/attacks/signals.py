@@ -1,7 +1,5 @@
 """Ctrl-C at random moments: it is heard soon, and the process goes on as if nothing had been."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal

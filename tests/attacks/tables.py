@@ -1,7 +1,5 @@
 """Damaged tables and models, read by the command line: a sentence or a result, nothing else."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os
@@ -14,13 +12,7 @@ import numpy as np
 import pandas as pd
 
 from powermeans.app.command import failures, main
-from tests.attacks.models import (
-    DAMAGE,
-    hostile_array,
-    seeds,
-    with_bytes_changed,
-    with_members_changed,
-)
+from tests.attacks import models
 from tests.attacks.running import REFUSED, RIGHT, Attack, Failure, Try
 
 CELLS = [
@@ -97,10 +89,10 @@ def damaged(content: bytes, suffix: str, rng: random.Random) -> bytes:
     if suffix in (".csv", ".tsv") and rng.random() < 0.7:
         return with_cells_changed(content, rng)
     if suffix == ".npy" and rng.random() < 0.5:
-        return hostile_array(rng)
+        return models.hostile_array(rng)
     if suffix == ".npz" and rng.random() < 0.5:
-        return with_members_changed(content, rng)
-    return with_bytes_changed(content, rng)
+        return models.with_members_changed(content, rng)
+    return models.with_bytes_changed(content, rng)
 
 
 def told(arguments: list[str], *, is_shown: bool = False) -> tuple[int, str]:
@@ -135,7 +127,7 @@ def prepare(folder: Path) -> Try:
         code, said = told([*command, f"whole{suffix}"])
         if code:
             raise Failure(f"whole{suffix} is refused: {said}")
-    models = seeds(folder)
+    saved = models.seeds(folder)
     np.save("two.npy", np.linspace(1, 3, 10).reshape(5, 2))
 
     def judged(arguments: list[str]) -> str:
@@ -146,7 +138,7 @@ def prepare(folder: Path) -> Try:
 
     def one(rng: random.Random) -> str:
         if rng.random() < 0.2:
-            Path("m.pm").write_bytes(rng.choice(DAMAGE)(rng.choice(models), rng))
+            Path("m.pm").write_bytes(rng.choice(models.DAMAGE)(rng.choice(saved), rng))
             of_model = rng.choice(["predict"] * 4 + ["report"])
             return judged([of_model, "m.pm", "two.npy", "--output", "out"])
         suffix = rng.choice(list(files))

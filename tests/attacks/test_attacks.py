@@ -1,7 +1,5 @@
 """The attacks can fail: each kind of fault is planted once, and found."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import os
