@@ -1,8 +1,8 @@
 """Relations that hold of every estimator, whatever the data: each is a class of attack.
 
-An answer for a row does not change with the rows beside it; points times a power of two have
-centers times it; a saved model loads and answers alike; and a container of the same numbers changes
-no bit.
+An answer for a row does not change with the rows beside it; a weight acts as copies do; points
+times a power of two have centers times it; a saved model loads and answers alike; and a container
+of the same numbers changes no bit.
 """
 
 import random
@@ -17,13 +17,17 @@ from sklearn.base import clone
 
 import powermeans
 from tests.attacks.containers import containers
-from tests.attacks.numbers import NOT_OURS, Case, described, drawn_case, held
+from tests.attacks.numbers import NOT_OURS, Case, described, drawn_case, has_thin_covariance, held
 from tests.attacks.running import REFUSED, RIGHT, Attack, Failure, Try, bits_of
 
 # Of answers for a row; labels are the same to the last bit.
 ROUNDING = {"f4": 2e-5, "f8": 1e-9}
 ANSWERS = ("predict", "transform", "memberships", "score_samples")
 LARGEST_SQUARED = 1e140
+OF_ROWS = (
+    powermeans.MiniBatchPowerKMeans, powermeans.KernelPowerKMeans, powermeans.GradientKMeans,
+    powermeans.OnlineKMeans,
+)  # fmt: skip
 Relation = Callable[[Case, np.random.Generator, Path], None]
 
 
@@ -69,6 +73,41 @@ def judge_neighbours(case: Case, rng: np.random.Generator, folder: Path) -> None
     for name, among in answers(model, points):
         if not are_close(among[some], alone[name], points.dtype):
             raise Failure(f"{name} of rows {some} is {alone[name]!r} alone, {among[some]!r} among")
+
+
+def judge_copies(case: Case, rng: np.random.Generator, folder: Path) -> None:
+    """Give whole weights, and then as many copies."""
+    points, weights = held(case.data.points), rng.integers(0, 4, size=len(case.data.points))
+    if not case.subject.takes_weights or weights.sum() < 3:
+        return
+    # Batches and kernels with landmarks are of rows, as their pages say.
+    if isinstance(case.subject.model, OF_ROWS):
+        return
+    one = fitted(case, points, weights)
+    other = fitted(case, np.repeat(points, weights, axis=0), None)
+    weighing = points[weights > 0].astype(float)
+    n_one, n_other = len(one.cluster_centers_), len(other.cluster_centers_)
+    if n_one != n_other and not is_price_rounding(one, weights.sum(), points.dtype, weighing):
+        raise Failure(f"{n_one} centers, {n_other} of copies")
+    if case.subject.distances == "covariance_" and has_thin_covariance(one):
+        return
+    # Rounding may choose another of two optima that are alike, but none that is worse by much.
+    least = ROUNDING[points.dtype.str[1:]] ** 1.5 * (1 + np.nansum(np.square(weighing)))
+    if case.subject.domain == "positive":  # whose distances have units of their own
+        alone = clone(case.subject.model).set_params(n_clusters=1, max_iter=300)
+        least *= max(1.0, alone.fit(points, sample_weight=weights).inertia_)
+    if not np.isclose(one.inertia_, other.inertia_, rtol=0.3, atol=least):
+        raise Failure(f"the inertia is {one.inertia_}, and {other.inertia_} of copies")
+
+
+def is_price_rounding(model: Any, total: float, dtype: Any, points: Any) -> bool:
+    """Return whether a center costs no more than rounding leaves if every point is at one.
+
+    A mean of copies may miss them by a thousand units in the last place, as the package says.
+    """
+    share = max(1e3 * np.finfo(np.float64).eps, 4 * np.finfo(dtype).eps)
+    largest = np.linalg.norm(points, axis=1).max()
+    return bool(getattr(model, "penalty_", np.inf) <= total * (share * largest) ** 2)
 
 
 def judge_scale(case: Case, rng: np.random.Generator, folder: Path) -> None:
@@ -167,6 +206,7 @@ def attack(judge: Relation) -> Attack:
 
 ATTACKS = {
     "neighbours": attack(judge_neighbours),
+    "copies": attack(judge_copies),
     "scale": attack(judge_scale),
     "loading": attack(judge_loading),
     "containers": attack(judge_containers),
