@@ -338,7 +338,7 @@ def _read(file: IO[bytes]) -> Any:
         members = archive.infolist()
         for member in members:
             if member.compress_type != zipfile.ZIP_STORED:
-                raise ValueError(f"its member {member.filename:.40} is compressed")
+                raise ValueError(f"its member {member.filename[:40]!r} is compressed")
         if sum(member.file_size for member in members) > os.fstat(file.fileno()).st_size:
             raise ValueError("its members share their bytes")
         header = _header(archive.read(_HEADER))
@@ -355,7 +355,7 @@ def _array(archive: zipfile.ZipFile, name: str) -> Any:
         head = npy.read_array_header_1_0(member, max_header_size=1000)
         shape, is_fortran, dtype = head
         if not _holds_numbers(dtype):
-            raise ValueError(f"{name:.40} is an array of dtype {dtype!s:.40}")
+            raise ValueError(f"{name[:40]!r} is an array of dtype {dtype!s:.40}")
         entries = np.frombuffer(member.read(), dtype=dtype)
     array = entries.reshape(shape, order="F" if is_fortran else "C")
     array = array.astype(dtype.newbyteorder("="), order="K")

@@ -354,7 +354,7 @@ def test_what_is_large_is_refused_before_it_takes_more_memory_than_it_may(saved)
     with zipfile.ZipFile(saved, "a", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("a70.npy", bytes(10**8))
     assert saved.stat().st_size < 10**7
-    with pytest.raises(ModelFileError, match=r"a70\.npy is compressed"):
+    with pytest.raises(ModelFileError, match=r"a70\.npy' is compressed"):
         load(saved)
 
 

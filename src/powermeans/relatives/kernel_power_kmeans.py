@@ -354,7 +354,7 @@ class KernelPowerKMeans(
             self.landmarks_ = landmarks.astype(np.float64)
         with blas_on_one_thread():
             gram = self._kernel_with_landmarks(landmarks)
-            self.embedding_, self.largest_eigenvalue_ = embedding_of((gram + gram.T) / 2)
+            self.embedding_, self.largest_eigenvalue_ = embedding_of(gram / 2 + gram.T / 2)
         self.n_components_ = self.embedding_.shape[1]
 
     def _fit_embedded(self, data: Admitted, rng: np.random.RandomState) -> None:
