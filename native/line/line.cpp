@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <numeric>
 #include <utility>
@@ -123,6 +124,16 @@ class Divider {
     // Runs may begin at these places, of which the last is the end of all values.
     Divider(const Sums& sums, Places places)
         : sums_(sums), places_(std::move(places)), costs_(places_.size()), begins_(places_.size()) {}
+
+    // Where rounding hides what more runs would save, they begin at any places.
+    Division completed(Division found, int64_t n_runs) const {
+        std::vector<int64_t> others;
+        std::set_difference(places_.begin(), places_.end() - 1, found.starts.begin(), found.starts.end(),
+                            std::back_inserter(others));
+        found.starts.insert(found.starts.end(), others.begin(), others.begin() + (n_runs - found.n_runs()));
+        std::sort(found.starts.begin(), found.starts.end());
+        return found;
+    }
 
     Division divide(double price) {
         price_ = price;
@@ -251,6 +262,7 @@ Division with_runs(int64_t n_runs, Divider<Arithmetic> divider, double price) {
             if (more.price < middle && middle < fewer.price) found.price = middle;
             return found;
         }
+        if (found.n_runs() < n_runs && price <= least_price) return divider.completed(found, n_runs);
         const bool is_between = fewer.n_runs() > 0 && more.n_runs() > 0;
         const double known = std::max(fewer.with_prices(price), more.with_prices(price));
         if (is_between && (found.with_prices(price) >= known * (1 - 1e-14) || trial > 300))
@@ -261,7 +273,7 @@ Division with_runs(int64_t n_runs, Divider<Arithmetic> divider, double price) {
             price = price_between(fewer, more, n_runs, trial);
         else  // ever farther: at no price there are as many runs as values
             price *= std::pow(share, 3) * std::pow(1.3, share > 1 ? 1 + trial : -1 - trial);
-        if (share > 1) price = std::max(price, least_price);
+        price = std::max(price, least_price);
     }
 }
 
@@ -297,8 +309,11 @@ void divide_line(const LineRequest& request) {
     const Sums sums(request);
     const int64_t n_runs = request.n_runs, n_places = 32 * n_runs + 1024;
     double price = 2 * sums.all() / std::pow(double(n_runs), 3);  // of values spread evenly
-    if (n_places < request.n_values / 8)
-        price = with_runs(n_runs, Divider<Fast>(sums, some_places(request, n_places)), price).price;
+    if (n_places < request.n_values / 8) {
+        const Places places = some_places(request, n_places);
+        if (int64_t(places.size()) > 2 * n_runs)  // not where most values are close to each other
+            price = with_runs(n_runs, Divider<Fast>(sums, places), price).price;
+    }
     Division found = with_runs(n_runs, Divider<Fast>(sums, all_places(request.n_values)), price);
     const double rounding = 16 * std::numeric_limits<double>::epsilon() * sums.all();
     if (found.cost < 1e8 * rounding)

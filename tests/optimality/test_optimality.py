@@ -492,6 +492,26 @@ def test_power_k_means_finds_and_says_the_optimum(dtype):
     assert gap.method == "line"
 
 
+def test_breaks_end_where_most_values_are_close_to_each_other():
+    close, far = np.arange(20_000) * 1e-12, 10.0 ** np.arange(4)
+    found = breaks(np.concatenate([close, far]), 16)
+    sizes = np.diff(np.searchsorted(close, found[:13]))
+    assert set(sizes[1:]) == {1666, 1667}
+    np.testing.assert_array_equal(found[13:], far)
+
+
+def test_breaks_take_weights_that_differ_more_than_float64_holds():
+    found = breaks([0.0, 1.0, 2.0, 3.0], 4, sample_weight=[1e-300, 1.0, 1e-300, 1e300])
+    np.testing.assert_array_equal(found, [0.0, 0.0, 1.0, 2.0, 3.0])
+
+
+def test_no_division_is_proved_that_costs_less_than_rounding_of_the_sums():
+    places = [-0.3418, -0.0773, -0.0012, 0.0804, 0.7368, 0.7808, 0.8648]
+    values = np.concatenate([places, 1e16 + np.arange(0, 40, 2)])[:, None]
+    model = PowerKMeans(24, random_state=0).fit(values)
+    assert not model.is_optimal_
+
+
 def test_points_on_a_slanting_line_are_solved_and_others_searched():
     along = np.random.default_rng(2).normal(size=500)
     X = [3.0, -1.0, 7.0] + along[:, None] * [1.0, 2.0, -0.5]

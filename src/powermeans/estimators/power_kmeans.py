@@ -555,7 +555,7 @@ class PowerKMeans(CenterEstimator):
         if len(line.values) * SECONDS_FOR_EACH_VALUE > fit.seconds_left():
             return None
         starts = line.division(self._n_centers)
-        fit.optimum = line.inertia(starts)
+        fit.optimum = line.least_inertia(starts)
         return line.centers(starts)
 
     def _initial_centers(self, data: Opened, fit: Fit, sample: Rows | None = None) -> FloatArray:

@@ -156,7 +156,7 @@ def prove(clustering: Clustering, effort: Effort) -> OptimalityGap:
 def _exact_gap(clustering: Clustering, line: Line, started: float) -> OptimalityGap:
     """Return how far the centers are from the optimum of points on a line."""
     _, _, inertia = _divided(clustering, 1, np.random.default_rng(0))
-    optimum = line.inertia(line.division(len(clustering.centers)))
+    optimum = line.least_inertia(line.division(len(clustering.centers)))
     return OptimalityGap(
         inertia=inertia,
         bound=min(optimum * (1 - _ROUNDING_OF_LINE), inertia),

@@ -19,6 +19,7 @@ from powermeans.types import FloatArray, IndexArray, Points
 
 _MOST_VALUES = 2**24  # about 120 bytes each
 SECONDS_FOR_EACH_VALUE = 1e-6
+_ROUNDING_OF_SUMS = 2.0**-100  # of twice the digits of float64
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,8 @@ class Line:
     def division(self, n_clusters: int) -> IndexArray:
         """Return where the best clusters begin, at most one for each place."""
         starts = np.empty(min(n_clusters, len(self.values)), dtype=np.int64)
-        divide_line(_near_one(self.values), _near_one(self.weights), starts)
+        weights = np.maximum(_near_one(self.weights), np.finfo(np.float64).tiny)
+        divide_line(_near_one(self.values), weights, starts)
         return starts
 
     def centers(self, starts: IndexArray) -> FloatArray:
@@ -46,6 +48,14 @@ class Line:
         lengths = np.diff([*starts, len(self.values)])
         residuals = apart - np.repeat(means, lengths, axis=0)
         return float((self.weights * np.square(residuals).sum(axis=1)).sum())
+
+    def least_inertia(self, starts: IndexArray) -> float:
+        """Return what any clusters have at least, if none seem better than those that begin there.
+
+        The compiled code compares sums over all values, in twice the usual number of digits.
+        """
+        rounding = _ROUNDING_OF_SUMS * self.inertia(np.zeros(1, dtype=np.int64))
+        return max(0.0, self.inertia(starts) - rounding)
 
     def _about_origins(self, starts: IndexArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return a point of each cluster, and means and points about it, with all their digits."""
