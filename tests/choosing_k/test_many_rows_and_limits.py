@@ -155,6 +155,21 @@ def test_ctrl_c_at_the_last_step_is_not_lost(last: str, monkeypatch) -> None:
     assert choice.recommended == 3
 
 
+def test_ctrl_c_at_the_last_step_leaves_the_larger_sample(monkeypatch) -> None:
+    stability_of = powermeans.choosing_k.choose._stability_of
+
+    def interrupted(solution, study, n_bootstraps):
+        if study.rows.n_points > 4_000:
+            raise KeyboardInterrupt
+        return stability_of(solution, study, n_bootstraps)
+
+    monkeypatch.setattr(powermeans.choosing_k.choose, "_stability_of", interrupted)
+    choice = choose_k(
+        on_lattice(3, n_points=4_500), range(2, 5), criteria="dp_means", max_seconds=1e3
+    )
+    assert (choice.was_stopped, choice.n_sampled, choice.recommended) == (True, 0, 3)
+
+
 FOUR = [50, 50, 50, 50]
 
 

@@ -83,7 +83,8 @@ def choose(
         choice = _choose_among(points, question, rng, seed, listener)
     else:
         choice = _choose_in_sample(points, size, question, rng, seed, listener)
-    return small if small is not None and choice.was_stopped else choice
+    lacks_some = choice.was_stopped and len(choice.centers) < len(question.sizes)
+    return small if small is not None and lacks_some else choice
 
 
 def recommended_k(
