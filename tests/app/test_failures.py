@@ -220,6 +220,19 @@ def test_a_disk_that_has_no_room_for_a_checkpoint(run, folder, monkeypatch):
     assert ended.err.endswith(f"powermeans: state cannot be written: {NO_SPACE}\n")
 
 
+def test_a_table_that_the_system_no_longer_opens_is_named(run):
+    resource = pytest.importorskip("resource")
+    run("fit customers.csv -k 2 -q")  # what is imported on the way needs files too
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    os.close(next_number := os.dup(1))
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (next_number, before[1]))
+        ended = run("fit customers.csv -k 2 -q", code=failures.DATA)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    assert ended.err == "powermeans: customers.csv cannot be opened: Too many open files\n"
+
+
 VERBOSE = (
     "import powermeans.app.command.screen as s; s._SECONDS_BETWEEN_LINES = 0.0\n"
     "from powermeans.app.command import main; import sys; main(sys.argv[1:])"

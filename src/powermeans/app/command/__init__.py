@@ -123,6 +123,9 @@ def _explain(error: BaseException) -> int:
         return failures.DATA
     if (interrupt := _interrupt_before(error)) is not None:
         return _explain(interrupt)
+    if isinstance(error, OSError) and error.filename is not None:
+        _tell(f"{error.filename} cannot be opened: {error.strerror}")
+        return failures.DATA
     _tell(f"unexpected {type(error).__name__}: {error} (--debug shows where; please report it)")
     return failures.BUG
 
