@@ -155,6 +155,17 @@ def test_ctrl_c_at_the_last_step_is_not_lost(last: str, monkeypatch) -> None:
     assert choice.recommended == 3
 
 
+def test_a_callback_that_stops_the_confirmation_leaves_a_doubt() -> None:
+    points, options = on_lattice(3, n_points=32_000), {"criteria": "separation", "random_state": 0}
+    heard: list[SweepState] = []
+    choice = choose_k(points, range(2, 5), callback=heard.append, **options)
+    assert (choice.was_stopped, choice.is_clear) == (False, True)
+    is_last = iter([False] * (len(heard) - 1) + [True])
+    choice = choose_k(points, range(2, 5), callback=lambda state: next(is_last), **options)
+    assert (choice.was_stopped, choice.is_clear, choice.recommended) == (True, False, 3)
+    assert "before all rows confirmed" in choice.doubt
+
+
 def test_ctrl_c_at_the_last_step_leaves_the_larger_sample(monkeypatch) -> None:
     stability_of = powermeans.choosing_k.choose._stability_of
 

@@ -65,8 +65,12 @@ def test_a_single_cluster_that_is_as_far_apart_takes_clearness_away(monkeypatch)
     assert (choice.recommended, choice.is_clear) == (2, False)
 
 
-def test_rows_of_one_cluster_that_are_drawn_again_are_not_clear() -> None:
-    points = one_cluster_sets.OneClusterSet("rows drawn again", 300, 50, 4003).points()
+DRAWN_AGAIN = one_cluster_sets.OneClusterSet("rows drawn again", 300, 50, 4003).points()
+REPEATED = np.repeat(np.random.default_rng(4).normal(size=(40, 4)), 25, axis=0)
+
+
+@pytest.mark.parametrize("points", [DRAWN_AGAIN, REPEATED], ids=["drawn again", "repeated"])
+def test_copies_of_one_cluster_are_not_clear(points: FloatArray) -> None:
     assert not choose_k(points, random_state=0).is_clear
 
 

@@ -127,7 +127,9 @@ def _choose_in_sample(
     try:
         return _confirmed(choice, points, question, seed + 1, listener)
     except listener.ends_on as reason:
-        return replace(choice, was_stopped=not isinstance(reason, _Stopped))
+        doubt = choice.doubt or "the choice ended before all rows confirmed what a sample says"
+        was_stopped = not isinstance(reason, _OutOfTime)
+        return replace(choice, is_clear=False, doubt=doubt, was_stopped=was_stopped)
 
 
 def _choose_among(
@@ -153,7 +155,7 @@ def _choose_among(
         solution = study.found[choice.recommended]
         return replace(choice, stability=_stability_of(solution, study, question.n_bootstraps))
     except listener.ends_on as reason:
-        return replace(choice, was_stopped=not isinstance(reason, _Stopped))
+        return replace(choice, was_stopped=not isinstance(reason, _OutOfTime))
 
 
 def _stability_of(solution: Solution, study: Study, n_bootstraps: int) -> FloatArray | None:
@@ -253,7 +255,11 @@ def _study(
 
 
 class _Stopped(Exception):
-    """Raised when the callback asks to stop, or time is up."""
+    """Raised when the callback asks to stop."""
+
+
+class _OutOfTime(Exception):
+    """Raised when time is up."""
 
 
 class ListenerUntil(Listener):
@@ -267,7 +273,7 @@ class ListenerUntil(Listener):
     ) -> None:
         super().__init__(callback)
         self.end = end
-        self.ends_on: tuple[type[BaseException], ...] = (_Stopped, *ends_on)
+        self.ends_on: tuple[type[BaseException], ...] = (_Stopped, _OutOfTime, *ends_on)
         self._sweeps = itertools.count(1)
         self.may_end = callback is not None or end < math.inf
 
@@ -282,8 +288,10 @@ class ListenerUntil(Listener):
 
     def on_sweep(self, state: SweepState) -> None:
         """Raise if the callback asks to stop, or time is up."""
-        if self(replace(state, run=0, sweep=next(self._sweeps))) or self.is_late():
+        if self(replace(state, run=0, sweep=next(self._sweeps))):
             raise _Stopped
+        if self.is_late():
+            raise _OutOfTime
 
 
 def _search(

@@ -66,6 +66,15 @@ class Sample:
         everywhere = np.arange(self.rows.n_points)
         return np.asarray(self.rows.take(everywhere), dtype=np.float64)
 
+    def without_copies(self, n_threads: int | None) -> Sample:
+        """Count copies with the first of them, so that one cluster is drawn with as many copies."""
+        _, first, place = np.unique(self.points(), axis=0, return_index=True, return_inverse=True)
+        if len(first) == len(self.counts):
+            return self
+        counts = np.bincount(place.ravel(), weights=self.counts).astype(np.float64)
+        points, n_columns = self.rows.sample(first), self.rows.n_columns
+        return Sample(counts, open_rows(points, counts, n_columns=n_columns, n_threads=n_threads))
+
     def distances(self) -> FloatArray:
         """Return the Euclidean distances between all pairs."""
         n_points = self.rows.n_points
@@ -190,8 +199,9 @@ def by_separation(study: Study) -> Evaluation:
     also_said = by_dp_means(study).chosen
     if study.rows.n_features <= _MOST_FEATURES_AS_THEY_ARE or study.has_missing:
         return _by_separation(_as_they_are(study), also_said)
-    sample = study.sample(max(min(3_000, 2**23 // study.rows.n_features), study.sizes[-1]))
-    points, counts = _without_copies(sample.points(), sample.counts)
+    size = max(min(3_000, 2**23 // study.rows.n_features), study.sizes[-1])
+    sample = study.sample(size).without_copies(study.n_threads)
+    points, counts = sample.points(), sample.counts
     with blas_on_one_thread():
         near = without_long_points(points, counts)
         axes = axes_above_chance(near, counts, _MOST_AXES)
@@ -202,14 +212,6 @@ def by_separation(study: Study) -> Evaluation:
     axes = principal_axes(near, counts, n_features)
     other = _by_separation(_along(study, points, counts, axes), also_said)
     return max(found, other, key=lambda said: -1 if said.chosen is None else said.chosen)
-
-
-def _without_copies(points: FloatArray, counts: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Count copies with the first of them, so that one cluster is drawn with as many copies."""
-    different, place = np.unique(points, axis=0, return_inverse=True)
-    if len(different) == len(points):
-        return points, counts
-    return different, np.bincount(place.ravel(), weights=counts).astype(np.float64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +226,8 @@ class _Look:
 def _as_they_are(study: Study) -> _Look:
     size = max(study.silhouette_size, 2**22 // study.sizes[-1])  # fewer for very many k
     sample = study.sample(min(10_000, size))
+    if not study.has_missing:
+        sample = sample.without_copies(study.n_threads)
 
     def one_clusters(rng: RandomState) -> list[Iterator[FloatArray]]:
         given = sample.points(), sample.counts, rng
