@@ -107,6 +107,9 @@ def test_indices_become_narrow_and_tidy_and_what_is_wrongly_remembered_is_left_o
     trimmed = canonical_csr(given)
     assert trimmed.data.size == trimmed.indices.size == 5
     np.testing.assert_array_equal(trimmed.toarray(), [[1.0, 1.0, 1.0], [1.0, 1.0, 0.0]])
+    given.data[0] = 0.0
+    assert canonical_csr(given).nnz == 4
+    assert given.data[0] == 0.0
 
 
 BROKEN_ENTRIES = [

@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as arrays
 from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
 
-from powermeans import DPMeans, KMeans, SweepState
+from powermeans import DPMeans, KernelPowerKMeans, KMeans, RobustPowerKMeans, SweepState
 from powermeans.engine.updates import Sweep
 from powermeans.points.opening import open_rows
 from powermeans.relatives.dp_means import OpenAndDrop, _FarPoints
@@ -168,13 +168,20 @@ def test_centers_are_dropped_and_opened_while_that_pays() -> None:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("far", [1e10, 1e24])
-def test_a_far_point_without_weight_changes_nothing_and_the_penalty_by_hand(far, dtype) -> None:
+def test_a_far_point_that_weighs_nothing_changes_nothing(far: float, dtype) -> None:
     points = np.array([[0.0], [1.0], [5.0], [6.0], [far]], dtype=dtype)
     weights = [1, 1, 1, 1, 0]
     for model in (DPMeans(n_clusters_wanted=2, random_state=0), KMeans(2, random_state=0)):
         found = model.fit(points, sample_weight=weights)
         np.testing.assert_array_equal(np.sort(found.cluster_centers_.ravel()), [0.5, 5.5])
     assert DPMeans.penalty_for(points, 2, sample_weight=weights) == 9
+    trimmed = RobustPowerKMeans(2, trim=0.2, random_state=0).fit(points)
+    np.testing.assert_array_equal(np.sort(trimmed.cluster_centers_.ravel()), [0.5, 5.5])
+    of_kernel = KernelPowerKMeans(2, random_state=0).fit(points, sample_weight=weights)
+    assert of_kernel.gamma_ == pytest.approx(1 / 6.5, rel=1e-5)
+
+
+def test_the_penalty_of_a_few_points_by_hand() -> None:
     # From the mean 4, the farthest is 10, then 0; from 0, 4 and 10 the farthest are 1 and 5.
     points = np.array([[0.0], [1.0], [5.0], [10.0]])
     assert [DPMeans.penalty_for(points, k) for k in (1, 2, 3)] == [36, 16, 1]

@@ -14,7 +14,14 @@ from powermeans.engine.seeds.samples import distinct_places
 from powermeans.errors import ArgumentError
 from powermeans.points.checks.points import exponent_to_square
 from powermeans.points.needs import Needs
-from powermeans.points.opening import InMemory, InUsedColumns, open_points, open_rows, rows_for
+from powermeans.points.opening import (
+    InMemory,
+    InUsedColumns,
+    open_points,
+    open_rows,
+    rows_for,
+    wide_if_far,
+)
 from powermeans.points.protocol import Rows
 from powermeans.points.used_columns import UsedColumns
 from powermeans.system.host_memory import on_host, refuse_tensor_elsewhere
@@ -52,9 +59,7 @@ class CountedPoints:
 
     @classmethod
     def _in_memory(cls, opened: InMemory, needs: Needs) -> Self:
-        points: Any = opened.points
-        if exponent_to_square(opened.largest, points.dtype):
-            points = points.astype(np.float64)
+        points = wide_if_far(opened)
         columns = opened.columns if isinstance(opened, InUsedColumns) else None
         measure = needs.measure
         if columns is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -27,8 +28,8 @@ from powermeans.estimators.power_kmeans import PowerKMeans
 from powermeans.mathematics.power_mean import memberships
 from powermeans.points.checks.points import Admitted, divide_by_power_of_two
 from powermeans.points.columns import Columns
-from powermeans.points.needs import FitNeeds, Needs, Refusals
-from powermeans.points.opening import MatrixLike, admit_array, open_rows
+from powermeans.points.needs import FitNeeds, Measure, Needs, Refusals
+from powermeans.points.opening import MatrixLike, admit_array, rows_of
 from powermeans.points.protocol import Rows
 from powermeans.relatives.kernel_features import (
     ROUNDING,
@@ -258,7 +259,7 @@ class KernelPowerKMeans(
         is_tiny = is_gram and 0 < data.largest < 1e-130
         exponent = math.frexp(data.largest)[1] if is_tiny else 0
         points = divide_by_power_of_two(data.points, exponent)
-        rows = open_rows(points, data.weights, n_threads=self.n_threads)
+        rows = rows_of(replace(data, points=points), Measure(n_threads=self.n_threads))
         self.gamma_ = self._gamma(rows)
         self.landmark_indices_, self.is_exact_ = choose_landmarks(rows, self.n_landmarks, rng)
         self._span_landmarks(data.points)

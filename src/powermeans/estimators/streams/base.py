@@ -27,6 +27,7 @@ from powermeans.points.opening import (
     open_batch,
     open_points,
     wide_enough,
+    wide_if_far,
 )
 from powermeans.points.protocol import Rows
 from powermeans.system.attributes import forget, remember
@@ -322,7 +323,8 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
 
     def _opened(self, points: Admitted | InMemory, beside: Rows | None = None) -> InMemory:
         """Open points for one sweep or two, with the threads of other rows if given."""
-        rows = open_batch(points.points, points.weights, n_threads=self.n_threads, beside=beside)
+        given = wide_if_far(points), points.weights
+        rows = open_batch(*given, n_threads=self.n_threads, beside=beside)
         return InMemory(points.points, points.weights, rows)
 
     def _size_of_first(self, default: int) -> int:

@@ -326,7 +326,7 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
     def _part(self, data: InMemory, indices: IndexArray) -> InMemory:
         if len(indices) == data.rows.n_points:
             return data
-        whole = Admitted(data.points, data.weights, math.nan)
+        whole = Admitted(data.points, data.weights, data.largest)
         return self._opened(whole.at(indices), beside=data.rows)
 
     def _finish(self, start: Start, ends: Sequence[StageEnd] = ()) -> Run:

@@ -12,9 +12,10 @@ from powermeans.types import SparsePoints
 
 
 def canonical_csr(points: SparsePoints) -> SparsePoints:
-    """Return the matrix with sorted indices, no entry twice, and 32-bit indices where they suffice.
+    """Return the matrix with sorted indices, no zeros and no entry twice.
 
-    The user's matrix stays as it is: any change is made to a copy.
+    Its indices have 32 bits where these suffice. The user's matrix stays as it is: any change is
+    made to a copy.
     """
     # SciPy trusts the index arrays, and reads out of bounds where they are wrong.
     if (fault := _fault_of_csr(points)) is not None:
@@ -26,9 +27,10 @@ def canonical_csr(points: SparsePoints) -> SparsePoints:
     arrays = points.data[:n_entries], points.indices[:n_entries], points.indptr
     # A matrix remembers that it was canonical even if its arrays have changed; a new one looks.
     fresh = type(points)(arrays, shape=points.shape)
-    if not fresh.has_canonical_format:
+    if not fresh.has_canonical_format or not np.all(fresh.data):
         points = fresh.copy()
         points.sum_duplicates()
+        points.eliminate_zeros()
     elif n_entries < max(points.data.size, points.indices.size):
         points = fresh
     index_dtype = sparse.get_index_dtype(maxval=max(points.nnz, points.shape[1]))
