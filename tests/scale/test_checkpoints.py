@@ -436,7 +436,7 @@ def test_neither_for_the_power_of_a_sample_and_scaling_takes_one_pass(file, stat
 
 def test_an_interrupted_fit_reads_nothing_more_and_keeps_what_was_accepted(file, reads):
     data, states = open_data(file, rows_per_part=1000), []
-    PowerKMeans(6, random_state=0, callback=states.append).fit(data)
+    PowerKMeans(6, missing="observed", random_state=0, callback=states.append).fit(data)
     in_a_breath = max(state.sweep for state in states if len(state.centers) > 6)
     for error, effort, n_sweeps in (
         (KeyboardInterrupt, "none", 4),
@@ -444,7 +444,8 @@ def test_an_interrupted_fit_reads_nothing_more_and_keeps_what_was_accepted(file,
         (KeyboardInterrupt, "balanced", in_a_breath),
     ):
         ends = Ends(error, n_sweeps, reads)
-        model = PowerKMeans(6, effort=effort, random_state=0, callback=ends)
+        options = {"missing": "observed", "effort": effort, "callback": ends}
+        model = PowerKMeans(6, random_state=0, **options)
         with pytest.raises(error, match="now"):
             model.fit(data)
         assert reads == []

@@ -14,8 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kinds_of_rows import ReadAgain, cut
 from scipy import sparse
+from sklearn.base import clone
 
-from powermeans import divergences
+from powermeans import PowerKMeans, divergences, open_data
+from powermeans.engine.seeds.samples import drawn_from_parts
 from powermeans.mathematics.critical_power import critical_power
 from powermeans.mathematics.rules import Gaussian, Hard, Harmonic, Online, Power
 from powermeans.points.opening import open_rows
@@ -170,6 +172,41 @@ def test_where_the_parts_are_changes_no_bit(kind):
             found = map(np.asarray, all_that_rows_say(rows, centers))
             for this, that in zip(found, expected, strict=True):
                 assert (this.dtype, this.tobytes()) == (that.dtype, that.tobytes())
+
+
+@pytest.mark.parametrize("kind", OPENINGS)
+def test_few_points_are_searched_as_in_memory_wherever_they_are(kind):
+    points, opener, _ = OPENINGS[kind]
+    points = points.toarray()[:700] if sparse.issparse(points) else points[:700]
+    options = {"divergence": opener.divergence, "effort": "fast", "random_state": 0}
+    model = PowerKMeans(6, missing="observed" if opener.has_missing else "error", **options)
+    chunks = da.from_array(points, chunks=(300, points.shape[1]))
+    with dask.config.set(scheduler="threads"):
+        of_dask = clone(model).fit(chunks)
+    of_parts = clone(model).fit(open_data(points, rows_per_part=300))
+    assert of_parts.cluster_centers_.tobytes() == of_dask.cluster_centers_.tobytes()
+    if in_memory(points, None, opener).can_move:
+        np.testing.assert_array_equal(of_dask.predict(points), model.fit(points).labels_)
+
+
+def test_a_sample_of_parts_stands_for_all_and_hangs_on_no_cut():
+    points, weights, _ = clusters(5_000)
+    points[7] = 1e4
+    sums = []
+    for seed in range(40):
+        rows = in_memory(points, weights, None, 700)
+        drawn, stand_for = drawn_from_parts(rows, 300, np.random.RandomState(seed))
+        assert len(drawn) == 300
+        assert (drawn == 1e4).all(axis=1).any()  # it has nearly all of the inertia
+        sums.append([stand_for.sum(), stand_for[drawn[:, 0] < 0].sum()])
+    other = drawn_from_parts(in_memory(points, weights, None, 1999), 300, np.random.RandomState(39))
+    np.testing.assert_array_equal(other[0], drawn)
+    np.testing.assert_allclose(other[1], stand_for, rtol=1e-9)
+    whole = [weights.sum(), weights[points[:, 0] < 0].sum()]
+    np.testing.assert_allclose(np.mean(sums, axis=0), whole, rtol=0.04)
+    some, all_weights = drawn_from_parts(rows, 5_000, np.random.RandomState(0))
+    assert len(some) == 5_000
+    assert all_weights.sum() == pytest.approx(weights.sum())
 
 
 @pytest.mark.parametrize("is_weighted", [False, True])

@@ -167,8 +167,9 @@ class Rows(Protocol):
     def moves(self) -> Moves | None:
         """Moves of single points, and swaps with them; a search breathes instead where it is None.
 
-        There are none for points in parts, in a tensor, with missing entries or seen in another way
-        (`RowsOfRows`), nor by a divergence whose `moves` are None.
+        There are none for points in parts, of which a search brings some together, in a tensor,
+        with missing entries or seen in another way (`RowsOfRows`), nor by a divergence whose
+        `moves` are None.
         """
         ...
 
@@ -206,8 +207,21 @@ class Rows(Protocol):
 class Parts(Protocol):
     """Points in an ordered sequence of parts."""
 
+    @property
+    def can_move(self) -> bool:
+        """Whether points can move where they are opened in one memory."""
+        ...
+
     def first_points(self) -> IndexArray:
         """Return the index of the first point of each part."""
+        ...
+
+    def together(self) -> Rows:
+        """Return all points as rows in one memory."""
+        ...
+
+    def opened(self, points: Points | SparsePoints, weights: FloatArray) -> Rows:
+        """Return some of the points, which were brought here, as rows in one memory."""
         ...
 
     def total(self, call: Callable[[Rows, int], Any]) -> Any:

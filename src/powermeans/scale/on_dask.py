@@ -48,9 +48,10 @@ class OnDask(InParts):
             journal = open_journal(checkpoint, self.needs.fit.random_state)
             on_error.callback(close_journal, journal)
             opener = PartOpener(self.needs.measure.divergence, self.needs.measure.has_missing)
-            executor = DaskExecutor(self.source, opener, n_threads=self.needs.measure.n_threads)
+            n_threads = self.needs.measure.n_threads
+            executor = DaskExecutor(self.source, opener, n_threads=n_threads)
             executor.check(self.needs.fit.n_points)
-            rows = PartedRows(journaled(executor, journal, executor.fingerprint))
+            rows = PartedRows(journaled(executor, journal, executor.fingerprint), n_threads)
             self._journal, self._largest = journal, executor.facts.largest
             on_error.pop_all()
         return rows

@@ -49,7 +49,7 @@ class InParts(Opened):
     def rows(self) -> PartedRows:
         """The rows; those of a fit are checked in a first pass."""
         if self.needs.known is not None:
-            return PartedRows(self._executor(self._partition()))
+            return PartedRows(self._executor(self._partition()), self.needs.measure.n_threads)
         checkpoint = self.source.checkpoint
         if checkpoint is not None:
             checkpoint.refuse_rows(self.source)
@@ -59,7 +59,7 @@ class InParts(Opened):
             on_error.callback(close_journal, journal)
             partition = self._partition()
             executor = journaled(self._executor(partition), journal, self.source.fingerprint)
-            rows = PartedRows(executor)
+            rows = PartedRows(executor, self.needs.measure.n_threads)
             _ = rows.n_points  # the first pass, in which every row is checked
             partition.facts = once(executor, "facts", partition.found)
             partition.check(self.needs.fit.n_points)

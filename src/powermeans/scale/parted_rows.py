@@ -30,7 +30,8 @@ from powermeans.points.by_definition import weighted
 from powermeans.points.checks.csr import stacked
 from powermeans.points.compiled import CompiledRows
 from powermeans.points.observed import filled
-from powermeans.points.protocol import FarPoint
+from powermeans.points.opening import open_rows
+from powermeans.points.protocol import FarPoint, Rows
 from powermeans.scale.checkpoint import once
 from powermeans.scale.executors import Call, Executor, PartCall, Result
 from powermeans.scale.farthest import all_weights, farthest_of_parts
@@ -38,10 +39,13 @@ from powermeans.types import FloatArray, IndexArray, Labels, Part, Points, Spars
 
 
 class PartedRows(BaseRows):
-    """Rows whose points are in the parts of an executor."""
+    """Rows whose points are in the parts of an executor.
 
-    def __init__(self, executor: Executor) -> None:
-        self.executor = executor
+    Points that are brought from them to one memory have `n_threads`.
+    """
+
+    def __init__(self, executor: Executor, n_threads: int | None = None) -> None:
+        self.executor, self.n_threads = executor, n_threads
         self._last: tuple[bytes, Assignment] | None = None
 
     @cached_property
@@ -217,6 +221,26 @@ class PartedRows(BaseRows):
     def parts(self) -> Self:
         """These rows themselves."""
         return self
+
+    @property
+    def can_move(self) -> bool:
+        """Whether points can move where they are opened in one memory."""
+        return self.executor.opener.divergence.moves is not None and not self.has_missing
+
+    def together(self) -> Rows:
+        """Return all points as rows in one memory."""
+
+        def find() -> tuple[Any, FloatArray]:
+            points, weights = zip(*self.contents(), strict=True)
+            return stacked(points), np.concatenate(weights)
+
+        return self.opened(*once(self.executor, "all points", find))
+
+    def opened(self, points: Points | SparsePoints, weights: FloatArray) -> Rows:
+        """Return some of the points, which were brought here, as rows in one memory."""
+        divergence = self.executor.opener.divergence
+        given = None if np.all(weights == 1) else weights
+        return open_rows(points, given, divergence=divergence, n_threads=self.n_threads)
 
     @property
     def priced(self) -> None:

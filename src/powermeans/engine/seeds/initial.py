@@ -35,7 +35,9 @@ def initial_centers(
     """
     if not fit.listener.n_sweeps:  # later ones belong to a start of a search
         fit.listener.phase("choosing seeds")
-    if isinstance(init, ParallelSeeds) or data.rows.parts is not None:
+    is_named = isinstance(init, str)
+    in_passes = data.rows.parts is not None and not (is_named and sample is not None)
+    if isinstance(init, ParallelSeeds) or in_passes:
         return _in_passes(init, n_clusters, data, fit, divergence)
     if isinstance(init, TreeSeeds | MarkovChainSeeds):
         return _in_samples(init, n_clusters, data, fit)

@@ -33,23 +33,33 @@ def weighted_sample(
 ) -> WeightedSample:
     """Draw points without replacement, the heavier the likelier.
 
-    Given the time t of the first point that is not drawn, a point of weight w had the chance
-    1 - exp(-w t). So sums are unbiased if it counts w / (1 - exp(-w t)) (Duffield, Lund and Thorup
-    2007, with exponential ranks). If fewer than `n_least` points have a weight, others without
-    weight join them; `n_drawn` is at least `n_least`.
+    If fewer than `n_least` points have a weight, others without weight join them; `n_drawn` is at
+    least `n_least`.
     """
     arrived = race(rows, n_drawn + 1, rng.randint(2**31 - 1), in_their_kind=True)
     if arrived.n_weighing <= n_drawn:
         everything = slice(0, max(arrived.n_weighing, n_least))
         return WeightedSample(arrived.points[everything], arrived.weights[everything], is_all=True)
-    points, weights = arrived.points[:n_drawn], arrived.weights[:n_drawn]
-    with np.errstate(under="ignore"):
-        # Times are logarithms. `expm1` keeps the digits of small chances.
-        chances = -np.expm1(-np.exp(np.log(weights) + arrived.times[n_drawn]))
-    stands_for = weights / chances
+    stands_for = arrived.stand_for(n_drawn)
     mean_weight = rows.total_weight / arrived.n_weighing
     unit = mean_weight / float(np.mean(stands_for))
-    return WeightedSample(points, stands_for * unit, is_all=False)
+    return WeightedSample(arrived.points[:n_drawn], stands_for * unit, is_all=False)
+
+
+def drawn_from_parts(
+    rows: Rows, n_drawn: int, rng: np.random.RandomState
+) -> tuple[Points | SparsePoints, FloatArray]:
+    """Draw points without replacement, and return them and the weight for which each stands.
+
+    Half of the rate of a point is its share of the weight, and half that of the inertia about the
+    mean, so that outliers are not missed; `drawn_sample` draws by them as chances.
+    """
+    mean, usual = rows.mean()[None, :], rows.inertia_about_mean() / rows.total_weight or 1.0
+    key, n_kept = rng.randint(2**31 - 1), n_drawn + 1
+    arrived = race(rows, n_kept, key, centers=mean, besides=usual, in_their_kind=True)
+    if arrived.n_weighing <= n_drawn:
+        return arrived.points[: arrived.n_weighing], arrived.weights[: arrived.n_weighing]
+    return arrived.points[:n_drawn], arrived.stand_for(n_drawn)
 
 
 def distinct_places(rows: Rows, n_drawn: int, rng: np.random.RandomState) -> FloatArray:
@@ -68,6 +78,7 @@ class Arrived:
 
     n_kept: int
     times: FloatArray  # logarithms, for extreme rates; infinite for points without a chance
+    rates: FloatArray  # logarithms
     points: Points | SparsePoints
     weights: FloatArray
     n_weighing: int  # points with a weight, of all that ran
@@ -80,15 +91,29 @@ class Arrived:
         if self.of_places:
             first = first[_first_at_places(points[first])]
         first = first[: self.n_kept]
+        rates = np.concatenate([self.rates, other.rates])[first]
         weights = np.concatenate([self.weights, other.weights])[first]
         n_weighing = self.n_weighing + other.n_weighing
         return Arrived(
-            self.n_kept, times[first], points[first], weights, n_weighing, self.of_places
+            self.n_kept, times[first], rates, points[first], weights, n_weighing, self.of_places
         )
 
     def with_a_chance(self) -> Any:
         """Return the points that had a chance."""
         return self.points[self.times < np.inf]
+
+    def stand_for(self, n_drawn: int) -> FloatArray:
+        """Return the weight for which each of the first stands.
+
+        Given the time t of the first point that is not drawn, a point of rate r had the chance
+        1 - exp(-r t). So sums are unbiased if its weight is divided by that (Duffield, Lund and
+        Thorup 2007, with exponential ranks).
+        """
+        with np.errstate(under="ignore"):
+            # `expm1` keeps the digits of small chances.
+            chances = -np.expm1(-np.exp(self.rates[:n_drawn] + self.times[n_drawn]))
+        stand_for: FloatArray = self.weights[:n_drawn] / chances
+        return stand_for
 
 
 def race(
@@ -97,10 +122,13 @@ def race(
     key: int,
     *,
     centers: FloatArray | None = None,
+    besides: float = 0.0,
     of_places: bool = False,
     in_their_kind: bool = False,
 ) -> Arrived:
     """Let points run at rates of weight, times squared distance to the nearest center, if any.
+
+    To the squared distance of each is added what is `besides`.
 
     `key` seeds the random numbers. A race of places counts only the first point of each. Points
     arrive as whole float64 rows unless they are wanted in the kind they live in.
@@ -109,7 +137,7 @@ def race(
         centers = np.empty((0, rows.n_features))
     parts = rows.parts
     starts = np.zeros(1, dtype=np.intp) if parts is None else parts.first_points()
-    run = _Race(centers, n_kept, key, starts, of_places, in_their_kind)
+    run = _Race(centers, besides, n_kept, key, starts, of_places, in_their_kind)
     arrived: Arrived = total_of_parts(rows, run)
     return arrived
 
@@ -124,6 +152,7 @@ class _Race:
     """Run the race in one part."""
 
     centers: FloatArray
+    besides: float
     n_kept: int
     key: int
     starts: IndexArray
@@ -133,23 +162,28 @@ class _Race:
     @property
     def n_bytes_given(self) -> int:
         """The largest size of the result of a part."""
-        return 8 * self.n_kept * (int(self.centers.shape[1]) + 2)
+        return 8 * self.n_kept * (int(self.centers.shape[1]) + 3)
 
     def __call__(self, rows: Rows, number: int) -> Arrived:
         weights = rows.sample_weight(np.arange(rows.n_points))
-        first, times = self._first(rows, self._times(rows, weights, int(self.starts[number])))
-        points = rows.sample(first) if self.in_their_kind else rows.take(first)
-        n_weighing = int(np.count_nonzero(weights))
-        return Arrived(self.n_kept, times, points, weights[first], n_weighing, self.of_places)
-
-    def _times(self, rows: Rows, weights: FloatArray, first_row: int) -> FloatArray:
-        uniforms = _uniforms_of_rows(self.key, first_row, len(weights))
+        rates = self._rates(rows, weights)
+        uniforms = _uniforms_of_rows(self.key, int(self.starts[number]), len(weights))
         with np.errstate(divide="ignore"):
             # The logarithm of the exponential time -log(1 - u) / rate.
-            times: FloatArray = np.log(-np.log1p(-uniforms)) - np.log(weights)
+            first, times = self._first(rows, np.log(-np.log1p(-uniforms)) - rates)
+        points = rows.sample(first) if self.in_their_kind else rows.take(first)
+        n_weighing = int(np.count_nonzero(weights))
+        return Arrived(
+            self.n_kept, times, rates[first], points, weights[first], n_weighing, self.of_places
+        )
+
+    def _rates(self, rows: Rows, weights: FloatArray) -> FloatArray:
+        """Return logarithms of the rates."""
+        with np.errstate(divide="ignore"):
+            rates: FloatArray = np.log(weights)
             if len(self.centers):
-                times -= np.log(rows.nearness(self.centers).sq_dist())
-        return times
+                rates += np.log(self.besides + rows.nearness(self.centers).sq_dist())
+        return rates
 
     def _first(self, rows: Rows, times: FloatArray) -> tuple[IndexArray, FloatArray]:
         """Return the indices and times of the first to arrive, at most `n_kept`."""
