@@ -17,7 +17,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from powermeans import PowerKMeans, divergences, open_data
-from powermeans.engine.seeds.samples import drawn_from_parts
+from powermeans.engine.seeds.samples import raced_sample
 from powermeans.mathematics.critical_power import critical_power
 from powermeans.mathematics.rules import Gaussian, Hard, Harmonic, Online, Power
 from powermeans.points.opening import open_rows
@@ -195,16 +195,16 @@ def test_a_sample_of_parts_stands_for_all_and_hangs_on_no_cut():
     sums = []
     for seed in range(40):
         rows = in_memory(points, weights, None, 700)
-        drawn, stand_for = drawn_from_parts(rows, 300, np.random.RandomState(seed))
+        drawn, stand_for = raced_sample(rows, 300, np.random.RandomState(seed))
         assert len(drawn) == 300
         assert (drawn == 1e4).all(axis=1).any()  # it has nearly all of the inertia
         sums.append([stand_for.sum(), stand_for[drawn[:, 0] < 0].sum()])
-    other = drawn_from_parts(in_memory(points, weights, None, 1999), 300, np.random.RandomState(39))
+    other = raced_sample(in_memory(points, weights, None, 1999), 300, np.random.RandomState(39))
     np.testing.assert_array_equal(other[0], drawn)
     np.testing.assert_allclose(other[1], stand_for, rtol=1e-9)
     whole = [weights.sum(), weights[points[:, 0] < 0].sum()]
     np.testing.assert_allclose(np.mean(sums, axis=0), whole, rtol=0.04)
-    some, all_weights = drawn_from_parts(rows, 5_000, np.random.RandomState(0))
+    some, all_weights = raced_sample(rows, 5_000, np.random.RandomState(0))
     assert len(some) == 5_000
     assert all_weights.sum() == pytest.approx(weights.sum())
 

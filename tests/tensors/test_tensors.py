@@ -261,15 +261,20 @@ def test_a_model_of_a_tensor_is_read_again_as_one_of_arrays(tmp_path):
     np.testing.assert_array_equal(fitted.to_sklearn().labels_, read.labels_)
 
 
-@pytest.mark.parametrize("divergence", ["cosine", "poisson"])
-def test_a_fit_with_another_divergence(divergence):
+@pytest.mark.parametrize("divergence", ["squared_euclidean", "cosine", "poisson"])
+def test_a_fit_is_that_of_an_array_with_each_divergence(divergence):
     points = np.abs(clusters(300, 20, 4)[0]) + 0.1
     model = PowerKMeans(4, random_state=0, divergence=divergence)
-    fitted = model.fit(tensor(points, torch.float64)).inertia_
-    assert fitted == pytest.approx(model.fit(points.astype(np.float64)).inertia_, rel=1e-6)
-    outside = [-2.0] if divergence == "poisson" else [0.0]
+    fitted = clone(model).fit(tensor(points, torch.float64))
+    model.fit(points.astype(np.float64))
+    assert fitted.inertia_ == pytest.approx(model.inertia_, rel=1e-6)
+    np.testing.assert_array_equal(fitted.labels_.cpu().numpy(), model.labels_)
+
+
+@pytest.mark.parametrize(("divergence", "outside"), [("cosine", 0.0), ("poisson", -2.0)])
+def test_points_outside_of_a_domain_are_refused(divergence, outside):
     with pytest.raises(ValueError, match="in row 1"):
-        model.set_params(n_clusters=2).fit(tensor([[1.0], outside, [3.0]]))
+        PowerKMeans(2, divergence=divergence).fit(tensor([[1.0], [outside], [3.0]]))
 
 
 def test_estimators_refuse_what_has_no_rows_of_tensors():

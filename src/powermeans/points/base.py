@@ -16,7 +16,15 @@ import numpy as np
 from powermeans.mathematics.rules import Hard, Rule
 from powermeans.mathematics.sums import ColumnMoments, mean_over_columns
 from powermeans.points.by_definition import PricedByDefinition, farthest
-from powermeans.points.protocol import FarPoint, Moves, Parts, PricedPoints, Rows, Sampler
+from powermeans.points.protocol import (
+    Elsewhere,
+    FarPoint,
+    Moves,
+    Parts,
+    PricedPoints,
+    Rows,
+    Sampler,
+)
 from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
 
 
@@ -70,6 +78,10 @@ class BaseRows(Rows):
 
     @property
     def moves(self) -> Moves | None:
+        return None
+
+    @property
+    def elsewhere(self) -> Elsewhere | None:
         return None
 
     @property

@@ -167,10 +167,15 @@ class Rows(Protocol):
     def moves(self) -> Moves | None:
         """Moves of single points, and swaps with them; a search breathes instead where it is None.
 
-        There are none for points in parts, of which a search brings some together, in a tensor,
-        with missing entries or seen in another way (`RowsOfRows`), nor by a divergence whose
-        `moves` are None.
+        There are none for points in parts or in a tensor, of which a search brings some to one
+        memory, with missing entries or seen in another way (`RowsOfRows`), nor by a divergence
+        whose `moves` are None.
         """
+        ...
+
+    @property
+    def elsewhere(self) -> Elsewhere | None:
+        """How points come to one memory where they can move, or None where they are there."""
         ...
 
     @property
@@ -207,13 +212,21 @@ class Rows(Protocol):
 class Parts(Protocol):
     """Points in an ordered sequence of parts."""
 
-    @property
-    def can_move(self) -> bool:
-        """Whether points can move where they are opened in one memory."""
-        ...
-
     def first_points(self) -> IndexArray:
         """Return the index of the first point of each part."""
+        ...
+
+    def total(self, call: Callable[[Rows, int], Any]) -> Any:
+        """Return the sum of what `call` returns for the rows and the number of each part."""
+        ...
+
+
+class Elsewhere(Protocol):
+    """Points in parts or on a device, of which a search brings all or some to one memory."""
+
+    @property
+    def can_move(self) -> bool:
+        """Whether they can move there."""
         ...
 
     def together(self) -> Rows:
@@ -221,11 +234,7 @@ class Parts(Protocol):
         ...
 
     def opened(self, points: Points | SparsePoints, weights: FloatArray) -> Rows:
-        """Return some of the points, which were brought here, as rows in one memory."""
-        ...
-
-    def total(self, call: Callable[[Rows, int], Any]) -> Any:
-        """Return the sum of what `call` returns for the rows and the number of each part."""
+        """Return some of the points, which `sample` brought here, as rows in one memory."""
         ...
 
 

@@ -223,6 +223,11 @@ class PartedRows(BaseRows):
         return self
 
     @property
+    def elsewhere(self) -> Self:
+        """These rows themselves."""
+        return self
+
+    @property
     def can_move(self) -> bool:
         """Whether points can move where they are opened in one memory."""
         return self.executor.opener.divergence.moves is not None and not self.has_missing

@@ -38,6 +38,8 @@ class TorchBregmanRows(TorchRows):
     sweeps stay on the device.
     """
 
+    divergence: Bregman
+
     def __init__(
         self,
         points: torch.Tensor,
@@ -45,7 +47,7 @@ class TorchBregmanRows(TorchRows):
         *,
         divergence: Bregman,
     ) -> None:
-        self._divergence = divergence
+        self.divergence = divergence
         for rows, block in _on_host(points):
             divergence.check_domain(block, name="X", first_row=rows.start)
         super().__init__(points, sample_weight)
@@ -54,11 +56,11 @@ class TorchBregmanRows(TorchRows):
         return max(super().rounding(), rounding_of_products(self.dtype))
 
     def unit_steps(self) -> float | FloatArray:
-        return unit_steps_at(self._tangent, self._divergence)
+        return unit_steps_at(self._tangent, self.divergence)
 
     @cached_property
     def _tangent(self) -> FloatArray:
-        return np.asarray(self._divergence.inside(self._weighted_mean()[None, :])[0])
+        return np.asarray(self.divergence.inside(self._weighted_mean()[None, :])[0])
 
     def _weighted_mean(self) -> FloatArray:
         if self._weights is None:
@@ -73,14 +75,14 @@ class TorchBregmanRows(TorchRows):
 
     def _planes_in_view(self, centers: FloatArray) -> tuple[FloatArray, FloatArray, bool]:
         origin = np.broadcast_to(self._view.origin_in_float64(), self._tangent.shape)
-        slopes, lifts = self._divergence.planes(centers, self._tangent, origin)
+        slopes, lifts = self.divergence.planes(centers, self._tangent, origin)
         return slopes / 2, lifts, False
 
     def _all_heights(self) -> torch.Tensor:
         heights = torch.empty(self.n_points, dtype=self._view.wide, device=self._points.device)
         for rows, block in _on_host(self._points):
-            found = self._divergence.heights(block, self._tangent)
-            check_heights(found, self._divergence, rows.start)
+            found = self.divergence.heights(block, self._tangent)
+            check_heights(found, self.divergence, rows.start)
             heights[rows] = self._there(found, heights.dtype)
         return heights
 
@@ -96,6 +98,8 @@ class TorchCosineRows(TorchRows):
 
     No point is zero, which has no direction.
     """
+
+    divergence = Cosine()
 
     def __init__(self, points: torch.Tensor, sample_weight: FloatArray | None = None) -> None:
         has_direction = points.any(1, keepdim=True).cpu().numpy()

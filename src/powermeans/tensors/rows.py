@@ -5,25 +5,30 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from functools import cached_property, reduce
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
 
+from powermeans.divergences import Divergence, SquaredEuclidean
 from powermeans.mathematics.critical_power import critical_power
 from powermeans.mathematics.rules import Rule
 from powermeans.mathematics.sums import Spread, Sums
 from powermeans.points.base import MemoryRows, in_unit
+from powermeans.points.compiled import CompiledRows
+from powermeans.points.opening import open_rows
 from powermeans.system.attributes import forget
 from powermeans.tensors import formulas
 from powermeans.tensors.formulas import Block, Planes, View
 from powermeans.tensors.memory import blocks, lack_of_memory_told, rows_at_once
 from powermeans.tensors.nearness import TorchNearness
-from powermeans.types import FloatArray, IndexArray, Labels, Points
+from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
 
 
 class TorchRows(MemoryRows):
     """Sweep over a contiguous, finite tensor on its device."""
+
+    divergence: Divergence = SquaredEuclidean()
 
     def __init__(self, points: torch.Tensor, sample_weight: FloatArray | None = None) -> None:
         self._points = points
@@ -152,6 +157,26 @@ class TorchRows(MemoryRows):
     def sample(self, indices: IndexArray) -> Points:
         """Return these points in host memory, dense."""
         return self.take(indices).astype(self.dtype)
+
+    @property
+    def elsewhere(self) -> Self:
+        """These rows themselves."""
+        return self
+
+    @property
+    def can_move(self) -> bool:
+        """Whether points can move where they are opened in host memory."""
+        return self.divergence.moves is not None
+
+    def together(self) -> CompiledRows:
+        """Return all points as rows in host memory."""
+        everything = np.arange(self.n_points)
+        return self.opened(self.sample(everything), self.sample_weight(everything))
+
+    def opened(self, points: Points | SparsePoints, weights: FloatArray) -> CompiledRows:
+        """Return some of the points, which `sample` brought here, as rows in host memory."""
+        given = None if np.all(weights == 1) else weights
+        return open_rows(points, given, divergence=self.divergence)
 
     # How points and centers are planes.
 

@@ -33,7 +33,7 @@ class Thresholds(NamedTuple):
     costly_sweep: float = 1e9
     smallest_share_sampled: int = 8
     fewest_for_each_center: int = 25
-    most_values_brought: int = 2**24  # into one memory from points in parts
+    most_values_brought: int = 2**24  # to one memory from points in parts or in a tensor
     # Matching takes time cubic in the number of centers, so more are not crossed. From so many on,
     # and where a sweep takes more work, "fast" compares each point only with the centers near it.
     many_centers: int = 1000

@@ -28,11 +28,11 @@ from powermeans.engine.search.moves import (
 )
 from powermeans.engine.search.state import Search, SearchStopped, Solution, different
 from powermeans.engine.seeds.choose import drawn_sample
-from powermeans.engine.seeds.samples import drawn_from_parts
+from powermeans.engine.seeds.samples import raced_sample
 from powermeans.engine.seeds.tree import TreeSeeds
 from powermeans.points.along_axes import along_axes
 from powermeans.points.nearby import NearbyRows
-from powermeans.points.protocol import Parts, Rows, sampler_of
+from powermeans.points.protocol import Elsewhere, Rows, sampler_of
 from powermeans.types import FloatArray
 
 # Of a search along axes, which must save more than it takes to find them.
@@ -188,7 +188,7 @@ def n_sampled(rows: Rows, n_centers: int, effort: Effort) -> int:
     """Return how many points to sample and to search among, or none to search among all."""
     n_places, n_values = rows.n_places, n_values_each(rows)
     is_in_memory = rows.sampler is not None and rows.moves is not None
-    may_sample = is_in_memory or rows.parts is not None
+    may_sample = is_in_memory or rows.elsewhere is not None
     if not may_sample or n_places * n_values <= effort.most_values:
         return 0
     at_least = max(THRESHOLDS.least_sampled, THRESHOLDS.sampled_for_each_center * n_centers)
@@ -207,8 +207,8 @@ def n_values_each(rows: Rows) -> float:
 def _sample(whole: Search, seeds: Seeds, effort: Effort) -> Rows | None:
     """Return a sample to search in, or None where all points are searched."""
     n_drawn = n_sampled(whole.rows, seeds.n_centers, effort)
-    if (parts := whole.rows.parts) is not None:
-        return _brought_together(whole, parts, n_drawn) if parts.can_move else None
+    if (elsewhere := whole.rows.elsewhere) is not None:
+        return _brought(whole, elsewhere, n_drawn) if elsewhere.can_move else None
     if not n_drawn:
         return None
     whole.history.phase("drawing a sample")
@@ -218,15 +218,15 @@ def _sample(whole: Search, seeds: Seeds, effort: Effort) -> Rows | None:
     return sample if is_varied else None
 
 
-def _brought_together(whole: Search, parts: Parts, n_drawn: int) -> Rows | None:
-    """Return a sample of points in parts, or all, in one memory; None where it would be large."""
+def _brought(whole: Search, elsewhere: Elsewhere, n_drawn: int) -> Rows | None:
+    """Return a sample of the points, or all, in one memory; None where it would be large."""
     rows = whole.rows
     if (n_drawn or rows.n_points) * n_values_each(rows) > THRESHOLDS.most_values_brought:
         return None
     if not n_drawn:
-        return parts.together()
+        return elsewhere.together()
     whole.history.phase("drawing a sample")
-    return parts.opened(*drawn_from_parts(rows, n_drawn, whole.fit.rng))
+    return elsewhere.opened(*raced_sample(rows, n_drawn, whole.fit.rng))
 
 
 def _search_in_place(

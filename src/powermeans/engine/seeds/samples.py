@@ -46,7 +46,7 @@ def weighted_sample(
     return WeightedSample(arrived.points[:n_drawn], stands_for * unit, is_all=False)
 
 
-def drawn_from_parts(
+def raced_sample(
     rows: Rows, n_drawn: int, rng: np.random.RandomState
 ) -> tuple[Points | SparsePoints, FloatArray]:
     """Draw points without replacement, and return them and the weight for which each stands.
