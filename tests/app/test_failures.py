@@ -230,7 +230,7 @@ def test_a_table_that_the_system_no_longer_opens_is_named(run):
         ended = run("fit customers.csv -k 2 -q", code=failures.DATA)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
-    assert ended.err == "powermeans: customers.csv cannot be opened: Too many open files\n"
+    assert ended.err == "powermeans: customers.csv cannot be opened or read: Too many open files\n"
 
 
 VERBOSE = (

@@ -155,6 +155,16 @@ def test_ctrl_c_at_the_last_step_is_not_lost(last: str, monkeypatch) -> None:
     assert choice.recommended == 3
 
 
+def test_a_sample_that_all_rows_do_not_confirm_is_not_clear(monkeypatch) -> None:
+    def interrupt(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(powermeans.choosing_k.choose, "_stability_of", interrupt)
+    choice = choose_k(on_lattice(3, n_points=32_000), [2, 3, 4], criteria="separation")
+    assert (choice.was_stopped, choice.is_clear, choice.recommended) == (True, False, 3)
+    assert "before all rows confirmed" in choice.doubt
+
+
 def test_a_callback_that_stops_the_confirmation_leaves_a_doubt() -> None:
     points, options = on_lattice(3, n_points=32_000), {"criteria": "separation", "random_state": 0}
     heard: list[SweepState] = []

@@ -146,15 +146,18 @@ def all_that_rows_say(rows, centers):
     yield from (nearness.farthest(), rows.take(SOME), nearness.sq_dist(SOME))
 
 
+def dask_array(points, n_rows):
+    if not sparse.issparse(points):
+        return da.from_array(points, chunks=(n_rows, points.shape[1]))
+    blocks = [dask.delayed(block) for block, _ in cut(points, None, n_rows)]
+    shapes = [block.shape for block, _ in cut(points, None, n_rows)]
+    return da.concatenate(
+        [da.from_delayed(*each, float) for each in zip(blocks, shapes, strict=True)]
+    )
+
+
 def on_dask(points, weights, opener, n_rows=300):
-    if sparse.issparse(points):
-        blocks = [
-            da.from_delayed(dask.delayed(block), block.shape, float)
-            for block, _ in cut(points, None, n_rows)
-        ]
-        array = da.concatenate(blocks)
-    else:
-        array = da.from_array(points, chunks=(n_rows, points.shape[1]))
+    array = dask_array(points, n_rows)
     return PartedRows(DaskExecutor(DaskPoints(array, weights), opener))
 
 
@@ -177,19 +180,30 @@ def test_where_the_parts_are_changes_no_bit(kind):
 @pytest.mark.parametrize("kind", OPENINGS)
 def test_few_points_are_searched_as_in_memory_wherever_they_are(kind):
     points, opener, _ = OPENINGS[kind]
-    points = points.toarray()[:700] if sparse.issparse(points) else points[:700]
+    points = points[:700]
     options = {"divergence": opener.divergence, "effort": "fast", "random_state": 0}
     model = PowerKMeans(6, missing="observed" if opener.has_missing else "error", **options)
-    chunks = da.from_array(points, chunks=(300, points.shape[1]))
+    blocks = [block for block, _ in cut(points, None, 300)]
+    of_parts = clone(model).fit(open_data(blocks, rows_per_part=300))
     with dask.config.set(scheduler="threads"):
-        of_dask = clone(model).fit(chunks)
-    of_parts = clone(model).fit(open_data(points, rows_per_part=300))
+        of_dask = clone(model).fit(dask_array(points, 300))
     assert of_parts.cluster_centers_.tobytes() == of_dask.cluster_centers_.tobytes()
     if in_memory(points, None, opener).can_move:
-        np.testing.assert_array_equal(of_dask.predict(points), model.fit(points).labels_)
+        np.testing.assert_array_equal(of_parts.predict(points), model.fit(points).labels_)
 
 
-def test_a_sample_of_parts_stands_for_all_and_hangs_on_no_cut():
+@pytest.mark.parametrize("fit_whole", [True, False])
+def test_a_far_point_without_weight_changes_nothing(fit_whole):
+    points, weights, _ = clusters(700, 2)
+    points, weights[3] = points.astype(np.float32), 0.0
+    model = PowerKMeans(5, effort="fast" if fit_whole else "none", random_state=0)
+    expected = model.fit(points, sample_weight=weights).inertia_
+    points[3] = 1e30
+    parts = open_data(cut(points, weights, 300), rows_per_part=300)
+    assert clone(model).fit(parts).inertia_ == pytest.approx(expected, rel=0.05)
+
+
+def test_a_sample_of_parts_stands_for_all_points_and_does_not_depend_on_the_cut():
     points, weights, _ = clusters(5_000)
     points[7] = 1e4
     sums = []

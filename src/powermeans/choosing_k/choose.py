@@ -121,15 +121,15 @@ def _choose_in_sample(
     sample = points.sample(size, seed, question)
     choice = _choose_among(sample, question, rng, seed, listener)
     choice = replace(choice, n_sampled=size)
+    doubt = choice.doubt or "the choice ended before all rows confirmed what a sample says"
+    unconfirmed = replace(choice, is_clear=False, doubt=doubt)
     if choice.was_stopped:
-        return choice
+        return unconfirmed
     listener.phase("confirming on all rows")
     try:
         return _confirmed(choice, points, question, seed + 1, listener)
     except listener.ends_on as reason:
-        doubt = choice.doubt or "the choice ended before all rows confirmed what a sample says"
-        was_stopped = not isinstance(reason, _OutOfTime)
-        return replace(choice, is_clear=False, doubt=doubt, was_stopped=was_stopped)
+        return replace(unconfirmed, was_stopped=not isinstance(reason, _OutOfTime))
 
 
 def _choose_among(

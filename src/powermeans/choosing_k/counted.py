@@ -59,7 +59,7 @@ class CountedPoints:
 
     @classmethod
     def _in_memory(cls, opened: InMemory, needs: Needs) -> Self:
-        points = wide_if_far(opened)
+        points = wide_if_far(opened.points, opened.largest)
         columns = opened.columns if isinstance(opened, InUsedColumns) else None
         measure = needs.measure
         if columns is not None:

@@ -41,8 +41,9 @@ class ChoiceOfK:
         The centers of each k.
     was_stopped : bool
         Whether the callback, Ctrl-C or `max_seconds` ended the search. The table then has the k
-        that were tried until then, and `doubt` says what is missing. Ctrl-C at one of the last
-        steps leaves out the stability, or the confirmation on all rows.
+        that were tried until then, and `doubt` says what is missing. A stop at one of the last
+        steps leaves out the stability, or the confirmation on all rows, without which nothing is
+        clear; `max_seconds` ends these without a stop.
     missing : {"error", "observed"}
         As given to `choose_k`.
     n_sampled : int

@@ -323,14 +323,15 @@ def rows_for(
 def rows_of(admitted: Admitted, measure: Measure) -> Rows:
     """Return the rows of an array, in float64 where one is far and others may weigh more."""
     may_weigh_more = admitted.weights is not None or measure.opener is not None
-    points = wide_if_far(admitted) if may_weigh_more else admitted.points
+    points = admitted.points
+    if may_weigh_more:
+        points = wide_if_far(points, admitted.largest)
     return rows_for(measure, points, admitted.weights)
 
 
-def wide_if_far(admitted: Admitted | InMemory) -> Points | SparsePoints:
+def wide_if_far(points: Points | SparsePoints, largest: float) -> Points | SparsePoints:
     """Return the points in float64 where float32 would not hold the square of the largest."""
-    is_far = exponent_to_square(admitted.largest, admitted.points.dtype) != 0
-    return admitted.points.astype(np.float64) if is_far else admitted.points
+    return points.astype(np.float64) if exponent_to_square(largest, points.dtype) else points
 
 
 # Arrays.

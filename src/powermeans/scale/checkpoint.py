@@ -242,7 +242,7 @@ if sys.platform != "win32":
 class JournaledExecutor:
     """Takes results from a journal; once it ends, calls another executor and notes the results.
 
-    Results as long as the points are never noted.
+    Results as long as the points are never noted, but those that `once` finds.
     """
 
     def __init__(self, executor: Executor, journal: Journal) -> None:

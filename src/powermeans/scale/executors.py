@@ -13,9 +13,10 @@ from scipy import sparse
 
 from powermeans.divergences import Divergence, SquaredEuclidean
 from powermeans.mathematics.sums import added
+from powermeans.points.checks.points import largest_magnitude
 from powermeans.points.compiled import CompiledRows, Known, Team, thread_limit
 from powermeans.points.needs import Tell
-from powermeans.points.opening import open_batch
+from powermeans.points.opening import open_batch, wide_if_far
 from powermeans.scale.partition import Partition
 from powermeans.system.fingerprint import NoFingerprintError, fingerprint
 from powermeans.system.threads import effective_n_threads
@@ -68,7 +69,9 @@ class PartOpener:
         team: Team | None = None,
         known: Known | None = None,
     ) -> CompiledRows:
-        """Return the rows of a part."""
+        """Return the rows of a part, in float64 where one is far and others may weigh more."""
+        if sample_weight is not None and points.dtype == np.float32:
+            points = wide_if_far(points, largest_magnitude(points, self.has_missing))
         return open_batch(
             points,
             sample_weight,

@@ -2,7 +2,7 @@
 
 Each quantity takes one call on every part, and a tree that depends only on the number of parts adds
 the results. So no bit depends on the place of the parts, or on the number of threads or workers. No
-array is as long as the points, unless the caller asks for one.
+array is as long as the points, unless the caller asks for one, or a search for few points together.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ from powermeans.points.base import BaseRows
 from powermeans.points.bregman import in_units, step_between_scaled, unit_steps_at
 from powermeans.points.by_definition import weighted
 from powermeans.points.checks.csr import stacked
+from powermeans.points.checks.points import largest_magnitude
 from powermeans.points.compiled import CompiledRows
 from powermeans.points.observed import filled
-from powermeans.points.opening import open_rows
+from powermeans.points.opening import open_rows, wide_if_far
 from powermeans.points.protocol import FarPoint, Rows
 from powermeans.scale.checkpoint import once
 from powermeans.scale.executors import Call, Executor, PartCall, Result
@@ -244,8 +245,10 @@ class PartedRows(BaseRows):
     def opened(self, points: Points | SparsePoints, weights: FloatArray) -> Rows:
         """Return some of the points, which were brought here, as rows in one memory."""
         divergence = self.executor.opener.divergence
-        given = None if np.all(weights == 1) else weights
-        return open_rows(points, given, divergence=divergence, n_threads=self.n_threads)
+        options: dict[str, Any] = {"divergence": divergence, "n_threads": self.n_threads}
+        if np.all(weights == 1):
+            return open_rows(points, **options)
+        return open_rows(wide_if_far(points, largest_magnitude(points)), weights, **options)
 
     @property
     def priced(self) -> None:

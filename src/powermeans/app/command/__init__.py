@@ -8,6 +8,7 @@ from __future__ import annotations
 import _thread
 import atexit
 import contextlib
+import errno
 import gc
 import os
 import signal
@@ -123,8 +124,8 @@ def _explain(error: BaseException) -> int:
         return failures.DATA
     if (interrupt := _interrupt_before(error)) is not None:
         return _explain(interrupt)
-    if isinstance(error, OSError) and error.filename is not None:
-        _tell(f"{error.filename} cannot be opened: {error.strerror}")
+    if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE, errno.EIO):
+        _tell(f"{error.filename or 'a file'} cannot be opened or read: {error.strerror}")
         return failures.DATA
     _tell(f"unexpected {type(error).__name__}: {error} (--debug shows where; please report it)")
     return failures.BUG

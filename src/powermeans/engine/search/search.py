@@ -187,8 +187,7 @@ def _place(whole: Search, seeds: Seeds, effort: Effort) -> Place | None:
 def n_sampled(rows: Rows, n_centers: int, effort: Effort) -> int:
     """Return how many points to sample and to search among, or none to search among all."""
     n_places, n_values = rows.n_places, n_values_each(rows)
-    is_in_memory = rows.sampler is not None and rows.moves is not None
-    may_sample = is_in_memory or rows.elsewhere is not None
+    may_sample = rows.elsewhere is not None or (rows.sampler and rows.moves)
     if not may_sample or n_places * n_values <= effort.most_values:
         return 0
     at_least = max(THRESHOLDS.least_sampled, THRESHOLDS.sampled_for_each_center * n_centers)

@@ -35,9 +35,9 @@ def initial_centers(
     """
     if not fit.listener.n_sweeps:  # later ones belong to a start of a search
         fit.listener.phase("choosing seeds")
-    is_named = isinstance(init, str)
-    in_passes = data.rows.parts is not None and not (is_named and sample is not None)
-    if isinstance(init, ParallelSeeds) or in_passes:
+    is_drawn_in_sample = sample is not None and isinstance(init, str)
+    in_parts = data.rows.parts is not None
+    if isinstance(init, ParallelSeeds) or (in_parts and not is_drawn_in_sample):
         return _in_passes(init, n_clusters, data, fit, divergence)
     if isinstance(init, TreeSeeds | MarkovChainSeeds):
         return _in_samples(init, n_clusters, data, fit)

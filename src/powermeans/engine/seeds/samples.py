@@ -49,14 +49,22 @@ def weighted_sample(
 def raced_sample(
     rows: Rows, n_drawn: int, rng: np.random.RandomState
 ) -> tuple[Points | SparsePoints, FloatArray]:
-    """Draw points without replacement, and return them and the weight for which each stands.
+    """Draw points without replacement, and return them and the weight that each stands for.
 
     Half of the rate of a point is its share of the weight, and half that of the inertia about the
-    mean, so that outliers are not missed; `drawn_sample` draws by them as chances.
+    mean, as the chances of `choose.drawn_sample`, which needs an order of all points.
     """
-    mean, usual = rows.mean()[None, :], rows.inertia_about_mean() / rows.total_weight or 1.0
-    key, n_kept = rng.randint(2**31 - 1), n_drawn + 1
-    arrived = race(rows, n_kept, key, centers=mean, besides=usual, in_their_kind=True)
+    mean_sq_dist = rows.inertia_about_mean() / rows.total_weight
+    if mean_sq_dist == 0:  # all points are at the mean
+        mean_sq_dist = 1.0
+    arrived = race(
+        rows,
+        n_drawn + 1,
+        rng.randint(2**31 - 1),
+        centers=rows.mean()[None, :],
+        offset=mean_sq_dist,
+        in_their_kind=True,
+    )
     if arrived.n_weighing <= n_drawn:
         return arrived.points[: arrived.n_weighing], arrived.weights[: arrived.n_weighing]
     return arrived.points[:n_drawn], arrived.stand_for(n_drawn)
@@ -103,7 +111,7 @@ class Arrived:
         return self.points[self.times < np.inf]
 
     def stand_for(self, n_drawn: int) -> FloatArray:
-        """Return the weight for which each of the first stands.
+        """Return the weight that each of the first stands for.
 
         Given the time t of the first point that is not drawn, a point of rate r had the chance
         1 - exp(-r t). So sums are unbiased if its weight is divided by that (Duffield, Lund and
@@ -122,13 +130,13 @@ def race(
     key: int,
     *,
     centers: FloatArray | None = None,
-    besides: float = 0.0,
+    offset: float = 0.0,
     of_places: bool = False,
     in_their_kind: bool = False,
 ) -> Arrived:
     """Let points run at rates of weight, times squared distance to the nearest center, if any.
 
-    To the squared distance of each is added what is `besides`.
+    `offset` is added to each squared distance.
 
     `key` seeds the random numbers. A race of places counts only the first point of each. Points
     arrive as whole float64 rows unless they are wanted in the kind they live in.
@@ -137,7 +145,7 @@ def race(
         centers = np.empty((0, rows.n_features))
     parts = rows.parts
     starts = np.zeros(1, dtype=np.intp) if parts is None else parts.first_points()
-    run = _Race(centers, besides, n_kept, key, starts, of_places, in_their_kind)
+    run = _Race(centers, offset, n_kept, key, starts, of_places, in_their_kind)
     arrived: Arrived = total_of_parts(rows, run)
     return arrived
 
@@ -152,7 +160,7 @@ class _Race:
     """Run the race in one part."""
 
     centers: FloatArray
-    besides: float
+    offset: float
     n_kept: int
     key: int
     starts: IndexArray
@@ -182,7 +190,7 @@ class _Race:
         with np.errstate(divide="ignore"):
             rates: FloatArray = np.log(weights)
             if len(self.centers):
-                rates += np.log(self.besides + rows.nearness(self.centers).sq_dist())
+                rates += np.log(self.offset + rows.nearness(self.centers).sq_dist())
         return rates
 
     def _first(self, rows: Rows, times: FloatArray) -> tuple[IndexArray, FloatArray]:

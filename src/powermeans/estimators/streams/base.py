@@ -323,7 +323,7 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
 
     def _opened(self, points: Admitted | InMemory, beside: Rows | None = None) -> InMemory:
         """Open points for one sweep or two, with the threads of other rows if given."""
-        given = wide_if_far(points), points.weights
+        given = wide_if_far(points.points, points.largest), points.weights
         rows = open_batch(*given, n_threads=self.n_threads, beside=beside)
         return InMemory(points.points, points.weights, rows)
 

@@ -127,7 +127,7 @@ def check_points(
     """
     if has_missing:
         _refuse_nothing_observed(points, name, of_columns=must_differ, first_row=first_row)
-    largest = _largest(points, has_missing)
+    largest = largest_magnitude(points, has_missing)
     if not math.isfinite(largest):
         if has_missing and isinstance(points, np.ndarray):
             points = np.where(np.isnan(points), points.dtype.type(0), points)  # NaN is allowed
@@ -224,7 +224,7 @@ def _refuse_nothing_observed(
             raise ValueError(f"{name} has nothing but NaN in {kind} {place}: leave it out")
 
 
-def _largest(points: Points | SparsePoints, has_missing: bool) -> float:
+def largest_magnitude(points: Points | SparsePoints, has_missing: bool = False) -> float:
     """Return the largest magnitude among the entries, infinity if one is not finite."""
     entries = points.data if sparse.issparse(points) else points.reshape(-1)
     largest = 0.0
