@@ -126,6 +126,20 @@ def test_draws_have_the_same_bits_for_any_number_of_threads_of_blas(draws) -> No
     assert np.array_equal(*drawn)
 
 
+def test_means_are_over_the_samples_that_have_a_cluster() -> None:
+    labels = np.array([0] * 50 + [1])
+
+    def all_in_one(drawn):
+        return np.zeros(len(drawn), dtype=int)
+
+    rng, again = np.random.RandomState(0), np.random.RandomState(0)
+    found = mean_jaccards(labels, all_in_one, 8, rng)
+    drawn = [np.unique(again.randint(51, size=51)) for _ in range(8)]
+    shares = [np.mean(labels[some] == 0) for some in drawn]
+    assert found[0] == pytest.approx(np.mean(shares))
+    assert found[1] == pytest.approx(np.mean([1 - s for s in shares if s < 1]))
+
+
 @pytest.mark.parametrize("model", [PowerKMeans(3), KMeans("auto"), AgglomerativeClustering(3)])
 def test_clusters_that_are_apart_come_back(model) -> None:
     points = on_lattice(3, n_points=300)
