@@ -4,6 +4,7 @@ import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,15 +15,18 @@ from hypothesis import strategies as st
 from problems import blobs, labelled_blobs
 
 from powermeans import KMeans, PowerKMeans
+from powermeans.divergences import Poisson
 from powermeans.engine.updates import RelocateEmpty, Sweep
 from powermeans.mathematics.rules import Gaussian, Hard, Harmonic, Power, Rule
 from powermeans.points import manhattan as module
+from powermeans.points.bregman import open_bregman
 from powermeans.points.cosine import CosineRows
 from powermeans.points.feature_weighted import FeatureWeightedRows
 from powermeans.points.manhattan import ManhattanRows
 from powermeans.points.observed import ObservedRows
 from powermeans.points.reference import ReferenceRows
 
+PoissonRows = partial(open_bregman, divergence=Poisson())
 RULES = [Hard(), Power(-1.0), Power(-7.3), Harmonic(3.0), Gaussian(2.0)]
 SHARES = np.array([0.5, 0.25, 0.15, 0.1])
 
@@ -310,6 +314,20 @@ def test_one_observed_entry_is_enough_to_predict():
         model.predict(row)
     row[0, 1] = model.cluster_centers_[2, 1]
     assert model.predict(row)[0] == 2
+
+
+@pytest.mark.parametrize("kind", [ObservedRows, PoissonRows])
+def test_a_point_at_several_centers_has_the_first_whatever_lies_beside_it(kind):
+    rng, labels = np.random.default_rng(0), set()
+    centers = rng.uniform(0.5, 2.0, size=(6, 3))
+    centers[:, 1] = 1.09237042
+    if kind is PoissonRows:
+        centers[:] = centers[0]
+    for n_beside in range(30):
+        points = rng.uniform(0.5, 2.0, size=(n_beside + 1, 3))
+        points[0] = centers[0] if kind is PoissonRows else [np.nan, 1.09237042, np.nan]
+        labels.add(int(kind(points).assign(centers)[0][0]))
+    assert labels == {0}
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,14 @@ class AffineRows(CompiledRows):
             distances[rows] = self._distances_between(rows, centers[labels[rows]])
         return distances
 
+    def _pairs(self, wanted: NDArray[np.bool_]) -> Iterable[tuple[IndexArray, IndexArray]]:
+        """Yield points and centers between which a distance is wanted, some pairs at a time."""
+        places, centers = np.nonzero(wanted)
+        n_at_once = max(1, _ELEMENTS_AT_ONCE // self.n_features)
+        for start in range(0, len(places), n_at_once):
+            some = slice(start, start + n_at_once)
+            yield places[some], centers[some]
+
     def as_compiled(self, centers: FloatArray) -> FloatArray:
         """Return the slopes, and the lifts in a last column."""
         slopes, lifts = self.planes(centers)
@@ -84,13 +92,16 @@ class AffineRows(CompiledRows):
             rounding = _RoundingOfPlanes(self, planes)
             for rows in rounding.doubtful(distances, margins):
                 may_be_nearer = rounding.may_be_nearer(rows, distances[rows])
-                for center in np.flatnonzero(may_be_nearer.any(axis=0)):
-                    some = rows[may_be_nearer[:, center] & (labels[rows] != center)]
-                    others = self._distances_between(some, centers[center : center + 1])
-                    is_tied = (others == distances[some]) & (center < labels[some])
-                    is_nearer = (others < distances[some]) | is_tied
-                    labels[some[is_nearer]] = center
-                    distances[some[is_nearer]] = others[is_nearer]
+                for places, others in self._pairs(may_be_nearer):
+                    some = rows[places]
+                    found = self._distances_between(some, centers[others])
+                    nearest = np.lexsort((others, found, places))
+                    nearest = nearest[np.diff(places[nearest], prepend=-1) > 0]
+                    some, others, found = some[nearest], others[nearest], found[nearest]
+                    is_tied = (found == distances[some]) & (others < labels[some])
+                    is_nearer = (found < distances[some]) | is_tied
+                    labels[some[is_nearer]] = others[is_nearer]
+                    distances[some[is_nearer]] = found[is_nearer]
         counts = 1.0 if self._weights is None else self._weights
         return labels, float(np.sum(counts * distances)) * self._weight_unit
 
@@ -100,10 +111,9 @@ class AffineRows(CompiledRows):
         with np.errstate(over="ignore", invalid="ignore"):
             rounding = _RoundingOfPlanes(self, self.as_compiled(centers))
             for rows, lacks_digits in rounding.lacking_digits(distances):
-                for center in np.flatnonzero(lacks_digits.any(axis=0)):
-                    some = rows[lacks_digits[:, center]]
-                    found = self._distances_between(some, centers[center : center + 1])
-                    distances[some, center] = found
+                for places, others in self._pairs(lacks_digits):
+                    some = rows[places]
+                    distances[some, others] = self._distances_between(some, centers[others])
         return distances
 
     def rounding(self) -> float:
@@ -138,8 +148,9 @@ class _RoundingOfPlanes:
         found = np.empty(len(distances), dtype=bool)
         for rows, sizes in self._largest_terms():
             found[rows] = ~(self._unit * sizes <= _LEAST_DIGITS * distances[rows])
+            found[rows] &= distances[rows] > 0  # nothing is nearer, but others may be as near
             found[rows] |= ~(margins[rows] > self._rounding * sizes)
-        doubtful = np.flatnonzero(found & (distances > 0))
+        doubtful = np.flatnonzero(found)
         for start in range(0, len(doubtful), self._n_at_once):
             yield doubtful[start : start + self._n_at_once]
 
