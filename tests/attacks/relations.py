@@ -110,8 +110,12 @@ def judge_copies(case: Case, rng: np.random.Generator, folder: Path) -> None:
     if case.subject.domain == "positive":  # whose distances have units of their own
         alone = clone(case.subject.model).set_params(n_clusters=1, max_iter=300)
         least *= max(1.0, alone.fit(points, sample_weight=weights).inertia_)
-        # Nor is a mean nearer to its points than to some units in the last place.
-        apart = case.subject.distances(weighing[:, None], weighing[None] * (1 + 2.0**-49))
+        # Nor is a mean nearer to its points than to some units in the last place, in float32 of the
+        # largest row, which may have no weight.
+        off = 2.0**-49 * weighing
+        if points.dtype == np.float32:
+            off = off + np.finfo(np.float32).eps * np.abs(points).max(axis=0)
+        apart = case.subject.distances(weighing[:, None], (weighing + off)[None])
         least = max(least, float(weights.sum() * np.diagonal(apart).max()))
     if not np.isclose(one.inertia_, other.inertia_, rtol=0.3, atol=least):
         raise Failure(f"the inertia is {one.inertia_}, and {other.inertia_} of copies")

@@ -92,6 +92,7 @@ class AffineRows(CompiledRows):
             rounding = _RoundingOfPlanes(self, planes)
             for rows in rounding.doubtful(distances, margins):
                 may_be_nearer = rounding.may_be_nearer(rows, distances[rows])
+                may_be_nearer[np.arange(len(rows)), labels[rows]] = False
                 for places, others in self._pairs(may_be_nearer):
                     some = rows[places]
                     found = self._distances_between(some, centers[others])
