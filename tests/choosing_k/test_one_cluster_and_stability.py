@@ -194,23 +194,15 @@ def test_shares_are_those_of_clusterboot_up_to_the_error_of_their_means(apart, n
     assert (errors.max() > 0) == (n_clusters == 4 or apart < 12)
 
 
-def test_a_choice_tells_how_much_of_each_cluster_comes_back_by_means_over_samples() -> None:
+def test_a_choice_tells_how_much_of_each_cluster_comes_back() -> None:
     choice = choose_k(on_lattice(3, n_points=300), range(2, 7), random_state=0)
     np.testing.assert_allclose(choice.stability, np.ones(3))
     assert "comes back in 100 % of bootstrap samples" in choice._repr_html_()
     assert choose_k(on_lattice(3, n_points=30), range(2, 4), random_state=0).stability is None
     with pytest.raises(ValueError, match="The 'n_samples' parameter of stability"):
         stability(KMeans(2).fit([[0.0], [9.0]]), [[0.0], [9.0]], n_samples=0)
+
+
+def test_jaccards_by_hand() -> None:
     labels, others = np.array([0, 0, 0, 1, 1, 2]), np.array([5, 5, 1, 1, 1, 0])
     np.testing.assert_allclose(jaccards(labels, others, 4), [2 / 3, 2 / 3, 1.0, np.nan])
-    labels = np.array([0] * 50 + [1])
-
-    def all_in_one(drawn):
-        return np.zeros(len(drawn), dtype=int)
-
-    rng, again = np.random.RandomState(0), np.random.RandomState(0)
-    found = mean_jaccards(labels, all_in_one, 8, rng)
-    drawn = [np.unique(again.randint(51, size=51)) for _ in range(8)]
-    shares = [np.mean(labels[some] == 0) for some in drawn]
-    assert found[0] == pytest.approx(np.mean(shares))
-    assert found[1] == pytest.approx(np.mean([1 - s for s in shares if s < 1]))
