@@ -73,6 +73,9 @@ def judge_neighbours(case: Case, rng: np.random.Generator, folder: Path) -> None
     for name, among in answers(model, points):
         if name == "memberships" and is_rounding_shared(model, points):
             continue
+        # Centers whose squared distances vanish are all as near.
+        if name == "predict" and (np.nanmax(np.square(points[some]), axis=1) == 0).any():
+            continue
         if not are_close(among[some], alone[name], points.dtype):
             raise Failure(f"{name} of rows {some} is {alone[name]!r} alone, {among[some]!r} among")
 
@@ -117,7 +120,13 @@ def judge_copies(case: Case, rng: np.random.Generator, folder: Path) -> None:
             off = off + np.finfo(np.float32).eps * np.abs(points).max(axis=0)
         apart = case.subject.distances(weighing[:, None], (weighing + off)[None])
         least = max(least, float(weights.sum() * np.diagonal(apart).max()))
-    if not np.isclose(one.inertia_, other.inertia_, rtol=0.3, atol=least):
+    highest, lowest = max(one.inertia_, other.inertia_), min(one.inertia_, other.inertia_)
+    if case.subject.model.get_params().get("effort") == "none":
+        # One descent ends wherever rounding sends it at ties; from there, copies must not rise.
+        from_one = clone(case.subject.model).set_params(init=one.cluster_centers_)
+        highest = from_one.fit(np.repeat(points, weights, axis=0)).inertia_
+        lowest = one.inertia_
+    if not highest <= 1.3 * lowest + least:
         raise Failure(f"the inertia is {one.inertia_}, and {other.inertia_} of copies")
 
 
