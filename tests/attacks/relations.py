@@ -156,11 +156,11 @@ def judge_scale(case: Case, rng: np.random.Generator, folder: Path) -> None:
     if not (of_weights.min() > 1e-200 and of_weights.max() < 1e200):
         return
     fit = fitted(case, points, weights)
-    weighing = points if weights is None else points[np.asarray(weights) > 0]
+    weighs = slice(None) if weights is None else np.asarray(weights) > 0
     is_determined = slice(None)
-    if len(np.unique(weighing, axis=0)) < len(fit.cluster_centers_):
+    if len(np.unique(points[weighs], axis=0)) < len(fit.cluster_centers_):
         # A center without a point may live on soft weights at the end of the range of float64.
-        is_determined = np.unique(fit.labels_)
+        is_determined = np.unique(fit.labels_[weighs])
     one = fit.cluster_centers_[is_determined]
     scaled = fitted(case, np.ldexp(points, exponent), weights).cluster_centers_[is_determined]
     if model.get_params().get("divergence") == "cosine":
