@@ -193,7 +193,7 @@ def judge_containers(case: Case, rng: np.random.Generator, folder: Path) -> None
         model = fitted(case, given, case.data.weights)
         return [*bits_of(model).values(), *(a.tobytes() for _, a in answers(model, given))]
 
-    points = held(case.data.points).astype(np.float64)
+    points = held(case.data.points).astype(np.float64) + 0.0  # fractions have no negative zero
     if not case.subject.has_one_rounding or not np.isfinite(points).all():
         return
     made = containers(points, folder)
