@@ -99,6 +99,19 @@ def test_an_interrupted_change_of_the_covariance_leaves_the_one_before(monkeypat
     assert rows.assign(points[:3])[1] == expected
 
 
+@pytest.mark.parametrize(("of_points", "of_weights"), [(0, -800), (0, 798), (10, 0)])
+def test_units_change_nothing_where_a_feature_is_constant(of_points, of_weights):
+    rng = np.random.default_rng(0)
+    points, weights = 50 * rng.normal(size=(150, 4)), rng.uniform(0.1, 1.0, size=150)
+    points[:, 2] = 3.85e9
+    model = PowerKMeans(3, divergence="mahalanobis", effort="fast", random_state=0)
+    covariance = model.fit(points, sample_weight=weights).covariance_
+    labels = model.labels_
+    model.fit(np.ldexp(points, of_points), sample_weight=np.ldexp(weights, of_weights))
+    np.testing.assert_allclose(model.covariance_, covariance, rtol=1e-9, atol=1e-12)
+    np.testing.assert_array_equal(model.labels_, labels)
+
+
 def test_features_whose_covariance_fits_into_no_memory_are_refused(monkeypatch):
     points = np.random.default_rng(0).normal(size=(10, 100))
     # Three matrices of 100 x 100 numbers of eight bytes.

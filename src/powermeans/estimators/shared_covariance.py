@@ -225,9 +225,13 @@ class FewPoints(Scatter):
 
 
 def scales_from(squares: FloatArray, mean: FloatArray, total_weight: float) -> FloatArray:
-    """Return the roots of sums of squares; one where nothing but the mean is rounded."""
-    rounding = total_weight * np.square(_ROUNDING_OF_MEAN * mean)
-    return np.sqrt(np.where(squares > rounding, squares, 1.0))
+    """Return the roots of sums of squares, and their geometric mean where a feature is constant.
+
+    A mean that is rounded leaves such a feature some squares.
+    """
+    varies = squares > total_weight * np.square(_ROUNDING_OF_MEAN * mean)
+    usual = np.exp(np.mean(np.log(squares[varies]))) if varies.any() else 1.0
+    return np.sqrt(np.where(varies, squares, usual))
 
 
 def weighted_deviations(data: InMemory, centers: FloatArray) -> FloatArray:
@@ -259,7 +263,7 @@ class ManyPoints(Scatter):
 
     @property
     def scales(self) -> FloatArray:
-        """Return the root of the total along each feature; one where a feature is constant."""
+        """Return the root of the total along each feature."""
         return scales_from(np.diag(self.total), self.mean, self.data.rows.total_weight)
 
     def divergence_of_all(self) -> Mahalanobis:
