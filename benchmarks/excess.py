@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from benchmarks.machine import QUIET
+from benchmarks.machine import QUIET, STEADY
 
 OURS = ("fast", "balanced", "thorough")
 RIVALS = ("sklearn-10", "bkmeans", "hgmeans")
@@ -155,18 +155,18 @@ def flaws(record: Record) -> list[str]:
     said = [*false_claims(record), *worse_for_more(record)]
     if noisy := disturbed(record):
         said.append(
-            f"other processes were busy during {len(noisy)} of {len(record.problems)} problems, so "
-            "that times may be too long"
+            f"other processes were busy, or the machine's speed changed, during {len(noisy)} of "
+            f"{len(record.problems)} problems, so that times may be too long"
         )
     return said
 
 
 def disturbed(record: Record) -> list[str]:
-    """Return the problems during which other processes were busy."""
+    """Return the problems beside which others were busy, or the machine changed its speed."""
     return [
         name
         for name, problem in record.problems.items()
-        if (problem.get("bystanders") or 0) > QUIET
+        if (problem["bystanders"] or 0) > QUIET or problem["drift"] > STEADY
     ]
 
 

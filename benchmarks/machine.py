@@ -19,6 +19,8 @@ from typing import Any
 RESULTS = Path(__file__).parent / "results"
 # Other processes that keep more than this many processors busy spoil the times.
 QUIET = 0.1
+# The same loop before and after a measurement differs by no more than this share.
+STEADY = 0.03
 # Stored files have a line for each item of these levels.
 _LEVELS_WITH_LINES = 4
 
@@ -132,6 +134,23 @@ class Bystanders:
         if not Path("/proc/stat").is_file():
             return None
         return time.monotonic(), busy_seconds(), our_seconds(self._also_ours)
+
+
+class Steadiness:
+    """Whether the machine is as fast as when this was made, told by a loop of about a second."""
+
+    def __init__(self) -> None:
+        self._before = seconds_of_a_loop()
+
+    def drift(self) -> float:
+        return abs(seconds_of_a_loop() / self._before - 1)
+
+
+def seconds_of_a_loop() -> float:
+    began, total = time.perf_counter(), 0
+    for number in range(2**24):
+        total += number
+    return time.perf_counter() - began
 
 
 def busy_seconds() -> float:

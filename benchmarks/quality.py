@@ -4,6 +4,8 @@ Every method is run on every problem with every seed. The time is that of the fi
 is computed anew from the centers that a method returns. Methods take turns within a problem. What
 is measured is stored after each problem, so that an interrupt loses one problem at most.
 
+A loop of a second before and after each problem tells whether the machine kept its speed.
+
 Run it in the environment that `make peers` sets up, with nothing else running.
 """
 
@@ -12,13 +14,18 @@ from __future__ import annotations
 import argparse
 import fnmatch
 import gc
+import multiprocessing
+import os
 import shlex
 import sys
 import time
 import warnings
 import zlib
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import threadpoolctl
@@ -41,6 +48,8 @@ from benchmarks.quality_report import PAGE, as_page
 # What is tuned on the even half is judged on the odd one.
 HALVES = ("even", "odd")
 FALSE_CLAIM = 1e-5
+# A problem during which the machine's speed changed is measured again, at most so often.
+MOST_TRIES = 5
 SHOWN = ("fast", "balanced", "thorough", "sklearn-1", "sklearn-10", "bkmeans", "hgmeans")
 
 
@@ -94,7 +103,9 @@ def measure(
     """Fill the cells of a problem that are not there yet."""
     points = problem.load()
     about = described(problem, points)
-    about["bystanders"] = figures["problems"].get(problem.name, about)["bystanders"]
+    about |= {
+        key: figures["problems"].get(problem.name, about)[key] for key in ("bystanders", "drift")
+    }
     figures["problems"][problem.name] = about
     cells = figures["cells"].setdefault(problem.name, {})
     missing = [
@@ -103,7 +114,24 @@ def measure(
         for method in in_turn(methods, problem, seed)
         if str(seed) not in cells.get(method.name, {})
     ]
-    bystanders = machine.Bystanders()
+    if not missing:
+        return
+    for _ in range(MOST_TRIES):
+        bystanders, steadiness = machine.Bystanders(siblings()), machine.Steadiness()
+        found = measured(problem, points, missing, figures)
+        known = (about["bystanders"], bystanders.processors())
+        about["drift"] = steadiness.drift()
+        if about["drift"] <= machine.STEADY:
+            break
+    about["bystanders"] = max((share for share in known if share is not None), default=None)
+    cells.update(found)
+
+
+def measured(
+    problem: Problem, points: Points, missing: Sequence[tuple[int, Method]], figures: dict
+) -> dict:
+    """The cells of a problem, those stored and those that were missing."""
+    cells = {name: dict(column) for name, column in figures["cells"][problem.name].items()}
     for seed, method in missing:
         times = {
             name: column[str(seed)]["seconds"]
@@ -113,9 +141,17 @@ def measure(
         warned = figures["warnings"].setdefault(method.name, {})
         cell = measure_one(method, points, problem.n_clusters, seed, times, warned)
         cells.setdefault(method.name, {})[str(seed)] = cell
-    if missing:
-        known = (about["bystanders"], bystanders.processors())
-        about["bystanders"] = max((share for share in known if share is not None), default=None)
+    return cells
+
+
+def siblings() -> list[int]:
+    """The other processes that measure meanwhile."""
+    parent = os.getppid()
+    try:
+        children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+    except OSError:
+        return []
+    return [child for child in map(int, children) if child != os.getpid()]
 
 
 def described(problem: Problem, points: Points) -> dict:
@@ -126,6 +162,7 @@ def described(problem: Problem, points: Points) -> dict:
         "n_clusters": problem.n_clusters,
         "best_known": problem.best_known,
         "bystanders": None,
+        "drift": 0.0,
     }
 
 
@@ -223,6 +260,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--seeds", type=int, help="how many (3; with --quick 1)")
     parser.add_argument("--data-seed", type=int, default=0, help="another draw of generated data")
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument(
+        "--jobs", type=int, default=1, help="problems at once, on cores of their own"
+    )
     parser.add_argument("--large", action="store_true", help="with birch1 too")
     parser.add_argument("--resume", action="store_true", help="keep what is stored already")
     parser.add_argument(
@@ -242,9 +282,12 @@ def parse() -> argparse.Namespace:
 
 def run(arguments: argparse.Namespace) -> None:
     methods = build_methods(choose_methods(arguments), arguments.threads)
-    problems = choose(arguments)
-    seeds = list(range(arguments.seeds))
-    settings = {"seeds": seeds, "threads": arguments.threads, "data seed": arguments.data_seed}
+    settings = {
+        "seeds": list(range(arguments.seeds)),
+        "threads": arguments.threads,
+        "data seed": arguments.data_seed,
+        "jobs": arguments.jobs,
+    }
     figures = (
         resumed(arguments.name, settings, methods) if arguments.resume else new_figures(settings)
     )
@@ -252,13 +295,61 @@ def run(arguments: argparse.Namespace) -> None:
         forget_disturbed(figures)
     figures["runs"].append(shlex.join(["python", "-m", "benchmarks.quality", *sys.argv[1:]]))
     figures["methods"] |= {m.name: {"label": m.label, "made with": m.made_with} for m in methods}
-    with threadpoolctl.threadpool_limits(arguments.threads):
-        warm_up(methods)
-        for problem in problems:
-            began = time.perf_counter()
-            measure(problem, methods, seeds, figures)
-            write(arguments.name, figures)
-            print(line_of(problem, figures, time.perf_counter() - began), flush=True)
+    for problem, part, seconds in measured_parts(arguments, figures):
+        for key in ("problems", "cells"):
+            figures[key] |= part[key]
+        for method, counts in part["warnings"].items():
+            known = Counter(figures["warnings"].get(method, {}))
+            figures["warnings"][method] = known + Counter(counts)
+        write(arguments.name, figures)
+        print(line_of(problem, figures, seconds), flush=True)
+
+
+def measured_parts(
+    arguments: argparse.Namespace, figures: dict
+) -> Iterator[tuple[Problem, dict, float]]:
+    """Each problem with its problems, cells and warnings of the figures, as soon as it is measured.
+
+    Every process has cores of its own, and does one problem at a time.
+    """
+    processes = multiprocessing.get_context("spawn")
+    prepared = (arguments, processes.Value("i", 0))
+    with ProcessPoolExecutor(arguments.jobs, processes, prepare, prepared) as executor:
+        problems = {}
+        for index, problem in enumerate(choose(arguments)):
+            part: dict = {"warnings": {}}
+            for key in ("problems", "cells"):
+                part[key] = {k: v for k, v in figures[key].items() if k == problem.name}
+            problems[executor.submit(measured_part, index, part)] = problem
+        for ended in as_completed(problems):
+            yield problems[ended], *ended.result()
+
+
+# What each process has made for itself: problems and methods hold functions.
+mine = argparse.Namespace()
+
+
+def prepare(arguments: argparse.Namespace, n_prepared: Any) -> None:
+    with n_prepared.get_lock():
+        place, n_prepared.value = n_prepared.value, n_prepared.value + 1
+    if arguments.jobs > 1:
+        usable = sorted(os.sched_getaffinity(0))
+        if len(usable) < arguments.jobs * arguments.threads:
+            raise SystemExit(f"--jobs {arguments.jobs}: there are {len(usable)} processors")
+        # Apart from each other, since neighbors may share a core.
+        usable = usable[place * (len(usable) // arguments.jobs) :][: arguments.threads]
+        os.sched_setaffinity(0, usable)
+    mine.problems = choose(arguments)
+    mine.methods = build_methods(choose_methods(arguments), arguments.threads)
+    threadpoolctl.threadpool_limits(arguments.threads)
+    mine.seeds = range(arguments.seeds)
+    warm_up(mine.methods)
+
+
+def measured_part(index: int, part: dict) -> tuple[dict, float]:
+    began = time.perf_counter()
+    measure(mine.problems[index], mine.methods, mine.seeds, part)
+    return part, time.perf_counter() - began
 
 
 def main() -> None:

@@ -15,6 +15,7 @@ from benchmarks.excess import (
     flaws,
     summary,
 )
+from benchmarks.machine import STEADY
 from benchmarks.pages import Page, Rows, as_markdown, legend
 
 PAGE = Page("when_annealing_helps", "python -m benchmarks.quality --page")
@@ -186,11 +187,14 @@ def measured_how(stored: dict, record: Record) -> str:
     )
     seeds = " to ".join(str(n) for n in dict.fromkeys((n_seeds[0], n_seeds[-1])))
     bystanders = [problem["bystanders"] or 0.0 for problem in record.problems.values()]
+    drifts = [problem["drift"] for problem in record.problems.values()]
     return (
         f"Measured on {stored['date']} by `{stored['command']}` on {stored['processor']}, "
-        f"{settings['threads']} threads, {stored['versions']['instruction set']}, Python "
-        f"{stored['versions']['python']}; {n_real} problems with real data and "
-        f"{len(record.problems) - n_real} with generated data, "
-        f"{seeds} seeds. "
-        f"Meanwhile, other processes kept {mean(bystanders):.2f} processors busy on average."
+        f"{settings['threads']} threads, {settings['jobs']} problems at once, "
+        f"{stored['versions']['instruction set']}, Python {stored['versions']['python']}; "
+        f"{n_real} problems with real data and {len(record.problems) - n_real} with generated "
+        f"data, {seeds} seeds. "
+        f"Meanwhile, other processes kept {mean(bystanders):.2f} processors busy on average; the "
+        f"same loop before and after a problem took equally long, within {STEADY:.0%}, for "
+        f"{sum(drift <= STEADY for drift in drifts)} of {len(drifts)} problems."
     )

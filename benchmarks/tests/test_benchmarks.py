@@ -54,7 +54,10 @@ def record_of(inertias: Mapping[str, list[float]], best_known: float | None = No
     numbers = range(max(map(len, inertias.values())))
     about = {"group": "real", "n_points": 9, "n_features": 2, "n_clusters": 3}
     return Record(
-        {str(i): {**about, "best_known": best_known, "bystanders": 0.0} for i in numbers},
+        {
+            str(i): {**about, "best_known": best_known, "bystanders": 0.0, "drift": 0.0}
+            for i in numbers
+        },
         {
             str(i): {name: {"0": cell(of[i])} for name, of in inertias.items() if i < len(of)}
             for i in numbers

@@ -19,7 +19,7 @@ from powermeans.engine.fit import Fit
 from powermeans.engine.history import History
 from powermeans.engine.search import moves as search_moves
 from powermeans.engine.search import search as searching
-from powermeans.engine.search.effort import EFFORTS, THRESHOLDS, Effort
+from powermeans.engine.search.effort import EFFORTS, THRESHOLDS
 from powermeans.engine.search.over_k import Steps, search_over_k
 from powermeans.engine.search.search import extend, n_sampled
 from powermeans.engine.search.state import Search, Solution
@@ -34,6 +34,8 @@ from powermeans.points.compiled import EuclideanRows
 from powermeans.points.opening import open_rows
 from powermeans.points.protocol import Rows
 from powermeans.points.reference import ReferenceRows
+
+(BALANCED,) = EFFORTS["balanced"]
 
 
 def hard_problem(n_points=300, n_features=3, n_clusters=12, seed=0) -> np.ndarray:
@@ -65,7 +67,7 @@ def crossed(rows, population: list[Solution], n_fruitless: int) -> Search:
     search.population = population
     search.begin(min(population, key=lambda solution: solution.inertia))
     search_moves.crossings(
-        search, search.best, Effort(len(population), n_fruitless, least_gain=1e-3)
+        search, search.best, replace(BALANCED, n_starts=len(population), n_crossings=n_fruitless)
     )
     return search
 
@@ -193,7 +195,7 @@ def test_starts_that_agree_are_enough_unless_they_cost_next_to_nothing(n_points,
 def test_rows_of_every_kind_are_searched_alike(kind: str, points) -> None:
     def found(rows) -> Solution:
         rng = np.random.default_rng(0)
-        effort = Effort(n_starts=3, n_annealed=1, n_crossings=3, least_gain=1e-9)
+        effort = replace(BALANCED, n_annealed=1, n_crossings=3, least_gain=1e-9)
         search = search_on(rows)
         extend(search, [], lambda: points[rng.choice(300, 6)], [effort])
         return search.best

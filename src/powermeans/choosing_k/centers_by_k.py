@@ -48,10 +48,11 @@ class EffortForEachK:
 
 
 # A search as thorough as that of a single fit would take ten times as long for each k.
+_FAST, _BALANCED = (replace(EFFORTS[name][0], n_swaps=20) for name in ("fast", "balanced"))
 EFFORTS_FOR_EACH_K = {
-    "fast": EffortForEachK(0, 1, 0, EFFORTS["fast"][0]),
-    "balanced": EffortForEachK(1, 2, 1, replace(EFFORTS["balanced"][0], n_crossings=1)),
-    "thorough": EffortForEachK(8, 6, 6, replace(EFFORTS["balanced"][0], n_crossings=8)),
+    "fast": EffortForEachK(0, 1, 0, _FAST),
+    "balanced": EffortForEachK(1, 2, 1, replace(_BALANCED, n_crossings=1)),
+    "thorough": EffortForEachK(8, 6, 6, replace(_BALANCED, n_crossings=8)),
 }
 
 FindCenters = Callable[

@@ -17,9 +17,9 @@ class Thresholds(NamedTuple):
     feature_cost: int = 8  # of a distance beside its features: short points take longer for each
     # Nobody notices this work. Up to it, neither swaps without a gain nor starts that agree end
     # anything, since two starts sometimes agree on a poor optimum.
-    work_not_noticed: float = 3e5
+    work_not_noticed: float = 1e5
     n_starts_of_small: int = 16  # made at most where a sweep takes no more work than that
-    n_centers_started: int = 80  # few centers cost little: up to twice as many starts have these
+    n_centers_started: int = 40  # few centers cost little: up to twice as many starts have these
     work_of_swaps: float = 1e7  # may always be done, even if `n_sweeps_of_swaps` are less
     # Swaps run on one thread and jump through memory; with more values, breathing takes less time
     # and in hundreds of features finds more.
@@ -55,13 +55,13 @@ class Effort:
     n_starts: int  # from seeds of their own; the first is annealed
     n_crossings: int  # in a row without a gain that end them; 0 for none
     least_gain: float
-    n_swaps: int = 20  # in a row without a gain that end the swaps of a start; half for a child
+    n_swaps: int  # in a row without a gain that end the swaps of a start; half for a child
+    n_powers: int = 4  # of the annealing of the first start
     n_sweeps_of_swaps: float = math.inf  # swaps may compute as many distances as these sweeps
     # So many starts that have found the best, up to `least_gain`, end the starts, and nothing is
     # crossed. Where that may happen, few centers and small data have more starts than `n_starts`.
     n_agreeing: float = math.inf
     n_annealed: int = 0  # of the best solutions that breathe again with annealing, without swaps
-    n_powers: int = 12  # of the annealing of the first start
     most_values: float = THRESHOLDS.most_values_swapped  # with more, a sample of these is searched
 
     def from_seeds(self, n_centers: int, are_given: bool = False) -> Effort:
@@ -79,7 +79,14 @@ class Effort:
 
 # A default fit takes about as long as one to three descents of large data. Two starts that agree
 # sometimes agree on a poor optimum, so that three do.
-_BALANCED = Effort(n_starts=3, n_crossings=5, least_gain=1e-3, n_sweeps_of_swaps=3, n_agreeing=3)
+_BALANCED = Effort(
+    n_starts=3,
+    n_crossings=4,
+    least_gain=1e-3,
+    n_swaps=150,
+    n_sweeps_of_swaps=3,
+    n_agreeing=3,
+)
 # An effort begins with all that those before it in its list do, so that more ends no higher.
 EFFORTS = {
     # One start, which a coarse annealing may begin, since swaps repair what it misses.
@@ -88,8 +95,9 @@ EFFORTS = {
             n_starts=1,
             n_crossings=0,
             least_gain=1e-2,
+            n_swaps=60,
             n_sweeps_of_swaps=5,
-            n_powers=4,
+            n_powers=3,
             most_values=2**18,
         )
     ],
