@@ -19,7 +19,7 @@ class Thresholds(NamedTuple):
     # anything, since two starts sometimes agree on a poor optimum.
     work_not_noticed: float = 1e5
     n_starts_of_small: int = 16  # made at most where a sweep takes no more work than that
-    n_centers_started: int = 40  # few centers cost little: up to twice as many starts have these
+    n_centers_started: int = 60  # few centers cost little: up to twice as many starts have these
     work_of_swaps: float = 1e7  # may always be done, even if `n_sweeps_of_swaps` are less
     # Swaps run on one thread and jump through memory; with more values, breathing takes less time
     # and in hundreds of features finds more.
