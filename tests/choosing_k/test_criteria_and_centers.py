@@ -9,7 +9,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.spatial.distance import cdist
 from sklearn.metrics import calinski_harabasz_score, silhouette_score
 
-from powermeans import PowerKMeans
+from powermeans import PowerKMeans, choose_k
 from powermeans.choosing_k.centers_by_k import EFFORTS_FOR_EACH_K, _Path, centers_by_k
 from powermeans.engine.history import SweepRecord
 from powermeans.mathematics import criteria
@@ -209,3 +209,21 @@ def test_descents_end_at_a_share_of_the_mean_variance() -> None:
     for share, is_over in ((0.99, True), (1.01, False)):
         record = SweepRecord(-np.inf, 1.0, 1.0, np.sqrt(share * tolerance), seconds=0.0)
         assert (stop.reason([record]) is not None) == is_over
+
+
+def test_points_on_a_line_have_the_least_inertia_of_every_k() -> None:
+    rng = np.random.default_rng(0)
+    values, weights = np.sort(rng.exponential(size=60)), rng.integers(0, 4, 60).astype(float)
+
+    def inertia(run: slice) -> float:
+        mean = np.average(values[run], weights=weights[run] + 1e-300)
+        return 25 * weights[run] @ (values[run] - mean) ** 2
+
+    cost = np.full((61, 61), np.inf)  # of a cluster of the values from the first up to the second
+    for first, end in itertools.combinations(range(61), 2):
+        cost[first, end] = inertia(slice(first, end))
+    points = np.outer(values, [3.0, 4.0])
+    least = cost[0]
+    for found in choose_k(points, range(1, 9), sample_weight=weights).table["inertia"]:
+        assert found == pytest.approx(least[60], rel=1e-9)
+        least = (least[:, None] + cost).min(axis=0)

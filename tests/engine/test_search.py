@@ -161,7 +161,11 @@ def test_what_was_spent_is_counted_also_where_a_callback_ends_it_while_crossing(
     assert len(fast.spent_.accepted_inertias) == 1
     assert fast.spent_.moves["crossings"] == 0
     assert 5 + 1 <= len(balanced.spent_.accepted_inertias) <= 16 + 1
-    assert BALANCED.n_crossings <= balanced.spent_.moves["crossings"] < thorough.spent_.moves["crossings"]
+    assert (
+        BALANCED.n_crossings
+        <= balanced.spent_.moves["crossings"]
+        < thorough.spent_.moves["crossings"]
+    )
     assert 0 < fast.spent_.seconds < 60
     for move in ("single_moves", "swaps"):
         assert 0 < fast.spent_.moves[move] < balanced.spent_.moves[move]

@@ -29,6 +29,8 @@ from powermeans.engine.spread import tolerance_by_weight
 from powermeans.engine.stopping import CentersSettled
 from powermeans.engine.updates import RelocateEmpty
 from powermeans.mathematics.schedules import Fixed
+from powermeans.optimality.line import Line, line_through
+from powermeans.points.compiled import EuclideanRows
 from powermeans.points.protocol import Rows
 from powermeans.types import FloatArray
 
@@ -70,8 +72,16 @@ def centers_by_k(
 ) -> Iterator[dict[int, Solution]]:
     """Yield the best centers so far for each of the rising sizes; the last are the result.
 
-    The first have only some sizes. The callback raises to stop; its answer is ignored.
+    The first have only some sizes. The callback raises to stop; its answer is ignored. Points on a
+    line have the best centers of each size.
     """
+    if (line := _line_of(rows)) is not None:
+        best = (line.centers(line.division(size)) for size in sizes)
+        yield {
+            k: Solution(centers, rows.spread(centers))
+            for k, centers in zip(sizes, best, strict=True)
+        }
+        return
     path = _Path(rows, effort, rng, callback, sizes[-1])
     found: dict[int, Solution] = {}
     for found in path.upward(sizes):
@@ -79,6 +89,14 @@ def centers_by_k(
     found = path.never_rising(path.regrown(path.downward(found)))
     yield found
     yield path.never_rising({size: path.settled(found[size]) for size in sizes})
+
+
+def _line_of(rows: Rows) -> Line | None:
+    """Return the line on which all rows of positive weight lie, if they do."""
+    if type(rows) is not EuclideanRows:
+        return None
+    every = np.arange(rows.n_points)
+    return line_through(rows.sample(every), rows.sample_weight(every))
 
 
 def settled_on(rows: Rows, centers: FloatArray, callback: Callback | None) -> FloatArray:
