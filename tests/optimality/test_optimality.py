@@ -2,6 +2,7 @@
 
 import functools
 import math
+import pickle
 import signal
 import threading
 import time
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.cluster import KMeans as OtherKMeans
 from sklearn.cluster import SpectralClustering as OtherSpectral
 
@@ -529,14 +531,33 @@ def test_points_on_a_slanting_line_are_solved_and_others_searched():
     assert optimality_gap(beside, model, max_seconds=0.5).method == "all points"
 
 
-def test_a_notebook_and_a_report_tell_the_optimum_of_a_line(tmp_path):
-    X = np.array([[0.0], [1.0], [10.0], [11.0]])
-    said = "proved to be optimal"
-    for model, is_told in (
-        (PowerKMeans(2, random_state=0).fit(X), True),
-        (PowerKMeans(2, random_state=0, effort="none").fit(X), False),
-        (PowerKMeans(2), False),
-    ):
-        assert (said in model._repr_mimebundle_()["text/html"]) == is_told
-        if hasattr(model, "labels_"):
-            assert (said in report(model, X, tmp_path / "page.html").read_text()) == is_told
+def test_a_notebook_and_a_report_tell_without_being_asked_what_is_proved_in_a_moment(tmp_path):
+    rng = np.random.default_rng(0)
+    line = np.array([[0.0], [1.0], [10.0], [11.0]])
+    few, many = rng.normal(size=(30, 3)), rng.normal(size=(3000, 8))
+    optimal = "proved to be optimal"
+    for X, told in ((line, optimal), (np.hstack([line, line**2]), optimal), (few, "proved to be")):
+        model = PowerKMeans(2, random_state=0).fit(X)
+        page = report(model, X, tmp_path / "page.html").read_text()
+        assert told in model._repr_mimebundle_()["text/html"]
+        assert told in page
+    model = PowerKMeans(20, effort="none", random_state=0).fit(many)
+    assert "proved to be" not in model._repr_mimebundle_()["text/html"]
+
+
+def test_a_notebook_tells_nothing_of_points_that_are_gone_or_have_changed() -> None:
+    def text(model) -> str:
+        return model._repr_mimebundle_()["text/html"]
+
+    X = np.array([[0.0, 1.0], [1.0, 3.0], [10.0, 1.0], [11.0, 2.0]])
+    weights = np.array([1.0, 2.0, 1.0, 1.0])
+    model = KMeans(2, random_state=0).fit(X, sample_weight=weights)
+    loaded = pickle.loads(pickle.dumps(model))
+    assert "proved" in text(model)
+    assert not any("proved" in text(one) for one in (loaded, clone(model), KMeans(2)))
+    X *= 2
+    assert "proved" not in text(model)
+    X /= 2
+    del weights
+    assert "proved" not in text(model)
+    assert "proved" not in text(KMeans(2, random_state=0).fit(X.tolist()))

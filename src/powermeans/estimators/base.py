@@ -8,6 +8,7 @@ import math
 import os
 import time
 import warnings
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import metadata
@@ -58,7 +59,7 @@ from powermeans.points.opening import (
 )
 from powermeans.points.scaling import Scaling
 from powermeans.points.streams import is_stream
-from powermeans.system.attributes import forget, remember
+from powermeans.system.attributes import forget, references, remember
 from powermeans.system.host_memory import is_dask, on_host
 from powermeans.types import FloatArray, Labels, Points
 
@@ -127,6 +128,13 @@ class Documented(BaseEstimator):
         return f"{root.rstrip('/')}/api/powermeans.{{estimator_name}}.html" if root else ""
 
 
+# The points and weights of fits, for as long as somebody else keeps them. They are no attributes,
+# since no copy and no file can have them.
+_given_to: weakref.WeakKeyDictionary[CenterEstimator, list[weakref.ref[Any]]] = (
+    weakref.WeakKeyDictionary()
+)
+
+
 class CenterEstimator(
     CallbackSupportMixin,
     ClassNamePrefixFeaturesOutMixin,
@@ -150,6 +158,8 @@ class CenterEstimator(
     stop: StopRule | None = None
     callback: Any = None
     verbose: Any = 0
+    # Whether its aim is the inertia, which has a bound.
+    _lowers_inertia: bool = False
 
     cluster_centers_: Points
     labels_: Labels
@@ -312,6 +322,7 @@ class CenterEstimator(
                 former = getattr(self, "history_", None)
                 try:
                     self._keep_best_run(data, fit)
+                    _given_to[self] = references(X, sample_weight)
                     centers = np.asarray(self.cluster_centers_, dtype=np.float64)
                     n_found = data.n_found(centers, getattr(self, "labels_", None))
                 finally:
@@ -592,11 +603,22 @@ class CenterEstimator(
         return optimality_gap(X, self, sample_weight=sample_weight, **options)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        """Tell in a notebook what is known of the optimum, below the parameters."""
+        """Tell in a notebook how far the fit is from the optimum, below the parameters."""
         shown: dict[str, str] = super()._repr_mimebundle_(**kwargs)
-        if "text/html" in shown and getattr(self, "is_optimal_", False):
-            shown["text/html"] += f"<p>inertia {self.inertia_:.6g}, proved to be optimal</p>"
+        if "text/html" in shown and (told := self._told_of_the_optimum()):
+            shown["text/html"] += f"<p>inertia {self.inertia_:.6g}, {told}</p>"
         return shown
+
+    def _told_of_the_optimum(self) -> str | None:
+        if getattr(self, "is_optimal_", False):
+            return "proved to be optimal"
+        given: list[Any] = [reference() for reference in _given_to.get(self, ())]
+        if not given or any(value is None for value in given):
+            return None
+        from powermeans.optimality.of_points import gap_in_a_moment
+
+        found = gap_in_a_moment(self, *given)
+        return None if found is None else found.verdict
 
     def _labels_and_score(
         self, X: MatrixLike, sample_weight: ArrayLike | None = None

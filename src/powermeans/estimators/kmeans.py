@@ -102,6 +102,7 @@ class KMeans(CenterEstimator):
 
     n_clusters_: int
 
+    _lowers_inertia = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CenterEstimator._parameter_constraints,
         "n_clusters": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],

@@ -201,6 +201,7 @@ class PowerKMeans(CenterEstimator):
     _state = """n_clusters_: count power_: number! critical_power_: number n_separated_: count
         spent_: Spent is_optimal_: flag covariance_: finite[d,d]"""
 
+    _lowers_inertia = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CenterEstimator._parameter_constraints,
         "n_clusters": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],

@@ -1,7 +1,8 @@
-"""Several attributes of an object at once."""
+"""Several attributes of an object at once, and objects that are not kept."""
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
@@ -22,3 +23,14 @@ def forget(value: object, *names: str) -> None:
     for name in names:
         with suppress(AttributeError):
             delattr(value, name)
+
+
+def references(*values: object) -> list[weakref.ref[Any]]:
+    """Return references that keep nothing alive to what is not None; none if there cannot be any.
+
+    There are none to lists, among others.
+    """
+    try:
+        return [weakref.ref(value) for value in values if value is not None]
+    except TypeError:
+        return []

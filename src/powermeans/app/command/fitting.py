@@ -63,6 +63,7 @@ from powermeans.errors import EntryError, printable
 from powermeans.estimators.balanced_kmeans import BalancedKMeans
 from powermeans.estimators.power_kmeans import PowerKMeans
 from powermeans.optimality.gap import OptimalityGap
+from powermeans.optimality.of_points import gap_in_a_moment
 from powermeans.points.scaling import Scaling
 from powermeans.saving import save
 from powermeans.scale.parted_data import PartedData
@@ -284,12 +285,15 @@ def _check_proof(files: DataFiles, wanted: Wanted, why: str | None) -> None:
 
 
 def _with_proof(fitted: Fitted, data: FitData, wanted: Wanted) -> Fitted:
-    """Search for a proof of how far the fit is from the optimum, if it is wanted or known."""
-    is_known = getattr(fitted.model, "is_optimal_", False)
-    if fitted.was_interrupted or (wanted.prove is None and not is_known):
+    """Search for a proof of how far the fit is from the optimum, if it is wanted or easy."""
+    if fitted.was_interrupted:
         return fitted
     with contextlib.suppress(KeyboardInterrupt):  # before anything is proved
-        return replace(fitted, optimality=_proof(fitted.model, data, wanted, wanted.prove or 0.2))
+        if wanted.prove is None:
+            found = gap_in_a_moment(fitted.model, data.points, data.weights)
+        else:
+            found = _proof(fitted.model, data, wanted, wanted.prove)
+        return replace(fitted, optimality=found)
     return fitted
 
 

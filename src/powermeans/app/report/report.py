@@ -19,6 +19,7 @@ from powermeans.app.report.sections import Section, sections_of
 from powermeans.app.report.subject import Subject, Told
 from powermeans.app.report.text import escaped
 from powermeans.engine.callbacks import PathRecorder
+from powermeans.optimality.of_points import gap_in_a_moment
 from powermeans.plots.fitted import PointsLike
 from powermeans.points.streams import is_stream
 from powermeans.system.atomic_write import atomic_write
@@ -117,8 +118,8 @@ def report(
     True
     """
     _refuse_parted(X)
-    if optimality is None and getattr(model, "is_optimal_", False):
-        optimality = model.optimality_gap(X, sample_weight=sample_weight, max_seconds=0.2)
+    if optimality is None:
+        optimality = gap_in_a_moment(model, X, sample_weight)
     told = Told(
         max_points,
         sample_weight,
