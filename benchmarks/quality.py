@@ -43,7 +43,7 @@ from benchmarks.peers import (
     method_names,
 )
 from benchmarks.problems import DATA_VARIABLE, QUICK, Problem, all_problems
-from benchmarks.quality_report import PAGE, as_page
+from benchmarks.quality_report import PAGE, PAGE_OF_STEPS, as_page, table_of_steps
 
 # What is tuned on the even half is judged on the odd one.
 HALVES = ("even", "odd")
@@ -360,6 +360,7 @@ def main() -> None:
     print("\n" + as_page(stored))
     if arguments.page:
         PAGE.write(as_page(stored))
+        PAGE_OF_STEPS.write(table_of_steps(stored))
     print(f"\n{PAGE.path if arguments.page else machine.stored_at(arguments.name)}")
 
 

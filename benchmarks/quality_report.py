@@ -15,10 +15,20 @@ from benchmarks.excess import (
     flaws,
     summary,
 )
-from benchmarks.machine import STEADY
+from benchmarks.machine import STEADY, measured
 from benchmarks.pages import Page, Rows, as_markdown, legend
 
 PAGE = Page("when_annealing_helps", "python -m benchmarks.quality --page")
+PAGE_OF_STEPS = Page("how_it_searches", "python -m benchmarks.quality --page")
+# What a default fit consists of, from the plain descent to the longest search.
+STEPS = {
+    "lloyd": "Lloyd's descent from greedy k-means++ seeds",
+    "paper": "the paper's annealed descent, from plain k-means++ seeds",
+    "annealed": "an annealed descent with a first power from the data, from greedy seeds",
+    "fast": 'with moves and swaps: `effort="fast"`',
+    "balanced": "with more starts, swaps and crossings: the default",
+    "thorough": 'with 150 crossings without a gain at the end: `effort="thorough"`',
+}
 # So near to the lowest that nothing is left to gain.
 AS_GOOD = 1e-3
 
@@ -124,6 +134,18 @@ def search_table(record: Record) -> Rows:
             figures = (mean(record.excess[method][name] for name in names) for method in methods)
             rows.append([regime.title, str(len(names)), *(f"{100 * f:.3f}" for f in figures)])
     return rows
+
+
+def table_of_steps(stored: dict) -> str:
+    """The excess and time of each step, over all problems."""
+    record = Record(stored["figures"]["problems"], stored["figures"]["cells"])
+    lines = {line["method"]: line for line in summary(record)}
+    rows = [["a fit", "mean excess %", "worst %", "seconds"]]
+    for method, words in STEPS.items():
+        if line := lines.get(method):
+            excess = (f"{line[f'{kind} excess %']:.3f}" for kind in ("mean", "worst"))
+            rows.append([words, *excess, f"{line['seconds']:.1f}"])
+    return f"{measured(stored)}.\n\n{as_markdown(rows)}"
 
 
 def below_table(record: Record) -> Rows:
