@@ -310,40 +310,49 @@ def measured_parts(
 ) -> Iterator[tuple[Problem, dict, float]]:
     """Each problem with its problems, cells and warnings of the figures, as soon as it is measured.
 
-    Every process has cores of its own, and does one problem at a time.
+    Several problems at once are measured by as many processes, each on processors of its own.
     """
+    problems = choose(arguments)
+    parts: list[dict] = [{"warnings": {}} for _ in problems]
+    for problem, part in zip(problems, parts, strict=True):
+        for key in ("problems", "cells"):
+            part[key] = {k: v for k, v in figures[key].items() if k == problem.name}
+    if arguments.jobs == 1:
+        with threadpoolctl.threadpool_limits(arguments.threads):
+            prepare(arguments)
+            for index, problem in enumerate(problems):
+                yield problem, *measured_part(index, parts[index])
+        return
     processes = multiprocessing.get_context("spawn")
     prepared = (arguments, processes.Value("i", 0))
-    with ProcessPoolExecutor(arguments.jobs, processes, prepare, prepared) as executor:
-        problems = {}
-        for index, problem in enumerate(choose(arguments)):
-            part: dict = {"warnings": {}}
-            for key in ("problems", "cells"):
-                part[key] = {k: v for k, v in figures[key].items() if k == problem.name}
-            problems[executor.submit(measured_part, index, part)] = problem
-        for ended in as_completed(problems):
-            yield problems[ended], *ended.result()
+    with ProcessPoolExecutor(arguments.jobs, processes, prepare_apart, prepared) as executor:
+        asked = {executor.submit(measured_part, *one): one[0] for one in enumerate(parts)}
+        for ended in as_completed(asked):
+            yield problems[asked[ended]], *ended.result()
 
 
 # What each process has made for itself: problems and methods hold functions.
 mine = argparse.Namespace()
 
 
-def prepare(arguments: argparse.Namespace, n_prepared: Any) -> None:
-    with n_prepared.get_lock():
-        place, n_prepared.value = n_prepared.value, n_prepared.value + 1
-    if arguments.jobs > 1:
-        usable = sorted(os.sched_getaffinity(0))
-        if len(usable) < arguments.jobs * arguments.threads:
-            raise SystemExit(f"--jobs {arguments.jobs}: there are {len(usable)} processors")
-        # Apart from each other, since neighbors may share a core.
-        usable = usable[place * (len(usable) // arguments.jobs) :][: arguments.threads]
-        os.sched_setaffinity(0, usable)
+def prepare(arguments: argparse.Namespace) -> None:
     mine.problems = choose(arguments)
     mine.methods = build_methods(choose_methods(arguments), arguments.threads)
-    threadpoolctl.threadpool_limits(arguments.threads)
     mine.seeds = range(arguments.seeds)
     warm_up(mine.methods)
+
+
+def prepare_apart(arguments: argparse.Namespace, n_prepared: Any) -> None:
+    """Take processors that no other process takes, far from theirs, since neighbors share cores."""
+    with n_prepared.get_lock():
+        place, n_prepared.value = n_prepared.value, n_prepared.value + 1
+    usable = sorted(os.sched_getaffinity(0))
+    if len(usable) < arguments.jobs * arguments.threads:
+        raise SystemExit(f"--jobs {arguments.jobs}: there are {len(usable)} processors")
+    usable = usable[place * (len(usable) // arguments.jobs) :][: arguments.threads]
+    os.sched_setaffinity(0, usable)
+    threadpoolctl.threadpool_limits(arguments.threads)
+    prepare(arguments)
 
 
 def measured_part(index: int, part: dict) -> tuple[dict, float]:

@@ -83,7 +83,7 @@ def test_inertia_and_excess_are_those_by_hand_and_wins_count_only_beyond_a_draw(
 
 def test_false_claims_and_more_effort_with_a_worse_result_are_flagged():
     cells = {"flattering": {"0": cell(10.0, claimed=9.9)}, "silent": {"0": cell(10.0)}}
-    (said,) = flaws(Record({"p": {}}, {"p": cells}))
+    (said,) = flaws(Record({"p": {"bystanders": 0.0, "drift": 0.0}}, {"p": cells}))
     assert "flattering on p claims an inertia of 9.9; that of its centers is 10" in said
     (said,) = flaws(record_of({"balanced": [10.0, 10.0], "thorough": [10.0, 11.0]}))
     assert "thorough is worse than balanced on 1" in said
@@ -189,7 +189,7 @@ def record_measured(*methods: Made) -> Record:
 
 DEFAULTS = {
     "name": "tried", "methods": None, "threads": 2, "seeds": 1, "data_seed": 0,
-    "resume": False, "quick": False, "redo_disturbed": False,
+    "resume": False, "quick": False, "redo_disturbed": False, "jobs": 1,
 }  # fmt: skip
 
 
@@ -205,6 +205,7 @@ def run_with(monkeypatch, tmp_path):
 
     monkeypatch.setattr(machine, "RESULTS", tmp_path)
     monkeypatch.setattr(quality, "warm_up", lambda _: None)
+    monkeypatch.setattr(machine, "seconds_of_a_loop", lambda: 1.0)
     return run
 
 
@@ -255,7 +256,7 @@ def test_an_interrupt_leaves_the_problems_before_it(run_with, monkeypatch):
         run_with([method], names)
     assert list(machine.read("tried", "quality")["figures"]["cells"]) == ["first/2"]
     # What was disturbed is flagged, and can be measured again.
-    for again, said in ({}, ["busy during 1 of 2 problems"]), ({"redo_disturbed": True}, []):
+    for again, said in ({}, ["during 1 of 2 problems"]), ({"redo_disturbed": True}, []):
         figures = run_with([method], names, resume=True, **again)["figures"]
         assert list(figures["cells"]) == names
         found = flaws(Record(figures["problems"], figures["cells"]))
