@@ -1,7 +1,8 @@
 """How far fits are from the optimum at most: the tables of the page.
 
-Parts: `problems`, small sets; `large`, many points; `grid`, time and memory by size. Set
-POWERMEANS_DATA to the folder of the sets.
+Parts: `problems`, small sets; `large`, many points; `grid`, time and memory by size; `count`, how
+many of the problems on which quality is measured are proved to what share. Set POWERMEANS_DATA to
+the folder of the sets.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 
 import numpy as np
 from sklearn.cluster import BisectingKMeans, KMeans, MiniBatchKMeans
@@ -21,10 +24,12 @@ from sklearn.mixture import GaussianMixture
 
 from benchmarks import machine
 from benchmarks.pages import Page, as_markdown
-from powermeans import FuzzyCMeans, KHarmonicMeans, PowerKMeans
+from benchmarks.problems import Problem, all_problems
+from powermeans import FuzzyCMeans, KHarmonicMeans, PowerKMeans, optimality_gap
 from powermeans import KMeans as OurKMeans
 from powermeans.datasets import load_data_set
 from powermeans.metrics import quality_ratio
+from powermeans.optimality import gap as search
 
 NAME = "optimality"
 SETS = ("ruspini", "mssc_german", "iris", "wine", "glass", "r15")
@@ -32,6 +37,8 @@ NUMBERS = (2, 3, 4, 5, 6, 8, 10)
 # Points, features and clusters of Gaussian clusters a little apart, and the confidence asked for.
 LARGE = ((10_000, 10, 5, None), (100_000, 10, 5, None), (1_000_000, 10, 5, 0.99))
 GRID_OF_POINTS, GRID_OF_CLUSTERS = (200, 600, 2_000, 20_000, 200_000), (3, 10, 50, 200)
+# How many of the drawn problems are judged for so many seconds, and the shares that count.
+COUNTED, SHARES = {1.0: 60, 10.0: 24, 60.0: 6}, (0.001, 0.01, 0.05, 0.2)
 SHOWN = (("ruspini", 4), ("iris", 3), ("iris", 8), ("wine", 3), ("glass", 6), ("glass", 10))
 
 
@@ -166,10 +173,44 @@ def small(max_seconds: float) -> list[dict[str, Any]]:
     return found
 
 
+def drawn_problems() -> list[Problem]:
+    """Return the problems of the quality benchmark in an order drawn once and for all."""
+    problems = all_problems(data_seed=0, large=False)
+    order = np.random.default_rng(2026).permutation(len(problems))
+    return [problems[place] for place in order]
+
+
+def counted(_: float) -> list[dict[str, Any]]:
+    """Judge thorough fits of drawn problems, for several numbers of processor seconds."""
+    found = []
+    for number, problem in enumerate(drawn_problems()[: max(COUNTED.values())]):
+        points = np.asarray(problem.load(), dtype=np.float64)
+        centers = PowerKMeans(problem.n_clusters, random_state=0, effort="thorough").fit(points)
+        for seconds in (seconds for seconds, n_most in COUNTED.items() if number < n_most):
+            one = judged_by_processor(points, centers.cluster_centers_, seconds)
+            found.append({"name": problem.name, "max_seconds": seconds, **one})
+            print(found[-1], flush=True)
+    return found
+
+
+def judged_by_processor(points: np.ndarray, centers: np.ndarray, seconds: float) -> dict[str, Any]:
+    """Judge centers for some seconds of this process, however busy others keep the machine."""
+    used = time.process_time()
+    with mock.patch.object(search, "time", SimpleNamespace(monotonic=time.process_time)):
+        found = optimality_gap(points, centers, max_seconds=seconds, random_state=0, n_threads=1)
+    return {
+        "n_points": len(points),
+        "n_clusters": len(centers),
+        "gap": found.gap,
+        "cpu_seconds": time.process_time() - used,
+    }
+
+
 PARTS: dict[str, Callable[[float], list[dict[str, Any]]]] = {
     "problems": small,
     "large": large,
     "grid": grid,
+    "count": counted,
 }
 
 
@@ -212,7 +253,21 @@ def table_of_problems(found: list[dict[str, Any]]) -> str:
     )
 
 
-TABLES = {"problems": table_of_problems, "large": table_of_large, "grid": table_of_grid}
+def table_of_count(found: list[dict[str, Any]]) -> str:
+    rows = [["seconds", "problems", *(f"within {100 * share:g} %" for share in SHARES)]]
+    for seconds in COUNTED:
+        gaps = [one["gap"] for one in found if one["max_seconds"] == seconds]
+        n_within = (str(sum(gap <= share for gap in gaps)) for share in SHARES)
+        rows.append([f"{seconds:g}", str(len(gaps)), *n_within])
+    return as_markdown(rows)
+
+
+TABLES = {
+    "problems": table_of_problems,
+    "large": table_of_large,
+    "grid": table_of_grid,
+    "count": table_of_count,
+}
 PAGES = {
     part: Page("how_far_from_the_optimum", f"python -m benchmarks.optimality --page ({part})")
     for part in TABLES
