@@ -16,6 +16,7 @@ SparsePoints = sparse.csr_matrix | sparse.csr_array
 
 Labels = NDArray[np.int32]
 
+BoolArray = NDArray[np.bool_]
 IndexArray = NDArray[np.intp]
 
 Part = tuple[Points | SparsePoints, FloatArray | None]

@@ -5,17 +5,19 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from concurrent.futures import TimeoutError as NotYet
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
+from scipy import sparse
 
 from powermeans.errors import ArgumentError
 from powermeans.optimality.ascent import rising_bounds
 from powermeans.optimality.line import Line, line_through
+from powermeans.optimality.prices import MOST_FEATURES, Market, rising_bounds_by_prices
 from powermeans.optimality.relaxation import Relaxation, principal_bound
 from powermeans.optimality.subsets import deal, directions, highest_mean, residuals_in_blocks
 from powermeans.system.threads import blas_on_one_thread
@@ -23,6 +25,7 @@ from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoint
 
 CLOSED = 1e-6  # a relative gap that counts as none
 _MOST_CLUSTERS = 500
+_MOST_AT_ONCE = 600  # points with a matrix for all pairs, if there are few clusters
 _ROUNDING = 2.0**-48  # of sums over pieces
 _ROUNDING_OF_LINE = 1e-8  # compiled code takes twice the digits where it might be more
 
@@ -138,16 +141,14 @@ class Effort:
 def prove(clustering: Clustering, effort: Effort) -> OptimalityGap:
     """Return the best bound found in time; Ctrl-C ends the search early."""
     started = time.monotonic()
-    n_points, n_clusters = clustering.points.shape[0], len(clustering.centers)
+    (n_points, n_features), n_clusters = clustering.points.shape, len(clustering.centers)
     line = line_through(clustering.points, clustering.weights)
     if line is not None:
         return _exact_gap(clustering, line, started)
     _refuse_many(n_clusters)
-    size = _size_of_subset(n_clusters)
-    is_whole = n_points <= max(600, min(2 * size, 1000), size)
     with blas_on_one_thread():
         rng = np.random.default_rng(effort.seed)
-        n_subsets = 1 if is_whole else n_points // _size_of_subset(n_clusters)
+        n_subsets = _number_of_subsets(n_points, n_features, n_clusters)
         members, inertias, inertia = _divided(clustering, n_subsets, rng)
         order = rng.permutation(n_subsets)
         return _Search(clustering, members, inertias, inertia, effort, started, order).run()
@@ -168,9 +169,16 @@ def _exact_gap(clustering: Clustering, line: Line, started: float) -> Optimality
     )
 
 
-def _size_of_subset(n_clusters: int) -> int:
-    """Return how many points a subset has: the fewer, the faster, and the less alike all points."""
-    return max(200, min(20 * n_clusters, 400), 4 * n_clusters)
+def _number_of_subsets(n_points: int, n_features: int, n_clusters: int) -> int:
+    """Return how many there are: the smaller, the faster, and the less alike all points."""
+    if _has_prices(n_features, n_clusters):
+        return max(1, n_points // 10_000)
+    size = max(200, min(20 * n_clusters, 400), 4 * n_clusters)
+    return 1 if n_points <= max(_MOST_AT_ONCE, min(2 * size, 1000), size) else n_points // size
+
+
+def _has_prices(n_features: int, n_clusters: int) -> bool:
+    return n_features <= MOST_FEATURES and n_clusters > 1
 
 
 def _refuse_many(n_clusters: int) -> None:
@@ -301,10 +309,7 @@ class _Search:
         if self._is_late():
             return False
         piece = int(self.order[place])
-        relaxation = Relaxation.of(*self._points_in(piece))
-        labels = self.clustering.labels[self.members[piece]]
         closed = CLOSED if len(self.order) == 1 else 1e-3
-        enough = (1 - closed) * min(relaxation.inertia(labels), self.inertias[piece])
         asked = self._seconds()
         ends, longest = asked + self._seconds_for(place), 0.0
 
@@ -316,11 +321,29 @@ class _Search:
             is_late = asked >= ends or asked + longest > self.effort.max_seconds
             return is_late or self.is_over.is_set()
 
-        for bound in rising_bounds(relaxation, labels, is_over):
+        for bound, least in self._rising_bounds(piece, is_over):
             self.bounds[piece] = max(self.bounds[piece], bound)
-            if self.bounds[piece] >= enough:
+            if self.bounds[piece] >= (1 - closed) * min(least, self.inertias[piece]):
                 break
         return True
+
+    def _rising_bounds(
+        self, piece: int, is_over: Callable[[], bool]
+    ) -> Iterator[tuple[float, float]]:
+        """Yield bounds of one piece, each with what the clustering costs about its own means."""
+        points, weights, n_clusters = self._points_in(piece)
+        labels = self.clustering.labels[self.members[piece]]
+        has_prices = _has_prices(points.shape[1], n_clusters)
+        if has_prices:
+            market = Market.of(points.toarray() if sparse.issparse(points) else points, weights)
+            least = market.inertia(labels)
+            for bound in rising_bounds_by_prices(market, self.clustering.centers, is_over):
+                yield bound, least
+        if not has_prices or (len(weights) <= _MOST_AT_ONCE and not is_over()):
+            relaxation = Relaxation.of(points, weights, n_clusters)
+            least = relaxation.inertia(labels)
+            for bound in rising_bounds(relaxation, labels, is_over):
+                yield bound, least
 
     def _seconds_for(self, place: int) -> float:
         """Share out the time that is left."""
