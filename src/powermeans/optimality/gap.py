@@ -17,7 +17,7 @@ from scipy import sparse
 from powermeans.errors import ArgumentError
 from powermeans.optimality.ascent import rising_bounds
 from powermeans.optimality.line import Line, line_through
-from powermeans.optimality.prices import MOST_FEATURES, Market, rising_bounds_by_prices
+from powermeans.optimality.prices import Market, rising_bounds_by_prices
 from powermeans.optimality.relaxation import Relaxation, principal_bound
 from powermeans.optimality.subsets import deal, directions, highest_mean, residuals_in_blocks
 from powermeans.system.threads import blas_on_one_thread
@@ -171,14 +171,16 @@ def _exact_gap(clustering: Clustering, line: Line, started: float) -> Optimality
 
 def _number_of_subsets(n_points: int, n_features: int, n_clusters: int) -> int:
     """Return how many there are: the smaller, the faster, and the less alike all points."""
-    if _has_prices(n_features, n_clusters):
+    if _has_prices(n_points, n_features, n_clusters):
         return max(1, n_points // 10_000)
     size = max(200, min(20 * n_clusters, 400), 4 * n_clusters)
     return 1 if n_points <= max(_MOST_AT_ONCE, min(2 * size, 1000), size) else n_points // size
 
 
-def _has_prices(n_features: int, n_clusters: int) -> bool:
-    return n_features <= MOST_FEATURES and n_clusters > 1
+def _has_prices(n_points: int, n_features: int, n_clusters: int) -> bool:
+    """Return whether a price for each point is better than what is said of pairs of points."""
+    is_narrow = n_features <= 2 or (n_features <= 4 and n_points <= _MOST_AT_ONCE)
+    return is_narrow and n_clusters > 1
 
 
 def _refuse_many(n_clusters: int) -> None:
@@ -333,7 +335,9 @@ class _Search:
         """Yield bounds of one piece, each with what the clustering costs about its own means."""
         points, weights, n_clusters = self._points_in(piece)
         labels = self.clustering.labels[self.members[piece]]
-        has_prices = _has_prices(points.shape[1], n_clusters)
+        # Of all points, since the pieces of more must not differ in kind.
+        n_points, n_features = self.clustering.points.shape
+        has_prices = _has_prices(n_points, n_features, n_clusters)
         if has_prices:
             market = Market.of(points.toarray() if sparse.issparse(points) else points, weights)
             least = market.inertia(labels)

@@ -17,7 +17,6 @@ from scipy.spatial import cKDTree
 
 from powermeans.types import BoolArray, FloatArray, IndexArray, Labels, Points
 
-MOST_FEATURES = 4  # boxes that halve each side have 2 ** n_features parts
 _MOST_PAIRS = 2_000_000  # of a box and a point in reach, about 200 bytes each
 _MOST_LEVELS = 50
 _EPSILON = float(np.finfo(np.float64).eps)
@@ -78,16 +77,15 @@ def highest_profit(
     centers = (market.points.min(axis=0) + market.points.max(axis=0))[None] / 2
     corners = np.stack(np.meshgrid(*[[-1.0, 1.0]] * n_features), -1).reshape(-1, n_features)
     pairs = np.zeros(n_points, dtype=np.intp), np.arange(n_points)
-    places = [np.empty((0, n_features))]
+    places: list[FloatArray] = []
     for level in range(_MOST_LEVELS):
         most, best, pairs = _most_in_boxes(market, prices, centers, half + rounding, pairs)
         leading = best[np.argpartition(-most, min(4, len(most) - 1))[:4]]
         reached = max(reached, float(profits(market, prices, leading).max()))
         is_open = most > reached * (1 + tolerance)
         if not is_open.any():
-            return reached * (1 + tolerance), np.concatenate(places[-2:])
-        if level > 3:
-            places.append(best[is_open])
+            return reached * (1 + tolerance), np.concatenate([*places[-2:], leading])
+        places.append(best[is_open] if level > 3 else leading)
         box, point = pairs
         is_left = is_open[box]
         if np.count_nonzero(is_left) * len(corners) > _MOST_PAIRS:
@@ -223,7 +221,7 @@ def rising_bounds_by_prices(
     n_stalled, former = 0, search.best
     while n_stalled < 60:
         yield search.best
-        if is_over():
+        if search.cost == 0 or is_over():
             return
         search.step()
         is_better = search.best > former + 0.01 * (search.cost - former)
@@ -240,6 +238,7 @@ class PriceSearch:
         self.market, self.n_clusters = market, len(centers)
         self.rng = np.random.default_rng(0)
         self.best, self.n_unproved = -math.inf, 0
+        self.prices = np.zeros(len(market.weights))
         first = self._begin(centers, is_over)
         of_weight = self.prices / market.weights
         self.reach = 0.1 * float(np.median(of_weight[of_weight > 0])) if of_weight.any() else 1.0
@@ -260,9 +259,10 @@ class PriceSearch:
         earned = np.bincount(labels, spare, self.n_clusters)
         some = self.rng.permutation(len(labels))[: 3 * self.n_clusters]
         places = np.concatenate([centers, self.market.points[some]])
-        self.of_prices = -math.inf
-        for share in 0.5 ** np.arange(8):
-            scale = np.minimum(1, share * np.median(earned) / np.maximum(earned, _TINY))
+        self.of_prices = -math.inf  # the value of the prices, as far as offers are known
+        for share in 0.5 ** np.arange(24):
+            goal = max(share * float(np.median(earned)), _TINY)
+            scale = goal / np.maximum(earned, goal)
             prices = self.market.weights * nearest + spare * scale[labels]
             tried = Offers.at(self.market, prices, places, 3)
             value = prices.sum() - self.n_clusters * float(tried.profits(prices).max(initial=0.0))
@@ -285,11 +285,17 @@ class PriceSearch:
         value = prices.sum() - self.n_clusters * found.profits(prices).max(initial=0.0)
         self.n_unproved += 1
         lacking = max(self.cost - self.best, 0.0)
-        if value > self.best + (0.15 * lacking if self.n_unproved < 8 else 0):
-            above = max(self.cost - value, 0.0)
-            share = 0.05 * above / max(above + prices.sum() - value, _TINY)
-            more, value = self._prove(prices, found, min(0.01, max(1e-8, share)))
+        if value > self.best + 0.15 * lacking or self.n_unproved == 8:
+            # What the proof may lose is small beside what is lacking, and beside what it may gain.
+            loss = 0.05 * max(self.cost - value, 0.0)
+            loss = min(loss, 0.2 * (value - self.best)) if value > self.best else loss
+            share = loss / max(loss + prices.sum() - value, _TINY)
+            more, value = self._prove(prices, found, min(0.01, max(1e-12, share)))
             found = found.joined(more)
+        # An offer found since may earn more at the former prices than was known.
+        earned = np.append(offers.profits(self.prices), found.profits(self.prices))
+        former = self.prices.sum() - self.n_clusters * earned.max(initial=0.0)
+        self.of_prices = min(self.of_prices, former)
         if value > self.of_prices + 0.1 * max(of_model - self.of_prices, 0):
             self.prices, self.of_prices = prices, value
             self.reach *= 1.5
@@ -303,8 +309,6 @@ class PriceSearch:
         highest, places = highest_profit(self.market, prices, reached * (1 - 1e-9), tolerance)
         self.best = max(self.best, self.market.lower_bound(prices, highest, self.n_clusters))
         self.n_unproved = 0
-        if not len(places):
-            return found.chosen(np.arange(0)), prices.sum() - self.n_clusters * reached
         drawn = self.rng.permutation(len(places))[: 2 * self.n_clusters]
         more = self._found_from(places[drawn], prices, 3, 3 * self.n_clusters)
         reached = max(reached, float(more.profits(prices).max(initial=0.0)))
@@ -328,7 +332,9 @@ class PriceSearch:
         vector: FloatArray = np.ones(len(above))
         for _ in range(8):
             vector = members @ (weights * (transposed @ vector))
-            norm = max(float(np.linalg.norm(vector)), _TINY)
+            norm = float(np.linalg.norm(vector))
+            if norm == 0:  # no offer serves a point
+                return self.prices, self.offers.shares
             vector /= norm
         step, momentum = 1 / (1.05 * self.reach * norm), 1.0
         shares = ahead = self.offers.shares * (self.n_clusters / self.offers.shares.sum())
