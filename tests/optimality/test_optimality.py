@@ -8,13 +8,14 @@ import threading
 import time
 from collections.abc import Callable
 from fractions import Fraction
-from itertools import pairwise
+from itertools import islice, pairwise
 from unittest.mock import Mock
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.cluster import KMeans as OtherKMeans
 from sklearn.cluster import SpectralClustering as OtherSpectral
@@ -23,6 +24,13 @@ from powermeans import KMeans, OptimalityGap, PowerKMeans, breaks, optimality_ga
 from powermeans.optimality import ascent, gap
 from powermeans.optimality.cuts import Cuts, most_violated
 from powermeans.optimality.line import line_through
+from powermeans.optimality.prices import (
+    Market,
+    highest_profit,
+    on_simplex,
+    profits,
+    rising_bounds_by_prices,
+)
 from powermeans.optimality.relaxation import (
     Certificate,
     Relaxation,
@@ -89,6 +97,11 @@ def bounds_of(points, weights, n_clusters, n_most=30):
         if number % 5 == 4:
             yield search.certificate().lower_bound(problem)
             search.rebalance()
+    if points.shape[1] < 4:
+        centers = KMeans(n_clusters, random_state=0).fit(points, sample_weight=weights)
+        market = Market.of(points, weights)
+        steps = rising_bounds_by_prices(market, centers.cluster_centers_, lambda: False)
+        yield from islice(steps, n_most // 3)
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)
@@ -106,6 +119,50 @@ def test_any_multipliers_prove_a_bound(seed: int, scale: float) -> None:
     certificate = Certificate(scale * (of_signs + of_signs.T), of_cuts, cuts)
     optimum = optimum_of(points, weights, n_clusters)
     assert certificate.lower_bound(problem) <= optimum + 1e-13 * problem.total
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(st.integers(1000, 9999), st.sampled_from([1e-2, 1.0, 1e2]))
+def test_any_prices_prove_a_bound_and_no_place_earns_more_than_the_highest(seed, scale) -> None:
+    points, weights, n_clusters = small_problem(seed)
+    rng = np.random.default_rng(seed)
+    if seed % 3 == 0:
+        points = points[rng.integers(len(points) // 2 + 1, size=len(points))]  # duplicates
+    market = Market.of(points, weights)
+    total = float(market.weights @ np.square(market.points).sum(axis=1))
+    drawn = scale * rng.exponential(size=len(market.weights))
+    prices = market.weights * drawn * total / weights.sum()
+    highest, places = highest_profit(market, prices, 0.0, 10.0 ** -rng.integers(1, 6))
+    optimum = optimum_of(points, weights, n_clusters)
+    assert market.lower_bound(prices, highest, n_clusters) <= optimum + 1e-13 * total
+    for _ in range(20):
+        # Uphill, to the mean of what each place serves, from where as much is earned as is known.
+        sq_dist = np.square(market.points - places[:, None]).sum(axis=2)
+        served = (market.weights * sq_dist < prices) * market.weights + 1e-300
+        places = served @ market.points / served.sum(axis=1)[:, None]
+    drawn = market.points[rng.integers(len(market.points), size=200)]
+    between = drawn + rng.random((200, 1)) * (drawn[::-1] - drawn)
+    found = profits(market, prices, np.concatenate([places, between])).max()
+    assert found <= highest * (1 + 1e-12)
+    assert highest <= found * 1.2
+
+
+def test_prices_prove_what_pairs_of_points_do_not() -> None:
+    points = np.random.default_rng(13).random((700, 2))
+    model = PowerKMeans(20, random_state=0).fit(points)
+    most = {"max_seconds": 60, "callback": is_within(0.03)}
+    found = model.optimality_gap(points, **most)
+    assert (found.method, found.gap < 0.03) == ("all points", True)
+    copies = optimality_gap(np.repeat(points, 3, axis=0), model, **most)
+    weighted = optimality_gap(sparse.csr_array(points), model, sample_weight=[3.0] * 700, **most)
+    assert copies.gap < 0.03
+    assert weighted.gap < 0.03
+    assert weighted.inertia == pytest.approx(copies.inertia)
+
+
+def test_the_nearest_numbers_with_a_total() -> None:
+    # By hand: a shift of 0.5 leaves 1.5 and 0.5, and nothing of the others.
+    assert on_simplex(np.array([2.0, 1.0, 0.4, -7.0]), 2.0).tolist() == [1.5, 0.5, 0.0, 0.0]
 
 
 @pytest.mark.parametrize("triangle", [np.tril, np.triu])
@@ -149,6 +206,7 @@ def is_within(share: float) -> Callable[[OptimalityGap], bool]:
 @pytest.mark.parametrize("confidence", [None, 0.95])
 def test_subsets_of_a_line_prove_a_bound(confidence: float | None, monkeypatch) -> None:
     monkeypatch.setattr(gap, "line_through", lambda *_: None)  # which knows the optimum itself
+    monkeypatch.setattr(gap, "_has_prices", lambda *_: False)  # which needs no subsets
     rng = np.random.default_rng(7)
     points = np.concatenate([rng.normal(place, 1, 500) for place in (0, 8, 20)])
     line = line_through(points[:, None], None)  # whose tests are below
@@ -181,7 +239,7 @@ def test_clusters_far_apart_are_proved_optimal(unit: float) -> None:
 
 
 def test_bounds_rise_until_a_callback_or_an_interrupt_keeps_the_best() -> None:
-    points = np.random.default_rng(4).random((150, 2))
+    points = np.random.default_rng(4).random((150, 5))
     heard: list[OptimalityGap] = []
 
     def hear(found: OptimalityGap) -> bool:
@@ -195,7 +253,7 @@ def test_bounds_rise_until_a_callback_or_an_interrupt_keeps_the_best() -> None:
     assert bounds == sorted(bounds)
     assert found.bound == bounds[-1]
     assert [one.bound for one in heard] == sorted(one.bound for one in heard)
-    points = np.random.default_rng(5).random((300, 2))
+    points = np.random.default_rng(5).random((300, 5))
     centers = KMeans(12, random_state=0).fit(points).cluster_centers_
     threading.Timer(1.0, signal.raise_signal, [signal.SIGINT]).start()
     found = optimality_gap(points, centers, max_seconds=100)
@@ -229,7 +287,7 @@ def test_a_second_interrupt_leaves_no_thread_behind(monkeypatch: pytest.MonkeyPa
         ended.append(0)
 
     monkeypatch.setattr(ascent.Ascent, "step", slow)
-    points, before = np.random.default_rng(5).random((100, 2)), threading.active_count()
+    points, before = np.random.default_rng(5).random((100, 5)), threading.active_count()
     found = optimality_gap(points, points[:6], max_seconds=100)
     assert found.was_interrupted
     assert len(begun) == len(ended) == 1
@@ -239,7 +297,7 @@ def test_a_second_interrupt_leaves_no_thread_behind(monkeypatch: pytest.MonkeyPa
 def test_an_error_in_a_thread_surfaces_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     error = ArithmeticError("in a step")
     monkeypatch.setattr(ascent.Ascent, "step", Mock(side_effect=error))
-    points, before = np.random.default_rng(5).random((1500, 2)), threading.active_count()
+    points, before = np.random.default_rng(5).random((1500, 5)), threading.active_count()
     with pytest.raises(ArithmeticError) as raised:
         optimality_gap(points, points[:6], max_seconds=100, n_threads=2)
     assert raised.value is error
@@ -248,7 +306,7 @@ def test_an_error_in_a_thread_surfaces_as_it_is(monkeypatch: pytest.MonkeyPatch)
 
 def test_an_interrupt_before_the_first_search_proves_no_more_than_was_computed(monkeypatch):
     monkeypatch.setattr(gap, "principal_bound", Mock(side_effect=KeyboardInterrupt))
-    points = np.random.default_rng(11).random((2000, 2))
+    points = np.random.default_rng(11).random((2000, 5))
     found = optimality_gap(points, points[:3], confidence=0.99)
     assert found.was_interrupted
     assert (found.bound, found.method, found.confidence) == (0.0, "subsets", None)
@@ -372,7 +430,7 @@ def test_a_search_begins_no_step_that_would_end_after_its_time(monkeypatch) -> N
 
     monkeypatch.setattr(gap, "rising_bounds", steps)
     monkeypatch.setattr(gap.time, "monotonic", lambda: now[0])
-    points = np.random.default_rng(0).normal(size=(60, 2))
+    points = np.random.default_rng(0).normal(size=(60, 5))
     optimality_gap(points, points[:3], max_seconds=5.5)
     assert ended == [5.0]
 

@@ -25,17 +25,20 @@ _TINY = float(np.finfo(np.float64).tiny)
 
 @dataclass(frozen=True, slots=True)
 class Market:
-    """Points about their mean, with their weights."""
+    """Distinct points about their mean, with their weights."""
 
     points: FloatArray
     weights: FloatArray
     mean: FloatArray
+    firsts: IndexArray  # the first of the given points at each place
 
     @classmethod
     def of(cls, points: Points, weights: FloatArray) -> Market:
-        """Return the market of some points."""
+        """Return the market of some points; equal ones count as one, as some best clusters have."""
         mean = np.average(points.astype(np.float64), axis=0, weights=weights)
-        return cls(points - mean, weights, mean)
+        _, firsts, names = np.unique(points, axis=0, return_index=True, return_inverse=True)
+        merged = np.bincount(names, weights).astype(np.float64)
+        return cls(points[firsts] - mean, merged, mean, firsts)
 
     @property
     def width(self) -> float:
@@ -44,6 +47,7 @@ class Market:
 
     def inertia(self, labels: Labels) -> float:
         """Return the inertia of a clustering about its own means."""
+        labels = labels[self.firsts]
         totals = np.maximum(np.bincount(labels, self.weights), _TINY)
         means = [np.bincount(labels, self.weights * x) / totals for x in self.points.T]
         return float(self.weights @ np.square(self.points - np.stack(means, 1)[labels]).sum(axis=1))
