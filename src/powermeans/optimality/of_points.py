@@ -50,8 +50,9 @@ def optimality_gap(
     Parameters
     ----------
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        The points. Up to 600 are worked on at once (more for many centers); beyond, they are
-        divided into subsets that resemble all points, whose bounds add up to one.
+        The points. Up to 600 are worked on at once (more for many centers, and up to 20 000 in two
+        features); beyond, they are divided into subsets that resemble all points, whose bounds add
+        up to one.
     centers_or_model : array-like of shape (n_clusters, n_features) or fitted estimator
         Centers, or an estimator with `cluster_centers_`, also of scikit-learn. It must compare
         points by squared Euclidean distances. There may be up to 500 centers.
