@@ -12,6 +12,7 @@ from itertools import islice, pairwise
 from unittest.mock import Mock
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -601,6 +602,34 @@ def test_a_notebook_and_a_report_tell_without_being_asked_what_is_proved_in_a_mo
         assert told in page
     model = PowerKMeans(20, effort="none", random_state=0).fit(many)
     assert "proved to be" not in model._repr_mimebundle_()["text/html"]
+
+
+def test_columns_beside_a_large_one_are_no_rounding_of_a_line() -> None:
+    S = np.random.default_rng(0).normal(size=(200, 2)) * [15, 20] + [45, 60]
+    for large in (1.7e18, 1e20):
+        X = np.column_stack([np.full(200, large), S])
+        X[0, 0] = np.nextafter(large, np.inf)
+        model = PowerKMeans(5, random_state=0).fit(X)
+        assert not model.is_optimal_
+        assert optimality_gap(X, model, max_seconds=0.1).method != "line"
+
+
+def test_what_cannot_be_told_is_not_raised_in_a_notebook(tmp_path) -> None:
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 3)), columns=list("abc"))
+    model = KMeans(3, random_state=0).fit(frame)
+    frame["cluster"] = model.labels_
+    assert "proved" not in model._repr_mimebundle_()["text/html"]
+    many = np.random.default_rng(0).normal(size=(1200, 2))
+    model = KMeans(501, max_iter=2, random_state=0).fit(many)
+    assert "proved" not in model._repr_mimebundle_()["text/html"]
+    report(model, many, tmp_path / "page.html")
+
+    class Equal(KMeans):
+        def __eq__(self, other):
+            return isinstance(other, Equal)
+
+    few = many[:9].copy()
+    assert "proved" in Equal(2, random_state=0).fit(few)._repr_mimebundle_()["text/html"]
 
 
 def test_a_notebook_tells_nothing_of_points_that_are_gone_or_have_changed() -> None:

@@ -75,7 +75,7 @@ def centers_by_k(
     The first have only some sizes. The callback raises to stop; its answer is ignored. Points on a
     line have the best centers of each size.
     """
-    if (line := _line_of(rows)) is not None:
+    if (line := _line_of(rows)) is not None and len(line.values) >= sizes[-1]:
         best = (line.centers(line.division(size)) for size in sizes)
         yield {
             k: Solution(centers, rows.spread(centers))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import contextlib
 import functools
 import math
 import os
@@ -128,11 +129,9 @@ class Documented(BaseEstimator):
         return f"{root.rstrip('/')}/api/powermeans.{{estimator_name}}.html" if root else ""
 
 
-# The points and weights of fits, for as long as somebody else keeps them. They are no attributes,
-# since no copy and no file can have them.
-_given_to: weakref.WeakKeyDictionary[CenterEstimator, list[weakref.ref[Any]]] = (
-    weakref.WeakKeyDictionary()
-)
+# References to the points and weights of fits, by the identity of the estimator, which may have no
+# hash. They are no attributes, since these are copied, pickled and saved.
+_given_to: dict[int, list[weakref.ref[Any]]] = {}
 
 
 class CenterEstimator(
@@ -322,7 +321,7 @@ class CenterEstimator(
                 former = getattr(self, "history_", None)
                 try:
                     self._keep_best_run(data, fit)
-                    _given_to[self] = references(X, sample_weight)
+                    self._remember_given(references(X, sample_weight))
                     centers = np.asarray(self.cluster_centers_, dtype=np.float64)
                     n_found = data.n_found(centers, getattr(self, "labels_", None))
                 finally:
@@ -612,13 +611,21 @@ class CenterEstimator(
     def _told_of_the_optimum(self) -> str | None:
         if getattr(self, "is_optimal_", False):
             return "proved to be optimal"
-        given: list[Any] = [reference() for reference in _given_to.get(self, ())]
+        given: list[Any] = [reference() for reference in _given_to.get(id(self), ())]
         if not given or any(value is None for value in given):
             return None
         from powermeans.optimality.of_points import gap_in_a_moment
 
-        found = gap_in_a_moment(self, *given)
-        return None if found is None else found.verdict
+        # What has changed since the fit may no longer fit the model, and nobody asked.
+        with contextlib.suppress(Exception):
+            found = gap_in_a_moment(self, *given)
+            return None if found is None else found.verdict
+        return None
+
+    def _remember_given(self, given: list[weakref.ref[Any]]) -> None:
+        if id(self) not in _given_to:
+            weakref.finalize(self, _given_to.pop, id(self), None).atexit = False
+        _given_to[id(self)] = given
 
     def _labels_and_score(
         self, X: MatrixLike, sample_weight: ArrayLike | None = None

@@ -116,15 +116,16 @@ def _values_along(points: Points) -> FloatArray | None:
 
 def _along(points: Points) -> FloatArray | None:
     exact = points.astype(np.float64)
-    rounding = 4 * np.finfo(np.float64).eps * float(np.abs(exact).max())
+    # Of each feature alone: beside a large one, such as a date, all others would be rounding.
+    rounding = 4 * np.finfo(np.float64).eps * np.abs(exact).max(axis=0)
     apart = exact - exact[0]
     direction = apart[int(np.abs(apart).max(axis=1).argmax())]
     feature = int(np.abs(direction).argmax())
     if direction[feature] == 0:
         return np.zeros(len(points))
     along = apart[:, feature] / direction[feature]
-    is_near = np.abs(apart - along[:, None] * direction).max() <= rounding
-    return along if is_near else None
+    is_near = np.abs(apart - along[:, None] * direction) <= rounding
+    return along if is_near.all() else None
 
 
 def breaks(values: ArrayLike, n_classes: int, *, sample_weight: ArrayLike | None = None) -> Any:

@@ -20,13 +20,14 @@ from powermeans.points.checks.centers import check_centers
 from powermeans.points.checks.points import divide_by_power_of_two
 from powermeans.points.needs import Needs
 from powermeans.points.opening import InMemory, MatrixLike, in_memory, open_points, open_rows
-from powermeans.system.host_memory import on_host
+from powermeans.system.host_memory import is_dask, on_host
 from powermeans.system.threads import effective_n_threads
 from powermeans.types import FloatArray
 
-# Nobody notices these seconds, in which bounds of more values get nowhere. What they prove is told
-# where it says something: the optimum is at most this share below.
-_MOMENT, _MOST_VALUES_IN_A_MOMENT = 0.2, 2**16
+# Nobody notices these seconds, in which bounds of more values or clusters get nowhere. What they
+# prove is told where it says something: the optimum is at most this share below.
+_MOMENT = 0.2
+_MOST_VALUES_IN_A_MOMENT, _MOST_CLUSTERS_IN_A_MOMENT = 2**16, 50
 _WORTH_TELLING = 0.1
 
 
@@ -110,15 +111,19 @@ def gap_in_a_moment(
     is_judged = getattr(model, "_lowers_inertia", False) and hasattr(model, "inertia_")
     if not is_judged or not model._fitted_needs().measure.is_plain:
         return None
-    if not (_is_small(X) or getattr(model, "is_optimal_", False)):
+    is_small = _is_small(X) and len(model.cluster_centers_) <= _MOST_CLUSTERS_IN_A_MOMENT
+    if not (is_small or getattr(model, "is_optimal_", False)):
         return None
     options: dict[str, Any] = {"max_seconds": _MOMENT, "random_state": 0}
+    options["n_threads"] = model.n_threads
     found = optimality_gap(X, model, sample_weight=sample_weight, **options)
     is_same = math.isclose(found.inertia, model.inertia_, rel_tol=1e-5)
     return found if is_same and found.gap <= _WORTH_TELLING else None
 
 
 def _is_small(X: Any) -> bool:
+    if is_dask(X):
+        return False
     is_table = isinstance(X, np.ndarray | list) or sparse.issparse(X) or hasattr(X, "iloc")
     shape = np.shape(X) if isinstance(X, list) else getattr(X, "shape", ())
     return is_table and math.prod(shape) <= _MOST_VALUES_IN_A_MOMENT

@@ -525,7 +525,7 @@ def _all_for_machines(
         "settings": wanted.settings | wanted.shown,
         "inertia": fitted.model.inertia_,
         "n_sweeps": fitted.model.n_iter_,
-        **_proof_for_machines(fitted.optimality),
+        **_proof_for_machines(fitted.optimality, is_asked=wanted.prove is not None),
         "seconds": {"reading": data.seconds_reading, "fitting": fitted.seconds},
         "was_interrupted": fitted.was_interrupted,
         "clusters": _for_machines(fitted, tally, clusters, data.names),
@@ -538,8 +538,9 @@ def _all_for_machines(
     }
 
 
-def _proof_for_machines(optimality: OptimalityGap | None) -> dict[str, Any]:
-    if optimality is None:
+def _proof_for_machines(optimality: OptimalityGap | None, *, is_asked: bool) -> dict[str, Any]:
+    """Return what is proved, but not what another run may not prove in a moment."""
+    if optimality is None or not (is_asked or optimality.method == "line"):
         return {}
     gap = optimality.gap if math.isfinite(optimality.gap) else None
     return {"optimality": {"bound": optimality.bound, "gap": gap, "method": optimality.method}}
