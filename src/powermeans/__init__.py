@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from powermeans.estimators.functions import k_means as k_means
     from powermeans.estimators.functions import kmeans_plusplus as kmeans_plusplus
     from powermeans.estimators.kmeans import KMeans as KMeans
+    from powermeans.estimators.linked_kmeans import LinkedKMeans as LinkedKMeans
     from powermeans.estimators.power_kmeans import PowerKMeans as PowerKMeans
     from powermeans.estimators.robust_power_kmeans import RobustPowerKMeans as RobustPowerKMeans
     from powermeans.estimators.streams.drift import Drift as Drift
@@ -50,6 +51,8 @@ if TYPE_CHECKING:
     from powermeans.optimality.gap import OptimalityGap as OptimalityGap
     from powermeans.optimality.line import breaks as breaks
     from powermeans.optimality.of_points import optimality_gap as optimality_gap
+    from powermeans.points.links import LinkedPoints as LinkedPoints
+    from powermeans.points.links import join_linked as join_linked
     from powermeans.points.scaling import Scaling as Scaling
     from powermeans.relatives.dp_means import DPMeans as DPMeans
     from powermeans.relatives.entropy_weighted import (
@@ -92,6 +95,8 @@ _MODULE_OF = {
     "KHarmonicMeans": "powermeans.relatives.soft_means",
     "KMeans": "powermeans.estimators.kmeans",
     "KernelPowerKMeans": "powermeans.relatives.kernel_power_kmeans",
+    "LinkedKMeans": "powermeans.estimators.linked_kmeans",
+    "LinkedPoints": "powermeans.points.links",
     "MarkovChainSeeds": "powermeans.engine.seeds.markov_chain",
     "MiniBatchKMeans": "powermeans.relatives.mini_batch_kmeans",
     "MiniBatchPowerKMeans": "powermeans.estimators.streams.mini_batch",
@@ -119,6 +124,7 @@ _MODULE_OF = {
     "breaks": "powermeans.optimality.line",
     "choose_k": "powermeans.estimators.choose_k",
     "critical_power": "powermeans.estimators.functions",
+    "join_linked": "powermeans.points.links",
     "k_means": "powermeans.estimators.functions",
     "kmeans_plusplus": "powermeans.estimators.functions",
     "load": "powermeans.saving",
