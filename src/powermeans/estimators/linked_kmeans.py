@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -16,7 +15,6 @@ from sklearn.utils import check_random_state
 from powermeans.engine.anneal import Callback, Stage
 from powermeans.engine.callbacks import with_callbacks
 from powermeans.engine.fit import Fit
-from powermeans.engine.seeds.choose import choose_seeds, n_greedy_candidates
 from powermeans.engine.stopping import StopRule, seconds_of
 from powermeans.errors import ArgumentError, UnlikeScalesWarning
 from powermeans.estimators.base import CenterEstimator
@@ -169,8 +167,9 @@ class LinkedKMeans(CenterEstimator):
         centers, labels, inertia = found.cluster_centers_, found.labels_, found.inertia_
         if len(apart.edges):
             centers = centers.astype(np.float64)
-            search = _Search.of(linked, apart, self.max_iter, self.n_threads)
-            centers, labels = search.best(self._starts(search, centers), known, end)
+            search = _Search.of(linked, apart, self.max_iter, self.n_threads, end)
+            rng = check_random_state(self.random_state)
+            centers, labels = search.best(centers, known, _STARTS[self.effort], rng)
             centers = centers.astype(linked.points.dtype)
             inertia = search.inertia(centers.astype(np.float64), labels)
         remember(
@@ -214,13 +213,6 @@ class LinkedKMeans(CenterEstimator):
     def _stages(self, data: Opened, fit: Fit) -> list[Stage]:
         return []  # those of `PowerKMeans`, which fits the groups
 
-    def _starts(self, search: _Search, found: FloatArray) -> Iterator[FloatArray]:
-        """Yield the centers that were found without links, and seeds."""
-        yield found
-        rng, n_tried = check_random_state(self.random_state), n_greedy_candidates(len(found))
-        for _ in range(1, _STARTS[self.effort]):
-            yield choose_seeds(search.rows, len(found), rng, n_candidates=n_tried)[0]
-
 
 @dataclass(frozen=True, slots=True)
 class _Search:
@@ -230,28 +222,39 @@ class _Search:
     rows: CompiledRows  # of the groups, in float64
     apart: Graph
     max_iter: int
+    end: float  # on the monotonic clock
 
     @classmethod
     def of(
-        cls, linked: LinkedPoints, apart: Graph, max_iter: int, n_threads: int | None
+        cls,
+        linked: LinkedPoints,
+        apart: Graph,
+        max_iter: int,
+        n_threads: int | None,
+        end: float,
     ) -> _Search:
         wide = linked._replace(points=linked.points.astype(np.float64))
         rows = open_rows(wide.points, wide.sample_weight, n_threads=n_threads)
-        return cls(wide, rows, apart, max_iter)
+        return cls(wide, rows, apart, max_iter, end)
 
     def best(
-        self, starts: Iterator[FloatArray], known: IndexArray, end: float
+        self, start: FloatArray, known: IndexArray, n_starts: int, rng: np.random.RandomState
     ) -> tuple[FloatArray, IndexArray]:
-        """Return centers and labels of the best descent; the first is always made."""
-        least, best = math.inf, None
-        for start in starts:
-            centers, labels = self.descend(start, known)
-            inertia = self.inertia(centers, labels)
-            if best is None or inertia < least:
-                least, best = inertia, (centers, labels)
-            if time.monotonic() >= end:
+        """Return centers and labels of the best descent; the first is always made.
+
+        Each further descent starts from the best so far, where one center has moved to a point.
+        """
+        best = self.descend(start, known)
+        least = self.inertia(*best)
+        for _ in range(1, n_starts):
+            if time.monotonic() >= self.end:
                 break
-        assert best is not None
+            centers, labels = best[0].copy(), best[1]
+            drawn = self.rows.nearness(centers).draw(rng.uniform(size=1))
+            centers[rng.randint(len(centers))] = self.rows.take(drawn)[0]
+            found = self.descend(centers, labels)
+            if (inertia := self.inertia(*found)) < least:
+                best, least = found, inertia
         return best
 
     def descend(self, centers: FloatArray, known: IndexArray) -> tuple[FloatArray, IndexArray]:
@@ -262,8 +265,8 @@ class _Search:
             moved = self.nearest(centers, labels)
             if np.array_equal(moved, labels):
                 moved = self.exchanged(centers, labels)
-                if np.array_equal(moved, labels):
-                    break
+            if np.array_equal(moved, labels) or time.monotonic() >= self.end:
+                break
             labels = moved
         return self.means(labels, centers)[0], labels
 
@@ -303,11 +306,8 @@ class _Search:
         """
         labels, (centers, sizes) = labels.copy(), self.means(labels, centers)
         least_gain = _ROUNDING * self.inertia(centers, labels)
-        for node, new in self._wishes(centers, sizes, labels, least_gain):
-            pair = [int(labels[node]), new]
-            if pair[0] == new:
-                continue
-            chain = np.array(self.apart.chain(node, new, labels))
+        wishes = self._wishes(centers, sizes, labels, least_gain)
+        for pair, chain in self.apart.chains(wishes, labels):
             points = self.rows.take(chain)
             weights = self.linked.sample_weight[chain]
             change, after = 0.0, []

@@ -6,7 +6,7 @@ color has the nodes that must change between two colors so that it can take the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -69,15 +69,27 @@ class Graph:
         numbers = np.unique(self.component_of[start[clashes]]).tolist()
         return [self.members[number] for number in numbers]
 
-    def chain(self, node: int, color: int, colors: IndexArray) -> list[int]:
-        """Return Kempe's chain of the node towards a color: the nodes that change with it."""
-        pair, found, waiting = {int(colors[node]), color}, {node}, [node]
-        while waiting:
-            for other in self.neighbors.get(waiting.pop(), ()):
-                if other not in found and int(colors[other]) in pair:
-                    found.add(other)
-                    waiting.append(other)
-        return sorted(found)
+    def chains(
+        self, wishes: Iterable[tuple[int, int]], colors: IndexArray
+    ) -> Iterator[tuple[tuple[int, int], IndexArray]]:
+        """Yield two colors for each wish of a node, and Kempe's chain, unless that came before.
+
+        These nodes must change between the two colors, as they are then, so that the node can.
+        """
+        seen: set[tuple[int, int]] = set()
+        for node, color in wishes:
+            own = int(colors[node])
+            if color == own or (node, color) in seen:
+                continue
+            found, waiting = {node}, [node]
+            while waiting:
+                for other in self.neighbors.get(waiting.pop(), ()):
+                    if other not in found and colors[other] in (own, color):
+                        found.add(other)
+                        waiting.append(other)
+            chain = np.array(sorted(found))
+            seen.update(zip(chain.tolist(), (own + color - colors[chain]).tolist(), strict=True))
+            yield (own, color), chain
 
     def cheapest(self, nodes: Sequence[int], cost: FloatArray, colors: IndexArray) -> IndexArray:
         """Return a coloring of a component that costs at most what the given one does.
@@ -89,28 +101,23 @@ class Graph:
         if branches.is_exact:
             return branches.best
         tried = (branches.best, _renamed(colors[nodes], cost))
-        found = [self._exchanged(nodes, cost, one) for one in tried]
-        return min(found, key=lambda one: _price(cost, one))
+        return self._exchanged(nodes, cost, min(tried, key=lambda one: _price(cost, one)))
 
     def _exchanged(self, nodes: Sequence[int], cost: FloatArray, colors: IndexArray) -> IndexArray:
         """Exchange along Kempe chains as long as that lowers the cost."""
-        rows = dict(zip(nodes, cost, strict=True))
         found = np.zeros(self.n_nodes, dtype=np.intp)
-        found[nodes] = colors
+        place = np.zeros(self.n_nodes, dtype=np.intp)
+        found[nodes], place[nodes] = colors, np.arange(len(nodes))
         least, gained = _ROUNDING * _price(cost, colors), True
         while gained:
             gained = False
-            own = cost[np.arange(len(nodes)), found[nodes]]
-            for i, color in np.argwhere(cost < own[:, None] - least).tolist():
-                node, former = nodes[i], int(found[nodes[i]])
-                if color == former:
-                    continue
-                chain = self.chain(node, color, found)
-                new = [former + color - int(found[other]) for other in chain]
-                change = sum(
-                    rows[v][c] - rows[v][found[v]] for v, c in zip(chain, new, strict=True)
-                )
-                if change < -least:
+            own = cost[place[nodes], found[nodes]]
+            places, wanted = np.nonzero(cost < own[:, None] - least)
+            wishes = zip(np.take(nodes, places).tolist(), wanted.tolist(), strict=True)
+            for pair, chain in self.chains(wishes, found):
+                rows, former = place[chain], found[chain]
+                new = sum(pair) - former
+                if (cost[rows, new] - cost[rows, former]).sum() < -least:
                     found[chain], gained = new, True
         return found[nodes]
 
