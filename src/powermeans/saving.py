@@ -38,6 +38,7 @@ from powermeans.errors import ModelFileError, printable
 from powermeans.estimators.balanced_kmeans import BalancedKMeans
 from powermeans.estimators.base import Documented
 from powermeans.estimators.kmeans import KMeans
+from powermeans.estimators.linked_kmeans import LinkedKMeans
 from powermeans.estimators.power_kmeans import PowerKMeans
 from powermeans.estimators.robust_power_kmeans import RobustPowerKMeans
 from powermeans.estimators.streams import mini_batch
@@ -75,7 +76,7 @@ _SCALERS: dict[type[Any], str] = {
 }
 ESTIMATORS: tuple[type[Any], ...] = (
     *(PowerKMeans, BalancedKMeans, RobustPowerKMeans, KMeans, GradientKMeans, KHarmonicMeans),
-    *(FuzzyCMeans, DPMeans),
+    *(FuzzyCMeans, DPMeans, LinkedKMeans),
     *(OnlineKMeans, MiniBatchKMeans, MiniBatchPowerKMeans, SelfOrganizingMap, SphericalMixture),
     *(EntropyWeightedPowerKMeans, KernelPowerKMeans, SpectralClustering, Pipeline),
 )

@@ -64,7 +64,7 @@ KINDS = (
     powermeans.MiniBatchKMeans, powermeans.MiniBatchPowerKMeans, powermeans.OnlineKMeans,
     powermeans.BalancedKMeans, powermeans.RobustPowerKMeans, powermeans.GradientKMeans,
     powermeans.KHarmonicMeans, powermeans.FuzzyCMeans, powermeans.SphericalMixture,
-    powermeans.EntropyWeightedPowerKMeans, powermeans.SpectralClustering,
+    powermeans.EntropyWeightedPowerKMeans, powermeans.SpectralClustering, powermeans.LinkedKMeans,
 )  # fmt: skip
 
 

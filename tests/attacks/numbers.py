@@ -231,6 +231,7 @@ SUBJECTS: list[Callable[..., Subject]] = [
     of(powermeans.MiniBatchPowerKMeans, {}, takes_parts=True),
     of(powermeans.OnlineKMeans, {}, takes_parts=True),
     of(powermeans.RobustPowerKMeans, {}, sums_distances=False),
+    of(powermeans.LinkedKMeans, {}),
     of(powermeans.DPMeans, {"n_clusters_wanted": [3]}),
     of(powermeans.EntropyWeightedPowerKMeans, {}, distances="feature_weights_", takes_sparse=False),
     of(powermeans.GradientKMeans, RATES, may_refuse=True),

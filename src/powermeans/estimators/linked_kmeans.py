@@ -24,8 +24,9 @@ from powermeans.points.compiled import CompiledRows
 from powermeans.points.links import LinkedPoints, check_pairs, joined, sums_by_label
 from powermeans.points.needs import Needs
 from powermeans.points.opening import MatrixLike, Opened, in_memory, open_points, open_rows
+from powermeans.points.protocol import sampler_of
 from powermeans.system.attributes import remember
-from powermeans.types import FloatArray, IndexArray, Labels
+from powermeans.types import FloatArray, IndexArray, Labels, Points
 
 # From how many centers points are divided, the first of which a search without cannot_link found.
 _STARTS = {"none": 1, "fast": 2, "balanced": 8, "thorough": 20}
@@ -164,14 +165,17 @@ class LinkedKMeans(CenterEstimator):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnlikeScalesWarning)  # given for all points
             found = as_power_kmeans(self).fit(linked.points, sample_weight=linked.sample_weight)
-        centers, labels, inertia = found.cluster_centers_, found.labels_, found.inertia_
+        centers, labels, inertia = (
+            found.cluster_centers_,
+            found.labels_.astype(np.intp),
+            found.inertia_,
+        )
         if len(apart.edges):
-            centers = centers.astype(np.float64)
-            search = _Search.of(linked, apart, self.max_iter, self.n_threads, end)
+            search = _Search.among(linked, apart, self.n_threads, self.max_iter, end)
             rng = check_random_state(self.random_state)
-            centers, labels = search.best(centers, known, _STARTS[self.effort], rng)
-            centers = centers.astype(linked.points.dtype)
-            inertia = search.inertia(centers.astype(np.float64), labels)
+            best, labels = search.best(centers, known, _STARTS[self.effort], rng)
+            centers = best.astype(linked.points.dtype)
+            inertia = search.inertia(centers, labels)
         remember(
             self,
             {name: getattr(found, name) for name in ("n_iter_", "history_", "n_relocated_")}
@@ -225,26 +229,20 @@ class _Search:
     end: float  # on the monotonic clock
 
     @classmethod
-    def of(
-        cls,
-        linked: LinkedPoints,
-        apart: Graph,
-        max_iter: int,
-        n_threads: int | None,
-        end: float,
-    ) -> _Search:
+    def among(cls, linked: LinkedPoints, apart: Graph, n_threads: int | None, *limits: Any) -> Self:
+        """Return a search among groups, whose points it takes in float64."""
         wide = linked._replace(points=linked.points.astype(np.float64))
         rows = open_rows(wide.points, wide.sample_weight, n_threads=n_threads)
-        return cls(wide, rows, apart, max_iter, end)
+        return cls(wide, rows, apart, *limits)
 
     def best(
-        self, start: FloatArray, known: IndexArray, n_starts: int, rng: np.random.RandomState
+        self, start: Points, known: IndexArray, n_starts: int, rng: np.random.RandomState
     ) -> tuple[FloatArray, IndexArray]:
         """Return centers and labels of the best descent; the first is always made.
 
         Each further descent starts from the best so far, where one center has moved to a point.
         """
-        best = self.descend(start, known)
+        best = self.descend(start.astype(np.float64), known)
         least = self.inertia(*best)
         for _ in range(1, n_starts):
             if time.monotonic() >= self.end:
@@ -273,28 +271,29 @@ class _Search:
     def nearest(self, centers: FloatArray, known: IndexArray) -> IndexArray:
         """Return allowed labels that cost no more than the known ones, which are allowed."""
         labels = self.rows.assign(centers)[0].astype(np.intp)
-        for nodes in self.apart.clashing(labels):
-            sq_dist = self.rows.sampler.some(np.array(nodes)).sq_distances(centers)
+        if parts := self.apart.clashing(labels):
+            nodes = np.concatenate(parts)
+            sq_dist = sampler_of(self.rows).some(nodes).sq_distances(centers)
             cost = self.linked.sample_weight[nodes, None] * sq_dist
-            labels[nodes] = self.apart.cheapest(nodes, cost, known)
+            labels[nodes] = self.apart.cheaper(parts, cost, known)[nodes]
         return labels
 
     def means(self, labels: IndexArray, fallback: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the mean of each cluster that has a weight, and the weights."""
         weight = self.linked.sample_weight
-        sizes = np.bincount(labels, weight, minlength=len(fallback))
+        sizes = np.bincount(labels, weight, minlength=len(fallback)).astype(np.float64)
         sums = sums_by_label(labels, weight, self.linked.points, len(fallback))
         has_points = sizes > 0
         centers = fallback.copy()
         centers[has_points] = sums[has_points] / sizes[has_points, None]
         return centers, sizes
 
-    def inertia(self, centers: FloatArray, labels: IndexArray) -> float:
+    def inertia(self, centers: Points, labels: IndexArray) -> float:
         """Return the inertia of the groups."""
         weight = self.linked.sample_weight
         return sum(
-            float(weight[at] @ sq_dist[np.arange(len(sq_dist)), labels[at]])
-            for at, sq_dist in self._blocks(centers)
+            float(np.sum(weight[at] * sq_dist[np.arange(len(sq_dist)), labels[at]]))
+            for at, sq_dist in self._blocks(centers.astype(np.float64))
         )
 
     def exchanged(self, centers: FloatArray, labels: IndexArray) -> IndexArray:
@@ -312,11 +311,12 @@ class _Search:
             weights = self.linked.sample_weight[chain]
             change, after = 0.0, []
             for cluster in pair:
-                comes = np.where(labels[chain] == cluster, -weights, weights)
+                comes = np.where(labels[chain] == cluster, -weights, weights)[:, None]
                 from_center = points - centers[cluster]
                 size = _left(sizes[cluster] + comes.sum(), sizes[cluster] + weights.sum())
-                shift = comes @ from_center / size if size > 0 else 0 * centers[cluster]
-                change += comes @ np.square(from_center).sum(axis=1) - size * shift @ shift
+                sums = (comes * from_center).sum(axis=0)
+                shift = sums / size if size > 0 else np.zeros_like(sums)
+                change += np.sum(comes * np.square(from_center)) - np.sum(sums * shift)
                 after.append((size, centers[cluster] + shift))
             if change < -least_gain:
                 labels[chain] = sum(pair) - labels[chain]
@@ -348,10 +348,8 @@ class _Search:
         n_block = max(1, _BLOCK_ELEMENTS // len(centers))
         for start in range(0, self.rows.n_points, n_block):
             at = slice(start, min(start + n_block, self.rows.n_points))
-            yield (
-                at,
-                self.rows.sampler.some(at).sq_distances(centers).astype(np.float64, copy=False),
-            )
+            sq_dist = sampler_of(self.rows).some(at).sq_distances(centers)
+            yield at, np.asarray(sq_dist, dtype=np.float64)
 
 
 def _left(weight: Any, whole: Any) -> Any:

@@ -17,10 +17,8 @@ from scipy.sparse.csgraph import connected_components
 
 from powermeans.types import FloatArray, IndexArray
 
-# What an exact search may try, each a color of one node: for any coloring, and for the cheapest.
+# How many times the search for a coloring may give a node a color.
 MOST_TRIED = 20_000
-_MOST_TRIED_FOR_LESS = 500
-_FEW_NODES = 50
 # A gain below this share of the cost is rounding.
 _ROUNDING = 1e-12
 
@@ -91,85 +89,31 @@ class Graph:
             seen.update(zip(chain.tolist(), (own + color - colors[chain]).tolist(), strict=True))
             yield (own, color), chain
 
-    def cheapest(self, nodes: Sequence[int], cost: FloatArray, colors: IndexArray) -> IndexArray:
-        """Return a coloring of a component that costs at most what the given one does.
+    def cheaper(
+        self, parts: Sequence[Sequence[int]], cost: FloatArray, colors: IndexArray
+    ) -> IndexArray:
+        """Return all colors, with those of some components exchanged as long as that lowers costs.
 
-        Row i of the cost, (n_nodes, n_colors), belongs to node i of the nodes. The result is the
-        cheapest of all, unless there are too many for an exact search; exchanges go on then.
+        The given colors are allowed, and the result costs at most what they do. Row i of the cost,
+        (n_nodes, n_colors), belongs to node i of these components.
         """
-        branches = _Branches(self, nodes, cost, colors[nodes])
-        if branches.is_exact:
-            return branches.best
-        tried = (branches.best, _renamed(colors[nodes], cost))
-        return self._exchanged(nodes, cost, min(tried, key=lambda one: _price(cost, one)))
-
-    def _exchanged(self, nodes: Sequence[int], cost: FloatArray, colors: IndexArray) -> IndexArray:
-        """Exchange along Kempe chains as long as that lowers the cost."""
-        found = np.zeros(self.n_nodes, dtype=np.intp)
-        place = np.zeros(self.n_nodes, dtype=np.intp)
-        found[nodes], place[nodes] = colors, np.arange(len(nodes))
-        least, gained = _ROUNDING * _price(cost, colors), True
+        nodes, found = np.concatenate(parts), colors.copy()
+        rows = np.zeros(self.n_nodes, dtype=np.intp)
+        rows[nodes] = np.arange(len(nodes))
+        for part in parts:
+            found[part] = _renamed(colors[part], cost[rows[part]])
+        least, gained = _ROUNDING * float(cost[rows[nodes], found[nodes]].sum()), True
         while gained:
             gained = False
-            own = cost[place[nodes], found[nodes]]
+            own = cost[rows[nodes], found[nodes]]
             places, wanted = np.nonzero(cost < own[:, None] - least)
-            wishes = zip(np.take(nodes, places).tolist(), wanted.tolist(), strict=True)
+            wishes = zip(nodes[places].tolist(), wanted.tolist(), strict=True)
             for pair, chain in self.chains(wishes, found):
-                rows, former = place[chain], found[chain]
+                former = found[chain]
                 new = sum(pair) - former
-                if (cost[rows, new] - cost[rows, former]).sum() < -least:
+                if (cost[rows[chain], new] - cost[rows[chain], former]).sum() < -least:
                     found[chain], gained = new, True
-        return found[nodes]
-
-
-class _Branches:
-    """Branch and bound for the cheapest coloring of some nodes, from one that is known.
-
-    The node whose second color would cost most more comes first. No coloring costs less than the
-    nodes so far and, for each other node, the cheapest color that its neighbors have not taken.
-    """
-
-    def __init__(
-        self, graph: Graph, nodes: Sequence[int], cost: FloatArray, known: IndexArray
-    ) -> None:
-        place = {node: i for i, node in enumerate(nodes)}
-        self._near = [[place[other] for other in graph.neighbors[node]] for node in nodes]
-        # One of the cheapest is free, whatever the neighbors take.
-        self._cheapest = [
-            sorted(zip(prices, range(len(prices)), strict=True))[: len(near) + 1]
-            for prices, near in zip(cost.tolist(), self._near, strict=True)
-        ]
-        self._colors = [-1] * len(nodes)
-        self._left_to_try = _MOST_TRIED_FOR_LESS
-        self.best, self._price = known, _price(cost, known)
-        self.is_exact = len(nodes) <= _FEW_NODES
-        if self.is_exact:
-            self._branch(set(range(len(nodes))), 0.0)
-
-    def _branch(self, left: set[int], price: float) -> None:
-        if not left:
-            self.best, self._price = np.array(self._colors, dtype=np.intp), price
-            return
-        free = {i: self._free(i) for i in left}
-        if not all(free.values()):
-            return
-        least = price + sum(colors[0][0] for colors in free.values())
-        node = max(left, key=lambda i: free[i][1][0] - free[i][0][0] if free[i][1:] else np.inf)
-        for cost, color in free[node]:
-            if least - free[node][0][0] + cost >= self._price * (1 - _ROUNDING):
-                return
-            self._left_to_try -= 1
-            self.is_exact = self._left_to_try > 0
-            if not self.is_exact:
-                return
-            self._colors[node] = color
-            self._branch(left - {node}, price + cost)
-            self._colors[node] = -1
-
-    def _free(self, i: int) -> list[tuple[float, int]]:
-        """Return the colors that no neighbor has, each after its cost, the cheapest first."""
-        taken = {self._colors[other] for other in self._near[i]}
-        return [one for one in self._cheapest[i] if one[1] not in taken]
+        return found
 
 
 def components(edges: IndexArray, n_nodes: int) -> IndexArray:
@@ -194,8 +138,9 @@ def any_coloring(graph: Graph, n_colors: int) -> IndexArray:
         raise NoColoringError(clique, is_clique=True)
     numbers = graph.component_of[list(core)]
     for number in np.unique(numbers).tolist():
-        part = {v: core[v] for v in core if graph.component_of[v] == number}
-        for node, color in _colored(part, n_colors, graph.members[number]).items():
+        members = graph.members[number]
+        part = {node: core[node] for node in members if node in core}
+        for node, color in _colored(part, n_colors, members).items():
             colors[node] = color
     for node in reversed(waiting):
         colors[node] = _first_free(colors[graph.neighbors[node]].tolist(), n_colors)
@@ -269,12 +214,8 @@ def _first_free(taken: Iterable[int], n_colors: int) -> int:
 
 def _renamed(colors: IndexArray, cost: FloatArray) -> IndexArray:
     """Return the same coloring with the names of its colors exchanged so that it costs least."""
-    n_colors = cost.shape[1]
-    by_color = np.zeros((n_colors, n_colors))
-    np.add.at(by_color, colors, cost)
+    used, which = np.unique(colors, return_inverse=True)
+    by_color = np.zeros((len(used), cost.shape[1]))
+    np.add.at(by_color, which, cost)
     renamed: IndexArray = linear_sum_assignment(by_color)[1]
-    return renamed[colors]
-
-
-def _price(cost: FloatArray, colors: IndexArray) -> float:
-    return float(cost[np.arange(len(cost)), colors].sum())
+    return renamed[which]

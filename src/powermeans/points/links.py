@@ -102,10 +102,12 @@ def joined(points: Any, weights: FloatArray | None, pairs: IndexArray) -> Linked
         return LinkedPoints(points, weights, groups, 0.0)
     means = _sums(groups, _shares(groups, weights), points, n_groups).astype(points.dtype)
     is_linked = np.bincount(groups)[groups] > 1
-    apart = points[is_linked].astype(np.float64) - means[groups[is_linked]]
-    squares = apart.multiply(apart) if sparse.issparse(apart) else np.square(apart)
-    inertia = float(weights[is_linked] @ np.asarray(squares.sum(axis=1)).ravel())
-    return LinkedPoints(means, np.bincount(groups, weights), groups, inertia)
+    apart: Any = points[is_linked].astype(np.float64) - means[groups[is_linked]]
+    squares = np.square(apart) if isinstance(apart, np.ndarray) else apart.power(2)
+    of_rows = np.asarray(squares.sum(axis=1)).ravel()
+    inertia = float(np.sum(weights[is_linked] * of_rows))
+    sizes = np.bincount(groups, weights).astype(np.float64)
+    return LinkedPoints(means, sizes, groups, inertia)
 
 
 def _shares(groups: IndexArray, weights: FloatArray) -> FloatArray:
@@ -126,8 +128,8 @@ def _sums(labels: IndexArray, weights: FloatArray, points: Any, n_sums: int) -> 
 
 def sums_by_label(labels: IndexArray, weights: FloatArray, points: Any, n_sums: int) -> FloatArray:
     """Return the weighted sum of the points of each label, dense, (n_sums, n_features)."""
-    sums = _sums(labels, weights, points, n_sums)
-    return np.asarray(sums.toarray() if sparse.issparse(sums) else sums, dtype=np.float64)
+    sums: Any = _sums(labels, weights, points, n_sums)
+    return np.asarray(sums if isinstance(sums, np.ndarray) else sums.toarray(), dtype=np.float64)
 
 
 def check_pairs(pairs: ArrayLike | None, name: str, n_points: int) -> IndexArray:
