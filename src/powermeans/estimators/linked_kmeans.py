@@ -38,11 +38,11 @@ _BLOCK_ELEMENTS = 2**20
 class LinkedKMeans(CenterEstimator):
     """K-means with pairs of points that belong together or apart.
 
-    Points that belong together are joined to one weighted point, among which `PowerKMeans` finds
-    centers. If there are points that belong apart too, sweeps go on from there: each gives every
-    point the nearest center that its links allow, and moves the centers to the means. Then
-    single points, and chains of points that stand in each other's way, move to where that lowers
-    the inertia. No label ever breaks a link, and pairs that cannot be met raise an error.
+    Points that belong together become one weighted point, and `PowerKMeans` finds centers among
+    these. If other points belong apart, Lloyd's sweeps go on from there, in which no label breaks a
+    link: a point that moves takes along the chain of points that stand in its way. Once a sweep
+    changes no label, points and chains move wherever that lowers the inertia. Pairs that cannot be
+    met raise an error. See :doc:`/links`.
 
     Parameters
     ----------

@@ -75,14 +75,15 @@ class Graph:
         These nodes must change between the two colors, as they are then, so that the node can.
         """
         seen: set[tuple[int, int]] = set()
+        color_of = colors.data  # whose entries are plain numbers, and change with the array
         for node, color in wishes:
-            own = int(colors[node])
+            own: int = color_of[node]
             if color == own or (node, color) in seen:
                 continue
             found, waiting = {node}, [node]
             while waiting:
                 for other in self.neighbors.get(waiting.pop(), ()):
-                    if other not in found and colors[other] in (own, color):
+                    if color_of[other] in (own, color) and other not in found:
                         found.add(other)
                         waiting.append(other)
             chain = np.array(sorted(found))
