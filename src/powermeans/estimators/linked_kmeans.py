@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from powermeans.engine.anneal import Callback, Stage
-from powermeans.engine.callbacks import with_callbacks
 from powermeans.engine.fit import Fit
 from powermeans.engine.stopping import StopRule, seconds_of
 from powermeans.errors import ArgumentError, UnlikeScalesWarning
@@ -126,7 +125,6 @@ class LinkedKMeans(CenterEstimator):
         self.callback = callback
         self.verbose = verbose
 
-    @with_callbacks
     def fit(
         self,
         X: MatrixLike,
@@ -162,14 +160,14 @@ class LinkedKMeans(CenterEstimator):
         linked = joined(data.points, data.weights, check_pairs(must_link, "must_link", n_points))
         apart = _graph(check_pairs(cannot_link, "cannot_link", n_points), linked.groups)
         known = _division(apart, self.n_clusters, linked.groups)
+        found = as_power_kmeans(self)
+        if hasattr(self, "_skl_callbacks"):
+            found.set_callbacks(*self._skl_callbacks)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnlikeScalesWarning)  # given for all points
-            found = as_power_kmeans(self).fit(linked.points, sample_weight=linked.sample_weight)
-        centers, labels, inertia = (
-            found.cluster_centers_,
-            found.labels_.astype(np.intp),
-            found.inertia_,
-        )
+            found.fit(linked.points, sample_weight=linked.sample_weight)
+        centers, inertia = found.cluster_centers_, found.inertia_
+        labels = found.labels_.astype(np.intp)
         if len(apart.edges):
             search = _Search.among(linked, apart, self.n_threads, self.max_iter, end)
             rng = check_random_state(self.random_state)
