@@ -169,7 +169,7 @@ class LinkedKMeans(CenterEstimator):
         centers, inertia = found.cluster_centers_, found.inertia_
         labels = found.labels_.astype(np.intp)
         if len(apart.edges):
-            search = _Search.among(linked, apart, self.n_threads, self.max_iter, end)
+            search = _Search.among(linked, apart, self, end)
             rng = check_random_state(self.random_state)
             best, labels = search.best(centers, known, _STARTS[self.effort], rng)
             centers = best.astype(linked.points.dtype)
@@ -224,14 +224,16 @@ class _Search:
     rows: CompiledRows  # of the groups, in float64
     apart: Graph
     max_iter: int
+    least_shift: float  # squared, of all centers
     end: float  # on the monotonic clock
 
     @classmethod
-    def among(cls, linked: LinkedPoints, apart: Graph, n_threads: int | None, *limits: Any) -> Self:
+    def among(cls, linked: LinkedPoints, apart: Graph, model: LinkedKMeans, end: float) -> _Search:
         """Return a search among groups, whose points it takes in float64."""
         wide = linked._replace(points=linked.points.astype(np.float64))
-        rows = open_rows(wide.points, wide.sample_weight, n_threads=n_threads)
-        return cls(wide, rows, apart, *limits)
+        rows = open_rows(wide.points, wide.sample_weight, n_threads=model.n_threads)
+        least_shift = model.tol * rows.mean_variance()
+        return cls(wide, rows, apart, model.max_iter, least_shift, end)
 
     def best(
         self, start: Points, known: IndexArray, n_starts: int, rng: np.random.RandomState
@@ -254,16 +256,19 @@ class _Search:
         return best
 
     def descend(self, centers: FloatArray, known: IndexArray) -> tuple[FloatArray, IndexArray]:
-        """Sweep, and exchange where sweeps no longer change a label."""
-        labels = self.nearest(centers, known)
+        """Sweep, and exchange where sweeps hardly move a center, until neither moves any."""
+        labels, was_settled = self.nearest(centers, known), False
         for _ in range(self.max_iter):
-            centers, _ = self.means(labels, centers)
+            before, (centers, _) = centers, self.means(labels, centers)
+            is_settled = bool(np.sum(np.square(centers - before)) <= self.least_shift)
+            if is_settled and was_settled:
+                break
             moved = self.nearest(centers, labels)
-            if np.array_equal(moved, labels):
-                moved = self.exchanged(centers, labels)
+            if is_settled or np.array_equal(moved, labels):
+                moved = self.exchanged(centers, moved)
             if np.array_equal(moved, labels) or time.monotonic() >= self.end:
                 break
-            labels = moved
+            labels, was_settled = moved, is_settled
         return self.means(labels, centers)[0], labels
 
     def nearest(self, centers: FloatArray, known: IndexArray) -> IndexArray:
