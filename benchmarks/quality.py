@@ -49,7 +49,7 @@ from benchmarks.quality_report import PAGE, PAGE_OF_STEPS, as_page, table_of_ste
 HALVES = ("even", "odd")
 FALSE_CLAIM = 1e-5
 # A problem during which the machine's speed changed is measured again, at most so often.
-MOST_TRIES = 5
+MOST_TRIES = 2
 SHOWN = ("fast", "balanced", "thorough", "sklearn-1", "sklearn-10", "bkmeans", "hgmeans")
 
 
