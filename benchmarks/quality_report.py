@@ -15,7 +15,7 @@ from benchmarks.excess import (
     flaws,
     summary,
 )
-from benchmarks.machine import STEADY, measured
+from benchmarks.machine import STEADY
 from benchmarks.pages import Page, Rows, as_markdown, legend
 
 PAGE = Page("when_annealing_helps", "python -m benchmarks.quality --page")
@@ -127,7 +127,7 @@ def restrict(record: Record, names: list[str]) -> dict[str, dict]:
 def search_table(record: Record) -> Rows:
     """Mean excess by regime, of the methods that ran everywhere."""
     wanted = ["sklearn-1", "sklearn-10", "bkmeans", "hgmeans", "fast", "balanced", "thorough"]
-    methods = [name for name in wanted if name in record.excess]
+    methods = [name for name in wanted if len(record.excess.get(name, {})) == len(record.cells)]
     rows = [["problems of the kind", "number", *methods]]
     for regime in REGIMES:
         if names := problems_of(record, regime, methods):
@@ -145,7 +145,7 @@ def table_of_steps(stored: dict) -> str:
         if line := lines.get(method):
             excess = (f"{line[f'{kind} excess %']:.3f}" for kind in ("mean", "worst"))
             rows.append([words, *excess, f"{line['seconds']:.1f}"])
-    return f"{measured(stored)}.\n\n{as_markdown(rows)}"
+    return f"{measured_how(stored, record)}\n\n{as_markdown(rows)}"
 
 
 def below_table(record: Record) -> Rows:
@@ -210,8 +210,10 @@ def measured_how(stored: dict, record: Record) -> str:
     seeds = " to ".join(str(n) for n in dict.fromkeys((n_seeds[0], n_seeds[-1])))
     bystanders = [problem["bystanders"] or 0.0 for problem in record.problems.values()]
     drifts = [problem["drift"] for problem in record.problems.values()]
+    first, *others = stored["figures"]["runs"]
+    more = f" and {len(others)} runs more, which the stored file names," if others else ""
     return (
-        f"Measured on {stored['date']} by `{stored['command']}` on {stored['processor']}, "
+        f"Measured on {stored['date']} by `{first}`{more} on {stored['processor']}, "
         f"{settings['threads']} threads, {settings['jobs']} problems at once, "
         f"{stored['versions']['instruction set']}, Python {stored['versions']['python']}; "
         f"{n_real} problems with real data and {len(record.problems) - n_real} with generated "
