@@ -3,6 +3,7 @@
 import functools
 import itertools
 import pickle
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from scipy import sparse
 
 import powermeans as pm
 from powermeans import LinkedKMeans, MaxSeconds, join_linked
+from powermeans.estimators.linked_kmeans import _Search
 from powermeans.mathematics.coloring import Graph, NoColoringError, any_coloring
 
 
@@ -232,3 +234,26 @@ def test_a_search_that_ends_in_doubt_says_so():
         LinkedKMeans(6, random_state=0).fit(X, cannot_link=edges)
     labels = LinkedKMeans(7, effort="none", random_state=0).fit(X, cannot_link=edges).labels_
     assert all(labels[i] != labels[j] for i, j in edges)
+
+
+def test_sparse_points_with_links_of_both_kinds_have_the_clusters_of_dense_ones() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        X = rng.integers(0, 4, size=(6, 3)).astype(float)
+        rows = rng.permutation(6)
+        links = {"must_link": [rows[:2]], "cannot_link": [rows[1:3], rows[3:5]]}
+        dense = LinkedKMeans(2, effort="fast", random_state=0).fit(X, **links)
+        other = LinkedKMeans(2, effort="fast", random_state=0).fit(sparse.csr_array(X), **links)
+        assert other.inertia_ == pytest.approx(dense.inertia_, abs=1e-12)
+
+
+def test_sweeps_end_far_from_the_origin_where_rounding_undoes_them(monkeypatch) -> None:
+    rng = np.random.default_rng(30)
+    n_points, n_clusters = int(rng.integers(10, 60)), int(rng.integers(2, 10))
+    classes, X = rng.integers(n_clusters, size=n_points), rng.normal(size=(n_points, 2)) + 1e8
+    pairs = rng.integers(n_points, size=(3 * n_points, 2))
+    pairs = pairs[classes[pairs[:, 0]] != classes[pairs[:, 1]]]
+    exchanged = Mock(side_effect=_Search.exchanged)
+    monkeypatch.setattr(_Search, "exchanged", lambda *given: exchanged(*given))
+    LinkedKMeans(n_clusters, random_state=0).fit(X, cannot_link=pairs)
+    assert exchanged.call_count < 100

@@ -256,8 +256,12 @@ class _Search:
         return best
 
     def descend(self, centers: FloatArray, known: IndexArray) -> tuple[FloatArray, IndexArray]:
-        """Sweep, and exchange where sweeps hardly move a center, until neither moves any."""
+        """Sweep, and exchange where sweeps hardly move a center, until neither moves any.
+
+        Far from the origin rounding may let the two undo each other: labels that come back end it.
+        """
         labels, was_settled = self.nearest(centers, known), False
+        seen = set[int]()
         for _ in range(self.max_iter):
             before, (centers, _) = centers, self.means(labels, centers)
             is_settled = bool(np.sum(np.square(centers - before)) <= self.least_shift)
@@ -266,8 +270,10 @@ class _Search:
             moved = self.nearest(centers, labels)
             if is_settled or np.array_equal(moved, labels):
                 moved = self.exchanged(centers, moved)
-            if np.array_equal(moved, labels) or time.monotonic() >= self.end:
+            came_back = hash(moved.tobytes()) in seen
+            if came_back or np.array_equal(moved, labels) or time.monotonic() >= self.end:
                 break
+            seen.add(hash(moved.tobytes()))
             labels, was_settled = moved, is_settled
         return self.means(labels, centers)[0], labels
 

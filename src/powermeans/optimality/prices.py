@@ -272,7 +272,9 @@ class PriceSearch:
             value = prices.sum() - self.n_clusters * float(tried.profits(prices).max(initial=0.0))
             if value > self.of_prices:
                 self.prices, self.of_prices, found = prices, value, tried
-            elif self.of_prices > 0 or is_over():
+            elif self.of_prices > 0:
+                break
+            if is_over():
                 break
         return found
 

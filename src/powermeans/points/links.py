@@ -123,7 +123,10 @@ def _sums(labels: IndexArray, weights: FloatArray, points: Any, n_sums: int) -> 
     """Return the weighted sum of the points of each label, in float64."""
     n_points = len(labels)
     adding = sparse.coo_array((weights, (labels, np.arange(n_points))), shape=(n_sums, n_points))
-    return adding.tocsr() @ points
+    sums: Any = adding.tocsr() @ points
+    if hasattr(sums, "sort_indices"):  # sparse: the product leaves them in any order
+        sums.sort_indices()
+    return sums
 
 
 def sums_by_label(labels: IndexArray, weights: FloatArray, points: Any, n_sums: int) -> FloatArray:
@@ -134,10 +137,13 @@ def sums_by_label(labels: IndexArray, weights: FloatArray, points: Any, n_sums: 
 
 def check_pairs(pairs: ArrayLike | None, name: str, n_points: int) -> IndexArray:
     """Return pairs of rows, (n_pairs, 2), or raise."""
-    given = np.asarray([] if pairs is None else pairs)
+    way_out = "pass an array of the shape (n_pairs, 2) with the numbers of two rows in each"
+    try:
+        given = np.asarray([] if pairs is None else pairs)
+    except ValueError:
+        raise ArgumentError(f"{name} has pairs of unlike lengths", way_out) from None
     if given.size == 0:
         return np.empty((0, 2), dtype=np.intp)
-    way_out = "pass an array of the shape (n_pairs, 2) with the numbers of two rows in each"
     if given.ndim != 2 or given.shape[1] != 2:
         raise ArgumentError(f"{name} has the shape {given.shape}", way_out)
     if given.dtype.kind not in "iu":
