@@ -121,6 +121,7 @@ ROWS = {
     "largest size": Row(balanced(size_max=0.25), is_numbered=False, many=FAST),
     "least size": Row(balanced(size_min=0.15, effort="fast"), is_numbered=False, exempt=LIMITS),
     "balance": Row(balanced(balance=0.5), is_numbered=False, many=FAST),
+    "links": Row(pm.LinkedKMeans(K), many=FAST),
     "k-means": Row(pm.KMeans(K, tol=1e-12), many=SHORT),
     "k-means, random": Row(pm.KMeans(K, init="random", n_init=2, tol=1e-12)),
     "k-means, Markov chain": Row(pm.KMeans(K, init=pm.MarkovChainSeeds(), tol=1e-12), many=SHORT),

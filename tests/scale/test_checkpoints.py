@@ -462,7 +462,7 @@ def test_rows_that_cannot_be_read_are_not_read_once_more(file, reads, monkeypatc
     counting = FileSource.blocks
 
     def failing(source, *where):
-        if len(reads) > 20:
+        if len(reads) > 12:
             reads.append(-1)
             raise OSError(5, "Input/output error")
         return counting(source, *where)

@@ -163,16 +163,30 @@ class LinkedKMeans(CenterEstimator):
         found = as_power_kmeans(self)
         if hasattr(self, "_skl_callbacks"):
             found.set_callbacks(*self._skl_callbacks)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UnlikeScalesWarning)  # given for all points
-            found.fit(linked.points, sample_weight=linked.sample_weight)
+        is_whole = False
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UnlikeScalesWarning)  # given for all points
+                found.fit(linked.points, sample_weight=linked.sample_weight)
+            is_whole = True
+        finally:
+            if hasattr(found, "cluster_centers_"):
+                # What was cut short is only divided as it belongs apart.
+                end = end if is_whole else time.monotonic()
+                self._keep_links(found, linked, apart, known, end)
+        return self
+
+    def _keep_links(
+        self, found: PowerKMeans, linked: LinkedPoints, apart: Graph, known: IndexArray, end: float
+    ) -> None:
+        """Keep what was found for the groups, and search on with those that belong apart."""
         centers, inertia = found.cluster_centers_, found.inertia_
         labels = found.labels_.astype(np.intp)
         if len(apart.edges):
             search = _Search.among(linked, apart, self, end)
             rng = check_random_state(self.random_state)
             best, labels = search.best(centers, known, _STARTS[self.effort], rng)
-            centers = best.astype(linked.points.dtype)
+            centers = np.asarray(best, dtype=linked.points.dtype)
             inertia = search.inertia(centers, labels)
         remember(
             self,
@@ -180,7 +194,6 @@ class LinkedKMeans(CenterEstimator):
             | {"cluster_centers_": centers, "labels_": labels[linked.groups].astype(np.int32)}
             | {"inertia_": inertia + linked.inertia},
         )
-        return self
 
     def fit_predict(
         self,
