@@ -167,7 +167,8 @@ def test_links_hold_in_a_clique_without_time_without_weight_and_without_distance
     clique = list(itertools.combinations(range(12), 2))
     model = LinkedKMeans(12, stop=MaxSeconds(1e-9), random_state=0)
     weights = np.repeat([0.0, 1.0], [8, 292])
-    labels = model.fit_predict(X, sample_weight=weights, must_link=[[0, 20]], cannot_link=clique)
+    links = {"must_link": [[0, 20]], "cannot_link": clique}
+    labels = model.fit(X, sample_weight=weights, **links).labels_
     assert sorted(labels[:12]) == list(range(12))
     assert labels[0] == labels[20]
     with pytest.warns(UserWarning, match="distinct clusters"):

@@ -18,19 +18,23 @@ from powermeans.engine.stopping import StopRule, seconds_of
 from powermeans.errors import ArgumentError, UnlikeScalesWarning
 from powermeans.estimators.base import CenterEstimator
 from powermeans.estimators.power_kmeans import PowerKMeans, as_power_kmeans
-from powermeans.mathematics.coloring import MOST_TRIED, Graph, NoColoringError, any_coloring
+from powermeans.mathematics.coloring import (
+    MOST_TRIED,
+    ROUNDING,
+    Graph,
+    NoColoringError,
+    any_coloring,
+)
 from powermeans.points.compiled import CompiledRows
 from powermeans.points.links import LinkedPoints, check_pairs, joined, sums_by_label
 from powermeans.points.needs import Needs
 from powermeans.points.opening import MatrixLike, Opened, in_memory, open_points, open_rows
 from powermeans.points.protocol import sampler_of
 from powermeans.system.attributes import remember
-from powermeans.types import FloatArray, IndexArray, Labels, Points
+from powermeans.types import FloatArray, IndexArray, Points
 
 # From how many centers points are divided, the first of which a search without cannot_link found.
 _STARTS = {"none": 1, "fast": 2, "balanced": 8, "thorough": 20}
-# A gain below this share of the inertia is rounding.
-_ROUNDING = 1e-12
 _BLOCK_ELEMENTS = 2**20
 
 
@@ -195,33 +199,6 @@ class LinkedKMeans(CenterEstimator):
             | {"inertia_": inertia + linked.inertia},
         )
 
-    def fit_predict(
-        self,
-        X: MatrixLike,
-        y: object = None,
-        sample_weight: ArrayLike | None = None,
-        **links: ArrayLike | None,
-    ) -> Labels:
-        """Find clusters and return the label of each point; the same as `fit(X, ...).labels_`.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The points.
-        y : None
-            Ignored.
-        sample_weight : array-like of shape (n_samples,), optional
-            As in `fit`.
-        **links
-            `must_link` and `cannot_link`, as in `fit`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            int32 labels.
-        """
-        return self.fit(X, sample_weight=sample_weight, **links).labels_
-
     def _needs(self) -> Needs:
         return super()._needs().of_a_fit(leaves_out_columns=False)
 
@@ -326,7 +303,7 @@ class _Search:
         squared shift of its mean (Hartigan 1975).
         """
         labels, (centers, sizes) = labels.copy(), self.means(labels, centers)
-        least_gain = _ROUNDING * self.inertia(centers, labels)
+        least_gain = ROUNDING * self.inertia(centers, labels)
         wishes = self._wishes(centers, sizes, labels, least_gain)
         for pair, chain in self.apart.chains(wishes, labels):
             points = self.rows.take(chain)

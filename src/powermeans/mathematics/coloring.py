@@ -20,7 +20,7 @@ from powermeans.types import FloatArray, IndexArray
 # How many times the search for a coloring may give a node a color.
 MOST_TRIED = 20_000
 # A gain below this share of the cost is rounding.
-_ROUNDING = 1e-12
+ROUNDING = 1e-12
 
 
 class NoColoringError(Exception):
@@ -103,7 +103,7 @@ class Graph:
         rows[nodes] = np.arange(len(nodes))
         for part in parts:
             found[part] = _renamed(colors[part], cost[rows[part]])
-        least, gained = _ROUNDING * float(cost[rows[nodes], found[nodes]].sum()), True
+        least, gained = ROUNDING * float(cost[rows[nodes], found[nodes]].sum()), True
         while gained:
             gained = False
             own = cost[rows[nodes], found[nodes]]

@@ -93,7 +93,7 @@ def highest_profit(
         box, point = pairs
         is_left = is_open[box]
         if np.count_nonzero(is_left) * len(corners) > _MOST_PAIRS:
-            break
+            break  # boxes that are done hold less than those still open
         box, point = (np.cumsum(is_open) - 1)[box[is_left]], point[is_left]
         centers = (centers[is_open][:, None] + corners * half / 2).reshape(-1, n_features)
         half /= 2
