@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from powermeans import datasets as datasets
     from powermeans import plots as plots
+    from powermeans.app.reading.frames import read_frame as read_frame
     from powermeans.app.report.report import report as report
     from powermeans.app.report.versions import show_versions as show_versions
     from powermeans.choosing_k.result import ChoiceOfK as ChoiceOfK
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from powermeans.points.links import LinkedPoints as LinkedPoints
     from powermeans.points.links import join_linked as join_linked
     from powermeans.points.scaling import Scaling as Scaling
+    from powermeans.preparing.prepare import Prepare as Prepare
     from powermeans.relatives.dp_means import DPMeans as DPMeans
     from powermeans.relatives.entropy_weighted import (
         EntropyWeightedPowerKMeans as EntropyWeightedPowerKMeans,
@@ -110,6 +112,7 @@ _MODULE_OF = {
     "PartedData": "powermeans.scale.parted_data",
     "PathRecorder": "powermeans.engine.callbacks",
     "PowerKMeans": "powermeans.estimators.power_kmeans",
+    "Prepare": "powermeans.preparing.prepare",
     "BalancedKMeans": "powermeans.estimators.balanced_kmeans",
     "RobustPowerKMeans": "powermeans.estimators.robust_power_kmeans",
     "Scaling": "powermeans.points.scaling",
@@ -132,6 +135,7 @@ _MODULE_OF = {
     "open_data": "powermeans.scale.parted_data",
     "optimality_gap": "powermeans.optimality.of_points",
     "progress": "powermeans.engine.callbacks",
+    "read_frame": "powermeans.app.reading.frames",
     "read_table": "powermeans.scale.tables",
     "report": "powermeans.app.report.report",
     "save": "powermeans.saving",

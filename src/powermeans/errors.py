@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copyreg
+import difflib
 import sys
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +27,13 @@ def printable(text: str) -> str:
         letter if letter.isprintable() or letter in spaces else ascii(letter)[1:-1]
         for letter in text
     )
+
+
+def nearest(name: str, names: Iterable[str]) -> str:
+    """Return the end of an error, such as ': did you mean "height"?'; empty if none is similar."""
+    by_lower = {other.lower(): other for other in reversed(list(names))}
+    found = difflib.get_close_matches(name.lower(), by_lower, n=1)
+    return f': did you mean "{by_lower[found[0]]}"?' if found else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +83,10 @@ class ExplainedWarning(Explained, UserWarning):
 
 class ArgumentError(Explained, ValueError):
     """An argument, or a file that it names, cannot be used."""
+
+
+class TableError(ArgumentError):
+    """A file or a frame is no table that can be used, or lacks what was asked for."""
 
 
 class EntryError(ArgumentError):

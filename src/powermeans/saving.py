@@ -49,6 +49,8 @@ from powermeans.mathematics.schedules import AuthorsSchedule, Fixed, Geometric
 from powermeans.mathematics.sums import Sums
 from powermeans.points.checks.points import Admitted
 from powermeans.points.scaling import Scaling
+from powermeans.preparing.kinds import Column
+from powermeans.preparing.prepare import Prepare
 from powermeans.relatives import online_kmeans
 from powermeans.relatives.dp_means import DPMeans
 from powermeans.relatives.entropy_weighted import EntropyWeightedPowerKMeans
@@ -73,6 +75,7 @@ _SCALERS: dict[type[Any], str] = {
         var_: finite[d]?!""",
     MinMaxScaler: """n_samples_seen_: any! scale_: weight[d]! min_: finite[d]! data_min_: finite[d]!
         data_max_: finite[d]! data_range_: finite[d]!""",
+    Prepare: Prepare._state,
 }
 ESTIMATORS: tuple[type[Any], ...] = (
     *(PowerKMeans, BalancedKMeans, RobustPowerKMeans, KMeans, GradientKMeans, KHarmonicMeans),
@@ -83,10 +86,17 @@ ESTIMATORS: tuple[type[Any], ...] = (
 _KEPT: tuple[type[Any], ...] = (
     *(*ESTIMATORS, *_SCALERS, *divergences.KINDS, *RULES, Either, Geometric, Fixed),
     *(AuthorsSchedule, MarkovChainSeeds, ParallelSeeds, TreeSeeds, Spent, Scaling, Sums, Drift),
-    *(Admitted, Waiting, online_kmeans._Counted, mini_batch._Remembered, dict),
+    *(Column, Admitted, Waiting, online_kmeans._Counted, mini_batch._Remembered, dict),
 )
 _CLASSES = {kind.__name__: kind for kind in _KEPT}
-_LEFT_OUT = {"callback", "divergence_", "_metadata_request", "_skl_callbacks"}
+_LEFT_OUT = {
+    "contributions_",
+    "notes_",
+    "callback",
+    "divergence_",
+    "_metadata_request",
+    "_skl_callbacks",
+}
 
 
 def save(
@@ -318,6 +328,8 @@ def _made(kind: type[Any], entries: dict[str, Any]) -> Any:
     if isinstance(stream := entries.get("_stream"), Waiting):
         entries["_stream"] = stream.checked(entries)
     remember(model, entries)
+    if isinstance(model, Prepare):
+        model.check_columns()
     return model
 
 
@@ -327,8 +339,13 @@ def _check_steps(model: Pipeline) -> None:
     are_right = {*scalers} <= {*_SCALERS} and last in ESTIMATORS and last is not Pipeline
     if not are_named or not are_right or model.memory is not None:
         raise ValueError("its steps are not scalers and an estimator of powermeans")
-    if len({step.n_features_in_ for _, step in model.steps}) != 1:
+    if len({_width_of(step) for _, step in model.steps}) != 1:
         raise ValueError("its steps are for different numbers of features")
+
+
+def _width_of(step: Any) -> int:
+    """Return the number of features that a step takes, or gives if it prepares columns."""
+    return len(step.get_feature_names_out()) if isinstance(step, Prepare) else step.n_features_in_
 
 
 # The archive.

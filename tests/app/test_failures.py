@@ -33,17 +33,18 @@ FILES = {
     "empty.csv": "",
     "header.csv": "x,y\n",
     "ragged.csv": "x,y\n1,2\n3,4,5\n",
-    "holes.csv": "x,y\n1,\n2,3\n",
+    "holes.csv": "x,y\n1,\n2,3\n4,5\n",
     "infinite.csv": "x,y\n1,2\n-inf,3\n",
-    "doubt.csv": "price;n\n1.000;12\n2.500;13\n",
     "huge.csv": "id,x\n12345678901234567,1\n2,2\n",
-    "mixed.csv": "x,y\n1,2\n2,3\n3,four\n",
+    "words.csv": "id,note\n1,a long word on this and that\n2,and on more that nobody counts\n",
+    "constant.csv": "x\n1\n1\n",
+    "picture.csv": "\x89PNG\r\n",
     "negative.csv": "x,y\n1,2\n-3,4\n",
     "gap.csv": "x,y\n1,2\n,4\n5,-3\n",
     "weights.csv": "x,w\n1,1\n2,-1\n",
     "other.csv": "visits_per_month,baskett\n1,2\n",
     "narrow.csv": "1,2\n3,4\n",
-    "same.csv": "x\n1\n1\n1\n",
+    "same.csv": "x\n1\n1\n2\n",
     "protected.csv": "x\n1\n",
 }
 
@@ -68,7 +69,7 @@ def others(tmp_path_factory):
 @pytest.fixture
 def files(run, folder, others):
     for name, content in {**FILES, **others}.items():
-        Path(name).write_bytes(content if isinstance(content, bytes) else content.encode())
+        Path(name).write_bytes(content if isinstance(content, bytes) else content.encode("latin-1"))
     Path("protected.csv").chmod(0o444)
     Path("bad").mkdir()
     lacking = np.where(np.arange(1000) == 700, np.nan, 1.0)
@@ -103,8 +104,8 @@ def test_an_error_is_one_line_that_names_what_is_wrong(command, code, named, run
 @pytest.mark.filterwarnings("default")  # which the command tells as notes
 def test_what_nobody_typed_wrong(run, monkeypatch):
     """A note, a traceback that was asked for, a bug, and a package that is not installed."""
-    Path("same.csv").write_text("x\n1\n1\n1\n")
-    assert re.fullmatch(r"powermeans: [^\n]*distinct[^\n]*\n", run("fit same.csv -k 2 -q").err)
+    Path("same.csv").write_text("x\n1\n1\n2\n")
+    assert re.fullmatch(r"powermeans: [^\n]*distinct[^\n]*\n", run("fit same.csv -k 3 -q").err)
     ended = run("fit nothing.csv -k 2 --debug", code=failures.DATA)
     assert ended.err.startswith("Traceback")
     assert ended.err.splitlines()[-1] == "powermeans: nothing.csv does not exist"
@@ -147,7 +148,7 @@ FAILING = [
     (FIT, failing(OSError(5, "broken", "part-2")), "fit folder -k 4", 3, "part-2 cannot be read"),
     (LABELS.format("fitting"), failing_rows, "fit folder -k 4 -q -o l.npy", 3, "folder cannot be"),
     (LABELS.format("predicting"), failing_rows, "predict m.pm folder -o l.npy", 3, "folder cannot"),
-    (WRITTEN.format("write_labels"), STOP, TWO_FILES, 130, "nothing was written"),
+    (WRITTEN.format("write_rows"), STOP, TWO_FILES, 130, "nothing was written"),
     (WRITTEN.format("save"), STOP, TWO_FILES, 130, "labels.csv is written, and nothing else"),
     (WRITTEN.format("show_clusters"), STOP, TWO_FILES, 130, "labels.csv, model.pm is written"),
     ("powermeans.PowerKMeans.optimality_gap", STOP, "fit customers.csv -k 5 -q --prove 1 --report "

@@ -6,30 +6,49 @@ where the command says so.
 """
 
 import argparse
+import csv
 import json
+import re
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import openpyxl
 from people import fresh, own
 from people.planted import Planted
+from pyarrow import parquet
 from sklearn.metrics import adjusted_rand_score
 
 
 def clusters_in(folder: Path) -> list[int]:
-    """Return the column of clusters of the only file that was written beside the data."""
+    """Return the column of clusters of the only file that was written for the rows."""
     (file,) = (each for each in folder.iterdir() if "clusters" in each.name)
-    import powermeans
+    cells: Sequence[Any]
+    if file.suffix == ".parquet":
+        cells = parquet.read_table(file)["cluster"].to_pylist()
+    elif file.suffix == ".xlsx":
+        rows = openpyxl.load_workbook(file).active.iter_rows(values_only=True)
+        cells = _below("cluster", [["" if c is None else str(c) for c in row] for row in rows])
+    elif file.suffix == ".jsonl":
+        cells = [json.loads(line).get("cluster") for line in file.read_text().splitlines()]
+    else:
+        content = file.read_bytes()
+        encoding = "utf-16" if b"\0" in content[:1000] else "latin-1"
+        text = content.decode(encoding)
+        header = text.partition("\n")[0]
+        mark = max(",;\t", key=header.count) if re.search("[,;\t]", header) else " "
+        cells = _below("cluster", list(csv.reader(text.splitlines(keepends=True), delimiter=mark)))
+    return [-1 if cell in (None, "") else int(cell) for cell in cells]
 
-    frame = powermeans.read_frame(file) if hasattr(powermeans, "read_frame") else None
-    if frame is not None:
-        return [-1 if each in (None, "") else int(each) for each in frame["cluster"].to_pylist()]
-    lines = file.read_text(encoding="utf-8", errors="replace").splitlines()[1:]
-    return [
-        int(line.rsplit(",", 1)[-1].rsplit(";", 1)[-1].rsplit("\t", 1)[-1] or -1) for line in lines
-    ]
+
+def _below(name: str, rows: list[list[str]]) -> list[str]:
+    top = next(number for number, row in enumerate(rows) if name in row)
+    column = rows[top].index(name)
+    return [row[column] for row in rows[top + 1 :] if row]
 
 
 def tried(planted: Planted, data: Path, python: str) -> dict[str, object]:

@@ -17,13 +17,14 @@ import numpy as np
 from dask.base import get_scheduler
 from numpy.typing import ArrayLike
 
+from powermeans.errors import nearest
 from powermeans.mathematics.sums import added
 from powermeans.points.checks.parts import check_part
 from powermeans.points.scaling import Scaling
 from powermeans.scale.arrays import admitted, admitted_weights
 from powermeans.scale.block import Block, SourceError
 from powermeans.scale.scaling import Scale, scaled, scaling_of, spread_of
-from powermeans.scale.tables.table import listed, nearest
+from powermeans.scale.tables.table import listed
 from powermeans.system.host_memory import is_dask
 from powermeans.types import Part
 

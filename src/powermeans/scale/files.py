@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from powermeans.errors import TableError
 from powermeans.points.checks.points import NARROW_DTYPES
 from powermeans.scale.block import Block, SourceError
 from powermeans.scale.tables.checking import (
@@ -19,7 +20,7 @@ from powermeans.scale.tables.checking import (
     with_declared_missing,
 )
 from powermeans.scale.tables.formats import ENDINGS, format_of
-from powermeans.scale.tables.table import FileFormat, NoRowsError, TableError, missing_path
+from powermeans.scale.tables.table import FileFormat, NoRowsError, missing_path
 from powermeans.types import FloatArray, Points
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from powermeans.scale.block import SourceError
 from powermeans.scale.files import FileSource
-from powermeans.scale.tables.arrow import pyarrow_part
+from powermeans.system.arrow import pyarrow_part
 
 
 def spooled(stream: Any, **options: Any) -> FileSource:

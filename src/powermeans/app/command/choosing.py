@@ -30,8 +30,8 @@ from powermeans.app.command.screen import (
     waiting_for,
 )
 from powermeans.engine.fit import Listener
+from powermeans.errors import nearest
 from powermeans.scale.parted_data import PartedData
-from powermeans.scale.tables import nearest
 from powermeans.system.atomic_write import atomic_write
 
 
@@ -52,7 +52,7 @@ def choose(
     why = why_in_parts(files)
     with waiting_for(f"reading {files.name}", is_quiet=is_quiet or why is not None):
         data = data_to_fit(files, why, scale, sizes[-1], "--to")
-    rows, said = rows_for_k(data)
+    rows, said = rows_for_k(data, settings["random_state"])
     started = time.perf_counter()
     asked_for = settings | {"criteria": asked}
     choice, was_interrupted = choice_for(rows, sizes, asked_for, is_quiet=is_quiet)
@@ -93,11 +93,12 @@ def choice_for(
         return choice, choice.was_stopped and was_interrupted()
 
 
-def rows_for_k(data: FitData) -> tuple[FitData, list[str]]:
+def rows_for_k(data: FitData, seed: int) -> tuple[FitData, list[str]]:
     """Return the whole rows, which all criteria know, if most are whole, and a line on that.
 
     Where missing values were asked for, all rows choose k by the criteria that know these.
     """
+    data = replace(data, points=data.to_choose_k(seed))
     if isinstance(data.points, PartedData) or not data.why_missing:
         return data, []
     is_whole = ~np.isnan(data.points).any(axis=1)

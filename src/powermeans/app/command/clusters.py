@@ -110,9 +110,44 @@ class Tally(Sizes):
         return np.where(self.weights > 0, self.weights, 1.0)
 
 
-def told_of_rows(model: Any, points: Points, labels: Labels) -> RowColumns:
-    """Return what is written of each row, by the name of the column; another one is a line here."""
-    return {"cluster": labels}
+ADDED = ("cluster", "distance", "second_cluster", "sure")
+
+
+def told_of_rows(
+    model: Any, points: Points, labels: Labels, added: Sequence[str] = ("cluster",)
+) -> RowColumns:
+    """Return what is written of each row: its cluster, and how near and how sure that is."""
+    found: RowColumns = {"cluster": labels}
+    if {*added} - {"cluster"} and hasattr(model, "transform"):
+        found |= _nearest_of_rows(model, points, labels)
+    return {name: found[name] for name in added if name in found}
+
+
+def _nearest_of_rows(model: Any, points: Points, labels: Labels) -> RowColumns:
+    """Return the distance to the own center, the next cluster, and how much nearer the own one is.
+
+    A row is as sure as its center is nearer than the next one: 1 at the center, 0 in the middle.
+    """
+    own, next_one, seconds = np.zeros(len(points)), np.zeros(len(points)), labels.copy()
+    n_at_once = 2**14
+    for start in range(0, len(points), n_at_once):
+        rows = slice(start, start + n_at_once)
+        distances = np.array(model.transform(points[rows]), dtype=np.float64)
+        place = np.arange(len(distances))
+        own[rows] = distances[place, labels[rows]]
+        if distances.shape[1] > 1:
+            distances[place, labels[rows]] = np.inf
+            seconds[rows] = np.argmin(distances, axis=1)
+            next_one[rows] = distances[place, seconds[rows]]
+    if int(labels.max(initial=0)) == 0 and (seconds == labels).all():
+        return {
+            "distance": own,
+            "second_cluster": np.full_like(labels, -1),
+            "sure": np.ones_like(own),
+        }
+    with np.errstate(divide="ignore", invalid="ignore"):
+        sure = np.where(next_one > 0, 1 - np.minimum(own / next_one, 1.0), 0.0)
+    return {"distance": own, "second_cluster": seconds, "sure": sure}
 
 
 def labelled(model: Any, data: PartedData, tally: Sizes) -> Iterator[RowColumns]:

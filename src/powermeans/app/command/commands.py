@@ -24,7 +24,10 @@ app = typer.Typer(
 )
 
 
-_KINDS_OF_DATA = "CSV, TSV, Parquet, Feather, Arrow, NPY or NPZ; - is standard input."
+_KINDS_OF_DATA = (
+    "CSV, Excel, OpenDocument, JSON lines, SQLite, Parquet, Feather, NPY or NPZ, packed or not; "
+    "- is standard input."
+)
 _ONE_FILE: Any = typer.Argument(metavar="DATA", help=_KINDS_OF_DATA)
 _SEVERAL_FILES: Any = typer.Argument(
     metavar="DATA...",
@@ -96,8 +99,45 @@ Dates = Annotated[
 ]
 Scaling = Annotated[
     Literal["auto", "standard", "minmax", "none"],
+    typer.Option(help="How to scale columns; auto: to variance one unless all share a unit."),
+]
+Kinds = Annotated[
+    list[str] | None,
     typer.Option(
-        help="How to scale the columns; auto: to variance one if some spread 100 times as far."
+        "--as",
+        metavar="COLUMN=KIND",
+        help="What columns hold: plan=category,visits=count,id=ignore; number, amount, count, "
+        "share, yes/no, category, ordered, date, place, ignore.",
+    ),
+]
+Orders = Annotated[
+    list[str] | None,
+    typer.Option(metavar="WORDS", help='Words from the lowest on: "low<mid<high"; once for each.'),
+]
+KeepCodes = Annotated[
+    bool, typer.Option("--keep-codes", help="Read -9, 99, 999 and the like as numbers.")
+]
+KeepTotals = Annotated[bool, typer.Option("--keep-totals", help="Keep rows that sum up others.")]
+Database = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="SQLite or DuckDB, of which DATA is then a query in SQL."),
+]
+Added = Annotated[
+    str | None,
+    typer.Option(
+        "--add",
+        metavar="COLUMNS",
+        help="Columns to add to the rows: cluster, distance, second_cluster, sure; all by default.",
+    ),
+]
+LabelsOnly = Annotated[bool, typer.Option("--labels-only", help="Write the clusters alone.")]
+Output = Annotated[
+    str | None,
+    typer.Option(
+        "--output",
+        "-o",
+        help="File for the rows with their cluster: .csv, .tsv, .xlsx, .jsonl, .parquet, .feather; "
+        "- prints the clusters.",
     ),
 ]
 Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same result.")]
@@ -122,18 +162,22 @@ Names = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
-Labels = Annotated[
-    str | None,
-    typer.Option(
-        "--output", "-o", help="File for labels: .csv, .tsv, .txt, .npy, .parquet, .feather."
-    ),
-]
+
+
+def _tell_version(is_asked: bool) -> None:
+    if is_asked:
+        typer.echo(f"powermeans {_version('powermeans')}")
+        raise typer.Exit
 
 
 @app.callback()
 def _options(
     debug: Annotated[
         bool, typer.Option("--debug", help="Show the traceback of an error; works anywhere.")
+    ] = False,
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Show the version.", is_eager=True, callback=_tell_version),
     ] = False,
 ) -> None:
     pass
@@ -153,6 +197,11 @@ def _files(
     thousands: Thousands = None,
     dates: Dates = None,
     encoding: Encoding = None,
+    as_kinds: Kinds = None,
+    order: Orders = None,
+    keep_codes: KeepCodes = False,
+    keep_totals: KeepTotals = False,
+    database: Database = None,
 ) -> Any:
     from powermeans.app.command.data_files import DataFiles
 
@@ -179,9 +228,28 @@ def _files(
         between,
         dates,
         encoding,
-        _codes(missing_values),
+        ("none",) if keep_codes else _codes(missing_values),
         _rows_in(skip_rows),
+        keep_totals,
+        _kinds(as_kinds),
+        tuple(tuple(word.strip() for word in each.split("<")) for each in order or ()),
+        database,
     )
+
+
+def _kinds(given: list[str] | None) -> tuple[tuple[str, str], ...]:
+    """Return the columns and kinds of texts such as plan=category,visits=count."""
+    from powermeans.app.command.data_files import split_names
+
+    pairs = []
+    for text in [name for each in given or () for name in split_names(each)]:
+        column, is_there, kind = text.rpartition("=")
+        if not is_there:
+            raise typer.BadParameter(
+                f"--as must be columns and their kinds, such as plan=category, not {text!r}"
+            )
+        pairs.append((column.strip(), kind.strip()))
+    return tuple(pairs)
 
 
 def _codes(given: str | None) -> tuple[str, ...] | None:
@@ -289,10 +357,9 @@ def fit(
     max_seconds: Seconds = None,
     size_min: LeastSize = None,
     size_max: LargestSize = None,
-    output: Labels = None,
-    rows: Annotated[
-        str | None, typer.Option(help="File for the rows with their cluster, .csv.")
-    ] = None,
+    output: Output = None,
+    add: Added = None,
+    labels_only: LabelsOnly = False,
     model: Annotated[str | None, typer.Option("--model", "-m", help="File for the model.")] = None,
     report: Annotated[str | None, typer.Option(help="File for a report, one HTML page.")] = None,
     name: Names = None,
@@ -316,7 +383,7 @@ def fit(
 ) -> None:
     """Find clusters, and print a table of them.
 
-    With DATA alone, write the rows with their cluster and a report as well.
+    Without --output, --model and --report, write the rows with their cluster and a report.
     """
     from powermeans.app.command.fitting import Wanted
     from powermeans.app.command.fitting import fit as run
@@ -342,7 +409,7 @@ def fit(
     shown: dict[str, Any] = {"divergence": divergence}
     shown |= {} if trials is None else {"trials": trials}
     names = _names_of_clusters(name)
-    outputs = (output, model, report, quiet, shown, prove, names, rows)
+    outputs = (output, model, report, quiet, shown, prove, names, _added(add), labels_only)
     wanted = Wanted(settings, scale, *outputs, is_verbose=verbose)
     where = {"checkpoint": checkpoint, "checkpoint_seconds": checkpoint_seconds}
     files = replace(files, memory_limit=memory_limit, **where)
@@ -384,7 +451,7 @@ def _whole_or_auto(clusters: str) -> int | None:
 
 def _divergence(name: str, trials: float | None) -> Any:
     from powermeans.divergences import NAMES, Binomial
-    from powermeans.scale.tables import nearest
+    from powermeans.errors import nearest
 
     if name not in NAMES:
         hint = nearest(name, NAMES) or f": there are {', '.join(sorted(NAMES))}"
@@ -418,7 +485,9 @@ def predict(
     model: Model,
     files: Any,
     model_option: ModelOption = None,
-    output: Labels = None,
+    output: Output = None,
+    add: Added = None,
+    labels_only: LabelsOnly = False,
     memory_limit: Memory = None,
     as_json: Json = False,
 ) -> None:
@@ -429,7 +498,23 @@ def predict(
     from powermeans.app.command.predicting import predict as run
 
     screen = _screen(as_json=as_json, output=output or ("" if as_json else "-"))
-    run(model, replace(files, memory_limit=memory_limit), output, screen)
+    files, columns = replace(files, memory_limit=memory_limit), _added(add)
+    run(model, files, output, screen, added=columns, labels_only=labels_only)
+
+
+def _added(given: str | None) -> list[str]:
+    from powermeans.app.command.clusters import ADDED
+    from powermeans.app.command.data_files import split_names
+    from powermeans.errors import nearest
+
+    if given is None:
+        return [*ADDED]
+    asked = split_names(given)
+    for name in asked:
+        if name not in ADDED:
+            hint = nearest(name, ADDED) or f": there are {', '.join(ADDED)}"
+            raise typer.BadParameter(f"--add {name!r} is not known{hint}")
+    return asked
 
 
 @app.command(name="choose-k")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import os
 import time
@@ -15,12 +16,26 @@ from numpy.typing import NDArray
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from powermeans.app.command import failures
+from powermeans.app.reading.frames import Frame, is_array, opened
+from powermeans.errors import ArgumentError, TableError
 from powermeans.points.checks.points import unlike_scales
-from powermeans.scale.tables import Missing, Table, TableError, read_table
-from powermeans.scale.tables.checking import has_no_name, without_missing, without_rows
+from powermeans.preparing.cells import Cells, one_array
+from powermeans.preparing.kinds import NUMBERS, Column
+from powermeans.preparing.number_forms import Dates
+from powermeans.preparing.prepare import Note, Prepare, have_one_unit
+from powermeans.scale.tables import Missing, Table, read_table
+from powermeans.scale.tables.checking import (
+    declared_missing,
+    has_no_name,
+    numbers_of,
+    rows_to_skip,
+    with_last_as_weights,
+    without_missing,
+    without_rows,
+)
 from powermeans.scale.tables.formats import options_of
-from powermeans.scale.tables.number_forms import Dates
 from powermeans.scale.tables.table import listed
+from powermeans.system.arrow import pyarrow_part
 from powermeans.types import FloatArray
 
 Chooser = Callable[[Sequence[str]], Sequence[str] | None]
@@ -48,6 +63,10 @@ class DataFiles:
     encoding: str | None = None
     missing_values: tuple[str, ...] | None = None
     skip_rows: tuple[int, ...] = ()
+    keeps_totals: bool = False
+    kinds: tuple[tuple[str, str], ...] = ()  # of columns, as told
+    orders: tuple[tuple[str, ...], ...] = ()  # of words, as told
+    database: str | None = None
     memory_limit: str | None = None
     checkpoint: str | None = None
     checkpoint_seconds: float | None = None
@@ -94,7 +113,17 @@ class DataFiles:
         """How to read a file, whichever columns are wanted."""
         form = ("delimiter", "header", "array", "decimal", "thousands", "dates", "encoding")
         names = (*form, "missing_values")
-        return {name: getattr(self, name) for name in names}
+        found = {name: getattr(self, name) for name in names}
+        return found | ({"missing_values": None} if self.missing_values == ("none",) else {})
+
+    def frame(self) -> Frame | None:
+        """Return the table of a file that people have; None for arrays of numbers alone."""
+        query = self.first if self.database is not None else None
+        options = {name: getattr(self, name) for name in ("delimiter", "header", "encoding")}
+        with failures.refusing(TableError):
+            if query is None and is_array(self.first):
+                return None
+            return opened(self.database or self.first, query, array=self.array, **options)
 
     def read(self, choose: Chooser | None = None) -> tuple[Table, float]:
         """Return the table and the seconds it took; `choose` overrides the columns asked for."""
@@ -110,20 +139,22 @@ class DataFiles:
             )
         return table, time.perf_counter() - started
 
-    def reading_of(self, names: Sequence[str]) -> dict[str, Any]:
+    def reading_of(self, data: FitData) -> dict[str, Any]:
         """Return the arguments of `read_table`, besides the path, that read these columns again."""
         return {
-            "columns": list(names) if are_names(names) else self.asked_columns,
+            "columns": list(data.names) if are_names(data.names) else self.asked_columns,
             "weights": self.weights,
             "missing": "error" if self.is_missing_open else self.missing,
             **self.reading,
-            "skip_rows": self.skip_rows,
+            "missing_values": self.reading["missing_values"] or data.codes,
+            "skip_rows": self.skip_rows or data.rows_of_totals,
         }
 
-    def to_remember(self, decimal: str) -> dict[str, Any]:
+    def to_remember(self, data: FitData) -> dict[str, Any]:
         """Return how to read other files of this form; a point is a decimal mark anyway."""
         how = {"missing": None if self.is_missing_open else self.missing, **self.reading}
-        how["decimal"] = self.decimal or ("," if decimal == "," else None)
+        how["decimal"] = self.decimal or ("," if data.decimal == "," else None)
+        how["missing_values"] = self.reading["missing_values"] or data.codes or None
         return {name: value for name, value in how.items() if value is not None}
 
     def as_remembered(self, reading: dict[str, Any]) -> DataFiles:
@@ -146,7 +177,7 @@ class FitData:
     names: list[str]
     weights: FloatArray | None = None
     is_kept: NDArray[np.bool_] | None = None
-    scaler: Any = None
+    scaler: Any = None  # of scikit-learn, or `Prepare`
     seconds_reading: float | None = None  # None for rows that are read for each sweep
     how_read: str = ""
     scale: Scale = "none"
@@ -155,6 +186,23 @@ class FitData:
     missing: Missing = "error"
     why_missing: Sequence[str] = ()
     n_skipped: int = 0
+    frame: Frame | None = None
+    columns: Sequence[Column] = ()
+    notes: Sequence[Note] = ()
+    codes: Sequence[str] = ()  # found, for reading the same columns again
+
+    @property
+    def rows_of_totals(self) -> tuple[int, ...]:
+        """The rows, from 1, that are left out since they sum up others."""
+        if self.frame is None or self.n_skipped or self.is_kept is None:
+            return ()
+        return tuple(row + 1 for row in self.frame.totals if not self.is_kept[row])
+
+    def to_choose_k(self, seed: int) -> Any:
+        """Return the points by which k is chosen: answers in words lie in ranges without gaps."""
+        if not isinstance(self.scaler, Prepare):
+            return self.points
+        return self.scaler.spread_out(self.points, seed)
 
 
 def read_scaled(
@@ -162,46 +210,165 @@ def read_scaled(
 ) -> FitData:
     """Read and scale a table; refuse fewer rows than the clusters that the option asks for.
 
-    With "auto" the columns are scaled if one spreads a hundred times as far as another.
     `takes_missing` tells whether distances go by the values that are there.
     """
-    table, elapsed = files.read()
+    started = time.perf_counter()
+    frame = files.frame()
+    if frame is None:
+        table, _ = files.read()
+        data = FitData(table.points, list(table.names), table.weights, table.is_kept)
+        data = replace(data, how_read=table.how_read, decimal=table.decimal)
+        prepare = None
+    else:
+        prepare, data, table = _understood(files, frame, scale)
     table, missing, why_missing = settle_missing(table, files, takes_missing=takes_missing)
-    n_rows = len(table.points)
-    if n_clusters > n_rows:
+    data = replace(
+        data,
+        points=table.points,
+        names=list(table.names),
+        weights=table.weights,
+        is_kept=table.is_kept,
+        missing=missing,
+        why_missing=why_missing,
+        seconds_reading=time.perf_counter() - started,
+        n_skipped=len(set(files.skip_rows)),
+    )
+    if n_clusters > len(data.points):
         raise failures.Failure(
-            f"{option} {n_clusters} is more than the {n_rows} rows of {files.name}: ask for fewer "
-            "clusters"
+            f"{option} {n_clusters} is more than the {len(data.points)} rows of {files.name}: ask "
+            "for fewer clusters"
         )
-    points, scaler, weights = table.points, None, table.weights
-    names, why_scaled = list(table.names), ""
+    if prepare is None or prepare.is_plain:
+        return _scaled(data, scale, prepare)
+    with failures.refusing():
+        points = prepare.settle(data.points, data.weights)
+    notes = [*data.notes, *(note for note in prepare.notes_ if note not in data.notes)]
+    return replace(data, points=points, scaler=prepare, scale=scale, notes=notes)
+
+
+def _understood(files: DataFiles, frame: Frame, scale: Scale) -> tuple[Prepare, FitData, Table]:
+    """Find what the columns of a frame hold, and return them as numbers without scale."""
+    table, asked = frame.table, files.asked_columns
+    with failures.refusing(ArgumentError), _naming(files):
+        names = table.column_names
+        wanted = list(range(len(names))) if asked is None else numbers_of(asked, names, files.name)
+        last = [] if files.weights is None else numbers_of([files.weights], names, files.name)
+        used = table.select([j for j in dict.fromkeys(wanted) if j not in last])
+        is_left_out = rows_to_skip(files.skip_rows, table.num_rows, files.name)
+        if not files.skip_rows and not files.keeps_totals:
+            is_left_out[list(frame.totals)] = True
+        keep = pyarrow_part().array(~is_left_out)
+        prepare = Prepare(
+            as_=dict(files.kinds),
+            order=files.orders,
+            scale=scale,
+            codes=_codes(files, used.column_names),
+            decimal=files.decimal,
+            thousands=files.thousands,
+            dates=files.dates,
+        )
+        raw = _understand(prepare, used.filter(keep), asked)
+        found = Table(raw, tuple(map(str, prepare.get_feature_names_out())))
+        if last:
+            weights = Cells(files.weights or "", one_array(table[last[0]].filter(keep))).numbers
+            found = Table(np.column_stack([raw, weights]), (*found.names, files.weights or ""))
+            missing = files.missing_in_table
+            found = with_last_as_weights(found, files.name, missing)
+        is_kept = ~is_left_out if is_left_out.any() else None
+        found = replace(found, is_kept=is_kept)
+        if files.missing_in_table != "observed" and not files.is_missing_open:
+            found = without_missing(found, files.missing_in_table, files.name)
+    codes = [f"{one.name}={code}" for one in prepare.columns_ for code in one.codes]
+    doubts = [Note(text, is_doubt=True) for text in frame.doubts]
+    data = FitData(
+        raw,
+        list(found.names),
+        how_read="; ".join(frame.how_read),
+        decimal=prepare.decimal_,
+        frame=frame,
+        columns=prepare.columns_,
+        notes=[*doubts, *prepare.notes_],
+        codes=() if files.missing_values else codes,
+    )
+    return prepare, data, found
+
+
+@contextlib.contextmanager
+def _naming(files: DataFiles) -> Iterator[None]:
+    """Name the file in errors that speak of its columns."""
+    try:
+        yield
+    except TableError as error:
+        if error.argument or files.name in error.problem:
+            raise
+        raise TableError(f"{files.name}: {error.problem}", *error.way_out) from None
+
+
+def _codes(files: DataFiles, names: Sequence[str]) -> Any:
+    """Return the codes for missing values that were given, each for one column."""
+    if files.missing_values in (None, ("none",)):
+        return "none" if files.missing_values else "auto"
+    found = declared_missing(files.missing_values, names, files.name)
+    return [f"{names[j]}={value}" for places, value in found for j in places]
+
+
+def _understand(prepare: Prepare, used: Any, asked: Sequence[str] | None) -> FloatArray:
+    """Find what columns hold; identifiers and dates count where they were asked for."""
+    if asked is None:
+        return prepare.understand(used)
+    try:
+        raw = prepare.understand(used)
+    except TableError:
+        if not hasattr(prepare, "columns_"):
+            raise
+        raw = np.empty((0, 0))
+    if told := _told_by_asking(prepare, asked):
+        raw = prepare.set_params(as_={**told, **(prepare.as_ or {})}).understand(used)
+    elif not raw.size:
+        raw = prepare.understand(used)
+    return raw
+
+
+def _told_by_asking(prepare: Prepare, asked: Sequence[str] | None) -> dict[str, str]:
+    """Return the kinds of columns that would be left out, where they were asked for by name."""
+    left_out = [one for one in prepare.columns_ if asked is not None and not one.is_used]
+    for one in left_out:
+        if one.kind == "text" and one.name in (asked or ()):
+            raise TableError(
+                f'"{one.name}" has {one.why}, which cannot be compared: leave it out, or pass '
+                f"--as {one.name}=category"
+            )
+    return {one.name: "number" for one in left_out if one.kind == "identifier"}
+
+
+def _scaled(data: FitData, scale: Scale, prepare: Prepare | None) -> FitData:
+    """Scale columns of numbers by a scaler of scikit-learn."""
+    points, why_scaled = data.points, ""
     if scale == "auto":
-        why_scaled = why_scale(points, names)
-        scale = "standard" if why_scaled else "none"
+        has_names = prepare is not None and are_names(data.names)
+        if prepare is not None and has_names:
+            numbers = [column for column in prepare.columns_ if column.is_used]
+            is_one_unit = have_one_unit(numbers, list(points.T[:, :, None]))
+            scale = "none" if is_one_unit or len(numbers) < 2 else "standard"
+        else:
+            why_scaled = why_scale(points, data.names)
+            scale = "standard" if why_scaled else "none"
+    scaler = None
     if scale != "none":
         # Scaling in place saves the memory of a copy; a memory map, say, is read-only.
         kind = StandardScaler if scale == "standard" else MinMaxScaler
         scaler = kind(copy=not points.flags.writeable)
+        weighted = {"sample_weight": data.weights} if scale == "standard" else {}
         with failures.refusing():
-            points = scaler.fit_transform(
-                points, **({"sample_weight": weights} if scale == "standard" else {})
-            )
+            points = scaler.fit_transform(points, **weighted)
         scaler.set_params(copy=True)
-    return FitData(
-        points,
-        names,
-        weights,
-        table.is_kept,
-        scaler,
-        elapsed,
-        table.how_read,
-        scale,
-        why_scaled,
-        table.decimal,
-        missing,
-        why_missing,
-        len(set(files.skip_rows)),
-    )
+    data = replace(data, points=points, scaler=scaler, scale=scale, why_scaled=why_scaled)
+    variances = np.nanvar(points, axis=0)
+    share = variances.max() / max(variances.sum(), np.finfo(float).tiny)
+    if scale == "none" and share > 0.8 and len(variances) > 1:
+        text = f'"{data.names[int(variances.argmax())]}" decides {share:.0%} of all distances'
+        data = replace(data, notes=[*data.notes, Note(text, is_doubt=True)])
+    return data
 
 
 def settle_missing(
@@ -269,19 +436,57 @@ def notes_on(data: FitData | Table) -> Iterator[str]:
     """Yield how the numbers were read, if not as they are, and how many rows were left out."""
     if data.how_read:
         yield f"read: {data.how_read}"
+    n_known = 0
     if isinstance(data, FitData):
         yield from filter(None, (*data.why_missing, data.why_scaled))
         if data.n_skipped:
             rows = "1 row is" if data.n_skipped == 1 else f"{data.n_skipped} rows are"
             yield f"{rows} left out by --skip-rows"
-    if data.is_kept is not None:
-        n_left_out = int(np.count_nonzero(~data.is_kept))
-        if isinstance(data, FitData):
-            n_left_out -= data.n_skipped
-    if data.is_kept is not None and n_left_out:
+        if totals := data.rows_of_totals:
+            rows = ", ".join(map(str, totals))
+            yield f"row {rows} sums up others and is left out (--keep-totals keeps it)"
+        n_known = data.n_skipped or len(totals)
+    n_left_out = 0 if data.is_kept is None else int(np.count_nonzero(~data.is_kept)) - n_known
+    if n_left_out:
         what = "without any value" if np.isnan(data.points).any() else "with missing values"
         were = f"row {what} was" if n_left_out == 1 else f"rows {what} were"
         yield f"{n_left_out} {were} left out"
+
+
+_MOST_LINES = 8
+_MOST_COLUMNS = 12
+
+
+def tell_columns(screen: Any, data: FitData, *, is_verbose: bool) -> None:
+    """Show what each column holds where that is not plain: numbers that are used as they are."""
+    if all(one.kind in NUMBERS for one in data.columns) or not data.columns:
+        return
+    shares = getattr(data.scaler, "contributions_", {})
+    shown = data.columns if is_verbose else data.columns[:_MOST_COLUMNS]
+    screen.say()
+    screen.show(
+        ["column", "kind", "why", "what is done", "of all distances"],
+        [
+            [one.name, one.kind, one.why, one.done, f"{shares[one.name]:.0%}"]
+            if one.name in shares
+            else [one.name, one.kind, one.why, one.done, ""]
+            for one in shown
+        ],
+        left=[0, 1, 2, 3],
+    )
+    if len(shown) < len(data.columns):
+        screen.say(f"... and {len(data.columns) - len(shown)} more, which --verbose shows")
+    screen.say()
+
+
+def tell_notes(screen: Any, notes: Sequence[str], data: FitData, *, is_verbose: bool) -> None:
+    """Print at most eight lines, first what may make the result worthless."""
+    doubts = [f"check this: {note.text}" for note in data.notes if note.is_doubt]
+    lines = [*doubts, *notes, *(note.text for note in data.notes if not note.is_doubt)]
+    for line in lines if is_verbose else lines[:_MOST_LINES]:
+        screen.say(line)
+    if len(lines) > _MOST_LINES and not is_verbose:
+        screen.say(f"... and {len(lines) - _MOST_LINES} more, which --verbose shows")
 
 
 def row_numbers(is_kept: NDArray[np.bool_] | None) -> NDArray[np.intp] | None:

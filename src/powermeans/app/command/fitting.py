@@ -20,6 +20,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from powermeans.app.command import failures
 from powermeans.app.command.choosing import choice_for, rows_for_k, why_this_k
 from powermeans.app.command.clusters import (
+    ADDED,
     Tally,
     clusters_for_machines,
     labelled,
@@ -33,8 +34,11 @@ from powermeans.app.command.data_files import (
     are_names,
     notes_on,
     row_numbers,
+    tell_columns,
+    tell_notes,
 )
 from powermeans.app.command.outputs import (
+    SUFFIXES_OF_ROWS,
     RowColumns,
     check_outputs,
     interruptible,
@@ -65,6 +69,7 @@ from powermeans.estimators.power_kmeans import PowerKMeans
 from powermeans.optimality.gap import OptimalityGap
 from powermeans.optimality.of_points import gap_in_a_moment
 from powermeans.points.scaling import Scaling
+from powermeans.preparing.prepare import Prepare
 from powermeans.saving import save
 from powermeans.scale.parted_data import PartedData
 from powermeans.system.attributes import forget
@@ -84,7 +89,8 @@ class Wanted:
     shown: dict[str, Any] = field(default_factory=dict)  # replaces settings that JSON cannot hold
     prove: float | None = None  # seconds
     names: dict[int, str] = field(default_factory=dict)  # of clusters, in the report
-    rows: str | None = None
+    added: Sequence[str] = ADDED  # columns of the rows that are written
+    labels_only: bool = False
     choice: Any = None  # of the number of clusters, by `choose_k`
     why_k: Sequence[str] = ()
 
@@ -95,9 +101,8 @@ class Wanted:
 
     @property
     def is_whole_job(self) -> bool:
-        """Whether neither a number of clusters nor an output was asked for."""
-        asked = (self.output, self.rows, self.model, self.report)
-        return self.settings["n_clusters"] is None and not any(asked)
+        """Whether no output was asked for, so that all are written."""
+        return not any((self.output, self.model, self.report))
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +128,8 @@ class Fitted:
 def fit(files: DataFiles, wanted: Wanted, screen: Screen) -> None:
     """Read the data, fit, write the files asked for and print the clusters."""
     why = why_in_parts(files)
+    if why is not None or wanted.output == "-" or _is_of_labels(wanted.output):
+        wanted = replace(wanted, labels_only=True)
     if wanted.is_whole_job and why is None and not screen.as_json:
         wanted = _with_outputs(files, wanted)
     _check_outputs(files, wanted, why)
@@ -145,12 +152,12 @@ def fit(files: DataFiles, wanted: Wanted, screen: Screen) -> None:
             _write_labels(fitted, data, files, wanted, tally, say, done)
         fitted = _with_proof(fitted, data, wanted)
         name_columns(fitted, data.names)
-        if wanted.rows is not None:
+        if wanted.output is not None and not wanted.labels_only:
             is_quiet = wanted.is_quiet or screen.as_json
-            with waiting_for(f"writing {wanted.rows}", is_quiet=is_quiet):
-                told = told_of_rows(fitted.model, data.points, fitted.model.labels_)
-                write_rows(wanted.rows, files, data, told)
-            done.append(wanted.rows)
+            with waiting_for(f"writing {wanted.output}", is_quiet=is_quiet):
+                told = told_of_rows(fitted.model, data.points, fitted.model.labels_, wanted.added)
+                write_rows(wanted.output, data, told)
+            done.append(wanted.output)
         _write_model_and_report(fitted, data, files, wanted, done)
         _tell(fitted, data, tally, files, wanted, screen)
     _end(fitted, wanted, screen)
@@ -170,22 +177,29 @@ def _read(files: DataFiles, wanted: Wanted, why: str | None) -> FitData:
         )
 
 
+def _is_of_labels(output: str | None) -> bool:
+    """Return whether a file can hold labels only."""
+    return output is not None and output.lower().endswith(".npy")
+
+
 def _with_outputs(files: DataFiles, wanted: Wanted) -> Wanted:
     """Name a file for the rows and one for the report, beside no other file of that name."""
-    source = Path(files.first)
+    source = Path(files.database or files.first)
     stem = f"{source.name.partition('.')[0]}-" if source.is_file() else ""
-    rows, page = f"{stem}clusters.csv", f"{stem}report.html"
-    for path, option, mark in ((rows, "--rows", b"cluster"), (page, "--report", b"powermeans")):
+    inner = source.suffixes[-1].lower() if source.suffixes else ""
+    suffix = inner if inner in SUFFIXES_OF_ROWS else ".tsv" if ".tsv" in source.suffixes else ".csv"
+    rows, page = f"{stem}clusters{suffix}", f"{stem}report.html"
+    for path, option, mark in ((rows, "--output", b"cluster"), (page, "--report", b"powermeans")):
         if os.path.isfile(path):
             with failures.reading(path), open(path, "rb") as file:
                 start = file.read(2**16)
-            if mark not in (
-                start if path == page else start.partition(b"\n")[0].replace(b"\0", b"")
-            ):
+            is_binary = path == rows and suffix in (".xlsx", ".parquet", ".feather")
+            start = start if path == page else start.partition(b"\n")[0].replace(b"\0", b"")
+            if mark not in start and not is_binary:
                 raise failures.Failure(
                     f"{path} exists and was not written here: name another file with {option}"
                 )
-    return replace(wanted, rows=rows, report=page)
+    return replace(wanted, output=rows, report=page)
 
 
 def _with_k(data: FitData, wanted: Wanted) -> Wanted:
@@ -194,7 +208,7 @@ def _with_k(data: FitData, wanted: Wanted) -> Wanted:
         raise failures.Failure(
             "-k auto is for squared Euclidean distances: pass a number, or leave out --divergence"
         )
-    rows, said = rows_for_k(data)
+    rows, said = rows_for_k(data, wanted.settings["random_state"])
     most = 20
     if not isinstance(data.points, PartedData):
         n_distinct = len(rows.points) - count_copies(rows.points)
@@ -232,11 +246,6 @@ def _check_outputs(files: DataFiles, wanted: Wanted, why: str | None) -> None:
             f"--report needs all rows at once, and {files.name} is read part by part: leave it "
             "out, and report on some of the rows"
         )
-    if why is not None and wanted.rows is not None:
-        raise failures.Failure(
-            f"--rows needs all rows at once, and {files.name} is read part by part: write labels "
-            "with --output"
-        )
     limit = next((name for name in ("size_min", "size_max") if wanted.settings.get(name)), None)
     if why is not None and limit is not None:
         raise failures.Failure(
@@ -254,7 +263,8 @@ def _check_outputs(files: DataFiles, wanted: Wanted, why: str | None) -> None:
     _check_names(wanted)
     reads = files.paths if why is None else [*files.paths, *all_paths(files)]
     outputs = (wanted.model, files.checkpoint)
-    check_outputs(*outputs, reads=reads, labels=wanted.output, page=wanted.report, rows=wanted.rows)
+    what = "labels" if wanted.labels_only else "rows"
+    check_outputs(*outputs, reads=reads, page=wanted.report, **{what: wanted.output})
 
 
 def _check_names(wanted: Wanted) -> None:
@@ -407,7 +417,7 @@ def _write_labels(
     """Count the rows of each cluster, and write their labels if wanted."""
     pieces = failures.read_from(files.name, _labels(fitted.model, data, tally, say))
     with failures.refusing():
-        if wanted.output is not None:
+        if wanted.output is not None and wanted.labels_only:
             write_labels(wanted.output, pieces)
             done.append(wanted.output)
         else:
@@ -438,7 +448,7 @@ def _labels(
 def name_columns(fitted: Fitted, names: Sequence[str]) -> None:
     """Give the model and the scaler the names of the columns, if there are any."""
     for part in (fitted.model, fitted.scaler):
-        if part is not None:
+        if part is not None and not isinstance(part, Prepare):
             forget(part, "feature_names_in_")
             if are_names(names):
                 part.feature_names_in_ = np.array(names, dtype=object)
@@ -449,7 +459,7 @@ def _write_model_and_report(
 ) -> None:
     if wanted.model is not None:
         with failures.writing(wanted.model):
-            save(fitted.whole, wanted.model, reading=files.to_remember(data.decimal))
+            save(fitted.whole, wanted.model, reading=files.to_remember(data))
         done.append(wanted.model)
     if wanted.report is not None:
         with (
@@ -466,7 +476,7 @@ def _write_model_and_report(
                 choice=wanted.choice,
                 source=files.first,
                 scalers=[] if fitted.scaler is None else [fitted.scaler],
-                reading=files.reading_of(data.names),
+                reading=files.reading_of(data),
                 model_file=wanted.model if fitted.was_interrupted else None,
                 sample_weight=data.weights,
                 optimality=fitted.optimality,
@@ -484,15 +494,14 @@ def _tell(
     reading, names, model = data.seconds_reading, data.names, fitted.model
     _, clusters = tally.summaries(names)
     how_read = "read part by part" if reading is None else f"read in {seconds(reading)}"
+    n_columns = sum(one.is_used for one in data.columns) or len(names)
     screen.say(
-        f"{counted(len(clusters), 'cluster')} of {counted(tally.n_rows, 'row')} and "
-        f"{counted(len(names), 'column')} of {files.name}, {how_read}, "
+        f"✓ {counted(len(clusters), 'cluster')} of {counted(tally.n_rows, 'row')} and "
+        f"{counted(n_columns, 'column')} of {files.name}, {how_read}, "
         f"fitted in {seconds(fitted.seconds)}"
     )
-    for note in notes_on(data):
-        screen.say(note)
-    for line in wanted.why_k:
-        screen.say(line)
+    tell_columns(screen, data, is_verbose=wanted.is_verbose)
+    tell_notes(screen, [*notes_on(data), *wanted.why_k], data, is_verbose=wanted.is_verbose)
     screen.say()
     show_clusters(screen, clusters, names, has_weights=files.weights is not None)
     screen.say()
@@ -514,7 +523,9 @@ def _all_for_machines(
     return {
         "data": files.first,
         "n_rows": tally.n_rows,
-        "columns": data.names,
+        "columns": [one.name for one in data.columns if one.is_used] or data.names,
+        **({"kinds": _kinds_for_machines(data)} if data.columns else {}),
+        "doubts": [note.text for note in data.notes if note.is_doubt],
         "weights": files.weights,
         "scale": data.scale,
         "units": {
@@ -530,12 +541,19 @@ def _all_for_machines(
         "was_interrupted": fitted.was_interrupted,
         "clusters": _for_machines(fitted, tally, clusters, data.names),
         "written": {
-            "labels": wanted.output,
-            "rows": wanted.rows,
+            "labels" if wanted.labels_only else "rows": wanted.output,
             "model": wanted.model,
             "report": wanted.report,
         },
     }
+
+
+def _kinds_for_machines(data: FitData) -> list[dict[str, str]]:
+    """Return what each column of the file holds, and what is done with it."""
+    return [
+        {"column": one.name, "kind": one.kind, "why": one.why, "done": one.done}
+        for one in data.columns
+    ]
 
 
 def _proof_for_machines(optimality: OptimalityGap | None, *, is_asked: bool) -> dict[str, Any]:
@@ -555,11 +573,10 @@ def _for_machines(
     as_fitted = clusters_for_machines(clusters, centers, spreads, names)
     if scaler is None:
         return as_fitted
+    undo = scaler.in_units if isinstance(scaler, Prepare) else scaler.inverse_transform
     zero_and_one = np.repeat([[0.0], [1.0]], len(names), axis=1)
-    units = np.ptp(scaler.inverse_transform(zero_and_one), axis=0)
-    of_data = clusters_for_machines(
-        clusters, scaler.inverse_transform(centers), tally.spreads_in(units), names
-    )
+    units = np.ptp(undo(zero_and_one), axis=0)
+    of_data = clusters_for_machines(clusters, undo(centers), tally.spreads_in(units), names)
     return [
         {**one, "scaled": {name: scaled[name] for name in ("center", "spread")}}
         for one, scaled in zip(of_data, as_fitted, strict=True)
@@ -568,7 +585,7 @@ def _for_machines(
 
 def _end(fitted: Fitted, wanted: Wanted, screen: Screen) -> None:
     """Name the files written; fail if the fit was interrupted."""
-    written = listed(wanted.output, wanted.rows, wanted.model, wanted.report)
+    written = listed(wanted.output, wanted.model, wanted.report)
     if fitted.was_interrupted:
         rest = f", written to {written}" if written else ""
         raise failures.Failure(

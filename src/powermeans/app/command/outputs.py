@@ -7,11 +7,12 @@ import csv
 import functools
 import io
 import itertools
+import json
 import os
 import stat
 import sys
 import tempfile
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -19,10 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powermeans.app.command import failures
-from powermeans.app.command.data_files import DataFiles, FitData
+from powermeans.app.command.data_files import FitData
+from powermeans.app.reading import sheets
+from powermeans.app.reading.frames import Frame
 from powermeans.scale.parted_data import is_read_with
-from powermeans.scale.tables.reading import opened_text
 from powermeans.scale.tables.table import distinct
+from powermeans.system.arrow import pyarrow_part
 from powermeans.system.atomic_write import atomic_write
 from powermeans.system.label_files import write_npy
 
@@ -30,6 +33,7 @@ from powermeans.system.label_files import write_npy
 RowColumns = dict[str, NDArray[Any]]
 
 _AT_ONCE = 2**16
+SUFFIXES_OF_ROWS = (".csv", ".tsv", ".txt", ".xlsx", ".jsonl", ".parquet", ".feather")
 
 
 def check_outputs(
@@ -49,7 +53,7 @@ def check_outputs(
         _check_place(path)
         _refuse_read(path, reads)
         _refuse_same(path, files[:place], "would be written twice: name two files")
-    _check_kind(rows, (".csv", ".tsv", ".txt"), "rows are written as .csv")
+    _check_kind(rows, SUFFIXES_OF_ROWS, f"rows are written as {', '.join(SUFFIXES_OF_ROWS)}")
     _check_kind(page, ("", ".html", ".htm"), "the report is a page of HTML: .html")
     _check_kind(picture, (".png", ".svg", ".pdf"), "pictures are .png, .svg, .pdf")
     if labels != "-":
@@ -174,21 +178,19 @@ def _write_clusters(file: IO[bytes], pieces: Iterable[RowColumns]) -> None:
 
 
 def _write_columns(suffix: str, file: IO[bytes], pieces: Iterable[RowColumns]) -> None:
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as parquet
-    except ImportError:
-        raise failures.needing("PyArrow", f"writing {suffix}") from None
-
     def table_of(columns: RowColumns) -> Any:
-        is_there = {n: v >= 0 if v.dtype.kind in "iu" else v == v for n, v in columns.items()}
-        return pa.table({n: pa.array(v, mask=~is_there[n]) for n, v in columns.items()})
+        return pa_table([_arrow_of(values) for values in columns.values()], list(columns))
 
-    tables = map(table_of, pieces)
+    _write_tables(suffix, file, map(table_of, pieces))
+
+
+def _write_tables(suffix: str, file: IO[bytes], tables: Iterable[Any]) -> None:
+    """Write tables of one schema, one after the other."""
+    pa, tables = pyarrow_part(), iter(tables)
     first = next(tables)
     writer: Any
     if suffix == ".parquet":
-        writer = parquet.ParquetWriter(file, first.schema)
+        writer = pyarrow_part("parquet").ParquetWriter(file, first.schema)
     else:
         compressed = pa.ipc.IpcWriteOptions(compression="lz4")
         writer = pa.ipc.new_file(file, first.schema, options=compressed)
@@ -208,44 +210,75 @@ _WRITERS_OF_LABELS: dict[str, Callable[[IO[bytes], Iterable[RowColumns]], None]]
 }
 
 
-def write_rows(path: str, files: DataFiles, data: FitData, columns: RowColumns) -> None:
-    """Write the rows as the file has them, with these columns after the last.
+def write_rows(path: str, data: FitData, columns: RowColumns) -> None:
+    """Write all columns of the file and these after the last, in the format that `path` names.
 
-    Cells of text are copied letter by letter; of other files come the numbers that were read.
+    Texts are written as they were; of arrays come the numbers that were read.
     """
     every = with_rows_left_out(columns, data.is_kept)
-    cells = zip(*map(_cells, every.values()), strict=True)
-    csv.field_size_limit(2**31 - 1)
-    with (
-        failures.refusing(),
-        failures.writing(path),
-        opened_text(files.first, **files.reading) as source,
-        atomic_write(path) as file,
-    ):
-        encoding = "utf8" if source is None else source.encoding
-        text = io.TextIOWrapper(file, encoding, errors="surrogateescape", newline="")
-        rows = _rows_read(data) if source is None else source.rows()
-        mark = "," if source is None else source.layout.delimiter
-        has_header = source is None or source.has_header
-        writer = csv.writer(text, delimiter=mark, lineterminator="\n")
-        n_units = 0 if source is None else source.layout.n_units
-        if has_header:
-            names = next(rows)
-            added = distinct([*names, *columns])[len(names) :]
-            writer.writerow([*names, *added])
-        for _ in range(n_units):
-            writer.writerow([*next(rows), *[""] * len(columns)])
-        writer.writerows([*row, *found] for row, found in zip(rows, cells, strict=True))
-        text.detach()
+    frame = data.frame or _frame_of_numbers(data)
+    names = list(frame.table.column_names)
+    added = distinct([*names, *every])[len(names) :]
+    arrays = [_arrow_of(values) for values in every.values()]
+    table = pa_table([*frame.table.columns, *arrays], [*names, *added])
+    suffix = Path(path).suffix.lower()
+    with failures.refusing(), failures.writing(path), atomic_write(path) as file:
+        if suffix in (".parquet", ".feather"):
+            _write_tables(suffix, file, [table])
+        elif suffix == ".xlsx":
+            sheets.write(file, table.column_names, [c.to_pylist() for c in table.columns], path)
+        elif suffix == ".jsonl":
+            file.writelines(_as_json(table))
+        else:
+            mark = {".tsv": "\t"}.get(suffix, frame.delimiter if suffix != ".csv" else "")
+            is_same = frame.kind == ".csv" and suffix in (".csv", ".txt")
+            _write_cells(file, table, mark or (frame.delimiter if is_same else ","), frame)
 
 
-def _rows_read(data: FitData) -> Iterator[list[str]]:
-    yield data.names
+def _frame_of_numbers(data: FitData) -> Frame:
+    """Return the numbers of an array as a frame, all its rows."""
     points = data.points if data.scaler is None else data.scaler.inverse_transform(data.points)
-    is_kept = np.ones(len(points), dtype=bool) if data.is_kept is None else data.is_kept
-    kept = iter(points)
-    for is_there in is_kept:
-        yield [f"{value:.15g}" for value in next(kept)] if is_there else [""] * len(data.names)
+    n_rows = len(points) if data.is_kept is None else len(data.is_kept)
+    every = np.full((n_rows, points.shape[1]), np.nan)
+    every[slice(None) if data.is_kept is None else data.is_kept] = points
+    columns = [_arrow_of(column) for column in every.T]
+    return Frame(pa_table(columns, data.names), ".npy")
+
+
+def pa_table(columns: Sequence[Any], names: Sequence[str]) -> Any:
+    """Return a table of Arrow."""
+    return pyarrow_part().table(list(columns), names=list(names))
+
+
+def _arrow_of(values: NDArray[Any]) -> Any:
+    is_there = values >= 0 if values.dtype.kind in "iu" else values == values
+    return pyarrow_part().array(values, mask=~is_there)
+
+
+def _as_json(table: Any) -> Iterator[bytes]:
+    for batch in table.to_batches(max_chunksize=_AT_ONCE):
+        for row in batch.to_pylist():
+            there = {name: value for name, value in row.items() if value is not None}
+            yield f"{json.dumps(there, ensure_ascii=False, default=str)}\n".encode()
+
+
+def _write_cells(file: IO[bytes], table: Any, mark: str, frame: Frame) -> None:
+    encoding = {"utf8": "utf-8"}.get(frame.encoding, frame.encoding)
+    text = io.TextIOWrapper(file, encoding, errors="surrogateescape", newline="")
+    writer = csv.writer(text, delimiter=mark, lineterminator="\n")
+    if frame.has_header:
+        writer.writerow(table.column_names)
+    for batch in table.to_batches(max_chunksize=_AT_ONCE):
+        writer.writerows(zip(*map(_texts_of, batch.columns), strict=True))
+    text.detach()
+
+
+def _texts_of(column: Any) -> list[str]:
+    values = column.to_pylist()
+    return [
+        "" if value is None else f"{value:.15g}" if isinstance(value, float) else str(value)
+        for value in values
+    ]
 
 
 @contextlib.contextmanager

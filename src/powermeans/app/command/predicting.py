@@ -10,9 +10,16 @@ from typing import Any
 from sklearn.pipeline import Pipeline
 
 from powermeans.app.command import failures
-from powermeans.app.command.clusters import Sizes, labelled, labels_and_score, told_of_rows
+from powermeans.app.command.clusters import (
+    ADDED,
+    Sizes,
+    labelled,
+    labels_and_score,
+    told_of_rows,
+)
 from powermeans.app.command.data_files import (
     DataFiles,
+    FitData,
     are_names,
     notes_on,
     row_numbers,
@@ -25,6 +32,7 @@ from powermeans.app.command.outputs import (
     listed,
     with_rows_left_out,
     write_labels,
+    write_rows,
 )
 from powermeans.app.command.parts import (
     all_paths,
@@ -34,19 +42,32 @@ from powermeans.app.command.parts import (
     why_in_parts,
 )
 from powermeans.app.command.screen import Screen, counted, number, seconds, waiting_for
+from powermeans.app.reading.frames import Frame
 from powermeans.app.report.report import report
-from powermeans.errors import ModelFileError, printable
+from powermeans.errors import ModelFileError, TableError, nearest, printable
 from powermeans.estimators.streams.base import is_waiting
+from powermeans.preparing.prepare import Prepare
 from powermeans.saving import load, reading_of
 from powermeans.scale.parted_data import PartedData
-from powermeans.scale.tables import Missing, Table, nearest
+from powermeans.scale.tables import Table
+from powermeans.scale.tables.checking import without_missing
 
 
-def predict(path: str, files: DataFiles, output: str | None, screen: Screen) -> None:
+def predict(
+    path: str,
+    files: DataFiles,
+    output: str | None,
+    screen: Screen,
+    *,
+    added: Sequence[str] = ADDED,
+    labels_only: bool = False,
+) -> None:
     """Label new rows by a saved model, all at once or part by part."""
     why = why_in_parts(files)
+    labels_only |= why is not None or output in (None, "-") or str(output).endswith(".npy")
     if why is None:
-        check_outputs(reads=[path, files.first], labels=output)
+        what = "labels" if labels_only else "rows"
+        check_outputs(reads=[path, files.database or files.first], **{what: output})
     else:
         check_outputs(reads=[path, *files.paths, *all_paths(files)], labels=output)
         if output is None and screen.as_json:
@@ -54,41 +75,72 @@ def predict(path: str, files: DataFiles, output: str | None, screen: Screen) -> 
                 "the labels of rows that are read part by part may not fit into one JSON object: "
                 "name a file for them with --output"
             )
-    model, reading = load_model(path)
+    whole, reading = load_model(path)
     files = files.as_remembered(reading)
+    prepare, model = _apart(whole)
     if why is None:
-        data: Table | PartedData = read_for(model, path, files)[0]
+        data: FitData | PartedData = read_for(whole, path, files, is_written=not labels_only)
+    elif prepare is not None:
+        raise failures.Failure(
+            f"{path} was fitted to words or places, and {files.name} is read part by part: pass "
+            "one file that fits into memory, without --memory-limit"
+        )
     else:
         data = open_for(model, path, files)
         note_parts(files, why)
     sizes, started = Sizes(_n_clusters_of(model)), time.perf_counter()
     with interruptible() as done:
         with failures.refusing():
-            pieces = failures.read_from(files.name, _labels(model, data, sizes))
-            if output is None and screen.as_json:
-                (columns,) = pieces
-                for_machines: dict[str, Any] = {**columns, "labels": columns["cluster"]}
-                del for_machines["cluster"]
-            else:
-                write_labels(output or "-", pieces)
-                done.append(output or "-")
-                for_machines = {}
+            pieces = failures.read_from(files.name, _labels(model, data, sizes, added))
+            for_machines = _write(pieces, data, output, screen, labels_only=labels_only)
+        done.append(output or "-")
         elapsed = time.perf_counter() - started
         _tell(sizes, data, elapsed, path, files, output, screen, for_machines)
 
 
-def _labels(model: Any, data: Table | PartedData, sizes: Sizes) -> Iterable[RowColumns]:
+def _write(
+    pieces: Iterable[RowColumns],
+    data: FitData | PartedData,
+    output: str | None,
+    screen: Screen,
+    *,
+    labels_only: bool,
+) -> dict[str, Any]:
+    """Write the rows with their clusters or these alone; return what goes into JSON instead."""
+    if isinstance(data, FitData) and not labels_only and output is not None:
+        (columns,) = pieces
+        write_rows(output, data, columns)
+        return {}
+    if isinstance(data, FitData):
+        pieces = [with_rows_left_out({"cluster": c["cluster"]}, data.is_kept) for c in pieces]
+    if output is None and screen.as_json:
+        (columns,) = pieces
+        return {"labels": columns["cluster"]}
+    write_labels(output or "-", pieces)
+    return {}
+
+
+def _apart(model: Any) -> tuple[Prepare | None, Any]:
+    """Return what prepares the columns of a model, if anything does, and the rest of it."""
+    if not isinstance(model, Pipeline) or not isinstance(model[0], Prepare):
+        return None, model
+    return model[0], model[-1]
+
+
+def _labels(
+    model: Any, data: FitData | PartedData, sizes: Sizes, added: Sequence[str]
+) -> Iterable[RowColumns]:
     """Return what is written of all rows, part by part."""
     if isinstance(data, PartedData):
         return labelled(model, data, sizes)
     labels, sizes.score = labels_and_score(model, data.points, data.weights)
     sizes.add(data.points, labels, data.weights)
-    return [with_rows_left_out(told_of_rows(model, data.points, labels), data.is_kept)]
+    return [told_of_rows(model, data.points, labels, [*dict.fromkeys(["cluster", *added])])]
 
 
 def _tell(
     sizes: Sizes,
-    data: Table | PartedData,
+    data: FitData | PartedData,
     elapsed: float,
     path: str,
     files: DataFiles,
@@ -101,7 +153,7 @@ def _tell(
         f"{counted(sizes.n_rows, 'row')} of {files.name} by {path} in {seconds(elapsed)}, "
         f"score {number(sizes.score)}"
     )
-    for note in notes_on(data) if isinstance(data, Table) else ():
+    for note in notes_on(data) if isinstance(data, FitData) else ():
         screen.say(note)
     _show_sizes(screen, sizes, has_weights=files.weights is not None)
     if written := listed(output):
@@ -164,16 +216,48 @@ def load_model(path: str) -> tuple[Any, dict[str, Any]]:
     return model, reading
 
 
-def read_for(model: Any, path: str, files: DataFiles) -> tuple[Table, Missing]:
-    """Read the columns to which a model was fitted, and tell how missing values were met."""
+def read_for(model: Any, path: str, files: DataFiles, *, is_written: bool = False) -> FitData:
+    """Read the columns to which a model was fitted, and find how missing values are met.
+
+    All columns of the file come along if they are to be written again.
+    """
     takes_missing = _takes_missing(model, path, files)
+    prepare, _ = _apart(model)
     with waiting_for(f"reading {files.name}", is_quiet=False):
-        table, _ = files.read(lambda there: _columns_for(model, path, files, there))
-    _check_width(table.points.shape[1], model, path, files)
+        frame = files.frame() if prepare is not None or is_written else None
+        if prepare is None:
+            table, _ = files.read(lambda there: _columns_for(model, path, files, there))
+            _check_width(table.points.shape[1], model, path, files)
+        elif frame is None:
+            raise failures.Failure(
+                f"{path} was fitted to columns with words, and {files.name} holds numbers alone",
+                failures.DATA,
+            )
+        else:
+            table = _prepared(prepare, frame, files)
     table, missing, _ = settle_missing(
         table, files, takes_missing=takes_missing, has_all_columns=True
     )
-    return table, missing
+    return FitData(
+        table.points,
+        list(table.names),
+        table.weights,
+        table.is_kept,
+        prepare,
+        how_read=table.how_read,
+        decimal=table.decimal,
+        missing=missing,
+        frame=frame,
+        columns=[] if prepare is None else prepare.columns_,
+    )
+
+
+def _prepared(prepare: Prepare, frame: Frame, files: DataFiles) -> Table:
+    """Return the columns of a frame as those of a fit."""
+    with failures.refusing(TableError):
+        points = prepare.transform(frame.table)
+        table = Table(points, tuple(map(str, prepare.get_feature_names_out())))
+        return without_missing(table, files.missing_in_table, files.name)
 
 
 def _takes_missing(model: Any, path: str, files: DataFiles) -> bool:
@@ -259,10 +343,10 @@ def write_report(
     check_outputs(reads=[path, files.first], page=output)
     whole, reading = load_model(path)
     files = files.as_remembered(reading)
-    table, missing = read_for(whole, path, files)
+    data = read_for(whole, path, files)
     *scalers, model = [step for _, step in whole.steps] if isinstance(whole, Pipeline) else [whole]
-    points = table.points
-    for scaler in scalers:
+    points = data.points
+    for scaler in scalers if data.scaler is None else ():
         points = scaler.transform(points)
     with (
         waiting_for(f"writing {output}", is_quiet=False),
@@ -276,12 +360,12 @@ def write_report(
             title=f"Clusters of {printable(files.name)}",
             source=files.first,
             scalers=scalers,
-            reading=files.with_missing(missing).reading_of(table.names),
+            reading=files.with_missing(data.missing).reading_of(data),
             model_file=path,
-            sample_weight=table.weights,
+            sample_weight=data.weights,
             names=names,
-            row_numbers=row_numbers(table.is_kept),
-            feature_names=table.names,
+            row_numbers=row_numbers(data.is_kept),
+            feature_names=data.names,
         )
     screen.say(f"written: {output}")
     screen.say("the page lacks the annealing, which a saved model does not hold: use fit --report")

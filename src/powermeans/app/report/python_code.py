@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from powermeans.engine.stopping import StopRule, each_of, seconds_of
+from powermeans.preparing.prepare import Prepare
 from powermeans.types import FloatArray
 
 _SHORT = 120
@@ -50,7 +51,11 @@ def python_code(
     reading = {
         name: value for name, value in reading.items() if value not in (None, [], (), "error")
     }
+    prepare = [scaler for scaler in scalers if isinstance(scaler, Prepare)]
+    scalers = [scaler for scaler in scalers if not isinstance(scaler, Prepare)]
     points = _points(source, reading, has_weights=weights is not None)
+    if prepare:
+        points = _prepared(source, prepare[0], reading, has_weights=weights is not None)
     if model_file is None:
         body = [*points, *_fit(model, scalers, weights)]
     else:
@@ -74,6 +79,8 @@ def _imports(model: Any, scalers: Sequence[Any], body: str) -> list[str]:
         "import powermeans": "powermeans.load(",
         f"from {module} import {name}": f"= {name}(",
         **{_import_of(value): f"{type(value).__name__}(" for value in [*scalers, *values]},
+        "from powermeans import Prepare": "Prepare(",
+        "from powermeans import read_frame": "read_frame(",
         "from powermeans import read_table": "read_table(",
     }
     without_text = re.sub(r'"(\\.|[^"\\])*"', "", body)
@@ -205,6 +212,28 @@ def _points(source: str | None, reading: Mapping[str, Any], *, has_weights: bool
     if has_weights and "weights" in reading:
         return [*lines, f"table = {call}", "X, weights = table.points, table.weights"]
     return [*lines, f"X = {call}.points", *filled_in]
+
+
+def _prepared(
+    source: str | None, prepare: Prepare, reading: Mapping[str, Any], *, has_weights: bool
+) -> list[str]:
+    """Write the lines that read the columns of a file and prepare them."""
+    options = ", ".join(
+        f"{name}={value!r}"
+        for name, value in prepare.get_params().items()
+        if value not in (None, "auto", (), {})
+    )
+    form = ("delimiter", "header", "array", "encoding")
+    given = "".join(f", {name}={_option(reading[name])}" for name in form if name in reading)
+    where = "..." if source is None else f"read_frame({_quoted(source)}{given})"
+    lines = [f"frame = {where}"]
+    if rows := reading.get("skip_rows"):
+        lines += [f"frame = frame.take([i for i in range(len(frame)) if i + 1 not in {[*rows]}])"]
+    if has_weights and (name := reading.get("weights")):
+        lines += [f"weights = frame[{_quoted(name)}].to_numpy().astype(float)"]
+        lines += [f"frame = frame.drop_columns([{_quoted(name)}])"]
+    weighting = ", sample_weight=weights" if has_weights else ""
+    return [*lines, f"X = Prepare({options}).fit_transform(frame{weighting})"]
 
 
 def _option(value: Any) -> str:

@@ -189,7 +189,8 @@ def _own_deviations(columns: Columns, scalers: Sequence[Any]) -> FloatArray:
 def _in_own_units(values: Any, scalers: Sequence[Any]) -> Any:
     with _names_left_out():
         for scaler in reversed(scalers):
-            values = scaler.inverse_transform(values)
+            undo = getattr(scaler, "in_units", scaler.inverse_transform)
+            values = undo(values)
     return values
 
 

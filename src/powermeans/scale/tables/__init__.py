@@ -6,7 +6,8 @@ the way out. They import only `types` and `errors`.
 
 from __future__ import annotations
 
+from powermeans.errors import TableError
 from powermeans.scale.tables.reading import read_table
-from powermeans.scale.tables.table import Missing, Table, TableError, nearest
+from powermeans.scale.tables.table import Missing, Table
 
-__all__ = ["Missing", "Table", "TableError", "nearest", "read_table"]
+__all__ = ["Missing", "Table", "TableError", "read_table"]

@@ -15,14 +15,12 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from powermeans.errors import Argument
+from powermeans.errors import Argument, TableError, nearest
 from powermeans.scale.tables.table import (
     FileFormat,
     NoRowsError,
-    TableError,
     distinct,
     listed,
-    nearest,
     refusing_damage,
 )
 from powermeans.types import Points

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -11,15 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from powermeans.scale.tables.checking import names_identifiers
+from powermeans.preparing.kinds import names_identifiers
 from powermeans.scale.tables.table import (
     FileFormat,
     NoRowsError,
-    TableError,
     distinct,
     from_row,
     refusing_damage,
 )
+from powermeans.system.arrow import pyarrow_part
 from powermeans.types import Points
 
 
@@ -75,6 +74,16 @@ class ArrowFile(FileFormat):
                 for place, column in enumerate(columns):
                     points[start:end, place] = values_of(column, points.dtype)
         return points
+
+    def as_table(self) -> Any:
+        """Return all columns as they are stored."""
+        pa = pyarrow_part()
+        with refusing_damage(self.name, self.kind):
+            if self.can_skip:
+                return pyarrow_part("parquet").read_table(self._path, partitioning=None)
+            with pa.OSFile(str(self._path)) as file:
+                schema, batches = _open_batches(file)
+                return pa.Table.from_batches(batches, schema)
 
     def blocks(
         self,
@@ -215,11 +224,3 @@ def _days_in(column: Any) -> NDArray[Any]:
     microseconds = column.cast(pa.timestamp("us", zone), safe=False).cast(pa.int64())
     days: NDArray[Any] = microseconds.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     return days / 86400e6
-
-
-def pyarrow_part(part: str | None = None) -> Any:
-    """Import PyArrow, or one of its modules, on first use."""
-    try:
-        return importlib.import_module("pyarrow" if part is None else f"pyarrow.{part}")
-    except ImportError:
-        raise TableError('this kind of file needs PyArrow: pip install "powermeans[cli]"') from None

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from powermeans.errors import Argument, ExplainedWarning, warn_caller
-from powermeans.scale.tables.table import FileFormat, Missing, Table, TableError, listed, nearest
+from powermeans.errors import Argument, ExplainedWarning, TableError, nearest, warn_caller
+from powermeans.preparing.kinds import names_addresses, names_identifiers, names_numbers
+from powermeans.scale.tables.table import FileFormat, Missing, Table, listed
 from powermeans.types import FloatArray, Points
 
 _MOST_TOLD = 8
@@ -177,39 +178,12 @@ def identifiers(
         if names_identifiers(names[number])
         or any(re.fullmatch(r"0\d{3,}", cell) for cell in columns[number])
         or (
-            _names_addresses(names[number])
+            names_addresses(names[number])
             and min(map(len, columns[number]), default=0) >= 4  # digits, unlike a 1 for yes
         )
-        or (_names_numbers(names[number]) and len(set(columns[number])) == n_rows)
+        or (names_numbers(names[number]) and len(set(columns[number])) == n_rows)
         or (has_names and _counts_rows(number, names[number], columns[number], n_rows))
     }
-
-
-def names_identifiers(name: str) -> bool:
-    """Return whether a name is that of identifiers, which may repeat."""
-    words = _words_in(name) or [""]
-    joined = (
-        r"(account|client|customer|item|order|patient|product|record|row|sample|session|user)id"
-    )
-    is_last = words[-1] in ("id", "ids", "uuid", "guid", "key", "pk")
-    return is_last or words[0] == "id" or bool(re.fullmatch(joined, name, re.IGNORECASE))
-
-
-def _names_addresses(name: str) -> bool:
-    words = _words_in(name)
-    codes = ("zip", "zipcode", "postcode", "postalcode", "plz", "phone", "phonenumber", "telefon")
-    return any("".join(words[-n_words:]) in codes for n_words in (1, 2))
-
-
-def _names_numbers(name: str) -> bool:
-    last = (_words_in(name) or [name.strip()])[-1]
-    is_known = last in ("nr", "no", "num", "number", "nummer", "index", "row", "code", "#")
-    return is_known or last.endswith(("nummer", "number", "nr"))
-
-
-def _words_in(name: str) -> list[str]:
-    """Return the words of a name, which may be written as twoWords."""
-    return [word.lower() for word in re.findall(r"[^\W\d_]?[^\W\d_A-Z]+|[A-Z]+|#", name)]
 
 
 def _counts_rows(number: int, name: str, cells: Sequence[str], n_rows: int) -> bool:

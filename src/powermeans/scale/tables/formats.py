@@ -10,9 +10,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from powermeans.errors import TableError
 from powermeans.scale.tables.array_files import open_hdf5, open_npy, open_npz, open_zarr
 from powermeans.scale.tables.arrow import ArrowFile
-from powermeans.scale.tables.table import FileFormat, NoRowsError, TableError, is_utf8
+from powermeans.scale.tables.table import FileFormat, NoRowsError, is_utf8
 from powermeans.scale.tables.text import Text
 
 # The first bytes of packed files, and the modules that unpack them.

@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
+from powermeans.errors import TableError
+from powermeans.preparing.number_forms import Dates
 from powermeans.scale.tables.checking import (
     check_whole_numbers,
     rows_to_skip,
@@ -25,11 +27,9 @@ from powermeans.scale.tables.checking import (
     without_rows,
 )
 from powermeans.scale.tables.formats import PACKED, format_of, start_of
-from powermeans.scale.tables.number_forms import Dates
 from powermeans.scale.tables.table import (
     Missing,
     Table,
-    TableError,
     is_utf8,
     missing_path,
 )
@@ -104,7 +104,7 @@ def read_table(
     array([[ 1.7 , 60.  ],
            [ 1.82, 75.  ]])
     """
-    with _as_file(source) as (path, name):
+    with as_file(source) as (path, name):
         reader = format_of(
             path,
             name,
@@ -139,13 +139,13 @@ def opened_text(source: str | os.PathLike[str], **options: Any) -> Iterator[Text
     if not os.path.isfile(source):
         yield None
         return
-    with _as_file(source) as (path, name):
+    with as_file(source) as (path, name):
         reader = format_of(path, name, **options)
         yield reader if isinstance(reader, Text) else None
 
 
 @contextlib.contextmanager
-def _as_file(source: str | os.PathLike[str]) -> Iterator[tuple[Path, str]]:
+def as_file(source: str | os.PathLike[str]) -> Iterator[tuple[Path, str]]:
     """Yield an unpacked file on disk, and its name for errors."""
     with contextlib.ExitStack() as stack:
         if os.fspath(source) == "-":

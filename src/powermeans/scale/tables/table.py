@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import abc
 import contextlib
-import difflib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,14 +12,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from powermeans.errors import ArgumentError
+from powermeans.errors import TableError, nearest
 from powermeans.types import FloatArray, Points
 
 Missing = Literal["error", "drop", "observed"]
-
-
-class TableError(ArgumentError):
-    """A file is no table of numbers, or lacks what was asked for."""
 
 
 class NoRowsError(TableError):
@@ -83,13 +78,6 @@ def from_row(first_row: int, batches: Iterable[Any]) -> Iterator[Any]:
         first_row -= n_passed
         if n_passed < len(batch):
             yield batch[n_passed:]
-
-
-def nearest(name: str, names: Iterable[str]) -> str:
-    """Return the end of an error, such as ': did you mean "height"?'; empty if none is similar."""
-    by_lower = {other.lower(): other for other in reversed(list(names))}
-    found = difflib.get_close_matches(name.lower(), by_lower, n=1)
-    return f': did you mean "{by_lower[found[0]]}"?' if found else ""
 
 
 def is_utf8(path: Path) -> bool:

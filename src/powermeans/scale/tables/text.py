@@ -15,10 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from powermeans.errors import Argument, ExplainedWarning, warn_caller
-from powermeans.scale.tables.arrow import matrix_of, pyarrow_part
-from powermeans.scale.tables.checking import declared_missing, identifiers
-from powermeans.scale.tables.number_forms import (
+from powermeans.errors import Argument, ExplainedWarning, TableError, warn_caller
+from powermeans.preparing.kinds import names_total
+from powermeans.preparing.number_forms import (
     NO_VALUE,
     Dates,
     Form,
@@ -33,7 +32,9 @@ from powermeans.scale.tables.number_forms import (
     values_of,
     words_for_missing,
 )
-from powermeans.scale.tables.table import FileFormat, NoRowsError, TableError, from_row
+from powermeans.scale.tables.arrow import matrix_of
+from powermeans.scale.tables.checking import declared_missing, identifiers
+from powermeans.scale.tables.table import FileFormat, NoRowsError, from_row
 from powermeans.scale.tables.text_form import (
     Layout,
     cells_of,
@@ -43,6 +44,7 @@ from powermeans.scale.tables.text_form import (
     sample_lines,
     without_blanks,
 )
+from powermeans.system.arrow import pyarrow_part
 from powermeans.types import Points
 
 _BLOCK_BYTES = 2**20
@@ -124,14 +126,40 @@ class Text(FileFormat):
 
     def how_read(self, wanted: Sequence[int]) -> str:
         """Return how numbers of these columns are written, where that is not plain."""
-        said = list(described((self.names[j], self.forms[j]) for j in wanted))
+        forms = described((self.names[j], self.forms[j]) for j in wanted)
+        return "; ".join([*forms, *self.how_divided()])
+
+    def how_divided(self) -> list[str]:
+        """Return what of the text is left out, and its encoding if that had to be found."""
+        said = []
         if self.layout.n_titles:
             said.append(f"{self.layout.n_titles} lines above the header left out")
         if self.layout.n_units:
             said.append("a row of units below the header left out")
         if self.encoding != "utf8" and not self._is_encoding_given:
             said.append(f"encoding {self.encoding}")
-        return "; ".join(said)
+        return said
+
+    def strings(self) -> Any:
+        """Return all columns as they are written, a table of Arrow strings."""
+        pa, csv_of = pyarrow_part(), pyarrow_part("csv")
+        wanted: dict[int, Form | None] = dict.fromkeys(range(len(self.names)))
+        problem = ""
+        for has_long_cells in (False, True):
+            options = self._options(wanted, has_long_cells=has_long_cells)
+            options["convert_options"].strings_can_be_null = False
+            try:
+                table = csv_of.read_csv(self._stream(), **options)
+            except UnicodeError as error:
+                raise in_other_encoding(self.name, self.encoding, error) from None
+            except pa.ArrowInvalid as error:
+                problem = str(error)
+                continue
+            if not table.num_rows:
+                raise NoRowsError(f"{self.name} has a header and no rows")
+            columns = [column.cast(pa.string(), safe=False) for column in table.columns]
+            return pa.table(columns, names=list(self.names))
+        raise self._explained(problem)
 
     def read(self, wanted: Sequence[int]) -> Points:
         """Return these columns."""
@@ -350,11 +378,13 @@ class Text(FileFormat):
         )
 
     def _opened(self, options: dict[str, Any]) -> Any:
-        read, path = pyarrow_part("csv").open_csv, self.path
+        return pyarrow_part("csv").open_csv(self._stream(), **options)
+
+    def _stream(self) -> Any:
         if self.layout.has_blanks:
-            return read(_OneBlank(path, self.encoding), **options)
+            return _OneBlank(self.path, self.encoding)
         # PyArrow would unpack a path that ends in .gz, whatever the file holds.
-        return read(pyarrow_part().input_stream(path, compression=None), **options)
+        return pyarrow_part().input_stream(self.path, compression=None)
 
     def _most_rows(self) -> int:
         """Return the number of lines; a row may take several."""
@@ -457,13 +487,7 @@ def _rows(count: int) -> str:
 
 def _total_in(cells: Sequence[str]) -> str:
     """Return a text of a row that names a sum or mean of others, else nothing."""
-    names = re.compile(
-        r"(?:grand|sub|net|overall)?[- ]?totals?|sum|summe|(?:gesamt|end|zwischen)[- ]?summe"
-        r"|gesamt|insgesamt|average|mean|mittelwert|durchschnitt|somme|moyenne|totale|suma|media",
-        re.IGNORECASE,
-    )
-    there = (cell.strip() for cell in cells)
-    return next((cell for cell in there if names.fullmatch(cell.rstrip(" :."))), "")
+    return next((cell.strip() for cell in cells if names_total(cell)), "")
 
 
 def _declared_words(given: Sequence[str] | None, names: Sequence[str], name: str) -> list[set[str]]:

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import IO
 
-from powermeans.errors import Argument
-from powermeans.scale.tables.number_forms import NO_VALUE, is_date, is_number, is_unanswered
-from powermeans.scale.tables.table import NoRowsError, TableError, distinct
+from powermeans.errors import Argument, TableError
+from powermeans.preparing.number_forms import NO_VALUE, is_date, is_number, is_unanswered
+from powermeans.scale.tables.table import NoRowsError, distinct
 
 _SAMPLE_LINES = 50
 _MOST_TITLES = 10
@@ -112,7 +112,8 @@ class Layout:
         body = rows[1:] if has_header else rows
         if not body:
             raise NoRowsError(f"{name} has a header and no rows")
-        names = distinct(rows[0] if has_header else [""] * len(rows[0]))
+        named = [*["row"] * _is_a_name_short(rows), *rows[0]]
+        names = distinct(named if has_header else [""] * len(rows[0]))
         n_skipped = n_titles + (n_lines_of_first if has_header else 0)
         n_units = int(has_header and _holds_units(body))
         body, n_skipped = body[n_units:], n_skipped + n_units
@@ -158,13 +159,22 @@ def _width(lines: Sequence[str], mark: str, *, may_have_titles: bool) -> tuple[i
     widths = [len(row) for row in rows] or [1]
     usual = max(set(widths), key=widths.count)
     first = widths.index(usual)
-    if widths.count(usual) < 0.8 * (len(widths) - first) or (first and not may_have_titles):
+    if widths.count(usual) < 0.8 * (len(widths) - first):
         return 1, 0
-    if not first:
+    if not first or (first == 1 and _is_a_name_short(rows)):
         return usual, 0
+    if not may_have_titles:
+        return 1, 0
     is_title = first <= _MOST_TITLES and max(widths[:first]) < usual and has_names(rows[first:])
     line = _line_of(lines, first, mark)
     return (usual, line) if is_title and len(rows) >= first + 3 and line is not None else (1, 0)
+
+
+def _is_a_name_short(rows: Sequence[Sequence[str]]) -> bool:
+    """Return whether a header has no name for the first column, as R writes row names."""
+    header, *body = rows
+    is_short = bool(body) and all(len(row) == len(header) + 1 for row in body)
+    return is_short and all(map(_is_text, header)) and not all(map(_is_text, body[0]))
 
 
 def _line_of(lines: Sequence[str], row: int, mark: str) -> int | None:

@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from powermeans.scale.tables.arrow import pyarrow_part
+from powermeans.system.arrow import pyarrow_part
 from powermeans.types import FloatArray
 
 NO_VALUE = (
@@ -328,17 +329,23 @@ class NotInForm(Exception):
 
 def values_of(texts: Any, form: Form, number: int, first_row: int) -> FloatArray:
     """Return the numbers of a column of Arrow strings; raise `NotInForm` with a row."""
+    values, is_wrong = read_values(texts, form)
+    if is_wrong.any():
+        row = int(np.argmax(is_wrong))
+        value = pyarrow_part("compute").utf8_trim_whitespace(texts)[row].as_py()
+        raise NotInForm(first_row + row, value, number)
+    return values
+
+
+def read_values(texts: Any, form: Form) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """Return the numbers of a column of Arrow strings, NaN for none, and which are no numbers."""
     pc = pyarrow_part("compute")
     texts = pc.utf8_trim_whitespace(texts)
     is_missing = pc.is_in(texts, value_set=pyarrow_part().array([*NO_VALUE, *form.words]))
     texts = pc.if_else(is_missing, None, texts)
     readers = {"boolean": _of_booleans, "date": _of_dates, "duration": _of_durations}
     values, is_right = readers.get(form.kind, _of_numbers)(texts, form)
-    is_wrong = ~is_right & texts.is_valid().to_numpy(zero_copy_only=False)
-    if is_wrong.any():
-        row = int(np.argmax(is_wrong))
-        raise NotInForm(first_row + row, texts[row].as_py(), number)
-    return values
+    return values, ~is_right & texts.is_valid().to_numpy(zero_copy_only=False)
 
 
 def _of_numbers(texts: Any, form: Form) -> tuple[FloatArray, Any]:

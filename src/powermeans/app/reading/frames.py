@@ -1,0 +1,243 @@
+"""Read a file of any kind that people have as a table of Arrow."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+import zipfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from powermeans.app.reading import databases, json_lines, sheets
+from powermeans.errors import Argument, TableError
+from powermeans.preparing.kinds import names_total
+from powermeans.scale.tables.formats import format_of, start_of
+from powermeans.scale.tables.reading import as_file
+from powermeans.scale.tables.table import FileFormat, listed
+from powermeans.scale.tables.text import Text
+from powermeans.system.arrow import pyarrow_part
+
+_PICTURES_AND_MORE = {
+    b"\x89PNG": "a PNG picture",
+    b"\xff\xd8\xff": "a JPEG picture",
+    b"GIF8": "a GIF picture",
+    b"%PDF": "a PDF document",
+    b"RIFF": "sound or video",
+    b"ID3": "sound",
+    b"\x7fELF": "a program",
+    b"MZ": "a program",
+    b"<!DOCTYPE": "a page of HTML",
+    b"<html": "a page of HTML",
+    b"<?xml": "XML",
+    b"7z\xbc\xaf": "a 7z archive",
+    b"Rar!": "a RAR archive",
+    b"\x28\xb5\x2f\xfd": "packed by Zstandard",
+}
+# A small archive that unpacks to much more is likely made to fill a disk.
+_MOST_TIMES, _LARGE = 200, 10**9
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A table, and what is known of the file that it came from."""
+
+    table: Any  # of Arrow
+    kind: str  # by the suffix that a file of it has, such as ".csv"
+    how_read: list[str] = field(default_factory=list)
+    doubts: list[str] = field(default_factory=list)  # on how it was read, which may be wrong
+    delimiter: str = ","
+    encoding: str = "utf-8"
+    has_header: bool = True
+
+    @cached_property
+    def totals(self) -> list[int]:
+        """The last rows, from 0, where they sum up the others."""
+        table, found = self.table, []
+        for row in range(table.num_rows - 1, max(table.num_rows - 4, 0), -1):
+            cells = [table.column(j)[row].as_py() for j in range(min(table.num_columns, 50))]
+            if not any(isinstance(cell, str) and names_total(cell) for cell in cells):
+                break
+            found.append(row)
+        return found
+
+
+def read_frame(source: str | os.PathLike[str], **options: Any) -> Any:
+    r"""Read a file of columns of any kinds as a table of Arrow, texts as they are written.
+
+    Parameters
+    ----------
+    source : str or path
+        CSV and other text, Excel, OpenDocument, JSON lines, Parquet, Feather, Arrow, SQLite, or one
+        of them in a zip, gzip, bzip2 or xz; ``-`` is standard input.
+    **options
+        How text is written, as `read_table` takes it: `delimiter`, `header`, `encoding`; for other
+        files `array`, the name of a sheet or table.
+
+    Returns
+    -------
+    pyarrow.Table
+        With all columns of the file.
+
+    See Also
+    --------
+    Prepare : Turns the columns into points.
+    read_table : Reads numbers alone.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from powermeans import read_frame
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "people.csv")
+    ...     _ = file.write_text("name;height\nAnn;1,70\nBob;1,82\n")
+    ...     read_frame(file).column_names
+    ['name', 'height']
+    """
+    return opened(source, **options).table
+
+
+def opened(source: str | os.PathLike[str], query: str | None = None, **options: Any) -> Frame:
+    """Return the table of a file and how it was read; `query` selects from a database."""
+    given = {name: value for name, value in options.items() if value is not None}
+    if query is not None:
+        return Frame(databases.selected(os.fspath(source), query), ".csv")
+    with as_file(source) as (path, name), _unzipped(path, name, given) as (file, called):
+        return _read(file, called, given)
+
+
+def is_array(source: str) -> bool:
+    """Return whether a file holds one array of numbers: NPY, NPZ, HDF5 or Zarr."""
+    path = Path(source)
+    if source == "-" or not path.exists() or (not path.is_dir() and not path.is_file()):
+        return False
+    return path.is_dir() or _is_of_arrays(path, _start(path, source))
+
+
+def _is_of_arrays(path: Path, start: bytes) -> bool:
+    if start.startswith(b"PK"):
+        with contextlib.suppress(zipfile.BadZipFile, OSError), zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+            return bool(names) and all(name.endswith(".npy") for name in names)
+    return start.startswith((b"\x93NUMPY", b"\x89HDF"))
+
+
+def _read(path: Path, name: str, options: dict[str, Any]) -> Frame:
+    start = _start(path, name)
+    for mark, what in _PICTURES_AND_MORE.items():
+        if start.lstrip().startswith(mark):
+            raise TableError(f"{name} is {what}, and no table: export it as CSV or Excel")
+    sheet = options.get("array")
+    if sheets.is_workbook(path, start):
+        table, said = sheets.read(path, name, sheet)
+        return Frame(table, sheets.suffix_of(path, start), said)
+    if databases.is_database(start):
+        return Frame(databases.read(path, name, sheet), ".csv")
+    if json_lines.is_json(start):
+        table, doubts = json_lines.read(path, name)
+        return Frame(table, ".jsonl", doubts=doubts)
+    reader = format_of(path, name, **options)
+    if isinstance(reader, Text):
+        mark = (reader.decimal or ("," if reader.layout.delimiter == ";" else "")).encode()
+        table = reader.strings().replace_schema_metadata({b"decimal": mark})
+        layout, encoding = reader.layout, reader.encoding
+        how = reader.how_divided()
+        return Frame(
+            table, ".csv", how, [], layout.delimiter, encoding, has_header=reader.has_header
+        )
+    suffix = ".parquet" if start.startswith(b"PAR1") else ".feather"
+    return Frame(_columns_of(reader), suffix)
+
+
+def _columns_of(reader: FileFormat) -> Any:
+    """Return the columns of a file that has types."""
+    pa = pyarrow_part()
+    if hasattr(reader, "as_table"):
+        table = reader.as_table()
+        keep = [j for j in range(table.num_columns) if j not in reader.index]
+        return table.rename_columns(list(reader.names)).select(keep)
+    wanted = [j for j in range(len(reader.names)) if j not in reader.texts]
+    if not wanted:
+        raise TableError(f"{reader.name} holds no numbers")
+    points: Any = reader.read(wanted)
+    return pa.table(
+        [pa.array(points[:, place]) for place in range(len(wanted))],
+        names=[reader.names[j] for j in wanted],
+    )
+
+
+def _start(path: Path, name: str) -> bytes:
+    if path.is_dir():
+        return b""
+    try:
+        return start_of(path)
+    except OSError as error:
+        raise TableError(f"{name} cannot be read: {error.strerror}") from None
+
+
+@contextlib.contextmanager
+def _unzipped(path: Path, name: str, options: dict[str, Any]) -> Iterator[tuple[Path, str]]:
+    """Yield the one file of data in a zip; other files as they are."""
+    start = _start(path, name)
+    if not start.startswith(b"PK") or sheets.is_workbook(path, start):
+        yield path, name
+        return
+    with contextlib.ExitStack() as stack:
+        try:
+            archive = stack.enter_context(zipfile.ZipFile(path))
+        except zipfile.BadZipFile as error:
+            raise TableError(f"{name} is no archive that can be read: {error}") from None
+        members = [each for each in archive.infolist() if _is_data(each)]
+        if members and all(each.filename.endswith(".npy") for each in members):
+            yield path, name
+            return
+        member = _one_of(members, name, options)
+        if member.file_size > max(_LARGE, _MOST_TIMES * max(member.compress_size, 1)):
+            raise TableError(
+                f"{name} unpacks from {member.compress_size:,} to {member.file_size:,} bytes: "
+                "unpack it yourself if you trust it"
+            )
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        file = Path(folder) / Path(member.filename).name
+        try:
+            with archive.open(member) as packed, open(file, "wb") as unpacked:
+                _copy(packed, unpacked, member.file_size)
+        except (RuntimeError, zipfile.BadZipFile, NotImplementedError, OSError) as error:
+            raise TableError(f"{member.filename} in {name} cannot be unpacked: {error}") from None
+        yield file, f"{name}: {member.filename}"
+
+
+def _copy(packed: Any, unpacked: Any, n_bytes: int) -> None:
+    while block := packed.read(2**20):
+        n_bytes -= len(block)
+        if n_bytes < 0:
+            raise zipfile.BadZipFile("it is longer than it says")
+        unpacked.write(block)
+
+
+def _is_data(member: zipfile.ZipInfo) -> bool:
+    parts = member.filename.split("/")
+    return not member.is_dir() and not any(each.startswith((".", "__MACOSX")) for each in parts)
+
+
+def _one_of(
+    members: Sequence[zipfile.ZipInfo], name: str, options: dict[str, Any]
+) -> zipfile.ZipInfo:
+    names = [each.filename for each in members]
+    wanted = options.pop("array", None)
+    if not members:
+        raise TableError(f"{name} holds no files")
+    if wanted is None and len(members) > 1:
+        raise TableError(
+            f"{name} holds {len(members)} files",
+            "choose with ",
+            Argument("array"),
+            f" one of {listed(names)}",
+        )
+    if wanted is not None and wanted not in names:
+        raise TableError(f'{name} holds no file "{wanted}": there are {listed(names)}')
+    return next(each for each in members if wanted in (None, each.filename))

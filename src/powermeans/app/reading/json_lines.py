@@ -1,0 +1,71 @@
+"""Lines of JSON, and one array of JSON, each an object for a row."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from powermeans.errors import TableError
+from powermeans.preparing.cells import as_column
+from powermeans.scale.tables.table import distinct
+from powermeans.system.arrow import pyarrow_part
+
+
+def is_json(start: bytes) -> bool:
+    """Return whether a file begins with an object or an array of objects."""
+    text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
+    return text.startswith((b'{"', b"{ ", b"{}", b"{\n", b"[{", b"[ {", b"[\n", b"[\r"))
+
+
+def read(path: Path, name: str) -> tuple[Any, list[str]]:
+    """Return the objects as a table of Arrow, and doubts about what is absent."""
+    rows = list(_objects(path, name))
+    if not rows:
+        raise TableError(f"{name} holds no objects of JSON")
+    flat = [dict(_flat(row)) for row in rows]
+    names = list(dict.fromkeys(key for row in flat for key in row))
+    columns = {key: [row.get(key) for row in flat] for key in names}
+    zeros = [key for key in names if _leaves_zeros_out(columns[key])]
+    for key in zeros:
+        columns[key] = [0 if value is None else value for value in columns[key]]
+    said = [f"absent counts are taken for 0 in {', '.join(zeros[:8])}"] if zeros else []
+    table = pyarrow_part().table(
+        [as_column(values) for values in columns.values()], names=list(distinct(names))
+    )
+    return table, said
+
+
+def _objects(path: Path, name: str) -> Iterator[dict[str, Any]]:
+    text = path.read_bytes().decode("utf-8-sig", errors="replace")
+    try:
+        if text.lstrip().startswith("["):
+            rows = json.loads(text)
+        else:
+            rows = [json.loads(line) for line in text.splitlines() if line.strip()]
+    except (ValueError, RecursionError) as error:
+        raise TableError(f"{name} is no lines of JSON: {error!s:.100}") from None
+    for number, row in enumerate(rows, 1):
+        if not isinstance(row, dict):
+            raise TableError(f"{name}: row {number} is no object of JSON")
+        yield row
+
+
+def _flat(row: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the values of objects within objects, with a point between their names."""
+    for key, value in row.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}{key}.")
+        elif not isinstance(value, list):
+            yield f"{prefix}{key}", value
+
+
+def _leaves_zeros_out(values: list[Any]) -> bool:
+    """Return whether whole numbers from one on are absent where others are counts."""
+    there = [value for value in values if value is not None]
+    are_counts = all(type(value) is int and value > 0 for value in there)
+    n_absent = len(values) - len(there)
+    return are_counts and bool(there) and n_absent > 0.1 * len(values) and bool(np.min(there) == 1)

@@ -1,0 +1,132 @@
+"""Sheets of Excel and OpenDocument, read by Calamine."""
+
+from __future__ import annotations
+
+import datetime
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from powermeans.errors import Argument, TableError, nearest
+from powermeans.preparing.cells import as_column
+from powermeans.scale.tables.table import distinct, listed, refusing_damage
+from powermeans.system.arrow import pyarrow_part
+
+_OLD_EXCEL = b"\xd0\xcf\x11\xe0"
+_MOST_TITLES = 15
+
+
+def is_workbook(path: Path, start: bytes) -> bool:
+    """Return whether a file is a workbook of Excel or OpenDocument."""
+    return start.startswith(_OLD_EXCEL) or (start.startswith(b"PK") and bool(_members(path)))
+
+
+def suffix_of(path: Path, start: bytes) -> str:
+    """Return the suffix of files of this kind."""
+    return ".xls" if start.startswith(_OLD_EXCEL) else _members(path)
+
+
+def _members(path: Path) -> str:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+    except (zipfile.BadZipFile, OSError):
+        return ""
+    if any(name.startswith("xl/workbook") for name in names):
+        return ".xlsx"
+    return ".ods" if "content.xml" in names and "mimetype" in names else ""
+
+
+def read(path: Path, name: str, wanted: str | None = None) -> tuple[Any, list[str]]:
+    """Return a sheet as a table of Arrow, and how it was found."""
+    try:
+        from python_calamine import CalamineWorkbook
+    except ImportError:
+        raise TableError('this needs python-calamine: pip install "powermeans[cli]"') from None
+    with refusing_damage(name, "Excel or OpenDocument"):
+        book = CalamineWorkbook.from_path(str(path))
+        names = list(book.sheet_names)
+        if wanted is not None and wanted not in names:
+            raise TableError(f'{name} has no sheet "{wanted}"{nearest(wanted, names)}')
+        found = {each: book.get_sheet_by_name(each).to_python() for each in [wanted] if each}
+        found = found or {each: book.get_sheet_by_name(each).to_python() for each in names}
+    sizes = {each: sum(map(_n_filled, rows)) for each, rows in found.items()}
+    if not sizes or not max(sizes.values()):
+        raise TableError(f"{name} has no cells with anything in them")
+    sheet = max(sizes, key=lambda each: sizes[each])
+    table, n_titles = _table_of(_without_margins(found[sheet]), name)
+    others = [each for each in names if each != sheet and sizes.get(each, 0)]
+    said = [f'sheet "{sheet}" is read, and not {listed(others)}'] if others else []
+    said += [f"{n_titles} rows above the header left out"] if n_titles else []
+    return table, said
+
+
+def _n_filled(row: Sequence[Any]) -> int:
+    return sum(cell not in ("", None) for cell in row)
+
+
+def _without_margins(rows: Sequence[Sequence[Any]]) -> list[list[Any]]:
+    """Return the rows without empty ones at the ends and without empty columns beside them."""
+    filled = [number for number, row in enumerate(rows) if _n_filled(row)]
+    rows = [list(row) for row in rows[: filled[-1] + 1]]
+    width = max(map(len, rows))
+    rows = [[*row, *[""] * (width - len(row))] for row in rows]
+    used = [j for j in range(width) if any(row[j] not in ("", None) for row in rows)]
+    return [[row[j] for j in used] for row in rows]
+
+
+def _table_of(rows: list[list[Any]], name: str) -> tuple[Any, int]:
+    """Return the rows below the header, and the number of rows above it."""
+    width = len(rows[0])
+    tops = [j for j, row in enumerate(rows[:_MOST_TITLES]) if _n_filled(row) > width / 2]
+    top = tops[0] if tops else 0
+    has_header = all(isinstance(cell, str) for cell in rows[top])
+    header = rows[top] if has_header else [""] * width
+    body = [row for row in rows[top + has_header :] if _n_filled(row)]
+    if not body:
+        raise TableError(f"{name} has a header and no rows")
+    columns = [as_column([_plain(row[j]) for row in body]) for j in range(width)]
+    names = distinct([str(cell) for cell in header])
+    return pyarrow_part().table(columns, names=list(names)), top
+
+
+def _plain(cell: Any) -> Any:
+    if cell in ("", None):
+        return None
+    if isinstance(cell, datetime.time | datetime.timedelta):
+        return str(cell)
+    if isinstance(cell, datetime.date) and not isinstance(cell, datetime.datetime):
+        return datetime.datetime(cell.year, cell.month, cell.day)
+    return (
+        int(cell) if isinstance(cell, float) and cell.is_integer() and abs(cell) < 2**53 else cell
+    )
+
+
+def write(
+    path: str | Any, names: Sequence[str], columns: Sequence[Sequence[Any]], name: str
+) -> None:
+    """Write columns as a workbook of Excel; a text that begins as a formula stays a text."""
+    try:
+        import openpyxl
+    except ImportError:
+        raise TableError(
+            f'writing {name} needs openpyxl: pip install "powermeans[cli]", or write .csv with ',
+            Argument("output"),
+        ) from None
+    book = openpyxl.Workbook(write_only=True)
+    sheet = book.create_sheet("clusters")
+    for row in [tuple(names), *zip(*columns, strict=True)]:
+        sheet.append([_cell(sheet, value) for value in row])
+    book.save(path)
+
+
+def _cell(sheet: Any, value: Any) -> Any:
+    if not isinstance(value, str):
+        return value.replace(tzinfo=None) if isinstance(value, datetime.datetime) else value
+    from openpyxl.cell import WriteOnlyCell
+    from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
+
+    cell = WriteOnlyCell(sheet, ILLEGAL_CHARACTERS_RE.sub("", value))
+    cell.data_type = "s"
+    return cell

@@ -1,0 +1,306 @@
+"""The cells of one column: numbers, words or dates, whatever they are written as."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from powermeans.errors import TableError
+from powermeans.preparing.number_forms import (
+    NO_VALUE,
+    Dates,
+    Form,
+    chosen,
+    form_of,
+    is_unanswered,
+    read_values,
+)
+from powermeans.system.arrow import pyarrow_part
+from powermeans.types import FloatArray
+
+_N_LOOKED_AT = 2_000
+# Columns of numbers may have some cells that are none, such as "see note", which is told.
+_MOST_UNREAD = 0.34
+_NOT_FINITE = r"(?i)^[-+]?inf(?:inity)?$"
+_WITH_UNIT = r"^(?P<number>[-+]?[0-9][0-9.,' ]*)\s*(?P<unit>[a-zA-Zµ°²³/\"]{1,10})\.?$"
+_FACTORS: tuple[dict[str, float], ...] = (
+    {"mg": 1e-3, "g": 1.0, "kg": 1e3, "t": 1e6},
+    {"mm": 1e-3, "cm": 1e-2, "m": 1.0, "km": 1e3},
+    {"ml": 1e-3, "cl": 1e-2, "l": 1.0},
+    {"ms": 1e-3, "s": 1.0, "sec": 1.0, "min": 60.0, "h": 3600.0, "hrs": 3600.0},
+    {"K": 1e3, "k": 1e3, "M": 1e6, "m": 1e6, "bn": 1e9, "B": 1e9},
+)
+
+Type = Literal["number", "boolean", "date", "words", "empty", "nested"]
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A column of an Arrow table."""
+
+    name: str
+    array: Any  # one array of Arrow
+    decimal: str = ""  # the mark that other columns have, or that was given
+    thousands: str | None = None
+    dates: Dates | None = None
+    missing: frozenset[str] = frozenset()  # words and numbers that stand for missing values
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    @cached_property
+    def type(self) -> Type:
+        """What the cells are, by their type in the table or by the text of them."""
+        types, kind = pyarrow_part("types"), self.array.type
+        if types.is_null(kind):
+            return "empty"
+        if types.is_boolean(kind):
+            return "boolean"
+        if types.is_date(kind) or types.is_timestamp(kind):
+            return "date"
+        if _is_text(kind):
+            found = self.form.kind
+            return "number" if found == "duration" else "words" if found == "text" else found
+        is_number = any(getattr(types, f"is_{one}")(kind) for one in _NUMBERS)
+        return "number" if is_number else "nested"
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the table has texts here, of which some are numbers."""
+        return _is_text(self.array.type)
+
+    @cached_property
+    def texts(self) -> Any:
+        """The texts that are there, and null for those that stand for missing values."""
+        pc, pa = pyarrow_part("compute"), pyarrow_part()
+        texts = self.array if self.is_text else _as_texts(self.array)
+        texts = pc.replace_substring_regex(texts.cast(pa.string()), "[\u00a0\u2009\u202f]", " ")
+        texts = pc.utf8_trim_whitespace(texts)
+        is_missing = pc.is_in(texts, value_set=pa.array([*NO_VALUE, *self.missing]))
+        return pc.if_else(is_missing, None, texts)
+
+    @cached_property
+    def counts(self) -> dict[str, int]:
+        """How often each text is there, without those that say that nobody answered."""
+        counted = pyarrow_part("compute").value_counts(self.texts.drop_null())
+        pairs = zip(counted.field(0).to_pylist(), counted.field(1).to_pylist(), strict=True)
+        return {text: count for text, count in pairs if not is_unanswered(text)}
+
+    @cached_property
+    def _split(self) -> tuple[Any, str]:
+        """Texts without the unit that all of them have, and the unit."""
+        pc = pyarrow_part("compute")
+        some = _some_of(self.texts)
+        if not some or sum(re.match(_WITH_UNIT, text) is not None for text in some) < 0.9 * len(
+            some
+        ):
+            return self.texts, ""
+        parts = pc.extract_regex(self.texts, _WITH_UNIT)
+        numbers, units = pc.struct_field(parts, ["number"]), pc.struct_field(parts, ["unit"])
+        by_unit = Counter(units.drop_null().to_pylist())
+        (most, _), *others = by_unit.most_common()
+        if not others:
+            return pc.if_else(pc.is_null(numbers), self.texts, numbers), most
+        factors = next((each for each in _FACTORS if by_unit.keys() <= each.keys()), None)
+        if factors is None:
+            return self.texts, ""
+        values = read_values(numbers, _form_of(numbers, self.decimal, self.thousands))[0]
+        of_unit = np.array([factors.get(unit or most, np.nan) for unit in units.to_pylist()])
+        in_most = values * of_unit / factors[most]
+        return pyarrow_part().array([None if v != v else repr(float(v)) for v in in_most]), most
+
+    @cached_property
+    def form(self) -> Form:
+        """How the texts write numbers or dates."""
+        texts, unit = self._split
+        form = _form_of(texts, self.decimal if not unit else "", self.thousands)
+        if form.kind == "date" and not form.order and self.dates in ("day-first", "month-first"):
+            return replace(form, order=self.dates)
+        if form.kind == "number" and _share_unread(texts, form) > _MOST_UNREAD:
+            return Form("text", sample=form.sample)
+        return form
+
+    @cached_property
+    def unit(self) -> str:
+        """The unit or currency of the numbers, % for shares; empty if they have none."""
+        if not self.is_text or self.type != "number":
+            return ""
+        return self._split[1] or self.form.currency or "%" * self.form.has_percent
+
+    @cached_property
+    def _read(self) -> tuple[FloatArray, NDArray[np.bool_]]:
+        pa = pyarrow_part()
+        if self.is_text:
+            self._refuse_infinite(self.texts)
+            return read_values(self._split[0], self.form)
+        array = self.array
+        if self.type == "date":
+            array = array.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
+        values = np.array(array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))
+        values = values / 86400e6 if self.type == "date" else values
+        if np.isinf(values).any():
+            row = int(np.argmax(np.isinf(values)))
+            raise self._infinite(f"{values[row]:g}", row)
+        return values, np.zeros(len(values), dtype=bool)
+
+    def _refuse_infinite(self, texts: Any) -> None:
+        pc = pyarrow_part("compute")
+        is_infinite = pc.fill_null(pc.match_substring_regex(texts, _NOT_FINITE), False)
+        if (row := pc.index(is_infinite, True).as_py()) >= 0:
+            raise self._infinite(texts[row].as_py(), row)
+
+    def _infinite(self, value: str, row: int) -> TableError:
+        return TableError(
+            f'column "{self.name}" has {value} in row {row + 1}',
+            "correct it, or leave the row or the column out",
+        )
+
+    @cached_property
+    def numbers(self) -> FloatArray:
+        """The numbers, dates as days since 1970, yes as 1; NaN for missing values."""
+        values, _ = self._read
+        for code in self.missing:
+            if (number := as_number(code)) is not None:
+                values = np.where(values == number, np.nan, values)
+        return values
+
+    def unread(self) -> list[str]:
+        """Return the cells that are no numbers, where the others are."""
+        is_wrong = self._read[1]
+        texts = self.texts.filter(pyarrow_part().array(is_wrong)).to_pylist()
+        return [text for text in texts if not is_unanswered(text)]
+
+    @cached_property
+    def is_whole(self) -> bool:
+        """Whether all numbers are whole."""
+        values = self.numbers[~np.isnan(self.numbers)]
+        return bool(len(values)) and bool((values == np.rint(values)).all())
+
+    def codes_of(self, words: Sequence[str]) -> NDArray[np.intp]:
+        """Return the place of each text among these words, -1 for others, -2 for missing ones."""
+        pc, pa = pyarrow_part("compute"), pyarrow_part()
+        texts = self.texts
+        found = pc.fill_null(pc.index_in(texts, value_set=pa.array(list(words), pa.string())), -1)
+        codes: NDArray[np.intp] = np.array(found.to_numpy(zero_copy_only=False), dtype=np.intp)
+        is_missing = ~texts.is_valid().to_numpy(zero_copy_only=False)
+        unanswered = [
+            text for text in pc.unique(texts.drop_null()).to_pylist() if is_unanswered(text)
+        ]
+        is_missing |= pc.is_in(texts, value_set=pa.array(unanswered, pa.string())).to_numpy(
+            zero_copy_only=False
+        )
+        codes[is_missing] = -2
+        return codes
+
+
+_NUMBERS = ("integer", "floating", "decimal", "duration")
+
+
+def as_number(text: str) -> float | None:
+    """Return the number that a plain text writes, or None."""
+    return float(text) if re.fullmatch(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?", text) else None
+
+
+def _is_text(kind: Any) -> bool:
+    types = pyarrow_part("types")
+    names = ("string", "large_string", "string_view")
+    return any(getattr(types, f"is_{one}")(kind) for one in names if hasattr(types, f"is_{one}"))
+
+
+def _as_texts(array: Any) -> Any:
+    """Return the texts of numbers and other values: whole numbers without a point."""
+    types, pc, pa = pyarrow_part("types"), pyarrow_part("compute"), pyarrow_part()
+    if types.is_boolean(array.type):
+        return pc.if_else(array, "yes", "no")
+    if types.is_floating(array.type):
+        values = array.to_pylist()
+        return pa.array([None if v is None or v != v else f"{v:.15g}" for v in values], pa.string())
+    return array.cast(pa.string())
+
+
+def _some_of(texts: Any) -> list[str]:
+    """Return some texts from the start and from all over a column."""
+    there = texts.drop_null()
+    step = max(1, len(there) // (_N_LOOKED_AT // 2))
+    places = {*range(min(len(there), _N_LOOKED_AT // 2)), *range(0, len(there), step)}
+    some: list[str] = there.take(pyarrow_part().array(sorted(places), "int64")).to_pylist()
+    return some
+
+
+def _form_of(texts: Any, decimal: str, thousands: str | None) -> Form:
+    """Return the form of some texts; one in doubt is settled by the decimal mark of others."""
+    some = _some_of(texts)
+    form = form_of(some, None, thousands)
+    for _ in range(3):
+        if form.kind != "number" or (not form.choices and _share_unread(texts, form) == 0):
+            break
+        wrong = texts.filter(pyarrow_part().array(read_values(texts, form)[1]))
+        other = form_of([*some, *_some_of(wrong)], None, thousands)
+        if other == form:
+            break
+        form = other
+    if form.choices:
+        mark = decimal or "."
+        fitting = [marks for marks in form.choices if marks.decimal == mark]
+        form = chosen(form, (fitting or list(form.choices))[0], is_assumed=not decimal)
+    return form
+
+
+def _share_unread(texts: Any, form: Form) -> float:
+    """Return the share of texts that are no numbers; infinities are refused later."""
+    pc = pyarrow_part("compute")
+    is_infinite = pc.fill_null(pc.match_substring_regex(texts, _NOT_FINITE), False)
+    n_there = len(texts) - texts.null_count
+    n_unread = int(read_values(texts, form)[1].sum()) - (pc.sum(is_infinite).as_py() or 0)
+    return n_unread / n_there if n_there else 0.0
+
+
+def as_frame(X: Any) -> Any:
+    """Return data with columns as a table of Arrow: a frame, a dict, an array or a table."""
+    pa = pyarrow_part()
+    if isinstance(X, pa.Table):
+        return X
+    if hasattr(X, "columns") and hasattr(X, "iloc"):  # pandas, with columns of mixed objects
+        names = [str(name) for name in X.columns]
+        return pa.table([as_column(X.iloc[:, j]) for j in range(len(names))], names=names)
+    if hasattr(X, "__arrow_c_stream__"):
+        return pa.table(X)
+    if isinstance(X, dict):
+        return pa.table([as_column(values) for values in X.values()], names=[*map(str, X)])
+    array = np.asarray(X)
+    if array.ndim != 2:
+        raise TableError(
+            f"X has the shape {array.shape}", "pass a frame, or an array of rows and columns"
+        )
+    return pa.table(
+        [as_column(array[:, j]) for j in range(array.shape[1])],
+        names=[f"c{j + 1}" for j in range(array.shape[1])],
+    )
+
+
+def as_column(values: Any) -> Any:
+    """Return values as an array of Arrow; texts where they are of several types."""
+    pa = pyarrow_part()
+    try:
+        return pa.array(values, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+        texts = [None if v is None or v != v else str(v) for v in values]
+        return pa.array(texts, pa.string())
+
+
+def one_array(column: Any) -> Any:
+    """Return a column of a table as one array, texts plain."""
+    pa = pyarrow_part()
+    types = pyarrow_part("types")
+    if types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if _is_text(column.type):
+        column = column.cast(pa.string())
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column

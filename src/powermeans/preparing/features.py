@@ -1,0 +1,94 @@
+"""The numbers that a column of each kind becomes, and what such numbers mean in the column."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from powermeans.preparing.cells import Cells
+from powermeans.preparing.kinds import Column
+from powermeans.types import FloatArray
+
+_EARTH_KM = 6371.0
+
+
+def names_of(column: Column) -> list[str]:
+    """Return the names of the features of a column."""
+    if column.kind == "category":
+        return [f"{column.name}: {word}" for word in _told_apart(column)]
+    if column.kind == "place":
+        return [f"{column.name}, {column.other}: {axis} km" for axis in "xyz"]
+    return [column.name]
+
+
+def encode(column: Column, cells: Cells, other: Cells | None = None) -> FloatArray:
+    """Return the features of a column, (n_rows, n_features), NaN where a value is missing."""
+    match column.kind:
+        case "category":
+            places = cells.codes_of(column.words)
+            found: FloatArray = np.asarray(
+                places[:, None] == np.arange(len(_told_apart(column))), dtype=np.float64
+            )
+            found[places == -2] = np.nan
+            return found
+        case "ordered":
+            levels: FloatArray = np.array([*column.levels, np.nan, np.nan])
+            return np.asarray(levels[cells.codes_of(column.words)][:, None])
+        case "place" if other is not None:
+            return _on_globe(cells.numbers, other.numbers)
+    return cells.numbers[:, None]
+
+
+def decode(column: Column, features: FloatArray) -> list[tuple[str, Any]]:
+    """Return what features mean, as columns: numbers, and the nearest words."""
+    match column.kind:
+        case "category":
+            if features.shape[1] == 1:
+                features = np.hstack([features, 1 - features])
+            return [(column.name, [column.words[j] for j in np.argmax(features, axis=1)])]
+        case "ordered":
+            apart = np.abs(features - np.array(column.levels))
+            return [(column.name, [column.words[j] for j in np.argmin(apart, axis=1)])]
+        case "place":
+            latitudes, longitudes = _from_globe(features)
+            return [(column.name, latitudes), (column.other, longitudes)]
+    return [(column.name, features[:, 0])]
+
+
+def _told_apart(column: Column) -> list[str]:
+    """Return the words that have a feature: of two, the first says all."""
+    return column.words[:1] if len(column.words) == 2 else column.words
+
+
+def noise_of(column: Column, points: FloatArray, random: np.random.RandomState) -> FloatArray:
+    """Return what turns the features of words into draws from ranges that touch."""
+    n_rows, width = points.shape
+    scale = np.array(column.scales)
+    if column.kind == "category" and width > 1:
+        # The part of a simplex that is nearest to a corner, made so large that its mean is there.
+        drawn = random.dirichlet(np.ones(width), n_rows)
+        largest, own = np.argmax(drawn, axis=1), np.argmax(points, axis=1)
+        rows = np.arange(n_rows)
+        drawn[rows, largest], drawn[rows, own] = drawn[rows, own], drawn[rows, largest]
+        factor = (width - 1) / (np.sum(1 / np.arange(1, width + 1)) - 1)
+        corners = np.zeros_like(drawn)
+        corners[rows, own] = 1.0
+        noise: FloatArray = (1 / width + factor * (drawn - 1 / width) - corners) / scale
+        return noise
+    if column.kind in ("category", "yes/no", "ordered"):
+        steps = np.diff(column.levels) if len(column.levels) > 1 else np.ones(1)
+        half = float(np.mean(steps)) / 2
+        return np.asarray(random.uniform(-half, half, points.shape) / scale)
+    return np.zeros_like(points)
+
+
+def _on_globe(latitudes: FloatArray, longitudes: FloatArray) -> FloatArray:
+    up, around = np.radians(latitudes), np.radians(longitudes)
+    flat = np.cos(up)
+    return _EARTH_KM * np.column_stack([flat * np.cos(around), flat * np.sin(around), np.sin(up)])
+
+
+def _from_globe(points: FloatArray) -> tuple[FloatArray, FloatArray]:
+    x, y, z = points.T
+    return np.degrees(np.arctan2(z, np.hypot(x, y))), np.degrees(np.arctan2(y, x))

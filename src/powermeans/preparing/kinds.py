@@ -1,0 +1,311 @@
+"""What the columns of a table hold, told by their cells and their names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from powermeans.preparing.cells import Cells
+from powermeans.preparing.ordered_words import levels_of
+from powermeans.types import FloatArray
+
+# What is done with each kind of column; those without are left out.
+KINDS = {
+    "number": "standardized",
+    "amount": "standardized",
+    "count": "standardized",
+    "share": "standardized",
+    "yes/no": "as 1 and 0",
+    "category": "a column of 1 and 0 for each value",
+    "ordered": "as 1, 2, 3, ...",
+    "date": "as days since 1970",
+    "place": "as points on the globe, in kilometers",
+    "identifier": "",
+    "text": "",
+    "constant": "",
+    "empty": "",
+    "ignore": "",
+}
+USED = tuple(kind for kind, done in KINDS.items() if done)
+NUMBERS = ("number", "amount", "count", "share")
+WORDS = ("yes/no", "category", "ordered")
+
+MOST_CATEGORIES = 20
+_LATITUDE = {"latitude", "lat", "breitengrad", "latitud", "latitudine", "breite", "y"}
+_LONGITUDE = {
+    "longitude",
+    "lon",
+    "lng",
+    "long",
+    "längengrad",
+    "longitud",
+    "longitudine",
+    "länge",
+    "x",
+}
+_TOTALS = re.compile(
+    r"(?:grand|sub|net|overall)?[- ]?totals?|sum|summe|(?:gesamt|end|zwischen)[- ]?summe|gesamt"
+    r"|insgesamt|average|mean|mittelwert|durchschnitt|somme|moyenne|totale|suma|media",
+    re.IGNORECASE,
+)
+_NAMES_OF_CATEGORIES = frozenset(
+    [
+        "type",
+        "category",
+        "class",
+        "region",
+        "segment",
+        "gender",
+        "sex",
+        "department",
+        "dept",
+        "status",
+        "group",
+        "kind",
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table: what it holds, and how it counts in distances."""
+
+    name: str
+    kind: str
+    why: str = ""
+    words: list[str] = field(default_factory=list)  # categories, or words from the lowest on
+    levels: list[int] = field(default_factory=list)  # of ordered words
+    codes: list[str] = field(default_factory=list)  # that stand for missing values
+    unit: str = ""
+    other: str = ""  # the column of longitudes of one of latitudes
+    offsets: list[float] = field(default_factory=list)  # of its features
+    scales: list[float] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        texts = (self.name, self.kind, self.why, self.unit, self.other, *self.words, *self.codes)
+        numbers = (*self.offsets, *self.scales)
+        are_right = all(type(text) is str for text in texts) and self.kind in KINDS
+        are_right &= all(type(number) is float and np.isfinite(number) for number in numbers)
+        if not are_right or not all(type(level) is int for level in self.levels):
+            raise ValueError(f"a column {self.name!r:.40} is not as columns are")
+
+    @property
+    def is_used(self) -> bool:
+        """Whether the column counts in distances."""
+        return self.kind in USED and (self.kind != "place" or bool(self.other))
+
+    @property
+    def done(self) -> str:
+        """What is done with the column, in words."""
+        return KINDS[self.kind] or "left out"
+
+
+def column_of(
+    cells: Cells, told: str | None = None, orders: Sequence[Sequence[str]] = (), place: int = 1
+) -> Column:
+    """Return what a column holds; `told` is its kind if the user knows it."""
+    name = cells.name
+    if told is not None and told != "ignore" and cells.type != "empty":
+        return _as_told(cells, told, orders)
+    if told == "ignore":
+        return Column(name, "ignore", "as told")
+    if cells.type in ("empty", "nested"):
+        return Column(name, "empty" if cells.type == "empty" else "ignore", "holds no values")
+    if cells.type == "boolean":
+        return _yes_or_no(cells)
+    if cells.type == "date":
+        return Column(name, "ignore", "dates do not count unless they are asked for")
+    if cells.type == "number":
+        return _column_of_numbers(cells, place)
+    return _column_of_words(cells, orders)
+
+
+def _as_told(cells: Cells, told: str, orders: Sequence[Sequence[str]]) -> Column:
+    why, name = "as told", cells.name
+    if told == "ordered":
+        words = list(cells.counts)
+        if cells.type == "number":
+            return Column(name, "number", why)
+        levels = levels_of(words, orders)
+        if levels is None:
+            raise ValueError(
+                f'"{name}" has words whose order is not known: tell it, such as '
+                f"{'<'.join(words[:3])}"
+            )
+        return _ordered(cells, levels, why)
+    if told in ("yes/no", "category"):
+        return replace(_category(cells, why), kind="category")
+    if told in NUMBERS and cells.type == "words":
+        raise ValueError(f'"{name}" holds words such as {list(cells.counts)[:1]}, and no numbers')
+    if told in NUMBERS and cells.is_whole and np.nanmax(np.abs(cells.numbers)) >= 2.0**53:
+        raise ValueError(
+            f'"{name}" has whole numbers of more than 15 digits, which look like identifiers: '
+            "leave the column out"
+        )
+    unit = cells.unit if told in NUMBERS else ""
+    return Column(name, told, why, unit=unit)
+
+
+def _yes_or_no(cells: Cells) -> Column:
+    values = cells.numbers[~np.isnan(cells.numbers)]
+    if not len(values) or (values == values[0]).all():
+        return Column(cells.name, "constant", "has one value")
+    return Column(cells.name, "yes/no", "two answers")
+
+
+def _column_of_words(cells: Cells, orders: Sequence[Sequence[str]]) -> Column:
+    counts, name = cells.counts, cells.name
+    n_there, n_words = sum(counts.values()), len(counts)
+    if not n_words:
+        return Column(name, "empty", "holds no values")
+    if n_words == 1:
+        return Column(name, "constant", "has one value")
+    if n_words <= MOST_CATEGORIES and (levels := levels_of(counts, orders)) is not None:
+        return _ordered(cells, levels, "words with an order")
+    if n_words <= min(MOST_CATEGORIES, n_there / 2):
+        return _category(cells, f"{n_words} values")
+    letters = sum(len(text) * count for text, count in counts.items()) / n_there
+    blanks = sum(text.count(" ") * count for text, count in counts.items()) / n_there
+    if letters > 30 or blanks > 3:
+        return Column(name, "text", "free text")
+    if n_words > 0.9 * n_there:
+        return Column(name, "identifier", "nearly all values differ")
+    return Column(name, "text", f"{n_words:,} different words")
+
+
+def _ordered(cells: Cells, levels: Mapping[str, int], why: str) -> Column:
+    words = sorted(levels, key=lambda word: levels[word])
+    return Column(cells.name, "ordered", why, words, [levels[word] for word in words])
+
+
+def _category(cells: Cells, why: str) -> Column:
+    words = sorted(cells.counts, key=lambda word: (-cells.counts[word], word))
+    return Column(cells.name, "category", why, words)
+
+
+def _column_of_numbers(cells: Cells, place: int) -> Column:
+    name, values = cells.name, cells.numbers[~np.isnan(cells.numbers)]
+    if not len(values):
+        return Column(name, "empty", "holds no values")
+    if (values == values[0]).all():
+        return Column(name, "constant", "has one value")
+    if (why := _why_identifier(cells, values, place)) is not None:
+        return Column(name, "identifier", why)
+    n_different = len(np.unique(values))
+    words = words_in(name)
+    if cells.is_whole and n_different <= MOST_CATEGORIES and _NAMES_OF_CATEGORIES & set(words[-1:]):
+        return _category(cells, f"numbers of {n_different} values")
+    if n_different == 2 and set(np.unique(values)) == {0.0, 1.0}:
+        return Column(name, "yes/no", "0 and 1")
+    unit = cells.unit
+    if unit == "%":
+        return Column(name, "share", "percentages", unit=unit)
+    if cells.is_text and cells.form.currency:
+        return Column(name, "amount", f"in {unit}", unit=unit)
+    if cells.is_whole and values.min() >= 0:
+        return Column(name, "count", "whole numbers", unit=unit)
+    return Column(name, "number", f"in {unit}" if unit else "numbers", unit=unit)
+
+
+def _why_identifier(cells: Cells, values: FloatArray, place: int) -> str | None:
+    """Return why whole numbers identify or count the rows; None if they measure something."""
+    name = cells.name
+    if not cells.is_whole:
+        return None
+    if np.abs(values).max() >= 2.0**53:
+        return "numbers of more than 15 digits"
+    if names_identifiers(name):
+        return "its name says so"
+    if cells.is_text and any(re.fullmatch(r"0\d{3,}", text) for text in list(cells.counts)[:1000]):
+        return "zeros come first, as in a code"
+    if names_addresses(name) and values.min() >= 1000:
+        return "its name says so"
+    are_different = len(np.unique(values)) == len(values)
+    if are_different and names_numbers(name):
+        return "its name says so, and all differ"
+    if are_different and len(values) >= 10 and (np.diff(values) == 1).all() and values[0] in (0, 1):
+        return "it counts the rows"
+    digits = np.floor(np.log10(np.maximum(np.abs(values), 1)))
+    if are_different and len(values) >= 20 and digits.min() == digits.max() >= 4:
+        return "all differ and have the same number of digits"
+    if place == 1 and are_different and len(values) >= 20 and _fills(values):
+        return "its values number the rows"
+    return None
+
+
+def _fills(values: FloatArray) -> bool:
+    """Return whether numbers that all differ are nearly those of a range without gaps."""
+    return bool(values.max() - values.min() < 1.2 * len(values))
+
+
+def names_identifiers(name: str) -> bool:
+    """Return whether a name is that of identifiers, which may repeat."""
+    words = words_in(name) or [""]
+    joined = (
+        r"(account|client|customer|employee|item|order|patient|product|record|row|sample|session"
+        r"|user)(id|number)"
+    )
+    is_last = words[-1] in ("id", "ids", "uuid", "guid", "key", "pk", "ticket")
+    return is_last or words[0] == "id" or bool(re.fullmatch(joined, name, re.IGNORECASE))
+
+
+def names_addresses(name: str) -> bool:
+    """Return whether a name is that of codes of places or telephones."""
+    words = words_in(name)
+    codes = ("zip", "zipcode", "postcode", "postalcode", "plz", "phone", "phonenumber", "telefon")
+    return any("".join(words[-n_words:]) in codes for n_words in (1, 2))
+
+
+def names_numbers(name: str) -> bool:
+    """Return whether a name is that of numbers that count something."""
+    last = (words_in(name) or [name.strip()])[-1]
+    known = ("nr", "no", "num", "number", "nummer", "index", "row", "code", "ref", "reference", "#")
+    return last in known or last.endswith(("nummer", "number", "nr"))
+
+
+def names_total(cell: str) -> bool:
+    """Return whether a cell is the name of a row that sums up others."""
+    return bool(_TOTALS.fullmatch(cell.strip().rstrip(" :.")))
+
+
+def words_in(name: str) -> list[str]:
+    """Return the words of a name, which may be written as twoWords."""
+    return [word.lower() for word in re.findall(r"[^\W\d_]?[^\W\d_A-Z]+|[A-Z]+|#", name)]
+
+
+def with_places(
+    columns: list[Column], numbers_of: Callable[[str], FloatArray], told: Mapping[str, str]
+) -> list[Column]:
+    """Join columns of latitudes and longitudes to places."""
+
+    def fits(column: Column, names: set[str], most: float) -> bool:
+        if column.kind not in ("number", "count", "place"):
+            return False
+        if column.kind != "place" and not names & {*words_in(column.name), column.name.casefold()}:
+            return False
+        values = numbers_of(column.name)
+        return bool(np.nanmax(np.abs(values)) <= most)
+
+    found = list(columns)
+    latitudes = [j for j, one in enumerate(columns) if fits(one, _LATITUDE - {"y", "breite"}, 90)]
+    longitudes = [j for j, one in enumerate(columns) if fits(one, _LONGITUDE - {"x", "länge"}, 180)]
+    told_places = [j for j, one in enumerate(columns) if one.kind == "place"]
+    if len(told_places) == 2:
+        latitudes, longitudes = told_places[:1], told_places[1:]
+    pairs = [(a, b) for a, b in zip(latitudes, longitudes, strict=False) if a != b]
+    for latitude, longitude in pairs:
+        names = columns[latitude].name, columns[longitude].name
+        if any(told.get(name, "place") != "place" for name in names):
+            continue
+        why = f'with "{names[1]}"'
+        found[latitude] = Column(names[0], "place", why, other=names[1])
+        found[longitude] = Column(names[1], "place", f'with "{names[0]}"')
+    return [
+        Column(one.name, "number", "one column is no place")
+        if one.kind == "place" and not (one.other or any(two.other == one.name for two in found))
+        else one
+        for one in found
+    ]

@@ -1,0 +1,647 @@
+"""`Prepare`: a table of people's columns as points."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from powermeans.errors import ArgumentError, TableError, nearest
+from powermeans.points.checks.weights import check_sample_weight
+from powermeans.preparing import features
+from powermeans.preparing.cells import Cells, as_frame, one_array
+from powermeans.preparing.kinds import NUMBERS, USED, WORDS, Column, column_of, with_places
+from powermeans.preparing.missing_codes import missing_codes
+from powermeans.preparing.number_forms import Dates
+from powermeans.types import FloatArray
+
+Scale = Literal["auto", "standard", "minmax", "none"]
+
+# Columns of one unit are scaled all the same where one spreads so much farther than another.
+_UNLIKE = 100.0
+_UNITS = re.compile(r"[(\[]\s*([^()\[\]]+?)\s*[)\]]\s*$|_(cm|mm|m|km|kg|g|ml|usd|eur|px)$")
+_DECIDES = 0.8
+_MOSTLY_MISSING = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What a user should know of how a table was understood."""
+
+    text: str
+    is_doubt: bool = False  # whether it may make the result worthless
+
+
+class Prepare(TransformerMixin, BaseEstimator):
+    """Turn a table with numbers, categories, answers in words and places into points.
+
+    Each column is understood by its cells and its name, as `columns_` tells, and is scaled so that
+    it counts as much as any other in distances: one category, with a column of 1 and 0 for each of
+    its values, counts as one column of numbers. What identifies rows and free text is left out.
+
+    Parameters
+    ----------
+    as_ : dict, optional
+        The kinds of some columns, by name, where they are known better: "number", "amount",
+        "count", "share", "yes/no", "category", "ordered", "date", "place" or "ignore".
+    order : sequence of sequence of str, optional
+        Words with an order, from the lowest on, for each scale of answers.
+    scale : {"auto", "standard", "minmax", "none"}, default="auto"
+        Give each column variance one, or the range from 0 to 1, or leave numbers as they are;
+        "auto" gives variance one unless all columns share a unit, such as pixels or one currency.
+    codes : {"auto", "none"} or sequence of str, default="auto"
+        Which numbers and words stand for missing values: those that look like codes, such as -999
+        far from all others; none; or these, such as ``["-9", "age=99"]``.
+    decimal, thousands : str, optional
+        The marks of numbers in text. By default each column tells them.
+    dates : {"days", "day-first", "month-first"}, optional
+        Use dates, as days since 1970; by default they are left out.
+
+    Attributes
+    ----------
+    columns_ : list of Column
+        What each column holds, in `name`, `kind` and `why`, and what is done with it, in `done`.
+    notes_ : list of Note
+        What is worth knowing of how the table was understood.
+    n_features_in_ : int
+        The number of columns.
+    feature_names_in_ : (n_features_in_,)
+        Their names.
+
+    See Also
+    --------
+    PowerKMeans : Takes the points.
+
+    Notes
+    -----
+    ``ColumnTransformer`` of scikit-learn does what it is told for each column. ``TableVectorizer``
+    of skrub decides by itself too, for models of any kind: words of many values become embeddings,
+    and dates become several columns. `Prepare` is for distances: each column counts the same,
+    missing values stay missing, and what cannot be compared is left out.
+
+    Examples
+    --------
+    >>> from powermeans import PowerKMeans, Prepare
+    >>> people = {
+    ...     "id": ["a1", "b7", "c3", "d9"],
+    ...     "plan": ["free", "free", "team", "team"],
+    ...     "seats": ["1", "2", "30", "28"],
+    ... }
+    >>> prepare = Prepare().fit(people)
+    >>> [column.kind for column in prepare.columns_]
+    ['identifier', 'category', 'count']
+    >>> [str(name) for name in prepare.get_feature_names_out()]
+    ['plan: free', 'plan: team', 'seats']
+    >>> labels = PowerKMeans(2, random_state=0).fit_predict(prepare.transform(people))
+    >>> bool(labels[0] == labels[1] and labels[2] == labels[3])
+    True
+    """
+
+    _state = """columns_: any! n_features_in_: length[c]! feature_names_in_: names[c]
+        decimal_: any!"""
+
+    def __init__(
+        self,
+        *,
+        as_: Mapping[str, str] | None = None,
+        order: Sequence[Sequence[str]] | None = None,
+        scale: Scale = "auto",
+        codes: Literal["auto", "none"] | Sequence[str] = "auto",
+        decimal: str | None = None,
+        thousands: str | None = None,
+        dates: Dates | None = None,
+    ) -> None:
+        self.as_ = as_
+        self.order = order
+        self.scale = scale
+        self.codes = codes
+        self.decimal = decimal
+        self.thousands = thousands
+        self.dates = dates
+
+    def fit(self, X: Any, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Understand the columns of a table, and find how to scale them.
+
+        Parameters
+        ----------
+        X : frame of pandas or Polars, table of Arrow, dict of columns, or array
+            The table. Columns of text may hold numbers, as people write them.
+        y : ignored
+            For scikit-learn.
+        sample_weight : (n_samples,), optional
+            Weights of the rows.
+
+        Returns
+        -------
+        Prepare
+            Itself.
+        """
+        self.fit_transform(X, sample_weight=sample_weight)
+        return self
+
+    def fit_transform(
+        self, X: Any, y: object = None, sample_weight: ArrayLike | None = None
+    ) -> FloatArray:
+        """Understand the columns of a table, and return it as points.
+
+        Parameters
+        ----------
+        X : frame of pandas or Polars, table of Arrow, dict of columns, or array
+            The table.
+        y : ignored
+            For scikit-learn.
+        sample_weight : (n_samples,), optional
+            Weights of the rows.
+
+        Returns
+        -------
+        (n_samples, n_features)
+            The points.
+        """
+        raw = self.understand(X)
+        return self.settle(raw, check_sample_weight(sample_weight, len(raw)))
+
+    def understand(self, X: Any) -> FloatArray:
+        """Find what the columns of a table hold, and return their numbers, which `settle` scales.
+
+        Parameters
+        ----------
+        X : frame of pandas or Polars, table of Arrow, dict of columns, or array
+            The table.
+
+        Returns
+        -------
+        (n_samples, n_features)
+            The numbers as they are, and 1 and 0 for words.
+        """
+        frame = as_frame(X)
+        self._validate_params()
+        told = self._told(frame.column_names)
+        self.decimal_ = self.decimal or self._decimal_of_all(frame)
+        codes = self._given_codes(frame.column_names)
+        cells = {name: self._cells(frame, name, codes.get(name, ())) for name in frame.column_names}
+        found = self._understood(cells, told)
+        found, cells, code_notes = self._with_codes(found, cells, frame, codes)
+        found = with_places(found, lambda name: cells[name].numbers, told)
+        found = [_without_empty(column, cells[column.name], told) for column in found]
+        self.n_features_in_ = len(found)
+        self.feature_names_in_ = np.array([column.name for column in found], dtype=object)
+        self.columns_ = [_unscaled(column) for column in found]
+        if not any(column.is_used for column in found):
+            raise TableError(_nothing_to_use(found))
+        raw = [
+            features.encode(column, cells[column.name], cells.get(column.other))
+            for column in found
+            if column.is_used
+        ]
+        self.notes_ = [*code_notes, *self._notes(cells)]
+        return np.column_stack(raw)
+
+    def settle(self, raw: FloatArray, weights: FloatArray | None = None) -> FloatArray:
+        """Scale the columns by these rows, and return these as points.
+
+        Parameters
+        ----------
+        raw : (n_samples, n_features)
+            What `understand` returned, or some rows of it.
+        weights : (n_samples,), optional
+            Weights of the rows.
+
+        Returns
+        -------
+        (n_samples, n_features)
+            The points.
+        """
+        used = [column for column in self.columns_ if column.is_used]
+        ends = np.cumsum([len(column.scales) for column in used])
+        parts = np.split(raw, ends[:-1], axis=1)
+        scaled = iter(_scaled(used, parts, weights, self.scale))
+        self.columns_ = [next(scaled) if column.is_used else column for column in self.columns_]
+        points = self._in_scale(raw)
+        self.contributions_ = self._contributions(points, weights)
+        name, share = max(self.contributions_.items(), key=lambda pair: pair[1])
+        if share > _DECIDES and len(self.contributions_) > 1:
+            said = Note(f'"{name}" decides {share:.0%} of all distances', is_doubt=True)
+            self.notes_ = [*self.notes_, said]
+        return points
+
+    def transform(self, X: Any) -> FloatArray:
+        """Return a table with the columns of the fit as points; what is missing is NaN.
+
+        A category that the fit has not seen is none of the known ones.
+
+        Parameters
+        ----------
+        X : frame of pandas or Polars, table of Arrow, dict of columns, or array
+            A table with columns of the same names, or an array with the same columns.
+
+        Returns
+        -------
+        (n_samples, n_features)
+            The points.
+        """
+        check_is_fitted(self)
+        frame = as_frame(X)
+        used = [column for column in self.columns_ if column.is_used]
+        if not hasattr(X, "columns") and not hasattr(X, "column_names") and not isinstance(X, dict):
+            if frame.num_columns != self.n_features_in_:
+                raise TableError(
+                    f"X has {frame.num_columns} columns, and {self.n_features_in_} were fitted",
+                    "pass the same columns",
+                )
+            frame = frame.rename_columns([*map(str, self.feature_names_in_)])
+        names = {name for column in used for name in (column.name, column.other) if name}
+        for name in sorted(names - set(frame.column_names)):
+            raise TableError(f'there is no column "{name}"{nearest(name, frame.column_names)}')
+        codes = {column.name: column.codes for column in self.columns_}
+        cells = {name: self._cells(frame, name, codes.get(name, ())) for name in names}
+        raw = [features.encode(one, cells[one.name], cells.get(one.other)) for one in used]
+        return self._in_scale(np.column_stack(raw))
+
+    def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
+        """Return the names of the columns of points, such as "plan: free" for a category.
+
+        Parameters
+        ----------
+        input_features : ignored
+            For scikit-learn.
+
+        Returns
+        -------
+        (n_features,)
+            The names.
+        """
+        check_is_fitted(self)
+        names = [name for one in self.columns_ if one.is_used for name in features.names_of(one)]
+        return np.array(names, dtype=object)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether only columns of numbers are used, which a scaler of scikit-learn can scale."""
+        used = [column for column in self.columns_ if column.is_used]
+        plain = (*NUMBERS, "date") if self.dates is not None else NUMBERS
+        return all(one.kind in plain and not one.unit[:1].islower() for one in used)
+
+    def check_columns(self) -> None:
+        """Raise where columns of a file are not those of a fit."""
+        columns: Any = self.columns_
+        decimal: Any = self.decimal_
+        names = [column.name for column in columns if isinstance(column, Column)]
+        if names != list(self.feature_names_in_) or len(names) != len(self.columns_):
+            raise ValueError("columns_ of Prepare are not its columns")
+        for column in self.columns_:
+            widths = {len(column.offsets), len(column.scales), len(column.levels or column.scales)}
+            n_features = len(features.names_of(column)) if column.is_used else 0
+            if column.kind != "ordered" and widths != {n_features}:
+                raise ValueError(f"{column.name!r:.40} of Prepare has no features of its kind")
+            if not isinstance(decimal, str) or column.other not in ("", *names):
+                raise ValueError("columns_ of Prepare are not its columns")
+
+    def in_units(self, X: ArrayLike) -> FloatArray:
+        """Return points or centers in the units of the columns: shares of 0 to 1 for categories.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features)
+            Points, such as ``cluster_centers_``.
+
+        Returns
+        -------
+        (n_samples, n_features)
+            What they were before the columns were scaled.
+        """
+        offsets, scales = self._scaling()
+        return np.asarray(X, dtype=np.float64) * scales + offsets
+
+    def inverse_transform(self, X: ArrayLike) -> dict[str, Any]:
+        """Return the columns of points or centers: numbers in their units, the likeliest words.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features)
+            Points, such as ``cluster_centers_``.
+
+        Returns
+        -------
+        dict
+            A column for each name that was used; ``pandas.DataFrame`` takes it.
+        """
+        found: dict[str, Any] = {}
+        values, start = self.in_units(X), 0
+        for column in self.columns_:
+            if column.is_used:
+                width = len(features.names_of(column))
+                found |= dict(features.decode(column, values[:, start : start + width]))
+                start += width
+        return found
+
+    def spread_out(self, X: ArrayLike, random_state: Any = None) -> FloatArray:
+        """Return points whose words are drawn from ranges without gaps, to choose k by.
+
+        Two answers of an unrelated question lie apart like two clusters; ranges that touch do not.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features)
+            Points.
+        random_state : int, RandomState or None, default=None
+            The source of random numbers.
+
+        Returns
+        -------
+        (n_samples, n_features)
+            Points with the same numbers.
+        """
+        random, found = check_random_state(random_state), np.array(X, dtype=np.float64)
+        start = 0
+        for column in self.columns_:
+            if column.is_used:
+                which = slice(start, start + len(column.scales))
+                found[:, which] += features.noise_of(column, found[:, which], random)
+                start = which.stop
+        return found
+
+    def _in_scale(self, raw: FloatArray) -> FloatArray:
+        offsets, scales = self._scaling()
+        return (raw - offsets) / scales
+
+    def _scaling(self) -> tuple[FloatArray, FloatArray]:
+        check_is_fitted(self)
+        used = [column for column in self.columns_ if column.is_used]
+        offsets = np.array([offset for column in used for offset in column.offsets])
+        return offsets, np.array([scale for column in used for scale in column.scales])
+
+    def _contributions(self, points: FloatArray, weights: FloatArray | None) -> dict[str, float]:
+        """Return the share of each column in the variance, and so in distances."""
+        variances, start, found = _variances(points, weights), 0, {}
+        for column in self.columns_:
+            if column.is_used:
+                width = len(features.names_of(column))
+                found[column.name] = float(variances[start : start + width].sum())
+                start += width
+        total = sum(found.values()) or 1.0
+        return {name: variance / total for name, variance in found.items()}
+
+    def _validate_params(self) -> None:
+        if self.scale not in ("auto", "standard", "minmax", "none"):
+            raise ArgumentError(
+                "is not known",
+                'pass "auto", "standard", "minmax" or "none"',
+                argument="scale",
+                value=self.scale,
+            )
+
+    def _told(self, names: Sequence[str]) -> dict[str, str]:
+        told = dict(self.as_ or {})
+        for name, kind in told.items():
+            if name not in names:
+                raise ArgumentError(f'there is no column "{name}"{nearest(name, names)}')
+            if kind not in (*USED, "ignore"):
+                raise ArgumentError(
+                    f'"{name}" cannot be a "{kind}"{nearest(kind, USED)}',
+                    f"the kinds are {', '.join(USED)} and ignore",
+                )
+        return told
+
+    def _decimal_of_all(self, frame: Any) -> str:
+        """Return the decimal mark of the columns that show it, if they agree; empty if none."""
+        given = (frame.schema.metadata or {}).get(b"decimal", b"").decode()
+        if given:
+            return str(given)
+        known = set()
+        for name in frame.column_names:
+            cells = Cells(name, one_array(frame[name]), thousands=self.thousands)
+            if cells.is_text and cells.form.kind == "number" and not cells.form.is_assumed:
+                known.add(cells.form.marks.decimal)
+        known -= {""}
+        return known.pop() if len(known) == 1 else ""
+
+    def _given_codes(self, names: Sequence[str]) -> dict[str, list[str]]:
+        if isinstance(self.codes, str):
+            if self.codes not in ("auto", "none"):
+                raise ArgumentError(
+                    "is not known",
+                    'pass "auto", "none" or a list of codes',
+                    argument="codes",
+                    value=self.codes,
+                )
+            return {}
+        found: dict[str, list[str]] = {}
+        for each in self.codes:
+            name, is_of_one, code = str(each).rpartition("=")
+            if is_of_one and name not in names:
+                raise ArgumentError(f'there is no column "{name}"{nearest(name, names)}')
+            for column in [name] if is_of_one else names:
+                found.setdefault(column, []).append(code.strip())
+        return found
+
+    def _cells(self, frame: Any, name: str, codes: Sequence[str]) -> Cells:
+        array = one_array(frame[name])
+        missing = frozenset(codes)
+        return Cells(name, array, self.decimal_, self.thousands, self.dates, missing)
+
+    def _understood(self, cells: Mapping[str, Cells], told: Mapping[str, str]) -> list[Column]:
+        found = []
+        for place, (name, each) in enumerate(cells.items(), 1):
+            kind = told.get(name)
+            if kind is None and self.dates is not None and each.type == "date":
+                kind = "date"
+            try:
+                found.append(column_of(each, kind, self.order or (), place))
+            except ValueError as error:
+                raise ArgumentError(str(error)) from None
+        return found
+
+    def _with_codes(
+        self,
+        columns: list[Column],
+        cells: dict[str, Cells],
+        frame: Any,
+        given: Mapping[str, list[str]],
+    ) -> tuple[list[Column], dict[str, Cells], list[Note]]:
+        """Take numbers that look like codes for missing values, and understand columns again."""
+        if given or self.codes == "none":
+            coded = [replace(one, codes=list(given.get(one.name, ()))) for one in columns]
+            return coded, cells, []
+        numbers = {
+            one.name: cells[one.name].numbers
+            for one in columns
+            if one.kind in (*NUMBERS, "yes/no") and cells[one.name].type == "number"
+        }
+        codes = missing_codes(numbers)
+        found, notes = list(columns), []
+        for j, column in enumerate(columns):
+            if column.name in codes:
+                texts = [f"{code:.15g}" for code in codes[column.name]]
+                cells[column.name] = self._cells(frame, column.name, texts)
+                again = column_of(cells[column.name], (self.as_ or {}).get(column.name), (), j + 1)
+                found[j] = replace(again, codes=texts)
+        if codes:
+            notes.append(Note(_codes_in_words(codes), is_doubt=True))
+        return found, cells, notes
+
+    def _notes(self, cells: Mapping[str, Cells]) -> Iterator[Note]:
+        unread = {
+            one.name: found
+            for one in self.columns_
+            if one.is_used and cells[one.name].is_text and one.kind not in WORDS
+            if (found := cells[one.name].unread())
+        }
+        doubtful = {
+            one.name: cells[one.name].form
+            for one in self.columns_
+            if one.is_used and one.kind in NUMBERS and cells[one.name].is_text
+            if cells[one.name].form.is_assumed
+        }
+        if doubtful:
+            name, form = next(iter(doubtful.items()))
+            others = f" and {len(doubtful) - 1} more columns" if len(doubtful) > 1 else ""
+            yield Note(
+                f'{form.sample} in "{name}"{others} is taken for '
+                f"{form.marks.value(form.sample):.12g}: say which mark is the decimal one",
+                is_doubt=True,
+            )
+        if unread:
+            said = [
+                f'"{texts[0]:.30}" in "{name}" ({_cells(len(texts))})'
+                for name, texts in unread.items()
+            ]
+            yield Note(f"taken for missing, since no numbers: {_listed(said)}", is_doubt=True)
+        words = [one for one in self.columns_ if one.kind == "text" and one.why != "free text"]
+        if words:
+            said = [f'"{one.name}" ({one.why})' for one in words]
+            yield Note(f"left out, since they have too many values: {_listed(said)}")
+
+
+def _cells(count: int) -> str:
+    return "1 cell" if count == 1 else f"{count:,} cells"
+
+
+def _listed(texts: Sequence[str], most: int = 4) -> str:
+    more = f" and {len(texts) - most} more" if len(texts) > most else ""
+    return ", ".join(texts[:most]) + more
+
+
+def _codes_in_words(codes: Mapping[str, Mapping[float, int]]) -> str:
+    by_code: dict[float, list[str]] = {}
+    for name, found in codes.items():
+        for code in found:
+            by_code.setdefault(code, []).append(f'"{name}"')
+    n_rows = {code: sum(found.get(code, 0) for found in codes.values()) for code in by_code}
+    said = [
+        f"{code:g} in {_listed(names, 3)} ({n_rows[code]:,} values)"
+        for code, names in by_code.items()
+    ]
+    return f"taken for codes of missing values: {'; '.join(said)}"
+
+
+def _unscaled(column: Column) -> Column:
+    n_features = len(features.names_of(column)) if column.is_used else 0
+    return replace(column, offsets=[0.0] * n_features, scales=[1.0] * n_features)
+
+
+def _without_empty(column: Column, cells: Cells, told: Mapping[str, str]) -> Column:
+    """Leave out a column that has hardly any values."""
+    if not column.is_used or column.name in told:
+        return column
+    if column.kind in WORDS and cells.type == "words":
+        n_missing = int((cells.codes_of(column.words) == -2).sum())
+    else:
+        n_missing = int(np.isnan(cells.numbers).sum())
+    if n_missing > _MOSTLY_MISSING * len(cells):
+        return Column(column.name, "empty", "hardly any values")
+    return column
+
+
+def _nothing_to_use(columns: Sequence[Column]) -> str:
+    said = [f'"{one.name}" ({one.kind}: {one.why})' for one in columns]
+    return f"no column can be clustered: {_listed(said, 6)}"
+
+
+def _variances(points: FloatArray, weights: FloatArray | None) -> FloatArray:
+    """Return the variance of each column over the values that are there."""
+    return np.square(_means_and_deviations(points, weights)[1])
+
+
+def _means_and_deviations(
+    points: FloatArray, weights: FloatArray | None
+) -> tuple[FloatArray, FloatArray]:
+    counts = np.ones(len(points)) if weights is None else weights
+    is_there = ~np.isnan(points)
+    totals = np.maximum(counts @ is_there, np.finfo(float).tiny)
+    first = np.nan_to_num(points[np.argmax(is_there, axis=0), np.arange(points.shape[1])])
+    means = first + counts @ np.where(is_there, points - first, 0.0) / totals
+    apart = np.where(is_there, points - means, 0.0)
+    apart[:, (np.nanmax(points, axis=0) == np.nanmin(points, axis=0))] = 0.0
+    return means, np.sqrt(counts @ np.square(apart) / totals)
+
+
+def _scaled(
+    columns: Sequence[Column],
+    raw: Sequence[FloatArray],
+    weights: FloatArray | None,
+    scale: Scale,
+) -> list[Column]:
+    """Return the columns with the offset and scale of each of their features."""
+    found = [_means_and_deviations(each, weights) for each in raw]
+    shares_unit = scale == "auto" and have_one_unit(columns, raw)
+    is_alone = all(column.kind in NUMBERS for column in columns)
+    numbers = [np.square(found[j][1]).sum() for j, one in enumerate(columns) if one.kind in NUMBERS]
+    of_group = float(np.sqrt(np.mean(numbers))) if numbers else 1.0
+    scaled = []
+    for column, each, (means, deviations) in zip(columns, raw, found, strict=True):
+        offsets = means
+        if scale == "none":
+            scales, offsets = np.ones(len(means)), np.zeros(len(means))
+        elif scale == "minmax":
+            offsets, scales = np.nanmin(each, axis=0), np.ptp(_there(each), axis=0)
+        elif shares_unit and column.kind in NUMBERS:
+            scales = np.full(len(means), 1.0 if is_alone else of_group)
+            offsets = np.zeros(len(means)) if is_alone else means
+        elif column.kind == "place":
+            of_place = 1.0 if len(columns) == 1 else np.sqrt(np.square(deviations).sum() / 2)
+            scales = np.full(len(means), of_place)
+        elif column.kind in ("yes/no", "category"):
+            # Two rows of different words are one apart, and two numbers 1.4 on the average.
+            scales = np.full(len(means), np.sqrt(2.0) if len(means) > 1 else 1.0)
+        else:
+            scales = np.full(len(means), np.sqrt(np.square(deviations).sum()))
+        scales = np.where(scales > 0, scales, 1.0)
+        scaled.append(replace(column, offsets=offsets.tolist(), scales=scales.tolist()))
+    return scaled
+
+
+def _there(values: FloatArray) -> FloatArray:
+    found: FloatArray = np.where(np.isnan(values), np.nanmin(values, axis=0), values)
+    return found
+
+
+def have_one_unit(columns: Sequence[Column], raw: Sequence[FloatArray]) -> bool:
+    """Return whether all columns of numbers share a unit, so that their spreads mean something."""
+    numbers = [(one, each) for one, each in zip(columns, raw, strict=True) if one.kind in NUMBERS]
+    if len(numbers) < 2:
+        return False
+    spreads = np.array([float(np.nanstd(each)) for _, each in numbers])
+    if spreads.max() > _UNLIKE * max(spreads.min(), np.finfo(float).tiny):
+        return False
+    units = {one.unit or _unit_in(one.name) for one, _ in numbers}
+    if len(units) == 1 and "" not in units:
+        return True
+    stems = {re.sub(r"\d+", "0", one.name.casefold()) for one, _ in numbers}
+    if len(stems) == 1 and re.search(r"\d", next(iter(stems))):
+        return True
+    sums = np.column_stack([each for _, each in numbers]).sum(axis=1)
+    sums = sums[~np.isnan(sums)]
+    return bool(len(sums)) and bool(sums[0] > 0 and np.allclose(sums, sums[0], rtol=2e-3))
+
+
+def _unit_in(name: str) -> str:
+    found = _UNITS.search(name.casefold())
+    return (found[1] or found[2]) if found else ""

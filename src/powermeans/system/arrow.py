@@ -1,0 +1,16 @@
+"""PyArrow, which is optional and slow to import."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from powermeans.errors import TableError
+
+
+def pyarrow_part(part: str | None = None) -> Any:
+    """Import PyArrow, or one of its modules, on first use."""
+    try:
+        return importlib.import_module("pyarrow" if part is None else f"pyarrow.{part}")
+    except ImportError:
+        raise TableError('this needs PyArrow: pip install "powermeans[cli]"') from None
