@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,6 +72,11 @@ class Cells:
         return "number" if is_number else "nested"
 
     @property
+    def some_texts(self) -> list[str]:
+        """Some of the texts that are there."""
+        return _some_of(self.texts)
+
+    @property
     def is_text(self) -> bool:
         """Whether the table has texts here, of which some are numbers."""
         return _is_text(self.array.type)
@@ -97,10 +102,11 @@ class Cells:
     def _split(self) -> tuple[Any, str]:
         """Texts without the unit that all of them have, and the unit."""
         pc = pyarrow_part("compute")
-        some = _some_of(self.texts)
-        if not some or sum(re.match(_WITH_UNIT, text) is not None for text in some) < 0.9 * len(
-            some
-        ):
+        some = self.some_texts
+        n_with = sum(re.match(_WITH_UNIT, text) is not None for text in some[:20])
+        if not n_with or n_with < 0.5 * len(some[:20]):
+            return self.texts, ""
+        if sum(re.match(_WITH_UNIT, text) is not None for text in some) < 0.9 * len(some):
             return self.texts, ""
         parts = pc.extract_regex(self.texts, _WITH_UNIT)
         numbers, units = pc.struct_field(parts, ["number"]), pc.struct_field(parts, ["unit"])
@@ -111,21 +117,26 @@ class Cells:
         factors = next((each for each in _FACTORS if by_unit.keys() <= each.keys()), None)
         if factors is None:
             return self.texts, ""
-        values = read_values(numbers, _form_of(numbers, self.decimal, self.thousands))[0]
+        values = _parse(numbers, self.decimal, self.thousands).values
         of_unit = np.array([factors.get(unit or most, np.nan) for unit in units.to_pylist()])
         in_most = values * of_unit / factors[most]
         return pyarrow_part().array([None if v != v else repr(float(v)) for v in in_most]), most
 
     @cached_property
+    def _parsed(self) -> Parsed:
+        """How the texts write numbers or dates, and what these are."""
+        texts, unit = self._split
+        found = _parse(texts, self.decimal if not unit else "", self.thousands)
+        if found.form.kind == "date" and not found.form.order and self.dates not in (None, "days"):
+            return _read(texts, replace(found.form, order=str(self.dates)))
+        if found.form.kind == "number" and _share_unread(texts, found) > _MOST_UNREAD:
+            return found._replace(form=Form("text", sample=found.form.sample))
+        return found
+
+    @property
     def form(self) -> Form:
         """How the texts write numbers or dates."""
-        texts, unit = self._split
-        form = _form_of(texts, self.decimal if not unit else "", self.thousands)
-        if form.kind == "date" and not form.order and self.dates in ("day-first", "month-first"):
-            return replace(form, order=self.dates)
-        if form.kind == "number" and _share_unread(texts, form) > _MOST_UNREAD:
-            return Form("text", sample=form.sample)
-        return form
+        return self._parsed.form
 
     @cached_property
     def unit(self) -> str:
@@ -139,7 +150,7 @@ class Cells:
         pa = pyarrow_part()
         if self.is_text:
             self._refuse_infinite(self.texts)
-            return read_values(self._split[0], self.form)
+            return self._parsed.values, self._parsed.is_wrong
         array = self.array
         if self.type == "date":
             array = array.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
@@ -234,32 +245,49 @@ def _some_of(texts: Any) -> list[str]:
     return some
 
 
-def _form_of(texts: Any, decimal: str, thousands: str | None) -> Form:
-    """Return the form of some texts; one in doubt is settled by the decimal mark of others."""
+class Parsed(NamedTuple):
+    """Texts as numbers."""
+
+    form: Form
+    values: FloatArray  # NaN for those that are no numbers
+    is_wrong: NDArray[np.bool_]
+
+
+def _read(texts: Any, form: Form) -> Parsed:
+    if form.kind in ("text", "empty"):
+        return Parsed(form, np.full(len(texts), np.nan), np.ones(len(texts), dtype=bool))
+    return Parsed(form, *read_values(texts, form))
+
+
+def _parse(texts: Any, decimal: str, thousands: str | None) -> Parsed:
+    """Return the numbers of texts; marks in doubt are settled by the decimal mark of others."""
     some = _some_of(texts)
-    form = form_of(some, None, thousands)
+    found = _read(texts, form_of(some, None, thousands))
     for _ in range(3):
-        if form.kind != "number" or (not form.choices and _share_unread(texts, form) == 0):
+        if found.form.kind != "number" or not found.is_wrong.any():
             break
-        wrong = texts.filter(pyarrow_part().array(read_values(texts, form)[1]))
+        # Later rows may show what the first ones leave open, such as a mark for thousands.
+        wrong = texts.filter(pyarrow_part().array(found.is_wrong))
         other = form_of([*some, *_some_of(wrong)], None, thousands)
-        if other == form:
+        if other == found.form:
             break
-        form = other
-    if form.choices:
-        mark = decimal or "."
+        found = _read(texts, other)
+    if found.form.choices:
+        form, mark = found.form, decimal or "."
         fitting = [marks for marks in form.choices if marks.decimal == mark]
-        form = chosen(form, (fitting or list(form.choices))[0], is_assumed=not decimal)
-    return form
+        marks = (fitting or list(form.choices))[0]
+        found = _read(texts, chosen(form, marks, is_assumed=not decimal))
+    return found
 
 
-def _share_unread(texts: Any, form: Form) -> float:
+def _share_unread(texts: Any, found: Parsed) -> float:
     """Return the share of texts that are no numbers; infinities are refused later."""
+    if not found.is_wrong.any():
+        return 0.0
     pc = pyarrow_part("compute")
     is_infinite = pc.fill_null(pc.match_substring_regex(texts, _NOT_FINITE), False)
-    n_there = len(texts) - texts.null_count
-    n_unread = int(read_values(texts, form)[1].sum()) - (pc.sum(is_infinite).as_py() or 0)
-    return n_unread / n_there if n_there else 0.0
+    n_unread = int(found.is_wrong.sum()) - (pc.sum(is_infinite).as_py() or 0)
+    return float(n_unread / (len(texts) - texts.null_count))
 
 
 def as_frame(X: Any) -> Any:

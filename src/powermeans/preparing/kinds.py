@@ -194,7 +194,7 @@ def _column_of_numbers(cells: Cells, place: int) -> Column:
         return Column(name, "constant", "has one value")
     if (why := _why_identifier(cells, values, place)) is not None:
         return Column(name, "identifier", why)
-    n_different = len(np.unique(values))
+    n_different = len(np.unique(values)) if cells.is_whole else len(values)
     words = words_in(name)
     if cells.is_whole and n_different <= MOST_CATEGORIES and _NAMES_OF_CATEGORIES & set(words[-1:]):
         return _category(cells, f"numbers of {n_different} values")
@@ -219,7 +219,7 @@ def _why_identifier(cells: Cells, values: FloatArray, place: int) -> str | None:
         return "numbers of more than 15 digits"
     if names_identifiers(name):
         return "its name says so"
-    if cells.is_text and any(re.fullmatch(r"0\d{3,}", text) for text in list(cells.counts)[:1000]):
+    if cells.is_text and any(re.fullmatch(r"0\d{3,}", text) for text in cells.some_texts):
         return "zeros come first, as in a code"
     if names_addresses(name) and values.min() >= 1000:
         return "its name says so"

@@ -31,7 +31,7 @@ def _codes_in(values: FloatArray) -> Iterator[tuple[float, int]]:
     if not is_code.any() or len(others) < len(there) / 2 or len(np.unique(others[: 2**16])) < 3:
         return
     low, high = float(others.min()), float(others.max())
-    is_scale = _is_scale(others)
+    is_scale = _is_scale(others) and not (high == _LONGEST_SCALE and (there == high + 1).any())
     is_nine = False
     for code in sorted(np.unique(there[is_code]), key=lambda each: each in _EIGHTS):
         if code % 1 and np.isin(np.round(others % 1, 6), np.round(code % 1, 6)).any():

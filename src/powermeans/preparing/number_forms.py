@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import re
@@ -350,6 +351,11 @@ def read_values(texts: Any, form: Form) -> tuple[FloatArray, NDArray[np.bool_]]:
 
 def _of_numbers(texts: Any, form: Form) -> tuple[FloatArray, Any]:
     pc = pyarrow_part("compute")
+    if form.is_plain and form.marks.decimal != ",":
+        with contextlib.suppress(pyarrow_part().ArrowInvalid):  # some are no numbers
+            plain: FloatArray = _array_of(texts.cast("float64"))
+            if np.isfinite(plain).sum() == len(texts) - texts.null_count:
+                return plain, _array_of(texts.is_valid())
     texts = pc.replace_substring(texts, "−", "-")
     sign = re.escape(form.currency)
     outer = rf"\s*(?:{sign})?\s*" if sign else r"\s*"

@@ -77,7 +77,7 @@ def levels_of(words: Collection[str], given: Sequence[Sequence[str]] = ()) -> di
     """
     plain = {word: _plain(word) for word in words}
     scales = [[{_plain(word)} for word in scale] for scale in given]
-    scales += [[set(level.strip().split("/")) for level in each.split("<")] for each in _SCALES]
+    scales += [[set(level.strip().split("/")) for level in each.split(" < ")] for each in _SCALES]
     for scale in scales:
         levels = {word: number for number, level in enumerate(scale, 1) for word in level}
         if all(word in levels for word in plain.values()):
@@ -86,7 +86,8 @@ def levels_of(words: Collection[str], given: Sequence[Sequence[str]] = ()) -> di
 
 
 def _plain(word: str) -> str:
-    return " ".join(word.replace("’", "'").casefold().split()).strip(" .!")
+    plain = word.replace("’", "'").replace("/", " ").replace(",", " ").casefold()
+    return " ".join(plain.split()).strip(" .!")
 
 
 def _by_number(plain: dict[str, str]) -> dict[str, int] | None:

@@ -184,9 +184,8 @@ class Prepare(TransformerMixin, BaseEstimator):
         frame = as_frame(X)
         self._validate_params()
         told = self._told(frame.column_names)
-        self.decimal_ = self.decimal or self._decimal_of_all(frame)
         codes = self._given_codes(frame.column_names)
-        cells = {name: self._cells(frame, name, codes.get(name, ())) for name in frame.column_names}
+        cells = self._all_cells(frame, codes)
         found = self._understood(cells, told)
         found, cells, code_notes = self._with_codes(found, cells, frame, codes)
         found = with_places(found, lambda name: cells[name].numbers, told)
@@ -410,18 +409,21 @@ class Prepare(TransformerMixin, BaseEstimator):
                 )
         return told
 
-    def _decimal_of_all(self, frame: Any) -> str:
-        """Return the decimal mark of the columns that show it, if they agree; empty if none."""
-        given = (frame.schema.metadata or {}).get(b"decimal", b"").decode()
-        if given:
-            return str(given)
-        known = set()
-        for name in frame.column_names:
-            cells = Cells(name, one_array(frame[name]), thousands=self.thousands)
-            if cells.is_text and cells.form.kind == "number" and not cells.form.is_assumed:
-                known.add(cells.form.marks.decimal)
-        known -= {""}
-        return known.pop() if len(known) == 1 else ""
+    def _all_cells(self, frame: Any, codes: Mapping[str, Sequence[str]]) -> dict[str, Cells]:
+        """Return all columns; marks in doubt are settled by the columns that show theirs."""
+        names, metadata = frame.column_names, frame.schema.metadata or {}
+        self.decimal_: str = self.decimal or metadata.get(b"decimal", b"").decode()
+        cells = {name: self._cells(frame, name, codes.get(name, ())) for name in names}
+        forms = {
+            name: each.form for name, each in cells.items() if each.is_text and not self.decimal_
+        }
+        numbers = [form for form in forms.values() if form.kind == "number"]
+        known = {form.marks.decimal for form in numbers if not form.is_assumed} - {""}
+        if len(known) == 1:
+            self.decimal_ = known.pop()
+            doubtful = [name for name, form in forms.items() if form.is_assumed]
+            cells |= {name: self._cells(frame, name, codes.get(name, ())) for name in doubtful}
+        return cells
 
     def _given_codes(self, names: Sequence[str]) -> dict[str, list[str]]:
         if isinstance(self.codes, str):
@@ -455,6 +457,8 @@ class Prepare(TransformerMixin, BaseEstimator):
                 kind = "date"
             try:
                 found.append(column_of(each, kind, self.order or (), place))
+            except TableError:
+                raise
             except ValueError as error:
                 raise ArgumentError(str(error)) from None
         return found

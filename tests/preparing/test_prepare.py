@@ -1,0 +1,239 @@
+"""What the columns of a table are taken for, and what they become."""
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+
+from powermeans import PowerKMeans, Prepare, load, save
+from powermeans.errors import ArgumentError, TableError
+from powermeans.preparing.ordered_words import levels_of
+
+N = 60
+RNG = np.random.default_rng(0)
+WORDS = {
+    "number": [f"{value:.3f}" for value in RNG.normal(size=N)],
+    "amount": [f"${value:,.2f}" for value in RNG.uniform(900, 5000, N)],
+    "count": [str(value) for value in RNG.integers(0, 900, N)],
+    "share": [f"{value:.1f}%" for value in RNG.uniform(0, 100, N)],
+    "yes/no": ["yes" if value else "no" for value in RNG.integers(2, size=N)],
+    "category": [["red", "green", "blue"][value] for value in RNG.integers(3, size=N)],
+    "ordered": [["low", "medium", "high"][value] for value in RNG.integers(3, size=N)],
+    "identifier": [f"A-{value}" for value in RNG.permutation(N)],
+    "text": [f"what was said on the {value}th day, and by whom it was said" for value in range(N)],
+    "constant": ["same"] * N,
+    "empty": [""] * N,
+}
+RANGES = ["under 18", "18-24", "25-34", "35-64", "65+"]
+
+
+def kind_of(values, name="column", **options):
+    other = {"other": RNG.normal(size=len(values))}
+    (column, _) = Prepare(**options).fit({name: values} | other).columns_
+    return column.kind
+
+
+@pytest.mark.parametrize("kind", WORDS)
+def test_the_kind_of_a_column_is_told_by_its_cells(kind):
+    assert kind_of(WORDS[kind]) == kind
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "kind"),
+    [
+        ("customer_id", RNG.integers(0, 20, N), "identifier"),
+        ("order no", RNG.permutation(N), "identifier"),
+        ("row", np.arange(N), "identifier"),
+        ("ticket", RNG.permutation(N) + 100, "identifier"),
+        ("reference", RNG.choice(90_000, N, replace=False) + 10_000, "identifier"),
+        ("postcode", RNG.integers(10_000, 99_999, N), "identifier"),
+        ("code", [f"{value:05d}" for value in RNG.integers(0, 99, N)], "identifier"),
+        ("serial", RNG.integers(2**53, 2**60, N), "identifier"),
+        ("region", RNG.integers(1, 5, N), "category"),
+        ("sex", RNG.integers(1, 3, N), "category"),
+        ("visits", RNG.integers(1, 5, N), "count"),
+        ("is_new", RNG.integers(0, 2, N), "yes/no"),
+        ("is_new", RNG.integers(0, 2, N).astype(bool), "yes/no"),
+        ("age", [RANGES[value] for value in RNG.integers(5, size=N)], "ordered"),
+        ("city", [f"place {value}" for value in RNG.integers(0, 30, N)], "text"),
+        ("weight", [f"{value:.1f} kg" for value in RNG.uniform(1, 9, N)], "number"),
+        ("day", pd.date_range("2024-01-01", periods=N), "ignore"),
+        ("lasting", [f"{value}:{value % 60:02d}" for value in RNG.integers(1, 59, N)], "count"),
+    ],
+)
+def test_names_and_values_tell_identifiers_and_categories_from_measures(name, values, kind):
+    assert kind_of(values, name) == kind
+
+
+@pytest.mark.parametrize("kind", ["number", "category", "ignore", "yes/no"])
+def test_what_the_user_knows_better_counts(kind):
+    values = RNG.integers(0, 2, N)
+    assert kind_of(values, as_={"column": kind}) in {kind, "category"}
+    with pytest.raises(ArgumentError, match=r'"colum".*"column"'):
+        Prepare(as_={"colum": kind}).fit({"column": values})
+
+
+def test_each_column_counts_once_and_two_words_are_one_apart():
+    table = {name: WORDS[name] for name in ("number", "count", "category", "yes/no", "ordered")}
+    prepare = Prepare()
+    points = prepare.fit_transform(table)
+    names = list(prepare.get_feature_names_out())
+    assert sorted(names) == ["category: blue", "category: green", "category: red", "count",
+                             "number", "ordered", "yes/no"]  # fmt: skip
+    for name in ("number", "count", "ordered"):
+        values = points[:, names.index(name)]
+        assert (values.mean(), values.std()) == pytest.approx((0, 1))
+    of_words = [j for j, name in enumerate(names) if name.startswith("category")]
+    apart = points[0, of_words] - points[:, of_words]
+    is_same = np.array(WORDS["category"]) == WORDS["category"][0]
+    np.testing.assert_allclose(np.linalg.norm(apart, axis=1), np.where(is_same, 0, 1))
+    assert np.ptp(points[:, names.index("yes/no")]) == 1
+    assert sum(prepare.contributions_.values()) == pytest.approx(1)
+
+
+def test_numbers_come_back_in_their_units_and_words_as_words():
+    table = {name: WORDS[name] for name in ("number", "amount", "category", "ordered", "yes/no")}
+    prepare = Prepare()
+    found = prepare.inverse_transform(prepare.fit_transform(table))
+    np.testing.assert_allclose(found["number"], np.array(WORDS["number"], float))
+    assert f"${found['amount'][0]:,.2f}" == WORDS["amount"][0]
+    for name in ("category", "ordered"):
+        assert list(found[name]) == WORDS[name]
+    shares = prepare.in_units(prepare.transform(table).mean(axis=0)[None])[0]
+    at = list(prepare.get_feature_names_out()).index("category: red")
+    assert shares[at] == pytest.approx(np.mean(np.array(WORDS["category"]) == "red"))
+
+
+@pytest.mark.parametrize("weights", [None, RNG.integers(1, 4, N)])
+def test_weights_count_as_copies(weights):
+    table = {name: WORDS[name] for name in ("number", "category", "count")}
+    prepare = Prepare().fit(table, sample_weight=weights)
+    copies = np.ones(N, int) if weights is None else weights
+    copied = Prepare().fit({name: np.repeat(each, copies) for name, each in table.items()})
+    for one, two in zip(prepare.columns_, copied.columns_, strict=True):
+        assert one.kind == two.kind
+        np.testing.assert_allclose(one.scales, two.scales)
+        np.testing.assert_allclose(one.offsets, two.offsets)
+
+
+def test_codes_for_missing_values_are_missing_unless_they_are_kept():
+    answers = RNG.integers(1, 6, (N, 3))
+    table = {f"q{j}": answers[:, j].copy() for j in range(3)} | {"age": RNG.integers(18, 80, N)}
+    for name, code in (("q0", 99), ("q1", -9), ("age", 999)):
+        table[name][:5] = code
+    table["q2"][7] = 99  # once, but another column has it
+    prepare = Prepare()
+    is_missing = np.isnan(prepare.fit_transform(table))
+    assert is_missing.sum(axis=0).tolist() == [5, 5, 1, 5]
+    (note,) = (note for note in prepare.notes_ if note.is_doubt)
+    assert all(code in note.text for code in ("99", "-9", "999", '"q0"'))
+    again = prepare.transform(table)
+    np.testing.assert_array_equal(np.isnan(again), is_missing)
+    assert not np.isnan(Prepare(codes="none").fit_transform(table)).any()
+    only = Prepare(codes=["q0=99"]).fit_transform(table)
+    assert np.isnan(only).sum(axis=0).tolist() == [5, 0, 0, 0]
+
+
+def test_values_that_only_look_like_codes_stay():
+    prices = np.tile([9.99, 19.99, 49.99, 99.99], N)
+    scores = np.tile(np.arange(1, 10), N)
+    debts = np.tile([-3, -1, 0, 2, 5, 9], N)
+    for values in (prices, scores, debts, np.tile(np.arange(100), 5)):
+        assert not np.isnan(Prepare().fit_transform({"x": values})).any()
+
+
+def test_places_lie_on_the_globe_in_kilometers():
+    table = {"lat": [52.52, 48.14, -33.87, 0.0], "lon": [13.40, 11.58, 151.21, 179.9]}
+    prepare = Prepare()
+    points = prepare.fit_transform(table)
+    assert np.linalg.norm(points[0] - points[1]) == pytest.approx(504, abs=3)  # Berlin to Munich
+    found = prepare.inverse_transform(points)
+    for name, values in table.items():
+        np.testing.assert_allclose(found[name], values)
+    near = prepare.transform({"lat": [0.0], "lon": [-179.9]})
+    assert np.linalg.norm(near - points[3]) < 30
+
+
+def test_columns_of_one_unit_keep_their_spreads():
+    values = RNG.normal(size=(N, 2)) * [1, 5]
+    for names, is_scaled in {
+        ("width (cm)", "height (cm)"): False,
+        ("gene1", "gene2"): False,
+        ("width (cm)", "mass (kg)"): True,
+    }.items():
+        spread = Prepare().fit_transform(dict(zip(names, values.T, strict=True))).std(axis=0)
+        assert (spread == pytest.approx([1, 1])) == is_scaled
+    shares = RNG.dirichlet([1, 2, 3], N)
+    assert Prepare().fit_transform(shares).std() < 0.5
+
+
+@pytest.mark.parametrize(
+    ("words", "levels"),
+    [
+        (["never", "often", "always"], [1, 4, 6]),
+        (["Stimme voll zu", "teils/teils", "stimme gar nicht zu"], [5, 3, 1]),
+        (["65+", "18-24", "under 18"], [3, 2, 1]),
+        (["2 - good", "1 - bad", "3 - best"], [2, 1, 3]),
+        (["red", "blue"], None),
+        (["A1", "B2"], None),
+    ],
+)
+def test_words_with_an_order(words, levels):
+    found = levels_of(words)
+    assert found == (None if levels is None else dict(zip(words, levels, strict=True)))
+    assert levels_of(["b", "a"], [["a", "b", "c"]]) == {"a": 1, "b": 2}
+
+
+def test_what_a_fit_has_not_seen_is_no_word_that_it_knows():
+    prepare = Prepare().fit({"c": ["a", "b", "c"] * 9, "x": RNG.normal(size=27)})
+    found = prepare.in_units(prepare.transform({"c": ["a", "z", None], "x": [0.0, 0.0, 0.0]}))
+    assert found[:, :3].tolist()[:2] == [[1, 0, 0], [0, 0, 0]]
+    assert np.isnan(found[2, :3]).all()
+    with pytest.raises(TableError, match='no column "x"'):
+        prepare.transform({"c": ["a"]})
+
+
+@pytest.mark.parametrize("container", [pd.DataFrame, pa.table, dict])
+def test_tables_of_all_kinds_give_the_same_and_a_pipeline_is_saved(container, tmp_path):
+    table = {name: WORDS[name] for name in ("number", "category", "ordered", "identifier")}
+    model = make_pipeline(Prepare(), PowerKMeans(3, random_state=0)).fit(container(table))
+    save(model, tmp_path / "model.pm")
+    again = load(tmp_path / "model.pm")
+    labels = model.predict(container(table))
+    np.testing.assert_array_equal(again.predict(container(table)), labels)
+    np.testing.assert_array_equal(model.predict(table), labels)
+    assert clone(model[0]).get_params() == model[0].get_params()
+
+
+def test_ranges_without_gaps_stand_for_words_where_k_is_chosen():
+    """An unrelated question does not look like two clusters."""
+    answers = RNG.integers(0, 2, 3000)
+    prepare = Prepare()
+    points = prepare.fit_transform({"x": RNG.normal(size=3000), "asked": answers})
+    drawn = np.sort(prepare.in_units(prepare.spread_out(points, 0))[:, 1])
+    assert np.diff(drawn).max() < 0.02
+    assert drawn[[0, -1]] == pytest.approx([-0.5, 1.5], abs=0.02)
+    colors = np.array(["red", "green", "blue"])[RNG.integers(0, 3, 3000)]
+    points = prepare.fit_transform({"x": RNG.normal(size=3000), "color": colors})
+    drawn = prepare.spread_out(points, 0)[:, 1:]
+    np.testing.assert_allclose(drawn.sum(axis=1), points[:, 1:].sum(axis=1), atol=1e-12)
+    for word in range(3):
+        own = points[:, 1 + word] == points[:, 1 + word].max()
+        np.testing.assert_allclose(drawn[own].mean(axis=0), points[own, 1:][0], atol=0.05)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[np.inf, 1.0, 2.0], ["inf", "1", "2"], ["-inf", "3", "4"]],
+)
+def test_what_is_infinite_is_refused_with_its_row(values):
+    with pytest.raises(TableError, match=r'"x" has -?inf in row 1'):
+        Prepare().fit({"x": values, "y": [1.0, 2.0, 3.0]})
+
+
+def test_a_table_without_anything_to_compare_is_refused_and_says_why():
+    table = {name: WORDS[name] for name in ("identifier", "text", "constant")}
+    with pytest.raises(TableError, match=r"no column can be clustered.*identifier.*free text"):
+        Prepare().fit(table)
