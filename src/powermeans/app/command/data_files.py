@@ -198,6 +198,20 @@ class FitData:
             return ()
         return tuple(row + 1 for row in self.frame.totals if not self.is_kept[row])
 
+    def contributions(self) -> dict[str, float]:
+        """Return the share of each column in all distances."""
+        if isinstance(self.scaler, Prepare):
+            return self.scaler.contributions_
+        variances = np.nanvar(self.points, axis=0)
+        total = max(float(variances.sum()), np.finfo(float).tiny)
+        return {name: float(v) / total for name, v in zip(self.names, variances, strict=True)}
+
+    def done(self, column: Column) -> str:
+        """Return what is done with a column, in words."""
+        if column.kind not in NUMBERS or self.scale in ("auto", "standard"):
+            return column.done
+        return "as it is" if self.scale == "none" else "from 0 to 1"
+
     def to_choose_k(self, seed: int) -> Any:
         """Return the points by which k is chosen: answers in words lie in ranges without gaps."""
         if not isinstance(self.scaler, Prepare):
@@ -363,10 +377,9 @@ def _scaled(data: FitData, scale: Scale, prepare: Prepare | None) -> FitData:
             points = scaler.fit_transform(points, **weighted)
         scaler.set_params(copy=True)
     data = replace(data, points=points, scaler=scaler, scale=scale, why_scaled=why_scaled)
-    variances = np.nanvar(points, axis=0)
-    share = variances.max() / max(variances.sum(), np.finfo(float).tiny)
-    if scale == "none" and share > 0.8 and len(variances) > 1:
-        text = f'"{data.names[int(variances.argmax())]}" decides {share:.0%} of all distances'
+    name, share = max(data.contributions().items(), key=lambda pair: pair[1])
+    if scale == "none" and share > 0.8 and len(data.names) > 1:
+        text = f'"{name}" decides {share:.0%} of all distances'
         data = replace(data, notes=[*data.notes, Note(text, is_doubt=True)])
     return data
 
@@ -461,15 +474,13 @@ def tell_columns(screen: Any, data: FitData, *, is_verbose: bool) -> None:
     """Show what each column holds where that is not plain: numbers that are used as they are."""
     if all(one.kind in NUMBERS for one in data.columns) or not data.columns:
         return
-    shares = getattr(data.scaler, "contributions_", {})
+    shares = data.contributions()
     shown = data.columns if is_verbose else data.columns[:_MOST_COLUMNS]
     screen.say()
     screen.show(
         ["column", "kind", "why", "what is done", "of all distances"],
         [
-            [one.name, one.kind, one.why, one.done, f"{shares[one.name]:.0%}"]
-            if one.name in shares
-            else [one.name, one.kind, one.why, one.done, ""]
+            [one.name, one.kind, one.why, data.done(one), _percent(shares.get(one.name))]
             for one in shown
         ],
         left=[0, 1, 2, 3],
@@ -477,6 +488,10 @@ def tell_columns(screen: Any, data: FitData, *, is_verbose: bool) -> None:
     if len(shown) < len(data.columns):
         screen.say(f"... and {len(data.columns) - len(shown)} more, which --verbose shows")
     screen.say()
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{share:.0%}"
 
 
 def tell_notes(screen: Any, notes: Sequence[str], data: FitData, *, is_verbose: bool) -> None:

@@ -91,6 +91,7 @@ class Wanted:
     names: dict[int, str] = field(default_factory=dict)  # of clusters, in the report
     added: Sequence[str] = ADDED  # columns of the rows that are written
     labels_only: bool = False
+    is_cut_short: bool = False  # by Ctrl-C while k was chosen
     choice: Any = None  # of the number of clusters, by `choose_k`
     why_k: Sequence[str] = ()
 
@@ -145,6 +146,7 @@ def fit(files: DataFiles, wanted: Wanted, screen: Screen) -> None:
         fitted, n_rows = _fitted(data, files, wanted), None
     else:
         fitted, n_rows = _fitted_in_parts(data, files, wanted)
+    fitted = replace(fitted, was_interrupted=fitted.was_interrupted or wanted.is_cut_short)
     tally = Tally(fitted.model.cluster_centers_)
     with interruptible() as done:
         is_quiet = wanted.is_quiet or screen.as_json or n_rows is None
@@ -232,8 +234,9 @@ def _choice_of_k(rows: FitData, most: int, wanted: Wanted) -> tuple[Any, Wanted]
     choice, was_interrupted = choice_for(
         rows, range(2, most + 1), settings, is_quiet=wanted.is_quiet
     )
-    if was_interrupted:
-        raise KeyboardInterrupt
+    if was_interrupted:  # a quick fit with the k so far is better than nothing
+        settings = wanted.settings | {"effort": "fast"}
+        wanted = replace(wanted, settings=settings, is_cut_short=True)
     if limit is not None:
         left = max(limit - (time.monotonic() - began), 1e-3)
         wanted = replace(wanted, settings=wanted.settings | {"max_seconds": left})
@@ -551,7 +554,7 @@ def _all_for_machines(
 def _kinds_for_machines(data: FitData) -> list[dict[str, str]]:
     """Return what each column of the file holds, and what is done with it."""
     return [
-        {"column": one.name, "kind": one.kind, "why": one.why, "done": one.done}
+        {"column": one.name, "kind": one.kind, "why": one.why, "done": data.done(one)}
         for one in data.columns
     ]
 
