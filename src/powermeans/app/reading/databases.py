@@ -77,9 +77,10 @@ def _of_duckdb(path: str, query: str) -> Any:
     try:
         with duckdb.connect(path, read_only=True) as opened:
             opened.execute("set enable_external_access = false")
-            table: Any = opened.execute(query).to_arrow_table()
+            found: Any = opened.sql(query)
+            table = None if found is None else found.to_arrow_table()
     except duckdb.Error as error:
         raise TableError(f"{path}: the query failed: {str(error).splitlines()[0]}") from None
-    if not table.num_rows:
+    if table is None or not table.num_rows:
         raise TableError(f"{path}: the query found no rows")
     return table.rename_columns(list(distinct(table.column_names)))

@@ -1,0 +1,161 @@
+"""Files of all kinds as frames, whole or hostile."""
+
+import contextlib
+import json
+import sqlite3
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import openpyxl
+import pandas as pd
+import pyarrow as pa
+import pytest
+from app.answers import clusters_in
+
+from powermeans import read_frame
+from powermeans.errors import TableError
+
+ROWS = [(f"n{i}", i % 2 * 50 + i % 7, ["red", "blue"][i % 2]) for i in range(40)]
+FRAME = pd.DataFrame(ROWS, columns=["name", "size", "color"])
+
+
+def as_workbook(path, above=(), sheets=("Sheet",)):
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    for name in sheets:
+        sheet = book.create_sheet(name)
+        for row in [*above, tuple(FRAME.columns), *ROWS] if name == sheets[0] else []:
+            sheet.append(row)
+    book.save(path)
+
+
+def as_zip(path, *names):
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in names:
+            archive.writestr(name, CSV)
+
+
+def as_sqlite(path, *tables):
+    with contextlib.closing(sqlite3.connect(path)) as opened:
+        for table in tables:
+            FRAME.to_sql(table, opened, index=False)
+
+
+CSV = FRAME.to_csv(index=False)
+WRITERS = {
+    "a.csv": lambda path: path.write_text(CSV),
+    "a.tsv": lambda path: FRAME.to_csv(path, sep="\t", index=False),
+    "bom.csv": lambda path: path.write_text(CSV, encoding="utf-16"),
+    "r.txt": lambda path: path.write_text(
+        "size color\n" + "".join(f"{name} {size} {color}\n" for name, size, color in ROWS)
+    ),
+    "a.csv.gz": lambda path: FRAME.to_csv(path, index=False),
+    "a.xlsx": as_workbook,
+    "titled.xlsx": lambda path: as_workbook(path, [("Sizes of all",), ()], ("One", "Two")),
+    "a.jsonl": lambda path: FRAME.to_json(path, orient="records", lines=True),
+    "a.json": lambda path: path.write_text(json.dumps(FRAME.to_dict("records"))),
+    "a.parquet": lambda path: FRAME.to_parquet(path),
+    "a.feather": lambda path: FRAME.to_feather(path),
+    "a.zip": lambda path: as_zip(path, "in/a.csv", "__MACOSX/in/a.csv", "in/.b"),
+    "a.sqlite": lambda path: as_sqlite(path, "sizes"),
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_file_of_any_kind_gives_its_columns(name, tmp_path):
+    WRITERS[name](tmp_path / name)
+    frame = read_frame(tmp_path / name)
+    assert frame.column_names[-2:] == ["size", "color"]
+    assert frame["color"].to_pylist() == list(FRAME["color"])
+    assert list(map(int, frame["size"].to_pylist())) == list(FRAME["size"])
+    assert frame.num_rows == len(FRAME)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "xlsx", "jsonl", "parquet", "feather"])
+def test_rows_are_written_in_every_format_with_what_was_there(suffix, run):
+    Path("in.csv").write_text("name,size,note\n=1+1,5,+a\nb,,\nc,90,-b\nd,91,@c\n")
+    run(f"fit in.csv -k 2 -q --columns size -o out.{suffix}")
+    found = read_frame(f"out.{suffix}")
+    assert found.column_names == [
+        *("name", "size", "note", "cluster", "distance", "second_cluster", "sure")
+    ]
+    assert found["name"].to_pylist()[0] == "=1+1"
+    assert [cell or "" for cell in found["note"].to_pylist()] == ["+a", "", "-b", "@c"]
+    clusters = [str("" if cell is None else cell) for cell in found["cluster"].to_pylist()]
+    assert clusters[1] == ""
+    assert clusters[2] == clusters[3] != clusters[0]
+    if suffix == "xlsx":
+        (cell,) = (row[0] for row in openpyxl.load_workbook("out.xlsx").active.iter_rows(2, 2))
+        assert cell.data_type == "s"
+
+
+def test_a_query_chooses_rows_of_a_database(run):
+    as_sqlite(Path("two.sqlite"), "sizes", "others")
+    assert "2 tables" in run("fit two.sqlite -k 2", code=3).err
+    query = "SELECT size, color FROM sizes WHERE size >= 0"
+    ended = run("fit", query, *["--database", "two.sqlite", "-k", "2", "-q", "-o", "out.csv"])
+    assert "2 clusters of 40 rows and 2 columns" in ended.out
+    labels = clusters_in("out.csv")
+    assert labels == labels[:2] * 20
+    assert "query failed" in run("fit", "SELECT none", "--database", "two.sqlite", code=3).err
+    assert "query failed" in run("fit", "DROP TABLE sizes", "--database", "two.sqlite", code=3).err
+    duckdb = pytest.importorskip("duckdb")
+    with duckdb.connect("one.duckdb") as opened:
+        opened.register("given", pa.Table.from_pandas(FRAME))
+        opened.execute("create table sizes as select * from given")
+    assert "40 rows" in run("fit one.duckdb -k 2 -q").out
+
+
+def hostile():
+    """Files that are damaged, empty or strange, with what their error names."""
+    yield "nothing.xlsx", b"PK\x03\x04" + bytes(50), "archive"
+    yield "empty.csv", b"", "empty"
+    yield "nul.csv", b"a,b\n1,\x00\n2,3\n", None
+    yield "blank.csv", b"\n\n \n", "empty"
+    yield "broken.jsonl", b'{"a": 1}\n{"a": \n', "JSON"
+    yield "list.jsonl", b"[1, 2]\n", None
+    yield "deep.json", b'[{"a":' * 5000 + b"1" + b"}]" * 5000, "JSON"
+    yield "damaged.sqlite", b"SQLite format 3\0" + bytes(90), "quer"
+    yield "damaged.parquet", b"PAR1" + bytes(90) + b"PAR1", "Parquet"
+    yield "page.csv", b"<!DOCTYPE html><table></table>", "HTML"
+    yield "picture.csv", b"\x89PNG\r\n\x1a\n", "PNG"
+
+
+@pytest.mark.parametrize(("name", "content", "said"), list(hostile()))
+def test_what_is_no_table_is_one_line_that_names_it(name, content, said, run):
+    Path(name).write_bytes(content)
+    ended = run(f"fit {name} -k 2 -q", code=3)
+    assert ended.err.count("\n") == 1
+    assert name in ended.err
+    assert said is None or said in ended.err
+
+
+def test_archives_that_hold_too_much_or_too_many(tmp_path):
+    as_zip(tmp_path / "two.zip", "a.csv", "b.csv")
+    with pytest.raises(TableError, match=r'2 files.*"a\.csv", "b\.csv"'):
+        read_frame(tmp_path / "two.zip")
+    assert read_frame(tmp_path / "two.zip", array="b.csv").num_rows == 40
+    with pytest.raises(TableError, match=r'no file "c\.csv"'):
+        read_frame(tmp_path / "two.zip", array="c.csv")
+    with (
+        zipfile.ZipFile(tmp_path / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as archive,
+        archive.open("a.csv", "w", force_zip64=True) as member,
+    ):
+        for _ in range(1100):
+            member.write(bytes(2**20))
+    with pytest.raises(TableError, match="unpacks from"):
+        read_frame(tmp_path / "bomb.zip")
+
+
+def test_absent_counts_are_zeros_and_what_is_absent_elsewhere_is_missing(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [
+        {"clicks": int(count), "score": 1.5} if count else {"score": None}
+        for count in rng.poisson(1, 60)
+    ]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    frame = read_frame(tmp_path / "a.jsonl")
+    assert frame["clicks"].null_count == 0
+    assert min(frame["clicks"].to_pylist()) == 0
+    assert frame["score"].null_count == sum("clicks" not in row for row in rows)
