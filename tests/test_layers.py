@@ -26,7 +26,7 @@ PROTOCOL = "powermeans.points.protocol"
 
 # Which folders import a library that is optional, slow to import, or compiled.
 IMPORTERS = {
-    "PIL": {"app/command"},
+    "PIL": set(),
     "dask": {"scale"},
     "distributed": {"scale"},
     "matplotlib": {"plots"},

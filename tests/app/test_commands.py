@@ -39,7 +39,7 @@ def test_a_page_is_as_people_read_it(command, shown, run):
 
 def test_every_command_that_answers_has_json(run):
     commands = re.findall(r"^  ([a-z][a-z-]+)  ", run("--help").out, re.MULTILINE)
-    assert len(commands) == 9
+    assert len(commands) == 8
     for command in commands:
         assert "--json" in run(command, "--help").out
     assert run(code=2).out == run("--help").out
@@ -171,46 +171,3 @@ def test_a_report_of_a_fit_and_of_its_model(run):
         # Rows are numbered as they stand in the file.
         examples = page[page.index('<table class="rows">') :].partition('id="points"')[0]
         assert set(re.findall(r'<tr><th scope="row">(\d)</th>', examples)) == {"2", "4", "5"}
-
-
-COLOURS = np.array([[250, 0, 0], [0, 240, 0], [0, 0, 230], [10, 10, 10]], dtype=np.uint8)
-
-
-def test_a_palette_has_the_colours_of_a_picture(run):
-    rng = np.random.default_rng(0)
-    which = rng.choice(4, size=(40, 60), p=[0.4, 0.3, 0.2, 0.1])
-    noisy = COLOURS[which] + rng.integers(0, 3, size=(40, 60, 3), dtype=np.uint8)
-    Image.fromarray(noisy).save("picture.png")
-    found = [entry["colour"] for entry in run("palette picture.png -k 4 --json").json["colours"]]
-    assert found == ["#fb0101", "#01f101", "#0101e7", "#0b0b0b"]
-    assert found == Path("picture-4.txt").read_text().split()
-    with Image.open("picture-4.png") as written:
-        assert written.mode == "P"
-        np.testing.assert_array_equal(np.asarray(written.convert("RGB")), COLOURS[which] + 1)
-    grey = np.repeat(np.array([257 * 10, 257 * 200], dtype=np.uint16), 8).reshape(4, 4)
-    Image.fromarray(grey).save("grey.png")
-    found = run("palette grey.png -k 2 --json").json["colours"]
-    assert {entry["colour"] for entry in found} == {"#0a0a0a", "#c8c8c8"}
-
-
-def test_a_picture_is_turned_as_the_camera_was_held(run):
-    pixels = np.repeat(np.array([255, 0], np.uint8), 10)[None, :].repeat(10, axis=0)
-    exif = Image.Exif()
-    exif[0x0112] = 6  # to the right, so that white at the left is the top
-    Image.fromarray(pixels).save("held.png", exif=exif)
-    run("palette held.png -k 2 -o out.png")
-    with Image.open("out.png") as written:
-        np.testing.assert_array_equal(np.asarray(written.convert("L")), pixels.T)
-
-
-def test_a_palette_keeps_what_is_transparent(run, monkeypatch):
-    pixels = np.zeros((2, 2, 4), dtype=np.uint8)
-    pixels[0, 0] = [255, 0, 0, 128]
-    Image.fromarray(pixels).save("picture.png")
-    ended = run("palette picture.png -o out.png --palette out.txt")
-    assert "1 colour of picture.png" in ended.out
-    assert "#ff0000  100.0%" in ended.out
-    with Image.open("out.png") as written:
-        np.testing.assert_array_equal(np.asarray(written), pixels)
-    monkeypatch.setattr("powermeans.app.command.palettes.palette_of", None)  # it is refused before
-    assert "out.jpg: partly transparent" in run("palette picture.png -o out.jpg", code=2).err

@@ -594,35 +594,6 @@ def report(
 
 
 @app.command()
-def palette(
-    image: Annotated[str, typer.Argument(metavar="IMAGE", help="A picture, such as PNG or JPEG.")],
-    clusters: Annotated[
-        int, typer.Option("-k", "--colours", "--colors", min=1, help="Number of colours.")
-    ] = 16,
-    output: Annotated[
-        str | None, typer.Option("--output", "-o", help="File for the picture in these colours.")
-    ] = None,
-    colours: Annotated[
-        str | None, typer.Option("--palette", help="File for the colours, one on each line.")
-    ] = None,
-    effort: Search = "fast",
-    seed: Seed = 0,
-    as_json: Json = False,
-) -> None:
-    """Reduce a picture to few colours, and list them."""
-    from powermeans.app.command.palettes import quantise
-
-    quantise(
-        image,
-        clusters,
-        output=output,
-        palette=colours,
-        settings={"effort": effort, "random_state": seed},
-        screen=_screen(as_json=as_json),
-    )
-
-
-@app.command()
 def demo(
     data: Annotated[
         str, typer.Option("--data", help="Where to write the example.")
@@ -664,7 +635,7 @@ def info(as_json: Json = False) -> None:
     """Show versions, instruction set and threads, for a bug report."""
     from powermeans.app.report.versions import versions
 
-    optional = ("typer", "rich", "pyarrow", "pillow", "matplotlib")
+    optional = ("typer", "rich", "pyarrow", "matplotlib")
     found = versions() | {name: _version(name) for name in optional}
     screen = _screen(as_json=as_json)
     for name, value in found.items():

@@ -34,7 +34,6 @@ from powermeans.scale.tables.checking import (
     without_rows,
 )
 from powermeans.scale.tables.formats import options_of
-from powermeans.scale.tables.table import listed
 from powermeans.system.arrow import pyarrow_part
 from powermeans.types import FloatArray
 
@@ -262,38 +261,26 @@ def read_scaled(
 
 def _understood(files: DataFiles, frame: Frame, scale: Scale) -> tuple[Prepare, FitData, Table]:
     """Find what the columns of a frame hold, and return them as numbers without scale."""
-    table, asked = frame.table, files.asked_columns
+    asked, names = files.asked_columns, frame.table.column_names
     with failures.refusing(ArgumentError), _naming(files):
-        names = table.column_names
         wanted = list(range(len(names))) if asked is None else numbers_of(asked, names, files.name)
         last = [] if files.weights is None else numbers_of([files.weights], names, files.name)
-        used = table.select([j for j in dict.fromkeys(wanted) if j not in last])
-        is_left_out = rows_to_skip(files.skip_rows, table.num_rows, files.name)
+        used = frame.table.select([j for j in dict.fromkeys(wanted) if j not in last])
+        is_left_out = rows_to_skip(files.skip_rows, frame.table.num_rows, files.name)
         if not files.skip_rows and not files.keeps_totals:
             is_left_out[list(frame.totals)] = True
         keep = pyarrow_part().array(~is_left_out)
-        prepare = Prepare(
-            as_=dict(files.kinds),
-            order=files.orders,
-            scale=scale,
-            codes=_codes(files, used.column_names),
-            decimal=files.decimal,
-            thousands=files.thousands,
-            dates=files.dates,
-        )
+        prepare = _prepare_as_told(files, used.column_names, scale)
         raw = _understand(prepare, used.filter(keep), asked)
         found = Table(raw, tuple(map(str, prepare.get_feature_names_out())))
-        if last:
-            weights = Cells(files.weights or "", one_array(table[last[0]].filter(keep))).numbers
-            found = Table(np.column_stack([raw, weights]), (*found.names, files.weights or ""))
-            missing = files.missing_in_table
-            found = with_last_as_weights(found, files.name, missing)
-        is_kept = ~is_left_out if is_left_out.any() else None
-        found = replace(found, is_kept=is_kept)
-        if files.missing_in_table != "observed" and not files.is_missing_open:
+        for column in last:
+            weights = Cells(names[column], one_array(frame.table[column].filter(keep))).numbers
+            found = Table(np.column_stack([raw, weights]), (*found.names, names[column]))
+            found = with_last_as_weights(found, files.name, files.missing_in_table)
+        found = replace(found, is_kept=~is_left_out if is_left_out.any() else None)
+        if files.missing_in_table != "observed":
             found = without_missing(found, files.missing_in_table, files.name)
     codes = [f"{one.name}={code}" for one in prepare.columns_ for code in one.codes]
-    doubts = [Note(text, is_doubt=True) for text in frame.doubts]
     data = FitData(
         raw,
         list(found.names),
@@ -301,10 +288,22 @@ def _understood(files: DataFiles, frame: Frame, scale: Scale) -> tuple[Prepare, 
         decimal=prepare.decimal_,
         frame=frame,
         columns=prepare.columns_,
-        notes=[*doubts, *prepare.notes_],
+        notes=[*(Note(text, is_doubt=True) for text in frame.doubts), *prepare.notes_],
         codes=() if files.missing_values else codes,
     )
     return prepare, data, found
+
+
+def _prepare_as_told(files: DataFiles, names: Sequence[str], scale: Scale) -> Prepare:
+    return Prepare(
+        as_=dict(files.kinds),
+        order=files.orders,
+        scale=scale,
+        codes=_codes(files, names),
+        decimal=files.decimal,
+        thousands=files.thousands,
+        dates=files.dates,
+    )
 
 
 @contextlib.contextmanager
@@ -385,25 +384,14 @@ def _scaled(data: FitData, scale: Scale, prepare: Prepare | None) -> FitData:
 
 
 def settle_missing(
-    table: Table, files: DataFiles, *, takes_missing: bool, has_all_columns: bool = False
+    table: Table, files: DataFiles, *, takes_missing: bool
 ) -> tuple[Table, Missing, list[str]]:
-    """Decide what to do with missing values, and return lines on that.
-
-    Columns with hardly any value are left out, unless they were asked for or `has_all_columns`.
-    """
+    """Decide what to do with missing values, and return lines on that."""
     if not files.is_missing_open:
         return table, files.missing_in_table, []
     n_rows, n_missing = len(table.points), np.isnan(table.points).sum(axis=0)
     if not n_missing.any():
         return table, "error", []
-    is_bare = n_missing > 0.9 * n_rows
-    said = []
-    if is_bare.any() and not is_bare.all() and files.columns is None and not has_all_columns:
-        bare = [name for name, is_so in zip(table.names, is_bare, strict=True) if is_so]
-        said.append(f"left out {listed(bare)} (hardly any values; --columns has them all the same)")
-        names = tuple(name for name in table.names if name not in bare)
-        table = replace(table, points=table.points[:, ~is_bare], names=names)
-        n_missing = n_missing[~is_bare]
     is_missing = np.isnan(table.points)
     is_left_out: Any = is_missing.all(axis=1) if takes_missing else is_missing.any(axis=1)
     if is_left_out.all():
@@ -411,6 +399,7 @@ def settle_missing(
             without_missing(table, "error", files.name)
     if is_left_out.any():
         table = without_rows(table, is_left_out)
+    said = []
     by_column = [(int(n), name) for n, name in zip(n_missing, table.names, strict=True) if n]
     if by_column:
         said.append(_missing_in_words(by_column, n_rows, takes_missing=takes_missing))

@@ -235,9 +235,7 @@ def read_for(model: Any, path: str, files: DataFiles, *, is_written: bool = Fals
             )
         else:
             table = _prepared(prepare, frame, files)
-    table, missing, _ = settle_missing(
-        table, files, takes_missing=takes_missing, has_all_columns=True
-    )
+    table, missing, _ = settle_missing(table, files, takes_missing=takes_missing)
     return FitData(
         table.points,
         list(table.names),
