@@ -86,7 +86,7 @@ class Cells:
         """The texts that are there, and null for those that stand for missing values."""
         pc, pa = pyarrow_part("compute"), pyarrow_part()
         texts = self.array if self.is_text else _as_texts(self.array)
-        texts = pc.replace_substring_regex(texts.cast(pa.string()), "[\u00a0\u2009\u202f]", " ")
+        texts = _with_plain_blanks(texts.cast(pa.string()))
         texts = pc.utf8_trim_whitespace(texts)
         is_missing = pc.is_in(texts, value_set=pa.array([*NO_VALUE, *self.missing]))
         return pc.if_else(is_missing, None, texts)
@@ -149,7 +149,8 @@ class Cells:
     def _read(self) -> tuple[FloatArray, NDArray[np.bool_]]:
         pa = pyarrow_part()
         if self.is_text:
-            self._refuse_infinite(self.texts)
+            if self._parsed.is_wrong.any():
+                self._refuse_infinite(self.texts)
             return self._parsed.values, self._parsed.is_wrong
         array = self.array
         if self.type == "date":
@@ -223,6 +224,16 @@ def _is_text(kind: Any) -> bool:
     types = pyarrow_part("types")
     names = ("string", "large_string", "string_view")
     return any(getattr(types, f"is_{one}")(kind) for one in names if hasattr(types, f"is_{one}"))
+
+
+def _with_plain_blanks(texts: Any) -> Any:
+    """Return texts with a blank for each that does not break, or is narrow."""
+    letters = texts.buffers()[2]
+    bytes_of_all = b"" if letters is None else letters.to_pybytes()
+    if not any(blank in bytes_of_all for blank in (b"\xc2\xa0", b"\xe2\x80")):
+        return texts  # without a search that takes as long as reading them
+    replaced = pyarrow_part("compute").replace_substring_regex
+    return replaced(texts, "[\u00a0\u2009\u202f]", " ")
 
 
 def _as_texts(array: Any) -> Any:

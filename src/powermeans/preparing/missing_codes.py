@@ -18,7 +18,7 @@ def missing_codes(columns: Mapping[str, FloatArray]) -> dict[str, dict[float, in
     """Return the codes in each column and their rows; a code of one column counts in others too."""
     found = {name: dict(_codes_in(values)) for name, values in columns.items()}
     known = {code for codes in found.values() for code in codes}
-    for name, values in columns.items():
+    for name, values in columns.items() if known else ():
         found[name] |= dict(_known_in(values, known - found[name].keys()))
     return {name: codes for name, codes in found.items() if codes}
 
