@@ -18,6 +18,7 @@ from powermeans.app.command.data_files import (
     Scale,
     notes_on,
     split_names,
+    tell_notes,
 )
 from powermeans.app.command.outputs import check_outputs, interruptible, listed
 from powermeans.app.command.parts import data_to_fit, why_in_parts
@@ -140,8 +141,7 @@ def _tell(
 ) -> None:
     sizes, elapsed = [int(k) for k in choice.table["k"]], how["seconds"]["choosing"]
     screen.say(f"{counted(len(sizes), 'value')} of k for {files.name} in {seconds(elapsed)}")
-    for note in (*notes_on(data), *said):
-        screen.say(note)
+    tell_notes(screen, [*notes_on(data), *said], data, is_verbose=False)
     if isinstance(data.points, PartedData) and choice.silhouette_sample:
         screen.say(f"read part by part; silhouette of {choice.silhouette_sample} rows drawn")
     if choice.n_sampled:

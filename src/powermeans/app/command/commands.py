@@ -86,7 +86,12 @@ Delimiter = Annotated[str | None, typer.Option(help="Character between columns o
 Header = Annotated[
     bool | None, typer.Option("--header/--no-header", help="The first row holds names, or data.")
 ]
-Array = Annotated[str | None, typer.Option(metavar="NAME", help="Array of an NPZ file.")]
+Array = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", help="Array of an NPZ file, sheet, table of a database, or file in a zip."
+    ),
+]
 Decimal = Annotated[str | None, typer.Option(metavar="MARK", help="Decimal mark of text: . or ,")]
 Thousands = Annotated[
     str | None,
@@ -378,7 +383,8 @@ def fit(
     as_json: Json = False,
     quiet: Quiet = False,
     verbose: Annotated[
-        bool, typer.Option("--verbose", help="Show powers and inertias in the progress.")
+        bool,
+        typer.Option("--verbose", help="Show all columns and notes, and powers in the progress."),
     ] = False,
 ) -> None:
     """Find clusters, and print a table of them.

@@ -15,7 +15,14 @@ import numpy as np
 import sklearn.cluster
 
 from powermeans.app.command import failures
-from powermeans.app.command.data_files import DataFiles, FitData, Scale, notes_on, read_scaled
+from powermeans.app.command.data_files import (
+    DataFiles,
+    FitData,
+    Scale,
+    notes_on,
+    read_scaled,
+    tell_notes,
+)
 from powermeans.app.command.screen import Screen, counted, number, seconds, waiting_for
 from powermeans.estimators.kmeans import KMeans
 from powermeans.estimators.power_kmeans import PowerKMeans
@@ -130,8 +137,7 @@ def _tell(
         f"{counted(n_clusters, 'cluster')} of {counted(n_rows, 'row')} and "
         f"{counted(n_columns, 'column')} of {files.name}"
     )
-    for note in notes_on(data):
-        screen.say(note)
+    tell_notes(screen, [*notes_on(data)], data, is_verbose=False)
     screen.say()
     rows = [
         [
