@@ -4,7 +4,9 @@ import contextlib
 import io
 import os
 import random
+import sqlite3
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ CELLS = [
     "", " ", "nan", "NaN", "inf", "-inf", "1e400", "-0", "1,5", "1.234,5", "1'000", "0x10", "١٢",
     "=1+1", '"', '""', '"\n"', "\x00", "\x1b]0;x\x07", "\u202e", "2024-13-01", "3/4/2024", "NULL",
     "1" * 400, "x" * 20_000, "true", "1e", "1_000", "½", "\ufeff1", "€5", "5%", "(3)", "--", "\r",
+    "12 kg", "3 g", "18-24", "65+", "Strongly agree", "never", "-999", "99", "Total", "90", "no",
 ]  # fmt: skip
 DELIMITERS = [",", ";", "\t", "|", " ", ",,", "\x1f"]
 OPTIONS = [
@@ -26,15 +29,22 @@ OPTIONS = [
     ["--columns", "1"], ["--columns", "a-b"], ["--weights", "c"], ["--delimiter", ";"],
     ["--decimal", ","], ["--thousands", "."], ["--dates", "days"], ["--encoding", "cp1252"],
     ["--encoding", "no-such"], ["--array", "a0"], ["--scale", "standard"], ["--json"],
+    ["--as", "d=category"], ["--as", "a=category,b=ordered"], ["--as", "a=place,b=place"],
+    ["--as", "e=date"], ["--keep-codes"], ["--keep-totals"], ["--order", "never<no"],
+    ["--missing-values", "-999"], ["--skip-rows", "2"], ["--scale", "minmax"], ["--add", "sure"],
 ]  # fmt: skip
 ENCODINGS = ["utf-8", "utf-8", "utf-8-sig", "utf-16", "cp1252", "utf-32-le"]
-SUFFIXES = [".csv", ".tsv", ".txt", ".npy", ".npz", ".parquet", ".feather", ".arrow", ".csv.gz"]
+SUFFIXES = [
+    *(".csv", ".tsv", ".txt", ".npy", ".npz", ".parquet", ".feather", ".arrow", ".csv.gz"),
+    *(".xlsx", ".jsonl", ".sqlite", ".zip"),
+]
 
 
 def frame() -> Any:
     rng = np.random.default_rng(0)
     table = pd.DataFrame(np.round(rng.normal(size=(30, 3)) + 3, 3), columns=["a", "b", "c"])
-    return table.assign(d=[f"id{row}" for row in range(30)], e=pd.Timestamp("2024-05-01"))
+    words = [["low", "medium", "high"][row % 3] for row in range(30)]
+    return table.assign(d=[f"id{row}" for row in range(30)], e=pd.Timestamp("2024-05-01"), f=words)
 
 
 def tables(folder: Path) -> dict[str, bytes]:
@@ -47,6 +57,16 @@ def tables(folder: Path) -> dict[str, bytes]:
     table.to_feather(path)
     files[".feather"] = path.read_bytes()
     files[".arrow"] = as_stream(table)
+    files[".jsonl"] = table.to_json(orient="records", lines=True, date_format="iso").encode()
+    table.to_excel(path.with_suffix(".xlsx"), index=False)
+    files[".xlsx"] = path.with_suffix(".xlsx").read_bytes()
+    with contextlib.closing(sqlite3.connect(path.with_suffix(".sqlite"))) as opened:
+        table.to_sql("whole", opened, index=False)
+    files[".sqlite"] = path.with_suffix(".sqlite").read_bytes()
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("whole.csv", files[".csv"])
+    files[".zip"] = packed.getvalue()
     numbers = table[["a", "b", "c"]].to_numpy()
     for name, write in ((".npy", np.save), (".npz", np.savez)):
         buffer = io.BytesIO()
@@ -86,7 +106,7 @@ def with_cells_changed(content: bytes, rng: random.Random) -> bytes:
 
 
 def damaged(content: bytes, suffix: str, rng: random.Random) -> bytes:
-    if suffix in (".csv", ".tsv") and rng.random() < 0.7:
+    if suffix in (".csv", ".tsv", ".jsonl") and rng.random() < 0.7:
         return with_cells_changed(content, rng)
     if suffix == ".npy" and rng.random() < 0.5:
         return models.hostile_array(rng)
@@ -121,7 +141,7 @@ def fault_of(code: int, said: str) -> str | None:
 def prepare(folder: Path) -> Try:
     os.chdir(folder)
     files = tables(folder)
-    command = ["fit", "-k", "2", "--quiet", "--effort", "fast", "--threads", "1"]
+    command = ["fit", "-k", "2", "--quiet", "--effort", "fast", "--threads", "1", "-o", "rows.csv"]
     for suffix, content in files.items():
         Path(f"whole{suffix}").write_bytes(content)
         code, said = told([*command, f"whole{suffix}"])

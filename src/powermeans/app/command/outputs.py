@@ -226,7 +226,9 @@ def write_rows(path: str, data: FitData, columns: RowColumns) -> None:
         if suffix in (".parquet", ".feather"):
             _write_tables(suffix, file, [table])
         elif suffix == ".xlsx":
-            sheets.write(file, table.column_names, [c.to_pylist() for c in table.columns], path)
+            sheets.write(
+                file, table.column_names, [_values_of(column) for column in table.columns], path
+            )
         elif suffix == ".jsonl":
             file.writelines(_as_json(table))
         else:
@@ -256,10 +258,20 @@ def _arrow_of(values: NDArray[Any]) -> Any:
 
 
 def _as_json(table: Any) -> Iterator[bytes]:
+    names = table.column_names
     for batch in table.to_batches(max_chunksize=_AT_ONCE):
-        for row in batch.to_pylist():
-            there = {name: value for name, value in row.items() if value is not None}
+        for row in zip(*map(_values_of, batch.columns), strict=True):
+            there = {n: value for n, value in zip(names, row, strict=True) if value is not None}
             yield f"{json.dumps(there, ensure_ascii=False, default=str)}\n".encode()
+
+
+def _values_of(column: Any) -> list[Any]:
+    """Return the values of a column, texts for dates that Python does not know."""
+    try:
+        values: list[Any] = column.to_pylist()
+    except (OverflowError, ValueError):
+        values = column.cast(pyarrow_part().string()).to_pylist()
+    return values
 
 
 def _write_cells(file: IO[bytes], table: Any, mark: str, frame: Frame) -> None:
@@ -274,7 +286,7 @@ def _write_cells(file: IO[bytes], table: Any, mark: str, frame: Frame) -> None:
 
 
 def _texts_of(column: Any) -> list[str]:
-    values = column.to_pylist()
+    values = _values_of(column)
     return [
         "" if value is None else f"{value:.15g}" if isinstance(value, float) else str(value)
         for value in values

@@ -16,7 +16,7 @@ from powermeans.app.reading import databases, json_lines, sheets
 from powermeans.errors import Argument, TableError
 from powermeans.preparing.kinds import names_total
 from powermeans.scale.tables.formats import format_of, start_of
-from powermeans.scale.tables.reading import as_file
+from powermeans.scale.tables.reading import UNPACKING, as_file
 from powermeans.scale.tables.table import FileFormat, listed
 from powermeans.scale.tables.text import Text
 from powermeans.system.arrow import pyarrow_part
@@ -56,10 +56,10 @@ class Frame:
     @cached_property
     def totals(self) -> list[int]:
         """The last rows, from 0, where they sum up the others."""
-        table, found = self.table, []
-        for row in range(table.num_rows - 1, max(table.num_rows - 4, 0), -1):
-            cells = [table.column(j)[row].as_py() for j in range(min(table.num_columns, 50))]
-            if not any(isinstance(cell, str) and names_total(cell) for cell in cells):
+        pa, found = pyarrow_part(), list[int]()
+        texts = [one for one in self.table.columns if one.type == pa.string()][:50]
+        for row in range(self.table.num_rows - 1, max(self.table.num_rows - 4, 0), -1):
+            if not any(names_total(column[row].as_py() or "") for column in texts):
                 break
             found.append(row)
         return found
@@ -206,7 +206,7 @@ def _unzipped(path: Path, name: str, options: dict[str, Any]) -> Iterator[tuple[
         try:
             with archive.open(member) as packed, open(file, "wb") as unpacked:
                 _copy(packed, unpacked, member.file_size)
-        except (RuntimeError, zipfile.BadZipFile, NotImplementedError, OSError) as error:
+        except (*UNPACKING, RuntimeError, zipfile.BadZipFile) as error:
             raise TableError(f"{member.filename} in {name} cannot be unpacked: {error}") from None
         yield file, f"{name}: {member.filename}"
 
@@ -221,7 +221,8 @@ def _copy(packed: Any, unpacked: Any, n_bytes: int) -> None:
 
 def _is_data(member: zipfile.ZipInfo) -> bool:
     parts = member.filename.split("/")
-    return not member.is_dir() and not any(each.startswith((".", "__MACOSX")) for each in parts)
+    is_hidden = any(each.startswith((".", "__MACOSX")) for each in parts)
+    return bool(parts[-1]) and not is_hidden  # that of a folder is empty
 
 
 def _one_of(

@@ -83,7 +83,9 @@ class ArrowFile(FileFormat):
                 return pyarrow_part("parquet").read_table(self._path, partitioning=None)
             with pa.OSFile(str(self._path)) as file:
                 schema, batches = _open_batches(file)
-                return pa.Table.from_batches(batches, schema)
+                table = pa.Table.from_batches(batches, schema)
+            table.validate(full=True)  # a damaged file may have texts that end elsewhere
+            return table
 
     def blocks(
         self,

@@ -35,6 +35,9 @@ from powermeans.scale.tables.table import (
 )
 from powermeans.scale.tables.text import Text
 
+# What the modules that unpack files raise of damaged ones.
+UNPACKING = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError)
+
 
 def read_table(
     source: str | os.PathLike[str],
@@ -188,7 +191,7 @@ def _unpacked(path: Path, module: str, name: str) -> Iterator[Path]:
         try:
             stream = stack.enter_context(importlib.import_module(module).open(path, "rb"))
             copy = stack.enter_context(_copied(stream))
-        except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
+        except UNPACKING as error:
             raise TableError(f"{name} cannot be unpacked: {error}") from None
         yield copy
 
