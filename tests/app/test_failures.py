@@ -205,12 +205,12 @@ def test_a_disk_that_has_no_room_for_a_checkpoint(run, folder, monkeypatch):
     write, full = Journal.write, failing(OSError(28, NO_SPACE, "state"))
     writes = itertools.chain([write], itertools.repeat(full))
     monkeypatch.setattr(Journal, "write", lambda journal: next(writes)(journal))
-    ended = run("fit rows.parquet -k 4 --checkpoint state -o l.npy -m m.pm -q")
+    ended = run("fit rows.parquet -k 4 --scale none --checkpoint state -o l.npy -m m.pm -q")
     assert ended.err.startswith(f"powermeans: note: state: {NO_SPACE}")
     assert np.load("l.npy").shape == (3000,)
     assert powermeans.load("m.pm").n_clusters == 4
     monkeypatch.setattr(Journal, "note", full)
-    ended = run("fit rows.parquet -k 4 --checkpoint state -q", code=failures.OUTPUT)
+    ended = run("fit rows.parquet -k 4 --scale none --checkpoint state -q", code=failures.OUTPUT)
     assert ended.err.endswith(f"powermeans: state cannot be written: {NO_SPACE}\n")
 
 
@@ -327,7 +327,7 @@ def interrupting(at_sweep):
 def test_ctrl_c_ends_a_command_with_what_was_found(run, table, monkeypatch):
     monkeypatch.setattr(FitProgress, "__call__", interrupting(2))
     command = "fit rows.parquet -k 9 --columns a,b,c --memory-limit 100kB --json --effort none"
-    ended = run(command, "-m", "m.pm", code=failures.INTERRUPTED)
+    ended = run(command, *"--scale none -m m.pm".split(), code=failures.INTERRUPTED)
     assert ended.json["was_interrupted"] is True
     score = powermeans.load("m.pm").score(table.select(["a", "b", "c"]).to_pandas())
     assert ended.json["inertia"] == pytest.approx(-score, rel=1e-9)

@@ -81,7 +81,7 @@ def test_a_tally_is_the_summary_of_all_rows_at_once(far):
 
 @pytest.mark.parametrize("suffix", ["csv", "npy", "parquet", "feather"])
 def test_labels_are_written_part_by_part_and_predicted_again(suffix, run, table):
-    fit = run(f"fit folder -k 4 --columns a,b,c -o one.{suffix} -m m.pm")
+    fit = run(f"fit folder -k 4 --columns a,b,c --scale none -o one.{suffix} -m m.pm")
     assert "folder, read part by part, fitted in" in fit.out
     files = [f"folder/part-{number}.parquet" for number in range(3)]
     run(f"predict m.pm -o other.{suffix}", *files)
@@ -95,7 +95,7 @@ def test_labels_are_written_part_by_part_and_predicted_again(suffix, run, table)
 
 @pytest.mark.filterwarnings("default")  # which the command tells as notes
 def test_a_fit_goes_on_from_its_checkpoint_and_no_other_does(run, monkeypatch):
-    command = "fit rows.parquet -k 4 --columns a,b,c --checkpoint state -q"
+    command = "fit rows.parquet -k 4 --columns a,b,c --scale none --checkpoint state -q"
     first, again = run(command), run(command)
     assert first.err == ""
     assert again.err.startswith("powermeans: note: the fit resumes from state")

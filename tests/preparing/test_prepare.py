@@ -132,8 +132,9 @@ def test_codes_for_missing_values_are_missing_unless_they_are_kept():
     again = prepare.transform(table)
     np.testing.assert_array_equal(np.isnan(again), is_missing)
     assert not np.isnan(Prepare(codes="none").fit_transform(table)).any()
-    only = Prepare(codes=["q0=99"]).fit_transform(table)
-    assert np.isnan(only).sum(axis=0).tolist() == [5, 0, 0, 0]
+    told = Prepare(codes=["q0=3"])
+    n_missing = np.isnan(told.fit_transform(table)).sum(axis=0).tolist()
+    assert n_missing == [np.sum(table["q0"] == 3), 5, 0, 5]  # no column has a code 99 then
 
 
 def test_values_that_only_look_like_codes_stay():
@@ -237,3 +238,46 @@ def test_a_table_without_anything_to_compare_is_refused_and_says_why():
     table = {name: WORDS[name] for name in ("identifier", "text", "constant")}
     with pytest.raises(TableError, match=r"no column can be clustered.*identifier.*free text"):
         Prepare().fit(table)
+
+
+def test_zeros_tails_and_single_values_far_from_all_others_are_doubted():
+    values = RNG.normal(100, 5, 200)
+    zeros, tails = np.where(np.arange(200) % 20 == 0, 0, values), np.exp(RNG.normal(0, 2.5, 200))
+    slip = np.where(np.arange(200) == 17, 1e6, values)
+    for name, column, hint in (
+        ("zeros", zeros, "--missing-values 0"),
+        ("tails", tails, "=log"),
+        ("slip", slip, "row 18"),
+    ):
+        prepare = Prepare().fit({name: column, "other": values})
+        (note,) = (note for note in prepare.notes_ if note.is_doubt)
+        assert hint in note.text
+        assert f'"{name}"' in note.text
+    assert Prepare().fit({"x": values, "y": values - 40}).notes_ == []
+    prepare = Prepare(as_={"tails": "log"})
+    points = prepare.fit_transform({"tails": tails, "other": values})
+    np.testing.assert_allclose(prepare.inverse_transform(points)["tails"], tails)
+
+
+@pytest.mark.parametrize(
+    ("values", "numbers"),
+    [
+        (["709 EUR", "7.995 EUR", "31.940 EUR"], [709, 7995, 31940]),
+        (["£7.995", "£709", "£3.999"], [7995, 709, 3999]),
+        (["1 kg", "500 g", "2.5 kg", "3 kg"], [1, 0.5, 2.5, 3]),
+        (["1.0132e+30", "2e29", "3e28"], [1.0132e30, 2e29, 3e28]),
+        (["12", "13", "see note", "15", "9"], [12, 13, np.nan, 15, 9]),
+    ],
+)
+def test_numbers_are_read_as_they_are_meant(values, numbers):
+    found = Prepare(scale="none").fit_transform({"x": values, "y": np.arange(len(values)) * 1.5})
+    np.testing.assert_allclose(found[:, 0], numbers)
+
+
+def test_a_mark_that_is_told_counts_and_orders_have_to_be_of_words_that_are_there():
+    table = {"x": ["1.000 km", "2.500 km", "9.750 km"], "y": ["a", "b", "a"], "z": [0.5, 1.5, 3]}
+    for decimal, first in ((".", 1.0), (",", 1000.0)):
+        found = Prepare(scale="none", decimal=decimal).fit_transform(table)
+        assert found[0, 0] == first
+    with pytest.raises(ArgumentError, match="no column has one of the words high, low"):
+        Prepare(order=[["low", "high"]]).fit(table)

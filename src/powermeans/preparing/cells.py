@@ -47,7 +47,8 @@ class Cells:
 
     name: str
     array: Any  # one array of Arrow
-    decimal: str = ""  # the mark that other columns have, or that was given
+    decimal: str = ""  # the mark that other columns have
+    told: str | None = None  # the mark that was given
     thousands: str | None = None
     dates: Dates | None = None
     missing: frozenset[str] = frozenset()  # words and numbers that stand for missing values
@@ -75,6 +76,14 @@ class Cells:
     def some_texts(self) -> list[str]:
         """Some of the texts that are there."""
         return _some_of(self.texts)
+
+    @property
+    def has_long_digits(self) -> bool:
+        """Whether there are whole numbers of more digits than float64 has, as in identifiers."""
+        if self.is_text:
+            return any(re.fullmatch(r"[-+]?\d{16,}", text) for text in self.some_texts)
+        is_integer = pyarrow_part("types").is_integer(self.array.type)
+        return bool(is_integer and np.nanmax(np.abs(self.numbers)) >= 2.0**53)
 
     @property
     def is_text(self) -> bool:
@@ -117,7 +126,7 @@ class Cells:
         factors = next((each for each in _FACTORS if by_unit.keys() <= each.keys()), None)
         if factors is None:
             return self.texts, ""
-        values = _parse(numbers, self.decimal, self.thousands).values
+        values = _parse(numbers, self.decimal, self.thousands, self.told).values
         of_unit = np.array([factors.get(unit or most, np.nan) for unit in units.to_pylist()])
         in_most = values * of_unit / factors[most]
         return pyarrow_part().array([None if v != v else repr(float(v)) for v in in_most]), most
@@ -126,10 +135,12 @@ class Cells:
     def _parsed(self) -> Parsed:
         """How the texts write numbers or dates, and what these are."""
         texts, unit = self._split
-        found = _parse(texts, self.decimal if not unit else "", self.thousands)
+        # Amounts such as 12.900 EUR have no three decimals, whatever other columns have.
+        decimal = "" if unit else self.decimal
+        found = _parse(texts, decimal, self.thousands, self.told, is_amount=bool(unit))
         if found.form.kind == "date" and not found.form.order and self.dates not in (None, "days"):
-            return _read(texts, replace(found.form, order=str(self.dates)))
-        if found.form.kind == "number" and _share_unread(texts, found) > _MOST_UNREAD:
+            found = _read(texts, replace(found.form, order=str(self.dates)))
+        if found.form.kind in ("number", "date") and _share_unread(texts, found) > _MOST_UNREAD:
             return found._replace(form=Form("text", sample=found.form.sample))
         return found
 
@@ -270,22 +281,26 @@ def _read(texts: Any, form: Form) -> Parsed:
     return Parsed(form, *read_values(texts, form))
 
 
-def _parse(texts: Any, decimal: str, thousands: str | None) -> Parsed:
+def _parse(
+    texts: Any, decimal: str, thousands: str | None, told: str | None, *, is_amount: bool = False
+) -> Parsed:
     """Return the numbers of texts; marks in doubt are settled by the decimal mark of others."""
     some = _some_of(texts)
-    found = _read(texts, form_of(some, None, thousands))
+    found = _read(texts, form_of(some, told, thousands))
     for _ in range(3):
         if found.form.kind != "number" or not found.is_wrong.any():
             break
         # Later rows may show what the first ones leave open, such as a mark for thousands.
         wrong = texts.filter(pyarrow_part().array(found.is_wrong))
-        other = form_of([*some, *_some_of(wrong)], None, thousands)
+        other = form_of([*some, *_some_of(wrong)], told, thousands)
         if other == found.form:
             break
         found = _read(texts, other)
     if found.form.choices:
         form, mark = found.form, decimal or "."
         fitting = [marks for marks in form.choices if marks.decimal == mark]
+        if is_amount or form.currency:
+            fitting = [marks for marks in form.choices if marks.thousands] or fitting
         marks = (fitting or list(form.choices))[0]
         found = _read(texts, chosen(form, marks, is_assumed=not decimal))
     return found

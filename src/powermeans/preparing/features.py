@@ -18,8 +18,9 @@ def names_of(column: Column) -> list[str]:
     if column.kind == "category":
         return [f"{column.name}: {word}" for word in _told_apart(column)]
     if column.kind == "place":
-        return [f"{column.name}, {column.other}: {axis} km" for axis in "xyz"]
-    return [column.name]
+        axes = ("x km", "y km", "north km")
+        return [f"{column.name}, {column.other}: {axis}" for axis in axes]
+    return [f"log({column.name} + 1)"] if column.kind == "log" else [column.name]
 
 
 def encode(column: Column, cells: Cells, other: Cells | None = None) -> FloatArray:
@@ -35,6 +36,8 @@ def encode(column: Column, cells: Cells, other: Cells | None = None) -> FloatArr
         case "ordered":
             levels: FloatArray = np.array([*column.levels, np.nan, np.nan])
             return np.asarray(levels[cells.codes_of(column.words)][:, None])
+        case "log":
+            return np.log1p(cells.numbers)[:, None]
         case "place" if other is not None:
             return _on_globe(cells.numbers, other.numbers)
     return cells.numbers[:, None]
@@ -50,6 +53,8 @@ def decode(column: Column, features: FloatArray) -> list[tuple[str, Any]]:
         case "ordered":
             apart = np.abs(features - np.array(column.levels))
             return [(column.name, [column.words[j] for j in np.argmin(apart, axis=1)])]
+        case "log":
+            return [(column.name, np.expm1(features[:, 0]))]
         case "place":
             latitudes, longitudes = _from_globe(features)
             return [(column.name, latitudes), (column.other, longitudes)]

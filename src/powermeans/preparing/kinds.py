@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from powermeans.preparing.cells import Cells
+from powermeans.preparing.missing_codes import is_code
 from powermeans.preparing.ordered_words import levels_of
 from powermeans.types import FloatArray
 
@@ -18,6 +19,7 @@ KINDS = {
     "amount": "standardized",
     "count": "standardized",
     "share": "standardized",
+    "log": "logarithm, standardized",
     "yes/no": "as 1 and 0",
     "category": "a column of 1 and 0 for each value",
     "ordered": "as 1, 2, 3, ...",
@@ -46,27 +48,20 @@ _LONGITUDE = {
     "länge",
     "x",
 }
+_NAMES_OF_TEXTS = {
+    *("comment", "comments", "remark", "remarks", "remarques", "note", "notes", "description"),
+    *("bemerkung", "bemerkungen", "kommentar", "kommentare", "commentaire", "commentaires"),
+    *("comentario", "comentarios", "nota", "message"),
+}
 _TOTALS = re.compile(
     r"(?:grand|sub|net|overall)?[- ]?totals?|sum|summe|(?:gesamt|end|zwischen)[- ]?summe|gesamt"
     r"|insgesamt|average|mean|mittelwert|durchschnitt|somme|moyenne|totale|suma|media",
     re.IGNORECASE,
 )
-_NAMES_OF_CATEGORIES = frozenset(
-    [
-        "type",
-        "category",
-        "class",
-        "region",
-        "segment",
-        "gender",
-        "sex",
-        "department",
-        "dept",
-        "status",
-        "group",
-        "kind",
-    ]
-)
+_NAMES_OF_CATEGORIES = {
+    *("type", "category", "class", "region", "segment", "gender", "sex", "department", "dept"),
+    *("status", "group", "kind"),
+}
 
 
 @dataclass(frozen=True)
@@ -117,7 +112,7 @@ def column_of(
     if cells.type == "boolean":
         return _yes_or_no(cells)
     if cells.type == "date":
-        return Column(name, "ignore", "dates do not count unless they are asked for")
+        return Column(name, "ignore", "dates count only with --dates days")
     if cells.type == "number":
         return _column_of_numbers(cells, place)
     return _column_of_words(cells, orders)
@@ -138,14 +133,20 @@ def _as_told(cells: Cells, told: str, orders: Sequence[Sequence[str]]) -> Column
         return _ordered(cells, levels, why)
     if told in ("yes/no", "category"):
         return replace(_category(cells, why), kind="category")
-    if told in NUMBERS and cells.type == "words":
-        raise ValueError(f'"{name}" holds words such as {list(cells.counts)[:1]}, and no numbers')
-    if told in NUMBERS and cells.is_whole and np.nanmax(np.abs(cells.numbers)) >= 2.0**53:
+    if told in (*NUMBERS, "log") and cells.type == "words":
+        word = next(iter(cells.counts), "")
+        raise ValueError(f'"{name}" holds words such as {word!r:.40}, and no numbers')
+    if told == "date" and cells.type == "words":
+        word = next(iter(cells.counts), "")
+        raise ValueError(f'"{name}" holds no dates as 2024-05-31, but {word!r:.40}')
+    if told in NUMBERS and cells.has_long_digits:
         raise ValueError(
             f'"{name}" has whole numbers of more than 15 digits, which look like identifiers: '
             "leave the column out"
         )
-    unit = cells.unit if told in NUMBERS else ""
+    if told == "log" and np.nanmin(cells.numbers) < 0:
+        raise ValueError(f'"{name}" has negative numbers, which have no logarithm')
+    unit = cells.unit if told in (*NUMBERS, "log") else ""
     return Column(name, told, why, unit=unit)
 
 
@@ -163,14 +164,17 @@ def _column_of_words(cells: Cells, orders: Sequence[Sequence[str]]) -> Column:
         return Column(name, "empty", "holds no values")
     if n_words == 1:
         return Column(name, "constant", "has one value")
-    if n_words <= MOST_CATEGORIES and (levels := levels_of(counts, orders)) is not None:
-        return _ordered(cells, levels, "words with an order")
-    if n_words <= min(MOST_CATEGORIES, n_there / 2):
-        return _category(cells, f"{n_words} values")
+    if n_words <= MOST_CATEGORIES:
+        codes = [word for word in counts if is_code(word)]
+        levels = levels_of([word for word in counts if word not in codes], orders)
+        if levels is not None and len(levels) > 1:
+            return replace(_ordered(cells, levels, "words with an order"), codes=codes)
     letters = sum(len(text) * count for text, count in counts.items()) / n_there
     blanks = sum(text.count(" ") * count for text, count in counts.items()) / n_there
-    if letters > 30 or blanks > 3:
+    if letters > 30 or blanks > 3 or _NAMES_OF_TEXTS & set(words_in(name)[-1:]):
         return Column(name, "text", "free text")
+    if n_words <= min(MOST_CATEGORIES, n_there / 2):
+        return _category(cells, f"{n_words} values")
     if n_words > 0.9 * n_there:
         return Column(name, "identifier", "nearly all values differ")
     return Column(name, "text", f"{n_words:,} different words")
@@ -215,7 +219,7 @@ def _why_identifier(cells: Cells, values: FloatArray, place: int) -> str | None:
     name = cells.name
     if not cells.is_whole:
         return None
-    if np.abs(values).max() >= 2.0**53:
+    if cells.has_long_digits:
         return "numbers of more than 15 digits"
     if names_identifiers(name):
         return "its name says so"

@@ -14,6 +14,11 @@ _CODES = (-1.0, *_NINES, *(-code for code in _NINES), *_EIGHTS, *(-code for code
 _LONGEST_SCALE = 7
 
 
+def is_code(text: str) -> bool:
+    """Return whether a text is a number such as 99 or -9, among words a code for a missing one."""
+    return text.lstrip("-").isdecimal() and len(text) < 8 and float(text) in _CODES
+
+
 def missing_codes(columns: Mapping[str, FloatArray]) -> dict[str, dict[float, int]]:
     """Return the codes in each column and their rows; a code of one column counts in others too."""
     found = {name: dict(_codes_in(values)) for name, values in columns.items()}
@@ -26,14 +31,14 @@ def missing_codes(columns: Mapping[str, FloatArray]) -> dict[str, dict[float, in
 def _codes_in(values: FloatArray) -> Iterator[tuple[float, int]]:
     """Yield codes that recur far outside the range of the others, or beyond a short scale."""
     there = values[~np.isnan(values)]
-    is_code = np.isin(there, _CODES)
-    others = there[~is_code]
-    if not is_code.any() or len(others) < len(there) / 2 or len(np.unique(others[: 2**16])) < 3:
+    are_codes = np.isin(there, _CODES)
+    others = there[~are_codes]
+    if not are_codes.any() or len(others) < len(there) / 2 or len(np.unique(others[: 2**16])) < 3:
         return
     low, high = float(others.min()), float(others.max())
     is_scale = _is_scale(others) and not (high == _LONGEST_SCALE and (there == high + 1).any())
     is_nine = False
-    for code in sorted(np.unique(there[is_code]), key=lambda each: each in _EIGHTS):
+    for code in sorted(np.unique(there[are_codes]), key=lambda each: each in _EIGHTS):
         if code % 1 and np.isin(np.round(others % 1, 6), np.round(code % 1, 6)).any():
             continue  # a price such as 99.99 among others that end in .99
         n_rows = int(np.count_nonzero(there == code))

@@ -63,9 +63,13 @@ _SCALES = (
 )
 _NUMBERED = re.compile(r"(\d+)\s*[-–:.)(=]\s*\D.*")
 _RANGE = re.compile(
-    r"(?:under|below|up to|less than|unter|bis|<|≤|over|above|more than|über|ab|>|≥)?\s*"
-    r"(\d+(?:[.,]\d+)?)\s*(?:[-–]|to|bis)?\s*(?:\d+(?:[.,]\d+)?)?\s*"
-    r"(?:\+|or more|and over|\w{1,6})?"
+    r"(?:under|below|up to|less than|unter|bis|<|≤|over|above|more than|über|ab|>|≥)?\s*[$£€]?"
+    r"(\d+(?:[.,]\d+)?)\s*[km]?\s*(?:[-–]|to|bis)?\s*[$£€]?(?:\d+(?:[.,]\d+)?)?\s*[km]?\s*"
+    r"(?:\+|or more|and over)?\s*\w{0,6}"
+)
+_NONE_AT_ALL = (
+    *("never", "none", "no", "nil", "zero", "nie", "keine", "jamais", "aucun"),
+    *("nunca", "mai", "nessuno"),
 )
 _BELOW = re.compile(r"(?:under|below|up to|less than|unter|bis|<|≤)")
 
@@ -103,9 +107,12 @@ def _by_number(plain: dict[str, str]) -> dict[str, int] | None:
 
 
 def _firsts(plain: dict[str, str], pattern: re.Pattern[str]) -> dict[str, float] | None:
+    """Return the first number of each word, below all others for none at all."""
     found = {word: pattern.fullmatch(each) for word, each in plain.items()}
-    if any(match is None for match in found.values()):
+    nothing = [word for word, each in plain.items() if each in _NONE_AT_ALL]
+    if any(match is None for word, match in found.items() if word not in nothing):
         return None
     numbers = {word: float(match[1].replace(",", ".")) for word, match in found.items() if match}
+    numbers |= dict.fromkeys(nothing, -1.0)
     # "under 18" comes before "18-24".
     return {word: n - 0.5 * bool(_BELOW.match(plain[word])) for word, n in numbers.items()}

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from powermeans.errors import ArgumentError, TableError, nearest
 from powermeans.points.checks.weights import check_sample_weight
 from powermeans.preparing import features
-from powermeans.preparing.cells import Cells, as_frame, one_array
+from powermeans.preparing.cells import Cells, as_frame, as_number, one_array
 from powermeans.preparing.kinds import NUMBERS, USED, WORDS, Column, column_of, with_places
 from powermeans.preparing.missing_codes import missing_codes
 from powermeans.preparing.number_forms import Dates
@@ -50,7 +50,8 @@ class Prepare(TransformerMixin, BaseEstimator):
     ----------
     as_ : dict, optional
         The kinds of some columns, by name, where they are known better: "number", "amount",
-        "count", "share", "yes/no", "category", "ordered", "date", "place" or "ignore".
+        "count", "share", "log" (for its logarithm), "yes/no", "category", "ordered", "date",
+        "place" or "ignore".
     order : sequence of sequence of str, optional
         Words with an order, from the lowest on, for each scale of answers.
     scale : {"auto", "standard", "minmax", "none"}, default="auto"
@@ -447,10 +448,17 @@ class Prepare(TransformerMixin, BaseEstimator):
     def _cells(self, frame: Any, name: str, codes: Sequence[str]) -> Cells:
         array = one_array(frame[name])
         missing = frozenset(codes)
-        return Cells(name, array, self.decimal_, self.thousands, self.dates, missing)
+        marks = self.decimal_, self.decimal, self.thousands
+        return Cells(name, array, *marks, self.dates, missing)
 
     def _understood(self, cells: Mapping[str, Cells], told: Mapping[str, str]) -> list[Column]:
         found = []
+        known = {word for scale in self.order or () for word in scale}
+        if known and not any(known & set(each.counts) for each in cells.values() if each.is_text):
+            raise ArgumentError(
+                f"no column has one of the words {', '.join(sorted(known))}",
+                "pass those of a column",
+            )
         for place, (name, each) in enumerate(cells.items(), 1):
             kind = told.get(name)
             if kind is None and self.dates is not None and each.type == "date":
@@ -471,16 +479,17 @@ class Prepare(TransformerMixin, BaseEstimator):
         given: Mapping[str, list[str]],
     ) -> tuple[list[Column], dict[str, Cells], list[Note]]:
         """Take numbers that look like codes for missing values, and understand columns again."""
-        if given or self.codes == "none":
-            coded = [replace(one, codes=list(given.get(one.name, ()))) for one in columns]
-            return coded, cells, []
+        found = [replace(one, codes=[*one.codes, *given.get(one.name, ())]) for one in columns]
+        if self.codes == "none":
+            return found, cells, []
+        notes = list(_unfound(given, cells, frame))
         numbers = {
             one.name: cells[one.name].numbers
             for one in columns
             if one.kind in (*NUMBERS, "yes/no") and cells[one.name].type == "number"
+            if one.name not in given
         }
         codes = missing_codes(numbers)
-        found, notes = list(columns), []
         for j, column in enumerate(columns):
             if column.name in codes:
                 texts = [f"{code:.15g}" for code in codes[column.name]]
@@ -505,23 +514,78 @@ class Prepare(TransformerMixin, BaseEstimator):
             if cells[one.name].form.is_assumed
         }
         if doubtful:
-            name, form = next(iter(doubtful.items()))
-            others = f" and {len(doubtful) - 1} more columns" if len(doubtful) > 1 else ""
-            yield Note(
-                f'{form.sample} in "{name}"{others} is taken for '
-                f"{form.marks.value(form.sample):.12g}: say which mark is the decimal one",
-                is_doubt=True,
-            )
+            said = [
+                f'{form.sample} in "{name}" is taken for {form.marks.value(form.sample):.12g}'
+                for name, form in doubtful.items()
+            ]
+            yield Note(f"{_listed(said)} (--decimal . or , settles it)", is_doubt=True)
         if unread:
             said = [
                 f'"{texts[0]:.30}" in "{name}" ({_cells(len(texts))})'
                 for name, texts in unread.items()
             ]
             yield Note(f"taken for missing, since no numbers: {_listed(said)}", is_doubt=True)
+        yield from _doubts_on_values(
+            {one.name: cells[one.name].numbers for one in self.columns_ if one.kind in NUMBERS}
+        )
         words = [one for one in self.columns_ if one.kind == "text" and one.why != "free text"]
         if words:
             said = [f'"{one.name}" ({one.why})' for one in words]
-            yield Note(f"left out, since they have too many values: {_listed(said)}")
+            yield Note(f"left out for too many values: {_listed(said)}")
+
+
+def _doubts_on_values(columns: Mapping[str, FloatArray]) -> Iterator[Note]:
+    """Yield notes on zeros, tails and single values that are far from all others."""
+    zeros, tails, outliers = [], [], []
+    for name, values in columns.items():
+        there = values[~np.isnan(values)]
+        low, middle, high = np.quantile(there, [0.05, 0.5, 0.95])
+        others = there[there != 0]
+        n_zeros = len(there) - len(others)
+        if 3 <= n_zeros < len(there) / 2 and others.min() > max(np.std(others), 0.3 * middle):
+            zeros.append(f'"{name}" ({n_zeros} values)')
+        reach = 20 * max(high - low, np.finfo(float).tiny)
+        is_far = np.abs(values - middle) > reach
+        if 0 < is_far.sum() <= 3:
+            outliers.append(
+                f'{values[is_far][0]:g} in row {int(np.argmax(is_far)) + 1} of "{name}"'
+            )
+        elif there.min() >= 0 and high > 8 * middle > 0 and _skewness(there) > 2:
+            tails.append(f'"{name}"')
+    if zeros:
+        yield Note(
+            f"0 is far from all other values in {_listed(zeros)}: if it means a missing value, "
+            "--missing-values 0 says so",
+            is_doubt=True,
+        )
+    if outliers:
+        yield Note(
+            f"{_listed(outliers)} is far from all other values (--skip-rows leaves rows out)",
+            is_doubt=True,
+        )
+    if tails:
+        yield Note(
+            f"few rows have far more than all others of {_listed(tails)} (--as NAME=log takes "
+            "logarithms)",
+            is_doubt=True,
+        )
+
+
+def _skewness(values: FloatArray) -> float:
+    apart = values - values.mean()
+    return float(np.mean(apart**3) / np.mean(apart**2) ** 1.5)
+
+
+def _unfound(
+    given: Mapping[str, Sequence[str]], cells: Mapping[str, Cells], frame: Any
+) -> Iterator[Note]:
+    """Yield a note on each code that was given for a column and does not occur there."""
+    for name, codes in given.items() if len(given) < len(cells) else ():
+        there = Cells(name, one_array(frame[name])).counts
+        numbers = {as_number(text) for text in there}
+        for code in codes:
+            if code not in there and as_number(code) not in numbers - {None}:
+                yield Note(f'"{name}" has no {code} that could mean a missing value')
 
 
 def _cells(count: int) -> str:

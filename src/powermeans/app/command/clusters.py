@@ -110,9 +110,6 @@ class Tally(Sizes):
         return np.where(self.weights > 0, self.weights, 1.0)
 
 
-ADDED = ("cluster", "distance", "second_cluster", "sure")
-
-
 def told_of_rows(
     model: Any, points: Points, labels: Labels, added: Sequence[str] = ("cluster",)
 ) -> RowColumns:

@@ -509,8 +509,7 @@ def predict(
 
 
 def _added(given: str | None) -> list[str]:
-    from powermeans.app.command.clusters import ADDED
-    from powermeans.app.command.data_files import split_names
+    from powermeans.app.command.data_files import ADDED, split_names
     from powermeans.errors import nearest
 
     if given is None:

@@ -37,6 +37,8 @@ from powermeans.scale.tables.formats import options_of
 from powermeans.system.arrow import pyarrow_part
 from powermeans.types import FloatArray
 
+# The columns that are added to the rows of a file.
+ADDED = ("cluster", "distance", "second_cluster", "sure")
 Chooser = Callable[[Sequence[str]], Sequence[str] | None]
 Scale = Literal["auto", "standard", "minmax", "none"]
 
@@ -265,7 +267,8 @@ def _understood(files: DataFiles, frame: Frame, scale: Scale) -> tuple[Prepare, 
     with failures.refusing(ArgumentError), _naming(files):
         wanted = list(range(len(names))) if asked is None else numbers_of(asked, names, files.name)
         last = [] if files.weights is None else numbers_of([files.weights], names, files.name)
-        used = frame.table.select([j for j in dict.fromkeys(wanted) if j not in last])
+        own = range(len(names) - 4, len(names)) if names[-4:] == [*ADDED] and asked is None else ()
+        used = frame.table.select([j for j in dict.fromkeys(wanted) if j not in (*last, *own)])
         is_left_out = rows_to_skip(files.skip_rows, frame.table.num_rows, files.name)
         if not files.skip_rows and not files.keeps_totals:
             is_left_out[list(frame.totals)] = True
@@ -274,7 +277,10 @@ def _understood(files: DataFiles, frame: Frame, scale: Scale) -> tuple[Prepare, 
         raw = _understand(prepare, used.filter(keep), asked)
         found = Table(raw, tuple(map(str, prepare.get_feature_names_out())))
         for column in last:
-            weights = Cells(names[column], one_array(frame.table[column].filter(keep))).numbers
+            cells = Cells(names[column], one_array(frame.table[column].filter(keep)))
+            if cells.type not in ("number", "empty"):
+                raise TableError(f'"{names[column]}" holds no weights, but {cells.type} values')
+            weights = cells.numbers
             found = Table(np.column_stack([raw, weights]), (*found.names, names[column]))
             found = with_last_as_weights(found, files.name, files.missing_in_table)
         found = replace(found, is_kept=~is_left_out if is_left_out.any() else None)
@@ -288,7 +294,11 @@ def _understood(files: DataFiles, frame: Frame, scale: Scale) -> tuple[Prepare, 
         decimal=prepare.decimal_,
         frame=frame,
         columns=prepare.columns_,
-        notes=[*(Note(text, is_doubt=True) for text in frame.doubts), *prepare.notes_],
+        notes=[
+            *(Note(text, is_doubt=True) for text in frame.doubts),
+            *[Note(f"the columns {', '.join(ADDED)} of a former fit do not count")] * bool(own),
+            *prepare.notes_,
+        ],
         codes=() if files.missing_values else codes,
     )
     return prepare, data, found
@@ -354,18 +364,24 @@ def _told_by_asking(prepare: Prepare, asked: Sequence[str] | None) -> dict[str, 
     return {one.name: "number" for one in left_out if one.kind == "identifier"}
 
 
+def scale_of(
+    points: Any, names: list[str], columns: Sequence[Column] | None = None
+) -> tuple[Scale, str]:
+    """Return how columns of numbers are scaled by default, and why where they have no names."""
+    if not are_names(names):
+        why = why_scale(points, names)
+        return "standard" if why else "none", why
+    known = columns or [Column(name, "number") for name in names]
+    is_one_unit = len(known) < 2 or have_one_unit(known, list(points.T[:, :, None]))
+    return "none" if is_one_unit else "standard", ""
+
+
 def _scaled(data: FitData, scale: Scale, prepare: Prepare | None) -> FitData:
     """Scale columns of numbers by a scaler of scikit-learn."""
     points, why_scaled = data.points, ""
     if scale == "auto":
-        has_names = prepare is not None and are_names(data.names)
-        if prepare is not None and has_names:
-            numbers = [column for column in prepare.columns_ if column.is_used]
-            is_one_unit = have_one_unit(numbers, list(points.T[:, :, None]))
-            scale = "none" if is_one_unit or len(numbers) < 2 else "standard"
-        else:
-            why_scaled = why_scale(points, data.names)
-            scale = "standard" if why_scaled else "none"
+        columns = None if prepare is None else [one for one in prepare.columns_ if one.is_used]
+        scale, why_scaled = scale_of(points, data.names, columns)
     scaler = None
     if scale != "none":
         # Scaling in place saves the memory of a copy; a memory map, say, is read-only.
@@ -378,7 +394,7 @@ def _scaled(data: FitData, scale: Scale, prepare: Prepare | None) -> FitData:
     data = replace(data, points=points, scaler=scaler, scale=scale, why_scaled=why_scaled)
     name, share = max(data.contributions().items(), key=lambda pair: pair[1])
     if scale == "none" and share > 0.8 and len(data.names) > 1:
-        text = f'"{name}" decides {share:.0%} of all distances'
+        text = f'"{name}" decides {share:.0%} of all distances (--scale standard evens them out)'
         data = replace(data, notes=[*data.notes, Note(text, is_doubt=True)])
     return data
 
@@ -400,7 +416,9 @@ def settle_missing(
     if is_left_out.any():
         table = without_rows(table, is_left_out)
     said = []
-    by_column = [(int(n), name) for n, name in zip(n_missing, table.names, strict=True) if n]
+    # The features of one category miss a value together.
+    columns = dict(zip((name.partition(": ")[0] for name in table.names), n_missing, strict=True))
+    by_column = [(int(n), name) for name, n in columns.items() if n]
     if by_column:
         said.append(_missing_in_words(by_column, n_rows, takes_missing=takes_missing))
     is_whole = not np.isnan(table.points).any()
@@ -445,8 +463,14 @@ def notes_on(data: FitData | Table) -> Iterator[str]:
             rows = "1 row is" if data.n_skipped == 1 else f"{data.n_skipped} rows are"
             yield f"{rows} left out by --skip-rows"
         if totals := data.rows_of_totals:
-            rows = ", ".join(map(str, totals))
-            yield f"row {rows} sums up others and is left out (--keep-totals keeps it)"
+            rows = ", ".join(map(str, sorted(totals)))
+            is_one = len(totals) == 1
+            are = (
+                f"row {rows} sums up others and is"
+                if is_one
+                else f"rows {rows} sum up others and are"
+            )
+            yield f"{are} left out (--keep-totals keeps {'it' if is_one else 'them'})"
         n_known = data.n_skipped or len(totals)
     n_left_out = 0 if data.is_kept is None else int(np.count_nonzero(~data.is_kept)) - n_known
     if n_left_out:

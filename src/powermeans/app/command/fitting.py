@@ -20,7 +20,6 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from powermeans.app.command import failures
 from powermeans.app.command.choosing import choice_for, rows_for_k, why_this_k
 from powermeans.app.command.clusters import (
-    ADDED,
     Tally,
     clusters_for_machines,
     labelled,
@@ -28,6 +27,7 @@ from powermeans.app.command.clusters import (
     told_of_rows,
 )
 from powermeans.app.command.data_files import (
+    ADDED,
     DataFiles,
     FitData,
     Scale,
@@ -215,9 +215,9 @@ def _with_k(data: FitData, wanted: Wanted) -> Wanted:
     if not isinstance(data.points, PartedData):
         n_distinct = len(rows.points) - count_copies(rows.points)
         most = min(most, n_distinct if n_distinct < len(rows.points) else n_distinct - 1)
-    if most < 2:
-        choice, k = None, 1
-        why = ["k = 1, since there are too few different rows for more"]
+    if most < 3:
+        choice, k = None, max(most, 1)
+        why = [f"k = {k}, since there are too few different rows for more"]
     else:
         choice, wanted = _choice_of_k(rows, most, wanted)
         why, k = [*said, *why_this_k(choice)], choice.recommended

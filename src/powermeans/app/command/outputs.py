@@ -223,6 +223,8 @@ def write_rows(path: str, data: FitData, columns: RowColumns) -> None:
     table = pa_table([*frame.table.columns, *arrays], [*names, *added])
     suffix = Path(path).suffix.lower()
     with failures.refusing(), failures.writing(path), atomic_write(path) as file:
+        if suffix in (".parquet", ".feather", ".xlsx", ".jsonl"):
+            table = pa_table([*map(_typed, table.columns)], table.column_names)
         if suffix in (".parquet", ".feather"):
             _write_tables(suffix, file, [table])
         elif suffix == ".xlsx":
@@ -257,6 +259,19 @@ def _arrow_of(values: NDArray[Any]) -> Any:
     return pyarrow_part().array(values, mask=~is_there)
 
 
+def _typed(column: Any) -> Any:
+    """Return a column of texts as numbers where all are plain ones, and null for empty cells."""
+    pa, pc = pyarrow_part(), pyarrow_part("compute")
+    if column.type != pa.string():
+        return column
+    there = pc.if_else(pc.equal(column, ""), None, column)
+    is_plain = pc.match_substring_regex(there, r"^-?(0|[1-9][0-9]{0,14})([.][0-9]+)?$")
+    if not pc.all(is_plain).as_py() or there.null_count == len(there):
+        return column
+    is_whole = not pc.any(pc.match_substring(there, ".")).as_py()
+    return there.cast(pa.int64() if is_whole else pa.float64())
+
+
 def _as_json(table: Any) -> Iterator[bytes]:
     names = table.column_names
     for batch in table.to_batches(max_chunksize=_AT_ONCE):
@@ -278,8 +293,7 @@ def _write_cells(file: IO[bytes], table: Any, mark: str, frame: Frame) -> None:
     encoding = {"utf8": "utf-8"}.get(frame.encoding, frame.encoding)
     text = io.TextIOWrapper(file, encoding, errors="surrogateescape", newline="")
     writer = csv.writer(text, delimiter=mark, lineterminator="\n")
-    if frame.has_header:
-        writer.writerow(table.column_names)
+    writer.writerow(table.column_names)
     for batch in table.to_batches(max_chunksize=_AT_ONCE):
         writer.writerows(zip(*map(_texts_of, batch.columns), strict=True))
     text.detach()

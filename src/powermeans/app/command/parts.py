@@ -16,8 +16,9 @@ from powermeans.app.command.data_files import (
     FitData,
     Scale,
     read_scaled,
-    why_scale,
+    scale_of,
 )
+from powermeans.preparing.prepare import Note
 from powermeans.scale.checkpoint import is_checkpoint
 from powermeans.scale.files import files_at
 from powermeans.scale.parted_data import PartedData, open_data
@@ -25,6 +26,10 @@ from powermeans.scale.tables import Missing
 from powermeans.scale.tables.formats import format_at, format_of
 from powermeans.scale.tables.table import FileFormat
 from powermeans.system.free_memory import free_memory
+
+_IN_PARTS = (
+    "read part by part: columns of words do not count, and codes for missing values are not found"
+)
 
 
 def why_in_parts(files: DataFiles) -> str | None:
@@ -107,9 +112,8 @@ def data_to_fit(
             points: Any = next(iter(start.source.blocks())).points
         if files.is_missing_open and takes_missing and np.isnan(points).any():
             missing = "observed"
-        why_scaled = why_scale(points, start.feature_names or ()) if scale == "auto" else ""
-    if scale == "auto":
-        scale = "standard" if why_scaled else "none"
+        if scale == "auto":
+            scale, why_scaled = scale_of(points, list(start.feature_names or ()))
     data = open_parts(files, columns=columns, scale=scale)
     note_parts(files, why)
     is_told = missing == "observed" and files.is_missing_open
@@ -123,6 +127,7 @@ def data_to_fit(
         missing=missing,
         why_missing=why_missing,
         decimal=getattr(data.source, "decimal", ""),
+        notes=[Note(_IN_PARTS, is_doubt=True)],
     )
 
 

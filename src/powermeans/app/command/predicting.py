@@ -11,13 +11,13 @@ from sklearn.pipeline import Pipeline
 
 from powermeans.app.command import failures
 from powermeans.app.command.clusters import (
-    ADDED,
     Sizes,
     labelled,
     labels_and_score,
     told_of_rows,
 )
 from powermeans.app.command.data_files import (
+    ADDED,
     DataFiles,
     FitData,
     are_names,

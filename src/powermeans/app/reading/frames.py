@@ -51,7 +51,6 @@ class Frame:
     doubts: list[str] = field(default_factory=list)  # on how it was read, which may be wrong
     delimiter: str = ","
     encoding: str = "utf-8"
-    has_header: bool = True
 
     @cached_property
     def totals(self) -> list[int]:
@@ -146,9 +145,7 @@ def _read(path: Path, name: str, options: dict[str, Any]) -> Frame:
         table = reader.strings().replace_schema_metadata({b"decimal": mark})
         layout, encoding = reader.layout, reader.encoding
         how = reader.how_divided()
-        return Frame(
-            table, ".csv", how, [], layout.delimiter, encoding, has_header=reader.has_header
-        )
+        return Frame(table, ".csv", how, [], layout.delimiter, encoding)
     suffix = ".parquet" if start.startswith(b"PAR1") else ".feather"
     return Frame(_columns_of(reader), suffix)
 

@@ -41,13 +41,17 @@ def read(path: Path, name: str) -> tuple[Any, list[str]]:
 
 def _objects(path: Path, name: str) -> Iterator[dict[str, Any]]:
     text = path.read_bytes().decode("utf-8-sig", errors="replace")
+    rows, line = [], 1
     try:
         if text.lstrip().startswith("["):
             rows = json.loads(text)
         else:
-            rows = [json.loads(line) for line in text.splitlines() if line.strip()]
+            for each in text.splitlines():
+                rows += [json.loads(each)] if each.strip() else []
+                line += 1
     except (ValueError, RecursionError) as error:
-        raise TableError(f"{name} is no lines of JSON: {error!s:.100}") from None
+        where = f"line {line} of {name}" if line > 1 else name
+        raise TableError(f"{where} is no JSON: {error!s:.100}") from None
     for number, row in enumerate(rows, 1):
         if not isinstance(row, dict):
             raise TableError(f"{name}: row {number} is no object of JSON")

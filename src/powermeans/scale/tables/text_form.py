@@ -174,7 +174,8 @@ def _is_a_name_short(rows: Sequence[Sequence[str]]) -> bool:
     """Return whether a header has no name for the first column, as R writes row names."""
     header, *body = rows
     is_short = bool(body) and all(len(row) == len(header) + 1 for row in body)
-    return is_short and all(map(_is_text, header)) and not all(map(_is_text, body[0]))
+    is_named = len(header) > 1 and all(map(_is_text, header))
+    return is_short and is_named and not all(map(_is_text, body[0]))
 
 
 def _line_of(lines: Sequence[str], row: int, mark: str) -> int | None:
@@ -247,6 +248,8 @@ def cells_of(lines: Sequence[str], delimiter: str) -> tuple[list[list[str]], int
 def has_names(rows: Sequence[Sequence[str]]) -> bool:
     """Return whether the first row holds names: only texts, or some text above a number."""
     are_names = [_is_text(cell) for cell in rows[0]]
+    if len(rows) > 1 and _counts_up(rows[0]) and not _counts_up(rows[1]):
+        return True
     if len(rows) == 1 or all(are_names) or not any(are_names):
         return any(are_names)
     below = rows[1]
@@ -254,6 +257,15 @@ def has_names(rows: Sequence[Sequence[str]]) -> bool:
         is_name and len(below) > column and not _is_text(below[column])
         for column, is_name in enumerate(are_names)
     )
+
+
+def _counts_up(row: Sequence[str]) -> bool:
+    """Return whether the numbers of a row are years one after the other, or 1, 2, 3, and so on."""
+    numbers = [int(cell) for cell in row if cell.strip().isdecimal()]
+    is_run = len(numbers) >= 3 and numbers == [*range(numbers[0], numbers[0] + len(numbers))]
+    others = [cell for cell in row if not cell.strip().isdecimal()]
+    is_known = is_run and (numbers[0] in (0, 1) or 1800 < numbers[0] <= numbers[-1] < 2200)
+    return is_known and all(map(_is_text, others))
 
 
 def _is_text(cell: str) -> bool:
