@@ -1,0 +1,233 @@
+"""What stands below the first screen: means, rows, k, the gap, how it was read, and the code."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from powermeans.app.report.maps import cell_decimals
+from powermeans.app.report.rows import Rows, identifiers_of
+from powermeans.app.report.subject import Subject
+from powermeans.app.report.text import breakable, counted, escaped, percent
+from powermeans.app.report.versions import versions
+from powermeans.divergences import resolve
+from powermeans.plots.canvas import color_of
+
+Section = tuple[str, str, str]
+"""The name of a section in links, its heading, and the HTML below it."""
+
+
+def details(subject: Subject, rows: Rows, code: str) -> list[Section]:
+    """Return the sections below the first screen, without those that have nothing to show."""
+    found = [
+        ("means", "Means of all clusters", _means(subject)),
+        ("rows", "Example rows", _examples(subject, rows)),
+        ("k", "Number of clusters", _chart_of_k(subject.about.choice)),
+        ("gap", "Gap to the optimum", f"<p>{_gap(subject)}</p>"),
+        ("read", "How it was read and fitted", _how_read(subject)),
+        ("code", "Code to repeat it", _code(code)),
+    ]
+    return [section for section in found if section[2]]
+
+
+def _table(heads: Sequence[str], bodies: Sequence[str], kind: str) -> str:
+    """Return a table in HTML, which a phone shows row by row."""
+    head = "".join(f'<th scope="col">{one}</th>' for one in heads)
+    return (
+        f'<div class="wide" tabindex="0" role="region" aria-label="{kind}">'
+        f'<table class="{kind}"><thead><tr>{head}</tr></thead>{"".join(bodies)}</table></div>'
+    )
+
+
+def _row(head: str, names: Sequence[str], cells: Sequence[tuple[str, str]]) -> str:
+    inner = "".join(
+        f'<td data-of="{escaped(name)}"{style}>{text}</td>'
+        for name, (text, style) in zip(names, cells, strict=True)
+    )
+    return f'<tr><th scope="row">{head}</th>{inner}</tr>'
+
+
+def _means(subject: Subject) -> str:
+    """Draw a bar from the mean of all rows to that of each cluster, in each column."""
+    clusters = [cluster.label for cluster in subject.clusters if cluster.weight > 0]
+    are_across = len(clusters) <= 8
+    most = min(20 if are_across else 6, max(1, 2000 // len(clusters)))
+    told = sorted(subject.telling(most))
+    lines = [line for j in told for line in subject.fields[j].lines(subject.means, subject.of_all)]
+    lines = lines[: 2 * most]
+    reach = max(float(np.abs(np.concatenate([apart for *_, apart in lines])[...]).max()), 1e-12)
+    sides = [breakable(name) for name, *_ in lines]
+    cells = [
+        [(escaped(texts[label]), _bar(float(apart[label]) / reach)) for label in clusters]
+        for _, texts, apart in lines
+    ]
+    heads = [_named(subject, label) for label in clusters]
+    names = [str(label) for label in clusters]
+    if not are_across:
+        cells, names = [list(one) for one in zip(*cells, strict=True)], [name for name, *_ in lines]
+        heads, sides = sides, heads
+    rows = [_row(side, names, each) for side, each in zip(sides, cells, strict=True)]
+    some = f" Of {len(subject.fields):,} columns, these differ most." * (most < len(subject.fields))
+    table = _table(["", *heads], ["<tbody>", *rows, "</tbody>"], "means")
+    return (
+        "<p>Bars begin at the mean of all rows: to the right and red where the cluster is above "
+        f"it, to the left and blue where it is below.{some}</p>{table}"
+    )
+
+
+def _bar(share: float) -> str:
+    ends = sorted((50.0, 50 + 50 * share))
+    way = "above" if share > 0 else "below"
+    return f' class="{way}" style="--from:{ends[0]:.1f}%;--to:{ends[1]:.1f}%"'
+
+
+def _named(subject: Subject, label: int) -> str:
+    badge = f'<span class="badge" style="border-color:{color_of(label)}">{label}</span>'
+    return f"{badge} {breakable(subject.names[label])}"
+
+
+def _examples(subject: Subject, rows: Rows) -> str:
+    """List the rows nearest to each center and those farthest from it."""
+    identifiers, told = identifiers_of(subject), subject.telling(6)
+    digits, fields = cell_decimals(subject, rows), subject.fields
+    names = [*identifiers, *(fields[j].name for j in told)]
+    n_each = 3 if len(subject.clusters) <= 12 else 1
+    bodies = []
+
+    def line(place: int) -> str:
+        number, values = int(subject.row_numbers[rows.places[place]]), rows.values[place]
+        cells = [texts[number - 1] for texts in identifiers.values()]
+        cells += [fields[j].cell(values[fields[j].places], digits[j]) for j in told]
+        return _row(f"row {number:,}", names, [(escaped(cell), "") for cell in cells])
+
+    for label in range(len(subject.clusters)):
+        for title, found in (
+            (f"{_named(subject, label)}: typical", rows.typical(label, n_each)),
+            ("least typical", rows.least_typical(label, n_each)),
+        ):
+            head = f'<tr><th scope="rowgroup" colspan="{len(names) + 1}">{title}</th></tr>'
+            bodies += [f"<tbody>{head}", *map(line, found), "</tbody>"] if found else []
+    if not bodies:
+        return ""
+    few = len(rows.places) < len(subject.labels)
+    some = f" Of {counted(len(rows.places), 'row')}, drawn by chance." if few else ""
+    return (
+        f"<p>Typical rows are nearest to the center of their cluster, the least typical farthest "
+        f"from it.{some}</p>{_table(['', *map(breakable, names)], bodies, 'rows')}"
+    )
+
+
+def _chart_of_k(choice: Any) -> str:
+    """Draw the criterion that decided, for each k that was tried."""
+    if choice is None:
+        return ""
+    name = choice.decided_by if choice.decided_by in choice.table else "inertia"
+    values = np.nan_to_num(np.asarray(choice.table[name], dtype=np.float64), posinf=0, neginf=0)
+    heights = values - min(0.0, values.min())
+    heights = 100 * heights / (heights.max() or 1.0)
+    bars = "".join(
+        f'<div{" class=chosen" * int(k == choice.recommended)} title="{value:.4g}">'
+        f'<span style="height:{height:.1f}%"></span>{k}</div>'
+        for k, value, height in zip(choice.table["k"], values, heights, strict=True)
+    )
+    verdict = f"{choice.recommended} clusters are recommended"
+    if not choice.is_clear:
+        verdict = f"No number is clear: {escaped(choice.doubt)}. A guess is {choice.recommended}"
+    title = escaped(name.replace("_", " "))
+    return (
+        f"<p>{verdict}; {choice.agreement:.0%} of the criteria agree.</p><figure><div role='img' "
+        f'class="of-k" aria-label="{title} by k">{bars}</div><figcaption class="note">{title} for '
+        "each number of clusters</figcaption></figure>"
+    )
+
+
+def _gap(subject: Subject) -> str:
+    optimality = subject.about.optimality
+    if optimality is None:
+        return f"No bound on the optimum was searched for.{_how_to_prove(subject.model)}"
+    sure = (
+        "" if optimality.confidence is None else f", at a confidence of {optimality.confidence:g}"
+    )
+    return (
+        f"The inertia of these clusters is {optimality.inertia:.6g}, and no "
+        f"{counted(len(subject.clusters), 'cluster')} can have less than "
+        f"{optimality.bound:.6g}{sure}: <strong>{escaped(optimality.verdict)}</strong>."
+    )
+
+
+def _how_to_prove(model: Any) -> str:
+    """Tell how to search for a bound, where there is one: for squared Euclidean distances."""
+    parameters = model.get_params(deep=False)
+    is_squared = resolve(parameters.get("divergence", "squared_euclidean")).is_squared
+    is_whole = parameters.get("missing", "error") == "error"
+    if not (hasattr(model, "optimality_gap") and is_squared and is_whole):
+        return ""
+    return (
+        " To search for one: <code>powermeans fit --prove 10</code>, or "
+        "<code>model.optimality_gap(X)</code>."
+    )
+
+
+def _how_read(subject: Subject) -> str:
+    file, shares = subject.about.file, {}
+    for scaler in subject.about.scalers:
+        shares = getattr(scaler, "contributions_", {})
+    notes = "".join(f"<li>{escaped(text)}</li>" for text in file.how_read)
+    lines = [
+        _row(
+            breakable(one.name),
+            ["kind", "why", "what is done", "of all distances"],
+            [
+                (escaped(one.kind), ""),
+                (escaped(one.why), ""),
+                (escaped(one.done), ""),
+                (percent(shares[one.name]) if one.name in shares else "", ""),
+            ],
+        )
+        for one in file.columns[:200]
+    ]
+    heads = ["column", "kind", "why", "what is done", "of all distances"]
+    table = _table(heads, ["<tbody>", *lines, "</tbody>"], "read") if lines else ""
+    if len(lines) > 20:
+        table = f"<details><summary>all columns</summary>{table}</details>"
+    facts = "".join(
+        f"<div><dt>{escaped(name)}</dt><dd>{escaped(fact)}</dd></div>"
+        for name, fact in _facts(subject)
+    )
+    return (
+        f"{f'<ul>{notes}</ul>' if notes else ''}{table}<details><summary>method, parameters, "
+        f'versions</summary><dl class="facts">{facts}</dl></details>'
+    )
+
+
+def _facts(subject: Subject) -> Iterator[tuple[str, str]]:
+    model, (n_points, n_features) = subject.model, subject.points.shape
+    yield "method", type(model).__name__
+    yield "points", f"{n_points:,}"
+    yield "features", f"{n_features:,}"
+    if hasattr(model, "inertia_"):
+        yield "inertia", f"{model.inertia_:.6g}"
+    if subject.about.optimality is not None:
+        yield "optimality", subject.about.optimality.verdict
+    if subject.about.scalers:
+        names = [type(scaler).__name__ for scaler in subject.about.scalers]
+        yield "scaled by", ", then ".join(names)
+    if hasattr(model, "n_iter_"):
+        yield "sweeps", f"{int(np.max(model.n_iter_)):,}"
+    if hasattr(model, "spent_"):
+        yield "seconds", f"{model.spent_.seconds:.3g}"
+    for name, value in model.get_params(deep=False).items():
+        text = " ".join(repr(value).split())
+        if name != "callback":
+            yield name, text if len(text) <= 80 else f"{text[:80]}…"
+    yield from versions().items()
+
+
+def _code(code: str) -> str:
+    return (
+        '<button type="button" id="copy">copy</button>'
+        f'<pre tabindex="0"><code id="program">{html.escape(code)}</code></pre>'
+    )

@@ -1,0 +1,147 @@
+"""The first screen of a report: three large numbers, the map, a card for each cluster, a box."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from powermeans.app.report.maps import Map, drawn
+from powermeans.app.report.rows import Rows
+from powermeans.app.report.subject import Subject
+from powermeans.app.report.summaries import ClusterSummary
+from powermeans.app.report.text import breakable, counted, escaped, percent, some
+from powermeans.app.report.warnings_on_data import find_warnings
+from powermeans.plots.canvas import color_of
+
+_MOST_CARDS = 12
+
+
+def overview(subject: Subject, rows: Rows, found: Map) -> str:
+    """Return the first screen in HTML."""
+    cards = [_card(subject, rows, cluster) for cluster in subject.clusters]
+    more = "".join(cards[_MOST_CARDS:])
+    if more:
+        n_more = counted(len(cards) - _MOST_CARDS, "more cluster")
+        more = f'<details><summary>{n_more}</summary><div class="cards">{more}</div></details>'
+    return (
+        f"{_figures(subject, rows)}<div class='screen'><figure>{_stage(found, subject)}"
+        f'<figcaption class="note">{_below_map(found, subject)}</figcaption></figure>'
+        f'<div><div class="cards">{"".join(cards[:_MOST_CARDS])}</div>{more}</div></div>'
+        f"{_box(subject)}"
+    )
+
+
+def _figures(subject: Subject, rows: Rows) -> str:
+    n_used, n_all = len(subject.labels), int(subject.row_numbers.max())
+    frame = subject.about.file.frame
+    n_all = n_all if frame is None else frame.num_rows
+    n_clusters, clear = len(subject.clusters), rows.sure_share()
+    sure = "of the rows lie on the first third of the way from their center to any other"
+    if clear is None:
+        one = "With one cluster there is nothing to be unsure of."
+        sure = one if n_clusters == 1 else "This model tells no distances to centers."
+    of_all = f" <small>of {n_all:,}</small>"
+    return (
+        "<dl class='figures'>"
+        + "".join(
+            f"<div><dt>{name}</dt><dd>{value}</dd><dd class='note'>{note}</dd></div>"
+            for name, value, note in (
+                ("clusters", f"{n_clusters:,}", _why_k(subject)),
+                ("rows used", f"{n_used:,}{of_all}", _columns_used(subject)),
+                ("how sure", "–" if clear is None else percent(clear), sure),
+            )
+        )
+        + "</dl>"
+    )
+
+
+def _why_k(subject: Subject) -> str:
+    choice = subject.about.choice
+    if choice is None:
+        return "as many as asked for"
+    if not choice.is_clear:
+        return "no number is clear, and this one is a guess"
+    return f"chosen by {escaped(choice.decided_by.replace('_', ' '))}"
+
+
+def _columns_used(subject: Subject) -> str:
+    n_used, n_all = len(subject.fields), len(subject.about.file.columns)
+    n_used += sum(field.column.kind == "place" for field in subject.fields)
+    return f"in {counted(n_used, 'column')}{f' of {n_all:,}' if n_all > n_used else ''}"
+
+
+def _stage(found: Map, subject: Subject) -> str:
+    return (
+        '<div id="stage" tabindex="0" role="application" aria-label="map" '
+        f'aria-describedby="help">{drawn(found, subject)}<div id="tip" role="status" hidden></div>'
+        '</div><div class="tools"><button type="button" id="in" aria-label="zoom in">+</button>'
+        '<button type="button" id="out" aria-label="zoom out">−</button>'
+        '<button type="button" id="all">show all</button><span class="note" id="help">Point at a '
+        "row, drag to move. Keys: arrows, + − 0, n and p.</span></div>"
+    )
+
+
+def _below_map(found: Map, subject: Subject) -> str:
+    n_shown, n_all = len(subject.shown), len(subject.labels)
+    some_rows = f" {n_shown:,} of {n_all:,} rows, drawn by chance." if n_shown < n_all else ""
+    return f"{found.words}{some_rows}"
+
+
+def _card(subject: Subject, rows: Rows, cluster: ClusterSummary) -> str:
+    label, clear = cluster.label, rows.sure_share(cluster.label)
+    size = counted(cluster.size, "row")
+    of = "of the weight" if subject.weights is not None else "of all"
+    is_clear = "" if clear is None else f", {percent(clear)} sure"
+    if cluster.weight > 0:
+        facts = "".join(f"<li>{fact}</li>" for fact in _facts(subject, label))
+        text = f"{percent(cluster.share)} {of}, {size}{is_clear}"
+    else:
+        facts = ""
+        text = f"{size}, which weigh nothing" if cluster.size else "No row is nearest to its center"
+    return (
+        f'<article class="card" id="cluster-{label}" style="border-color:{color_of(label)}"><h3>'
+        f'<button type="button" class="badge" aria-pressed="false" data-label="{label}" '
+        f'aria-label="show cluster {label} alone" style="border-color:{color_of(label)}">{label}'
+        f'</button> {breakable(subject.names[label])}</h3><p class="share">{text}</p>'
+        f"<ul>{facts}</ul></article>"
+    )
+
+
+def _facts(subject: Subject, label: int) -> Iterator[str]:
+    """Say the three fields that set a cluster apart most, in the units and words of the data."""
+    for j in subject.telling(3, label):
+        field, mean, of_all = subject.fields[j], subject.means[label], subject.of_all
+        text, of_rest = field.mean(mean[field.places]), field.mean(of_all[field.places])
+        fact = f"<b>{breakable(field.name)}</b> {escaped(text)}"
+        if field.column.kind not in ("category", "place") and len(subject.clusters) > 1:
+            is_above = mean[field.places.start] > of_all[field.places.start]
+            way = "on" if text == of_rest else "above" if is_above else "below"
+            fact += f' <span class="note">{way} average ({escaped(of_rest)})</span>'
+        yield fact
+
+
+def _box(subject: Subject) -> str:
+    """List what was left out, and what needs a check."""
+    found = find_warnings(subject.points, subject.labels, subject.columns, subject.clusters)
+    file = subject.about.file
+    texts = [*_left_out(subject), *file.notes, *found.values()]
+    if not texts:
+        return "<p class='note'>Nothing was left out, and no check of the data failed.</p>"
+    items = "".join(f"<li>{escaped(text[0].upper() + text[1:])}</li>" for text in texts)
+    return f'<aside class="box"><h2>Left out, or to check</h2><ul>{items}</ul></aside>'
+
+
+def _left_out(subject: Subject) -> Iterator[str]:
+    left = [
+        f"“{column.name}” ({column.kind}: {column.why})"
+        for column in subject.about.file.columns
+        if not column.is_used and column.kind != "place"
+    ]
+    if left:
+        yield f"columns left out: {some(left, 6)}"
+    if subject.points.shape[1] > len(subject.fields) and not left:
+        return
+    is_constant = subject.columns.are_constant()
+    if np.all(is_constant):
+        yield "all columns used have one value each"
