@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from powermeans import KMeans, PathRecorder, PowerKMeans, SweepState
 from powermeans.app.report.rows import Rows
-from powermeans.app.report.subject import About, FileTable, Subject
+from powermeans.app.report.subject import FileTable, Subject
 from powermeans.app.report.summaries import summarize
 from powermeans.app.report.text import decimals_of, escaped, fixed, visible
 from powermeans.app.report.warnings_on_data import along_the_line, count_copies, find_warnings
@@ -38,9 +38,7 @@ def subject_of(points, labels, columns, centers=None, **about):
         transform=lambda X: cdist(X, centers),
         get_params=lambda deep: {},
     )
-    told = {"max_points": 1000, "feature_names": columns, "file": FileTable(), "scalers": ()}
-    others = ("sample_weight", "names", "row_numbers", "choice", "optimality")
-    return Subject.of(model, points, About(**dict.fromkeys(others), **told | about))
+    return Subject.of(model, points, file=FileTable(names=columns), **about)
 
 
 def names_of(points, labels, columns):
@@ -87,8 +85,8 @@ def test_a_row_is_sure_on_the_first_third_of_the_way_to_another_center():
     ways = np.array([-9.0, 2.9, 3.1, 3.1, 2.8, -6.0]) / 9
     np.testing.assert_allclose(rows.ways[:6], ways, atol=1e-3)
     assert rows.sure_share() == pytest.approx(1 - 2 / len(points))
-    assert rows.typical(0, 1) == [6]
-    assert rows.least_typical(0, 3) == [0, 2, 1]
+    assert rows.nearest(0, 1) == [6]
+    assert rows.nearest(0, 3, -1) == [0, 2, 1]
     assert Rows.of(subject_of([0.0, 1.0, 4.0], [0, 0, 0], ["x"])).sure_share() is None
 
 

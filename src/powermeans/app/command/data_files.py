@@ -464,6 +464,8 @@ def file_table(data: FitData, how_fitted: Sequence[str] = ()) -> FileTable:
         data.columns,
         [*doubts, *notes_on(replace(data, how_read=""))],
         [*how_read, *how_fitted, *rest],
+        row_numbers(data.is_kept),
+        data.names,
     )
 
 

@@ -34,7 +34,6 @@ from powermeans.app.command.data_files import (
     are_names,
     file_table,
     notes_on,
-    row_numbers,
     tell_columns,
     tell_notes,
 )
@@ -478,8 +477,6 @@ def _write_model_and_report(
                 sample_weight=data.weights,
                 optimality=fitted.optimality,
                 names=wanted.names,
-                row_numbers=row_numbers(data.is_kept),
-                feature_names=data.names,
                 file=file_table(data, wanted.why_k),
             )
         done.append(wanted.report)

@@ -23,7 +23,6 @@ from powermeans.app.command.data_files import (
     are_names,
     file_table,
     notes_on,
-    row_numbers,
     settle_missing,
 )
 from powermeans.app.command.outputs import (
@@ -365,8 +364,6 @@ def write_report(
             model_file=path,
             sample_weight=data.weights,
             names=names,
-            row_numbers=row_numbers(data.is_kept),
-            feature_names=data.names,
             file=file_table(data),
         )
     screen.say(f"written: {output}")

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from powermeans.app.report.maps import cell_decimals
-from powermeans.app.report.rows import Rows, identifiers_of
+from powermeans.app.report.rows import Rows
 from powermeans.app.report.subject import Subject
 from powermeans.app.report.text import breakable, counted, escaped, percent
 from powermeans.app.report.versions import versions
@@ -20,13 +19,13 @@ Section = tuple[str, str, str]
 """The name of a section in links, its heading, and the HTML below it."""
 
 
-def details(subject: Subject, rows: Rows, code: str) -> list[Section]:
+def details(subject: Subject, rows: Rows, choice: Any, optimality: Any, code: str) -> list[Section]:
     """Return the sections below the first screen, without those that have nothing to show."""
     found = [
         ("means", "Means of all clusters", _means(subject)),
         ("rows", "Example rows", _examples(subject, rows)),
-        ("k", "Number of clusters", _chart_of_k(subject.about.choice)),
-        ("gap", "Gap to the optimum", f"<p>{_gap(subject)}</p>"),
+        ("k", "Number of clusters", _chart_of_k(choice)),
+        ("gap", "Gap to the optimum", f"<p>{_gap(subject, optimality)}</p>"),
         ("read", "How it was read and fitted", _how_read(subject)),
         ("code", "Code to repeat it", _code(code)),
     ]
@@ -52,13 +51,14 @@ def _row(head: str, names: Sequence[str], cells: Sequence[tuple[str, str]]) -> s
 
 def _means(subject: Subject) -> str:
     """Draw a bar from the mean of all rows to that of each cluster, in each column."""
-    clusters = [cluster.label for cluster in subject.clusters if cluster.weight > 0]
+    clusters = subject.weighing
     are_across = len(clusters) <= 8
     most = min(20 if are_across else 6, max(1, 2000 // len(clusters)))
     told = sorted(subject.telling(most))
     lines = [line for j in told for line in subject.fields[j].lines(subject.means, subject.of_all)]
-    lines = lines[: 2 * most]
-    reach = max(float(np.abs(np.concatenate([apart for *_, apart in lines])[...]).max()), 1e-12)
+    heights = [float(np.nanmax(np.abs(apart))) for *_, apart in lines]
+    reach = max(*heights, 1e-12)
+    lines = [lines[j] for j in sorted(np.argsort(heights)[::-1][: most + 4])]
     sides = [breakable(name) for name, *_ in lines]
     cells = [
         [(escaped(texts[label]), _bar(float(apart[label]) / reach)) for label in clusters]
@@ -91,22 +91,18 @@ def _named(subject: Subject, label: int) -> str:
 
 def _examples(subject: Subject, rows: Rows) -> str:
     """List the rows nearest to each center and those farthest from it."""
-    identifiers, told = identifiers_of(subject), subject.telling(6)
-    digits, fields = cell_decimals(subject, rows), subject.fields
-    names = [*identifiers, *(fields[j].name for j in told)]
+    names, cells = rows.cells(subject, subject.telling(6))
+    numbers, bodies = subject.row_numbers(rows.places), list[str]()
     n_each = 3 if len(subject.clusters) <= 12 else 1
-    bodies = []
 
     def line(place: int) -> str:
-        number, values = int(subject.row_numbers[rows.places[place]]), rows.values[place]
-        cells = [texts[number - 1] for texts in identifiers.values()]
-        cells += [fields[j].cell(values[fields[j].places], digits[j]) for j in told]
-        return _row(f"row {number:,}", names, [(escaped(cell), "") for cell in cells])
+        texts = [(escaped(cell), "") for cell in cells[place]]
+        return _row(f"row {numbers[place]:,}", names, texts)
 
     for label in range(len(subject.clusters)):
         for title, found in (
-            (f"{_named(subject, label)}: typical", rows.typical(label, n_each)),
-            ("least typical", rows.least_typical(label, n_each)),
+            (f"{_named(subject, label)}: typical", rows.nearest(label, n_each)),
+            ("least typical", rows.nearest(label, n_each, -1)),
         ):
             head = f'<tr><th scope="rowgroup" colspan="{len(names) + 1}">{title}</th></tr>'
             bodies += [f"<tbody>{head}", *map(line, found), "</tbody>"] if found else []
@@ -144,8 +140,7 @@ def _chart_of_k(choice: Any) -> str:
     )
 
 
-def _gap(subject: Subject) -> str:
-    optimality = subject.about.optimality
+def _gap(subject: Subject, optimality: Any) -> str:
     if optimality is None:
         return f"No bound on the optimum was searched for.{_how_to_prove(subject.model)}"
     sure = (
@@ -172,8 +167,8 @@ def _how_to_prove(model: Any) -> str:
 
 
 def _how_read(subject: Subject) -> str:
-    file, shares = subject.about.file, {}
-    for scaler in subject.about.scalers:
+    file, shares = subject.file, {}
+    for scaler in subject.scalers:
         shares = getattr(scaler, "contributions_", {})
     notes = "".join(f"<li>{escaped(text)}</li>" for text in file.how_read)
     lines = [
@@ -210,10 +205,8 @@ def _facts(subject: Subject) -> Iterator[tuple[str, str]]:
     yield "features", f"{n_features:,}"
     if hasattr(model, "inertia_"):
         yield "inertia", f"{model.inertia_:.6g}"
-    if subject.about.optimality is not None:
-        yield "optimality", subject.about.optimality.verdict
-    if subject.about.scalers:
-        names = [type(scaler).__name__ for scaler in subject.about.scalers]
+    if subject.scalers:
+        names = [type(scaler).__name__ for scaler in subject.scalers]
         yield "scaled by", ", then ".join(names)
     if hasattr(model, "n_iter_"):
         yield "sweeps", f"{int(np.max(model.n_iter_)):,}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +23,7 @@ class Field:
     places: slice  # of its features
     deviation: float  # of all rows, in its unit
     decimals: int  # of its means
+    is_word_enough: bool = True  # to tell a category, whose words no other column has
 
     @property
     def name(self) -> str:
@@ -91,14 +92,14 @@ class Field:
             own, whole = np.array([self.shares(one) for one in own]), np.array(self.shares(whole))
             names = [f"{column.name}: {word}" for word in column.words]
             texts = [[percent(min(max(share, 0), 1)) for share in line] for line in own.T]
-        elif column.kind == "place":
+        reach = self.deviation
+        if column.kind == "place":
             own = np.array([self.coordinates(one) for one in own])
             whole, names = np.array(self.coordinates(whole)), [column.name, column.other]
             texts = [[fixed(value, 2) for value in line] for line in own.T]
-        wide = float(np.nanmax(np.abs(own - whole))) if column.kind == "place" else self.deviation
-        deviation = wide or 1.0
+            reach = float(np.nanmax(np.abs(own - whole)))
         return [
-            (name, text, (line - of_whole) / deviation)
+            (name, text, (line - of_whole) / (reach or 1.0))
             for name, text, line, of_whole in zip(names, texts, own.T, whole, strict=True)
         ]
 
@@ -110,7 +111,7 @@ class Field:
             excess = [share - other for share, other in zip(shares, all_shares, strict=True)]
             place = int(np.argmax(excess))
             word = column.words[place]
-            said = word if len(word) > 3 and not word[0].isdigit() else f"{name} {word}"
+            said = word if self.is_word_enough and len(word) > 3 else f"{name}: {word}"
             return said if shares[place] >= 0.5 else f"more {said}"
         if column.kind == "place":
             (south, west), (lat, lon) = self.coordinates(of_all), self.coordinates(mean)
@@ -136,12 +137,13 @@ def fields_of(
     used = [column for column in columns if column.is_used]
     if sum(len(features.names_of(column)) for column in used) != len(names):
         used = [Column(name, "number") for name in names]
-    found, start = [], 0
+    found, start, counts = [], 0, Counter(word for column in used for word in column.words)
     for column in used:
+        is_enough = all(counts[word] == 1 and not word[:1].isdigit() for word in column.words)
         end = start + len(features.names_of(column))
         deviation = float(np.sqrt(np.square(deviations[start:end]).sum()))
         decimals = decimals_of(deviation, 2) if deviation > 0 else decimals_of(means[start], 4)
-        found.append(Field(column, slice(start, end), deviation, decimals))
+        found.append(Field(column, slice(start, end), deviation, decimals, is_enough))
         start = end
     return found
 
@@ -149,26 +151,22 @@ def fields_of(
 def name_clusters(phrases: Sequence[Sequence[str]], details: Sequence[str]) -> list[str]:
     """Join the first phrases on each cluster, more where two names would be alike.
 
-    >>> name_clusters([["higher x", "lower y"], ["higher x", "lower y"], []], ["x 3", "x 2", ""])
-    ['Higher x, lower y (x 3)', 'Higher x, lower y (x 2)', 'Near the average']
+    >>> name_clusters([["higher x", "lower y"], ["higher x", "lower y"]], ["x 3", "x 2"])
+    ['Higher x, lower y (x 3)', 'Higher x, lower y (x 2)']
     """
-    names = [next(_names(each, "", "")) for each in phrases]
-    levels = [0] * len(names)
-    while alike := [j for j, name in enumerate(names) if Counter(names)[name] > 1]:
+    levels = [0] * len(phrases)
+    while True:
+        names = [_name(phrases[j], details[j], j, level) for j, level in enumerate(levels)]
+        counts = Counter(names)
+        alike = [j for j, name in enumerate(names) if counts[name] > 1 and levels[j] < 3]
+        if not alike:
+            return names
         for j in alike:
             levels[j] += 1
-        names = [
-            list(_names(phrases[j], details[j], f"cluster {j}"))[level]
-            for j, level in enumerate(levels)
-        ]
-    return names
 
 
-def _names(phrases: Sequence[str], detail: str, number: str) -> Iterator[str]:
-    """Yield names that say more and more, up to the number of the cluster."""
-    for most in (2, 3):
-        text = ", ".join(phrases[:most]) or "near the average"
-        yield text[0].upper() + text[1:]
-    short = ", ".join(phrases[:2]) or "near the average"
-    for more in (detail, number):
-        yield f"{short[0].upper()}{short[1:]} ({more})"
+def _name(phrases: Sequence[str], detail: str, label: int, level: int) -> str:
+    """Return a name that says more at each level, up to the number of the cluster."""
+    text = ", ".join(phrases[: 3 if level == 1 else 2])
+    more = ("", "", f" ({detail})", f" (cluster {label})")[level]
+    return f"{text[0].upper()}{text[1:]}{more}"

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from powermeans.app.report.rows import Rows, identifiers_of
+from powermeans.app.report.rows import Rows
 from powermeans.app.report.subject import Subject, in_own_units
 from powermeans.app.report.text import decimals_of, escaped, fixed, visible
 from powermeans.plots import fitted
@@ -66,7 +66,7 @@ def map_of(subject: Subject, rows: Rows) -> Map:
     if fitted.has_centers(subject.model):
         centers = fitted.centers_of(subject.model)
     flat = np.nan_to_num(centers)
-    centers = np.nan_to_num(np.asarray(in_own_units(centers, subject.about.scalers)))
+    centers = np.nan_to_num(np.asarray(in_own_units(centers, subject.scalers)))
     values = np.where(np.isnan(values), centers[labels], values)
     shares = np.square(subject.columns.deviations)
     for field in subject.fields:
@@ -155,32 +155,16 @@ def _ticks(low: float, reach: float) -> list[float]:
 
 def map_data(found: Map, subject: Subject, rows: Rows) -> dict[str, Any]:
     """Return where the dots lie and what is said of each row, in types of JSON."""
-    names, which = identifiers_of(subject), np.isin(rows.places, subject.shown)
-    told = subject.telling(5)
-    digits = cell_decimals(subject, rows)
-    said = []
-    for values, place in zip(rows.values[which], subject.shown.tolist(), strict=True):
-        number = int(subject.row_numbers[place])
-        cells = [texts[number - 1] for texts in names.values()]
-        cells += [subject.fields[j].cell(values[subject.fields[j].places], digits[j]) for j in told]
-        said.append([number, *map(visible, cells)])
+    names, cells = rows.cells(subject, subject.telling(5))
+    shown = np.flatnonzero(np.isin(rows.places, subject.shown)).tolist()
+    numbers = subject.row_numbers(subject.shown).tolist()
     return {
         "places": np.round(found.places(found.points), 1).tolist(),
         "labels": subject.labels[subject.shown].tolist(),
         "names": [visible(name) for name in subject.names],
-        "columns": [visible(name) for name in (*names, *(subject.fields[j].name for j in told))],
-        "rows": said,
+        "columns": [visible(name) for name in names],
+        "rows": [
+            [number, *map(visible, cells[place])]
+            for number, place in zip(numbers, shown, strict=True)
+        ],
     }
-
-
-def cell_decimals(subject: Subject, rows: Rows) -> list[int]:
-    """Return the decimals of the cells of each field: none for whole numbers."""
-    found = []
-    for field in subject.fields:
-        values = rows.values[:, field.places.start]
-        values = values[np.isfinite(values)]
-        is_whole = bool(
-            (np.abs(values - np.round(values)) <= 1e-9 * np.maximum(1, np.abs(values))).all()
-        )
-        found.append(min(0, field.decimals) if is_whole else field.decimals + (field.decimals >= 0))
-    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from powermeans.plots.canvas import color_of
 _MOST_CARDS = 12
 
 
-def overview(subject: Subject, rows: Rows, found: Map) -> str:
+def overview(subject: Subject, rows: Rows, found: Map, choice: Any) -> str:
     """Return the first screen in HTML."""
     cards = [_card(subject, rows, cluster) for cluster in subject.clusters]
     more = "".join(cards[_MOST_CARDS:])
@@ -25,17 +26,17 @@ def overview(subject: Subject, rows: Rows, found: Map) -> str:
         n_more = counted(len(cards) - _MOST_CARDS, "more cluster")
         more = f'<details><summary>{n_more}</summary><div class="cards">{more}</div></details>'
     return (
-        f"{_figures(subject, rows)}<div class='screen'><figure>{_stage(found, subject)}"
+        f"{_figures(subject, rows, choice)}<div class='screen'><figure>{_stage(found, subject)}"
         f'<figcaption class="note">{_below_map(found, subject)}</figcaption></figure>'
         f'<div><div class="cards">{"".join(cards[:_MOST_CARDS])}</div>{more}</div></div>'
         f"{_box(subject)}"
     )
 
 
-def _figures(subject: Subject, rows: Rows) -> str:
-    n_used, n_all = len(subject.labels), int(subject.row_numbers.max())
-    frame = subject.about.file.frame
-    n_all = n_all if frame is None else frame.num_rows
+def _figures(subject: Subject, rows: Rows, choice: Any) -> str:
+    n_used, frame = len(subject.labels), subject.file.frame
+    last = int(subject.row_numbers(np.array([n_used - 1]))[0])
+    n_all = last if frame is None else frame.num_rows
     n_clusters, clear = len(subject.clusters), rows.sure_share()
     sure = "of the rows lie on the first third of the way from their center to any other"
     if clear is None:
@@ -47,7 +48,7 @@ def _figures(subject: Subject, rows: Rows) -> str:
         + "".join(
             f"<div><dt>{name}</dt><dd>{value}</dd><dd class='note'>{note}</dd></div>"
             for name, value, note in (
-                ("clusters", f"{n_clusters:,}", _why_k(subject)),
+                ("clusters", f"{n_clusters:,}", _why_k(choice)),
                 ("rows used", f"{n_used:,}{of_all}", _columns_used(subject)),
                 ("how sure", "–" if clear is None else percent(clear), sure),
             )
@@ -56,8 +57,7 @@ def _figures(subject: Subject, rows: Rows) -> str:
     )
 
 
-def _why_k(subject: Subject) -> str:
-    choice = subject.about.choice
+def _why_k(choice: Any) -> str:
     if choice is None:
         return "as many as asked for"
     if not choice.is_clear:
@@ -66,7 +66,7 @@ def _why_k(subject: Subject) -> str:
 
 
 def _columns_used(subject: Subject) -> str:
-    n_used, n_all = len(subject.fields), len(subject.about.file.columns)
+    n_used, n_all = len(subject.fields), len(subject.file.columns)
     n_used += sum(field.column.kind == "place" for field in subject.fields)
     return f"in {counted(n_used, 'column')}{f' of {n_all:,}' if n_all > n_used else ''}"
 
@@ -124,7 +124,7 @@ def _facts(subject: Subject, label: int) -> Iterator[str]:
 def _box(subject: Subject) -> str:
     """List what was left out, and what needs a check."""
     found = find_warnings(subject.points, subject.labels, subject.columns, subject.clusters)
-    file = subject.about.file
+    file = subject.file
     texts = [*_left_out(subject), *file.notes, *found.values()]
     if not texts:
         return "<p class='note'>Nothing was left out, and no check of the data failed.</p>"
@@ -132,16 +132,10 @@ def _box(subject: Subject) -> str:
     return f'<aside class="box"><h2>Left out, or to check</h2><ul>{items}</ul></aside>'
 
 
-def _left_out(subject: Subject) -> Iterator[str]:
+def _left_out(subject: Subject) -> list[str]:
     left = [
         f"“{column.name}” ({column.kind}: {column.why})"
-        for column in subject.about.file.columns
+        for column in subject.file.columns
         if not column.is_used and column.kind != "place"
     ]
-    if left:
-        yield f"columns left out: {some(left, 6)}"
-    if subject.points.shape[1] > len(subject.fields) and not left:
-        return
-    is_constant = subject.columns.are_constant()
-    if np.all(is_constant):
-        yield "all columns used have one value each"
+    return [f"columns left out: {some(left, 6)}"] if left else []

@@ -19,7 +19,7 @@ from powermeans.app.report.maps import map_data, map_of
 from powermeans.app.report.overview import overview
 from powermeans.app.report.python_code import python_code
 from powermeans.app.report.rows import Rows
-from powermeans.app.report.subject import About, FileTable, Subject
+from powermeans.app.report.subject import FileTable, Subject
 from powermeans.app.report.text import escaped
 from powermeans.optimality.of_points import gap_in_a_moment
 from powermeans.plots.fitted import PointsLike
@@ -42,8 +42,6 @@ def report(
     sample_weight: ArrayLike | None = None,
     optimality: Any = None,
     names: Mapping[int, str] | None = None,
-    row_numbers: ArrayLike | None = None,
-    feature_names: Sequence[str] | None = None,
     max_points: int = 10_000,
     file: FileTable | None = None,
 ) -> Path:
@@ -70,9 +68,8 @@ def report(
     source : str, optional
         The file of the points, for the code at the end.
     scalers : sequence of transformer
-        Fitted linear transformers that were applied to the points, such as `StandardScaler` and
-        `MinMaxScaler` of `sklearn.preprocessing`. The report undoes them to show means and values
-        in the units of the data.
+        Fitted linear transformers, such as `Prepare` and `StandardScaler`, that made the points;
+        means and values are then in the units and words of the data.
     reading : dict, optional
         The other arguments of `powermeans.read_table` that read the file.
     model_file : str, optional
@@ -80,19 +77,14 @@ def report(
     sample_weight : array-like of shape (n_samples,), optional
         The weights of the fit. Shares and means are then weighted.
     optimality : OptimalityGap, optional
-        What `powermeans.optimality_gap` proved; a sentence says it. The report finds it by itself
-        for points on a line.
+        What `powermeans.optimality_gap` proved; found here if that takes only a moment.
     names : dict from int to str, optional
         Names of clusters, by label. The others are named after what sets them apart.
-    row_numbers : array-like of int of shape (n_samples,), optional
-        The numbers of the rows where they came from, if some were left out; by default from 1.
-    feature_names : sequence of str, optional
-        The names of the columns; by default those of the model or of X.
     max_points : int, default=10_000
         If there are more points, the map, the examples and how sure rows are come from a sample
         of this size, and the page says so. Everything else is computed from all points.
     file : FileTable, optional
-        What the command knows of the file: its rows, its columns, and notes on them.
+        What a command knows of the file: its rows, its columns, and notes on them.
 
     Returns
     -------
@@ -117,30 +109,21 @@ def report(
     _refuse_parted(X)
     if optimality is None:
         optimality = gap_in_a_moment(model, X, sample_weight)
-    about = About(
-        max_points,
-        sample_weight,
-        scalers,
-        names,
-        row_numbers,
-        feature_names,
-        choice,
-        optimality,
-        file or FileTable(),
-    )
-    subject = Subject.of(model, X, about)
-    code = python_code(
+    subject = Subject.of(
         model,
-        source,
-        scalers,
-        reading=reading,
-        model_file=model_file,
-        weights=subject.weights,
+        X,
+        max_points=max_points,
+        sample_weight=sample_weight,
+        scalers=scalers,
+        names=names,
+        file=file,
     )
-    rows = Rows.of(subject)
+    rows, told = Rows.of(subject), {"reading": reading, "model_file": model_file}
     found = map_of(subject, rows)
-    sections = details(subject, rows, code)
-    page = _page(title, overview(subject, rows, found), sections, map_data(found, subject, rows))
+    code = python_code(model, source, scalers, weights=subject.weights, **told)
+    first = overview(subject, rows, found, choice)
+    sections = details(subject, rows, choice, optimality, code)
+    page = _page(title, first, sections, map_data(found, subject, rows))
     with atomic_write(path) as written:
         written.write(page.encode("utf-8", "backslashreplace"))
     return Path(path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from scipy import sparse
@@ -27,6 +27,7 @@ class Rows:
     labels: Labels
     weights: FloatArray
     values: FloatArray  # (n_rows, n_features), in the units of the data, NaN where missing
+    identifiers: dict[str, list[str]]
     away: FloatArray | None  # distance to the own center
     ways: FloatArray | None  # from the own center to the next one, from 0 to 1
 
@@ -43,7 +44,21 @@ class Rows:
         distances = subject.distances_of(places)
         away = None if distances is None else distances[np.arange(len(mine)), mine]
         ways = _ways(subject, places, distances)
-        return cls(places, mine, own * share[mine], subject.values_of(places), away, ways)
+        own_values, identifiers = subject.values_of(places), _identifiers(subject, places)
+        return cls(places, mine, own * share[mine], own_values, identifiers, away, ways)
+
+    def cells(self, subject: Subject, fields: list[int]) -> tuple[list[str], list[list[str]]]:
+        """Return names and the cells of each row: its identifiers, and these fields."""
+        told, columns = [subject.fields[j] for j in fields], list(self.identifiers.values())
+        for field in told:
+            values = self.values[:, field.places]
+            there = values[:, 0][np.isfinite(values[:, 0])]
+            is_whole = np.abs(there - np.round(there)) <= 1e-9 * np.maximum(1, np.abs(there))
+            more = 0 if is_whole.all() or field.decimals < 0 else field.decimals + 1
+            decimals = more or min(0, field.decimals)
+            columns.append([field.cell(each, decimals) for each in values])
+        names = [*self.identifiers, *(field.name for field in told)]
+        return names, [list(row) for row in zip(*columns, strict=True)]
 
     def sure_share(self, label: int | None = None) -> float | None:
         """Return the share of a cluster, or of all, that is sure to be in its cluster."""
@@ -53,18 +68,12 @@ class Rows:
             return None
         return float(self.weights[is_mine & (self.ways < _SURE)].sum()) / total
 
-    def typical(self, label: int, most: int) -> list[int]:
-        """Return which rows of a cluster are nearest to its center, without copies."""
-        return [] if self.away is None else self._first(label, self.away, most)
-
-    def least_typical(self, label: int, most: int) -> list[int]:
-        """Return which rows of a cluster are farthest from its center, without copies."""
-        return [] if self.away is None else self._first(label, -self.away, most)
-
-    def _first(self, label: int, heights: FloatArray, most: int) -> list[int]:
-        mine = np.flatnonzero(self.labels == label)
-        found: dict[bytes, int] = {}
-        for place in mine[np.argsort(heights[mine], kind="stable")[:60]]:
+    def nearest(self, label: int, most: int, sign: int = 1) -> list[int]:
+        """Return which rows of a cluster are nearest to its center, or farthest, without copies."""
+        if self.away is None:
+            return []
+        mine, found = np.flatnonzero(self.labels == label), dict[bytes, int]()
+        for place in mine[np.argsort(sign * self.away[mine], kind="stable")[:60]]:
             found.setdefault(self.values[place].tobytes(), int(place))
         return list(found.values())[:most]
 
@@ -123,17 +132,14 @@ def _ways_by_distances(distances: FloatArray, labels: Labels) -> FloatArray:
     return np.divide(own, both, out=np.full(len(own), 0.5), where=both > 0)
 
 
-def identifiers_of(subject: Subject) -> dict[str, Any]:
+def _identifiers(subject: Subject, places: IndexArray) -> dict[str, list[str]]:
     """Return columns of the file that say which row is which: at most a number and a name."""
-    file, found = subject.about.file, {}
-    if file.frame is None:
-        return {}
-    for kinds in (("identifier",), ("text", "ignore")):
-        for column in file.columns:
-            if column.kind in kinds and column.name in file.frame.column_names:
-                cells = file.frame[column.name]
-                texts = ["" if cell is None else str(cell) for cell in cells.to_pylist()]
-                if max(map(len, texts), default=0) <= _MOST_LETTERS and any(texts):
-                    found[column.name] = texts
-                    break
+    file, found = subject.file, {}
+    for kinds in (("identifier",), ("text", "ignore")) if file.frame is not None else ():
+        for column in (one for one in file.columns if one.kind in kinds):
+            cells = file.frame[column.name].take(subject.row_numbers(places) - 1).to_pylist()
+            texts = ["" if cell is None else str(cell) for cell in cells]
+            if any(texts) and max(map(len, texts)) <= _MOST_LETTERS:
+                found[column.name] = texts
+                break
     return found

@@ -31,21 +31,8 @@ class FileTable:
     columns: Sequence[Column] = ()
     notes: Sequence[str] = ()  # on what was left out or is in doubt
     how_read: Sequence[str] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class About:
-    """What the caller of a report says about the fit, besides the model and its points."""
-
-    max_points: int
-    sample_weight: ArrayLike | None
-    scalers: Sequence[Any]
-    names: Mapping[int, str] | None  # of clusters
-    row_numbers: ArrayLike | None
-    feature_names: Sequence[str] | None
-    choice: Any
-    optimality: Any
-    file: FileTable
+    row_numbers: IndexArray | None = None  # from 1, of the rows that were not left out
+    names: Sequence[str] | None = None  # of the features
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,51 +51,50 @@ class Subject:
     means: FloatArray  # (n_clusters, n_features), in the units of the data
     of_all: FloatArray  # (n_features,)
     shown: IndexArray
-    row_numbers: IndexArray  # of all points
     weights: FloatArray | None
-    about: About
+    scalers: Sequence[Any]
+    file: FileTable
 
     @classmethod
-    def of(cls, model: Any, X: PointsLike, about: About) -> Self:
+    def of(
+        cls,
+        model: Any,
+        X: PointsLike,
+        *,
+        max_points: int = 10_000,
+        sample_weight: ArrayLike | None = None,
+        scalers: Sequence[Any] = (),
+        names: Mapping[int, str] | None = None,
+        file: FileTable | None = None,
+    ) -> Self:
         """Label and summarize the points."""
-        labels = fitted.labels_of(model, X)
-        points = fitted.points_of(model, X, labels)
-        names = _feature_names(about.feature_names, points.shape[1], fitted.names_of(model, X))
-        weights = check_sample_weight(about.sample_weight, len(labels))
-        n_clusters = fitted.n_clusters_of(model, labels)
-        columns, clusters = summarize(points, labels, n_clusters, names, weights)
-        of_all, beside, *means = in_own_units(
-            np.vstack(
-                [columns.means, columns.means + columns.deviations, *[one.mean for one in clusters]]
-            ),
-            about.scalers,
-        )
-        known = [list(getattr(one, "columns_", ())) for one in about.scalers]
-        known = [one for one in known if one] or [list(about.file.columns)]
-        fields = fields_of(names, known[-1], np.abs(beside - of_all), of_all)
-        scores = _scores(fields, columns, clusters)
-        return cls(
-            model=model,
-            given=X,
-            points=points,
-            labels=labels,
-            columns=columns,
-            clusters=clusters,
-            fields=fields,
-            scores=scores,
-            names=_names(fields, scores, clusters, np.array(means), of_all, about.names or {}),
-            means=np.array(means),
-            of_all=of_all,
-            shown=fitted.sample_of(len(labels), about.max_points),
-            row_numbers=_row_numbers(about.row_numbers, len(labels)),
-            weights=weights,
-            about=about,
-        )
+        file, labels = file or FileTable(), fitted.labels_of(model, X)
+        points, n_clusters = fitted.points_of(model, X, labels), fitted.n_clusters_of(model, labels)
+        weights = check_sample_weight(sample_weight, len(labels))
+        features = list(file.names or fitted.names_of(model, X))
+        columns, clusters = summarize(points, labels, n_clusters, features, weights)
+        rows = [columns.means, columns.means + columns.deviations, *(one.mean for one in clusters)]
+        of_all, beside, *own_means = in_own_units(np.vstack(rows), scalers)
+        known = [one.columns_ for one in scalers if hasattr(one, "columns_")] or [file.columns]
+        fields = fields_of(features, known[-1], np.abs(beside - of_all), of_all)
+        scores, means = _scores(fields, columns, clusters), np.array(own_means)
+        named = _names(fields, scores, clusters, means, of_all, names or {})
+        shown = fitted.sample_of(len(labels), max_points)
+        own = (points, labels, columns, clusters, fields, scores, named, means, of_all, shown)
+        return cls(model, X, *own, weights, scalers, file)
+
+    @property
+    def weighing(self) -> list[int]:
+        """Return the clusters whose rows weigh anything."""
+        return [one.label for one in self.clusters if one.weight > 0]
+
+    def row_numbers(self, rows: IndexArray) -> IndexArray:
+        """Return the numbers of rows in their file, from 1."""
+        return rows + 1 if self.file.row_numbers is None else self.file.row_numbers[rows]
 
     def telling(self, most: int, label: int | None = None) -> list[int]:
         """Return the fields that tell a cluster, or all clusters, apart most."""
-        weighing = [one.label for one in self.clusters if one.weight > 0]
-        heights = self.scores[weighing].max(axis=0) if label is None else self.scores[label]
+        heights = self.scores[self.weighing].max(axis=0) if label is None else self.scores[label]
         return [int(j) for j in np.argsort(-heights, kind="stable")[:most]]
 
     def values_of(self, rows: IndexArray) -> FloatArray:
@@ -116,7 +102,7 @@ class Subject:
         raw: Any = fitted.rows_of(self.given, rows)
         is_thin = sparse.issparse(raw)
         raw = sparse.csr_matrix(raw, dtype=float) if is_thin else np.asarray(on_host(raw), float)
-        return fitted.dense(in_own_units(raw, self.about.scalers))
+        return fitted.dense(in_own_units(raw, self.scalers))
 
     def distances_of(self, rows: IndexArray) -> FloatArray | None:
         """Return the distances of some rows to all centers, None if the model has none."""
@@ -129,12 +115,9 @@ class Subject:
 
 def _scores(fields: list[Field], columns: Columns, clusters: list[ClusterSummary]) -> FloatArray:
     """Return distances from the mean of all rows, in standard deviations of each field."""
-    apart = np.square([(one.mean - columns.means) for one in clusters])
-    starts = [field.places.start for field in fields]
-    variances = np.square(columns.deviations)
-    variances = np.where(columns.are_constant(), 0.0, variances)
-    apart[:, columns.are_constant()] = 0.0
-    of_field = np.add.reduceat(variances, starts)
+    varies, starts = ~columns.are_constant(), [field.places.start for field in fields]
+    apart = np.square([one.mean - columns.means for one in clusters]) * varies
+    of_field = np.add.reduceat(np.square(columns.deviations) * varies, starts)
     summed = np.add.reduceat(apart, starts, axis=1)
     scores: FloatArray = np.nan_to_num(np.sqrt(summed / np.where(of_field > 0, of_field, 1.0)))
     return scores
@@ -159,44 +142,16 @@ def _names(
             )
     phrases, details = [], []
     for one, heights, mean in zip(clusters, scores, means, strict=True):
-        order = np.argsort(-heights, kind="stable")[:3]
-        first = fields[int(order[0])]
+        order = [int(j) for j in np.argsort(-heights, kind="stable")[:3]]
+        first = fields[order[0]]
         details.append(f"{first.name}: {first.mean(mean[first.places])}")
-        if one.weight == 0:
-            phrases.append(["without weight" if one.size else "empty"])
-            continue
-        phrases.append(
-            [
-                fields[j].phrase(mean[fields[j].places], of_all[fields[j].places], heights[j])
-                for j in map(int, order)
-                if heights[j] >= NOTABLE
-            ]
-        )
+        told = [(fields[j], heights[j]) for j in order if heights[j] >= NOTABLE]
+        said = [each.phrase(mean[each.places], of_all[each.places], score) for each, score in told]
+        near = ["in the middle" if first.column.kind == "place" else "near the average"]
+        empty = ["without weight" if one.size else "empty"]
+        phrases.append((said or near) if one.weight > 0 else empty)
     found = name_clusters(phrases, details)
     return [given.get(label, name) for label, name in enumerate(found)]
-
-
-def _feature_names(given: Sequence[str] | None, n_features: int, known: list[str]) -> list[str]:
-    if given is not None and len(given) != n_features:
-        raise ArgumentError(
-            f"feature_names has {len(given)} names, and X has {n_features} columns",
-            "pass one name for each column",
-            argument="feature_names",
-            value=len(given),
-        )
-    return known if given is None else list(given)
-
-
-def _row_numbers(given: ArrayLike | None, n_points: int) -> IndexArray:
-    numbers = np.arange(1, n_points + 1) if given is None else np.asarray(given)
-    if numbers.shape != (n_points,):
-        raise ArgumentError(
-            f"row_numbers has the shape {numbers.shape}, and X has {n_points} rows",
-            "pass one number for each row",
-            argument="row_numbers",
-            value=numbers.shape,
-        )
-    return numbers
 
 
 def in_own_units(values: Any, scalers: Sequence[Any]) -> Any:

@@ -54,20 +54,14 @@
     const shown = order.filter(isOn), here = shown.indexOf(shownAt);
     if (shown.length) show(shown[here < 0 ? 0 : (here + way + shown.length) % shown.length]);
   };
-  const fingers = new Map();
-  let apart = 0;
-  stage.addEventListener("pointerdown", (event) => { fingers.set(event.pointerId, at(event)); stage.setPointerCapture(event.pointerId); apart = 0; });
+  let before = null;
+  stage.addEventListener("pointerdown", (event) => { before = at(event); stage.setPointerCapture(event.pointerId); });
   stage.addEventListener("pointermove", (event) => {
-    const now = at(event), before = fingers.get(event.pointerId);
-    if (before) fingers.set(event.pointerId, now);
-    if (fingers.size === 2) {
-      const [a, b] = [...fingers.values()], distance = Math.hypot(a[0] - b[0], a[1] - b[1]);
-      if (apart) zoom(distance / apart, (a[0] + b[0]) / 2, (a[1] + b[1]) / 2);
-      apart = distance;
-    } else if (before) pan(now[0] - before[0], now[1] - before[1]);
-    else { const i = nearest(now); if (i < 0) hide(); else if (i !== shownAt) show(i); }
+    const now = at(event), i = nearest(now);
+    if (before) { pan(now[0] - before[0], now[1] - before[1]); before = now; }
+    else if (i < 0) hide(); else if (i !== shownAt) show(i);
   });
-  for (const kind of ["pointerup", "pointercancel"]) stage.addEventListener(kind, (event) => { fingers.delete(event.pointerId); apart = 0; });
+  for (const kind of ["pointerup", "pointercancel"]) stage.addEventListener(kind, () => { before = null; });
   stage.addEventListener("click", (event) => { const i = nearest(at(event)); if (i >= 0) show(i); });
   stage.addEventListener("pointerleave", () => { if (document.activeElement !== stage) hide(); });
   stage.addEventListener("wheel", (event) => {
