@@ -81,7 +81,7 @@ def test_a_row_is_sure_on_the_first_third_of_the_way_to_another_center():
     points = np.concatenate([[-9.0, 2.9, 3.1, 5.9, 6.2, 15.0], np.zeros(9999), np.full(9999, 9.0)])
     labels = np.repeat([0, 1, 0, 1], [3, 3, 9999, 9999])
     centers = np.array([[0.0], [9.0]])
-    rows = Rows.of(subject_of(points, labels, ["x"], centers, max_points=30_000))
+    rows = Rows.of(subject_of(points, labels, ["x"], centers), 30_000)
     ways = np.array([-9.0, 2.9, 3.1, 3.1, 2.8, -6.0]) / 9
     np.testing.assert_allclose(rows.ways[:6], ways, atol=1e-3)
     assert rows.sure_share() == pytest.approx(1 - 2 / len(points))

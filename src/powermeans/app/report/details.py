@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from powermeans.app.report.rows import Rows
+from powermeans.app.report.rows import MOST_TOLD, Rows
 from powermeans.app.report.subject import Subject
 from powermeans.app.report.text import breakable, counted, escaped, percent
 from powermeans.app.report.versions import versions
@@ -91,7 +91,7 @@ def _named(subject: Subject, label: int) -> str:
 
 def _examples(subject: Subject, rows: Rows) -> str:
     """List the rows nearest to each center and those farthest from it."""
-    names, cells = rows.cells(subject, subject.telling(6))
+    names, cells = rows.cells(subject, subject.telling(MOST_TOLD))
     numbers, bodies = subject.row_numbers(rows.places), list[str]()
     n_each = 3 if len(subject.clusters) <= 12 else 1
 
@@ -167,9 +167,9 @@ def _how_to_prove(model: Any) -> str:
 
 
 def _how_read(subject: Subject) -> str:
-    file, shares = subject.file, {}
+    file, shares = subject.file, dict[str, float]()
     for scaler in subject.scalers:
-        shares = getattr(scaler, "contributions_", {})
+        shares |= getattr(scaler, "contributions_", {})
     notes = "".join(f"<li>{escaped(text)}</li>" for text in file.how_read)
     lines = [
         _row(

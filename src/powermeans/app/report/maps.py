@@ -14,7 +14,7 @@ from powermeans.app.report.text import decimals_of, escaped, fixed, visible
 from powermeans.plots import fitted
 from powermeans.plots.canvas import color_of
 from powermeans.plots.plane import Plane
-from powermeans.types import FloatArray
+from powermeans.types import FloatArray, Labels
 
 _WIDTH, _HEIGHT = 640, 450
 _TOP, _RIGHT = 4, 636
@@ -60,42 +60,37 @@ class Map:
 
 def map_of(subject: Subject, rows: Rows) -> Map:
     """Lay out places by latitude and longitude, one or two columns as they are, else the plane."""
-    shown = np.isin(rows.places, subject.shown)
-    values, labels = rows.values[shown], subject.labels[subject.shown]
-    centers = np.stack([cluster.mean for cluster in subject.clusters])
+    fields, centers = subject.fields, np.stack([cluster.mean for cluster in subject.clusters])
     if fitted.has_centers(subject.model):
         centers = fitted.centers_of(subject.model)
-    flat = np.nan_to_num(centers)
-    centers = np.nan_to_num(np.asarray(in_own_units(centers, subject.scalers)))
-    values = np.where(np.isnan(values), centers[labels], values)
+    centers = np.nan_to_num(centers)
+    own = np.nan_to_num(np.asarray(in_own_units(centers, subject.scalers)))
     shares = np.square(subject.columns.deviations)
-    for field in subject.fields:
+    for j, field in enumerate(fields):
         if field.column.kind == "place" and shares[field.places].sum() > 0.5 * shares.sum():
-            both = np.array([field.coordinates(one[field.places]) for one in (*values, *centers)])
-            both = both[:, ::-1]
-            wide = 1 / max(0.1, math.cos(math.radians(float(np.nanmean(both[:, 1])))))
-            words = "North is up."
-            ends = both[: len(values)], both[len(values) :]
-            return Map(*ends, (field.column.other, field.column.name), words, wide)
-    if values.shape[1] <= 2 and all(field.is_number for field in subject.fields):
-        names = [field.name for field in subject.fields]
-        if len(names) == 1:
-            heights = np.random.default_rng(0).uniform(-0.4, 0.4, len(values))
-            line = np.column_stack([values[:, 0], heights])
-            middle = np.column_stack([centers[:, 0], np.zeros(len(centers))])
-            return Map(line, middle, (names[0], ""), "Heights are by chance.")
-        return Map(values, centers, (names[0], names[1]), "")
-    plane = Plane.of(subject.points[subject.shown], subject.columns.names)
+            both = np.vstack([rows.values[j], own[:, field.places]])
+            both = np.array([field.coordinates(one)[::-1] for one in both])
+            wide = 1 / max(0.1, math.cos(math.radians(float(both[:, 1].mean()))))
+            ends = both[: len(rows.labels)], both[len(rows.labels) :]
+            return Map(*ends, (field.column.other, field.column.name), "North is up.", wide)
+    if own.shape[1] <= 2 and all(field.is_number for field in fields):
+        values = np.hstack([rows.values[j] for j in range(len(fields))])
+        values = np.where(np.isnan(values), own[rows.labels], values)
+        if len(fields) == 2:
+            return Map(values, own, (fields[0].name, fields[1].name), "")
+        heights = np.random.default_rng(0).uniform(-0.4, 0.4, (len(values), 1))
+        ends = np.hstack([values, heights]), np.hstack([own, np.zeros_like(own)])
+        return Map(*ends, (fields[0].name, ""), "Heights are by chance.")
+    plane = Plane.of(subject.points[rows.places], subject.columns.names)
     words = (
         f"The two directions in which rows differ most, with {plane.share:.0%} of their variance: "
         "clusters that overlap here may be apart in others."
     )
-    return Map(plane.points, plane.project(flat), ("", ""), words)
+    return Map(plane.points, plane.project(centers), ("", ""), words)
 
 
-def drawn(found: Map, subject: Subject) -> str:
+def drawn(found: Map, subject: Subject, labels: Labels) -> str:
     """Draw a dot for each row, a badge for each center, and the axes that mean something."""
-    labels = subject.labels[subject.shown]
     size = 3 if len(labels) > 4000 else 4 if len(labels) > 800 else 6
     dots = np.round(found.places(found.points), 1)
     paths, badges = [], []
@@ -125,25 +120,18 @@ def drawn(found: Map, subject: Subject) -> str:
 
 
 def _axes(found: Map) -> str:
-    right, up = found.names
-    parts = []
-    (middle, reach), (left, bottom) = found.range(), found.frame
-    for axis, name in enumerate((right, up)):
-        if not name:
-            continue
-        for value in _ticks(float(middle[axis] - reach[axis] / 2), float(reach[axis])):
+    (middle, reach), (left, bottom), parts = found.range(), found.frame, []
+    for axis, name in enumerate(found.names):
+        low, digits = float(middle[axis] - reach[axis] / 2), decimals_of(float(reach[axis]), 2)
+        for value in _ticks(low, float(reach[axis])) if name else ():
             place = found.places(np.where([axis == 0, axis == 1], value, middle))[axis]
-            text = fixed(value, max(0, decimals_of(float(reach[axis]), 2)))
-            parts.append(
-                f'<text x="{left + place:.1f}" y="{bottom + 15}">{text}</text>'
-                if axis == 0
-                else f'<text class="up" x="{left - 4}" y="{_TOP + place + 4:.1f}">{text}</text>'
-            )
-    parts.append(f'<text x="{(left + _RIGHT) / 2}" y="{_HEIGHT - 6}">{escaped(right)}</text>')
-    parts.append(
-        f'<text transform="translate(12 {(_TOP + bottom) / 2}) rotate(-90)">{escaped(up)}</text>'
-    )
-    return "".join(parts)
+            at = f'x="{left + place:.1f}" y="{bottom + 15}"'
+            at = at if axis == 0 else f'class="up" x="{left - 4}" y="{_TOP + place + 4:.1f}"'
+            parts.append(f"<text {at}>{fixed(value, max(0, digits))}</text>")
+    right, up = map(escaped, found.names)
+    turned = f"translate(12 {(_TOP + bottom) / 2}) rotate(-90)"
+    parts.append(f'<text x="{(left + _RIGHT) / 2}" y="{_HEIGHT - 6}">{right}</text>')
+    return f'{"".join(parts)}<text transform="{turned}">{up}</text>'
 
 
 def _ticks(low: float, reach: float) -> list[float]:
@@ -156,15 +144,12 @@ def _ticks(low: float, reach: float) -> list[float]:
 def map_data(found: Map, subject: Subject, rows: Rows) -> dict[str, Any]:
     """Return where the dots lie and what is said of each row, in types of JSON."""
     names, cells = rows.cells(subject, subject.telling(5))
-    shown = np.flatnonzero(np.isin(rows.places, subject.shown)).tolist()
-    numbers = subject.row_numbers(subject.shown).tolist()
+    numbers = subject.row_numbers(rows.places).tolist()
+    said = zip(numbers, cells, strict=True)
     return {
         "places": np.round(found.places(found.points), 1).tolist(),
-        "labels": subject.labels[subject.shown].tolist(),
+        "labels": rows.labels.tolist(),
         "names": [visible(name) for name in subject.names],
         "columns": [visible(name) for name in names],
-        "rows": [
-            [number, *map(visible, cells[place])]
-            for number, place in zip(numbers, shown, strict=True)
-        ],
+        "rows": [[number, *map(visible, told)] for number, told in said],
     }

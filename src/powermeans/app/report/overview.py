@@ -25,12 +25,24 @@ def overview(subject: Subject, rows: Rows, found: Map, choice: Any) -> str:
     if more:
         n_more = counted(len(cards) - _MOST_CARDS, "more cluster")
         more = f'<details><summary>{n_more}</summary><div class="cards">{more}</div></details>'
+    n_shown, n_all = len(rows.places), len(subject.labels)
+    some_rows = f" {n_shown:,} of {n_all:,} rows, drawn by chance." if n_shown < n_all else ""
     return (
-        f"{_figures(subject, rows, choice)}<div class='screen'><figure>{_stage(found, subject)}"
-        f'<figcaption class="note">{_below_map(found, subject)}</figcaption></figure>'
+        f"{_figures(subject, rows, choice)}<div class='screen'><figure>"
+        f"{_STAGE.format(drawn(found, subject, rows.labels))}"
+        f'<figcaption class="note">{found.words}{some_rows}</figcaption></figure>'
         f'<div><div class="cards">{"".join(cards[:_MOST_CARDS])}</div>{more}</div></div>'
         f"{_box(subject)}"
     )
+
+
+_STAGE = """
+<div id="stage" tabindex="0" role="application" aria-label="map" aria-describedby="help">{}<div id="tip" role="status" hidden></div></div>
+<div class="tools"><button type="button" id="in" aria-label="zoom in">+</button>
+<button type="button" id="out" aria-label="zoom out">−</button>
+<button type="button" id="all">show all</button>
+<span class="note" id="help">Point at a row, drag to move. Keys: arrows, + − 0, n and p.</span>
+</div>"""
 
 
 def _figures(subject: Subject, rows: Rows, choice: Any) -> str:
@@ -42,19 +54,16 @@ def _figures(subject: Subject, rows: Rows, choice: Any) -> str:
     if clear is None:
         one = "With one cluster there is nothing to be unsure of."
         sure = one if n_clusters == 1 else "This model tells no distances to centers."
-    of_all = f" <small>of {n_all:,}</small>"
-    return (
-        "<dl class='figures'>"
-        + "".join(
-            f"<div><dt>{name}</dt><dd>{value}</dd><dd class='note'>{note}</dd></div>"
-            for name, value, note in (
-                ("clusters", f"{n_clusters:,}", _why_k(choice)),
-                ("rows used", f"{n_used:,}{of_all}", _columns_used(subject)),
-                ("how sure", "–" if clear is None else percent(clear), sure),
-            )
-        )
-        + "</dl>"
+    figures = (
+        ("clusters", f"{n_clusters:,}", _why_k(choice)),
+        ("rows used", f"{n_used:,} <small>of {n_all:,}</small>", _columns_used(subject)),
+        ("how sure", "–" if clear is None else percent(clear), sure),
     )
+    inner = "".join(
+        f"<div><dt>{name}</dt><dd>{value}</dd><dd class='note'>{note}</dd></div>"
+        for name, value, note in figures
+    )
+    return f"<dl class='figures'>{inner}</dl>"
 
 
 def _why_k(choice: Any) -> str:
@@ -69,23 +78,6 @@ def _columns_used(subject: Subject) -> str:
     n_used, n_all = len(subject.fields), len(subject.file.columns)
     n_used += sum(field.column.kind == "place" for field in subject.fields)
     return f"in {counted(n_used, 'column')}{f' of {n_all:,}' if n_all > n_used else ''}"
-
-
-def _stage(found: Map, subject: Subject) -> str:
-    return (
-        '<div id="stage" tabindex="0" role="application" aria-label="map" '
-        f'aria-describedby="help">{drawn(found, subject)}<div id="tip" role="status" hidden></div>'
-        '</div><div class="tools"><button type="button" id="in" aria-label="zoom in">+</button>'
-        '<button type="button" id="out" aria-label="zoom out">−</button>'
-        '<button type="button" id="all">show all</button><span class="note" id="help">Point at a '
-        "row, drag to move. Keys: arrows, + − 0, n and p.</span></div>"
-    )
-
-
-def _below_map(found: Map, subject: Subject) -> str:
-    n_shown, n_all = len(subject.shown), len(subject.labels)
-    some_rows = f" {n_shown:,} of {n_all:,} rows, drawn by chance." if n_shown < n_all else ""
-    return f"{found.words}{some_rows}"
 
 
 def _card(subject: Subject, rows: Rows, cluster: ClusterSummary) -> str:

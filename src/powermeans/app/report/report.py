@@ -110,17 +110,18 @@ def report(
     if optimality is None:
         optimality = gap_in_a_moment(model, X, sample_weight)
     subject = Subject.of(
-        model,
-        X,
-        max_points=max_points,
-        sample_weight=sample_weight,
-        scalers=scalers,
-        names=names,
-        file=file,
+        model, X, sample_weight=sample_weight, scalers=scalers, names=names, file=file
     )
-    rows, told = Rows.of(subject), {"reading": reading, "model_file": model_file}
+    rows = Rows.of(subject, max_points)
     found = map_of(subject, rows)
-    code = python_code(model, source, scalers, weights=subject.weights, **told)
+    code = python_code(
+        model,
+        source,
+        scalers,
+        reading=reading,
+        model_file=model_file,
+        weights=subject.weights,
+    )
     first = overview(subject, rows, found, choice)
     sections = details(subject, rows, choice, optimality, code)
     page = _page(title, first, sections, map_data(found, subject, rows))

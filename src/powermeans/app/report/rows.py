@@ -17,6 +17,7 @@ from powermeans.types import FloatArray, IndexArray, Labels
 # cut in two, about 80 % are.
 _SURE = 1 / 3
 _MOST_LETTERS = 40
+MOST_TOLD = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,16 +27,16 @@ class Rows:
     places: IndexArray
     labels: Labels
     weights: FloatArray
-    values: FloatArray  # (n_rows, n_features), in the units of the data, NaN where missing
+    values: dict[int, FloatArray]  # by field, in the units of the data, NaN where missing
     identifiers: dict[str, list[str]]
     away: FloatArray | None  # distance to the own center
     ways: FloatArray | None  # from the own center to the next one, from 0 to 1
 
     @classmethod
-    def of(cls, subject: Subject) -> Self:
-        """Look at the rows that the map shows, and at more of clusters that have few there."""
+    def of(cls, subject: Subject, max_points: int = 10_000) -> Self:
+        """Look at all rows, or at so many of them and more of clusters that have few there."""
         labels, weights = subject.labels, subject.weights
-        places = _places(labels, subject.shown, len(subject.clusters))
+        places = _places(labels, fitted.sample_of(len(labels), max_points), len(subject.clusters))
         mine = labels[places]
         own = np.ones(len(places)) if weights is None else weights[places]
         of_all = np.array([cluster.weight for cluster in subject.clusters])
@@ -43,21 +44,18 @@ class Rows:
         share = np.divide(of_all, of_sample, out=np.zeros_like(of_all), where=of_sample > 0)
         distances = subject.distances_of(places)
         away = None if distances is None else distances[np.arange(len(mine)), mine]
-        ways = _ways(subject, places, distances)
-        own_values, identifiers = subject.values_of(places), _identifiers(subject, places)
-        return cls(places, mine, own * share[mine], own_values, identifiers, away, ways)
+        ways, names = _ways(subject, places, distances), _identifiers(subject, places)
+        return cls(places, mine, own * share[mine], _values(subject, places), names, away, ways)
 
     def cells(self, subject: Subject, fields: list[int]) -> tuple[list[str], list[list[str]]]:
         """Return names and the cells of each row: its identifiers, and these fields."""
-        told, columns = [subject.fields[j] for j in fields], list(self.identifiers.values())
-        for field in told:
-            values = self.values[:, field.places]
+        columns = list(self.identifiers.values())
+        for field, values in ((subject.fields[j], self.values[j]) for j in fields):
             there = values[:, 0][np.isfinite(values[:, 0])]
             is_whole = np.abs(there - np.round(there)) <= 1e-9 * np.maximum(1, np.abs(there))
             more = 0 if is_whole.all() or field.decimals < 0 else field.decimals + 1
-            decimals = more or min(0, field.decimals)
-            columns.append([field.cell(each, decimals) for each in values])
-        names = [*self.identifiers, *(field.name for field in told)]
+            columns.append([field.cell(each, more or min(0, field.decimals)) for each in values])
+        names = [*self.identifiers, *(subject.fields[j].name for j in fields)]
         return names, [list(row) for row in zip(*columns, strict=True)]
 
     def sure_share(self, label: int | None = None) -> float | None:
@@ -74,7 +72,8 @@ class Rows:
             return []
         mine, found = np.flatnonzero(self.labels == label), dict[bytes, int]()
         for place in mine[np.argsort(sign * self.away[mine], kind="stable")[:60]]:
-            found.setdefault(self.values[place].tobytes(), int(place))
+            key = b"".join(values[place].tobytes() for values in self.values.values())
+            found.setdefault(key, int(place))
         return list(found.values())[:most]
 
 
@@ -91,6 +90,16 @@ def _places(labels: Labels, shown: IndexArray, n_clusters: int) -> IndexArray:
         if (n := min(least, sizes[label])) > 0
     ]
     return np.unique(np.concatenate([shown, *more]))
+
+
+def _values(subject: Subject, places: IndexArray) -> dict[int, FloatArray]:
+    """Return the fields that tell clusters apart, and places, which the map shows."""
+    fields = [j for j, field in enumerate(subject.fields) if field.column.kind == "place"]
+    fields = list(dict.fromkeys([*subject.telling(MOST_TOLD), *fields]))
+    features = [np.arange(*subject.fields[j].places.indices(2**62)) for j in fields]
+    values = subject.values_of(places, np.concatenate(features))
+    ends = np.cumsum([len(one) for one in features])[:-1]
+    return dict(zip(fields, np.split(values, ends, axis=1), strict=True))
 
 
 def _ways(subject: Subject, places: IndexArray, distances: FloatArray | None) -> FloatArray | None:
@@ -129,7 +138,8 @@ def _ways_by_distances(distances: FloatArray, labels: Labels) -> FloatArray:
     rest, each = distances.copy(), np.arange(len(labels))
     own, rest[each, labels] = distances[each, labels], np.inf
     both = own + rest.min(axis=1)
-    return np.divide(own, both, out=np.full(len(own), 0.5), where=both > 0)
+    ways: FloatArray = np.divide(own, both, out=np.full(len(own), 0.5), where=both > 0)
+    return ways
 
 
 def _identifiers(subject: Subject, places: IndexArray) -> dict[str, list[str]]:

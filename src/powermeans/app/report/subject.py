@@ -50,7 +50,6 @@ class Subject:
     names: list[str]  # of the clusters
     means: FloatArray  # (n_clusters, n_features), in the units of the data
     of_all: FloatArray  # (n_features,)
-    shown: IndexArray
     weights: FloatArray | None
     scalers: Sequence[Any]
     file: FileTable
@@ -61,7 +60,6 @@ class Subject:
         model: Any,
         X: PointsLike,
         *,
-        max_points: int = 10_000,
         sample_weight: ArrayLike | None = None,
         scalers: Sequence[Any] = (),
         names: Mapping[int, str] | None = None,
@@ -79,8 +77,7 @@ class Subject:
         fields = fields_of(features, known[-1], np.abs(beside - of_all), of_all)
         scores, means = _scores(fields, columns, clusters), np.array(own_means)
         named = _names(fields, scores, clusters, means, of_all, names or {})
-        shown = fitted.sample_of(len(labels), max_points)
-        own = (points, labels, columns, clusters, fields, scores, named, means, of_all, shown)
+        own = (points, labels, columns, clusters, fields, scores, named, means, of_all)
         return cls(model, X, *own, weights, scalers, file)
 
     @property
@@ -97,12 +94,12 @@ class Subject:
         heights = self.scores[self.weighing].max(axis=0) if label is None else self.scores[label]
         return [int(j) for j in np.argsort(-heights, kind="stable")[:most]]
 
-    def values_of(self, rows: IndexArray) -> FloatArray:
-        """Return some rows in their own units, NaN where values are missing."""
+    def values_of(self, rows: IndexArray, features: IndexArray) -> FloatArray:
+        """Return some features of rows in their own units, NaN where values are missing."""
         raw: Any = fitted.rows_of(self.given, rows)
         is_thin = sparse.issparse(raw)
         raw = sparse.csr_matrix(raw, dtype=float) if is_thin else np.asarray(on_host(raw), float)
-        return fitted.dense(in_own_units(raw, self.scalers))
+        return fitted.dense(in_own_units(raw, self.scalers)[:, features])
 
     def distances_of(self, rows: IndexArray) -> FloatArray | None:
         """Return the distances of some rows to all centers, None if the model has none."""
