@@ -37,7 +37,8 @@ def overview(subject: Subject, rows: Rows, found: Map, choice: Any) -> str:
 
 
 _STAGE = """
-<div id="stage" tabindex="0" role="application" aria-label="map" aria-describedby="help">{}<div id="tip" role="status" hidden></div></div>
+<div id="stage" tabindex="0" role="application" aria-label="map" aria-describedby="help">{}
+<div id="tip" role="status" hidden></div></div>
 <div class="tools"><button type="button" id="in" aria-label="zoom in">+</button>
 <button type="button" id="out" aria-label="zoom out">−</button>
 <button type="button" id="all">show all</button>
