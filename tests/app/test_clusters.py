@@ -18,7 +18,7 @@ from powermeans import KMeans, PathRecorder, PowerKMeans, SweepState
 from powermeans.app.report.rows import Rows
 from powermeans.app.report.subject import FileTable, Subject
 from powermeans.app.report.summaries import summarize
-from powermeans.app.report.text import decimals_of, escaped, fixed, visible
+from powermeans.app.report.text import decimals_of, escaped, fixed
 from powermeans.app.report.warnings_on_data import along_the_line, count_copies, find_warnings
 
 # Three groups of ten: old and rich, young and rich, young and poor.
@@ -121,8 +121,8 @@ def test_a_mean_has_two_digits_of_the_deviation(value, deviation, expected):
 
 def test_characters_that_deceive_are_shown_as_escapes():
     assert escaped("a<b>\x1b[31m\u202e\u2066\ufeff") == ("a&lt;b&gt;\\x1b[31m\\u202e\\u2066\\ufeff")
-    assert visible("\ud800") == "\\ud800"
-    assert visible("naïve 名前 👩\u200d🚀") == "naïve 名前 👩\u200d🚀"
+    assert escaped("\ud800") == "\\ud800"
+    assert escaped("naïve 名前 👩\u200d🚀") == "naïve 名前 👩\u200d🚀"
 
 
 # The recorder of the path of the centers.

@@ -41,10 +41,10 @@ def _table(heads: Sequence[str], bodies: Sequence[str], kind: str) -> str:
     )
 
 
-def _row(head: str, names: Sequence[str], cells: Sequence[tuple[str, str]]) -> str:
+def _row(head: str, names: Sequence[str], cells: Sequence[str], styles: Sequence[str] = ()) -> str:
     inner = "".join(
-        f'<td data-of="{escaped(name)}"{style}>{text}</td>'
-        for name, (text, style) in zip(names, cells, strict=True)
+        f'<td data-of="{escaped(name)}"{style}>{escaped(cell)}</td>'
+        for name, cell, style in zip(names, cells, styles or [""] * len(cells), strict=True)
     )
     return f'<tr><th scope="row">{head}</th>{inner}</tr>'
 
@@ -60,16 +60,13 @@ def _means(subject: Subject) -> str:
     reach = max(*heights, 1e-12)
     lines = [lines[j] for j in sorted(np.argsort(heights)[::-1][: most + 4])]
     sides = [breakable(name) for name, *_ in lines]
-    cells = [
-        [(escaped(texts[label]), _bar(float(apart[label]) / reach)) for label in clusters]
-        for _, texts, apart in lines
-    ]
-    heads = [_named(subject, label) for label in clusters]
-    names = [str(label) for label in clusters]
+    cells = [[texts[label] for label in clusters] for _, texts, _ in lines]
+    bars = [[_bar(float(apart[label]) / reach) for label in clusters] for *_, apart in lines]
+    heads, names = [_named(subject, label) for label in clusters], [*map(str, clusters)]
     if not are_across:
-        cells, names = [list(one) for one in zip(*cells, strict=True)], [name for name, *_ in lines]
-        heads, sides = sides, heads
-    rows = [_row(side, names, each) for side, each in zip(sides, cells, strict=True)]
+        cells, bars = [*map(list, zip(*cells, strict=True))], [*map(list, zip(*bars, strict=True))]
+        heads, sides, names = sides, heads, [name for name, *_ in lines]
+    rows = [_row(*each) for each in zip(sides, [names] * len(sides), cells, bars, strict=True)]
     some = f" Of {len(subject.fields):,} columns, these differ most." * (most < len(subject.fields))
     table = _table(["", *heads], ["<tbody>", *rows, "</tbody>"], "means")
     return (
@@ -96,8 +93,7 @@ def _examples(subject: Subject, rows: Rows) -> str:
     n_each = 3 if len(subject.clusters) <= 12 else 1
 
     def line(place: int) -> str:
-        texts = [(escaped(cell), "") for cell in cells[place]]
-        return _row(f"row {numbers[place]:,}", names, texts)
+        return _row(f"row {numbers[place]:,}", names, cells[place])
 
     for label in range(len(subject.clusters)):
         for title, found in (
@@ -141,28 +137,27 @@ def _chart_of_k(choice: Any) -> str:
 
 
 def _gap(subject: Subject, optimality: Any) -> str:
+    """Say how far the clusters may be from the best, or how to find out where there is a bound."""
+    model = subject.model
     if optimality is None:
-        return f"No bound on the optimum was searched for.{_how_to_prove(subject.model)}"
-    sure = (
-        "" if optimality.confidence is None else f", at a confidence of {optimality.confidence:g}"
-    )
+        parameters = model.get_params(deep=False)
+        kind = resolve(parameters.get("divergence", "squared_euclidean"))
+        is_whole = parameters.get("missing", "error") == "error"
+        has_bound = hasattr(model, "optimality_gap") and kind.is_squared and is_whole
+        return (
+            "No bound on the optimum was searched for."
+            + (
+                " To search for one: <code>powermeans fit --prove 10</code>, or "
+                "<code>model.optimality_gap(X)</code>."
+            )
+            * has_bound
+        )
+    confidence = optimality.confidence
+    sure = "" if confidence is None else f", at a confidence of {confidence:g}"
     return (
         f"The inertia of these clusters is {optimality.inertia:.6g}, and no "
         f"{counted(len(subject.clusters), 'cluster')} can have less than "
         f"{optimality.bound:.6g}{sure}: <strong>{escaped(optimality.verdict)}</strong>."
-    )
-
-
-def _how_to_prove(model: Any) -> str:
-    """Tell how to search for a bound, where there is one: for squared Euclidean distances."""
-    parameters = model.get_params(deep=False)
-    is_squared = resolve(parameters.get("divergence", "squared_euclidean")).is_squared
-    is_whole = parameters.get("missing", "error") == "error"
-    if not (hasattr(model, "optimality_gap") and is_squared and is_whole):
-        return ""
-    return (
-        " To search for one: <code>powermeans fit --prove 10</code>, or "
-        "<code>model.optimality_gap(X)</code>."
     )
 
 
@@ -171,52 +166,27 @@ def _how_read(subject: Subject) -> str:
     for scaler in subject.scalers:
         shares |= getattr(scaler, "contributions_", {})
     notes = "".join(f"<li>{escaped(text)}</li>" for text in file.how_read)
+    heads = ["column", "kind", "why", "what is done", "of all distances"]
+    part = {name: percent(share) for name, share in shares.items()}
     lines = [
-        _row(
-            breakable(one.name),
-            ["kind", "why", "what is done", "of all distances"],
-            [
-                (escaped(one.kind), ""),
-                (escaped(one.why), ""),
-                (escaped(one.done), ""),
-                (percent(shares[one.name]) if one.name in shares else "", ""),
-            ],
-        )
+        _row(breakable(one.name), heads[1:], [one.kind, one.why, one.done, part.get(one.name, "")])
         for one in file.columns[:200]
     ]
-    heads = ["column", "kind", "why", "what is done", "of all distances"]
     table = _table(heads, ["<tbody>", *lines, "</tbody>"], "read") if lines else ""
     if len(lines) > 20:
         table = f"<details><summary>all columns</summary>{table}</details>"
-    facts = "".join(
-        f"<div><dt>{escaped(name)}</dt><dd>{escaped(fact)}</dd></div>"
-        for name, fact in _facts(subject)
-    )
-    return (
-        f"{f'<ul>{notes}</ul>' if notes else ''}{table}<details><summary>method, parameters, "
-        f'versions</summary><dl class="facts">{facts}</dl></details>'
-    )
+    used = ", ".join(f"{name} {version}" for name, version in versions().items())
+    facts = "".join(f"<li>{escaped(fact)}</li>" for fact in (*_how_fitted(subject), used))
+    return f"<ul>{notes}{facts}</ul>{table}"
 
 
-def _facts(subject: Subject) -> Iterator[tuple[str, str]]:
-    model, (n_points, n_features) = subject.model, subject.points.shape
-    yield "method", type(model).__name__
-    yield "points", f"{n_points:,}"
-    yield "features", f"{n_features:,}"
-    if hasattr(model, "inertia_"):
-        yield "inertia", f"{model.inertia_:.6g}"
-    if subject.scalers:
-        names = [type(scaler).__name__ for scaler in subject.scalers]
-        yield "scaled by", ", then ".join(names)
-    if hasattr(model, "n_iter_"):
-        yield "sweeps", f"{int(np.max(model.n_iter_)):,}"
-    if hasattr(model, "spent_"):
-        yield "seconds", f"{model.spent_.seconds:.3g}"
-    for name, value in model.get_params(deep=False).items():
-        text = " ".join(repr(value).split())
-        if name != "callback":
-            yield name, text if len(text) <= 80 else f"{text[:80]}…"
-    yield from versions().items()
+def _how_fitted(subject: Subject) -> Iterator[str]:
+    model, names = subject.model, [type(scaler).__name__ for scaler in subject.scalers]
+    if names:
+        yield f"scaled by {', then '.join(names)}"
+    sweeps = f", {counted(int(np.max(model.n_iter_)), 'sweep')}" * hasattr(model, "n_iter_")
+    inertia = f", inertia {model.inertia_:.6g}" if hasattr(model, "inertia_") else ""
+    yield f"fitted by {type(model).__name__}{sweeps}{inertia}"
 
 
 def _code(code: str) -> str:

@@ -10,7 +10,8 @@ import numpy as np
 
 from powermeans.app.report.rows import Rows
 from powermeans.app.report.subject import Subject, in_own_units
-from powermeans.app.report.text import decimals_of, escaped, fixed, visible
+from powermeans.app.report.text import decimals_of, escaped, fixed
+from powermeans.errors import printable
 from powermeans.plots import fitted
 from powermeans.plots.canvas import color_of
 from powermeans.plots.plane import Plane
@@ -122,8 +123,10 @@ def drawn(found: Map, subject: Subject, labels: Labels) -> str:
 def _axes(found: Map) -> str:
     (middle, reach), (left, bottom), parts = found.range(), found.frame, []
     for axis, name in enumerate(found.names):
-        low, digits = float(middle[axis] - reach[axis] / 2), decimals_of(float(reach[axis]), 2)
-        for value in _ticks(low, float(reach[axis])) if name else ():
+        low = float(middle[axis] - reach[axis] / 2)
+        ticks = _ticks(low, float(reach[axis])) if name else []
+        digits = decimals_of(1.0001 * float(np.ptp(ticks[:2])), 1) if ticks else 0
+        for value in ticks:
             place = found.places(np.where([axis == 0, axis == 1], value, middle))[axis]
             at = f'x="{left + place:.1f}" y="{bottom + 15}"'
             at = at if axis == 0 else f'class="up" x="{left - 4}" y="{_TOP + place + 4:.1f}"'
@@ -149,7 +152,7 @@ def map_data(found: Map, subject: Subject, rows: Rows) -> dict[str, Any]:
     return {
         "places": np.round(found.places(found.points), 1).tolist(),
         "labels": rows.labels.tolist(),
-        "names": [visible(name) for name in subject.names],
-        "columns": [visible(name) for name in names],
-        "rows": [[number, *map(visible, told)] for number, told in said],
+        "names": [printable(name) for name in subject.names],
+        "columns": [printable(name) for name in names],
+        "rows": [[number, *map(printable, told)] for number, told in said],
     }

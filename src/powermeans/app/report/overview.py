@@ -53,11 +53,18 @@ def _figures(subject: Subject, rows: Rows, choice: Any) -> str:
     n_clusters, clear = len(subject.clusters), rows.sure_share()
     sure = "of the rows lie on the first third of the way from their center to any other"
     if clear is None:
-        one = "With one cluster there is nothing to be unsure of."
-        sure = one if n_clusters == 1 else "This model tells no distances to centers."
+        sure = (
+            "This model tells no distances to centers." if n_clusters > 1 else "There is no other."
+        )
+    why = "as many as asked for" if choice is None else "no number is clear: this one is a guess"
+    if choice is not None and choice.is_clear:
+        why = f"chosen by {escaped(choice.decided_by.replace('_', ' '))}"
+    n_columns = len(subject.fields) + sum(one.column.kind == "place" for one in subject.fields)
+    n_there = len(subject.file.columns)
+    of_columns = f"in {counted(n_columns, 'column')}{f' of {n_there:,}' * (n_there > n_columns)}"
     figures = (
-        ("clusters", f"{n_clusters:,}", _why_k(choice)),
-        ("rows used", f"{n_used:,} <small>of {n_all:,}</small>", _columns_used(subject)),
+        ("clusters", f"{n_clusters:,}", why),
+        ("rows used", f"{n_used:,} <small>of {n_all:,}</small>", of_columns),
         ("how sure", "–" if clear is None else percent(clear), sure),
     )
     inner = "".join(
@@ -65,20 +72,6 @@ def _figures(subject: Subject, rows: Rows, choice: Any) -> str:
         for name, value, note in figures
     )
     return f"<dl class='figures'>{inner}</dl>"
-
-
-def _why_k(choice: Any) -> str:
-    if choice is None:
-        return "as many as asked for"
-    if not choice.is_clear:
-        return "no number is clear, and this one is a guess"
-    return f"chosen by {escaped(choice.decided_by.replace('_', ' '))}"
-
-
-def _columns_used(subject: Subject) -> str:
-    n_used, n_all = len(subject.fields), len(subject.file.columns)
-    n_used += sum(field.column.kind == "place" for field in subject.fields)
-    return f"in {counted(n_used, 'column')}{f' of {n_all:,}' if n_all > n_used else ''}"
 
 
 def _card(subject: Subject, rows: Rows, cluster: ClusterSummary) -> str:
@@ -117,18 +110,14 @@ def _facts(subject: Subject, label: int) -> Iterator[str]:
 def _box(subject: Subject) -> str:
     """List what was left out, and what needs a check."""
     found = find_warnings(subject.points, subject.labels, subject.columns, subject.clusters)
-    file = subject.file
-    texts = [*_left_out(subject), *file.notes, *found.values()]
-    if not texts:
-        return "<p class='note'>Nothing was left out, and no check of the data failed.</p>"
-    items = "".join(f"<li>{escaped(text[0].upper() + text[1:])}</li>" for text in texts)
-    return f'<aside class="box"><h2>Left out, or to check</h2><ul>{items}</ul></aside>'
-
-
-def _left_out(subject: Subject) -> list[str]:
     left = [
         f"“{column.name}” ({column.kind}: {column.why})"
         for column in subject.file.columns
         if not column.is_used and column.kind != "place"
     ]
-    return [f"columns left out: {some(left, 6)}"] if left else []
+    columns = [f"columns left out: {some(left, 6)}"] if left else []
+    texts = [*columns, *subject.file.notes, *found.values()]
+    if not texts:
+        return "<p class='note'>Nothing was left out, and no check of the data failed.</p>"
+    items = "".join(f"<li>{escaped(text[0].upper() + text[1:])}</li>" for text in texts)
+    return f'<aside class="box"><h2>Left out, or to check</h2><ul>{items}</ul></aside>'

@@ -4,34 +4,14 @@ from __future__ import annotations
 
 import html
 import math
-import unicodedata
 from collections.abc import Sequence
 
-# Characters that turn the direction of what follows, or that nobody sees.
-_UNSEEN = (
-    "\u061c\u200b\u200e\u200f\u2028\u2029\u202a\u202b\u202c\u202d\u202e"
-    "\u2066\u2067\u2068\u2069\ufeff"
-)
-
-
-def visible(text: str) -> str:
-    r"""Write control characters, and those that turn the direction of text, as escapes.
-
-    >>> print(visible("a\tb\u202ec"))
-    a\tb\u202ec
-    """
-    return "".join(_visible(letter) for letter in text)
-
-
-def _visible(letter: str) -> str:
-    if letter in _UNSEEN or unicodedata.category(letter) in ("Cc", "Cs"):
-        return letter.encode("unicode_escape", "surrogatepass").decode("ascii")
-    return letter
+from powermeans.errors import printable
 
 
 def escaped(text: str) -> str:
     """Return text as HTML that shows each of its characters."""
-    return html.escape(visible(text))
+    return html.escape(printable(text))
 
 
 def breakable(name: str) -> str:
@@ -51,11 +31,7 @@ def some(words: Sequence[str], most: int = 5) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """Return a number with its noun.
-
-    >>> counted(1, "row"), counted(2500, "row")
-    ('1 row', '2,500 rows')
-    """
+    """Return a number with its noun."""
     return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
