@@ -184,7 +184,9 @@ def _how_fitted(subject: Subject) -> Iterator[str]:
     model, names = subject.model, [type(scaler).__name__ for scaler in subject.scalers]
     if names:
         yield f"scaled by {', then '.join(names)}"
-    sweeps = f", {counted(int(np.max(model.n_iter_)), 'sweep')}" * hasattr(model, "n_iter_")
+    sweeps = ""
+    if hasattr(model, "n_iter_"):
+        sweeps = f", {counted(int(np.max(model.n_iter_)), 'sweep')}"
     inertia = f", inertia {model.inertia_:.6g}" if hasattr(model, "inertia_") else ""
     yield f"fitted by {type(model).__name__}{sweeps}{inertia}"
 
