@@ -38,8 +38,8 @@ def counted(number: int, noun: str) -> str:
 def percent(share: float) -> str:
     """Return a share in percent, 0 % and 100 % only of none and all.
 
-    >>> [percent(share) for share in (0.0, 0.00001, 0.004, 0.254, 0.998, 1.0)]
-    ['0 %', '<0.1 %', '0.4 %', '25 %', '99.8 %', '100 %']
+    >>> [percent(share)[:-2] for share in (0.0, 0.00001, 0.004, 0.254, 0.998, 1.0)]
+    ['0', '<0.1', '0.4', '25', '99.8', '100']
     """
     if 0.01 <= share <= 0.99 or share <= 0 or share >= 1:
         text = f"{100 * share:.0f}"
