@@ -327,7 +327,7 @@ def interrupting(at_sweep):
 def test_ctrl_c_ends_a_command_with_what_was_found(run, table, monkeypatch):
     monkeypatch.setattr(FitProgress, "__call__", interrupting(2))
     command = "fit rows.parquet -k 9 --columns a,b,c --memory-limit 100kB --json --effort none"
-    ended = run(command, *"--scale none -m m.pm".split(), code=failures.INTERRUPTED)
+    ended = run(command, *["--scale", "none", "-m", "m.pm"], code=failures.INTERRUPTED)
     assert ended.json["was_interrupted"] is True
     score = powermeans.load("m.pm").score(table.select(["a", "b", "c"]).to_pandas())
     assert ended.json["inertia"] == pytest.approx(-score, rel=1e-9)

@@ -154,7 +154,7 @@ def test_a_fit_proves_how_far_from_the_optimum_it_is(run, monkeypatch):
     fit, heard = "fit customers.csv -k 5 --scale standard --prove 1", []
     said = run(fit, "-q", "--report", "report.html")
     line = next(line for line in said.out.splitlines() if line.startswith("proved to be"))
-    assert f"<dt>optimality</dt><dd>{line}</dd>" in Path("report.html").read_text()
+    assert f"<strong>{line}</strong>" in Path("report.html").read_text()
     told = run(fit, "-q", "--json").json
     assert 0 < told["optimality"]["bound"] <= told["inertia"]
     monkeypatch.setattr(FitProgress, "phase", lambda shown, name, *_: heard.append(name))

@@ -1,9 +1,10 @@
 """The report: its structure by the standard library, its controls in a real browser."""
 
-import base64
 import functools
+import html
 import itertools
 import json
+import math
 import re
 import shutil
 from collections import Counter
@@ -12,13 +13,16 @@ from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from scipy import sparse
 from sklearn.cluster import KMeans as SklearnKMeans
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import powermeans
-from powermeans import PathRecorder, PowerKMeans
+from powermeans import PowerKMeans, Prepare
+from powermeans.app.report.subject import FileTable
+from powermeans.preparing.kinds import Column
 
 pytestmark = pytest.mark.filterwarnings("ignore::powermeans.errors.UnlikeScalesWarning")
 
@@ -62,14 +66,24 @@ class Page(HTMLParser):
     def attributes(self, tag):
         return [attributes for name, attributes in self.elements if name == tag]
 
+    def cells(self, kind):
+        """The cells of a table, row by row, as text and as where its bar begins and ends."""
+        table = self.text.partition(f'<table class="{kind}">')[2].partition("</table>")[0]
+        rows = re.findall("<tr>(.*?)</tr>", table, re.DOTALL)
+        text = [re.findall("<t[hd][^>]*>(.*?)</t[hd]>", row) for row in rows]
+        return [
+            [html.unescape(re.sub("<[^>]*>", "", cell)).strip() for cell in row] for row in text
+        ]
+
+    def card(self, label):
+        found = self.text.partition(f'id="cluster-{label}"')[2].partition("</article>")[0]
+        words = re.sub("<[^>]*>", " ", found.partition(">")[2])
+        return " ".join(html.unescape(words).split())
+
     @property
-    def columns(self):
-        columns = self.data["scatter"]["columns"]
-        return {one["name"]: floats(one["values"]) for one in columns}
-
-
-def floats(encoded):
-    return np.frombuffer(base64.b64decode(encoded["bytes"]), dtype=encoded["dtype"])
+    def figures(self):
+        found = re.findall(r"<dt>([^<]*)</dt><dd>(.*?)</dd>", self.text)[:3]
+        return {name: re.sub("<[^>]*>", "", value).replace("\xa0", " ") for name, value in found}
 
 
 CHOICE = SimpleNamespace(
@@ -95,10 +109,10 @@ def page_of(folder, model, X, **options):
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
-    path, folder = PathRecorder(), tmp_path_factory.mktemp("report")
-    model = PowerKMeans(3, random_state=0, effort="none", callback=path).fit(TABLE)
+    folder = tmp_path_factory.mktemp("report")
+    model = PowerKMeans(3, random_state=0, effort="none").fit(TABLE)
     about = {"title": "Shops & <customers>", "source": "shops.csv"}
-    page_of(folder, model, TABLE, annealing=path, choice=CHOICE, **about)
+    page_of(folder, model, TABLE, choice=CHOICE, **about)
     return folder / "report.html"
 
 
@@ -116,8 +130,8 @@ def test_the_page_is_well_formed_and_loads_nothing(page):
     assert page.open == []
     ids = Counter(found["id"] for _, found in page.elements if "id" in found)
     assert max(ids.values()) == 1
-    named = [(one["href"] or "").removeprefix("#") for one in page.attributes("a")]
-    assert {*named, *(one["for"] for one in page.attributes("label"))} <= ids.keys()
+    described = {one.get("aria-describedby") for one in page.attributes("div")} - {None}
+    assert described <= ids.keys()
     for _, attributes in page.elements:
         assert not {"src", "srcset", "data", "action", "poster"} & set(attributes)
         assert (attributes.get("href") or "#").startswith("#")
@@ -125,31 +139,94 @@ def test_the_page_is_well_formed_and_loads_nothing(page):
     (policy,) = (one for one in page.attributes("meta") if "http-equiv" in one)
     assert policy["content"].startswith("default-src 'none'")
     # Names of columns are shown as they are, and run nowhere.
-    assert (len(page.attributes("script")), len(page.attributes("b"))) == (2, 0)
+    assert len(page.attributes("script")) == 2
+    assert not any("x" in text for text in re.findall("<b>(.*?)</b>", page.text) if len(text) == 1)
     assert all(name in page.words["means"] for name in NASTY[:3])
 
 
-def test_the_data_of_the_page_are_those_given_in_a_section_for_each(page, report_of):
-    names = list(page.columns)
-    assert names == ["principal axis 1", "principal axis 2", *SHOWN]
-    for name, values in zip(SHOWN, TABLE.to_numpy().T, strict=True):
-        np.testing.assert_array_equal(page.columns[name], values)
-    labels = np.frombuffer(base64.b64decode(page.data["scatter"]["labels"]), dtype="<u4")
-    assert sorted(np.bincount(labels).tolist()) == [20, 30, 40]
-    assert page.data["sizes"] == np.bincount(labels).tolist()
-    ends = np.array(page.data["annealing"]["steps"][-1]["centers"])
-    np.testing.assert_allclose(ends, np.array(page.data["scatter"]["centers"])[:, :2], rtol=1e-4)
-    expected = "answer", "warnings", "clusters", "points", "means", "sure", "annealing", "run"
-    assert tuple(page.words) == expected
-    assert "90" in page.words["run"]
-    assert "Recommended is k = 3; 75% of the criteria say so" in page.words["sure"]
-    assert "separation_error" not in page.words["sure"]
-    assert 'read_table("shops.csv", columns=["<b>x</b>", ' in page.words["run"]
+def test_a_page_has_a_section_for_each_question(page, report_of):
+    assert tuple(page.words) == ("overview", "means", "rows", "k", "gap", "read", "code")
+    assert page.figures["clusters"] == "3"
+    assert page.figures["rows used"] == "90 of 90"
+    assert float(page.figures["how sure"].split()[0].strip("<>")) > 99
+    assert sorted(Counter(page.data["labels"]).values()) == [20, 30, 40]
+    assert sorted(page.data["columns"]) == sorted(SHOWN)
+    for label in range(3):
+        assert f"{Counter(page.data['labels'])[label]} rows" in page.card(label)
+    assert "3 clusters are recommended; 75% of the criteria agree" in page.words["k"]
+    assert page.text.count("class=chosen") == 1
+    assert 'read_table("shops.csv", columns=["<b>x</b>", ' in page.words["code"]
     unclear = SimpleNamespace(**{**vars(CHOICE), "is_clear": False})
     model = PowerKMeans(3, random_state=0, effort="none").fit(TABLE)
     page = report_of(model, TABLE, choice=unclear)
-    assert "There is no clear k: clusters overlap & touch. A guess is 3;" in page.words["sure"]
-    assert "no number of clusters is clear, and 3 is a guess" in page.words["answer"]
+    assert "No number is clear: clusters overlap & touch. A guess is 3;" in page.words["k"]
+    assert "this one is a guess" in page.words["overview"]
+
+
+def test_cards_bars_and_rows_speak_of_the_columns_of_a_file(report_of):
+    """In categories, units and identifiers, with signs; what was left out is in the box."""
+    table = pa.table({
+        "Name": ["Ann", "Bo", "Cy", "Di", "Eve", "total"],
+        "Team": ["IT", "IT", "Sales", "Sales", "Sales", ""],
+        "Cost": [-50.25, -60.0, -10.5, -12.0, -13.0, 0.0],
+    })  # fmt: skip
+    prepare = Prepare()
+    points = prepare.fit_transform(table.slice(0, 5))
+    columns = [Column("Name", "identifier", "all differ"), *prepare.columns_[1:]]
+    model = PowerKMeans(2, random_state=0).fit(points)
+    names = [str(name) for name in prepare.get_feature_names_out()]
+    numbers = np.arange(1, 6)
+    file = FileTable(table, columns, ["check <me>"], ["read with care"], numbers, names)
+    page = report_of(model, points, scalers=[prepare], file=file)
+    poor = int(model.labels_[0])
+    assert page.figures["rows used"] == "5 of 6"
+    assert re.search(r"[Ll]ower Cost", page.card(poor))
+    assert "Team IT 100 %" in page.card(poor)
+    assert "Cost −55 below average (−29)" in page.card(poor)
+    cells = page.cells("rows")
+    assert {"Name", "Team", "Cost"} == {*cells[0]} - {""}
+    assert {"row 1", "Ann", "IT", "−50.2"} in [{*row} for row in cells]
+    means = {row[0]: row[1:] for row in page.cells("means")}
+    assert means["Team: IT"][poor] == "100\xa0%"
+    assert "“Name” (identifier: all differ)" in page.words["overview"]
+    assert "Check <me>" in page.words["overview"]
+    assert "read with care" in page.words["read"]
+    assert any("Ann" in row for row in page.data["rows"])
+
+
+def test_a_map_of_places_has_longitude_to_the_right_and_latitude_up(report_of):
+    places = [(52.5, 13.4), (48.1, 11.6), (51.2, 6.8), (54.3, 10.1)]
+    rows = [(a + i / 100, b) for a, b in places for i in range(5)]
+    prepare = Prepare()
+    points = prepare.fit_transform({"lat": [a for a, _ in rows], "lon": [b for _, b in rows]})
+    model = PowerKMeans(4, random_state=0).fit(points)
+    page = report_of(model, points, scalers=[prepare])
+    right, down = np.transpose(page.data["places"])
+    lat, lon = np.transpose(rows)
+    assert np.corrcoef(right, lon)[0, 1] > 0.999
+    assert np.corrcoef(down, lat)[0, 1] < -0.999
+    # One degree of longitude is shorter than one of latitude.
+    scales = np.ptp(right) / np.ptp(lon), np.ptp(down) / np.ptp(lat)
+    assert scales[0] / scales[1] == pytest.approx(math.cos(math.radians(51.5)), rel=0.02)
+    north = int(model.labels_[-1])
+    assert "North" in page.card(north)
+    assert "54.32° N, 10.10° E" in page.card(north)
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "spread", "least", "most"),
+    [(200, 0.5, 99, 100), (200, 0.0, 0, 30)],
+    ids=["four groups", "noise"],
+)
+def test_how_sure_rows_are_means_the_same_in_thousands_of_columns(
+    n_rows, spread, least, most, report_of
+):
+    rng = np.random.default_rng(0)
+    centers = spread * rng.normal(size=(4, 5000))
+    points = centers[np.arange(n_rows) % 4] + rng.normal(size=(n_rows, 5000))
+    model = PowerKMeans(4, random_state=0, effort="none").fit(points)
+    sure = float(report_of(model, points).figures["how sure"].split()[0].strip("<>"))
+    assert least <= sure <= most
 
 
 def test_a_page_stays_small(report_of):
@@ -157,12 +234,12 @@ def test_a_page_stays_small(report_of):
     rng = np.random.default_rng(0)
     points = rng.normal(size=(20_050, 8))
     page = report_of(PowerKMeans(3, random_state=0, effort="none").fit(points), points)
-    assert "A sample of 10,000 of the 20,050 points" in page.words["points"]
-    assert len(page.columns["principal axis 1"]) == 10_000
+    assert "10,000 of 20,050 rows, drawn by chance" in page.words["overview"]
+    assert len(page.data["places"]) == len(page.data["rows"]) == 10_000
     assert len(page.text) < 2_000_000
-    points, path = rng.normal(size=(3000, 400)), PathRecorder()
-    model = PowerKMeans(300, effort="none", random_state=0, max_iter=20, callback=path)
-    assert len(report_of(model.fit(points), points, annealing=path).text) < 2_000_000
+    points = rng.normal(size=(3000, 400))
+    model = PowerKMeans(300, effort="none", random_state=0, max_iter=20).fit(points)
+    assert len(report_of(model, points).text) < 2_000_000
 
 
 @pytest.mark.parametrize(
@@ -183,7 +260,8 @@ def test_a_page_stays_small(report_of):
 def test_every_kind_of_model_and_of_points_has_a_report(model, points, report_of):
     page = report_of(model.fit(points), points)
     assert page.open == []
-    assert type(model).__name__ in page.words["run"]
+    assert type(model).__name__ in page.words["read"]
+    assert "nan" not in page.words["means"]
 
 
 @pytest.mark.parametrize("offset", [0.0, 1.7e9, 1e60])
@@ -191,21 +269,26 @@ def test_values_far_from_zero_stay_what_they_are(offset, report_of):
     times = offset + np.repeat([0.0, 60.0], 50) * max(1.0, offset / 1.7e9)
     times += np.random.default_rng(0).random(100)
     points = np.column_stack([times, np.repeat([95_131.0, 123_456.0], 50)])
-    recorder = PathRecorder()
-    model = PowerKMeans(2, random_state=0, effort="none", callback=recorder).fit(points)
-    page = report_of(model, points, annealing=recorder)
-    np.testing.assert_array_equal(np.transpose(list(page.columns.values())[:2]), points)
-    centers = np.tile(model.cluster_centers_, 2)
-    np.testing.assert_allclose(page.data["scatter"]["centers"], centers)
-    ends = np.array(page.data["annealing"]["steps"][-1]["centers"])
-    assert np.ptp(ends[:, 0]) == pytest.approx(np.ptp(centers[:, 0]), rel=1e-3)
-    drawn = floats(page.data["annealing"]["points"]).reshape(-1, 2)
-    np.testing.assert_array_equal(drawn, points)
+    model = PowerKMeans(2, random_state=0, effort="none").fit(points)
+    page = report_of(model, points)
+    right, down = np.transpose(page.data["places"])
+    assert np.corrcoef(right, points[:, 0] - offset)[0, 1] > 0.999
+    assert np.corrcoef(down, points[:, 1])[0, 1] < -0.999
     # Means have all their whole digits.
-    wholes = [95_131, 123_456, *(centers[:, 0].astype(int) if offset == 1.7e9 else [])]
-    assert all(str(whole) in page.words["means"] for whole in wholes)
+    wholes = [95_131, 123_456, *(model.cluster_centers_[:, 0] if offset == 1.7e9 else [])]
+    assert all(f"{whole:,.0f}" in page.words["means"] for whole in wholes)
     if offset == 1e60:
-        assert "StandardScaler" in page.words["warnings"]
+        assert "StandardScaler" in page.words["overview"]
+
+
+def test_zero_is_zero_and_a_column_has_one_number_of_digits(report_of):
+    points = np.repeat([[-1.0, 4.25], [1.0, 0.75], [0.0, 2.5]], 20, axis=0)
+    points[:, 0] += np.tile([1e-17, -1e-17], 30)
+    page = report_of(PowerKMeans(3, random_state=0).fit(points), points)
+    first, second = (row[1:] for row in page.cells("means")[1:])
+    assert sorted(first) == ["0.00", "1.00", "−1.00"]
+    assert sorted(second) == ["0.8", "2.5", "4.2"]
+    assert "e−" not in page.words["means"] + page.words["rows"] + page.words["overview"]
 
 
 def test_a_page_of_scaled_points_has_means_and_values_in_the_units_of_the_data(report_of):
@@ -217,12 +300,11 @@ def test_a_page_of_scaled_points_has_means_and_values_in_the_units_of_the_data(r
     points = pd.DataFrame(scaled, columns=table.columns)
     model = PowerKMeans(3, random_state=0).fit(points)
     page = report_of(model, points, scalers=scalers)
-    assert "StandardScaler, then MinMaxScaler" in page.words["run"]
+    assert "StandardScaler, then MinMaxScaler" in page.words["read"]
     means = table.groupby(model.labels_).mean()
-    assert all(f"{mean:.0f}" in page.words["means"] for mean in means["of 1"])
-    for name in table:
-        np.testing.assert_allclose(page.columns[name], table[name], rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(np.array(page.data["scatter"]["centers"])[:, 2:], means, rtol=1e-9)
+    assert all(f"{mean:,.0f}" in page.words["means"] for mean in means["of 1"])
+    cell = page.data["rows"][0][1 + page.data["columns"].index("of 1")]
+    assert float(cell.replace(",", "")) == pytest.approx(table["of 1"].iloc[0], abs=0.5)
 
 
 def test_a_weight_of_three_says_what_three_copies_say(report_of):
@@ -230,15 +312,15 @@ def test_a_weight_of_three_says_what_three_copies_say(report_of):
     model = PowerKMeans(3, random_state=0).fit(points, sample_weight=counts)
     weighted = report_of(model, points, sample_weight=counts)
     copied = report_of(model, np.repeat(points, counts, axis=0))
-    cells = re.compile(r'data-of="(?:share|clearly its own)">[^<]*|explained</dt><dd>[^<]*')
-    assert len(cells.findall(weighted.text)) == 7
-    assert cells.findall(weighted.text) == cells.findall(copied.text)
     assert weighted.words["means"] == copied.words["means"]
-    assert "of the weight." in weighted.words["clusters"]
-    assert "of the weight." not in copied.words["clusters"]
-    assert "sample_weight=weights" in weighted.words["run"]
+    assert weighted.figures["how sure"] == copied.figures["how sure"]
+    share = re.compile(r"(\S+) % of")
+    for label in range(3):
+        assert share.search(weighted.card(label))[1] == share.search(copied.card(label))[1]
+    assert "of the weight" in weighted.card(0)
+    assert "sample_weight=weights" in weighted.words["code"]
     page = report_of(model, points, sample_weight=np.where(model.labels_ == 1, 0.0, 1.0))
-    assert "rows, which weigh nothing." in page.words["clusters"]
+    assert "rows, which weigh nothing" in page.card(1)
     assert "nan" not in page.words["means"]
 
 
@@ -247,10 +329,7 @@ def test_what_does_not_go_with_the_points_is_refused_and_no_file_is_left(tmp_pat
     for options, named in (
         ({"sample_weight": [1.0]}, "sample_weight"),
         ({"sample_weight": np.full(90, -1.0)}, "sample_weight"),
-        ({"annealing": PathRecorder()}, "annealing"),
         ({"names": {3: "Nobody"}}, "names.* 3"),
-        ({"row_numbers": [1]}, "row_numbers"),
-        ({"feature_names": ["speed"]}, "feature_names.* 1 .* 5 "),
     ):
         with pytest.raises(ValueError, match=named):
             page_of(tmp_path, model, TABLE, **options)
@@ -292,135 +371,104 @@ def expect(locator):
     return pytest.importorskip("playwright.sync_api").expect(locator)
 
 
-def n_drawn(tab, canvas="scatter"):
-    """How many pixels of a canvas are not empty, after what is to be drawn is drawn."""
-    count = """async (id) => {
-      await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
-      const canvas = document.getElementById(id);
-      const copy = new OffscreenCanvas(canvas.width, canvas.height)
-        .getContext("2d", { willReadFrequently: true });
-      copy.drawImage(canvas, 0, 0);
-      const all = copy.getImageData(0, 0, canvas.width, canvas.height).data;
-      let drawn = 0;
-      for (let i = 3; i < all.length; i += 4) if (all[i]) drawn++;
-      return drawn;
-    }"""
-    return int(tab.evaluate(count, canvas))
-
-
 IS_NO_WIDER = "document.documentElement.scrollWidth <= innerWidth"
 
 
+N_SHOWN = "document.querySelectorAll('#dots .dots:not(.off)').length"
+CUT = """[...document.querySelectorAll("h1, h3, th, td, li, .wide, p, dd")].filter((one) =>
+  one.scrollWidth > one.clientWidth + 1 && one.clientWidth > 0
+    && getComputedStyle(one).display !== "inline").map((one) => one.outerHTML)"""
+
+
 @pytest.mark.parametrize("tab", [1280, 390], ids=["desktop", "phone"], indirect=True)
-def test_the_page_fits_the_screen_and_its_slider_moves_the_centers_to_the_result(tab):
+def test_the_page_fits_the_screen_and_names_all_controls(tab):
     assert tab.evaluate(IS_NO_WIDER)
-    is_within = "(one) => one.scrollWidth <= one.clientWidth"
-    assert tab.eval_on_selector("#clusters .wide", is_within)
-    nameless = """[...document.querySelectorAll("button, select, input, canvas")].filter((one) =>
-      !(one.textContent.trim() || one.getAttribute("aria-label") || one.labels?.length)).length"""
+    assert tab.evaluate(CUT) == []
+    nameless = """[...document.querySelectorAll("button, [tabindex], svg[role]")].filter((one) =>
+      !(one.textContent.trim() || one.getAttribute("aria-label"))).length"""
     assert tab.evaluate(nameless) == 0
     assert tab.evaluate("document.querySelectorAll('[tabindex]:not([tabindex=\"0\"])').length") == 0
-    last = tab.locator("#sweep").get_attribute("max")
-    assert tab.input_value("#sweep") == last
-    result = tab.inner_text("#said")
-    assert "the result, inertia" in result
-    tab.focus("#sweep")
-    tab.keyboard.press("Home")
-    assert tab.inner_text("#said").startswith("sweep 1, power")
-    assert n_drawn(tab, "ways") > 0
-    tab.click("#play")
-    assert tab.inner_text("#play") == "pause"
-    expect(tab.locator("#play")).to_have_text("play", timeout=20_000)
-    assert (tab.input_value("#sweep"), tab.inner_text("#said")) == (last, result)
+    map_ends = tab.evaluate("document.getElementById('stage').getBoundingClientRect().bottom")
+    assert map_ends < 844
 
 
-def test_no_name_is_cut_on_a_desktop_and_a_link_to_a_folded_cluster_unfolds_it(browser, tmp_path):
+@pytest.mark.parametrize("width", [1280, 390])
+def test_no_long_name_is_cut(browser, tmp_path, width):
     names = ["x" * 70, "many words " * 12, "snake_case_" * 9, *"abcdefghijklm"]
     table = pd.DataFrame(np.repeat(np.eye(16)[:13] * 9, 5, axis=0), columns=names)
     model = PowerKMeans.from_centers(table.drop_duplicates())
     powermeans.report(model, table, tmp_path / "long.html", names={1: "y" * 150})
-    opened = browser.new_page(viewport={"width": 1280, "height": 844}, reduced_motion="reduce")
+    opened = browser.new_page(viewport={"width": width, "height": 844})
     opened.goto((tmp_path / "long.html").as_uri())
-    cut = """[...document.querySelectorAll("h3, th, td, figcaption, .wide, p, #legend button")]
-      .filter((one) => one.scrollWidth > one.clientWidth + 1 && one.clientWidth > 0
-        && getComputedStyle(one).display !== "inline").map((one) => one.outerHTML)"""
-    assert opened.evaluate(cut) == []
+    opened.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    assert opened.evaluate(CUT) == []
     assert opened.evaluate(IS_NO_WIDER)
-    assert not opened.locator("#cluster-9").evaluate("(one) => one.open")
-    opened.click('table.clusters a[href="#cluster-9"]')
-    expect(opened.locator("#cluster-9 .charts")).to_be_visible()
     opened.close()
 
 
-def test_clusters_are_hidden_and_shown_and_points_spread_by_zooming(tab):
-    all_drawn, first = n_drawn(tab), tab.locator("#legend button").first
-    first.click()
-    assert first.get_attribute("aria-pressed") == "false"
-    fewer = n_drawn(tab)
-    tab.click("#none")
-    assert 0 < n_drawn(tab) < fewer < all_drawn
+def test_the_map_is_there_without_scripts_and_a_print_has_all_details_open(browser, tmp_path):
+    points = np.arange(26.0)[:, None] // 2
+    written = powermeans.report(PowerKMeans.from_centers(points[::2]), points, tmp_path / "r.html")
+    context = browser.new_context(java_script_enabled=False)
+    opened = context.new_page()
+    opened.goto(written.as_uri())
+    assert opened.locator("#dots .dots").count() == opened.locator(".center").count() == 13
+    context.close()
+    opened = browser.new_page()
+    opened.goto(written.as_uri())
+    folded = "document.querySelectorAll('details:not([open])').length"
+    assert opened.evaluate(folded) == 1
+    for event, expected in ("beforeprint", 0), ("afterprint", 1):
+        opened.evaluate(f"dispatchEvent(new Event('{event}'))")
+        assert opened.evaluate(folded) == expected
+    opened.click("#copy")
+    expect(opened.locator("#copy")).to_have_text(re.compile("copied|selected: press Ctrl.C"))
+    opened.close()
+
+
+def test_a_badge_shows_its_cluster_alone_and_buttons_zoom(tab):
+    view = "document.getElementById('dots').getAttribute('viewBox')"
+    before, badge = tab.evaluate(view), tab.locator("button.badge").first
+    assert tab.evaluate(N_SHOWN) == 3
+    badge.click()
+    assert (badge.get_attribute("aria-pressed"), tab.evaluate(N_SHOWN)) == ("true", 1)
+    badge.click()
+    assert (badge.get_attribute("aria-pressed"), tab.evaluate(N_SHOWN)) == ("false", 3)
+    tab.click("#in")
+    assert tab.evaluate(view) != before
+    tab.click("#out")
+    badge.click()
     tab.click("#all")
-    assert n_drawn(tab) == all_drawn
-    for _ in range(8):
-        tab.click("#in")
-    assert n_drawn(tab) < all_drawn
-    tab.click("#reset")
-    assert n_drawn(tab) == all_drawn
-    tab.select_option("#right", label=NASTY[0])
-    assert tab.locator("#right option").count() == 2 + len(NASTY)
-    assert n_drawn(tab) not in (0, all_drawn)
+    assert (tab.evaluate(view), tab.evaluate(N_SHOWN)) == (before, 3)
 
 
-def test_the_scatter_is_worked_by_keyboard_pointed_at_and_zoomed_only_where_it_was_chosen(tab):
-    tab.locator("#scatter").scroll_into_view_if_needed()
-    before = n_drawn(tab)
-    turn = """async () => document.getElementById("scatter").dispatchEvent(
+def test_the_map_is_worked_by_keyboard_pointed_at_and_zoomed_only_where_it_was_chosen(tab):
+    view = "document.getElementById('dots').getAttribute('viewBox')"
+    before = tab.evaluate(view)
+    turn = """document.getElementById("stage").dispatchEvent(
       new WheelEvent("wheel", {deltaY: -900, cancelable: true}))"""
     assert tab.evaluate(turn)
-    assert n_drawn(tab) == before
-    tab.focus("#reset")
-    tab.keyboard.press("Tab")
-    assert tab.evaluate("document.activeElement.id") == "scatter"
-    for _ in range(8):
-        tab.keyboard.press("+")
-    assert n_drawn(tab) < before
+    assert tab.evaluate(view) == before
+    tab.focus("#stage")
+    tab.keyboard.press("+")
+    assert tab.evaluate(view) != before
     tab.keyboard.press("0")
-    assert n_drawn(tab) == before
+    assert tab.evaluate(view) == before
     told = []
     for key in "nnp":
         tab.keyboard.press(key)
         told.append(tab.inner_text("#tip"))
     assert told[0] == told[2] != told[1]
     row = int(told[0].partition("row ")[2].partition("\n")[0])
-    assert told[0].startswith("cluster ")
-    assert f"{NASTY[0]}: {TABLE.iloc[row - 1, 0]:.3g}"[:-1] in told[0]
+    assert f"{NASTY[0]}: {TABLE.iloc[row - 1, 0]:.2f}".replace("-", "−") in told[0]
     tab.keyboard.press("Escape")
     assert not tab.locator("#tip").is_visible()
     assert not tab.evaluate(turn)
-    assert n_drawn(tab) != before
-    tab.click("#reset")
-    box = tab.locator("#scatter").bounding_box()
+    assert tab.evaluate(view) != before
+    tab.click("#all")
+    box = tab.locator("#stage").bounding_box()
     for right, down in itertools.product(range(20), repeat=2):
         tab.mouse.move(box["x"] + box["width"] * right / 20, box["y"] + box["height"] * down / 20)
         if tab.locator("#tip").is_visible():
             break
     assert tab.inner_text("#tip").startswith("cluster ")
-
-
-def test_dark_and_light_change_places_a_print_is_light_and_unfolded_and_code_is_copied(tab):
-    paper = "getComputedStyle(document.body).backgroundColor"
-    theme = "document.documentElement.dataset.theme"
-    folded = "document.querySelectorAll('details:not([open])').length"
-    light, before = tab.evaluate(paper), tab.evaluate(folded)
-    assert before > 0
-    tab.click("#theme")
-    dark = tab.evaluate(theme)
-    assert tab.evaluate(paper) != light
-    for event, expected in ("beforeprint", (0, "light")), ("afterprint", (before, dark)):
-        tab.evaluate(f"dispatchEvent(new Event('{event}'))")
-        assert (tab.evaluate(folded), tab.evaluate(theme)) == expected
-    tab.click("#theme")
-    assert tab.evaluate(paper) == light
-    tab.click("#run summary")
-    tab.click("#copy")
-    expect(tab.locator("#copy")).to_have_text(re.compile("copied|selected: press Ctrl.C"))

@@ -17,6 +17,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from powermeans.app.command import failures
 from powermeans.app.reading.frames import Frame, is_array, opened
+from powermeans.app.report.subject import FileTable
 from powermeans.errors import ArgumentError, TableError
 from powermeans.points.checks.points import unlike_scales
 from powermeans.preparing.cells import Cells, one_array
@@ -477,6 +478,21 @@ def notes_on(data: FitData | Table) -> Iterator[str]:
         what = "without any value" if np.isnan(data.points).any() else "with missing values"
         were = f"row {what} was" if n_left_out == 1 else f"rows {what} were"
         yield f"{n_left_out} {were} left out"
+
+
+def file_table(data: FitData, how_fitted: Sequence[str] = ()) -> FileTable:
+    """Return what a report says of the file: first what may make the result worthless."""
+    doubts = [note.text for note in data.notes if note.is_doubt]
+    rest = [note.text for note in data.notes if not note.is_doubt]
+    how_read = [data.how_read] if data.how_read else []
+    return FileTable(
+        None if data.frame is None else data.frame.table,
+        data.columns,
+        [*doubts, *notes_on(replace(data, how_read=""))],
+        [*how_read, *how_fitted, *rest],
+        row_numbers(data.is_kept),
+        data.names,
+    )
 
 
 _MOST_LINES = 8

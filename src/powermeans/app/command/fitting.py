@@ -32,8 +32,8 @@ from powermeans.app.command.data_files import (
     FitData,
     Scale,
     are_names,
+    file_table,
     notes_on,
-    row_numbers,
     tell_columns,
     tell_notes,
 )
@@ -60,7 +60,6 @@ from powermeans.app.report.report import report
 from powermeans.app.report.summaries import ClusterSummary
 from powermeans.app.report.warnings_on_data import count_copies
 from powermeans.divergences import Divergence, resolve
-from powermeans.engine.callbacks import PathRecorder
 from powermeans.engine.fit import Listener
 from powermeans.engine.stopping import MaxSeconds
 from powermeans.errors import EntryError, printable
@@ -114,7 +113,6 @@ class Fitted:
     scaler: Any
     seconds: float
     was_interrupted: bool
-    recorder: PathRecorder | None = None
     optimality: OptimalityGap | None = None
 
     @property
@@ -347,12 +345,11 @@ def _estimator(settings: Mapping[str, Any]) -> PowerKMeans | BalancedKMeans:
 def _fitted(data: FitData, files: DataFiles, wanted: Wanted) -> Fitted:
     """Fit; Ctrl-C ends the fit and keeps the centers it has reached."""
     model = _estimator(wanted.settings)
-    recorder = PathRecorder(200) if wanted.report else None
     shown = None if wanted.is_quiet else shown_progress(details=wanted.is_verbose)
     started, was_interrupted = time.perf_counter(), False
     try:
         with failures.refusing(), _naming_entries(data, files):
-            model.set_params(callback=Listener(shown, recorder))
+            model.set_params(callback=Listener(shown))
             model.fit(data.points, sample_weight=data.weights)
     except KeyboardInterrupt:
         if not hasattr(model, "cluster_centers_"):
@@ -360,7 +357,7 @@ def _fitted(data: FitData, files: DataFiles, wanted: Wanted) -> Fitted:
         was_interrupted = True
     model.set_params(callback=None)
     elapsed = time.perf_counter() - started
-    return Fitted(model, data.scaler, elapsed, was_interrupted, recorder)
+    return Fitted(model, data.scaler, elapsed, was_interrupted)
 
 
 @contextlib.contextmanager
@@ -474,8 +471,7 @@ def _write_model_and_report(
                 fitted.model,
                 data.points,
                 wanted.report,
-                title=f"Clusters of {printable(files.name)}",
-                annealing=fitted.recorder,
+                title=f"Clusters of {printable(os.path.basename(files.name))}",
                 choice=wanted.choice,
                 source=files.first,
                 scalers=[] if fitted.scaler is None else [fitted.scaler],
@@ -484,8 +480,7 @@ def _write_model_and_report(
                 sample_weight=data.weights,
                 optimality=fitted.optimality,
                 names=wanted.names,
-                row_numbers=row_numbers(data.is_kept),
-                feature_names=data.names,
+                file=file_table(data, wanted.why_k),
             )
         done.append(wanted.report)
 

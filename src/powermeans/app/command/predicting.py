@@ -21,8 +21,8 @@ from powermeans.app.command.data_files import (
     DataFiles,
     FitData,
     are_names,
+    file_table,
     notes_on,
-    row_numbers,
     settle_missing,
 )
 from powermeans.app.command.outputs import (
@@ -355,16 +355,14 @@ def write_report(
             model,
             points,
             output,
-            title=f"Clusters of {printable(files.name)}",
+            title=f"Clusters of {printable(os.path.basename(files.name))}",
             source=files.first,
             scalers=scalers,
             reading=files.with_missing(data.missing).reading_of(data),
             model_file=path,
             sample_weight=data.weights,
             names=names,
-            row_numbers=row_numbers(data.is_kept),
-            feature_names=data.names,
+            file=file_table(data),
         )
     screen.say(f"written: {output}")
-    screen.say("the page lacks the annealing, which a saved model does not hold: use fit --report")
     screen.tell_machines({"model": path, "data": files.first, "written": {"report": output}})

@@ -32,19 +32,6 @@ def python_code(
     Comments name the steps that may end elsewhere. The reader fills in arrays and functions, and
     points and weights that the file does not give; `reading` is the other arguments of
     `powermeans.read_table`.
-
-    >>> import math
-    >>> from powermeans import Fixed, PowerKMeans
-    >>> model = PowerKMeans(3, schedule=Fixed(-math.inf), random_state=0).fit([[0.0], [1.0], [2.0]])
-    >>> print(python_code(model, "points.npy"))
-    import math
-    from powermeans import PowerKMeans
-    from powermeans.mathematics.schedules import Fixed
-    from powermeans import read_table
-    <BLANKLINE>
-    X = read_table("points.npy").points
-    model = PowerKMeans(n_clusters=3, random_state=0, schedule=Fixed(power=-math.inf)).fit(X)
-    print(model.inertia_, model.labels_)
     """
     if reading is None:
         reading = {"columns": [str(name) for name in getattr(model, "feature_names_in_", [])]}

@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from importlib import resources
 from importlib.metadata import version
 from pathlib import Path
@@ -13,12 +14,13 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from powermeans.app.report.page_data import page_data
+from powermeans.app.report.details import Section, details
+from powermeans.app.report.maps import map_data, map_of
+from powermeans.app.report.overview import overview
 from powermeans.app.report.python_code import python_code
-from powermeans.app.report.sections import Section, sections_of
-from powermeans.app.report.subject import Subject, Told
+from powermeans.app.report.rows import Rows
+from powermeans.app.report.subject import FileTable, Subject
 from powermeans.app.report.text import escaped
-from powermeans.engine.callbacks import PathRecorder
 from powermeans.optimality.of_points import gap_in_a_moment
 from powermeans.plots.fitted import PointsLike
 from powermeans.points.streams import is_stream
@@ -32,7 +34,6 @@ def report(
     path: str | os.PathLike[str],
     *,
     title: str = "Clusters",
-    annealing: PathRecorder | None = None,
     choice: Any = None,
     source: str | None = None,
     scalers: Sequence[Any] = (),
@@ -41,18 +42,16 @@ def report(
     sample_weight: ArrayLike | None = None,
     optimality: Any = None,
     names: Mapping[int, str] | None = None,
-    row_numbers: ArrayLike | None = None,
-    feature_names: Sequence[str] | None = None,
     max_points: int = 10_000,
+    file: FileTable | None = None,
 ) -> Path:
     """Write a report on a fit: one HTML file that opens anywhere, without a network.
 
-    It begins with the answer in three sentences. Each cluster follows, named after what sets it
-    apart: its share, its columns beside those of all other rows, typical rows and doubtful ones.
-    Then come the points in an interactive plot, and how sure the result is. The report warns of
-    what looks wrong: columns with very different scales, clusters that are tiny, empty or not
-    apart, rows that are copies. Folded at the end are parameters, the inertia sweep by sweep,
-    versions, and the Python code that repeats the fit. The page can be printed.
+    The first screen has the number of clusters, the rows used and how sure they are, a map of the
+    rows, a card for each cluster with what sets it apart, and what was left out or needs a check.
+    Below stand the means of all clusters as bars, typical rows and the least typical, the choice
+    of k, the gap to the optimum, how the data were read, and code that repeats the fit. The page
+    can be printed.
 
     Parameters
     ----------
@@ -64,35 +63,28 @@ def report(
         Where to write the report. The file appears once it is complete.
     title : str, default="Clusters"
         The title of the page.
-    annealing : PathRecorder, optional
-        The recorder that was the `callback` of the fit; a slider shows its centers step by step,
-        up to those of the model.
     choice : result of `choose_k`, optional
-        Adds a chart for each criterion.
+        Adds a chart of the criterion that decided.
     source : str, optional
-        The file of the points, for the first sentence and for the code at the end.
+        The file of the points, for the code at the end.
     scalers : sequence of transformer
-        Fitted linear transformers that were applied to the points, such as `StandardScaler` and
-        `MinMaxScaler` of `sklearn.preprocessing`. The report undoes them to show means and values
-        in the units of the data.
+        Fitted linear transformers, such as `Prepare` and `StandardScaler`, that made the points;
+        means and values are then in the units and words of the data.
     reading : dict, optional
         The other arguments of `powermeans.read_table` that read the file.
     model_file : str, optional
         The file of a saved model that was not fitted to these points; the code at the end loads it.
     sample_weight : array-like of shape (n_samples,), optional
-        The weights of the fit. Shares, spreads, means and the variance explained are then weighted.
+        The weights of the fit. Shares and means are then weighted.
     optimality : OptimalityGap, optional
-        What `powermeans.optimality_gap` proved; a sentence says it. The report finds it by itself
-        for points on a line.
+        What `powermeans.optimality_gap` proved; found here if that takes only a moment.
     names : dict from int to str, optional
         Names of clusters, by label. The others are named after what sets them apart.
-    row_numbers : array-like of int of shape (n_samples,), optional
-        The numbers of the rows where they came from, if some were left out; by default from 1.
-    feature_names : sequence of str, optional
-        The names of the columns; by default those of the model or of X.
     max_points : int, default=10_000
-        If there are more points, plots, examples and the share of clear rows are those of a sample
+        If there are more points, the map, the examples and how sure rows are come from a sample
         of this size, and the page says so. Everything else is computed from all points.
+    file : FileTable, optional
+        What a command knows of the file: its rows, its columns, and notes on them.
 
     Returns
     -------
@@ -108,31 +100,20 @@ def report(
     >>> import os, tempfile
     >>> import powermeans
     >>> X = [[0.0, 5.0], [1.0, 5.0], [9.0, 6.0], [10.0, 6.0]]
-    >>> path = powermeans.PathRecorder()
-    >>> model = powermeans.PowerKMeans(2, effort="none", random_state=0, callback=path).fit(X)
+    >>> model = powermeans.PowerKMeans(2, random_state=0).fit(X)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     written = powermeans.report(
-    ...         model, X, os.path.join(folder, "report.html"), annealing=path
-    ...     )
+    ...     written = powermeans.report(model, X, os.path.join(folder, "report.html"))
     ...     written.stat().st_size < 100_000
     True
     """
     _refuse_parted(X)
     if optimality is None:
         optimality = gap_in_a_moment(model, X, sample_weight)
-    told = Told(
-        max_points,
-        sample_weight,
-        scalers,
-        names,
-        row_numbers,
-        feature_names,
-        annealing,
-        choice,
-        source,
-        optimality,
+    subject = Subject.of(
+        model, X, sample_weight=sample_weight, scalers=scalers, names=names, file=file
     )
-    subject = Subject.of(model, X, told)
+    rows = Rows.of(subject, max_points)
+    found = map_of(subject, rows)
     code = python_code(
         model,
         source,
@@ -141,10 +122,11 @@ def report(
         model_file=model_file,
         weights=subject.weights,
     )
-    data = page_data(subject, annealing)
-    sections = sections_of(subject, code)
-    with atomic_write(path) as file:
-        file.write(_page(title, sections, data).encode("utf-8", "backslashreplace"))
+    first = overview(subject, rows, found, choice)
+    sections = details(subject, rows, choice, optimality, code)
+    page = _page(title, first, sections, map_data(found, subject, rows))
+    with atomic_write(path) as written:
+        written.write(page.encode("utf-8", "backslashreplace"))
     return Path(path)
 
 
@@ -157,16 +139,17 @@ def _refuse_parted(X: Any) -> None:
         )
 
 
-def _page(title: str, sections: list[Section], data: dict[str, Any]) -> str:
-    links = (f'<li><a href="#{name}">{escaped(title)}</a></li>' for name, title, _ in sections)
+def _page(title: str, first: str, sections: list[Section], data: dict[str, Any]) -> str:
     bodies = (
         f'<section id="{name}"><h2>{escaped(title)}</h2>\n{body}</section>'
         for name, title, body in sections
     )
+    today = datetime.now().astimezone()
     parts = {
         "title": escaped(title),
+        "date": f"{today.day} {today:%B %Y}",
+        "overview": first,
         "version": escaped(version("powermeans")),
-        "navigation": "".join(links),
         "sections": "\n".join(bodies),
         "data": _json(data),
         "style": _file("page.css"),

@@ -12,37 +12,32 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from powermeans.app.report.summaries import ClusterSummary, Columns, name_clusters, summarize
-from powermeans.app.report.text import rounded
-from powermeans.engine.callbacks import PathRecorder
+from powermeans.app.report.fields import Field, fields_of, name_clusters
+from powermeans.app.report.summaries import NOTABLE, ClusterSummary, Columns, summarize
 from powermeans.errors import ArgumentError
 from powermeans.plots import fitted
 from powermeans.plots.fitted import PointsLike
-from powermeans.plots.plane import Plane
 from powermeans.points.checks.weights import check_sample_weight
+from powermeans.preparing.kinds import Column
 from powermeans.system.host_memory import on_host
 from powermeans.types import FloatArray, IndexArray, Labels, SparsePoints
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What the caller of a report says about the fit, besides the model and its points."""
+class FileTable:
+    """The file that points came from, as a command knows it."""
 
-    max_points: int
-    sample_weight: ArrayLike | None
-    scalers: Sequence[Any]
-    names: Mapping[int, str] | None  # of clusters
-    row_numbers: ArrayLike | None
-    feature_names: Sequence[str] | None
-    annealing: PathRecorder | None
-    choice: Any
-    source: str | None
-    optimality: Any
+    frame: Any = None  # of Arrow, with all rows and columns
+    columns: Sequence[Column] = ()
+    notes: Sequence[str] = ()  # on what was left out or is in doubt
+    how_read: Sequence[str] = ()
+    row_numbers: IndexArray | None = None  # from 1, of the rows that were not left out
+    names: Sequence[str] | None = None  # of the features
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A model, its points and clusters, and the plane in which some of the points are shown."""
+    """A model, its points and clusters, and the fields of its data."""
 
     model: Any
     given: PointsLike
@@ -50,92 +45,90 @@ class Subject:
     labels: Labels
     columns: Columns
     clusters: list[ClusterSummary]
+    fields: list[Field]
+    scores: FloatArray  # (n_clusters, n_fields), how far a cluster is from all rows in each field
     names: list[str]  # of the clusters
-    shown: IndexArray
-    row_numbers: IndexArray  # of all points
-    plane: Plane
+    means: FloatArray  # (n_clusters, n_features), in the units of the data
+    of_all: FloatArray  # (n_features,)
     weights: FloatArray | None
     scalers: Sequence[Any]
-    told: Told
+    file: FileTable
 
     @classmethod
-    def of(cls, model: Any, X: PointsLike, told: Told) -> Self:
-        """Label and summarize the points, and project a sample of them."""
-        labels = fitted.labels_of(model, X)
-        points = fitted.points_of(model, X, labels)
-        names = _feature_names(told.feature_names, points.shape[1], fitted.names_of(model, X))
-        weights = check_sample_weight(told.sample_weight, len(labels))
-        n_clusters = fitted.n_clusters_of(model, labels)
-        columns, clusters = summarize(points, labels, n_clusters, names, weights)
-        shown = fitted.sample_of(len(labels), told.max_points)
-        scaled = [f"{name}, scaled" for name in names] if told.scalers else names
-        return cls(
-            model=model,
-            given=X,
-            points=points,
-            labels=labels,
-            columns=columns,
-            clusters=clusters,
-            names=_names(clusters, columns, told),
-            shown=shown,
-            row_numbers=_row_numbers(told.row_numbers, len(labels)),
-            plane=Plane.of(points[shown], scaled),
-            weights=weights,
-            scalers=told.scalers,
-            told=told,
-        )
+    def of(
+        cls,
+        model: Any,
+        X: PointsLike,
+        *,
+        sample_weight: ArrayLike | None = None,
+        scalers: Sequence[Any] = (),
+        names: Mapping[int, str] | None = None,
+        file: FileTable | None = None,
+    ) -> Self:
+        """Label and summarize the points."""
+        file, labels = file or FileTable(), fitted.labels_of(model, X)
+        points, n_clusters = fitted.points_of(model, X, labels), fitted.n_clusters_of(model, labels)
+        weights = check_sample_weight(sample_weight, len(labels))
+        features = list(file.names or fitted.names_of(model, X))
+        columns, clusters = summarize(points, labels, n_clusters, features, weights)
+        rows = [columns.means, columns.means + columns.deviations, *(one.mean for one in clusters)]
+        of_all, beside, *own_means = in_own_units(np.vstack(rows), scalers)
+        known = [one.columns_ for one in scalers if hasattr(one, "columns_")] or [file.columns]
+        fields = fields_of(features, known[-1], np.abs(beside - of_all), of_all)
+        scores, means = _scores(fields, columns, clusters), np.array(own_means)
+        named = _names(fields, scores, clusters, means, of_all, names or {})
+        own = (points, labels, columns, clusters, fields, scores, named, means, of_all)
+        return cls(model, X, *own, weights, scalers, file)
 
     @property
-    def weighing(self) -> list[ClusterSummary]:
-        """Return the clusters whose points weigh anything."""
-        return [cluster for cluster in self.clusters if cluster.weight > 0]
+    def weighing(self) -> list[int]:
+        """Return the clusters whose rows weigh anything."""
+        return [one.label for one in self.clusters if one.weight > 0]
 
-    def distinguishing(self, most: int) -> IndexArray:
-        """Return the columns in which the clusters differ most, in their order."""
-        z_scores = np.stack([cluster.z_scores for cluster in self.weighing])
-        return fitted.most_distinguishing(z_scores, most)
+    def row_numbers(self, rows: IndexArray) -> IndexArray:
+        """Return the numbers of rows in their file, from 1."""
+        return rows + 1 if self.file.row_numbers is None else self.file.row_numbers[rows]
 
-    def explained(self) -> FloatArray:
-        """Return the share of the variance of each column that is between clusters."""
-        shares = np.array([cluster.share for cluster in self.weighing])
-        z_scores = np.stack([cluster.z_scores for cluster in self.weighing])
-        explained: FloatArray = shares @ np.square(z_scores)
-        return explained
+    def telling(self, most: int, label: int | None = None) -> list[int]:
+        """Return the fields that tell a cluster, or all clusters, apart most."""
+        heights = self.scores[self.weighing].max(axis=0) if label is None else self.scores[label]
+        return [int(j) for j in np.argsort(-heights, kind="stable")[:most]]
 
-    def in_own_units(self, values: Any) -> Any:
-        """Undo the scaling of rows."""
-        return _in_own_units(values, self.scalers)
-
-    def own_deviations(self) -> FloatArray:
-        """Return the standard deviation of each column in its own units."""
-        return _own_deviations(self.columns, self.scalers)
-
-    def values_of(self, rows: IndexArray, columns: IndexArray) -> FloatArray:
-        """Return columns of some rows in their own units, NaN where they are missing."""
+    def values_of(self, rows: IndexArray, features: IndexArray) -> FloatArray:
+        """Return some features of rows in their own units, NaN where values are missing."""
         raw: Any = fitted.rows_of(self.given, rows)
         is_thin = sparse.issparse(raw)
         raw = sparse.csr_matrix(raw, dtype=float) if is_thin else np.asarray(on_host(raw), float)
-        return fitted.dense(self.in_own_units(raw)[:, columns])
+        return fitted.dense(in_own_units(raw, self.scalers)[:, features])
 
     def distances_of(self, rows: IndexArray) -> FloatArray | None:
         """Return the distances of some rows to all centers, None if the model has none."""
-        return self._ask("transform", rows)
-
-    def memberships_of(self, rows: IndexArray) -> FloatArray | None:
-        """Return how much some rows belong to each cluster, None if the model has none."""
-        return self._ask("memberships", rows)
-
-    def _ask(self, method: str, rows: IndexArray) -> FloatArray | None:
-        if not hasattr(self.model, method):
+        if not hasattr(self.model, "transform"):
             return None
         with _names_left_out():
-            found = getattr(self.model, method)(fitted.rows_of(self.given, rows))
+            found = self.model.transform(fitted.rows_of(self.given, rows))
         return np.asarray(on_host(found), dtype=np.float64)
 
 
-def _names(clusters: list[ClusterSummary], columns: Columns, told: Told) -> list[str]:
+def _scores(fields: list[Field], columns: Columns, clusters: list[ClusterSummary]) -> FloatArray:
+    """Return distances from the mean of all rows, in standard deviations of each field."""
+    varies, starts = ~columns.are_constant(), [field.places.start for field in fields]
+    apart = np.square([one.mean - columns.means for one in clusters]) * varies
+    of_field = np.add.reduceat(np.square(columns.deviations) * varies, starts)
+    summed = np.add.reduceat(apart, starts, axis=1)
+    scores: FloatArray = np.nan_to_num(np.sqrt(summed / np.where(of_field > 0, of_field, 1.0)))
+    return scores
+
+
+def _names(
+    fields: list[Field],
+    scores: FloatArray,
+    clusters: list[ClusterSummary],
+    means: FloatArray,
+    of_all: FloatArray,
+    given: Mapping[int, str],
+) -> list[str]:
     """Name the clusters as the caller does, the others after what sets them apart."""
-    given = dict(told.names or {})
     for label in given:
         if label not in range(len(clusters)):
             raise ArgumentError(
@@ -144,53 +137,25 @@ def _names(clusters: list[ClusterSummary], columns: Columns, told: Told) -> list
                 argument="names",
                 value=label,
             )
-    deviations = _own_deviations(columns, told.scalers)
-
-    def mean_of(cluster: ClusterSummary, feature: int) -> str:
-        own = _in_own_units(cluster.mean[None], told.scalers)[0, feature]
-        return rounded(float(own), float(deviations[feature]))
-
-    found = name_clusters(clusters, columns.names, mean_of)
+    phrases, details = [], []
+    for one, heights, mean in zip(clusters, scores, means, strict=True):
+        order = [int(j) for j in np.argsort(-heights, kind="stable")[:3]]
+        first = fields[order[0]]
+        details.append(f"{first.name}: {first.mean(mean[first.places])}")
+        told = [(fields[j], heights[j]) for j in order if heights[j] >= NOTABLE]
+        said = [each.phrase(mean[each.places], of_all[each.places], score) for each, score in told]
+        near = ["in the middle" if first.column.kind == "place" else "near the average"]
+        empty = ["without weight" if one.size else "empty"]
+        phrases.append((said or near) if one.weight > 0 else empty)
+    found = name_clusters(phrases, details)
     return [given.get(label, name) for label, name in enumerate(found)]
 
 
-def _feature_names(given: Sequence[str] | None, n_features: int, known: list[str]) -> list[str]:
-    if given is not None and len(given) != n_features:
-        raise ArgumentError(
-            f"feature_names has {len(given)} names, and X has {n_features} columns",
-            "pass one name for each column",
-            argument="feature_names",
-            value=len(given),
-        )
-    return known if given is None else list(given)
-
-
-def _row_numbers(given: ArrayLike | None, n_points: int) -> IndexArray:
-    numbers = np.arange(1, n_points + 1) if given is None else np.asarray(given)
-    if numbers.shape != (n_points,):
-        raise ArgumentError(
-            f"row_numbers has the shape {numbers.shape}, and X has {n_points} rows",
-            "pass one number for each row",
-            argument="row_numbers",
-            value=numbers.shape,
-        )
-    return numbers
-
-
-def _own_deviations(columns: Columns, scalers: Sequence[Any]) -> FloatArray:
-    if not scalers:
-        return columns.deviations
-    mean = columns.means[None]
-    ends = _in_own_units(np.vstack([mean, mean + columns.deviations]), scalers)
-    deviations: FloatArray = np.abs(ends[1] - ends[0])
-    return deviations
-
-
-def _in_own_units(values: Any, scalers: Sequence[Any]) -> Any:
+def in_own_units(values: Any, scalers: Sequence[Any]) -> Any:
+    """Undo the scaling of rows."""
     with _names_left_out():
         for scaler in reversed(scalers):
-            undo = getattr(scaler, "in_units", scaler.inverse_transform)
-            values = undo(values)
+            values = getattr(scaler, "in_units", scaler.inverse_transform)(values)
     return values
 
 

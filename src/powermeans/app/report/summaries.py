@@ -1,10 +1,8 @@
-"""Summaries of clusters in numbers and in words."""
+"""Summaries of clusters in numbers."""
 
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,14 +10,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-from powermeans.app.report.text import plain
 from powermeans.divergences.chunks import dense_chunks
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
 
 # A mean is high or low if it is this many standard deviations of all points from their mean.
-_NOTABLE = 0.5
-# A name has two columns, or three if two clusters would have the same name.
-_LEAST_NAMED, _MOST_NAMED = 2, 3
+NOTABLE = 0.5
 _DISTANCES_AT_ONCE = 2**20
 
 
@@ -53,11 +48,11 @@ class ClusterSummary:
     z_scores: FloatArray  # (n_features,), the mean in standard deviations from that of all points
     nearest: int | None  # the cluster whose mean is nearest
 
-    def distinguishing(self, names: list[str], most: int = _MOST_NAMED) -> list[tuple[str, float]]:
+    def distinguishing(self, names: list[str], most: int = 3) -> list[tuple[str, float]]:
         """Return the columns in which it differs most from all points, and its z-scores there."""
         order = np.argsort(-np.abs(self.z_scores), kind="stable")[:most]
         found = ((names[feature], float(self.z_scores[feature])) for feature in order)
-        return [(name, score) for name, score in found if abs(score) >= _NOTABLE]
+        return [(name, score) for name, score in found if abs(score) >= NOTABLE]
 
 
 def summarize(
@@ -149,50 +144,3 @@ def _nearest(means: FloatArray) -> list[int | None]:
             is_alone: bool | np.bool_ = np.isnan(sq_dist).all()
             found.append(None if is_alone else int(np.nanargmin(sq_dist)))
     return found
-
-
-def name_clusters(
-    clusters: list[ClusterSummary], names: list[str], tell: Callable[[ClusterSummary, int], str]
-) -> list[str]:
-    """Name each cluster after what sets it apart, no two alike.
-
-    `tell` returns the mean of a cluster in a column, which names the clusters that words do not
-    tell apart.
-    """
-    levels = [0] * len(clusters)
-    while True:
-        found = [
-            _name(one, names, tell, level) for one, level in zip(clusters, levels, strict=True)
-        ]
-        counts = Counter(found)
-        alike = [label for label, name in enumerate(found) if counts[name] > 1]
-        if not alike:
-            return found
-        for label in alike:
-            levels[label] += 1
-
-
-def _name(
-    cluster: ClusterSummary,
-    names: list[str],
-    tell: Callable[[ClusterSummary, int], str],
-    level: int,
-) -> str:
-    """Return a name that says more at each level, up to the number of the cluster."""
-    if level > _MOST_NAMED - _LEAST_NAMED + 1:
-        return f"{_name(cluster, names, tell, 0)} (cluster {cluster.label})"
-    if cluster.size == 0:
-        return "Empty"
-    if cluster.weight == 0:
-        return "Without weight"
-    first = int(np.argmax(np.abs(cluster.z_scores)))
-    found = cluster.distinguishing(names, min(_LEAST_NAMED + level, _MOST_NAMED))
-    text = ", ".join(f"{_degree(z)} {plain(name)}" for name, z in found) or "near the average"
-    if level > _MOST_NAMED - _LEAST_NAMED:
-        text += f" ({plain(names[first])}: {tell(cluster, first)})"
-    return text[0].upper() + text[1:]
-
-
-def _degree(z_score: float) -> str:
-    """Say how high a mean is, in a word or two."""
-    return "very " * (abs(z_score) >= 2) + ("high" if z_score > 0 else "low")

@@ -4,48 +4,14 @@ from __future__ import annotations
 
 import html
 import math
-import unicodedata
 from collections.abc import Sequence
 
-# Numbers outside this range have an exponent.
-_LARGEST, _LEAST = 1e15, 1e-4
-# Characters that turn the direction of what follows, or that nobody sees.
-_UNSEEN = (
-    "\u061c\u200b\u200e\u200f\u2028\u2029\u202a\u202b\u202c\u202d\u202e"
-    "\u2066\u2067\u2068\u2069\ufeff"
-)
-
-
-def visible(text: str) -> str:
-    r"""Write control characters, and those that turn the direction of text, as escapes.
-
-    >>> print(visible("a\tb\u202ec"))
-    a\tb\u202ec
-    """
-    return "".join(_visible(letter) for letter in text)
-
-
-def _visible(letter: str) -> str:
-    if letter in _UNSEEN or unicodedata.category(letter) in ("Cc", "Cs"):
-        return letter.encode("unicode_escape", "surrogatepass").decode("ascii")
-    return letter
+from powermeans.errors import printable
 
 
 def escaped(text: str) -> str:
     """Return text as HTML that shows each of its characters."""
-    return html.escape(visible(text))
-
-
-def plain(name: str) -> str:
-    """Return the name of a column as one says it."""
-    return visible(name).replace("_", " ").strip()
-
-
-def listed(words: Sequence[str]) -> str:
-    """Join words by commas and a last "and"."""
-    if len(words) < 2:
-        return "".join(words)
-    return f"{', '.join(words[:-1])} and {words[-1]}"
+    return html.escape(printable(text))
 
 
 def breakable(name: str) -> str:
@@ -53,51 +19,56 @@ def breakable(name: str) -> str:
     return escaped(name).replace("_", "_<wbr>")
 
 
-def percent(share: float) -> str:
-    """Return a share in percent, 0% and 100% only of none and all.
+def plain(name: str) -> str:
+    """Return the name of a column as one says it."""
+    return name.replace("_", " ").strip()
 
-    >>> [percent(share) for share in (0.0, 0.00001, 0.004, 0.254, 0.998, 0.99999, 1.0)]
-    ['0%', 'less than 0.1%', '0.4%', '25%', '99.8%', 'more than 99.9%', '100%']
+
+def some(words: Sequence[str], most: int = 5) -> str:
+    """Join the first words by commas, and say how many more there are."""
+    more = f" and {len(words) - most:,} more" if len(words) > most else ""
+    return ", ".join(words[:most]) + more
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
+def percent(share: float) -> str:
+    """Return a share in percent, 0 % and 100 % only of none and all.
+
+    >>> [percent(share)[:-2] for share in (0.0, 0.00001, 0.004, 0.254, 0.998, 1.0)]
+    ['0', '<0.1', '0.4', '25', '99.8', '100']
     """
     if 0.01 <= share <= 0.99 or share <= 0 or share >= 1:
-        return f"{share:.0%}"
-    extremes = {"0.0%": "less than 0.1%", "100.0%": "more than 99.9%"}
-    return extremes.get(f"{share:.1%}", f"{share:.1%}")
+        text = f"{100 * share:.0f}"
+    else:
+        extremes = {"0.0": "<0.1", "100.0": ">99.9"}
+        text = extremes.get(f"{100 * share:.1f}", f"{100 * share:.1f}")
+    return f"{text}\u00a0%"
 
 
-def count(number: int) -> str:
-    """Return a number with commas between thousands."""
-    return f"{number:,}"
+def fixed(value: float, decimals: int) -> str:
+    """Return a number with so many decimals, and zero without a sign.
 
+    Commas stand from 10,000 on, and from 1,000 on where fewer than no decimals are asked for.
 
-def number(value: float, deviation: float = 0.0) -> str:
-    """Return a number with all whole digits, and decimals to show four digits of it or its sd."""
-    if not math.isfinite(value) or abs(value) >= _LARGEST or 0 < abs(value) < _LEAST:
-        return _minus(f"{value:.4g}")
-    wanted = max(decimals_of(value), decimals_of(deviation))
-    return _minus(f"{value:.{min(wanted, decimals_of(value, 15))}f}")
-
-
-def rounded(value: float, deviation: float) -> str:
-    """Return a number with the decimals that show two digits of the deviation of its column."""
-    if not math.isfinite(value) or deviation < _LEAST or abs(value) >= _LARGEST:
-        return number(value)
-    text = f"{value:.{decimals_of(deviation, 2)}f}"
-    return _minus(text.removeprefix("-") if float(text) == 0 else text)
-
-
-def entry(value: float, deviation: float) -> str:
-    """Return a number of the data, in as many digits as its mean is shown, without final zeros."""
+    >>> fixed(-1.4e-17, 1), fixed(-3.26, 1), fixed(62312.4, 0), fixed(float("nan"), 1)
+    ('0.0', '−3.3', '62,312', 'missing')
+    """
     if not math.isfinite(value):
         return "missing"
-    text = number(value, deviation)
-    return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
+    if abs(value) >= 1e15 or (decimals > 9 and value):
+        return f"{value:.4g}".replace("-", "−")
+    comma = "," if decimals < 0 or abs(value) >= 10_000 else ""
+    text = f"{value:{comma}.{min(max(decimals, 0), 9)}f}"
+    is_zero = float(text.replace(",", "")) == 0
+    return text.removeprefix("-") if is_zero else text.replace("-", "−")
 
 
-def decimals_of(value: float, digits: int = 4) -> int:
-    """Return how many decimals a number needs to show some significant digits."""
-    return max(0, digits - 1 - math.floor(math.log10(abs(value)))) if value else 0
-
-
-def _minus(text: str) -> str:
-    return text.replace("-", "\u2212")
+def decimals_of(value: float, digits: int) -> int:
+    """Return how many decimals show some digits of a number, negative if it has more."""
+    if not (math.isfinite(value) and abs(value) > 1e-300):
+        return 0
+    return digits - 1 - math.floor(math.log10(abs(value)))

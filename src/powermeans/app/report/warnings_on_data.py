@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from powermeans.app.report.summaries import ClusterSummary, Columns
+from powermeans.app.report.text import some
 from powermeans.engine.seeds.orders import row_keys
 from powermeans.points.checks.points import unlike_scales
 from powermeans.types import FloatArray, Labels, SparsePoints
@@ -22,15 +21,21 @@ def find_warnings(
 
     With each kind comes a text on what is wrong, and the way out.
     """
+    mean_size = sum(one.size for one in summaries) / len(summaries)
+    empty = [one.label for one in summaries if one.size == 0]
+    tiny = [one.label for one in summaries if 0 < one.size < 0.1 * mean_size]
+    constant = [f"“{columns.names[f]}”" for f in np.flatnonzero(columns.are_constant())]
     found = {
         "scales": _of_scales(points, columns),
-        "empty": _of_empty(summaries),
+        "empty": empty and f"{_clusters(empty)} no points: ask for fewer clusters.",
         "k too large": _of_touching(points, labels, summaries),
-        "tiny": _of_tiny(summaries),
+        "tiny": tiny
+        and f"{_clusters(tiny)} very few points (less than a tenth of the mean size): they may be "
+        "outliers rather than clusters.",
         "duplicates": _of_duplicates(points),
-        "constant": _of_constants(columns),
+        "constant": constant and f"The same in all rows, and so of no use: {some(constant)}.",
     }
-    return {kind: text for kind, text in found.items() if text}
+    return {kind: str(text) for kind, text in found.items() if text}
 
 
 def _of_scales(points: FloatArray | SparsePoints, columns: Columns) -> str:
@@ -42,24 +47,6 @@ def _of_scales(points: FloatArray | SparsePoints, columns: Columns) -> str:
         f"{found.times} times as much as “{columns.names[found.narrowest]}”, which hardly counts "
         "in the distances. Scale the columns first, for example with "
         "sklearn.preprocessing.StandardScaler."
-    )
-
-
-def _of_empty(summaries: list[ClusterSummary]) -> str:
-    empty = [cluster.label for cluster in summaries if cluster.size == 0]
-    if not empty:
-        return ""
-    return f"{_clusters(empty)} no points: ask for fewer clusters."
-
-
-def _of_tiny(summaries: list[ClusterSummary]) -> str:
-    least = 0.1 * sum(one.size for one in summaries) / len(summaries)
-    tiny = [one.label for one in summaries if 0 < one.size < least]
-    if not tiny:
-        return ""
-    return (
-        f"{_clusters(tiny)} very few points (less than a tenth of the mean size): they may be "
-        "outliers rather than clusters."
     )
 
 
@@ -79,7 +66,7 @@ def _of_touching(
     ]
     if not touching:
         return ""
-    named = _some([f"{one} and {other}" for one, other in touching], " pairs")
+    named = some([f"{one} and {other}" for one, other in touching])
     return (
         f"There is no gap between the clusters {named}: each pair may be one group cut in "
         "two. Fewer clusters may describe the points as well; see choose_k."
@@ -121,13 +108,6 @@ def _of_duplicates(points: FloatArray | SparsePoints) -> str:
     )
 
 
-def _of_constants(columns: Columns) -> str:
-    constant = [f"“{columns.names[column]}”" for column in np.flatnonzero(columns.are_constant())]
-    if not constant:
-        return ""
-    return f"The same in all rows, and so of no use: {_some(constant)}."
-
-
 def count_copies(points: FloatArray | SparsePoints) -> int:
     """Count the rows that equal an earlier one, by a key of 64 bits for each row."""
     keys = row_keys(points, np.random.RandomState(0))
@@ -135,10 +115,8 @@ def count_copies(points: FloatArray | SparsePoints) -> int:
 
 
 def _clusters(labels: list[int]) -> str:
-    return f"Cluster {labels[0]} has" if len(labels) == 1 else f"Clusters {_some(labels)} have"
-
-
-def _some(names: Sequence[object], unit: str = "") -> str:
-    """Join the first names, and tell how many more there are."""
-    more = f" and {len(names) - 5} more{unit}" * (len(names) > 5)
-    return ", ".join(map(str, names[:5])) + more
+    return (
+        f"Cluster {labels[0]} has"
+        if len(labels) == 1
+        else f"Clusters {some([*map(str, labels)])} have"
+    )

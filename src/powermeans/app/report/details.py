@@ -1,0 +1,198 @@
+"""What stands below the first screen: means, rows, k, the gap, how it was read, and the code."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from powermeans.app.report.rows import MOST_TOLD, Rows
+from powermeans.app.report.subject import Subject
+from powermeans.app.report.text import breakable, counted, escaped, percent
+from powermeans.app.report.versions import versions
+from powermeans.divergences import resolve
+from powermeans.plots.canvas import color_of
+
+Section = tuple[str, str, str]
+"""The name of a section in links, its heading, and the HTML below it."""
+
+
+def details(subject: Subject, rows: Rows, choice: Any, optimality: Any, code: str) -> list[Section]:
+    """Return the sections below the first screen, without those that have nothing to show."""
+    found = [
+        ("means", "Means of all clusters", _means(subject)),
+        ("rows", "Example rows", _examples(subject, rows)),
+        ("k", "Number of clusters", _chart_of_k(choice)),
+        ("gap", "Gap to the optimum", f"<p>{_gap(subject, optimality)}</p>"),
+        ("read", "How it was read and fitted", _how_read(subject)),
+        ("code", "Code to repeat it", _code(code)),
+    ]
+    return [section for section in found if section[2]]
+
+
+def _table(heads: Sequence[str], bodies: Sequence[str], kind: str) -> str:
+    """Return a table in HTML, which a phone shows row by row."""
+    head = "".join(f'<th scope="col">{one}</th>' for one in heads)
+    return (
+        f'<div class="wide" tabindex="0" role="region" aria-label="{kind}">'
+        f'<table class="{kind}"><thead><tr>{head}</tr></thead>{"".join(bodies)}</table></div>'
+    )
+
+
+def _row(head: str, names: Sequence[str], cells: Sequence[str], styles: Sequence[str] = ()) -> str:
+    inner = "".join(
+        f'<td data-of="{escaped(name)}"{style}>{escaped(cell)}</td>'
+        for name, cell, style in zip(names, cells, styles or [""] * len(cells), strict=True)
+    )
+    return f'<tr><th scope="row">{head}</th>{inner}</tr>'
+
+
+def _means(subject: Subject) -> str:
+    """Draw a bar from the mean of all rows to that of each cluster, in each column."""
+    clusters = subject.weighing
+    are_across = len(clusters) <= 8
+    most = min(20 if are_across else 6, max(1, 2000 // len(clusters)))
+    told = sorted(subject.telling(most))
+    lines = [line for j in told for line in subject.fields[j].lines(subject.means, subject.of_all)]
+    heights = [float(np.nanmax(np.abs(apart))) for *_, apart in lines]
+    reach = max(*heights, 1e-12)
+    lines = [lines[j] for j in sorted(np.argsort(heights)[::-1][: most + 4])]
+    sides = [breakable(name) for name, *_ in lines]
+    cells = [[texts[label] for label in clusters] for _, texts, _ in lines]
+    bars = [[_bar(float(apart[label]) / reach) for label in clusters] for *_, apart in lines]
+    heads, names = [_named(subject, label) for label in clusters], [*map(str, clusters)]
+    if not are_across:
+        cells, bars = [*map(list, zip(*cells, strict=True))], [*map(list, zip(*bars, strict=True))]
+        heads, sides, names = sides, heads, [name for name, *_ in lines]
+    rows = [_row(*each) for each in zip(sides, [names] * len(sides), cells, bars, strict=True)]
+    some = f" Of {len(subject.fields):,} columns, these differ most." * (most < len(subject.fields))
+    table = _table(["", *heads], ["<tbody>", *rows, "</tbody>"], "means")
+    return (
+        "<p>Bars begin at the mean of all rows: to the right and red where the cluster is above "
+        f"it, to the left and blue where it is below.{some}</p>{table}"
+    )
+
+
+def _bar(share: float) -> str:
+    ends = sorted((50.0, 50 + 50 * share))
+    way = "above" if share > 0 else "below"
+    return f' class="{way}" style="--from:{ends[0]:.1f}%;--to:{ends[1]:.1f}%"'
+
+
+def _named(subject: Subject, label: int) -> str:
+    badge = f'<span class="badge" style="border-color:{color_of(label)}">{label}</span>'
+    return f"{badge} {breakable(subject.names[label])}"
+
+
+def _examples(subject: Subject, rows: Rows) -> str:
+    """List the rows nearest to each center and those farthest from it."""
+    names, cells = rows.cells(subject, subject.telling(MOST_TOLD))
+    numbers, bodies = subject.row_numbers(rows.places), list[str]()
+    n_each = 3 if len(subject.clusters) <= 12 else 1
+
+    def line(place: int) -> str:
+        return _row(f"row {numbers[place]:,}", names, cells[place])
+
+    for label in range(len(subject.clusters)):
+        for title, found in (
+            (f"{_named(subject, label)}: typical", rows.nearest(label, n_each)),
+            ("least typical", rows.nearest(label, n_each, -1)),
+        ):
+            head = f'<tr><th scope="rowgroup" colspan="{len(names) + 1}">{title}</th></tr>'
+            bodies += [f"<tbody>{head}", *map(line, found), "</tbody>"] if found else []
+    if not bodies:
+        return ""
+    few = len(rows.places) < len(subject.labels)
+    some = f" Of {counted(len(rows.places), 'row')}, drawn by chance." if few else ""
+    return (
+        f"<p>Typical rows are nearest to the center of their cluster, the least typical farthest "
+        f"from it.{some}</p>{_table(['', *map(breakable, names)], bodies, 'rows')}"
+    )
+
+
+def _chart_of_k(choice: Any) -> str:
+    """Draw the criterion that decided, for each k that was tried."""
+    if choice is None:
+        return ""
+    name = choice.decided_by if choice.decided_by in choice.table else "inertia"
+    values = np.nan_to_num(np.asarray(choice.table[name], dtype=np.float64), posinf=0, neginf=0)
+    heights = values - min(0.0, values.min())
+    heights = 100 * heights / (heights.max() or 1.0)
+    bars = "".join(
+        f'<div{" class=chosen" * int(k == choice.recommended)} title="{value:.4g}">'
+        f'<span style="height:{height:.1f}%"></span>{k}</div>'
+        for k, value, height in zip(choice.table["k"], values, heights, strict=True)
+    )
+    verdict = f"{choice.recommended} clusters are recommended"
+    if not choice.is_clear:
+        verdict = f"No number is clear: {escaped(choice.doubt)}. A guess is {choice.recommended}"
+    title = escaped(name.replace("_", " "))
+    return (
+        f"<p>{verdict}; {choice.agreement:.0%} of the criteria agree.</p><figure><div role='img' "
+        f'class="of-k" aria-label="{title} by k">{bars}</div><figcaption class="note">{title} for '
+        "each number of clusters</figcaption></figure>"
+    )
+
+
+def _gap(subject: Subject, optimality: Any) -> str:
+    """Say how far the clusters may be from the best, or how to find out where there is a bound."""
+    model = subject.model
+    if optimality is None:
+        parameters = model.get_params(deep=False)
+        kind = resolve(parameters.get("divergence", "squared_euclidean"))
+        is_whole = parameters.get("missing", "error") == "error"
+        has_bound = hasattr(model, "optimality_gap") and kind.is_squared and is_whole
+        return (
+            "No bound on the optimum was searched for."
+            + (
+                " To search for one: <code>powermeans fit --prove 10</code>, or "
+                "<code>model.optimality_gap(X)</code>."
+            )
+            * has_bound
+        )
+    confidence = optimality.confidence
+    sure = "" if confidence is None else f", at a confidence of {confidence:g}"
+    return (
+        f"The inertia of these clusters is {optimality.inertia:.6g}, and no "
+        f"{counted(len(subject.clusters), 'cluster')} can have less than "
+        f"{optimality.bound:.6g}{sure}: <strong>{escaped(optimality.verdict)}</strong>."
+    )
+
+
+def _how_read(subject: Subject) -> str:
+    file, shares = subject.file, dict[str, float]()
+    for scaler in subject.scalers:
+        shares |= getattr(scaler, "contributions_", {})
+    notes = "".join(f"<li>{escaped(text)}</li>" for text in file.how_read)
+    heads = ["column", "kind", "why", "what is done", "of all distances"]
+    part = {name: percent(share) for name, share in shares.items()}
+    lines = [
+        _row(breakable(one.name), heads[1:], [one.kind, one.why, one.done, part.get(one.name, "")])
+        for one in file.columns[:200]
+    ]
+    table = _table(heads, ["<tbody>", *lines, "</tbody>"], "read") if lines else ""
+    if len(lines) > 20:
+        table = f"<details><summary>all columns</summary>{table}</details>"
+    used = ", ".join(f"{name} {version}" for name, version in versions().items())
+    facts = "".join(f"<li>{escaped(fact)}</li>" for fact in (*_how_fitted(subject), used))
+    return f"<ul>{notes}{facts}</ul>{table}"
+
+
+def _how_fitted(subject: Subject) -> Iterator[str]:
+    model, names = subject.model, [type(scaler).__name__ for scaler in subject.scalers]
+    if names:
+        yield f"scaled by {', then '.join(names)}"
+    sweeps = ""
+    if hasattr(model, "n_iter_"):
+        sweeps = f", {counted(int(np.max(model.n_iter_)), 'sweep')}"
+    inertia = f", inertia {model.inertia_:.6g}" if hasattr(model, "inertia_") else ""
+    yield f"fitted by {type(model).__name__}{sweeps}{inertia}"
+
+
+def _code(code: str) -> str:
+    return (
+        '<button type="button" id="copy">copy</button>'
+        f'<pre tabindex="0"><code id="program">{html.escape(code)}</code></pre>'
+    )

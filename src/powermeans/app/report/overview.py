@@ -1,0 +1,123 @@
+"""The first screen of a report: three large numbers, the map, a card for each cluster, a box."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from powermeans.app.report.maps import Map, drawn
+from powermeans.app.report.rows import Rows
+from powermeans.app.report.subject import Subject
+from powermeans.app.report.summaries import ClusterSummary
+from powermeans.app.report.text import breakable, counted, escaped, percent, some
+from powermeans.app.report.warnings_on_data import find_warnings
+from powermeans.plots.canvas import color_of
+
+_MOST_CARDS = 12
+
+
+def overview(subject: Subject, rows: Rows, found: Map, choice: Any) -> str:
+    """Return the first screen in HTML."""
+    cards = [_card(subject, rows, cluster) for cluster in subject.clusters]
+    more = "".join(cards[_MOST_CARDS:])
+    if more:
+        n_more = counted(len(cards) - _MOST_CARDS, "more cluster")
+        more = f'<details><summary>{n_more}</summary><div class="cards">{more}</div></details>'
+    n_shown, n_all = len(rows.places), len(subject.labels)
+    some_rows = f" {n_shown:,} of {n_all:,} rows, drawn by chance." if n_shown < n_all else ""
+    return (
+        f"{_figures(subject, rows, choice)}<div class='screen'><figure>"
+        f"{_STAGE.format(drawn(found, subject, rows.labels))}"
+        f'<figcaption class="note">{found.words}{some_rows}</figcaption></figure>'
+        f'<div><div class="cards">{"".join(cards[:_MOST_CARDS])}</div>{more}</div></div>'
+        f"{_box(subject)}"
+    )
+
+
+_STAGE = """
+<div id="stage" tabindex="0" role="application" aria-label="map" aria-describedby="help">{}
+<div id="tip" role="status" hidden></div></div>
+<div class="tools"><button type="button" id="in" aria-label="zoom in">+</button>
+<button type="button" id="out" aria-label="zoom out">−</button>
+<button type="button" id="all">show all</button>
+<span class="note" id="help">Point at a row, drag to move. Keys: arrows, + − 0, n and p.</span>
+</div>"""
+
+
+def _figures(subject: Subject, rows: Rows, choice: Any) -> str:
+    n_used, frame = len(subject.labels), subject.file.frame
+    last = int(subject.row_numbers(np.array([n_used - 1]))[0])
+    n_all = last if frame is None else frame.num_rows
+    n_clusters, clear = len(subject.clusters), rows.sure_share()
+    sure = "of the rows lie on the first third of the way from their center to any other"
+    if clear is None:
+        sure = (
+            "This model tells no distances to centers." if n_clusters > 1 else "There is no other."
+        )
+    why = "as many as asked for" if choice is None else "no number is clear: this one is a guess"
+    if choice is not None and choice.is_clear:
+        why = f"chosen by {escaped(choice.decided_by.replace('_', ' '))}"
+    n_columns = len(subject.fields) + sum(one.column.kind == "place" for one in subject.fields)
+    n_there = len(subject.file.columns)
+    of_columns = f"in {counted(n_columns, 'column')}{f' of {n_there:,}' * (n_there > n_columns)}"
+    figures = (
+        ("clusters", f"{n_clusters:,}", why),
+        ("rows used", f"{n_used:,} <small>of {n_all:,}</small>", of_columns),
+        ("how sure", "–" if clear is None else percent(clear), sure),
+    )
+    inner = "".join(
+        f"<div><dt>{name}</dt><dd>{value}</dd><dd class='note'>{note}</dd></div>"
+        for name, value, note in figures
+    )
+    return f"<dl class='figures'>{inner}</dl>"
+
+
+def _card(subject: Subject, rows: Rows, cluster: ClusterSummary) -> str:
+    label, clear = cluster.label, rows.sure_share(cluster.label)
+    size = counted(cluster.size, "row")
+    of = "of the weight" if subject.weights is not None else "of all"
+    is_clear = "" if clear is None else f", {percent(clear)} sure"
+    if cluster.weight > 0:
+        facts = "".join(f"<li>{fact}</li>" for fact in _facts(subject, label))
+        text = f"{percent(cluster.share)} {of}, {size}{is_clear}"
+    else:
+        facts = ""
+        text = f"{size}, which weigh nothing" if cluster.size else "No row is nearest to its center"
+    return (
+        f'<article class="card" id="cluster-{label}" style="border-color:{color_of(label)}"><h3>'
+        f'<button type="button" class="badge" aria-pressed="false" data-label="{label}" '
+        f'aria-label="show cluster {label} alone" style="border-color:{color_of(label)}">{label}'
+        f'</button> {breakable(subject.names[label])}</h3><p class="share">{text}</p>'
+        f"<ul>{facts}</ul></article>"
+    )
+
+
+def _facts(subject: Subject, label: int) -> Iterator[str]:
+    """Say the three fields that set a cluster apart most, in the units and words of the data."""
+    for j in subject.telling(3, label):
+        field, mean, of_all = subject.fields[j], subject.means[label], subject.of_all
+        text, of_rest = field.mean(mean[field.places]), field.mean(of_all[field.places])
+        fact = f"<b>{breakable(field.name)}</b> {escaped(text)}"
+        if field.column.kind not in ("category", "place") and len(subject.clusters) > 1:
+            is_above = mean[field.places.start] > of_all[field.places.start]
+            way = "on" if text == of_rest else "above" if is_above else "below"
+            fact += f' <span class="note">{way} average ({escaped(of_rest)})</span>'
+        yield fact
+
+
+def _box(subject: Subject) -> str:
+    """List what was left out, and what needs a check."""
+    found = find_warnings(subject.points, subject.labels, subject.columns, subject.clusters)
+    left = [
+        f"“{column.name}” ({column.kind}: {column.why})"
+        for column in subject.file.columns
+        if not column.is_used and column.kind != "place"
+    ]
+    columns = [f"columns left out: {some(left, 6)}"] if left else []
+    texts = [*columns, *subject.file.notes, *found.values()]
+    if not texts:
+        return "<p class='note'>Nothing was left out, and no check of the data failed.</p>"
+    items = "".join(f"<li>{escaped(text[0].upper() + text[1:])}</li>" for text in texts)
+    return f'<aside class="box"><h2>Left out, or to check</h2><ul>{items}</ul></aside>'
