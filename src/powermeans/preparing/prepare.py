@@ -99,7 +99,7 @@ class Prepare(TransformerMixin, BaseEstimator):
     >>> [column.kind for column in prepare.columns_]
     ['identifier', 'category', 'count']
     >>> [str(name) for name in prepare.get_feature_names_out()]
-    ['plan: free', 'plan: team', 'seats']
+    ['plan: free', 'seats']
     >>> labels = PowerKMeans(2, random_state=0).fit_predict(prepare.transform(people))
     >>> bool(labels[0] == labels[1] and labels[2] == labels[3])
     True
