@@ -16,6 +16,7 @@ import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -80,7 +81,10 @@ def main() -> None:
         platform: [name for name in needed if shutil.which(name) is None]
         for platform, needed in programs.items()
     }
-    found = [build_and_test(platform) for platform in programs if not missing[platform]]
+    # An emulator runs tests on one core, while the next platform is built.
+    with ThreadPoolExecutor(2) as pool:
+        there = [platform for platform in programs if not missing[platform]]
+        found = list(pool.map(build_and_test, there))
     n_differing = count_differing(found)
     for platform, names in missing.items():
         if names:
