@@ -294,9 +294,24 @@ def _write_cells(file: IO[bytes], table: Any, mark: str, frame: Frame) -> None:
     text = io.TextIOWrapper(file, encoding, errors="surrogateescape", newline="")
     writer = csv.writer(text, delimiter=mark, lineterminator="\n")
     writer.writerow(table.column_names)
-    for batch in table.to_batches(max_chunksize=_AT_ONCE):
-        writer.writerows(zip(*map(_texts_of, batch.columns), strict=True))
+    text.flush()
+    if encoding != "utf-8" or not _are_written_bare(file, table, mark):
+        for batch in table.to_batches(max_chunksize=_AT_ONCE):
+            writer.writerows(zip(*map(_texts_of, batch.columns), strict=True))
     text.detach()
+
+
+def _are_written_bare(file: IO[bytes], table: Any, mark: str) -> bool:
+    """Write cells by Arrow, ten times as fast, unless one of them needs quotes."""
+    start, csv_of = file.tell(), pyarrow_part("csv")
+    form = {"include_header": False, "delimiter": mark, "quoting_style": "none"}
+    try:
+        csv_of.write_csv(table, file, csv_of.WriteOptions(**form))
+    except pyarrow_part().ArrowInvalid:
+        file.seek(start)
+        file.truncate()
+        return False
+    return True
 
 
 def _texts_of(column: Any) -> list[str]:
