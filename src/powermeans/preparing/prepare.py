@@ -59,7 +59,8 @@ class Prepare(TransformerMixin, BaseEstimator):
         "auto" gives variance one unless all columns share a unit, such as pixels or one currency.
     codes : {"auto", "none"} or sequence of str, default="auto"
         Which numbers and words stand for missing values: those that look like codes, such as -999
-        far from all others; none; or these, such as ``["-9", "age=99"]``.
+        far from all others; none; or those, and these of columns that are named or of all, such as
+        ``["age=99", "-5"]``.
     decimal, thousands : str, optional
         The marks of numbers in text. By default each column tells them.
     dates : {"days", "day-first", "month-first"}, optional
