@@ -32,6 +32,7 @@ from powermeans.app.command.screen import (
 )
 from powermeans.engine.fit import Listener
 from powermeans.errors import nearest
+from powermeans.preparing.prepare import Prepare
 from powermeans.scale.parted_data import PartedData
 from powermeans.system.atomic_write import atomic_write
 
@@ -146,6 +147,8 @@ def _tell(
         screen.say(f"read part by part; silhouette of {choice.silhouette_sample} rows drawn")
     if choice.n_sampled:
         screen.say(f"k is chosen on a sample of {choice.n_sampled:,} rows")
+    if isinstance(data.scaler, Prepare):
+        screen.say("inertia: of points whose words are spread over ranges that touch")
     screen.say()
     screen.show(["k", "inertia", "fall", "said by"], _rows(choice, sizes), left=[3])
     screen.say()
