@@ -165,3 +165,21 @@ def test_a_report_of_a_fit_and_of_its_model(run):
         assert re.search("</button> (Higher|Lower) c1, (higher|lower) c2</h3>", page)
         assert "</button> Loyal</h3>" in page
         assert set(re.findall(r'<th scope="row">row (\d)</th>', page)) == {"2", "4", "5"}
+
+
+@pytest.mark.filterwarnings("default")  # which the command tells as notes
+def test_new_rows_that_the_model_does_not_know_are_told(run):
+    rows = [(["web", "shop"][i % 2], 10 * (i % 2) + i % 3 / 10) for i in range(40)]
+
+    def write(path, channel="web", times=1.0):
+        cells = (f"{channel if name == 'web' else name},{times * value}" for name, value in rows)
+        Path(path).write_text("\n".join(["channel,returns", *cells]) + "\n")
+
+    write("may.csv")
+    write("june.csv", channel="app")
+    write("july.csv", times=100)
+    run("fit may.csv -k 2 -q -m m.pm")
+    assert run("predict m.pm may.csv -o l.csv").err == ""
+    assert '"channel" has "app" (20 rows)' in run("predict m.pm june.csv -o l.csv").err
+    assert 'far from those of the fit in "returns"' in run("predict m.pm july.csv -o l.csv").err
+    assert "--as is for fit" in run("predict m.pm may.csv --as returns=share", code=2).err

@@ -192,7 +192,8 @@ def test_what_a_fit_has_not_seen_is_no_word_that_it_knows():
     found = prepare.in_units(prepare.transform({"c": ["a", "z", None], "x": [0.0, 0.0, 0.0]}))
     assert found[:, :3].tolist()[:2] == [[1, 0, 0], [0, 0, 0]]
     assert np.isnan(found[2, :3]).all()
-    with pytest.raises(TableError, match='no column "x"'):
+    assert prepare.unknown_words({"c": ["a", "z", "z"]}) == {"c": {"z": 2}}
+    with pytest.raises(TableError, match='"x" is needed'):
         prepare.transform({"c": ["a"]})
 
 
@@ -257,6 +258,7 @@ def test_zeros_tails_and_single_values_far_from_all_others_are_doubted():
     prepare = Prepare(as_={"tails": "log"})
     points = prepare.fit_transform({"tails": tails, "other": values})
     np.testing.assert_allclose(prepare.inverse_transform(points)["tails"], tails)
+    np.testing.assert_allclose(prepare.in_units(points)[:, 0], tails)
 
 
 @pytest.mark.parametrize(
@@ -281,3 +283,7 @@ def test_a_mark_that_is_told_counts_and_orders_have_to_be_of_words_that_are_ther
         assert found[0, 0] == first
     with pytest.raises(ArgumentError, match="no column has one of the words high, low"):
         Prepare(order=[["low", "high"]]).fit(table)
+    with pytest.raises(ArgumentError, match='"y" has words beside those of the order: b'):
+        Prepare(order=[["a", "c"]]).fit(table)
+    with pytest.raises(ArgumentError, match='"x" is no place'):
+        Prepare(as_={"x": "place"}).fit(table)

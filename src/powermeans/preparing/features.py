@@ -20,7 +20,7 @@ def names_of(column: Column) -> list[str]:
     if column.kind == "place":
         axes = ("x km", "y km", "north km")
         return [f"{column.name}, {column.other}: {axis}" for axis in axes]
-    return [f"log({column.name} + 1)"] if column.kind == "log" else [column.name]
+    return [column.name]
 
 
 def encode(column: Column, cells: Cells, other: Cells | None = None) -> FloatArray:
@@ -53,8 +53,6 @@ def decode(column: Column, features: FloatArray) -> list[tuple[str, Any]]:
         case "ordered":
             apart = np.abs(features - np.array(column.levels))
             return [(column.name, [column.words[j] for j in np.argmin(apart, axis=1)])]
-        case "log":
-            return [(column.name, np.expm1(features[:, 0]))]
         case "place":
             latitudes, longitudes = _from_globe(features)
             return [(column.name, latitudes), (column.other, longitudes)]

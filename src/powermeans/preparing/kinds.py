@@ -53,6 +53,10 @@ _NAMES_OF_TEXTS = {
     *("bemerkung", "bemerkungen", "kommentar", "kommentare", "commentaire", "commentaires"),
     *("comentario", "comentarios", "nota", "message"),
 }
+_NAMES_OF_PEOPLE = re.compile(
+    r"(?:first|last|full|given|family)[ _-]?name|surname|vorname|nachname|pr[ée]nom|nombre|cognome",
+    re.IGNORECASE,
+)
 _TOTALS = re.compile(
     r"(?:grand|sub|net|overall)?[- ]?totals?|sum|summe|(?:gesamt|end|zwischen)[- ]?summe|gesamt"
     r"|insgesamt|average|mean|mittelwert|durchschnitt|somme|moyenne|totale|suma|media",
@@ -171,6 +175,8 @@ def _column_of_words(cells: Cells, orders: Sequence[Sequence[str]]) -> Column:
             return replace(_ordered(cells, levels, "words with an order"), codes=codes)
     letters = sum(len(text) * count for text, count in counts.items()) / n_there
     blanks = sum(text.count(" ") * count for text, count in counts.items()) / n_there
+    if _NAMES_OF_PEOPLE.fullmatch(name.strip()):
+        return Column(name, "text", "names of people")
     if letters > 30 or blanks > 3 or _NAMES_OF_TEXTS & set(words_in(name)[-1:]):
         return Column(name, "text", "free text")
     if n_words <= min(MOST_CATEGORIES, n_there / 2):
@@ -307,9 +313,7 @@ def with_places(
         why = f'with "{names[1]}"'
         found[latitude] = Column(names[0], "place", why, other=names[1])
         found[longitude] = Column(names[1], "place", f'with "{names[0]}"')
-    return [
-        Column(one.name, "number", "one column is no place")
-        if one.kind == "place" and not (one.other or any(two.other == one.name for two in found))
-        else one
-        for one in found
-    ]
+    for one in found:
+        if one.kind == "place" and not (one.other or any(two.other == one.name for two in found)):
+            raise ValueError(f'"{one.name}" is no place: one has a latitude and a longitude')
+    return found

@@ -20,6 +20,7 @@ _SCALES = (
     "very good/great < excellent",
     "very dissatisfied < dissatisfied/somewhat dissatisfied < neutral/neither satisfied nor "
     "dissatisfied < satisfied/somewhat satisfied < very satisfied",
+    "very unhappy < unhappy < neutral/so-so/neither < happy < very happy",
     "never < rarely/seldom/almost never < sometimes/occasionally < often/frequently/regularly < "
     "very often/usually/almost always < always",
     "never < yearly/once a year < quarterly < monthly/once a month < weekly/once a week < "

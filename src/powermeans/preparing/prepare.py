@@ -17,8 +17,16 @@ from powermeans.errors import ArgumentError, TableError, nearest
 from powermeans.points.checks.weights import check_sample_weight
 from powermeans.preparing import features
 from powermeans.preparing.cells import Cells, as_frame, as_number, one_array
-from powermeans.preparing.kinds import NUMBERS, USED, WORDS, Column, column_of, with_places
-from powermeans.preparing.missing_codes import missing_codes
+from powermeans.preparing.kinds import (
+    MOST_CATEGORIES,
+    NUMBERS,
+    USED,
+    WORDS,
+    Column,
+    column_of,
+    with_places,
+)
+from powermeans.preparing.missing_codes import is_code, missing_codes
 from powermeans.preparing.number_forms import Dates
 from powermeans.types import FloatArray
 
@@ -190,7 +198,10 @@ class Prepare(TransformerMixin, BaseEstimator):
         cells = self._all_cells(frame, codes)
         found = self._understood(cells, told)
         found, cells, code_notes = self._with_codes(found, cells, frame, codes)
-        found = with_places(found, lambda name: cells[name].numbers, told)
+        try:
+            found = with_places(found, lambda name: cells[name].numbers, told)
+        except ValueError as error:
+            raise ArgumentError(str(error)) from None
         found = [_without_empty(column, cells[column.name], told) for column in found]
         self.n_features_in_ = len(found)
         self.feature_names_in_ = np.array([column.name for column in found], dtype=object)
@@ -260,7 +271,8 @@ class Prepare(TransformerMixin, BaseEstimator):
             frame = frame.rename_columns([*map(str, self.feature_names_in_)])
         names = {name for column in used for name in (column.name, column.other) if name}
         for name in sorted(names - set(frame.column_names)):
-            raise TableError(f'there is no column "{name}"{nearest(name, frame.column_names)}')
+            hint = nearest(name, frame.column_names)
+            raise TableError(f'a column "{name}" is needed, and not there{hint}')
         codes = {column.name: column.codes for column in self.columns_}
         cells = {name: self._cells(frame, name, codes.get(name, ())) for name in names}
         raw = [features.encode(one, cells[one.name], cells.get(one.other)) for one in used]
@@ -319,7 +331,33 @@ class Prepare(TransformerMixin, BaseEstimator):
             What they were before the columns were scaled.
         """
         offsets, scales = self._scaling()
-        return np.asarray(X, dtype=np.float64) * scales + offsets
+        values: FloatArray = np.asarray(X, dtype=np.float64) * scales + offsets
+        used = [column for column in self.columns_ if column.is_used]
+        is_log = [column.kind == "log" for column in used for _ in column.scales]
+        values[:, is_log] = np.expm1(values[:, is_log])
+        return values
+
+    def unknown_words(self, X: Any) -> dict[str, dict[str, int]]:
+        """Return the words in a table that the fit has not seen, by column, and their rows.
+
+        Parameters
+        ----------
+        X : frame of pandas or Polars, table of Arrow, dict of columns, or array
+            The table.
+
+        Returns
+        -------
+        dict
+            The number of rows by word, by the name of the column.
+        """
+        frame = as_frame(X)
+        found: dict[str, dict[str, int]] = {}
+        for column in self.columns_:
+            if column.is_used and column.words:
+                counts = self._cells(frame, column.name, column.codes).counts
+                unknown = {word: n for word, n in counts.items() if word not in column.words}
+                found |= {column.name: unknown} if unknown else {}
+        return found
 
     def inverse_transform(self, X: ArrayLike) -> dict[str, Any]:
         """Return the columns of points or centers: numbers in their units, the likeliest words.
@@ -454,12 +492,7 @@ class Prepare(TransformerMixin, BaseEstimator):
 
     def _understood(self, cells: Mapping[str, Cells], told: Mapping[str, str]) -> list[Column]:
         found = []
-        known = {word for scale in self.order or () for word in scale}
-        if known and not any(known & set(each.counts) for each in cells.values() if each.is_text):
-            raise ArgumentError(
-                f"no column has one of the words {', '.join(sorted(known))}",
-                "pass those of a column",
-            )
+        _check_order(self.order or (), cells)
         for place, (name, each) in enumerate(cells.items(), 1):
             kind = told.get(name)
             if kind is None and self.dates is not None and each.type == "date":
@@ -529,10 +562,30 @@ class Prepare(TransformerMixin, BaseEstimator):
         yield from _doubts_on_values(
             {one.name: cells[one.name].numbers for one in self.columns_ if one.kind in NUMBERS}
         )
-        words = [one for one in self.columns_ if one.kind == "text" and one.why != "free text"]
+        words = [one for one in self.columns_ if one.kind == "text" and "different" in one.why]
         if words:
             said = [f'"{one.name}" ({one.why})' for one in words]
             yield Note(f"left out for too many values: {_listed(said)}")
+
+
+def _check_order(order: Sequence[Sequence[str]], cells: Mapping[str, Cells]) -> None:
+    """Refuse an order that is of no column, or lacks words of one."""
+    for scale in order:
+        known, is_used = {word.casefold() for word in scale}, False
+        for name, each in cells.items():
+            words = [word for word in each.counts if not is_code(word)] if each.is_text else []
+            lacking = [word for word in words if word.casefold() not in known]
+            is_used |= len(lacking) < len(words)
+            if len(words) <= MOST_CATEGORIES and 0 < len(lacking) < len(words):
+                raise ArgumentError(
+                    f'"{name}" has words beside those of the order: {_listed(lacking)}',
+                    "give the order of all its words, from the lowest on",
+                )
+        if not is_used:
+            raise ArgumentError(
+                f"no column has one of the words {', '.join(sorted(known))}",
+                "give those of a column, with < between them at the shell",
+            )
 
 
 def _doubts_on_values(columns: Mapping[str, FloatArray]) -> Iterator[Note]:

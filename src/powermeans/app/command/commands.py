@@ -112,7 +112,7 @@ Kinds = Annotated[
         "--as",
         metavar="COLUMN=KIND",
         help="What columns hold: plan=category,visits=count,id=ignore; number, amount, count, "
-        "share, yes/no, category, ordered, date, place, ignore.",
+        "share, log, yes/no, category, ordered, date, place, ignore.",
     ),
 ]
 Orders = Annotated[

@@ -18,12 +18,13 @@ from powermeans.app.command.data_files import (
     read_scaled,
     scale_of,
 )
+from powermeans.app.reading.sheets import is_workbook
 from powermeans.preparing.prepare import Note
 from powermeans.scale.checkpoint import is_checkpoint
 from powermeans.scale.files import files_at
 from powermeans.scale.parted_data import PartedData, open_data
 from powermeans.scale.tables import Missing
-from powermeans.scale.tables.formats import format_at, format_of
+from powermeans.scale.tables.formats import format_at, format_of, start_of
 from powermeans.scale.tables.table import FileFormat
 from powermeans.system.free_memory import free_memory
 
@@ -45,6 +46,11 @@ def why_in_parts(files: DataFiles) -> str | None:
             f"{name} can be read only once, and each sweep reads the rows: write them to a "
             "file, or leave out --memory-limit, --checkpoint and other files"
         )
+    for each in files.paths if is_asked else ():
+        if Path(each).is_file() and is_workbook(Path(each), start_of(Path(each))):
+            raise failures.Failure(
+                f"{each} is a workbook, which is read whole and alone: pass one file, or CSV files"
+            )
     if is_asked or path.is_dir():
         return ""
     if not path.is_file():

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
 from sklearn.pipeline import Pipeline
 
 from powermeans.app.command import failures
@@ -44,7 +46,7 @@ from powermeans.app.command.parts import (
 from powermeans.app.command.screen import Screen, counted, number, seconds, waiting_for
 from powermeans.app.reading.frames import Frame
 from powermeans.app.report.report import report
-from powermeans.errors import ModelFileError, TableError, nearest, printable
+from powermeans.errors import ModelFileError, TableError, nearest, printable, warn_caller
 from powermeans.estimators.streams.base import is_waiting
 from powermeans.preparing.prepare import Prepare
 from powermeans.saving import load, reading_of
@@ -222,12 +224,15 @@ def read_for(model: Any, path: str, files: DataFiles, *, is_written: bool = Fals
     All columns of the file come along if they are to be written again.
     """
     takes_missing = _takes_missing(model, path, files)
+    _refuse_kinds(files, path)
     prepare, _ = _apart(model)
     with waiting_for(f"reading {files.name}", is_quiet=False):
         frame = files.frame() if prepare is not None or is_written else None
         if prepare is None:
             table, _ = files.read(lambda there: _columns_for(model, path, files, there))
             _check_width(table.points.shape[1], model, path, files)
+            if isinstance(model, Pipeline):
+                _warn_of_units(model[:-1].transform(table.points), table.names, files)
         elif frame is None:
             raise failures.Failure(
                 f"{path} was fitted to columns with words, and {files.name} holds numbers alone",
@@ -250,10 +255,41 @@ def read_for(model: Any, path: str, files: DataFiles, *, is_written: bool = Fals
     )
 
 
+def _refuse_kinds(files: DataFiles, path: str) -> None:
+    """Refuse options that a model has settled."""
+    if files.kinds or files.orders:
+        option = "--as" if files.kinds else "--order"
+        raise failures.Failure(f"{option} is for fit: {path} knows what its columns hold")
+
+
+def _tell_unknown(prepare: Prepare, frame: Frame, files: DataFiles) -> None:
+    """Warn of words that the model does not know."""
+    with failures.refusing(KeyError), contextlib.suppress(KeyError):
+        for name, words in prepare.unknown_words(frame.table).items():
+            said = ", ".join(f'"{word}" ({n} rows)' for word, n in list(words.items())[:4])
+            warn_caller(f'check this: {files.name}: "{name}" has {said}, unknown to the model')
+
+
+def _warn_of_units(points: Any, names: Sequence[str], files: DataFiles) -> None:
+    """Warn of columns whose rows are far from those of the fit, such as in another unit."""
+    far = [
+        f'"{name}"'
+        for name, values in zip(names, np.abs(points).T, strict=True)
+        if not np.isnan(values).all() and np.nanmedian(values) > 5
+    ]
+    if far:
+        warn_caller(
+            f"check this: {files.name}: most rows are far from those of the fit in "
+            f"{', '.join(far[:4])}: is it another unit?"
+        )
+
+
 def _prepared(prepare: Prepare, frame: Frame, files: DataFiles) -> Table:
     """Return the columns of a frame as those of a fit."""
+    _tell_unknown(prepare, frame, files)
     with failures.refusing(TableError):
         points = prepare.transform(frame.table)
+        _warn_of_units(points, list(prepare.get_feature_names_out()), files)
         table = Table(points, tuple(map(str, prepare.get_feature_names_out())))
         return without_missing(table, files.missing_in_table, files.name)
 

@@ -58,7 +58,8 @@ def read(path: Path, name: str, wanted: str | None = None) -> tuple[Any, list[st
     table, n_titles = _table_of(_without_margins(found[sheet]), name)
     others = [each for each in names if each != sheet and sizes.get(each, 0)]
     said = [f'sheet "{sheet}" is read, and not {listed(others)}'] if others else []
-    said += [f"{n_titles} rows above the header left out"] if n_titles else []
+    rows_above = "1 row" if n_titles == 1 else f"{n_titles} rows"
+    said += [f"{rows_above} above the header left out"] if n_titles else []
     return table, said
 
 

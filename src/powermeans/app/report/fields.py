@@ -70,6 +70,8 @@ class Field:
 
     def _number(self, value: float, decimals: int) -> str:
         unit = self.column.unit
+        if unit == "%":  # 12 % is 0.12
+            value, decimals = 100 * value, max(decimals - 2, 0)
         return fixed(value, decimals) + (f"\u00a0{unit}" if unit else "")
 
     def shares(self, values: FloatArray) -> list[float]:

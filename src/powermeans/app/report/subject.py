@@ -132,7 +132,7 @@ def _names(
     for label in given:
         if label not in range(len(clusters)):
             raise ArgumentError(
-                f"names has a cluster {label!r}, and there are {len(clusters)}",
+                f"is no cluster: there are {len(clusters)}",
                 f"give names to clusters 0 to {len(clusters) - 1}",
                 argument="names",
                 value=label,
