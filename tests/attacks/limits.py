@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import openpyxl
 import pandas as pd
 
 from powermeans import load
@@ -26,8 +27,7 @@ SAVED = b"what was saved before\n"
 NOBODY = 65534
 N_ROWS = 3000
 OUTPUTS = {
-    "--output": [".csv", ".npy", ".parquet", ".feather", ".txt"],
-    "--rows": [".csv"],
+    "--output": [".csv", ".npy", ".parquet", ".feather", ".txt", ".xlsx", ".jsonl"],
     "--model": [".pm"],
     "--report": [".html"],
     "--checkpoint": [""],
@@ -100,6 +100,7 @@ def without_rights(folder: Path) -> Callable[[random.Random], None]:
 def command_of(table: Path, outputs: dict[str, Path], rng: random.Random) -> list[str]:
     command = ["fit", str(table), "-k", "3", "--quiet", "--effort", "fast", "--threads", "1"]
     command += [f"--{rng.choice(['json', 'verbose'])}"] if rng.random() < 0.5 else []
+    command += [] if outputs else ["--json"]  # which writes no files by itself
     for option, path in outputs.items():
         command += [option, str(path)]
     return command
@@ -187,7 +188,9 @@ def check_file(option: str, path: Path, *, had_before: bool, name: str, is_done:
 
 def is_complete(path: Path, content: bytes) -> bool:
     match path.suffix:
-        case ".csv" | ".txt":
+        case ".xlsx":
+            return int(openpyxl.load_workbook(path).active.max_row) == N_ROWS + 1
+        case ".csv" | ".txt" | ".jsonl":
             return content.endswith(b"\n") and content.count(b"\n") >= N_ROWS
         case ".html":
             return content.rstrip().endswith(b"</html>")
@@ -195,7 +198,9 @@ def is_complete(path: Path, content: bytes) -> bool:
             return np.load(path).shape == (N_ROWS,)
         case ".parquet" | ".feather" as kind:
             return len(getattr(pd, f"read_{kind[1:]}")(path)) == N_ROWS
-    return load(path).cluster_centers_.shape == (3, 4)
+    model = load(path)
+    last = model[-1] if hasattr(model, "steps") else model
+    return last.cluster_centers_.shape == (3, 4)
 
 
 ATTACK = Attack(prepare, seconds=20.0, megabytes=500.0)
