@@ -12,7 +12,7 @@ import tempfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from powermeans.errors import TableError
 from powermeans.preparing.number_forms import Dates
@@ -134,17 +134,6 @@ def read_table(
     if weights is not None:
         table = with_last_as_weights(table, name, missing)
     return without_missing(table, missing, name)
-
-
-@contextlib.contextmanager
-def opened_text(source: str | os.PathLike[str], **options: Any) -> Iterator[Text | None]:
-    """Yield the reader of a text that can be read again; None for other files and for pipes."""
-    if not os.path.isfile(source):
-        yield None
-        return
-    with as_file(source) as (path, name):
-        reader = format_of(path, name, **options)
-        yield reader if isinstance(reader, Text) else None
 
 
 @contextlib.contextmanager

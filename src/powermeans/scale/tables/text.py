@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import codecs
-import csv
 import io
-import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -109,20 +107,6 @@ class Text(FileFormat):
         self.beside |= identifiers(self.names, self.whole, columns, len(self.layout.body))
         known = {form.marks.decimal for form in self.forms if form.kind == "number"} - {""}
         self.decimal = "".join(known) if len(known) == 1 else ""
-
-    @property
-    def has_header(self) -> bool:
-        """Whether the first row holds names."""
-        return self.layout.n_skipped - self.layout.n_units > self.layout.n_titles
-
-    def rows(self) -> Iterator[list[str]]:
-        """Yield the cells of all rows as they are, the header first."""
-        encoding = "utf-8-sig" if self.encoding == "utf8" else self.encoding
-        with open(self.path, encoding=encoding, errors="surrogateescape", newline="") as file:
-            lines: Iterator[str] = itertools.islice(file, self.layout.n_titles, None)
-            if self.layout.has_blanks:
-                lines = (" ".join(filter(None, line.strip().split(" "))) for line in lines)
-            yield from filter(None, csv.reader(lines, delimiter=self.layout.delimiter))
 
     def how_read(self, wanted: Sequence[int]) -> str:
         """Return how numbers of these columns are written, where that is not plain."""
