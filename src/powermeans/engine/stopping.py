@@ -276,18 +276,12 @@ class WeightsHard(StopRule):
 
 @dataclass(frozen=True, slots=True)
 class ObjectiveSettled(StopRule):
-    """Stop as Algorithm 1 of Xu & Lange 2019 does, once the objective hardly falls.
-
-    The loop of the authors' later code also goes on until the power is low.
-    """
+    """Stop as Algorithm 1 of Xu & Lange 2019 does, once the objective hardly falls."""
 
     tolerance: float  # largest relative decrease of the objective that counts as none
-    highest_power: float = math.inf  # above it nothing has settled
 
     def reason(self, records: Sequence[SweepRecord]) -> str | None:
         """Report a relative decrease within the tolerance."""
-        if records[-1].power > self.highest_power:
-            return None
         return _hardly_falls("objective", records, self.tolerance)
 
 

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+from powermeans.engine.history import SweepRecord
 from powermeans.engine.spread import is_at_center
 from powermeans.engine.stopping import StopRule
 from powermeans.mathematics.rules import Rule
 from powermeans.mathematics.sums import Sums
 from powermeans.points.protocol import Rows
-from powermeans.types import FloatArray, IndexArray
+from powermeans.types import FloatArray, IndexArray, Labels
 
 # In units of the spread of the points: the distance below which centers coincide, and the push that
 # separates them.
@@ -57,6 +58,37 @@ class Learner(Update, StopRule, abc.ABC):
     @abc.abstractmethod
     def __iter__(self) -> Iterator[float | Rule]:
         """Begin a run, and yield its powers or rules."""
+
+
+@dataclass(slots=True)
+class LabelsStay(Learner):
+    """Sweep by a schedule until all labels have stayed for some sweeps, soft ones too.
+
+    That is how the authors' later code stops, which labels the points anew after each sweep.
+    """
+
+    schedule: Iterable[float | Rule]
+    n_sweeps: int = 5
+    _labels: Labels | None = field(default=None, init=False)
+    _n_stayed: int = field(default=0, init=False)
+
+    def __iter__(self) -> Iterator[float | Rule]:
+        """Begin a run, of which no labels are known."""
+        self._labels, self._n_stayed = None, 0
+        return iter(self.schedule)
+
+    def after(self, sweep: Sweep, sums: Sums) -> Sums:
+        """Count for how many sweeps the labels have been these."""
+        labels, _ = sweep.rows.assign(sums.centers(fallback=sweep.centers))
+        has_stayed = self._labels is not None and np.array_equal(labels, self._labels)
+        self._labels, self._n_stayed = labels, self._n_stayed + 1 if has_stayed else 0
+        return sums
+
+    def reason(self, records: Sequence[SweepRecord]) -> str | None:
+        """Report that they have stayed for as many sweeps."""
+        return (
+            f"labels stayed for {self.n_sweeps} sweeps" if self._n_stayed == self.n_sweeps else None
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ from powermeans.engine.stopping import (
     either,
     refuse_labels,
 )
-from powermeans.engine.updates import RelocateEmpty, SeparateCoincident, Update
+from powermeans.engine.updates import LabelsStay, RelocateEmpty, SeparateCoincident, Update
 from powermeans.errors import Argument, ArgumentError, UnlikeScalesWarning, warn_caller
 from powermeans.estimators.base import CenterEstimator, Run, Start
 from powermeans.estimators.shared_covariance import (
@@ -320,8 +320,7 @@ class PowerKMeans(CenterEstimator):
     def as_authors_code(cls, n_clusters: int = 8, *, power: float = -1.0, **params: Any) -> Self:
         """Make an estimator with the loop in the code behind the authors' later papers.
 
-        It has their `AuthorsSchedule`, and goes on while the objective falls by more than
-        ``1e-7 * sqrt(n_features)`` of itself, or while the power is above ``-sqrt(n_features)``.
+        It has their `AuthorsSchedule`, and goes on until all labels have stayed for five sweeps.
 
         Parameters
         ----------
@@ -331,7 +330,7 @@ class PowerKMeans(CenterEstimator):
             The first power, from which on the schedule grows by a factor.
         **params
             Other parameters of the constructor, which replace ``init="plain-k-means++"``,
-            ``polish=False``, ``tol=1e-7`` and ``max_iter=1000``.
+            ``polish=False`` and ``max_iter=1000``.
 
         Returns
         -------
@@ -350,7 +349,7 @@ class PowerKMeans(CenterEstimator):
         >>> model.history_.power[:5].round(4)
         array([-1.    , -1.    , -1.06  , -1.06  , -1.1236])
         """
-        settings = {"init": "plain-k-means++", "polish": False, "tol": 1e-7, "max_iter": 1000}
+        settings = {"init": "plain-k-means++", "polish": False, "max_iter": 1000}
         return cls(n_clusters, schedule=AuthorsSchedule(power), **{**settings, **params})
 
     def memberships(self, X: MatrixLike, power: float | None = None) -> FloatArray:
@@ -433,10 +432,12 @@ class PowerKMeans(CenterEstimator):
             return [self._hard_stage(data)]
         fit.critical_power = critical_power = data.rows.critical_power()
         schedule = self._powers(critical_power)
+        if not self.polish and isinstance(self.schedule, AuthorsSchedule):
+            return [self._authors_stage(self.schedule, data)]
         if not self.polish:
             learn = self._learning_while_annealing(data, fit, Update())
-            settled = either(self._stop_without_polish(data), self.stop)
-            return [Stage(schedule, settled, self.max_iter, learn)]
+            settled = ObjectiveSettled(self.tol / math.sqrt(data.n_features))
+            return [Stage(schedule, either(settled, self.stop), self.max_iter, learn)]
         tolerance = self.tol * data.rows.mean_variance()
         are_hard = WeightsHard(critical_power, self._n_centers, tolerance, resting_power(schedule))
         separate = SeparateCoincident(critical_power, data.rows.spread_of_features())
@@ -462,11 +463,17 @@ class PowerKMeans(CenterEstimator):
             return LearnWhileAnnealing(data.rows, fit.seconds_left, update)
         return update
 
-    def _stop_without_polish(self, data: Opened) -> ObjectiveSettled:
-        root = math.sqrt(data.n_features)
-        if isinstance(self.schedule, AuthorsSchedule):
-            return ObjectiveSettled(self.tol * root, highest_power=-root)
-        return ObjectiveSettled(self.tol / root)
+    def _authors_stage(self, schedule: AuthorsSchedule, data: Opened) -> Stage:
+        if self._learns_covariance() or not data.rows.holds_labels:
+            raise ArgumentError(
+                "ends a fit without polish by the labels of its sweeps, which nobody holds of "
+                "points in parts, tensors, by Manhattan distances, or with a learned covariance",
+                "pass Geometric(-1.0, 1.06), or polish=True",
+                argument="schedule",
+                value=schedule,
+            )
+        learn = LabelsStay(schedule)
+        return Stage(learn, either(learn, self.stop), self.max_iter, learn)
 
     def _searches(self) -> bool:
         return self.polish and self.effort != "none" and self._n_centers > 1
