@@ -217,6 +217,9 @@ SUBJECTS: list[Callable[..., Subject]] = [
     power("poisson", domain="counts", distances=oracle.poisson, takes_parts=True),
     power("gamma", domain="positive", distances=oracle.gamma),
     power("inverse_gaussian", domain="positive", distances=oracle.inverse_gaussian),
+    power("hellinger", domain="counts", distances=oracle.hellinger, takes_sparse=False),
+    power("chi_squared", domain="counts", distances=oracle.chi_squared, takes_sparse=False),
+    power("jeffreys", domain="positive", distances=oracle.jeffreys, takes_sparse=False),
     power(divergences.Binomial(40), domain="trials", distances=oracle.binomial(40)),
     power("mahalanobis", distances="covariance_", takes_sparse=False, has_one_rounding=False),
     of(

@@ -109,6 +109,19 @@ def inverse_gaussian(points: Any, centers: Any) -> Any:
     return (((points - centers) / centers) ** 2 / points).sum(axis=-1)
 
 
+def hellinger(points: Any, centers: Any) -> Any:
+    return ((np.sqrt(points) - np.sqrt(centers)) ** 2).sum(axis=-1) / 2
+
+
+def chi_squared(points: Any, centers: Any) -> Any:
+    inner = _off_zero(centers)
+    return ((points - inner) ** 2 / inner).sum(axis=-1)
+
+
+def jeffreys(points: Any, centers: Any) -> Any:
+    return _entropy(points, centers).sum(axis=-1) + _entropy(centers, points).sum(axis=-1)
+
+
 def weighted_euclidean(prices: Any) -> Distances:
     """sum of v (x - c)^2 with a weight for each feature."""
     return lambda points, centers: (np.asarray(prices, LONG) * (points - centers) ** 2).sum(axis=-1)

@@ -212,7 +212,9 @@ def test_rows_of_every_kind_are_searched_alike(kind: str, points) -> None:
     np.testing.assert_allclose(solution.centers, expected.centers, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("name", ["squared_euclidean", "cosine", "manhattan", "poisson"])
+@pytest.mark.parametrize(
+    "name", ["squared_euclidean", "cosine", "manhattan", "poisson", "jeffreys"]
+)
 def test_rows_of_no_weight_and_copies_count_as_no_work(name: str) -> None:
     points, divergence = np.abs(hard_problem(n_points=70)) + 1, divergences.resolve(name)
     rows = open_rows(points, np.repeat([2.0, 0], [40, 30]), divergence=divergence)

@@ -68,6 +68,7 @@ BAD: list[tuple[Any, ...]] = [
     (pm.RobustPowerKMeans(2), "init", [pm.TreeSeeds(), pm.MarkovChainSeeds()], 'pass init="k-me'),
     (pm.RobustPowerKMeans(2), "trim", [-0.1, 1.0, 1.5, NAN, "some", None]),
     (pm.RobustPowerKMeans(2), "divergence", ["manhattan", "mahalanobis"], "divergence='ma"),
+    (pm.RobustPowerKMeans(2), "divergence", ["hellinger"], "centers, which are no means"),
     (pm.SelfOrganizingMap(), "shape", [(0, 3), (2.5, 3), (2, 3, 4), 7]),
     (pm.SelfOrganizingMap(), "topology", ["torus"]), (pm.SelfOrganizingMap(), "radius", [0.0, 0.2]),
     (pm.SelfOrganizingMap(), "final_radius", [-1.0]), (pm.SelfOrganizingMap(), "n_epochs", [0]),

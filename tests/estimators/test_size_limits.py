@@ -142,7 +142,9 @@ def test_sizes_as_even_as_whole_rows_allow_are_told_of_only_beyond_limits(heavie
 MAHALANOBIS = Mahalanobis(np.diag([1.0, 2.0, 4.0]))
 
 
-@pytest.mark.parametrize("divergence", ["poisson", "gamma", "cosine", "manhattan", MAHALANOBIS])
+@pytest.mark.parametrize(
+    "divergence", ["poisson", "gamma", "cosine", "manhattan", "hellinger", MAHALANOBIS]
+)
 def test_every_divergence_has_limits(divergence: Any) -> None:
     X = np.exp(drawn(400) / 4)
     limits: dict[str, Any] = {"size_min": 80, "size_max": 120, "effort": "fast"}

@@ -93,6 +93,7 @@ FAST = {**SHORT, "effort": "fast"}
 FEWER = {**FAST, "n_points": 4000}
 ONCE = {"n_clusters": 20, "max_iter": 2, "effort": "none"}
 BARE = {"n_clusters": 20, "max_iter": 2, "effort": None}
+OF_F: dict[str, Any] = {"degree": 1, "is_numbered": False, "is_dense": True, "many": ONCE}
 
 ROWS = {
     "power": Row(power(), many=FAST),
@@ -115,6 +116,14 @@ ROWS = {
     ),
     "logistic": Row(fast("logistic"), shares, far=1.0, exempt=BOUNDED),
     "binomial": Row(fast(divergences.Binomial(60)), counts, far=1.0, exempt=BOUNDED),
+    "hellinger": Row(fast("hellinger"), counts, exempt=NO_SHIFT, **OF_F),
+    "chi-squared": Row(fast("chi_squared"), counts, exempt=NO_SHIFT, **OF_F),
+    "jeffreys": Row(
+        fast("jeffreys"),
+        sizes,
+        exempt={**NO_SHIFT, "effort": "a search that moves no single point may end higher"},
+        **OF_F,
+    ),
     "learned covariance": Row(fast("mahalanobis"), units=(1e-30, 1e30)),
     "Mahalanobis": Row(power(divergence=divergences.Mahalanobis(np.diag([1.0, 2.0, 3.0])))),
     "gaps": Row(power(missing="observed"), with_gaps, many=ONCE, is_dense=True),

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from problems import blobs, labelled_blobs
 
 from powermeans import KMeans, PowerKMeans
-from powermeans.divergences import Poisson
+from powermeans.divergences import ChiSquared, Poisson
 from powermeans.engine.updates import RelocateEmpty, Sweep
 from powermeans.mathematics.rules import Gaussian, Hard, Harmonic, Power, Rule
 from powermeans.points import manhattan as module
@@ -24,6 +24,7 @@ from powermeans.points.cosine import CosineRows
 from powermeans.points.feature_weighted import FeatureWeightedRows
 from powermeans.points.manhattan import ManhattanRows
 from powermeans.points.observed import ObservedRows
+from powermeans.points.opening import open_rows
 from powermeans.points.reference import ReferenceRows
 
 PoissonRows = partial(open_bregman, divergence=Poisson())
@@ -70,6 +71,11 @@ class Kind:
     distances: Callable[[np.ndarray, np.ndarray], np.ndarray]
     centers: Callable[[np.ndarray, np.ndarray], np.ndarray]
     has_gaps: bool = False
+    is_positive: bool = False
+
+    def drawn(self, rng: np.random.Generator) -> np.ndarray:
+        points = 3 * rng.integers(-2, 3, size=(90, 1)) + rng.normal(size=(90, 4))
+        return np.exp(points / 4) if self.is_positive else points
 
 
 def differences(points: np.ndarray, centers: np.ndarray) -> np.ndarray:
@@ -104,6 +110,12 @@ KINDS = {
         lambda points, centers: 1 - unit(points) @ unit(centers).T,
         lambda points, weights: unit(means(unit(points), weights)),
     ),
+    "chi-squared": Kind(
+        lambda points, weights: open_rows(points, weights, divergence=ChiSquared(), n_threads=2),
+        lambda points, centers: (differences(points, centers) ** 2 / centers).sum(axis=2),
+        lambda points, weights: np.sqrt(means(points**2, weights)),
+        is_positive=True,
+    ),
 }
 
 
@@ -113,7 +125,7 @@ KINDS = {
 def test_quantities_are_those_of_the_definition(name, seed, is_single, is_weighted):
     kind, rng = KINDS[name], np.random.default_rng(seed)
     dtype, rtol = (np.float32, 2e-5) if is_single else (np.float64, 1e-9)
-    points = 3 * rng.integers(-2, 3, size=(90, 1)) + rng.normal(size=(90, 4))
+    points = kind.drawn(rng)
     if kind.has_gaps:
         gaps = rng.uniform(size=points.shape) < 0.3
         gaps[np.arange(90), rng.integers(4, size=90)] = False
@@ -169,7 +181,7 @@ def test_quantities_are_those_of_the_definition(name, seed, is_single, is_weight
 @pytest.mark.parametrize("name", KINDS)
 def test_nearness_and_seeds_are_those_of_the_definition(name: str) -> None:
     kind, rng = KINDS[name], np.random.default_rng(4)
-    points = 3 * rng.integers(-2, 3, size=(90, 1)) + rng.normal(size=(90, 4))
+    points = kind.drawn(rng)
     counts = rng.integers(0, 4, size=90).astype(float)
     rows = kind.open(points, counts)
     between = kind.distances(points, points)

@@ -150,6 +150,7 @@ ALL_AT_ONCE = [
       for model, reason in (
           (PowerKMeans(2, divergence="mahalanobis"), "mahalanobis|learns its covariance"),
           (PowerKMeans(2, divergence="manhattan"), "manhattan|has medians"),
+          (PowerKMeans(2, divergence="hellinger"), "hellinger|on one array in memory"),
           (powermeans.RobustPowerKMeans(2), "left out|Dask"),
           (KMeans(2, init=lambda X, k, random_state: X[:k]), "init is a function"))),
     *((lambda use=use, X=X: use(X), NotInPartsError, "^X is read part by part")

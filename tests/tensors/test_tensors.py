@@ -282,6 +282,7 @@ def test_estimators_refuse_what_has_no_rows_of_tensors():
     for model, complaint in (
         (KMeans(2, missing="observed"), 'missing="observed" has no rows for tensors'),
         (PowerKMeans(2, divergence="manhattan"), "medians for centers"),
+        (PowerKMeans(2, divergence="hellinger"), "on one array in memory"),
         (pm.DPMeans(1.0), "DPMeans works only on arrays"),
         (BalancedKMeans(2, size_min=5), "sizes of clusters are limited only for arrays"),
         (PowerKMeans(2, divergence="mahalanobis"), "learns its covariance"),

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from functools import cached_property, reduce
+from functools import cached_property
 from numbers import Real
-from operator import add
 from typing import Any
 
 import numpy as np
@@ -17,16 +16,9 @@ from powermeans.divergences.bregman import Bregman, Separable
 from powermeans.divergences.chunks import as_float64
 from powermeans.errors import ArgumentError, warn_caller
 from powermeans.mathematics.critical_power import critical_power
-from powermeans.mathematics.rules import Rule
-from powermeans.mathematics.sums import Spread, Sums
 from powermeans.points.affine import AffineRows, medians_of_some
-from powermeans.points.by_definition import (
-    NearnessByDefinition,
-    PricedByDefinition,
-    spread_by_definition,
-    sweep_by_formula,
-)
 from powermeans.points.compiled import EuclideanRows
+from powermeans.points.direct import DirectRows
 from powermeans.points.moves import CompiledMoves
 from powermeans.system.attributes import forget
 from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
@@ -122,12 +114,7 @@ class BregmanRows(AffineRows):
 
     def critical_power(self) -> float:
         """Return the critical power of a sample, in the units of their features."""
-        step = step_between_scaled(self.n_points, self.n_features)
-        some = self._points[::step]
-        weights = None if self._weights is None else self._weights[::step]
-        if weights is not None and not weights.any():
-            some, weights = self._points, self._weights
-        return critical_power(in_units(some, self.unit_steps()), weights)
+        return critical_power_in_units(self._points, self._weights, self.unit_steps())
 
     def _distances_of(self, indices: IndexArray, centers: FloatArray) -> FloatArray:
         return self._divergence.pairwise(self._points[indices], centers)
@@ -219,49 +206,8 @@ class BregmanRows(AffineRows):
         return self._divergence.in_chunks(self._points, centers)
 
 
-class DirectBregmanRows(BregmanRows):
+class DirectBregmanRows(DirectRows, BregmanRows):
     """Compute all distances by the definition, for dense points whose affine distances cancel."""
-
-    holds_labels = False
-
-    def sweep(self, centers: FloatArray, rule: Rule) -> Sums:
-        distances = self._distances_in_chunks(centers)
-        sums = sweep_by_formula(self._points, self._weights, distances, len(centers), rule)
-        return sums * self._weight_unit
-
-    def spread(self, centers: FloatArray) -> Spread:
-        counts = self.sample_weight(np.arange(self.n_points))
-        parts = self._distances_in_chunks(centers)
-        return reduce(add, (spread_by_definition(part, counts[rows]) for rows, part in parts))
-
-    def assign(self, centers: FloatArray) -> tuple[Labels, float]:
-        labels = self.labels_of(centers)
-        distances = self._distances_to_own(labels, centers)
-        return labels, float(self.sample_weight(np.arange(self.n_points)) @ distances)
-
-    @property
-    def priced(self) -> PricedByDefinition:
-        return PricedByDefinition(self, self._distances_of)
-
-    def labels_of(self, centers: FloatArray) -> Labels:
-        parts = self._distances_in_chunks(centers)
-        return np.concatenate([part.argmin(axis=1) for _, part in parts]).astype(np.int32)
-
-    def sq_distances(self, centers: FloatArray) -> Points:
-        return self._pairwise(self._points, centers).astype(self.dtype)
-
-    def nearness(  # type: ignore[override]
-        self, centers: FloatArray, order: IndexArray | None = None
-    ) -> NearnessByDefinition:
-        weights = self.sample_weight(np.arange(self.n_points))
-        points = as_float64(self._points)
-        return NearnessByDefinition(points, weights, centers, order, self._pairwise)
-
-    def _pairwise(self, points: Points | SparsePoints, centers: FloatArray) -> FloatArray:
-        return self._divergence.pairwise(points, centers)
-
-    def rounding(self) -> float:
-        return 0.0
 
 
 def open_bregman(
@@ -378,6 +324,17 @@ def unit_steps_at(tangent: FloatArray, divergence: Bregman) -> FloatArray:
 def step_between_scaled(n_points: int, n_features: int) -> int:
     """Return the step between the points that are scaled to find the critical power."""
     return -(-n_points * n_features // _MOST_VALUES_SCALED)
+
+
+def critical_power_in_units(
+    points: Points | SparsePoints, weights: FloatArray | None, steps: float | FloatArray
+) -> float:
+    """Return the critical power of a sample of the points, in the units of their features."""
+    step = step_between_scaled(*points.shape)
+    some, of_some = points[::step], None if weights is None else weights[::step]
+    if of_some is not None and not of_some.any():
+        some, of_some = points, weights
+    return critical_power(in_units(some, steps), of_some)
 
 
 def in_units(points: Points | SparsePoints, steps: float | FloatArray) -> Points | SparsePoints:

@@ -34,7 +34,7 @@ from powermeans.points.by_definition import (
     spread_by_definition,
 )
 from powermeans.points.compiled import CompiledRows
-from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
+from powermeans.types import FloatArray, IndexArray, Labels, Points
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")
@@ -86,15 +86,10 @@ class ManhattanRows(CompiledRows):
 
     def __init__(
         self,
-        points: Points | SparsePoints,
+        points: Points,
         sample_weight: FloatArray | None = None,
         **options: Any,
     ) -> None:
-        if sparse.issparse(points):
-            raise ValueError(
-                "X is sparse, and Manhattan distances need dense points: pass X.toarray(), or "
-                "choose another divergence"
-            )
         super().__init__(points, sample_weight, **options)
         self._values: Points = points
 

@@ -22,7 +22,14 @@ from scipy import sparse
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from powermeans.divergences import Bregman, Cosine, Divergence, Manhattan, SquaredEuclidean
+from powermeans.divergences import (
+    Bregman,
+    Cosine,
+    Divergence,
+    FDivergence,
+    Manhattan,
+    SquaredEuclidean,
+)
 from powermeans.errors import NotInPartsError
 from powermeans.points.bregman import open_bregman
 from powermeans.points.checks.centers import check_centers
@@ -39,6 +46,7 @@ from powermeans.points.checks.points import (
 )
 from powermeans.points.compiled import CompiledRows, EuclideanRows
 from powermeans.points.cosine import CosineRows
+from powermeans.points.f_divergences import FDivergenceRows
 from powermeans.points.manhattan import ManhattanRows
 from powermeans.points.needs import Measure, Needs
 from powermeans.points.observed import ObservedRows
@@ -283,6 +291,13 @@ def open_rows(
         return ObservedRows(points, sample_weight, **options)
     if isinstance(divergence, Bregman):
         return open_bregman(points, sample_weight, divergence=divergence, **options)
+    if not isinstance(points, np.ndarray) and not divergence.takes_sparse:
+        raise ValueError(
+            f"X is sparse, and {type(divergence).__name__} needs dense points: pass X.toarray(), "
+            "or choose another divergence"
+        )
+    if isinstance(divergence, FDivergence):
+        return FDivergenceRows(np.asarray(points), sample_weight, divergence=divergence, **options)
     return _ROWS_OF[type(divergence)](points, sample_weight, **options)
 
 

@@ -1,0 +1,187 @@
+"""f-divergences: their centers against minimisers of other makes, and descents by them."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import brentq, minimize
+from scipy.special import kl_div
+from scipy.stats import chisquare
+
+from powermeans import PowerKMeans
+from powermeans.divergences import ChiSquared, Divergence, FDivergence, Hellinger, Jeffreys
+from powermeans.mathematics.rules import Hard, Power
+from powermeans.points.opening import open_rows
+
+OWN = {"hellinger": Hellinger(), "chi_squared": ChiSquared(), "jeffreys": Jeffreys()}
+names = st.sampled_from(sorted(OWN))
+# How fast D(x, theta) rises with theta, derived by hand.
+SLOPES: dict[str, Callable] = {
+    "hellinger": lambda x, theta: (1 - np.sqrt(x / theta)) / 2,
+    "chi_squared": lambda x, theta: 1 - (x / theta) ** 2,
+    "jeffreys": lambda x, theta: np.log(theta / x) + 1 - x / theta,
+}
+
+
+def positive(rng: np.random.Generator, n_points: int, n_features: int = 4) -> np.ndarray:
+    """Points in three groups, none of whose entries is zero."""
+    middles = rng.uniform(1, 40, size=(3, n_features))[rng.integers(3, size=n_points)]
+    return rng.gamma(3.0, middles / 3)
+
+
+def points_of(name: str, rng: np.random.Generator, n_points: int) -> np.ndarray:
+    """Points, with zeros where the divergence takes them."""
+    points = positive(rng, n_points)
+    if name != "jeffreys":
+        points[rng.uniform(size=points.shape) < 0.3] = 0
+    return points
+
+
+def test_distances_are_those_of_scipy():
+    rng = np.random.default_rng(0)
+    x, theta = positive(rng, 20), positive(rng, 20)
+    expected = [
+        chisquare(a, b * a.sum() / b.sum()).statistic for a, b in zip(x, theta, strict=True)
+    ]
+    as_expected = theta * (x.sum(axis=1) / theta.sum(axis=1))[:, None]
+    found = [ChiSquared().pairwise([a], [b])[0, 0] for a, b in zip(x, as_expected, strict=True)]
+    np.testing.assert_allclose(found, expected, rtol=1e-13)
+    both_ways = kl_div(x[:, None], theta[None]) + kl_div(theta[None], x[:, None])
+    np.testing.assert_allclose(Jeffreys().pairwise(x, theta), both_ways.sum(axis=2), rtol=1e-12)
+    shares, others = (a / a.sum(axis=1, keepdims=True) for a in (x, theta))
+    affinity = np.sqrt(shares) @ np.sqrt(others).T
+    np.testing.assert_allclose(Hellinger().pairwise(shares, others), 1 - affinity, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_a_distance_to_a_near_center_keeps_its_digits(name):
+    """Near theta it is f''(1) / (2 theta) times the square of the difference."""
+    theta = np.array([[1e8, 3.0]])
+    x = theta * (1 + 2.0**-40)
+    expected = OWN[name].curvature_at_one / 2 * np.sum((x - theta) ** 2 / theta)
+    assert OWN[name].pairwise(x, theta)[0, 0] == pytest.approx(expected, rel=1e-11)
+    assert OWN[name].pairwise(theta, theta)[0, 0] == 0
+
+
+@given(name=names, seed=st.integers(0, 2**32 - 1), power=st.sampled_from([-np.inf, -0.5, -4.0]))
+def test_centers_are_where_the_weighted_divergence_is_least(name, seed, power):
+    rng = np.random.default_rng(seed)
+    points, counts = points_of(name, rng, 40), rng.uniform(0.1, 3, size=40)
+    points[0, :] = 7.0  # so that no column is zero
+    start = points[rng.choice(40, size=3, replace=False)] + 0.5
+    rule = Hard() if power == -np.inf else Power(power)
+    weights = counts[:, None] * rule.weigh(OWN[name].pairwise(points, start))[0]
+    found = open_rows(points, counts, divergence=OWN[name]).sweep(start, rule).centers(start)
+    for j in np.flatnonzero(weights.sum(axis=0)):
+        for column, theta in zip(points.T, found[j], strict=True):
+            x, w = column[weights[:, j] > 0], weights[weights[:, j] > 0, j]
+            if not x.any():
+                assert theta == 0
+                continue
+            root = brentq(
+                lambda t, x=x, w=w: w @ SLOPES[name](x, t), *(1e-12, 2 * x.max()), xtol=1e-300
+            )
+            assert theta == pytest.approx(root, rel=1e-11)
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_a_center_of_all_points_is_that_of_scipy(name):
+    rng = np.random.default_rng(1)
+    points, counts = points_of(name, rng, 60), rng.uniform(0.1, 3, size=60)
+    divergence = OWN[name]
+
+    def cost(logarithms: np.ndarray) -> float:
+        return counts @ divergence.pairwise(points, np.exp(logarithms)[None])[:, 0]
+
+    best = minimize(cost, np.log(points.mean(axis=0)), method="BFGS", options={"gtol": 1e-7})
+    rows = open_rows(points, counts, divergence=divergence)
+    np.testing.assert_allclose(rows.mean(), np.exp(best.x), rtol=1e-6)
+    assert rows.inertia_about_mean() <= best.fun * (1 + 1e-13)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@given(name=names, seed=st.integers(0, 2**32 - 1), power=st.floats(-8, -0.1))
+def test_power_k_means_descends(dtype, name, seed, power):
+    rng = np.random.default_rng(seed)
+    points = points_of(name, rng, 80).astype(dtype)
+    counts = rng.uniform(size=80) * (rng.uniform(size=80) < 0.8)
+    model = PowerKMeans.as_published(
+        4, power=power, divergence=name, random_state=0, max_iter=25, tol=0.0
+    )
+    with np.errstate(all="raise", under="ignore"):
+        falls = np.diff(model.fit(points, sample_weight=counts).history_.objective)
+    assert len(falls) == 24
+    assert np.all(falls <= 1e-12 * model.history_.objective[0])
+    again = PowerKMeans(4, divergence=name, random_state=0, effort="fast")
+    inertias = again.fit(points, sample_weight=counts).history_.inertia
+    assert again.inertia_ <= inertias[0] * (1 + 1e-6)
+    assert again.cluster_centers_.dtype == dtype
+    assert np.all(again.cluster_centers_ >= 0)
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_centers_near_the_middle_come_together_above_the_critical_power(name):
+    points = np.random.default_rng(0).gamma(400.0, 1 / 4, size=(4000, 4))
+    rows = open_rows(points, divergence=OWN[name])
+    middle, critical = rows.mean(), rows.critical_power()
+    assert critical == pytest.approx(-1, abs=0.1)  # of isotropic points 1 - d / 2
+    start = middle + 0.05 * np.array([[1, 1, 1, 1], [-1, -1, -1, -1]])
+
+    def growth(power: float) -> float:
+        moved = rows.sweep(start, Power(power)).centers(fallback=start)
+        return float(np.linalg.norm(moved[1] - moved[0]) / np.linalg.norm(start[1] - start[0]))
+
+    assert growth(1 - 0.7 * (1 - critical)) < 1
+    assert growth(1 - 1.3 * (1 - critical)) > 1
+
+
+def test_rows_of_zeros_have_a_center_of_zeros_that_no_other_row_goes_to():
+    rng = np.random.default_rng(0)
+    counts = np.vstack([np.zeros((20, 3)), rng.poisson(20, size=(20, 3)), np.full((20, 3), 90)])
+    for name in ("hellinger", "chi_squared"):
+        model = PowerKMeans(3, divergence=name, random_state=0).fit(counts)
+        assert np.ptp(model.labels_.reshape(3, 20), axis=1).tolist() == [0, 0, 0]
+        assert not model.cluster_centers_[model.labels_[0]].any()
+
+
+@pytest.mark.parametrize(
+    ("divergence", "value", "says"),
+    [
+        ("hellinger", -1.0, "Hellinger is for numbers of at least zero"),
+        ("pearson", -1.0, "ChiSquared is for numbers of at least zero"),
+        ("jeffreys", 0.0, "Jeffreys is for positive numbers"),
+    ],
+)
+def test_entries_outside_the_domain_are_named(divergence, value, says):
+    points = positive(np.random.default_rng(0), 20)
+    points[7, 2] = value
+    with pytest.raises(ValueError, match=f"in row 7, column 2: {says}"):
+        PowerKMeans(2, divergence=divergence).fit(points)
+
+
+class ReverseEntropy(FDivergence):
+    """Relative entropy of the center to the point; centers are geometric means."""
+
+    excludes_lowest = True
+    curvature_at_one = 1.0
+
+    def deviance(self, points, centers):
+        return kl_div(*np.broadcast_arrays(centers, points))
+
+    def statistics(self, points):
+        return np.log(points)
+
+    def center(self, means):
+        return np.exp(means)
+
+
+def test_a_divergence_of_ones_own_needs_nothing_else():
+    points = positive(np.random.default_rng(0), 90)
+    own: Divergence = ReverseEntropy()
+    model = PowerKMeans(3, divergence=own, random_state=0).fit(points)
+    for j, center in enumerate(model.cluster_centers_):
+        mine = points[model.labels_ == j]
+        np.testing.assert_allclose(center, np.exp(np.log(mine).mean(axis=0)), rtol=1e-12)
