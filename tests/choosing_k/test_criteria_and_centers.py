@@ -227,3 +227,27 @@ def test_points_on_a_line_have_the_least_inertia_of_every_k() -> None:
     for found in choose_k(points, range(1, 9), sample_weight=weights).table["inertia"]:
         assert found == pytest.approx(least[60], rel=1e-9)
         least = (least[:, None] + cost).min(axis=0)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_wide_points_have_centers_in_all_features_and_their_inertia(kind, monkeypatch) -> None:
+    rng, heard = np.random.default_rng(0), list[tuple[int, ...]]()
+    points = rng.standard_normal((60, 400)) + 3 * rng.standard_normal((4, 400))[np.arange(60) % 4]
+    points = (points + 50).astype(kind)
+
+    def choice_of(points, callback=None):
+        return choose_k(points, [2, 4, 6], criteria="bic", callback=callback, random_state=0)
+
+    found = choice_of(points, lambda state: heard.append(state.centers.shape))
+    for k, centers in found.centers.items():
+        assert centers.shape == (k, 400)
+        labels = np.square(points[:, None] - centers).sum(axis=2).argmin(axis=1)
+        means = np.array([points[labels == label].mean(axis=0) for label in range(k)])
+        inertia = np.square(points - means[labels]).sum()
+        place = [2, 4, 6].index(k)
+        assert found.table["inertia"][place] == pytest.approx(inertia, rel=1e-5)
+    assert {shape[1] for shape in heard} == {400}
+    module = "powermeans.choosing_k.centers_by_k"
+    monkeypatch.setattr(f"{module}.along_axes", lambda *_: None)  # as they are
+    other = choice_of(points)
+    np.testing.assert_allclose(found.table["inertia"], other.table["inertia"], rtol=0.01)

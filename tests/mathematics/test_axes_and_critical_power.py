@@ -153,6 +153,16 @@ def test_axes_are_those_of_the_covariance(container, is_formed, is_weighted, mon
     assert (found.axes.max(axis=1) == np.abs(found.axes).max(axis=1)).all()
 
 
+def test_axes_of_fewer_points_than_features_are_those_of_the_covariance() -> None:
+    points = np.random.default_rng(0).standard_normal((12, 40)) + 1e3
+    weights = np.linspace(0.5, 2, 12)
+    found = principal_axes(points, weights, 12)
+    _, values, vectors = expected(points, weights)
+    np.testing.assert_allclose(found.deviations[:11], np.sqrt(values[:11]), rtol=1e-9)
+    np.testing.assert_allclose(np.abs(np.sum(found.axes * vectors[:12], axis=1))[:11], 1, rtol=1e-9)
+    np.testing.assert_allclose(found.axes @ found.axes.T, np.eye(12), atol=1e-12)
+
+
 def test_axes_above_chance_are_those_of_clusters_in_double_and_of_shortened_points() -> None:
     rng = np.random.default_rng(0)
     noise = rng.standard_normal((300, 200))

@@ -18,7 +18,7 @@ import numpy as np
 
 from powermeans.engine.anneal import Callback, Stage, anneal
 from powermeans.engine.fit import Fit
-from powermeans.engine.history import History
+from powermeans.engine.history import History, SweepState
 from powermeans.engine.search.effort import EFFORTS, Effort
 from powermeans.engine.search.moves import PASSES_OF_SINGLE_MOVES, crossings
 from powermeans.engine.search.over_k import Steps
@@ -30,6 +30,7 @@ from powermeans.engine.stopping import CentersSettled
 from powermeans.engine.updates import RelocateEmpty
 from powermeans.mathematics.schedules import Fixed
 from powermeans.optimality.line import Line, line_through
+from powermeans.points.along_axes import along_axes
 from powermeans.points.compiled import EuclideanRows
 from powermeans.points.protocol import Rows
 from powermeans.types import FloatArray
@@ -37,6 +38,8 @@ from powermeans.types import FloatArray
 _MAX_ITER = 300
 # The tolerance of the last descent, in units of the mean variance of the features.
 _TOLERANCE = 1e-4
+# Of a search along axes, over the largest number of centers.
+_SWEEPS_OF_A_SIZE = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,8 @@ FindCenters = Callable[
     Iterator[dict[int, Solution]],
 ]
 
+Lifted = Callable[[dict[int, Solution]], dict[int, Solution]]
+
 
 def centers_by_k(
     rows: Rows,
@@ -82,13 +87,14 @@ def centers_by_k(
             for k, centers in zip(sizes, best, strict=True)
         }
         return
-    path = _Path(rows, effort, rng, callback, sizes[-1])
+    whole = _Path(rows, effort, rng, callback, sizes[-1])
+    path, lifted = whole.along_axes(sizes)
     found: dict[int, Solution] = {}
     for found in path.upward(sizes):
-        yield found
-    found = path.never_rising(path.regrown(path.downward(found)))
+        yield lifted(found)
+    found = lifted(path.never_rising(path.regrown(path.downward(found))))
     yield found
-    yield path.never_rising({size: path.settled(found[size]) for size in sizes})
+    yield whole.never_rising({size: whole.settled(found[size]) for size in sizes})
 
 
 def _line_of(rows: Rows) -> Line | None:
@@ -131,6 +137,28 @@ class _Path:
         )
         self.steps = Steps(self.search, self.order)
         self.n_improved = effort.n_improved if self.search.moves else effort.n_breathing
+
+    def along_axes(self, sizes: Sequence[int]) -> tuple[_Path, Lifted]:
+        """Return the path of wide points by their coordinates, and the way back, if that is less.
+
+        Points that are at most half as many as their features lose nothing but rounding.
+        """
+        is_wide = 2 * self.rows.n_points <= self.rows.n_features
+        seen = along_axes(self.rows, sizes[-1], _SWEEPS_OF_A_SIZE * len(sizes)) if is_wide else None
+        if seen is None:
+            return self, lambda found: found
+        known = dict[int, tuple[Solution, Solution]]()  # each with what it is in all features
+
+        def lifted(found: dict[int, Solution]) -> dict[int, Solution]:
+            for k, one in found.items():
+                if k not in known or known[k][0] is not one:
+                    known[k] = one, self.search.measured(seen.lifted(one.centers))
+            return {k: known[k][1] for k in found}
+
+        def heard(state: SweepState) -> object:
+            return None if self.callback is None else self.callback(state.widened(seen.lifted))
+
+        return _Path(seen.rows, self.effort, self.rng, heard, self.largest), lifted
 
     def upward(self, sizes: Sequence[int]) -> Iterator[dict[int, Solution]]:
         """Grow from the mean to the largest size, and yield the solutions so far."""

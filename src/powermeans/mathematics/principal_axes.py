@@ -16,6 +16,8 @@ from powermeans.types import FloatArray, Points, SparsePoints
 
 # Up to this many features the covariance is formed; beyond, products with it are taken.
 _MOST_FEATURES_FORMED = 1024
+# Points with more features are multiplied with each other, if a copy of all is no larger.
+_MOST_VALUES_COPIED = 2**25
 
 Blocks = Callable[[], Iterator[tuple[FloatArray, FloatArray]]]
 """Yields some points at a time, dense, with their shares of the weight."""
@@ -60,7 +62,10 @@ def principal_axes(
         for block, of_block in blocks():
             mean += of_block @ block
         total = sum(float(of @ np.square(block - mean).sum(axis=1)) for block, of in blocks())
-        variances, axes = _leading(blocks, mean, n_axes)
+        n_points, n_features = points.shape
+        is_few = n_points < n_features and n_points * n_features <= _MOST_VALUES_COPIED
+        leading = _leading_of_few if is_few else _leading
+        variances, axes = leading(blocks, mean, n_axes)
     unit = 2.0**exponent
     return PrincipalAxes(
         mean=mean * unit,
@@ -136,6 +141,16 @@ def _leading(blocks: Blocks, mean: FloatArray, n_axes: int) -> tuple[FloatArray,
         values, vectors = eigsh(multiply, k=n_axes, which="LA", v0=start)
     order = np.argsort(-values, kind="stable")
     return values[order], _with_signs(vectors.T[order])
+
+
+def _leading_of_few(blocks: Blocks, mean: FloatArray, n_axes: int) -> tuple[FloatArray, FloatArray]:
+    """Return the same from the products of the points, fewer than features, with each other."""
+    residuals = np.vstack([np.sqrt(shares)[:, None] * (block - mean) for block, shares in blocks()])
+    values, vectors = linalg.eigh(residuals @ residuals.T)
+    order = np.argsort(-values, kind="stable")[:n_axes]
+    # Where an eigenvalue is zero, any direction across the others will do.
+    axes, _ = np.linalg.qr(residuals.T @ vectors[:, order])
+    return values[order], _with_signs(axes.T)
 
 
 def _with_signs(axes: FloatArray) -> FloatArray:

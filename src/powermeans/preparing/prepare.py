@@ -695,14 +695,20 @@ def _variances(points: FloatArray, weights: FloatArray | None) -> FloatArray:
 def _means_and_deviations(
     points: FloatArray, weights: FloatArray | None
 ) -> tuple[FloatArray, FloatArray]:
-    counts = np.ones(len(points)) if weights is None else weights
-    is_there = ~np.isnan(points)
-    totals = np.maximum(counts @ is_there, np.finfo(float).tiny)
-    first = np.nan_to_num(points[np.argmax(is_there, axis=0), np.arange(points.shape[1])])
-    means = first + counts @ np.where(is_there, points - first, 0.0) / totals
-    apart = np.where(is_there, points - means, 0.0)
-    apart[:, (np.nanmax(points, axis=0) == np.nanmin(points, axis=0))] = 0.0
-    return means, np.sqrt(counts @ np.square(apart) / totals)
+    """Return those of each column over the values that are there, and zeros where none are."""
+    found = np.zeros((2, points.shape[1]))
+    for place, values in enumerate(points.T):
+        is_there = ~np.isnan(values)
+        there = values if is_there.all() else values[is_there]
+        counts = None if weights is None else weights[is_there]
+        if not len(there) or (counts is not None and not counts.any()):
+            continue
+        apart = there - there[0]
+        mean = np.average(apart, weights=counts)
+        is_constant = there.min() == there.max()
+        variance = 0.0 if is_constant else np.average(np.square(apart - mean), weights=counts)
+        found[:, place] = there[0] + mean, np.sqrt(variance)
+    return found[0], found[1]
 
 
 def _scaled(

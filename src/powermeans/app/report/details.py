@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -88,20 +89,22 @@ def _named(subject: Subject, label: int) -> str:
 
 def _examples(subject: Subject, rows: Rows) -> str:
     """List the rows nearest to each center and those farthest from it."""
-    names, cells = rows.cells(subject, subject.telling(MOST_TOLD))
-    numbers, bodies = subject.row_numbers(rows.places), list[str]()
     n_each = 3 if len(subject.clusters) <= 12 else 1
-
-    def line(place: int) -> str:
-        return _row(f"row {numbers[place]:,}", names, cells[place])
-
-    for label in range(len(subject.clusters)):
-        for title, found in (
+    groups = [
+        group
+        for label in range(len(subject.clusters))
+        for group in (
             (f"{_named(subject, label)}: typical", rows.nearest(label, n_each)),
             ("least typical", rows.nearest(label, n_each, -1)),
-        ):
-            head = f'<tr><th scope="rowgroup" colspan="{len(names) + 1}">{title}</th></tr>'
-            bodies += [f"<tbody>{head}", *map(line, found), "</tbody>"] if found else []
+        )
+    ]
+    shown = [place for _, found in groups for place in found]
+    names, cells = rows.cells(subject, subject.telling(MOST_TOLD), shown)
+    numbers, bodies = subject.row_numbers(rows.places[shown]), list[str]()
+    lines = iter(_row(f"row {at:,}", names, told) for at, told in zip(numbers, cells, strict=True))
+    for title, found in groups:
+        head = f'<tr><th scope="rowgroup" colspan="{len(names) + 1}">{title}</th></tr>'
+        bodies += [f"<tbody>{head}", *islice(lines, len(found)), "</tbody>"] if found else []
     if not bodies:
         return ""
     few = len(rows.places) < len(subject.labels)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -47,14 +48,18 @@ class Rows:
         ways, names = _ways(subject, places, distances), _identifiers(subject, places)
         return cls(places, mine, own * share[mine], _values(subject, places), names, away, ways)
 
-    def cells(self, subject: Subject, fields: list[int]) -> tuple[list[str], list[list[str]]]:
-        """Return names and the cells of each row: its identifiers, and these fields."""
-        columns = list(self.identifiers.values())
+    def cells(
+        self, subject: Subject, fields: list[int], shown: Sequence[int] | slice = slice(None)
+    ) -> tuple[list[str], list[list[str]]]:
+        """Return names and the cells of the rows shown: their identifiers, and these fields."""
+        columns = [list(np.array(texts)[shown]) for texts in self.identifiers.values()]
         for field, values in ((subject.fields[j], self.values[j]) for j in fields):
             there = values[:, 0][np.isfinite(values[:, 0])]
             is_whole = np.abs(there - np.round(there)) <= 1e-9 * np.maximum(1, np.abs(there))
             more = 0 if is_whole.all() or field.decimals < 0 else field.decimals + 1
-            columns.append([field.cell(each, more or min(0, field.decimals)) for each in values])
+            columns.append(
+                [field.cell(each, more or min(0, field.decimals)) for each in values[shown]]
+            )
         names = [*self.identifiers, *(subject.fields[j].name for j in fields)]
         return names, [list(row) for row in zip(*columns, strict=True)]
 
