@@ -33,7 +33,6 @@ _SEVERAL_FILES: Any = typer.Argument(
     metavar="DATA...",
     help=f"{_KINDS_OF_DATA} Several files, and folders of them, are read part by part.",
 )
-Data = Annotated[str, _ONE_FILE]
 DataParts = Annotated[list[str], _SEVERAL_FILES]
 DataAfterModel = Annotated[list[str] | None, _SEVERAL_FILES]
 OneAfterModel = Annotated[str | None, _ONE_FILE]
@@ -55,7 +54,6 @@ CheckpointSeconds = Annotated[
     float | None,
     typer.Option(min=0, help="Least time between writes of the checkpoint; 60 by default."),
 ]
-Clusters = Annotated[int, typer.Option("-k", "--clusters", min=1, help="Number of clusters.")]
 Columns = Annotated[
     str | None,
     typer.Option(help="Columns to use, with commas: names, numbers from 1, ranges as 2-4 or a-c."),
@@ -560,23 +558,6 @@ def choose_k(
         is_quiet=quiet,
         screen=_screen(as_json=as_json),
     )
-
-
-@app.command()
-@_reading(Data)
-def compare(
-    files: Any,
-    clusters: Clusters,
-    scale: Scaling = "auto",
-    seed: Seed = 0,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Compare methods of this and other installed packages."""
-    from powermeans.app.command.comparing import compare as run
-
-    screen = _screen(as_json=as_json)
-    run(files, clusters, seed=seed, scale=scale, is_quiet=quiet, screen=screen)
 
 
 @app.command()

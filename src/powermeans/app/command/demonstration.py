@@ -72,7 +72,6 @@ def demonstrate(data: str, screen: Screen) -> None:
     screen.say("Now with data of your own, or:")
     for words in (
         ("choose-k", data, "--scale", "standard"),
-        ("compare", data, "-k", 5, "--scale", "standard"),
         ("predict", model, data),
     ):
         screen.say(f"  {_shown(*words)}", is_whole=True)
