@@ -15,11 +15,12 @@ from powermeans.types import FloatArray
 
 RandomState = int | Generator | None
 Family = Literal["normal", "poisson", "binomial", "gamma"]
-Sizes = Literal["equal", "drawn"]
+Sizes = Literal["equal", "uneven", "drawn"]
 
 _NORMAL_DEVIATION = 4.0
 _N_TRIALS = 50
 _GAMMA_SHAPE = 3.0
+_UNEVEN = 0.6, 1.4
 
 _DRAWS: dict[str, Callable[[FloatArray, Generator], FloatArray]] = {
     "normal": lambda means, rng: rng.normal(means, _NORMAL_DEVIATION),
@@ -34,8 +35,15 @@ def _equal(n_points: int, n_clusters: int, rng: Generator) -> np.ndarray:
     return rng.permutation(np.arange(n_points) % n_clusters)
 
 
+def _uneven(n_points: int, n_clusters: int, rng: Generator) -> np.ndarray:
+    """Let each point draw its cluster in proportion to weights, which are drawn themselves."""
+    weights = rng.uniform(*_UNEVEN, n_clusters)
+    return rng.choice(n_clusters, n_points, p=weights / weights.sum())
+
+
 _LABELS: dict[Sizes, Callable[[int, int, Generator], np.ndarray]] = {
     "equal": _equal,
+    "uneven": _uneven,
     "drawn": lambda n_points, n_clusters, rng: rng.integers(n_clusters, size=n_points),
 }
 
@@ -54,7 +62,8 @@ def make_gaussian_clusters(
     The paper draws 2500 points from 50 clusters N(θ_j, I). The coordinates of the centers are r u
     with u uniform in [0, 1), and r, one for each data set, is uniform in [30, 60). The number of
     features is 2, 5, 10, 20, 50, 100 or 200. In the plane this is the simulation of Zhang 2001. The
-    paper does not state the sizes of the clusters.
+    paper does not state the sizes of the clusters. Where they are not equal each point draws its
+    cluster: all alike, or unevenly, in proportion to weights drawn from U(0.6, 1.4).
     """
     rng = np.random.default_rng(random_state)
     centers = rng.uniform(*scale) * rng.uniform(size=(n_clusters, n_features))

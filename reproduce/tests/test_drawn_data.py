@@ -15,7 +15,8 @@ from reproduce.matlab_map import MatlabMap
 
 MAKERS = {
     "gaussian clusters": lambda seed: make_gaussian_clusters(200, 7, 3, random_state=seed),
-    "drawn sizes": lambda seed: make_gaussian_clusters(200, 7, 3, sizes="drawn", random_state=seed),
+    "drawn": lambda seed: make_gaussian_clusters(200, 7, 3, sizes="drawn", random_state=seed),
+    "uneven": lambda seed: make_gaussian_clusters(200, 7, 3, sizes="uneven", random_state=seed),
     "normal": lambda seed: make_exponential_family("normal", random_state=seed),
     "poisson": lambda seed: make_exponential_family("poisson", random_state=seed),
     "binomial": lambda seed: make_exponential_family("binomial", random_state=seed),
@@ -49,6 +50,14 @@ def test_equal_sizes_differ_by_one_at_most(n_points: int, n_clusters: int, seed:
     counts = np.bincount(drawn.labels, minlength=n_clusters)
     assert counts.sum() == n_points
     assert counts.max() - counts.min() <= 1
+
+
+@pytest.mark.parametrize(("sizes", "spread"), [("drawn", 0.0), ("uneven", 0.8 / 12**0.5)])
+def test_sizes_spread_as_their_weights_and_the_draw_of_points_do(sizes, spread) -> None:
+    drawn = make_gaussian_clusters(400_000, 400, 1, sizes=sizes, random_state=0)
+    counts = np.bincount(drawn.labels, minlength=400) / 1000
+    assert counts.std() == pytest.approx((spread**2 + 1e-3) ** 0.5, rel=0.1)
+    assert np.ptp(counts) < (1.0 if spread else 0.25)
 
 
 @pytest.mark.parametrize(
