@@ -46,6 +46,15 @@ if TYPE_CHECKING:
     from powermeans.estimators.streams.mini_batch import (
         MiniBatchPowerKMeans as MiniBatchPowerKMeans,
     )
+    from powermeans.explaining.explanation import Explanation as Explanation
+    from powermeans.explaining.explanation import explain as explain
+    from powermeans.explaining.following import Change as Change
+    from powermeans.explaining.following import match_labels as match_labels
+    from powermeans.explaining.following import refit as refit
+    from powermeans.explaining.following import what_changed as what_changed
+    from powermeans.explaining.levels import MergeTree as MergeTree
+    from powermeans.explaining.levels import merge_tree as merge_tree
+    from powermeans.explaining.sql import to_sql as to_sql
     from powermeans.mathematics.schedules import AuthorsSchedule as AuthorsSchedule
     from powermeans.mathematics.schedules import Fixed as Fixed
     from powermeans.mathematics.schedules import Geometric as Geometric
@@ -81,10 +90,12 @@ if TYPE_CHECKING:
 
 _MODULE_OF = {
     "AuthorsSchedule": "powermeans.mathematics.schedules",
+    "Change": "powermeans.explaining.following",
     "ChoiceOfK": "powermeans.choosing_k.result",
     "DPMeans": "powermeans.relatives.dp_means",
     "Drift": "powermeans.estimators.streams.drift",
     "EntropyWeightedPowerKMeans": "powermeans.relatives.entropy_weighted",
+    "Explanation": "powermeans.explaining.explanation",
     "Fixed": "powermeans.mathematics.schedules",
     "FuzzyCMeans": "powermeans.relatives.soft_means",
     "Geometric": "powermeans.mathematics.schedules",
@@ -100,6 +111,7 @@ _MODULE_OF = {
     "LinkedKMeans": "powermeans.estimators.linked_kmeans",
     "LinkedPoints": "powermeans.points.links",
     "MarkovChainSeeds": "powermeans.engine.seeds.markov_chain",
+    "MergeTree": "powermeans.explaining.levels",
     "MiniBatchKMeans": "powermeans.relatives.mini_batch_kmeans",
     "MiniBatchPowerKMeans": "powermeans.estimators.streams.mini_batch",
     "MissingDataError": "powermeans.errors",
@@ -127,20 +139,26 @@ _MODULE_OF = {
     "breaks": "powermeans.optimality.line",
     "choose_k": "powermeans.estimators.choose_k",
     "critical_power": "powermeans.estimators.functions",
+    "explain": "powermeans.explaining.explanation",
     "join_linked": "powermeans.points.links",
     "k_means": "powermeans.estimators.functions",
     "kmeans_plusplus": "powermeans.estimators.functions",
     "load": "powermeans.saving",
+    "match_labels": "powermeans.explaining.following",
+    "merge_tree": "powermeans.explaining.levels",
     "moment_estimates": "powermeans.relatives.mixture.moments",
     "open_data": "powermeans.scale.parted_data",
     "optimality_gap": "powermeans.optimality.of_points",
     "progress": "powermeans.engine.callbacks",
     "read_frame": "powermeans.app.reading.frames",
     "read_table": "powermeans.scale.tables",
+    "refit": "powermeans.explaining.following",
     "report": "powermeans.app.report.report",
     "save": "powermeans.saving",
     "stability": "powermeans.choosing_k.stability",
     "show_versions": "powermeans.app.report.versions",
+    "to_sql": "powermeans.explaining.sql",
+    "what_changed": "powermeans.explaining.following",
 }
 __all__ = sorted([*_MODULE_OF, "datasets", "plots"])
 

@@ -22,7 +22,7 @@ NO_VALUE = (
     *("none", "?", "-", "--", "–", "—", "."),
 )
 
-_UNANSWERED = frozenset(
+UNANSWERED = frozenset(
     (
         *("don't know", "don’t know", "dont know", "do not know", "dk", "unknown", "missing"),
         *("refused", "no answer", "not available", "not applicable", "n.a.", "n. a.", "n.d.", "nd"),
@@ -133,7 +133,7 @@ def words_for_missing(counts: Mapping[str, int]) -> tuple[str, ...]:
 
 def is_unanswered(cell: str) -> bool:
     """Return whether a cell is a word that is known to stand for a missing value."""
-    return cell.casefold() in _UNANSWERED
+    return cell.casefold() in UNANSWERED
 
 
 def is_word(cell: str) -> bool:

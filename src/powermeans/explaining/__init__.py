@@ -1,0 +1,5 @@
+"""What people do with clusters afterwards: explain them, score them in a database, fit them again.
+
+Rules with a price, queries, numbers that stay from month to month, and levels of groups. All of it
+takes fitted models as they are. No estimator knows of it.
+"""
