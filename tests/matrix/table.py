@@ -158,6 +158,37 @@ ROWS = {
         pm.SphericalMixture(K, covariance_type="spherical", shares="learned", effort="fast"),
         many=BARE,
     ),
+    "mixture, gaps": Row(
+        pm.SphericalMixture(K, missing="observed", effort="fast"),
+        with_gaps,
+        is_dense=True,
+        is_numbered=False,
+    ),
+    "mixture, spherical, gaps": Row(
+        pm.SphericalMixture(
+            K, covariance_type="spherical", shares="learned", missing="observed", effort="fast"
+        ),
+        with_gaps,
+        is_dense=True,
+        is_numbered=False,
+    ),
+    "penalty, gaps": Row(
+        pm.DPMeans(60.0, missing="observed", effort="fast"),
+        with_gaps,
+        is_dense=True,
+        is_numbered=False,
+        in_unit=lambda length, weight: {"penalty": 60.0 * length**2 * weight},
+        exempt={"scaled_weights": "a point that opens a cluster is as far as one of weight one"},
+    ),
+    "entropy, gaps": Row(
+        pm.EntropyWeightedPowerKMeans(K, missing="observed", effort="fast"),
+        with_gaps,
+        degree=0,
+        objective_degree=0,
+        is_dense=True,
+        is_numbered=False,
+        exempt={"no_weight": "rounding places a row without the one feature that counts"},
+    ),
     "penalty": Row(
         pm.DPMeans(100.0, effort="fast"),
         is_numbered=False,

@@ -120,13 +120,38 @@ class Documented(BaseEstimator):
     _state: ClassVar[str] = """n_features_in_: length[d]! feature_names_in_: names[d]
         _sklearn_output_config: any"""
 
+    # Why no entries may be missing, in an estimator that cannot do without them.
+    _why_whole: ClassVar[str | None] = None
+
     _doc_link_module = "powermeans"
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if cls._why_whole is not None and "__init__" in vars(cls):
+            cls.__init__ = _refusing_missing(cls.__init__, cls._why_whole)  # type: ignore[method-assign]
 
     @property
     def _doc_link_template(self) -> str:
         urls = metadata("powermeans").get_all("Project-URL") or []
         root = dict(url.split(", ", 1) for url in urls).get("Documentation")
         return f"{root.rstrip('/')}/api/powermeans.{{estimator_name}}.html" if root else ""
+
+
+def _refusing_missing(init: Callable[..., None], why: str) -> Callable[..., None]:
+    """Return a constructor that says why an estimator has no `missing`, which others have."""
+
+    @functools.wraps(init)
+    def initialize(self: Any, *given: Any, **named: Any) -> None:
+        if "missing" in named:
+            raise ArgumentError(
+                f"is not for {type(self).__name__}",
+                f"{why[0].lower()}{why[1:]}, so leave rows with NaN out, or fill the entries in",
+                argument="missing",
+                value=named["missing"],
+            )
+        init(self, *given, **named)
+
+    return initialize
 
 
 # References to the points and weights of fits, by the identity of the estimator, which may have no
@@ -169,8 +194,6 @@ class CenterEstimator(
     n_relocated_: int
     history_: np.recarray[Any, Any]
 
-    # Why no entries may be missing, in an estimator that cannot do without them.
-    _why_whole: ClassVar[str | None] = None
     # The path of the labels is no metadata to route.
     __metadata_request__predict: ClassVar[dict[str, str]] = {"output": UNUSED}
 

@@ -284,7 +284,8 @@ class UnequalGaussians(Rule):
 
     variances: tuple[float, ...]
     shares: tuple[float, ...]
-    n_features: int
+    n_features: int | FloatArray = field(compare=False)
+    """d, or that of each point, (n_points,), where entries are missing."""
     power: ClassVar[float] = math.nan  # type: ignore[misc]
     scatters: ClassVar[bool] = True
 
@@ -304,7 +305,8 @@ class UnequalGaussians(Rule):
     def energies(self, sq_dist: FloatArray) -> FloatArray:
         """Return -log (q_j N_j), the least for the Gaussian that a point belongs to most."""
         twice = 2 * np.array(self.variances)
-        of_center = self.n_features / 2 * np.log(math.pi * twice) - np.log(self.shares)
+        halves = np.asarray(self.n_features)[..., None] / 2
+        of_center = halves * np.log(math.pi * twice) - np.log(self.shares)
         with np.errstate(over="ignore"):
             energies: FloatArray = sq_dist / twice + of_center
         return energies

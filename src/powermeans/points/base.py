@@ -51,6 +51,10 @@ class BaseRows(Rows):
     def n_stored(self) -> int:
         return self.n_points * self.n_features
 
+    @property
+    def n_observed(self) -> int | FloatArray:
+        return self.n_features
+
     def mean(self) -> FloatArray:
         if self._mean is None:
             self._mean = self._find_mean()

@@ -28,6 +28,7 @@ class ObservedSums(Sums):
 
     # Sum of sample_weight_i * w_ij over the points that have the feature, (n_centers, n_features).
     observed: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
+    scatter: FloatArray | None = None  # that of `Scattered`
 
     def __add__(self, other: Self) -> Self:
         added = Sums.__add__(self, other)
@@ -64,7 +65,7 @@ class ObservedRows(PairedRows):
         is_missing = np.isnan(points)
         self._given = points
         self._means = _observed_means(points, is_missing)
-        self._shift = _observed_medians(points, self._means)
+        self._shift = observed_medians(points)
         self._unit = float(power_of_two_above(np.nanmax(largest_from(self._shift, points))))
         self.n_features = points.shape[1]
         pairs = np.empty((len(points), 2 * points.shape[1]), dtype=points.dtype)
@@ -93,8 +94,14 @@ class ObservedRows(PairedRows):
             sums.inertia,
             sums.n_skipped,
             np.maximum(observed, 0.0),
+            getattr(sums, "scatter", None),
             n_changed=sums.n_changed,
         )
+
+    @property
+    def n_observed(self) -> FloatArray:
+        counts = np.count_nonzero(~np.isnan(self._given), axis=1)
+        return np.asarray(counts, dtype=np.float64)
 
     def _from_differences(self, differences: FloatArray, beside: FloatArray) -> FloatArray:
         in_unit = np.einsum("ijf,ijf,if->ij", differences, differences, beside)
@@ -159,10 +166,12 @@ def _observed_means(points: Points, is_missing: np.ndarray) -> FloatArray:
     return np.asarray(sums / np.maximum(counts, 1))
 
 
-def _observed_medians(points: Points, means: FloatArray) -> FloatArray:
+def observed_medians(points: Points, sample_weight: FloatArray | None = None) -> FloatArray:
     """Return the medians of some points, or the means of all where these have no entry."""
-    medians = medians_of_some(points)
-    return np.where(np.isnan(medians), means, medians)
+    medians = medians_of_some(points, sample_weight)
+    if not (is_unknown := np.isnan(medians)).any():
+        return medians
+    return np.where(is_unknown, _observed_means(points, np.isnan(points)), medians)
 
 
 def filled(points: Points | SparsePoints, filling: FloatArray | None) -> Points | SparsePoints:

@@ -124,6 +124,11 @@ class Rows(Protocol):
         """How many values of the points are stored."""
         ...
 
+    @property
+    def n_observed(self) -> int | FloatArray:
+        """How many features each point has: a number, or (n_points,) where entries are missing."""
+        ...
+
     def mean(self) -> FloatArray:
         """Return the weighted mean of the points, (n_features,)."""
         ...

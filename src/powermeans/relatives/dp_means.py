@@ -27,13 +27,13 @@ from powermeans.estimators.base import CenterEstimator, Run, Start
 from powermeans.estimators.power_kmeans import PowerKMeans
 from powermeans.mathematics.schedules import Fixed
 from powermeans.mathematics.sums import Sums
-from powermeans.points.needs import FitNeeds, Needs
+from powermeans.points.needs import FitNeeds, Measure, Needs
 from powermeans.points.opening import MatrixLike, Opened, admit_array, rows_of
 from powermeans.points.protocol import Rows
 from powermeans.types import FloatArray, IndexArray
 
 _AS_IN_POWER_K_MEANS = (
-    *("effort", "stop", "max_iter", "tol"),
+    *("effort", "missing", "stop", "max_iter", "tol"),
     *("random_state", "n_threads", "callback", "verbose"),
 )
 
@@ -71,6 +71,9 @@ class DPMeans(CenterEstimator):
     effort : {"none", "fast", "balanced", "thorough"}, default="balanced"
         How much to search for a lower objective, as in `PowerKMeans`. With "none" there is only the
         paper's algorithm, in which nothing is random.
+    missing : {"error", "observed"}, default="error"
+        Meaning of NaN: an error, or a missing entry. With "observed", the penalty is compared with
+        sums over the observed entries, so that rows with few of them hardly open a cluster.
     stop, max_iter, tol, random_state, n_threads, callback, verbose
         As in `PowerKMeans`.
 
@@ -122,10 +125,6 @@ class DPMeans(CenterEstimator):
         **{name: PowerKMeans._parameter_constraints[name] for name in _AS_IN_POWER_K_MEANS},
     }
 
-    _why_whole = (
-        "The penalty is compared with distances, which are shorter where entries are missing"
-    )
-
     penalty_: float
     objective_: float
 
@@ -135,6 +134,7 @@ class DPMeans(CenterEstimator):
         *,
         n_clusters_wanted: int = 8,
         effort: Literal["none", "fast", "balanced", "thorough"] = "balanced",
+        missing: Literal["error", "observed"] = "error",
         stop: StopRule | None = None,
         max_iter: int = 300,
         tol: float = 1e-4,
@@ -146,6 +146,7 @@ class DPMeans(CenterEstimator):
         self.penalty = penalty
         self.n_clusters_wanted = n_clusters_wanted
         self.effort = effort
+        self.missing = missing
         self.stop = stop
         self.max_iter = max_iter
         self.tol = tol
@@ -161,7 +162,11 @@ class DPMeans(CenterEstimator):
 
     @staticmethod
     def penalty_for(
-        X: MatrixLike, n_clusters: int, *, sample_weight: ArrayLike | None = None
+        X: MatrixLike,
+        n_clusters: int,
+        *,
+        sample_weight: ArrayLike | None = None,
+        missing: Literal["error", "observed"] = "error",
     ) -> float:
         """Return the penalty for about this number of clusters, by farthest-first traversal.
 
@@ -179,6 +184,8 @@ class DPMeans(CenterEstimator):
         sample_weight : array-like of shape (n_samples,), optional
             Nonnegative. If the mean weight of distinct points is below one, the penalty is smaller
             by this factor.
+        missing : {"error", "observed"}, default="error"
+            Meaning of NaN: an error, or a missing entry.
 
         Returns
         -------
@@ -191,11 +198,18 @@ class DPMeans(CenterEstimator):
         27.5625
         """
         validate_parameter_constraints(
-            {"n_clusters": [Interval(Integral, 1, None, closed="left")]},
-            {"n_clusters": n_clusters},
+            {
+                "n_clusters": [Interval(Integral, 1, None, closed="left")],
+                "missing": DPMeans._parameter_constraints["missing"],
+            },
+            {"n_clusters": n_clusters, "missing": missing},
             caller_name="penalty_for",
         )
-        needs = Needs(name="penalty_for", fit=FitNeeds(n_points=n_clusters, must_differ=True))
+        needs = Needs(
+            name="penalty_for",
+            measure=Measure(has_missing=missing == "observed"),
+            fit=FitNeeds(n_points=n_clusters, must_differ=True),
+        )
         far = _FarPoints.of(rows_of(admit_array(X, sample_weight, needs), needs.measure))
         penalties = far.penalties(n_clusters)
         if len(penalties) < n_clusters:

@@ -70,6 +70,10 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
         array, there is no search.
     power : float or "auto", default="auto"
         Power of the first sweep, negative; "auto" is as in `PowerKMeans`.
+    missing : {"error", "observed"}, default="error"
+        Meaning of NaN: an error, or a missing entry. With "observed", distances are over the
+        observed entries, divided by the share of the rows that have the feature, since one with
+        gaps would look tighter.
     n_init : int, default=1
         Number of runs; the one with the lowest objective is kept.
     max_iter : int, default=300
@@ -87,7 +91,7 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
         `from_centers` they are equal.
     feature_scales_ : ndarray of shape (n_features,)
         What differences are divided by: the standard deviation of each feature, or one, as after
-        `from_centers`.
+        `from_centers`; times the root of the share of the rows that have the feature.
     labels_ : ndarray of shape (n_samples,)
         Label of the nearest center of each point by the weighted distance.
     inertia_ : float
@@ -140,8 +144,6 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
         "growth": [Interval(Real, 1, None, closed="neither")],
     }
 
-    _why_whole = "A column with more missing entries would look tighter and get more weight"
-
     feature_weights_: FloatArray
     feature_scales_: FloatArray
     objective_: float
@@ -157,6 +159,7 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
         power: float | Literal["auto"] = "auto",
         growth: float = 1.1,
         effort: Literal["fast", "balanced", "thorough"] | None = "balanced",
+        missing: Literal["error", "observed"] = "error",
         n_init: int = 1,
         max_iter: int = 300,
         tol: float = 1e-6,
@@ -171,6 +174,7 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
         self.power = power
         self.growth = growth
         self.effort = effort
+        self.missing = missing
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
@@ -201,6 +205,7 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
         rows.feature_weights = _equal(spreads)
         if self.standardize:
             rows.scales = np.where(spreads > 0, spreads, 1.0)
+        rows.scales = rows.scales * np.sqrt(rows.shares_observed())
         critical = rows.critical_power()
         # The scatter is that of a mean feature while all features count the same.
         of_scatter = max(0.1 * rows.inertia_about_mean(), _TINY)
@@ -309,7 +314,7 @@ class WeightSearch:
         """Return features with more values than clusters, those that cluster best if many."""
         points = np.asarray(self.data.points)
         has_weight = self.rows.sample_weight(np.arange(len(points))) > 0
-        n_distinct = np.array([len(np.unique(points[has_weight, f])) for f in features])
+        n_distinct = np.array([len(np.unique(_observed(points[has_weight, f]))) for f in features])
         features = features[n_distinct > self.model.n_clusters]
         if len(features) <= most:
             return features
@@ -327,15 +332,22 @@ class WeightSearch:
 
     def _share_left(self, values: Points) -> float:
         """Return the scatter about as many centers, as a share of that about the mean."""
-        wide = values.astype(np.float64)
+        wide = _observed(values.astype(np.float64))
         found = self._searched(wide[:, None], None, "fast")
         return found.inertia_ / max(len(wide) * float(np.var(wide)), _TINY)
 
     def _goes_on_from(self, weights: FloatArray, effort: Any) -> bool:
         """Search for centers with these weights, relearn them, and return whether that gains."""
         self.rows.feature_weights = weights
-        found = self._searched(self.rows.in_weighted_space(), self.data.weights, effort)
-        centers = self.rows.means(found.labels_, self.model.n_clusters)
+        points, given = self.rows.in_weighted_space(), self.data.weights
+        # A point with none of the features that count is anywhere.
+        is_member = ~np.isnan(points).all(axis=1)
+        members = np.flatnonzero(is_member if given is None else is_member & (given > 0))
+        if len(members) < self.model.n_clusters:
+            return False
+        of_members = None if given is None else given[members]
+        found = self._searched(points[members], of_members, effort)
+        centers = self.rows.means(members, found.labels_, self.model.n_clusters)
         end = self.start.anneal(centers, self.start.stages[-1:])[-1]
         objective, rounding = self._objective_of(end), 1e-6 * self.model.penalty_
         gains = objective < self.lowest - rounding
@@ -345,7 +357,7 @@ class WeightSearch:
 
     def _searched(self, points: Points, weights: FloatArray | None, effort: Any) -> PowerKMeans:
         how = {"effort": effort, "rng": self.start.fit.rng, "n_threads": self.model.n_threads}
-        return searched(points, weights, self.model.n_clusters, **how)
+        return searched(points, weights, self.model.n_clusters, missing=self.model.missing, **how)
 
     def _objective_of(self, end: StageEnd) -> float:
         _, inertia = self.rows.assign(end.centers)
@@ -374,9 +386,14 @@ class LearnFeatureWeights(Update):
         # The weights of a rule omit this factor of the power mean's gradient.
         factor = math.exp(-math.log(len(sweep.centers)) / sweep.power)
         centers = updated.centers(fallback=sweep.centers)
-        scatter = factor * cast("SquaredSums", sums).scatter(centers, rows.scales)
+        scatter = factor * cast("SquaredSums", sums).scatter_about(centers, rows.scales)
         rows.feature_weights = _shares(scatter, self.varies, self.penalty)
         return replace(updated, objective=updated.objective + of_entropy)
+
+
+def _observed(values: Points) -> Points:
+    """Return the values that are not missing."""
+    return values[~np.isnan(values)]
 
 
 def _shares(scatter: FloatArray, varies: NDArray[np.bool_], penalty: float) -> FloatArray:

@@ -167,6 +167,8 @@ class KernelPowerKMeans(
         largest_eigenvalue_: finite! embedded_: PowerKMeans! dual_coef_: finite[k,m]!
         labels_: label[n]! n_iter_: count! inertia_: number!"""
 
+    _why_whole = "A kernel is of all entries of two rows"
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **{name: PowerKMeans._parameter_constraints[name] for name in _PASSED_ON},
         "kernel": [StrOptions({*PAIRWISE_KERNEL_FUNCTIONS, "precomputed"}), callable],
@@ -244,7 +246,7 @@ class KernelPowerKMeans(
 
     def _fit(self, X: MatrixLike, sample_weight: ArrayLike | None) -> None:
         name, is_gram = type(self).__name__, self._is("precomputed")
-        reason = None if is_gram else "A kernel is of all entries of two rows"
+        reason = None if is_gram else self._why_whole
         needs = Needs(
             name=name,
             estimator=self,

@@ -99,6 +99,8 @@ class SpectralClustering(ClusterMixin, Documented):
     _state = """affinity_matrix_: finite[n,n]! n_pieces_: count!
         embedding_: finite[n,q]! labels_: count[n]!"""
 
+    _why_whole = "Affinities are of all entries of two rows"
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "affinity": [StrOptions({"rbf", "nearest_neighbors", "precomputed"})],
@@ -165,7 +167,7 @@ class SpectralClustering(ClusterMixin, Documented):
 
     def _affinities(self, X: MatrixLike) -> Graph:
         is_given = self.affinity == "precomputed"
-        reason = None if is_given else "Affinities are of all entries of two rows"
+        reason = None if is_given else self._why_whole
         needs = Needs(
             name=type(self).__name__,
             estimator=self,

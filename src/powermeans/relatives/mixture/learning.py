@@ -15,8 +15,9 @@ from powermeans.engine.spread import rounding_inertia
 from powermeans.engine.updates import Learner, Sweep, Update
 from powermeans.estimators.base import Start
 from powermeans.estimators.power_kmeans import searched
-from powermeans.mathematics.rules import Gaussian, Hard, Rule, Scattered, UnequalGaussians
+from powermeans.mathematics.rules import Gaussian, Hard, Rule, UnequalGaussians
 from powermeans.mathematics.sums import Sums
+from powermeans.points.observed import ObservedSums
 from powermeans.points.opening import in_memory
 from powermeans.points.protocol import Rows
 from powermeans.types import FloatArray
@@ -39,7 +40,8 @@ class GaussianLearner(Learner):
         variance = (sum_i |x_i - mean|^2 - sum_j W_j |theta_j - mean|^2) / (d W)
         shares   = W_j / W,
 
-    since the responsibilities of a point add up to one. If each Gaussian has its own variance,
+    since the responsibilities of a point add up to one. Sums are over the entries that are
+    observed, and d W is the weight of these. If each Gaussian has its own variance,
 
         variance_j = (sum_i r_ij |x_i - old theta_j|^2 - W_j |theta_j - old theta_j|^2) / (d W_j).
 
@@ -117,13 +119,12 @@ class GaussianLearner(Learner):
             # The logarithm of the share of a Gaussian without points must be finite.
             shares = np.maximum(sums.weights / sums.weights.sum(), np.finfo(np.float64).eps)
             model = replace(model, shares=tuple(np.minimum(shares, 1.0).tolist()))
-        if isinstance(sums, Scattered) and isinstance(model, UnequalGaussians):
+        if isinstance(model, UnequalGaussians):
             variances, self.collapsed = _own_variances(rows, centers, sums)
             return replace(model, variances=tuple(variances.tolist()))
-        assert isinstance(model, Gaussian), "sweeps with own variances have a scatter"
         if self.learns_variance:
             model = replace(model, variance=_best_variance(rows, centers, sums))
-        return unequal(model, *centers.shape) if self.has_own_variances else model
+        return unequal(model, len(centers), rows.n_observed) if self.has_own_variances else model
 
 
 def _has_hard_weights(model: Gaussian, rows: Rows, sums: Sums) -> bool:
@@ -148,29 +149,43 @@ def _best_variance(rows: Rows, centers: FloatArray, sums: Sums) -> float:
     inertia is a lower bound, since no point is nearer to its centers than to the nearest of them.
     """
     moved = sums.centers(fallback=centers)
-    about_mean, values = rows.inertia_about_mean(), rows.n_features * rows.total_weight
-    between = float(sums.weights @ np.square(moved - rows.mean()).sum(axis=1))
-    shift = float(sums.weights @ np.square(moved - centers).sum(axis=1))
+    about_mean = rows.inertia_about_mean()
+    between = float(_weighted_squares(sums, moved - rows.mean()).sum())
+    shift = float(_weighted_squares(sums, moved - centers).sum())
     within = max(about_mean - between, sums.inertia - shift)
-    return max(within, _least_inertia(rows)) / values or _variance_of_equal(rows)
+    return max(within, _least_inertia(rows)) / weight_observed(rows) or _variance_of_equal(rows)
+
+
+def _weighted_squares(sums: Sums, differences: FloatArray) -> FloatArray:
+    """Return the sum of squared differences of each center, weighted as its points are."""
+    if isinstance(sums, ObservedSums):
+        return np.asarray(np.sum(sums.observed * np.square(differences), axis=1))
+    return np.asarray(sums.weights * np.square(differences).sum(axis=1))
+
+
+def weight_observed(rows: Rows) -> float:
+    """Return the sum of the weights of all entries that are observed."""
+    if isinstance(n_observed := rows.n_observed, int):
+        return n_observed * rows.total_weight
+    return float(rows.sample_weight(np.arange(rows.n_points)) @ n_observed)
 
 
 def _own_variances(
-    rows: Rows, centers: FloatArray, sums: Scattered
+    rows: Rows, centers: FloatArray, sums: Any
 ) -> tuple[FloatArray, tuple[int, ...]]:
     """Return the variance of each Gaussian, and the Gaussians that would have less than allowed.
 
     None is below a share of their mean (Hathaway 1985), since without a bound the likelihood grows
     for ever as a Gaussian shrinks to a point.
     """
-    shift = np.square(sums.centers(fallback=centers) - centers).sum(axis=1)
-    within = np.maximum(sums.scatter - sums.weights * shift, 0.0)
-    has_weight = sums.weights > 0
-    n_values = rows.n_features * np.where(has_weight, sums.weights, 1.0)
-    mean = float(within.sum()) / (rows.n_features * float(sums.weights.sum()))
-    of_rounding = _least_inertia(rows) / (rows.n_features * rows.total_weight)
+    shift = _weighted_squares(sums, sums.centers(fallback=centers) - centers)
+    within = np.maximum(sums.scatter - shift, 0.0)
+    n_values = _weighted_squares(sums, np.ones_like(centers))
+    has_weight = n_values > 0
+    mean = float(within.sum()) / float(n_values.sum())
+    of_rounding = _least_inertia(rows) / weight_observed(rows)
     least = max(LEAST_SHARE_WITHIN * mean, of_rounding) or _variance_of_equal(rows)
-    variances = np.where(has_weight, within / n_values, mean)
+    variances = np.divide(within, n_values, where=has_weight, out=np.full(len(within), mean))
     collapsed = tuple(np.flatnonzero(variances < least).tolist())
     return np.maximum(variances, least), collapsed
 
@@ -198,7 +213,7 @@ def _rounding_of_difference(rows: Rows) -> float:
     return float(of_centers) * of_weight
 
 
-def unequal(model: Gaussian, n_centers: int, n_features: int) -> UnequalGaussians:
+def unequal(model: Gaussian, n_centers: int, n_features: int | FloatArray) -> UnequalGaussians:
     """Return the same mixture as one in which each Gaussian has a variance of its own."""
     shares = (1 / n_centers,) * n_centers if model.shares is None else model.shares
     return UnequalGaussians((model.variance,) * n_centers, shares, n_features)
@@ -207,11 +222,11 @@ def unequal(model: Gaussian, n_centers: int, n_features: int) -> UnequalGaussian
 def mean_log_likelihood(rows: Rows, model: Model, sums: Sums) -> float:
     """Return the mean of log sum_j q_j N(x; theta_j, v_j I) over the points of a sweep."""
     energy = np.float64(sums.objective) / rows.total_weight
-    return float(log_densities_of(energy, model, rows.n_features))
+    return float(log_densities_of(energy, model, weight_observed(rows) / rows.total_weight))
 
 
 def log_densities_of(
-    objectives: FloatArray | np.float64, model: Model, n_features: int
+    objectives: FloatArray | np.float64, model: Model, n_features: float | FloatArray
 ) -> FloatArray | np.float64:
     """Return the logarithms of densities from the objectives of the rule of the model."""
     if isinstance(model, UnequalGaussians):
@@ -220,7 +235,7 @@ def log_densities_of(
 
 
 def log_densities(
-    energies: FloatArray | np.float64, variance: float, n_features: int
+    energies: FloatArray | np.float64, variance: float, n_features: float | FloatArray
 ) -> FloatArray | np.float64:
     """Return -d/2 log(2 pi v) - F / (2 v) of free energies F, the objectives of `Gaussian`.
 
@@ -245,7 +260,7 @@ class MixtureSearch:
     learner: GaussianLearner  # of the run, which has the best model at last
     max_iter: int
     tol: float
-    n_threads: int | None
+    options: Any  # of the search for centers
     best: StageEnd = field(init=False)
     best_learner: GaussianLearner = field(init=False)
     highest: float = field(init=False)  # mean log-likelihood
@@ -272,7 +287,7 @@ class MixtureSearch:
 
     def _searched_centers(self, n_clusters: int, effort: Any) -> FloatArray:
         data, rng = in_memory(self.start.data), self.start.fit.rng
-        how = {"effort": effort, "rng": rng, "n_threads": self.n_threads}
+        how = {"effort": effort, "rng": rng, **self.options}
         model = searched(data.points, data.weights, n_clusters, **how)
         return model.cluster_centers_.astype(np.float64)
 

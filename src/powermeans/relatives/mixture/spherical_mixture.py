@@ -24,7 +24,8 @@ from powermeans.mathematics.critical_power import critical_temperature
 from powermeans.mathematics.rules import Gaussian, UnequalGaussians
 from powermeans.points.checks.weights import check_sample_weight
 from powermeans.points.needs import Needs
-from powermeans.points.opening import MatrixLike, Opened, in_memory, open_rows
+from powermeans.points.observed import ObservedRows, filled
+from powermeans.points.opening import InMemory, MatrixLike, Opened, in_memory, open_rows
 from powermeans.points.protocol import Rows
 from powermeans.relatives.mixture.learning import (
     EFFORTS,
@@ -42,6 +43,9 @@ from powermeans.types import FloatArray, Labels, Points, SparsePoints
 # 0.8 missed the best known log-likelihood by 0.057 per point, from 0.5 by 0.070, from 0.3 by 0.094,
 # and without annealing by 0.129.
 _TEMPERATURE_FROM_SEEDS = 0.8
+
+OfBlock = Callable[[Model, FloatArray, int | FloatArray], FloatArray]
+"""A function of the model, squared distances and numbers of observed entries of some points."""
 
 
 class SphericalMixture(CenterEstimator):
@@ -81,6 +85,9 @@ class SphericalMixture(CenterEstimator):
         How much to search: "fast" also starts from centers that `PowerKMeans` finds, "balanced"
         then moves single Gaussians, and "thorough" goes on from there. With None, or with centers
         from an array, there is no search.
+    missing : {"error", "observed"}, default="error"
+        Meaning of NaN: an error, or a missing entry. With "observed", likelihoods are those of the
+        observed entries.
     n_init : int, default=1
         Number of runs; the one with the highest likelihood is kept.
     max_iter : int, default=300
@@ -168,9 +175,6 @@ class SphericalMixture(CenterEstimator):
     _state = """n_iter_: count! variance_: weight! variances_: weight[k]! shares_: weight[k]!
         log_likelihood_: number log_likelihoods_: number[steps]"""
 
-    # A Gaussian has a variance in all columns, also in those of zeros.
-    _why_whole = "Its variances are means over all columns of all points"
-
     variance_: float
     variances_: FloatArray
     shares_: FloatArray
@@ -197,6 +201,7 @@ class SphericalMixture(CenterEstimator):
         init: str | ArrayLike | Callable[..., ArrayLike] = "k-means++",
         temperature: float | Literal["auto"] | None = "auto",
         effort: Literal["fast", "balanced", "thorough"] | None = "balanced",
+        missing: Literal["error", "observed"] = "error",
         n_init: int = 1,
         max_iter: int = 300,
         tol: float = 1e-6,
@@ -211,6 +216,7 @@ class SphericalMixture(CenterEstimator):
         self.init = init
         self.temperature = temperature
         self.effort = effort
+        self.missing = missing
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
@@ -233,13 +239,17 @@ class SphericalMixture(CenterEstimator):
 
         They have the shape (n_samples, n_clusters), and each row adds up to one.
         """
-        return self._of_distances(X, self._model().memberships)
+        return self._of_distances(X, lambda model, sq_dist, _: model.memberships(sq_dist))
 
     def score_samples(self, X: MatrixLike) -> FloatArray:
         """Return the logarithm of the density at each point, (n_samples,)."""
-        model = self._model()
-        energies = self._of_distances(X, model.objective)
-        return np.asarray(log_densities_of(energies, model, self.n_features_in_))
+
+        def densities(
+            model: Model, sq_dist: FloatArray, n_observed: int | FloatArray
+        ) -> FloatArray:
+            return np.asarray(log_densities_of(model.objective(sq_dist), model, n_observed))
+
+        return self._of_distances(X, densities)
 
     def score(
         self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None
@@ -311,7 +321,7 @@ class SphericalMixture(CenterEstimator):
             first=None if learns_variance else Gaussian(float(self.variance)),
             learns_variance=learns_variance,
             learns_shares=self.shares == "learned",
-            hottest=share * critical_temperature(data.points, data.weights) / 2 if share else 0.0,
+            hottest=share * _critical_temperature(data) / 2 if share else 0.0,
             separate=SeparateCoincident(math.inf, data.rows.spread_of_features()),
             tolerance=self.tol,
             has_own_variances=self.covariance_type == "spherical",
@@ -342,7 +352,8 @@ class SphericalMixture(CenterEstimator):
         ends = super()._run(start)
         if self.effort is None or self.n_clusters == 1 or not self._draws_centers():
             return ends
-        search = MixtureSearch(start, _learner(start), self.max_iter, self.tol, self.n_threads)
+        options = {"n_threads": self.n_threads, "missing": self.missing}
+        search = MixtureSearch(start, _learner(start), self.max_iter, self.tol, options)
         # A thorough search begins with all that a balanced one does, so that it ends no lower.
         names = ("balanced", "thorough") if self.effort == "thorough" else (self.effort,)
         return [search.run(ends[-1], names)]
@@ -398,29 +409,41 @@ class SphericalMixture(CenterEstimator):
         n_learned = n_variances if self.variance == "learned" else 0
         return n_centers * int(self.n_features_in_) + n_shares + n_learned
 
-    def _of_distances(self, X: MatrixLike, what: Callable[[FloatArray], FloatArray]) -> FloatArray:
+    def _of_distances(self, X: MatrixLike, what: OfBlock) -> FloatArray:
         """Apply a function to the squared distances of one block of points after another."""
         points = in_memory(self._new_points(X)).points
-        distances = self._distances(points, self._centers(points.shape[1]))
-        return np.concatenate([what(sq_dist) for sq_dist in distances])
+        blocks = self._distances(points, self._centers(points.shape[1]), self._model())
+        return np.concatenate([what(*block) for block in blocks])
 
     def _most_likely(
         self, points: Points | SparsePoints, centers: FloatArray, model: Model
     ) -> Labels:
         """Return the Gaussian of the largest responsibility of each point."""
-        blocks = self._distances(points, centers)
-        nearest = [np.argmin(model.energies(sq_dist), axis=1) for sq_dist in blocks]
+        blocks = self._distances(points, centers, model)
+        nearest = [np.argmin(of_block.energies(sq_dist), axis=1) for of_block, sq_dist, _ in blocks]
         return np.concatenate(nearest).astype(np.int32)
 
     def _distances(
-        self, points: Points | SparsePoints, centers: FloatArray
-    ) -> Iterator[FloatArray]:
-        """Yield squared distances of one block of points after another, in float64."""
+        self, points: Points | SparsePoints, centers: FloatArray, model: Model
+    ) -> Iterator[tuple[Model, FloatArray, int | FloatArray]]:
+        """Yield the model, squared distances and numbers of observed entries of some points."""
         n_block = max(1, 2**20 // max(points.shape[1], len(centers)))
         for start in range(0, points.shape[0], n_block):
             block = points[start : start + n_block].astype(np.float64, copy=False)
-            rows = open_rows(block, n_threads=self.n_threads)
-            yield rows.sq_distances(centers).astype(np.float64, copy=False)
+            has_missing = isinstance(block, np.ndarray) and bool(np.isnan(block).any())
+            rows = open_rows(block, has_missing=has_missing, n_threads=self.n_threads)
+            n_observed = rows.n_observed
+            if isinstance(model, UnequalGaussians):
+                model = replace(model, n_features=n_observed)
+            yield model, rows.sq_distances(centers).astype(np.float64, copy=False), n_observed
+
+
+def _critical_temperature(data: InMemory) -> float:
+    """Return that of the points, with means for missing entries."""
+    points = data.points
+    if isinstance(data.rows, ObservedRows):
+        points = filled(points, data.rows.mean())
+    return critical_temperature(points, data.weights)
 
 
 def _learner(start: Start) -> GaussianLearner:
