@@ -15,6 +15,8 @@ from sklearn.datasets import make_blobs
 from sklearn.preprocessing import StandardScaler
 
 from powermeans import KMeans, PathRecorder, PowerKMeans, SweepState
+from powermeans.app.command.clusters import told_of_rows
+from powermeans.app.command.data_files import ADDED
 from powermeans.app.report.rows import Rows
 from powermeans.app.report.subject import FileTable, Subject
 from powermeans.app.report.summaries import summarize
@@ -88,6 +90,20 @@ def test_a_row_is_sure_on_the_first_third_of_the_way_to_another_center():
     assert rows.nearest(0, 1) == [6]
     assert rows.nearest(0, 3, -1) == [0, 2, 1]
     assert Rows.of(subject_of([0.0, 1.0, 4.0], [0, 0, 0], ["x"])).sure_share() is None
+
+
+def test_how_sure_a_row_is_falls_along_the_line_to_the_nearest_other_center():
+    centers = np.array([[0.0, 0.0, 0.0], [6.0, 0.0, 0.0], [0.0, 60.0, 0.0]]) + 1e6
+    points = centers[0] + np.array([[0.0, 0, 0], [1, 0, 9], [3, 0, 0], [2, -5, 0], [-1, 0, 0]])
+    model = KMeans(3, init=centers, max_iter=1).fit(centers)
+    told = told_of_rows(model, points, np.zeros(5, dtype=np.int32), ADDED)
+    np.testing.assert_allclose(told["sure"], [1, 2 / 3, 0, 1 / 3, 1], atol=1e-9)
+    np.testing.assert_array_equal(told["second_cluster"], 1)
+    np.testing.assert_allclose(told["distance"], np.linalg.norm(points - centers[0], axis=1))
+    holed = KMeans(3, init=centers, max_iter=1, missing="observed").fit(centers)
+    points[1, 2] = np.nan
+    sure = told_of_rows(holed, points, np.zeros(5, dtype=np.int32), ADDED)["sure"]
+    np.testing.assert_allclose(sure, [1, 2 / 3, 0, 1 / 3, 1], atol=1e-9)
 
 
 def test_a_row_that_alone_draws_its_center_is_not_sure_for_that():

@@ -536,3 +536,13 @@ def test_dates_are_days_where_they_are_asked_for(read, tmp_path) -> None:
 def test_ranges_of_columns_are_read_where_no_column_has_that_name(asked, expected, read) -> None:
     content = "age,home-work,income,b-c,b,c\n1,2,3,4,5,6\n"
     assert list(read(content, columns=asked.split()).names) == expected.split()
+
+
+def test_a_text_of_very_many_columns_is_refused_before_they_are_looked_at(tmp_path, monkeypatch):
+    monkeypatch.setattr("powermeans.scale.tables.text._MOST_COLUMNS", 3)
+    file = tmp_path / "wide.csv"
+    file.write_text("a,b,c\n1,2,3\n2,3,4\n")
+    assert read_table(file).points.shape == (2, 3)
+    file.write_text("a,b,c,d\n1,2,3,4\n2,3,4,5\n")
+    with pytest.raises(TableError, match=r"wide.csv has 4 columns, and of a text at most 3"):
+        read_table(file)

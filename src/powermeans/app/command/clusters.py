@@ -10,6 +10,7 @@ from scipy import sparse
 
 from powermeans.app.command.outputs import RowColumns
 from powermeans.app.command.screen import Screen, number
+from powermeans.app.report.rows import ways_to_others
 from powermeans.app.report.summaries import ClusterSummary, Columns, summaries_of_sums
 from powermeans.estimators.base import CenterEstimator
 from powermeans.points.needs import Measure, Needs
@@ -121,29 +122,23 @@ def told_of_rows(
 
 
 def _nearest_of_rows(model: Any, points: Points, labels: Labels) -> RowColumns:
-    """Return the distance to the own center, the next cluster, and how much nearer the own one is.
+    """Return the distance to the own center, the next cluster, and how sure the own one is.
 
-    A row is as sure as its center is nearer than the next one: 1 at the center, 0 in the middle.
+    A row is sure by 1 at its center, and by 0 from halfway to another one on.
     """
-    own, next_one, seconds = np.zeros(len(points)), np.zeros(len(points)), labels.copy()
+    n_points = len(points)
+    own, sure, seconds = np.zeros(n_points), np.ones(n_points), np.full_like(labels, -1)
     n_at_once = 2**14
-    for start in range(0, len(points), n_at_once):
+    for start in range(0, n_points, n_at_once):
         rows = slice(start, start + n_at_once)
         distances = np.array(model.transform(points[rows]), dtype=np.float64)
         place = np.arange(len(distances))
         own[rows] = distances[place, labels[rows]]
         if distances.shape[1] > 1:
+            ways = ways_to_others(model, points[rows], labels[rows], distances)
+            sure[rows] = np.clip(1 - 2 * ways, 0.0, 1.0)
             distances[place, labels[rows]] = np.inf
             seconds[rows] = np.argmin(distances, axis=1)
-            next_one[rows] = distances[place, seconds[rows]]
-    if int(labels.max(initial=0)) == 0 and (seconds == labels).all():
-        return {
-            "distance": own,
-            "second_cluster": np.full_like(labels, -1),
-            "sure": np.ones_like(own),
-        }
-    with np.errstate(divide="ignore", invalid="ignore"):
-        sure = np.where(next_one > 0, 1 - np.minimum(own / next_one, 1.0), 0.0)
     return {"distance": own, "second_cluster": seconds, "sure": sure}
 
 

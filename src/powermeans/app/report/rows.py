@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -12,7 +12,7 @@ from scipy import sparse
 from powermeans.app.report.subject import Subject
 from powermeans.divergences import resolve
 from powermeans.plots import fitted
-from powermeans.types import FloatArray, IndexArray, Labels
+from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
 
 # A row is sure to be in its cluster on the first third of the way to any other: where a group is
 # cut in two, about 80 % are.
@@ -108,34 +108,50 @@ def _values(subject: Subject, places: IndexArray) -> dict[int, FloatArray]:
 
 
 def _ways(subject: Subject, places: IndexArray, distances: FloatArray | None) -> FloatArray | None:
+    """Return the ways of rows, each from a center that it has not drawn itself."""
+    if len(subject.clusters) == 1 or distances is None:
+        return None
+    labels, weights = subject.labels[places], subject.weights
+    own = np.ones(len(places)) if weights is None else weights[places]
+    rest = np.array([cluster.weight for cluster in subject.clusters])[labels] - own
+    drawn = np.divide(own, rest, out=np.zeros(len(places)), where=rest > 0)
+    return ways_to_others(subject.model, subject.points[places], labels, distances, drawn)
+
+
+def ways_to_others(
+    model: Any,
+    points: Points | SparsePoints,
+    labels: Labels,
+    distances: FloatArray,
+    drawn: FloatArray | None = None,
+) -> FloatArray:
     """Return how far each row is on the way from its center to that of another cluster.
 
     Only the way along the line counts: in many columns most of each distance lies beside it, and
-    all distances seem alike. A center is that of the other rows, which this one has not drawn.
+    all distances seem alike. `drawn` is the weight of a row as a share of the rest of its cluster,
+    by which it has drawn its center.
     """
-    model, labels = subject.model, subject.labels[places]
+    found = _ways_by_distances(distances, labels)
     kind = resolve(model.get_params(deep=False).get("divergence", "squared_euclidean"))
-    if len(subject.clusters) == 1 or distances is None:
-        return None
     if not kind.is_squared or not fitted.has_centers(model):
-        return _ways_by_distances(distances, labels)
-    weights, found = subject.weights, np.zeros(len(places))
-    middle = 0.0 if sparse.issparse(subject.points) else subject.columns.means
-    centers = fitted.centers_of(model) - middle
-    for cluster in subject.clusters:
-        mine = np.flatnonzero(labels == cluster.label)
-        points, own = subject.points[places[mine]], centers[cluster.label]
-        points = points if sparse.issparse(points) else points - middle
-        lines = np.delete(centers, cluster.label, axis=0) - own
-        own_weights = np.ones(len(mine)) if weights is None else weights[places[mine]]
-        rest = cluster.weight - own_weights
-        drawn = np.divide(own_weights, rest, out=np.zeros(len(mine)), where=rest > 0)[:, None]
-        away = np.square(distances[mine, cluster.label])[:, None]
-        along = np.asarray(points @ lines.T) - own @ lines.T
-        lengths = np.square(lines).sum(axis=1) + 2 * drawn * along + drawn**2 * away
-        ways = (1 + drawn) * (along + drawn * away)
-        ways = np.divide(ways, lengths, out=np.ones_like(ways), where=lengths > 0)
-        found[mine] = ways.max(axis=1)
+        return found
+    centers, is_sparse = fitted.centers_of(model), sparse.issparse(points)
+    middle = 0.0 if is_sparse else centers.mean(axis=0)
+    for label in np.unique(labels):
+        mine = np.flatnonzero(labels == label)
+        some: Any = points[mine]
+        some = some if is_sparse else some - middle
+        own = centers[label] - middle
+        lines = np.delete(centers, label, axis=0) - centers[label]
+        pull = np.zeros((len(mine), 1)) if drawn is None else drawn[mine, None]
+        away = np.square(distances[mine, label])[:, None]
+        along = np.asarray(some @ lines.T) - own @ lines.T
+        lengths = np.square(lines).sum(axis=1) + 2 * pull * along + pull**2 * away
+        ways = (1 + pull) * (along + pull * away)
+        ways = np.divide(ways, lengths, out=np.ones_like(ways), where=~(lengths <= 0))
+        farthest = ways.max(axis=1)
+        # Rows with missing entries lie on no line, but have distances.
+        found[mine] = np.where(np.isnan(farthest), found[mine], farthest)
     return found
 
 

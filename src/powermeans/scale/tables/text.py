@@ -46,6 +46,7 @@ from powermeans.system.arrow import pyarrow_part
 from powermeans.types import Points
 
 _BLOCK_BYTES = 2**20
+_MOST_COLUMNS = 100_000
 # What PyArrow says of a cell that it cannot convert.
 _INVALID = re.compile(r"column #(\d+).*invalid value '(.*)'", re.DOTALL)
 
@@ -81,6 +82,11 @@ class Text(FileFormat):
         lines, self.encoding = sample_lines(start, name, encoding, is_cut=is_cut)
         self.layout = Layout.of(lines, name, delimiter, header, decimal or "")
         self.names = self.layout.names
+        if len(self.names) > _MOST_COLUMNS:
+            raise TableError(
+                f"{name} has {len(self.names):,} columns, and of a text at most {_MOST_COLUMNS:,} "
+                "are read: if its rows are columns, transpose it, or pass a file of NumPy"
+            )
         self._declared = _declared_words(missing_values, self.names, name)
         longest = max(map(len, lines[self.layout.n_skipped :]), default=0)
         self._block_bytes = max(_BLOCK_BYTES, 4 * longest)
