@@ -24,7 +24,7 @@ _ROWS, _ROWS_OF_A_CLUSTER = 10_000, 200
 _CHEAP, _WORTH_A_LEAF = 0.05, 0.005
 # A description goes on while its F1 rises by more than this.
 _WORTH_A_CONDITION = 0.02
-_MOST_CONDITIONS = 4
+_MOST_CONDITIONS, _GOOD_F1, _ROWS_DESCRIBED = 4, 0.9, 4_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,12 +245,19 @@ def explain(
     is_plain = grower.polish(plain) < grower.polish(own) * (1 - 1e-9)
     tree = _pruned(plain if is_plain else own)
     told = _Told(features, values, labels, weights)
-    found = tree.predict(values)
+    some = slice(None, None, -(-len(rows) // _ROWS_DESCRIBED))
+    ends = list(tree.route(values))
+    found = np.empty_like(labels)
+    for leaf, there in ends:
+        found[there] = leaf.label
     least = float(weights @ costs.min(axis=1))
     excess = float(weights @ costs[np.arange(len(found)), found]) - least
     return Explanation(
-        [told.rule(leaf.label, where) for leaf, where in _conditions(tree, {})],
-        [told.description(label, rows, of_sample) for label in range(costs.shape[1])],
+        [
+            told.rule(leaf.label, box, there)
+            for (leaf, there), (_, box) in zip(ends, _conditions(tree, {}), strict=True)
+        ],
+        [told.description(label, rows[some], of_sample[some]) for label in range(len(costs.T))],
         float(weights @ (found == labels) / weights.sum()),
         max(0.0, excess / least) if least > 0 else np.inf if excess > 0 else 0.0,
         is_plain,
@@ -356,51 +363,44 @@ class _Told:
     ) -> None:
         self.features, self.values, self.labels, self.weights = features, values, labels, weights
         self.has_missing: Any = np.isnan(values).any(axis=0)
+        self.sizes = np.bincount(labels, weights)
 
-    def rule(self, label: int, box: Box) -> Rule:
-        """Return a rule with what it is worth."""
-        meets, is_in = np.ones(len(self.values), dtype=bool), self.labels == label
-        for feature, (low, high, missing) in box.items():
-            asked = self.values[:, feature]
-            with np.errstate(invalid="ignore"):
-                is_met = (asked > low) & (asked <= high)
-            meets &= is_met | np.isnan(asked) if missing else is_met
-        total = max(float(self.weights.sum()), np.finfo(float).tiny)
-        met, inside = float(self.weights @ meets), float(self.weights @ is_in)
-        both = float(self.weights @ (meets & is_in))
-        return Rule(label, self.text(box), met / total, both / (met or 1.0), both / (inside or 1.0))
-
-    def text(self, box: Box) -> str:
-        """Say conditions in words."""
+    def rule(self, label: int, box: Box, rows: IndexArray) -> Rule:
+        """Return a rule with what it is worth, given the rows that meet it."""
         said = [
             self.features[feature].phrase(low, high)
             + " or missing" * bool(missing and self.has_missing[feature])
             for feature, (low, high, missing) in box.items()
         ]
-        return " and ".join(said) or "any row"
+        met = np.bincount(self.labels[rows], self.weights[rows], minlength=label + 1)
+        both, n_met = float(met[label]), float(met.sum())
+        of_label = float(self.sizes[label]) if label < len(self.sizes) else 0.0
+        return Rule(
+            label,
+            " and ".join(said) or "any row",
+            n_met / float(self.sizes.sum()),
+            both / (n_met or 1.0),
+            both / (of_label or 1.0),
+        )
 
     def description(self, label: int, rows: IndexArray, weights: FloatArray) -> Rule:
         """Return few conditions that tell a cluster, by their F1 among some of the rows."""
         values, is_in = self.values[rows], np.asarray(self.labels[rows] == label)
+        total, best, chosen = float(weights @ is_in), -1.0, Box()
         # Where a cluster is small, cuts that leave many other rows in come first.
-        tried = [
-            self._narrowed(values, is_in, np.where(is_in, weights, weights * ease))
-            for ease in (1.0, 0.1, 0.01)
-        ]
-        total = float(weights @ is_in)
+        for ease in (1.0, 0.1, 0.01):
+            box = self._narrowed(values, is_in, np.where(is_in, weights, weights * ease))
+            met = _meeting(values, box)
+            score = 2 * float(weights[met] @ is_in[met]) / (weights[met].sum() + total or 1.0)
+            if score - _WORTH_A_CONDITION * len(box) > best:
+                best, chosen = score - _WORTH_A_CONDITION * len(box), box
+            if score > _GOOD_F1:
+                break
+        return self.rule(label, chosen, _meeting(self.values, chosen))
 
-        def worth(found: tuple[Box, Any]) -> float:
-            box, inside = found
-            score = 2 * float(weights @ (inside & is_in)) / (float(weights @ inside) + total or 1.0)
-            return score - _WORTH_A_CONDITION * len(box)
-
-        return self.rule(label, max(tried, key=worth)[0])
-
-    def _narrowed(self, values: FloatArray, is_in: Any, weights: FloatArray) -> tuple[Box, Any]:
-        """Return conditions that raise the F1 one by one, and which rows meet them."""
-        box: Box = {}
-        inside: Any = np.ones(len(values), dtype=bool)
-        total = float(weights @ is_in)
+    def _narrowed(self, values: FloatArray, is_in: Any, weights: FloatArray) -> Box:
+        """Return conditions that raise the F1 one by one."""
+        box, inside, total = Box(), np.arange(len(values)), float(weights @ is_in)
         score = 2 * total / (float(weights.sum()) + total or 1.0)
         for _ in range(_MOST_CONDITIONS):
             found = _best_condition(values[inside], is_in[inside], weights[inside], total)
@@ -409,11 +409,19 @@ class _Told:
             score, feature, left, low, high = found
             threshold = self.features[feature].roundest(low, high)
             low, high, _ = box.get(feature, (-np.inf, np.inf, False))
-            low, high = (low, threshold) if left else (threshold, high)
-            box[feature] = low, high, False
-            with np.errstate(invalid="ignore"):
-                inside &= (values[:, feature] > low) & (values[:, feature] <= high)
-        return box, inside
+            box[feature] = (low, threshold, False) if left else (threshold, high, False)
+            inside = inside[_meeting(values[inside], {feature: box[feature]})]
+        return box
+
+
+def _meeting(values: FloatArray, box: Box) -> IndexArray:
+    """Return the rows that meet conditions, for which no missing value will do."""
+    rows = np.arange(len(values))
+    for feature, (low, high, _) in box.items():
+        asked = values[rows, feature]
+        with np.errstate(invalid="ignore"):
+            rows = rows[(asked > low) & (asked <= high)]
+    return rows
 
 
 def _best_condition(

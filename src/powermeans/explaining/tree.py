@@ -52,9 +52,9 @@ class Node:
             for node in self.below:
                 yield from node.leaves()
 
-    def goes_left(self, values: FloatArray) -> NDArray[np.bool_]:
-        """Return which rows go left at this cut."""
-        asked = values[:, self.feature]
+    def goes_left(self, values: FloatArray, rows: IndexArray) -> NDArray[np.bool_]:
+        """Return which of these rows go left at this cut."""
+        asked = values[rows, self.feature]
         with np.errstate(invalid="ignore"):
             left: NDArray[np.bool_] = asked <= self.threshold
         return left | np.isnan(asked) if self.missing_left else left
@@ -67,7 +67,7 @@ class Node:
         if self.below is None:
             yield self, rows
             return
-        left = self.goes_left(values[rows])
+        left = self.goes_left(values, rows)
         yield from self.below[0].route(values, rows[left])
         yield from self.below[1].route(values, rows[~left])
 
@@ -187,7 +187,7 @@ class Grower:
         node.threshold = self.roundest(cut.feature, cut.low, cut.high)
         node.below = Node(node.label), Node(node.label)
         is_left = np.zeros(len(self.values), dtype=bool)
-        is_left[order[0]] = node.goes_left(self.values[order[0]])
+        is_left[order[0]] = node.goes_left(self.values, order[0])
         goes = is_left[order]
         n_left = int(goes[0].sum())
         parts = order[goes].reshape(-1, n_left), order[~goes].reshape(-1, order.shape[1] - n_left)
@@ -236,7 +236,7 @@ class Grower:
         """Choose each cut of a part of the tree anew, those below first."""
         if node.below is None:
             return
-        left = node.goes_left(self.values[rows])
+        left = node.goes_left(self.values, rows)
         self._choose_anew(node.below[0], rows[left])
         self._choose_anew(node.below[1], rows[~left])
         sides = np.empty((2, len(self.values)))
