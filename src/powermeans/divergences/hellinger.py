@@ -40,8 +40,8 @@ class Hellinger(FDivergence):
     def deviance(self, points: FloatArray, centers: FloatArray) -> FloatArray:
         """Return ((x - theta) / (sqrt(x) + sqrt(theta)))^2 / 2, which does not cancel."""
         rise, roots = points - centers, np.sqrt(points) + np.sqrt(centers)
-        quotients = np.divide(rise, roots, where=roots > 0, out=np.zeros_like(rise))
-        return np.asarray(np.square(quotients) / 2)
+        roots[roots == 0] = 1.0
+        return np.asarray(np.square(rise / roots) / 2)
 
     def inside(self, centers: FloatArray) -> FloatArray:
         """Return the centers, zero where they are less."""

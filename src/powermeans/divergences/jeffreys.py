@@ -8,8 +8,10 @@ import numpy as np
 from scipy.special import wrightomega
 
 from powermeans.divergences.f_divergence import FDivergence
-from powermeans.divergences.ratios import log_ratio
 from powermeans.types import FloatArray
+
+# Closer to one than this, the difference of two logarithms loses digits of a ratio.
+_NEAR = 1 / 64
 
 
 @dataclass(frozen=True)
@@ -43,8 +45,10 @@ class Jeffreys(FDivergence):
 
     def deviance(self, points: FloatArray, centers: FloatArray) -> FloatArray:
         """Return (x - theta) log(x / theta)."""
-        rise = points - centers
-        return rise * log_ratio(points, centers, rise)
+        rise, logs = points - centers, np.log(points) - np.log(centers)
+        near = np.abs(rise) < _NEAR * centers
+        logs[near] = np.log1p((rise / centers)[near])
+        return np.asarray(rise * logs)
 
     def statistics(self, points: FloatArray) -> FloatArray:
         """Return the values, and beside them their logarithms."""
