@@ -37,7 +37,7 @@ def test_a_page_is_as_people_read_it(command, shown, run):
 
 def test_every_command_that_answers_has_json(run):
     commands = re.findall(r"^  ([a-z][a-z-]+)  ", run("--help").out, re.MULTILINE)
-    assert len(commands) == 7
+    assert len(commands) == 8
     for command in commands:
         assert "--json" in run(command, "--help").out
     assert run(code=2).out == run("--help").out

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from powermeans.errors import ArgumentError
 from powermeans.explaining.features import Feature, in_units, is_squared, percent
 from powermeans.explaining.sql import Dialect, rules_to_sql
-from powermeans.explaining.tree import Grower, Node
+from powermeans.explaining.tree import Grower, Grown, Node
 from powermeans.plots import fitted
 from powermeans.points.checks.weights import check_sample_weight
 from powermeans.types import FloatArray, IndexArray, Labels
@@ -238,10 +238,11 @@ def explain(
     grower = Grower(
         values[rows],
         (costs[rows] * of_sample[:, None]).T.copy(),
+        of_sample,
         means_of(values[rows], labels[rows], of_sample, costs.shape[1]),
         lambda feature, low, high: features[feature].roundest(low, high),
     )
-    own, plain = _trees(grower, labels[rows], of_sample, n_leaves)
+    own, plain = _trees(grower, labels[rows], n_leaves)
     is_plain = grower.polish(plain) < grower.polish(own) * (1 - 1e-9)
     tree = _pruned(plain if is_plain else own)
     told = _Told(features, values, labels, weights)
@@ -306,11 +307,9 @@ def _sample(labels: Labels, weights: FloatArray, n_clusters: int) -> tuple[Index
     return np.concatenate(rows), np.concatenate(of_sample)
 
 
-def _trees(
-    grower: Grower, labels: Labels, weights: FloatArray, n_leaves: int | Literal["auto"]
-) -> tuple[Node, Node]:
+def _trees(grower: Grower, labels: Labels, n_leaves: int | Literal["auto"]) -> tuple[Node, Node]:
     """Return a tree of as many leaves as wanted, and a plain one of as many."""
-    n_clusters = len(grower.costs)
+    n_clusters, least = len(grower.costs), float(grower.costs.min(axis=0).sum())
     if n_leaves != "auto" and int(n_leaves) < n_clusters:
         raise ArgumentError(
             f"is less than {n_clusters}, the number of clusters",
@@ -318,16 +317,22 @@ def _trees(
             argument="n_leaves",
             value=n_leaves,
         )
-    least = float(grower.costs.min(axis=0).sum())
-    for now in grower.grown():
-        if n_leaves == "auto":
-            is_enough = now.cost <= (1 + _CHEAP) * least or now.gain < _WORTH_A_LEAF * least
-            if is_enough or now.n_leaves >= 4 * n_clusters:
+
+    def has_enough(now: Grown) -> bool:
+        if n_leaves != "auto":
+            return now.n_leaves >= int(n_leaves)
+        is_enough = now.cost <= (1 + _CHEAP) * least or now.gain < _WORTH_A_LEAF * least
+        return is_enough or now.n_leaves >= 4 * n_clusters
+
+    found = []
+    for by_count in (False, True):
+        for now in grower.grown(by_count=by_count):
+            if has_enough(now):
                 break
-        elif now.n_leaves >= int(n_leaves):
-            break
-    wanted = max(now.n_leaves, n_clusters) if n_leaves == "auto" else int(n_leaves)
-    return now.root, grower.plain(labels, weights, wanted)
+        found.append(now)
+    own = min(found, key=lambda now: now.cost + _WORTH_A_LEAF * least * now.n_leaves)
+    wanted = max(own.n_leaves, n_clusters) if n_leaves == "auto" else int(n_leaves)
+    return own.root, grower.plain(labels, wanted)
 
 
 def _pruned(node: Node) -> Node:

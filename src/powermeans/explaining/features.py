@@ -59,13 +59,13 @@ class Feature:
     def roundest(self, low: float, high: float) -> float:
         """Return the number from `low` to below `high` that has the fewest digits."""
         if self.column.kind in ("category", "yes/no", "ordered"):
-            return (low + high) / 2
+            return float(low + high) / 2
         middle = low / 2 + high / 2
         largest = int(np.floor(np.log10(max(high - low, np.finfo(float).tiny)))) + 1
         for digits in range(-largest, 18 - largest):
             if low <= (rounded := float(np.round(middle, digits)) + 0.0) < high:
                 return rounded
-        return low
+        return float(low)
 
 
 def last_of(model: Any) -> Any:

@@ -1,10 +1,10 @@
 """Threshold trees that lose little: each leaf is a cluster, each question asks one column.
 
-A tree first parts the centers, as IMM does (Dasgupta, Frost, Moshkovitz & Rashtchian 2020), by the
-cuts that cost least when each row goes to the nearest center on its side. Then the leaves that
-gain most are cut further, as in ExKMC (Frost, Moshkovitz & Rashtchian 2020). At last each cut is
-chosen anew while all others stand, from the bottom up, as long as that lowers the cost (Carreira-
-Perpiñán & Tavallali 2018).
+A tree first parts the centers: by the cuts that cost least when each row goes to the nearest center
+on its side, or by those that part the fewest rows from their center, as IMM does (Dasgupta, Frost,
+Moshkovitz & Rashtchian 2020). Then the leaves that gain most are cut further, as in ExKMC (Frost,
+Moshkovitz & Rashtchian 2020). At last each cut is chosen anew while all others stand, from the
+bottom up, as long as that lowers the cost (Carreira-Perpiñán & Tavallali 2018).
 """
 
 from __future__ import annotations
@@ -94,6 +94,7 @@ class Grower:
 
     values: FloatArray  # (n, d), NaN where missing
     costs: FloatArray  # (k, n), times the weight of the row
+    weights: FloatArray  # (n,)
     centers: FloatArray  # (k, d), in the units of the values
     roundest: Callable[[int, float, float], float]
     _sorted: IndexArray = field(init=False)  # (d, n), by value, missing ones last
@@ -101,12 +102,18 @@ class Grower:
     def __post_init__(self) -> None:
         self._sorted = np.argsort(self.values, axis=0, kind="stable").T.copy()
 
-    def grown(self) -> Iterator[Grown]:
-        """Yield one tree that grows leaf by leaf, from parted centers on."""
+    def grown(self, *, by_count: bool = False) -> Iterator[Grown]:
+        """Yield one tree that grows leaf by leaf, from parted centers on.
+
+        Cuts between centers lose little cost, or few rows, as those of IMM do.
+        """
+        lost = self.costs
+        if by_count:
+            lost = (np.argmin(self.costs, axis=0) != np.arange(len(lost))[:, None]) * self.weights
         root = Node(0)
         waiting: list[tuple[float, Cut, Node, IndexArray]] = []
         total, n_leaves = 0.0, 0
-        for node, order in self._parted(root, np.arange(len(self.costs)), self._sorted):
+        for node, order in self._parted(root, lost, np.arange(len(lost)), self._sorted):
             total += self._settle(node, order[0])
             n_leaves += 1
             waiting += self._offer(node, order)
@@ -120,24 +127,27 @@ class Grower:
             total, n_leaves = total - gain, n_leaves + 1
         yield Grown(root, n_leaves, total, 0.0)
 
-    def plain(self, labels: Labels, weights: FloatArray, n_leaves: int) -> Node:
+    def plain(self, labels: Labels, n_leaves: int) -> Node:
         """Return a plain decision tree on labels, whose leaves take the labels that cost least."""
         if n_leaves < 2:
             return self.relabelled(Node(0))
         model = DecisionTreeClassifier(max_leaf_nodes=n_leaves, random_state=0)
-        found = model.fit(self.values, labels, sample_weight=weights).tree_
+        found = model.fit(self.values, labels, sample_weight=self.weights).tree_
         left, right = found.children_left, found.children_right
-        goes_left = found.missing_go_to_left
 
-        def node(i: int) -> Node:
+        def node(i: int, rows: IndexArray) -> Node:
             if left[i] < 0:
                 return Node(0)
-            below = node(left[i]), node(right[i])
-            return Node(
-                0, int(found.feature[i]), float(found.threshold[i]), bool(goes_left[i]), below
-            )
+            feature, threshold = int(found.feature[i]), float(found.threshold[i])
+            asked = self.values[rows, feature]
+            missing, below = np.isnan(asked), asked.astype(np.float32) <= threshold
+            threshold = self.roundest(feature, asked[below].max(), asked[~below & ~missing].min())
+            missing_left = bool(found.missing_go_to_left[i] and missing.any())
+            goes = below | missing if missing_left else below
+            children = node(left[i], rows[goes]), node(right[i], rows[~goes])
+            return Node(0, feature, threshold, missing_left, children)
 
-        return self.relabelled(node(0))
+        return self.relabelled(node(0, np.arange(len(self.values))))
 
     def relabelled(self, root: Node) -> Node:
         """Give each leaf the label that costs its rows least."""
@@ -170,17 +180,18 @@ class Grower:
         return float(costs[leaf.label])
 
     def _parted(
-        self, node: Node, centers: IndexArray, order: IndexArray
+        self, node: Node, lost: FloatArray, centers: IndexArray, order: IndexArray
     ) -> Iterator[tuple[Node, IndexArray]]:
         """Cut until each leaf has one center, and yield the leaves with the order of their rows."""
-        cut = self._parting(centers, order) if len(centers) > 1 else None
+        price = _Parting(lost[centers], self.centers[centers], self.values)
+        cut = self._best(order, price) if len(centers) > 1 else None
         if cut is None:
             yield node, order
             return
         children = self._cut(node, cut, order)
         on_left = self.centers[centers, node.feature] <= node.threshold
         for (child, of_child), own in zip(children, (on_left, ~on_left), strict=True):
-            yield from self._parted(child, centers[own], of_child)
+            yield from self._parted(child, lost, centers[own], of_child)
 
     def _cut(self, node: Node, cut: Cut, order: IndexArray) -> list[tuple[Node, IndexArray]]:
         node.feature, node.missing_left = cut.feature, cut.missing_left
@@ -205,10 +216,6 @@ class Grower:
         if cut is None or cut.cost >= before * (1 - 1e-9):
             return []
         return [(before - cut.cost, cut, node, order)]
-
-    def _parting(self, centers: IndexArray, order: IndexArray) -> Cut | None:
-        """Return the cut between centers that costs least."""
-        return self._best(order, _Parting(self.costs[centers], self.centers[centers], self.values))
 
     def _best(self, order: IndexArray, price: Price) -> Cut | None:
         """Return the cut of least price."""

@@ -373,6 +373,13 @@ def fit(
             help="Search so long for a proof of how far from the optimum the clusters are.",
         ),
     ] = None,
+    like: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL",
+            help="Go on from a saved model: same columns, scaling and numbers of clusters.",
+        ),
+    ] = None,
     memory_limit: Memory = None,
     checkpoint: Checkpoint = None,
     checkpoint_seconds: CheckpointSeconds = None,
@@ -414,7 +421,9 @@ def fit(
     shown |= {} if trials is None else {"trials": trials}
     names = _names_of_clusters(name)
     outputs = (output, model, report, quiet, shown, prove, names, _added(add), labels_only)
-    wanted = Wanted(settings, scale, *outputs, is_verbose=verbose)
+    if like is not None and clusters != "auto":
+        raise typer.BadParameter("--like has the clusters of the model: leave out -k")
+    wanted = Wanted(settings, scale, *outputs, is_verbose=verbose, like=like)
     where = {"checkpoint": checkpoint, "checkpoint_seconds": checkpoint_seconds}
     files = replace(files, memory_limit=memory_limit, **where)
     run(files, wanted, _screen(as_json=as_json, output=output))
@@ -577,6 +586,37 @@ def report(
 
     names = _names_of_clusters(name)
     write_report(model, files, output, names, _screen(as_json=as_json))
+
+
+@app.command()
+@_reading(OneAfterModel, is_needed=False)
+def explain(
+    model: Model,
+    files: Any,
+    model_option: ModelOption = None,
+    rules: Annotated[
+        int | None,
+        typer.Option(min=1, help="Number of rules; by default as many as are worth it."),
+    ] = None,
+    sql: Annotated[
+        str | None,
+        typer.Option(metavar="TABLE", help="Print a query that labels this table by the rules."),
+    ] = None,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="With --sql, label by the model and not by rules.")
+    ] = False,
+    dialect: Annotated[
+        Literal["duckdb", "sqlite", "postgresql", "bigquery", "snowflake"],
+        typer.Option(help="The database of the query."),
+    ] = "duckdb",
+    as_json: Json = False,
+) -> None:
+    """Explain the clusters of a saved model by rules, and say what the rules cost."""
+    from powermeans.app.command.explaining import explain_model
+
+    if exact and sql is None:
+        raise typer.BadParameter("--exact is for a query: name the table with --sql")
+    explain_model(model, files, rules, sql, exact, dialect, _screen(as_json=as_json))
 
 
 @app.command()

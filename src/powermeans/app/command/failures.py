@@ -25,6 +25,7 @@ PIPE_CLOSED = 141
 _OPTIONS = {
     "k": "--to",
     "n_clusters": "--clusters",
+    "n_leaves": "--rules",
     "n_threads": "--threads",
     "random_state": "--seed",
 }

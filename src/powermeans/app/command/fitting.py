@@ -37,6 +37,7 @@ from powermeans.app.command.data_files import (
     tell_columns,
     tell_notes,
 )
+from powermeans.app.command.explaining import fit_like
 from powermeans.app.command.outputs import (
     SUFFIXES_OF_ROWS,
     RowColumns,
@@ -93,6 +94,7 @@ class Wanted:
     is_cut_short: bool = False  # by Ctrl-C while k was chosen
     choice: Any = None  # of the number of clusters, by `choose_k`
     why_k: Sequence[str] = ()
+    like: str | None = None  # the file of a model to go on from
 
     @property
     def divergence(self) -> Divergence:
@@ -132,18 +134,8 @@ def fit(files: DataFiles, wanted: Wanted, screen: Screen) -> None:
     if wanted.is_whole_job and why is None and not screen.as_json:
         wanted = _with_outputs(files, wanted)
     _check_outputs(files, wanted, why)
-    data = _read(files, wanted, why)
-    files = files.with_missing(data.missing)
-    wanted = replace(wanted, settings=wanted.settings | {"missing": files.missing_in_fit})
-    if wanted.prove is not None:
-        _check_proof(files, wanted, why)
-    if wanted.settings["n_clusters"] is None:
-        wanted = _with_k(data, wanted)
-        _check_names(wanted)
-    if why is None:
-        fitted, n_rows = _fitted(data, files, wanted), None
-    else:
-        fitted, n_rows = _fitted_in_parts(data, files, wanted)
+    found = _fitted_anew(files, wanted, why) if wanted.like is None else _like(files, wanted, why)
+    files, wanted, data, fitted, n_rows, changes = found
     fitted = replace(fitted, was_interrupted=fitted.was_interrupted or wanted.is_cut_short)
     tally = Tally(fitted.model.cluster_centers_)
     with interruptible() as done:
@@ -160,7 +152,43 @@ def fit(files: DataFiles, wanted: Wanted, screen: Screen) -> None:
             done.append(wanted.output)
         _write_model_and_report(fitted, data, files, wanted, done)
         _tell(fitted, data, tally, files, wanted, screen)
+        for line in changes:
+            screen.say(line)
     _end(fitted, wanted, screen)
+
+
+Found = tuple[DataFiles, Wanted, FitData, Fitted, int | None, Sequence[str]]
+"""What a fit has settled, what it found, and what it tells besides."""
+
+
+def _fitted_anew(files: DataFiles, wanted: Wanted, why: str | None) -> Found:
+    """Read the data and fit."""
+    data = _read(files, wanted, why)
+    files = files.with_missing(data.missing)
+    wanted = replace(wanted, settings=wanted.settings | {"missing": files.missing_in_fit})
+    if wanted.prove is not None:
+        _check_proof(files, wanted, why)
+    if wanted.settings["n_clusters"] is None:
+        wanted = _with_k(data, wanted)
+        _check_names(wanted)
+    if why is None:
+        fitted, n_rows = _fitted(data, files, wanted), None
+    else:
+        fitted, n_rows = _fitted_in_parts(data, files, wanted)
+    return files, wanted, data, fitted, n_rows, []
+
+
+def _like(files: DataFiles, wanted: Wanted, why: str | None) -> Found:
+    """Read the data as those of a model, go on from there, and tell what has changed."""
+    if why is not None:
+        raise failures.Failure("--like looks at all rows at once: pass one file, and no limits")
+    data, model, change, elapsed = fit_like(str(wanted.like), files)
+    files = files.with_missing(data.missing)
+    settings = {"n_clusters": len(model.cluster_centers_), "missing": files.missing_in_fit}
+    wanted = replace(wanted, settings=wanted.settings | settings)
+    _check_names(wanted)
+    fitted = Fitted(model, data.scaler, elapsed, False)
+    return files, wanted, data, fitted, None, ["", *str(change).splitlines()]
 
 
 def _read(files: DataFiles, wanted: Wanted, why: str | None) -> FitData:
