@@ -18,7 +18,8 @@ from powermeans.points.checks.weights import check_sample_weight
 from powermeans.types import FloatArray, IndexArray, Labels
 
 # Trees are grown on a sample of the rows, a few hundred of each cluster at the least.
-_ROWS, _ROWS_OF_A_CLUSTER = 10_000, 200
+_ROWS, _ROWS_OF_WIDE, _ROWS_OF_A_CLUSTER = 10_000, 3_000, 200
+_WIDE = 100  # columns
 # With n_leaves="auto" leaves are added while the price is above the first, and the next leaf saves
 # more than the second, both in the sum of squares.
 _CHEAP, _WORTH_A_LEAF = 0.05, 0.005
@@ -208,10 +209,10 @@ def explain(
 
     Notes
     -----
-    The tree is grown on at most 10,000 rows, or 200 for each cluster if these are more, which are
-    drawn from each cluster; the price and all shares are of all rows. Distances are those of the
-    model; of one without centers, such as `SpectralClustering`, they are to the means of its
-    clusters.
+    The tree is grown on at most 10,000 rows (3,000 of 100 columns or more), or 200 for each cluster
+    if these are more, which are drawn from each cluster; the price and all shares are of all rows.
+    Distances are those of the model; of one without centers, such as `SpectralClustering`, they
+    are to the means of its clusters.
 
     References
     ----------
@@ -234,7 +235,8 @@ def explain(
     counts = check_sample_weight(sample_weight, len(labels))
     weights = np.ones(len(labels)) if counts is None else counts
     costs = _costs(model, X, values, labels)
-    rows, of_sample = _sample(labels, weights, costs.shape[1])
+    most = _ROWS if values.shape[1] < _WIDE else _ROWS_OF_WIDE
+    rows, of_sample = _sample(labels, weights, costs.shape[1], most)
     grower = Grower(
         values[rows],
         (costs[rows] * of_sample[:, None]).T.copy(),
@@ -290,9 +292,11 @@ def _costs(model: Any, X: Any, values: FloatArray, labels: Labels) -> FloatArray
     return np.stack([np.nansum(np.square(values - mean), axis=1) for mean in means], axis=1)
 
 
-def _sample(labels: Labels, weights: FloatArray, n_clusters: int) -> tuple[IndexArray, FloatArray]:
+def _sample(
+    labels: Labels, weights: FloatArray, n_clusters: int, most: int
+) -> tuple[IndexArray, FloatArray]:
     """Return rows to grow on, some of each cluster, and their weights, which stand for all."""
-    most, rng = max(_ROWS, _ROWS_OF_A_CLUSTER * n_clusters), np.random.default_rng(0)
+    most, rng = max(most, _ROWS_OF_A_CLUSTER * n_clusters), np.random.default_rng(0)
     counted = np.flatnonzero(weights > 0)
     if len(counted) <= most:
         return counted, weights[counted]

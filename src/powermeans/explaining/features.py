@@ -15,6 +15,7 @@ from powermeans.plots import fitted
 from powermeans.preparing import features as encoding
 from powermeans.preparing.kinds import Column
 from powermeans.preparing.prepare import Prepare
+from powermeans.system.host_memory import on_host
 from powermeans.types import FloatArray
 
 
@@ -96,7 +97,7 @@ def in_units(model: Any, X: Any) -> tuple[list[Feature], FloatArray]:
         return features_of(plain.columns_), plain.transform(X)
     if hasattr(X, "toarray"):
         raise ArgumentError("X is sparse, and rules need all values", "pass X.toarray()")
-    values = np.asarray(X, dtype=np.float64)
+    values = np.asarray(on_host(X), dtype=np.float64)
     names = fitted.names_of(model, X)
     return features_of([Column(name, "number") for name in names]), values
 

@@ -74,8 +74,8 @@ class MergeTree:
         heights = self.linkage[:, 2]
         if len(heights) < 2:
             return 1
-        least = np.finfo(float).tiny
-        return len(heights) - int(np.argmax(heights[1:] / np.maximum(heights[:-1], least)))
+        logs = np.log(np.maximum(heights, np.finfo(float).tiny))
+        return len(heights) - int(np.argmax(np.diff(logs)))
 
     def __str__(self) -> str:
         n_clusters, n_groups = len(self.linkage) + 1, self.next_level

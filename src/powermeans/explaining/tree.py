@@ -131,16 +131,16 @@ class Grower:
         """Return a plain decision tree on labels, whose leaves take the labels that cost least."""
         if n_leaves < 2:
             return self.relabelled(Node(0))
+        ranks = self._ranks()
         model = DecisionTreeClassifier(max_leaf_nodes=n_leaves, random_state=0)
-        found = model.fit(self.values, labels, sample_weight=self.weights).tree_
+        found = model.fit(ranks, labels, sample_weight=self.weights).tree_
         left, right = found.children_left, found.children_right
 
         def node(i: int, rows: IndexArray) -> Node:
             if left[i] < 0:
                 return Node(0)
-            feature, threshold = int(found.feature[i]), float(found.threshold[i])
-            asked = self.values[rows, feature]
-            missing, below = np.isnan(asked), asked.astype(np.float32) <= threshold
+            feature, asked = int(found.feature[i]), self.values[rows, int(found.feature[i])]
+            missing, below = np.isnan(asked), ranks[rows, feature] <= found.threshold[i]
             threshold = self.roundest(feature, asked[below].max(), asked[~below & ~missing].min())
             missing_left = bool(found.missing_go_to_left[i] and missing.any())
             goes = below | missing if missing_left else below
@@ -148,6 +148,16 @@ class Grower:
             return Node(0, feature, threshold, missing_left, children)
 
         return self.relabelled(node(0, np.arange(len(self.values))))
+
+    def _ranks(self) -> FloatArray:
+        """Return the values as ranks, since scikit-learn's trees round values to float32."""
+        in_order = np.take_along_axis(self.values.T, self._sorted, axis=1)
+        steps = np.zeros(in_order.shape)
+        with np.errstate(invalid="ignore"):
+            np.cumsum(in_order[:, 1:] > in_order[:, :-1], axis=1, out=steps[:, 1:])
+        ranks = np.empty(in_order.shape)
+        np.put_along_axis(ranks, self._sorted, steps, axis=1)
+        return np.where(np.isnan(self.values), np.nan, ranks.T)
 
     def relabelled(self, root: Node) -> Node:
         """Give each leaf the label that costs its rows least."""

@@ -8,14 +8,20 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from powermeans.app.report.rows import MOST_TOLD, Rows
 from powermeans.app.report.subject import Subject
 from powermeans.app.report.text import breakable, counted, escaped, percent
 from powermeans.app.report.versions import versions
 from powermeans.divergences import resolve
+from powermeans.estimators.base import CenterEstimator
+from powermeans.explaining.explanation import explain
+from powermeans.explaining.features import is_squared
+from powermeans.explaining.levels import merge_tree
 from powermeans.plots.canvas import color_of
 
+_MOST_EXPLAINED = 100  # columns; rules on more take longer than all the rest
 Section = tuple[str, str, str]
 """The name of a section in links, its heading, and the HTML below it."""
 
@@ -70,10 +76,24 @@ def _means(subject: Subject) -> str:
     rows = [_row(*each) for each in zip(sides, [names] * len(sides), cells, bars, strict=True)]
     some = f" Of {len(subject.fields):,} columns, these differ most." * (most < len(subject.fields))
     table = _table(["", *heads], ["<tbody>", *rows, "</tbody>"], "means")
+    table += "".join(f"<p>{escaped(sentence)}.</p>" for sentence in _explained(subject))
     return (
         "<p>Bars begin at the mean of all rows: to the right and red where the cluster is above "
         f"it, to the left and blue where it is below.{some}</p>{table}"
     )
+
+
+def _explained(subject: Subject) -> Iterator[str]:
+    """Say what rules would cost, and which clusters are one at the next level."""
+    model, points, n_clusters = subject.model, subject.points, len(subject.clusters)
+    if sparse.issparse(points) or points.shape[1] > _MOST_EXPLAINED or n_clusters < 2:
+        return
+    if not isinstance(model, CenterEstimator):
+        return
+    weights = subject.weights
+    yield f"{explain(model, subject.given, sample_weight=weights).sentence} (powermeans explain)"
+    if n_clusters > 2 and is_squared(model):
+        yield str(merge_tree(model, subject.given, sample_weight=weights))
 
 
 def _bar(share: float) -> str:
