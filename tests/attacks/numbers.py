@@ -207,6 +207,8 @@ KERNELS = {
     "n_landmarks": [None] * 4 + [2, 5, 11, 19],
 }
 RATES = {"learning_rate": ["auto"] * 4 + [0.01, 0.3, 1.1, 2.9], "max_iter": [30]}
+OBSERVED = {"missing": ["observed"]}
+HOLED: dict[str, Any] = {"domain": "missing", "takes_sparse": False}
 NOT_NEAREST = {"distances": None, "has_one_rounding": False}
 SUBJECTS: list[Callable[..., Subject]] = [
     of(powermeans.KMeans, LLOYD, takes_parts=True),
@@ -222,11 +224,14 @@ SUBJECTS: list[Callable[..., Subject]] = [
     power("jeffreys", domain="positive", distances=oracle.jeffreys, takes_sparse=False),
     power(divergences.Binomial(40), domain="trials", distances=oracle.binomial(40)),
     power("mahalanobis", distances="covariance_", takes_sparse=False, has_one_rounding=False),
+    of(powermeans.PowerKMeans, ANNEALED | OBSERVED, **HOLED),
+    of(powermeans.DPMeans, {"n_clusters_wanted": [3]} | OBSERVED, **HOLED),
+    of(powermeans.SphericalMixture, {"shares": ["equal"]} | OBSERVED, **HOLED),
     of(
-        powermeans.PowerKMeans,
-        ANNEALED | {"missing": ["observed"]},
-        domain="missing",
-        takes_sparse=False,
+        powermeans.EntropyWeightedPowerKMeans,
+        OBSERVED,
+        distances="feature_weights_",
+        **HOLED,
     ),
     of(powermeans.KHarmonicMeans, {}, takes_parts=True),
     of(powermeans.FuzzyCMeans, {}, takes_parts=True),

@@ -123,8 +123,9 @@ def jeffreys(points: Any, centers: Any) -> Any:
 
 
 def weighted_euclidean(prices: Any) -> Distances:
-    """sum of v (x - c)^2 with a weight for each feature."""
-    return lambda points, centers: (np.asarray(prices, LONG) * (points - centers) ** 2).sum(axis=-1)
+    """sum of v (x - c)^2 with a weight for each feature, over the entries that are observed."""
+    v = np.asarray(prices, LONG)
+    return lambda points, centers: np.nansum(v * (points - centers) ** 2, axis=-1)
 
 
 def mahalanobis(covariance: Any) -> Distances:

@@ -195,6 +195,20 @@ def test_a_column_with_gaps_gets_no_more_weight_than_without():
     np.testing.assert_allclose(model.feature_weights_, 1 / 3, atol=0.03)
 
 
+def test_a_feature_that_only_points_without_weight_have_counts_nothing():
+    points = np.column_stack([whole()[:, :2], np.where(np.arange(N) < 5, 9.0, np.nan)])
+    weights = np.where(np.arange(N) < 5, 0.0, 1.0)
+    for kind in (pm.EntropyWeightedPowerKMeans, pm.SphericalMixture, pm.DPMeans):
+        model = kind(missing="observed", random_state=0)
+        if kind is not pm.DPMeans:
+            model.set_params(n_clusters=K)
+        with np.errstate(all="raise", under="ignore"):
+            model.fit(points, sample_weight=weights)
+        assert np.isfinite(model.cluster_centers_).all()
+        if kind is pm.EntropyWeightedPowerKMeans:
+            assert model.feature_weights_[2] == 0
+
+
 REFUSING = (
     *(pm.GradientKMeans, pm.KernelPowerKMeans, pm.LinkedKMeans, pm.MiniBatchKMeans),
     *(pm.MiniBatchPowerKMeans, pm.OnlineKMeans, pm.SelfOrganizingMap, pm.SpectralClustering),

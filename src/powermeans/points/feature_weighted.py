@@ -160,11 +160,14 @@ class FeatureWeightedRows(PairedRows):
         return critical_power(values * (self._unit / self.scales), self._weights)
 
     def shares_observed(self) -> float | FloatArray:
-        """Return the share of the weight, in each feature, that is of points that have it."""
+        """Return the share of the weight, in each feature, that is of points that have it.
+
+        It is one where only points without weight have the feature, which counts nothing then.
+        """
         if not self._has_missing:
             return 1.0
         sums: Any = self.sweep(self.mean()[None, :], Hard())
-        return np.asarray(sums.observed[0] / sums.weights[0])
+        return np.where(sums.observed[0] > 0, sums.observed[0] / sums.weights[0], 1.0)
 
     def spreads(self) -> FloatArray:
         """Return the weighted standard deviation of each feature; zero if it is constant."""
