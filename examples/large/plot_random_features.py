@@ -4,9 +4,9 @@ A kernel for a million rows
 
 A Gaussian kernel finds a ring around a disc, which no center can represent, but its matrix compares
 all pairs of rows: for a million rows it would take eight terabytes. Random Fourier features (Rahimi
-& Recht 2007) are columns whose products are the kernel up to noise. scikit-learn's `RBFSampler` has
-them, and `PowerKMeans` on them is kernel power k-means without a matrix, as RFF-KPKM (AAAI 2026)
-promises.
+& Recht 2007) are columns whose products are the kernel up to noise. scikit-learn's ``RBFSampler``
+makes them, and `PowerKMeans` on them is kernel power k-means without a matrix, as RFF-KPKM (AAAI
+2026) promises.
 
 The page is built with forty thousand rows; ``python plot_random_features.py 1000000`` takes a
 million, in half a minute and little more than a gigabyte.

@@ -21,7 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import powermeans as pm
-from powermeans.divergences import Binomial, Generated, InverseGaussian, Manhattan
+from powermeans.divergences import Binomial, Generated, InverseGaussian, Jeffreys, Manhattan
 from powermeans.errors import ModelFileError
 from powermeans.saving import ESTIMATORS, FORMAT, load, save
 from tests.attacks import models as attacked_models
@@ -40,6 +40,8 @@ UNLIKE = [
             {"divergence": "poisson", "random_state": np.random.RandomState(3)},
             {"divergence": InverseGaussian()},
             {"divergence": "wald"},
+            {"divergence": "pearson"},
+            {"divergence": Jeffreys(), "init": POINTS[:3]},
             {"schedule": pm.AuthorsSchedule(-0.5), "effort": "none", "max_iter": 1000},
             {"schedule": [-1.0, -2.0], "effort": "none", "max_iter": 2, "polish": False},
             {"schedule": pm.Fixed(-np.inf), "init": POINTS[:3].tolist()},
@@ -48,6 +50,7 @@ UNLIKE = [
             {"init": pm.TreeSeeds(n_sweeps=1)},
         )
     ),
+    pm.SphericalMixture(3, missing="observed", covariance_type="spherical", random_state=0),
     pm.FuzzyCMeans(3, fuzzifier=1.5),
     pm.SphericalMixture(3, variance=0.5, random_state=0),
 ]
