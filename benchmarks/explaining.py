@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import datetime
 import itertools
 import subprocess
 import tempfile
@@ -17,11 +18,13 @@ from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.tree import DecisionTreeClassifier
 
-from benchmarks.pages import as_text
+from benchmarks import machine
+from benchmarks.pages import Page, as_markdown, as_text
 from powermeans import KMeans, PowerKMeans, explain, match_labels, refit, to_sql
 from powermeans.datasets import load_data_set
 from powermeans.types import FloatArray, Labels
 
+PAGE = Page("explaining", "python -m benchmarks.explaining prices")
 TABLES = {"iris": 3, "wine": 3, "glass": 6, "segmentation": 7, "pendigits": 10, "mice_protein": 8}
 TABLES |= {"bridge": 16, "a3": 50, "mnist_test": 10, "skin": 8}
 _EXKMC = """
@@ -53,35 +56,44 @@ def plain_labels(model: PowerKMeans, X: FloatArray, n_leaves: int) -> Labels:
     return np.asarray(tree.fit(X, model.labels_).predict(X))
 
 
-def exkmc_price(python: str, model: PowerKMeans, X: FloatArray, n_leaves: int) -> tuple[str, str]:
+def exkmc_price(
+    python: str, model: PowerKMeans, X: FloatArray, n_leaves: int
+) -> tuple[float, float]:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "given.npz"
         np.savez(file, X=X, centers=model.cluster_centers_)
         command = [python, "-W", "ignore", "-c", _EXKMC, str(file), str(n_leaves)]
         ended = subprocess.run(command, capture_output=True, text=True, check=True)
     cost, seconds = map(float, ended.stdout.split())
-    return f"{100 * (cost / model.inertia_ - 1):.2f}", f"{seconds:.2f}"
+    return cost / model.inertia_ - 1, seconds
 
 
 def prices(exkmc: str | None) -> None:
-    rows = [["table", "rows", "k", "leaves", "ours", "plain", "ExKMC", "s", "s ExKMC", "kept"]]
+    """Write the prices of three trees into the page."""
+    heads = ["table (rows × columns, k)", "`explain`", "plain tree", "ExKMC", "labels kept"]
+    rows, spent, theirs_spent = [heads], 0.0, 0.0
     for name, k in TABLES.items():
         X = points_of(name)
         model = PowerKMeans(k, effort="fast", random_state=0).fit(X)
+        cells: list[list[str]] = [[], [], [], []]
         for n_leaves in (k, 2 * k, 4 * k):
             start = time.process_time()
             found = explain(model, X, n_leaves=n_leaves)
-            seconds = time.process_time() - start
+            spent += time.process_time() - start
             plain = plain_labels(model, X, n_leaves)
             paid = float(np.square(X - model.cluster_centers_[plain]).sum())
-            theirs = exkmc_price(exkmc, model, X, n_leaves) if exkmc else ("", "")
-            shape = f"{len(X):,} x {X.shape[1]}", str(k), str(n_leaves)
-            own = f"{100 * found.price:.2f}", f"{100 * (paid / model.inertia_ - 1):.2f}"
-            rows.append(
-                [name, *shape, *own, theirs[0], f"{seconds:.2f}", theirs[1], f"{found.kept:.3f}"]
-            )
-            print(rows[-1], flush=True)
-    print("Prices in percent of the sum of squares\n" + as_text(rows))
+            price, seconds = exkmc_price(exkmc, model, X, n_leaves) if exkmc else (np.nan, 0.0)
+            theirs_spent += seconds
+            figures = found.price, paid / model.inertia_ - 1, price
+            for cell, figure in zip(cells, figures, strict=False):
+                cell.append(f"{abs(100 * figure):.1f}" if figure == figure else "–")
+            cells[3].append(f"{100 * found.kept:.0f}")
+        shape = f"{name} ({len(X):,} × {X.shape[1]}, {k})"
+        rows.append([shape, *(", ".join(cell) for cell in cells)])
+        print(rows[-1], f"{spent:.1f} s, ExKMC {theirs_spent:.1f} s", flush=True)
+    where = f"Measured {datetime.date.today()} on one core of {machine.processor()}"
+    others = ", with ExKMC 0.0.3 under Python 3.8" if exkmc else ""
+    PAGE.write(f"{where}{others}.\n\n{as_markdown(rows)}")
 
 
 def million() -> tuple[KMeans, FloatArray]:

@@ -1,0 +1,19 @@
+"""
+Label rows in a database
+========================
+
+A query gives each row of a table the label that `predict` gives it, with the same scaling.
+"""
+
+import duckdb
+from sklearn.datasets import load_wine
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from powermeans import PowerKMeans, to_sql
+
+wines = load_wine(as_frame=True).data
+model = make_pipeline(StandardScaler(), PowerKMeans(3, random_state=0)).fit(wines)
+labelled = duckdb.sql(to_sql(model, table="wines")).df()
+print(labelled["cluster"].value_counts())
+print((labelled["cluster"] == model.predict(wines)).all())
