@@ -30,27 +30,13 @@ _MOST_CONDITIONS, _GOOD_F1, _ROWS_DESCRIBED = 4, 0.9, 4_000
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Conditions that rows of a cluster meet.
-
-    Attributes
-    ----------
-    label : int
-        The cluster.
-    text : str
-        The conditions, in the units and words of the data.
-    share : float
-        How many of all rows meet them, by weight.
-    precision : float
-        How many of these are in the cluster.
-    coverage : float
-        How many of the cluster meet them.
-    """
+    """Conditions of a cluster, in the units and words of the data, and how good they are."""
 
     label: int
     text: str
-    share: float
-    precision: float
-    coverage: float
+    share: float  # of all rows that meet them, by weight
+    precision: float  # how many of these are in the cluster
+    coverage: float  # how many of the cluster these are
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +46,7 @@ class Explanation:
     Attributes
     ----------
     rules : list of Rule
-        One for each leaf of the tree. Each row meets the conditions of exactly one.
+        One for each leaf of the tree, with `label`, `text`, `share`, `precision` and `coverage`.
     descriptions : list of Rule
         For each cluster the shortest rule that describes it; these may overlap.
     kept : float
@@ -112,58 +98,27 @@ class Explanation:
     def __str__(self) -> str:
         lines = [f"{self.sentence}."]
         for short in self.descriptions:
-            own = sorted(
-                (rule for rule in self.rules if rule.label == short.label),
-                key=lambda rule: -rule.share,
-            )
-            lines += ["", f"Cluster {short.label}, in short: {short.text}"]
+            own = [rule for rule in self.rules if rule.label == short.label]
             lines += [
+                f"\nCluster {short.label}, in short: {short.text}",
                 f"  ({percent(short.precision)} of these rows are in it, and they are "
-                f"{percent(short.coverage)} of it)"
+                f"{percent(short.coverage)} of it)",
+                *(f"  {percent(rule.share):>6} of all rows: {rule.text}" for rule in own),
             ]
-            lines += [f"  {percent(rule.share):>6} of all rows: {rule.text}" for rule in own]
             lines += [] if own else ["  no rule of its own, since that would cost more"]
         return "\n".join(lines)
 
     def predict(self, X: Any) -> Labels:
-        """Return the cluster that the rules give each row.
+        """Return the cluster that the rules give each row, int32, of shape (n_samples,).
 
         A value that is missing goes the way that the rules tell, or else as a large one.
-
-        Parameters
-        ----------
-        X : table or array
-            As the model takes them.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            int32 labels.
         """
         return self.tree.predict(in_units(self.model, X)[1])
 
     def to_sql(
-        self,
-        table: str,
-        *,
-        columns: Sequence[str] | None = None,
-        dialect: Dialect = "duckdb",
+        self, table: str, *, columns: Sequence[str] | None = None, dialect: Dialect = "duckdb"
     ) -> str:
-        """Return a query for all columns of a table, and `cluster` by the rules.
-
-        Parameters
-        ----------
-        table : str
-            The name of the table; dots part it from its schema.
-        columns : sequence of str, optional
-            Names in the table of the columns of the data, where they are others.
-        dialect : {"duckdb", "sqlite", "postgresql", "bigquery", "snowflake"}, default="duckdb"
-            The database.
-
-        Returns
-        -------
-        str
-        """
+        """Return a query for all columns of a table and `cluster`; arguments are as in `to_sql`."""
         return rules_to_sql(self.tree, self.features, table, columns, dialect)
 
     def plot(self, *, ax: Any = None) -> Any:
@@ -258,7 +213,7 @@ def explain(
     return Explanation(
         [
             told.rule(leaf.label, box, there)
-            for (leaf, there), (_, box) in zip(ends, _conditions(tree, {}), strict=True)
+            for (leaf, there), box in zip(ends, _conditions(tree, {}), strict=True)
         ],
         [told.description(label, rows[some], of_sample[some]) for label in range(len(costs.T))],
         float(weights @ (found == labels) / weights.sum()),
@@ -352,10 +307,10 @@ Box = dict[int, tuple[float, float, bool]]
 """By feature: above what, at most what, and whether a missing value will do."""
 
 
-def _conditions(node: Node, box: Box) -> Iterator[tuple[Node, Box]]:
-    """Yield each leaf with the conditions that lead to it."""
+def _conditions(node: Node, box: Box) -> Iterator[Box]:
+    """Yield the conditions that lead to each leaf."""
     if node.below is None:
-        yield node, box
+        yield box
         return
     low, high, missing = box.get(node.feature, (-np.inf, np.inf, True))
     left = low, min(high, node.threshold), missing and node.missing_left

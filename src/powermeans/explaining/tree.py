@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,10 @@ from powermeans.types import FloatArray, IndexArray, Labels
 _MOST_POLISHES = 8
 # Thresholds that are tried in a column at a time: quantiles where it has more values.
 _MOST_CUTS = 1000
+
+
+Price = Callable[[IndexArray, IndexArray, int], FloatArray]
+"""What cuts cost, given rows in an order, after which of them to cut, and the feature."""
 
 
 class Cut(NamedTuple):
@@ -193,8 +197,9 @@ class Grower:
         self, node: Node, lost: FloatArray, centers: IndexArray, order: IndexArray
     ) -> Iterator[tuple[Node, IndexArray]]:
         """Cut until each leaf has one center, and yield the leaves with the order of their rows."""
-        price = _Parting(lost[centers], self.centers[centers], self.values)
-        cut = self._best(order, price) if len(centers) > 1 else None
+        places = self.centers[centers]
+        price = _parting(lost[centers], places, self.values)
+        cut = self._best(order, price, places) if len(centers) > 1 else None
         if cut is None:
             yield node, order
             return
@@ -222,13 +227,15 @@ class Grower:
         # Centers that are nearest to none of the rows hardly ever label a leaf of them.
         used = np.union1d(np.argmin(self.costs[:, rows], axis=0), [node.label])
         before = float(self.costs[node.label, rows].sum())
-        cut = self._best(order, _TwoLabels(self.costs[used])) if len(used) > 1 else None
+        cut = self._best(order, _two_labels(self.costs[used])) if len(used) > 1 else None
         if cut is None or cut.cost >= before * (1 - 1e-9):
             return []
         return [(before - cut.cost, cut, node, order)]
 
-    def _best(self, order: IndexArray, price: Price) -> Cut | None:
-        """Return the cut of least price."""
+    def _best(
+        self, order: IndexArray, price: Price, centers: FloatArray | None = None
+    ) -> Cut | None:
+        """Return the cut of least price; one that parts centers lies between them."""
         best: Cut | None = None
         for feature, own in enumerate(order):
             asked = self.values[own, feature]
@@ -245,7 +252,10 @@ class Grower:
                 least = int(np.argmin(costs))
                 if costs[least] < (np.inf if best is None else best.cost):
                     low, high = map(float, asked[places[least] : places[least] + 2])
-                    low, high = price.between(low, high, feature)
+                    if centers is not None:
+                        along = np.sort(centers[:, feature])
+                        place = int(_n_left(along, low, high))
+                        low, high = max(low, along[place - 1]), min(high, along[place])
                     best = Cut(float(costs[least]), feature, low, high, missing_left)
         return best
 
@@ -264,87 +274,59 @@ class Grower:
         is_here = np.zeros(len(self.values), dtype=bool)
         is_here[rows] = True
         order = self._sorted[is_here[self._sorted]].reshape(len(self._sorted), -1)
-        cut = self._best(order, _TwoSides(sides)) if len(rows) > 1 else None
+        cut = self._best(order, _two_sides(sides)) if len(rows) > 1 else None
         if cut is not None and cut.cost < now * (1 - 1e-9):
             node.feature, node.missing_left = cut.feature, cut.missing_left
             node.threshold = self.roundest(cut.feature, cut.low, cut.high)
 
 
-class Price:
-    """What cuts after some places in an order of rows cost; a subclass is a kind of tree."""
+def _two_labels(costs: FloatArray) -> Price:
+    """Price cuts after which each side gets the label that costs its rows least."""
 
-    def __call__(self, own: IndexArray, places: IndexArray, feature: int) -> FloatArray:
-        """Return the costs of cuts after these places."""
-        raise NotImplementedError
-
-    def between(self, low: float, high: float, feature: int) -> tuple[float, float]:
-        """Return where in a gap between two values the threshold may lie."""
-        return float(low), float(high)
-
-
-@dataclass(frozen=True, slots=True)
-class _TwoLabels(Price):
-    """Rows on each side get the label that costs them least."""
-
-    costs: FloatArray  # (n_labels, n)
-
-    def __call__(self, own: IndexArray, places: IndexArray, feature: int) -> FloatArray:
-        summed = _sums(self.costs[:, own], places)
+    def price(own: IndexArray, places: IndexArray, feature: int) -> FloatArray:
+        summed = _sums(costs[:, own], places)
         left = np.cumsum(summed[:, :-1], axis=1)
         right = left[:, -1:] + summed[:, -1:] - left
-        found: FloatArray = left.min(axis=0) + right.min(axis=0)
-        return found
+        return np.asarray(left.min(axis=0) + right.min(axis=0))
+
+    return price
 
 
-@dataclass(frozen=True, slots=True)
-class _TwoSides(Price):
-    """Rows go on below as they do now."""
+def _two_sides(sides: FloatArray) -> Price:
+    """Price cuts after which rows go on below as now, given what each costs on either side."""
 
-    sides: FloatArray  # (2, n), what each row costs on the left and on the right
-
-    def __call__(self, own: IndexArray, places: IndexArray, feature: int) -> FloatArray:
-        left, right = _sums(self.sides[:, own], places)
+    def price(own: IndexArray, places: IndexArray, feature: int) -> FloatArray:
+        left, right = _sums(sides[:, own], places)
         return np.asarray(np.cumsum(left[:-1]) + right.sum() - np.cumsum(right[:-1]))
 
+    return price
 
-@dataclass(frozen=True, slots=True)
-class _Parting(Price):
-    """Rows go to the nearest of the centers on their side, and there is one on each."""
 
-    costs: FloatArray  # (n_centers, n)
-    centers: FloatArray  # (n_centers, d)
-    values: FloatArray  # (n, d)
+def _parting(costs: FloatArray, centers: FloatArray, values: FloatArray) -> Price:
+    """Price cuts with centers on both sides, after which rows go to the nearest on theirs."""
 
-    def __call__(self, own: IndexArray, places: IndexArray, feature: int) -> FloatArray:
-        along = self.centers[:, feature]
-        by_place = np.argsort(along, kind="stable")
-        costs = self.costs[np.ix_(by_place, own)]
-        left = np.cumsum(_sums(np.minimum.accumulate(costs, axis=0), places), axis=1)
-        right = _sums(np.minimum.accumulate(costs[::-1], axis=0)[::-1], places)
+    def price(own: IndexArray, places: IndexArray, feature: int) -> FloatArray:
+        by_place = np.argsort(centers[:, feature], kind="stable")
+        ordered = costs[np.ix_(by_place, own)]
+        left = np.cumsum(_sums(np.minimum.accumulate(ordered, axis=0), places), axis=1)
+        right = _sums(np.minimum.accumulate(ordered[::-1], axis=0)[::-1], places)
         right = right.sum(axis=1, keepdims=True) - np.cumsum(right, axis=1)
-        asked = self.values[own, feature]
-        n_left = self._n_left(along[by_place], asked[places], asked[places + 1])
-        at = np.arange(len(places))
-        is_parted = (n_left > 0) & (n_left < len(along))
-        n_left = np.clip(n_left, 1, len(along) - 1)
+        asked, at = values[own, feature], np.arange(len(places))
+        n_left = _n_left(centers[by_place, feature], asked[places], asked[places + 1])
+        is_parted = (n_left > 0) & (n_left < len(centers))
+        n_left = np.clip(n_left, 1, len(centers) - 1)
         return np.where(is_parted, left[n_left - 1, at] + right[n_left, at], np.inf)
 
-    def between(self, low: float, high: float, feature: int) -> tuple[float, float]:
-        along = np.sort(self.centers[:, feature])
-        n_left = int(self._n_left(along, np.array([low]), np.array([high]))[0])
-        return max(low, float(along[n_left - 1])), min(high, float(along[n_left]))
+    return price
 
-    @staticmethod
-    def _n_left(along: FloatArray, low: FloatArray, high: FloatArray) -> IndexArray:
-        """Return how many centers are on the left; the cut is in the middle, or among them."""
-        first, last = np.searchsorted(along, low, "right"), np.searchsorted(along, high, "left")
-        # Where all centers lie in one gap of the values, between the first and the others.
-        middle = np.searchsorted(along, low / 2 + high / 2, "right")
-        inside = np.clip(middle, 1, len(along) - 1)
-        return np.asarray(np.clip(inside, first, last))
+
+def _n_left(along: FloatArray, low: Any, high: Any) -> Any:
+    """Return how many centers are on the left: of those in the gap, half of it and one at least."""
+    first, last = np.searchsorted(along, low, "right"), np.searchsorted(along, high, "left")
+    middle = np.searchsorted(along, low / 2 + high / 2, "right")
+    return np.clip(np.clip(middle, 1, len(along) - 1), first, last)
 
 
 def _sums(costs: FloatArray, places: IndexArray) -> FloatArray:
     """Add up costs of rows in an order, (n_labels, n), between these places."""
-    starts = np.concatenate([[0], places + 1])
-    return np.asarray(np.add.reduceat(costs, starts, axis=1))
+    return np.asarray(np.add.reduceat(costs, np.concatenate([[0], places + 1]), axis=1))
