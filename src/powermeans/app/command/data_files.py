@@ -17,7 +17,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from powermeans.app.command import failures
 from powermeans.app.reading.frames import Frame, is_array, opened
-from powermeans.app.report.subject import FileTable
+from powermeans.app.report.subject import TOLD_OF_COLUMNS, FileTable
 from powermeans.errors import ArgumentError, TableError
 from powermeans.points.checks.points import unlike_scales
 from powermeans.preparing.cells import Cells, one_array
@@ -492,7 +492,17 @@ def file_table(data: FitData, how_fitted: Sequence[str] = ()) -> FileTable:
         [*how_read, *how_fitted, *rest],
         row_numbers(data.is_kept),
         data.names,
+        told_of_columns(data, data.columns[:200]),
     )
+
+
+def told_of_columns(data: FitData, columns: Sequence[Column]) -> list[list[str]]:
+    """Return the lines of a table: what columns hold, why, and what is done with them."""
+    shares = data.contributions()
+    return [
+        [one.name, one.kind, one.why, data.done(one), _percent(shares.get(one.name))]
+        for one in columns
+    ]
 
 
 _MOST_LINES = 8
@@ -503,15 +513,11 @@ def tell_columns(screen: Any, data: FitData, *, is_verbose: bool) -> None:
     """Show what each column holds where that is not plain: numbers that are used as they are."""
     if all(one.kind in NUMBERS for one in data.columns) or not data.columns:
         return
-    shares = data.contributions()
     shown = data.columns if is_verbose else data.columns[:_MOST_COLUMNS]
     screen.say()
     screen.show(
-        ["column", "kind", "why", "what is done", "of all distances"],
-        [
-            [one.name, one.kind, one.why, data.done(one), _percent(shares.get(one.name))]
-            for one in shown
-        ],
+        [*TOLD_OF_COLUMNS],
+        told_of_columns(data, shown),
         left=[0, 1, 2, 3],
     )
     if len(shown) < len(data.columns):

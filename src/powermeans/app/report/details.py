@@ -11,8 +11,8 @@ import numpy as np
 from scipy import sparse
 
 from powermeans.app.report.rows import MOST_TOLD, Rows
-from powermeans.app.report.subject import Subject
-from powermeans.app.report.text import breakable, counted, escaped, percent
+from powermeans.app.report.subject import TOLD_OF_COLUMNS, Subject
+from powermeans.app.report.text import breakable, counted, escaped
 from powermeans.app.report.versions import versions
 from powermeans.divergences import resolve
 from powermeans.estimators.base import CenterEstimator
@@ -185,19 +185,12 @@ def _gap(subject: Subject, optimality: Any) -> str:
 
 
 def _how_read(subject: Subject) -> str:
-    file, shares = subject.file, dict[str, float]()
-    for scaler in subject.scalers:
-        shares |= getattr(scaler, "contributions_", {})
+    file, (_, *heads) = subject.file, TOLD_OF_COLUMNS
     notes = "".join(f"<li>{escaped(text)}</li>" for text in file.how_read)
-    heads = ["column", "kind", "why", "what is done", "of all distances"]
-    part = {name: percent(share) for name, share in shares.items()}
-    lines = [
-        _row(breakable(one.name), heads[1:], [one.kind, one.why, one.done, part.get(one.name, "")])
-        for one in file.columns[:200]
-    ]
-    table = _table(heads, ["<tbody>", *lines, "</tbody>"], "read") if lines else ""
+    lines = [_row(breakable(name), heads, told) for name, *told in file.told]
+    table = _table(TOLD_OF_COLUMNS, ["<tbody>", *lines, "</tbody>"], "read") if lines else ""
     if len(lines) > 20:
-        table = f"<details><summary>all columns</summary>{table}</details>"
+        table = f"<details class=columns><summary>all columns</summary>{table}</details>"
     used = ", ".join(f"{name} {version}" for name, version in versions().items())
     facts = "".join(f"<li>{escaped(fact)}</li>" for fact in (*_how_fitted(subject), used))
     return f"<ul>{notes}{facts}</ul>{table}"
@@ -217,5 +210,6 @@ def _how_fitted(subject: Subject) -> Iterator[str]:
 def _code(code: str) -> str:
     return (
         '<button type="button" id="copy">copy</button>'
-        f'<pre tabindex="0"><code id="program">{html.escape(code)}</code></pre>'
+        f'<pre tabindex="0"{" class=long" * (code.count(chr(10)) > 60)}>'
+        f'<code id="program">{html.escape(code)}</code></pre>'
     )

@@ -22,6 +22,8 @@ from powermeans.preparing.kinds import Column
 from powermeans.system.host_memory import on_host
 from powermeans.types import FloatArray, IndexArray, Labels, SparsePoints
 
+TOLD_OF_COLUMNS = ("column", "kind", "why", "what is done", "of all distances")
+
 
 @dataclass(frozen=True, slots=True)
 class FileTable:
@@ -33,6 +35,7 @@ class FileTable:
     how_read: Sequence[str] = ()
     row_numbers: IndexArray | None = None  # from 1, of the rows that were not left out
     names: Sequence[str] | None = None  # of the features
+    told: Sequence[Sequence[str]] = ()  # of each column, as in TOLD_OF_COLUMNS
 
 
 @dataclass(frozen=True, slots=True)
