@@ -240,7 +240,7 @@ class Grower:
         for feature, own in enumerate(order):
             asked = self.values[own, feature]
             n_there = len(own) - int(np.isnan(asked).sum())
-            places = np.flatnonzero(asked[1:n_there] > asked[: n_there - 1])
+            places = np.flatnonzero(np.diff(asked[:n_there]) > 0)
             if not len(places):
                 continue
             if len(places) > _MOST_CUTS:

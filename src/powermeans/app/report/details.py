@@ -210,6 +210,6 @@ def _how_fitted(subject: Subject) -> Iterator[str]:
 def _code(code: str) -> str:
     return (
         '<button type="button" id="copy">copy</button>'
-        f'<pre tabindex="0"{" class=long" * (code.count(chr(10)) > 60)}>'
+        f'<pre tabindex="0"{" class=long" * (len(code) > 5_000)}>'
         f'<code id="program">{html.escape(code)}</code></pre>'
     )
