@@ -91,18 +91,14 @@ def run_all(names: Sequence[str], *, is_quick: bool, is_fresh: bool) -> int:
 
 
 def run(name: str, module: ModuleType, *, is_quick: bool, is_fresh: bool = False) -> Findings:
-    """Compute an item, and print what it shows; a full run writes its page too."""
+    """Compute an item, and print what it shows; a full run stores what the docs show of it."""
     folder = running.CACHE / name / ("quick" if is_quick else "full")
     cells = module.cells(is_quick)
     rows, provenance = running.compute_all(name, cells, folder, is_fresh=is_fresh)
     found: Findings = module.findings(rows)
-    found = found._replace(claims=[claim.on_data(module.DATA) for claim in found.claims])
     pictures = drawn(name, module, rows, folder if is_quick else results.RESULTS)
-    print(f"\n# {module.TITLE}\n\n{page.body(module, found, list(map(str, pictures)))}\n")
+    print(f"\n# {module.TITLE}\n\n{page.body(module, found)}\n", *pictures, sep="\n")
     if not is_quick:
-        origin = page.origin_of(name, provenance)
-        text = page.item_page(name, module, found, pictures, origin)
-        (page.OF_ITEMS / f"{name}.md").write_text(text, encoding="utf-8")
         page.store(name, module, found, provenance)
         if getattr(module, "KEEPS_ROWS", False):
             results.write(results.RESULTS / f"{name}.csv.gz", rows)
@@ -113,11 +109,9 @@ def run(name: str, module: ModuleType, *, is_quick: bool, is_fresh: bool = False
 def drawn(name: str, module: ModuleType, rows: Rows, folder: Path) -> list[Path]:
     """Draw the pictures of an item, if it has some, and return their paths."""
     folder.mkdir(parents=True, exist_ok=True)
-    for old in folder.glob(f"{name}*.png"):
-        old.unlink()
     if hasattr(module, "draw"):
         module.draw(rows, folder)
-    return sorted(folder.glob(f"{name}*.png"))
+    return sorted({*folder.glob(f"{name}*.png"), *folder.glob(f"{name}*.svg")})
 
 
 if __name__ == "__main__":

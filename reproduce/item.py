@@ -3,29 +3,25 @@
 An item is a module of `reproduce.items`, named after its file, with these names:
 
 - `TITLE`, `SOURCE`: what it is, and which part of which source;
-- `DATA`: which data it has: real, as published (drawn as the source says), random cases, or one of
-  `LIMITED_DATA`; more about them after a colon;
+- `DATA`: which data it has: real, as published (drawn as the source says), random cases, a part,
+  stand-ins, or a layout of ours; more about them after a colon;
 - `cells(quick)`: what is to be computed, with `quick` a small part of it;
 - `findings(rows)`: what the rows of all cells show;
-- `draw(rows, folder)`, where there are pictures: draws them as `<item>*.png`;
+- `draw(rows, folder)`, where there are pictures: draws them as `<item>*`;
 - `KEEPS_ROWS = True`, where computing takes hours, so that rows are stored with the results.
 """
 
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args
 
 Value = str | int | float
 Row = Mapping[str, Value]
 Rows = Sequence[Row]
-Verdict = Literal[
-    "holds", "does not hold", "no difference", "depends", "not decidable", "not tested"
-]
+Verdict = Literal["holds", "does not hold", "no difference", "depends", "as likely as not", "open"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
-LIMITED_DATA = {"part": "a part", "stand-in": "stand-ins", "our layout": "a layout of ours"}
-"""Kinds of data that decide nothing about what a source says of its own, and how they are named."""
 
 
 class Cell(NamedTuple):
@@ -90,7 +86,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A sentence of a source that a program can check, in our words, and what came of it."""
+    """A sentence of a source that a program can check, in our words, and what came of it here."""
 
     text: str
     source: str
@@ -99,8 +95,8 @@ class Claim:
     """What was measured."""
     on: str = ""
     """What the answer depends on, where that is the verdict."""
-    data: str = ""
-    """What was used instead of the item's data, in the words of `DATA`."""
+    until: str = "more draws"
+    """What would decide it, where it is open, as in `open for want of more draws`."""
     sample: str = ""
     """What the verdict rests on where that is little, such as `3 seeds`."""
     in_short: str = ""
@@ -112,16 +108,9 @@ class Claim:
         sample = f" ({self.sample})" if self.sample else ""
         if self.verdict == "depends":
             return f"depends on {self.on}{sample}"
-        return f"{self.verdict}{' with these data' * (self.verdict == 'not decidable')}{sample}"
-
-    def on_data(self, data: str) -> "Claim":
-        """Return the claim as these data, unless it names its own, can decide it."""
-        claim = replace(self, data=self.data or data)
-        kind = claim.data.partition(":")[0]
-        if kind not in LIMITED_DATA or claim.verdict in ("not decidable", "not tested"):
-            return claim
-        seen = f"On these data: {claim.in_words}. {claim.figure}"
-        return replace(claim, verdict="not decidable", figure=seen, on="")
+        if self.verdict == "open":
+            return f"open{sample} for want of {self.until}"
+        return f"{self.verdict}{sample}"
 
 
 class Aside(NamedTuple):
@@ -140,6 +129,8 @@ class Table(NamedTuple):
     columns: Sequence[str]
     rows: Sequence[Sequence[Value]]
     note: str = ""
+    is_published: bool = False
+    """Whether it is one of the few that the docs show."""
 
 
 class Findings(NamedTuple):

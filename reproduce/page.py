@@ -1,33 +1,43 @@
-"""The pages of the docs about what was reproduced, which full runs write.
+"""The pages of the docs about what was reproduced: fifteen lines and a picture, and the tables.
 
-`python -m reproduce.page` writes the front page and that of exceptions again, from the items and
-the claims in `reproduce/results`. The page of an item is written by its run.
+`python -m reproduce.page` writes them from `reproduce/results`, where full runs put their findings.
 """
 
-import datetime
 import math
-import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
+from dataclasses import asdict
 from types import ModuleType
 from typing import Any
 
-from benchmarks.machine import processor
 from benchmarks.pages import Page, as_markdown
 from powermeans.app.report.versions import versions
 from powermeans.system.threads import usable_processors
-from reproduce.item import LIMITED_DATA, VERDICTS, Claim, Comparison, Findings, Value, Verdict
-from reproduce.results import replace_lines, store_claims, stored, stored_claims
+from reproduce.item import VERDICTS, Claim, Comparison, Findings, Table, Value, Verdict
+from reproduce.results import (
+    replace_lines,
+    store_tables,
+    stored,
+    stored_claims,
+    stored_tables,
+)
 from reproduce.running import Provenance
 
-PAGE = Page("reproduction", "python -m reproduce.page")
-OF_ITEMS = PAGE.path.with_suffix("")
-EXCEPTIONS = "claims-that-do-not-plainly-hold"
+FRONT = Page("reproduction", "python -m reproduce.page")
+TABLES = Page("reproduction/tables", FRONT.command)
+FIRST_STEP = Page("k_means_first", FRONT.command)
+N_LINES = 15
+IN_PLURAL: dict[Verdict, str] = {
+    "holds": "hold",
+    "does not hold": "do not hold",
+    "no difference": "show no difference",
+    "depends": "depend on something that the source does not name",
+    "as likely as not": "are as likely as not",
+    "open": "are open",
+}
 NAMES = {"the paper": "Xu & Lange 2019", "the presentation": "Class presentation of power k-means"}
 """What the items call two sources in short."""
-# No initial of a name ends a sentence.
-_END_OF_SENTENCE = re.compile(r"(?<=[a-z0-9)%]\.) (?=[A-Z])")
 _YEAR = re.compile(r"\b(19|20)[0-9][0-9]\b")
 _SIGNS = str.maketrans({"|": r"\|", "*": r"\*", "\n": " ", "<": "&lt;", "_": r"\_", "$": r"\$"})
 
@@ -40,14 +50,15 @@ Escape = Callable[[str], str]
 
 
 def main() -> None:
-    """Write the front page and that of exceptions."""
+    """Write all that a command writes of these pages."""
     items, claims = stored("items"), stored_claims()
-    PAGE.write(front_page(items, claims))
-    (OF_ITEMS / f"{EXCEPTIONS}.md").write_text(exceptions(items, claims), encoding="utf-8")
+    FRONT.write("\n".join(f"- {line}" for line in front_lines(items, claims)))
+    TABLES.write(all_tables(items, claims, stored_tables()))
+    FIRST_STEP.write(first_step())
 
 
 def store(name: str, module: ModuleType, findings: Findings, provenance: Provenance) -> None:
-    """Put what the front page says of an item in place of what an earlier run has said."""
+    """Put what the pages say of an item in place of what an earlier run has said."""
     item = {
         "source": module.SOURCE,
         "data": module.DATA,
@@ -56,38 +67,47 @@ def store(name: str, module: ModuleType, findings: Findings, provenance: Provena
         "seconds": round(provenance.seconds),
         "dates": " and ".join(provenance.dates),
         "processors": usable_processors(),
+        "made_with": ", ".join(f"{what} {version}" for what, version in versions().items()),
         "in_short": findings.in_short,
     }
     replace_lines("items", name, [item])
-    store_claims(name, findings.claims)
+    replace_lines("claims", name, [asdict(claim) for claim in findings.claims])
+    store_tables(name, [table for table in findings.tables if table.is_published])
 
 
 # The front page.
 
 
-def front_page(items: Sequence[Item], claims: Claims) -> str:
-    """Return all that a command writes of the front page."""
-    names = "\n".join(f"reproduction/{name}" for name in (EXCEPTIONS, *(i["item"] for i in items)))
-    tree = f"```{{toctree}}\n:hidden:\n\n{names}\n```"
-    return f"{in_short(items, claims)}\n\n## All items\n\n{all_items(items, claims)}\n\n{tree}"
-
-
-def in_short(items: Sequence[Item], claims: Claims) -> str:
-    """Return what holds, what does not, what is ours to blame and how long it all took."""
-    reached = [claim.verdict for of_item in claims.values() for claim in of_item]
-    counts = {verdict: reached.count(verdict) for verdict in VERDICTS}
-    named = {verdict: headlines(claims, verdict) for verdict in VERDICTS}
+def front_lines(items: Sequence[Item], claims: Claims) -> list[str]:
+    """Return the counts, what items and claims say in short, what is open, and the time."""
+    reached = Counter(claim.verdict for of_item in claims.values() for claim in of_item)
+    counts = ", ".join(f"{reached[verdict]} {IN_PLURAL[verdict]}" for verdict in VERDICTS)
     lines = [
-        f"**Holds**: {counts['holds']} of {len(reached)} claims, such as: {named['holds']}.",
-        f"**Does not hold**: {counts['does not hold']}, such as: {named['does not hold']}.",
-        f"**No difference** where one was published: {counts['no difference']}. "
-        f"{capital(named['no difference'])}.",
-        f"**Depends**: {counts['depends']}, such as: {named['depends']}.",
-        f"**Open**: {counts['not decidable'] + counts['not tested']}. {blame(claims)}",
+        f"**Of {reached.total()} claims** that a program can check {counts}. "
+        "[Each with its figures](reproduction/tables.md#claims).",
         *(item["in_short"] for item in items if item["in_short"]),
-        f"**All of it** took {computing(items)}",
+        *headlines(claims),
+        f"**Open**: {'; '.join(open_ones(claims))}.",
+        f"**All of it** took {computing(items)}.",
     ]
-    return "\n".join(f"- {line}" for line in lines)
+    if len(lines) > N_LINES:
+        raise ValueError(f"the front page has {len(lines)} lines: keep {N_LINES} of them in short")
+    return lines
+
+
+def headlines(claims: Claims) -> list[str]:
+    """Return a line for each claim that the front page names, by verdict."""
+    named = [claim for of_item in claims.values() for claim in of_item if claim.in_short]
+    named.sort(key=lambda claim: VERDICTS.index(claim.verdict))
+    return [f"**{capital(escaped(claim.in_words))}**: {claim.in_short}." for claim in named]
+
+
+def open_ones(claims: Claims) -> list[str]:
+    """Return how many claims of each item are open, and what would decide them."""
+    found: Counter[tuple[str, str]] = Counter()
+    for item, of_item in claims.items():
+        found.update((item, claim.until) for claim in of_item if claim.verdict == "open")
+    return [f"{n} of {item} for want of {what}" for (item, what), n in found.items()] or ["none"]
 
 
 def computing(items: Sequence[Item]) -> str:
@@ -97,92 +117,41 @@ def computing(items: Sequence[Item]) -> str:
     processors = " or ".join(sorted({item["processors"] for item in items}))
     return (
         f"{hours:.1f} hours, from {' to '.join(dict.fromkeys([days[0], days[-1]]))}, on "
-        f"{processors} processors that other work shared. "
-        f"[Every claim that does not plainly hold]({link(EXCEPTIONS)}) is listed with its verdict."
+        f"{processors} processors that other work shared"
     )
 
 
-def headlines(claims: Claims, verdict: Verdict) -> str:
-    """Return the claims with this verdict that the front page names, with links."""
-    said = [
-        f"[{claim.in_short}]({link(item)})"
-        + (escaped(f" (on {claim.on})") if verdict == "depends" else "")
-        for item, of_item in claims.items()
-        for claim in of_item
-        if claim.in_short and claim.verdict == verdict
-    ]
-    return "; ".join(said) or "none of those named here"
+# The page of tables.
 
 
-def blame(claims: Claims) -> str:
-    """Return how many claims have data that are less than those of the source, or other ones."""
-    limited = [
-        (item, LIMITED_DATA[kind], more)
-        for item, of_item in claims.items()
-        for claim in of_item
-        for kind, _, more in [claim.data.partition(": ")]
-        if kind in LIMITED_DATA
-    ]
-    said = (
-        f"[{item}]({link(item)}) has {kind} ({more})" for item, kind, more in dict.fromkeys(limited)
-    )
-    return (
-        f"Of these, {len(limited)} are ours to blame, as our data cannot decide: "
-        f"{'; '.join(said)}. The others are too close to call, or were not tested."
-    )
-
-
-def data_in_words(data: str) -> str:
-    """Return which data were used, and more about them in parentheses."""
-    kind, _, more = data.partition(": ")
-    return f"{kind} ({more})" if more else kind
+def all_tables(items: Sequence[Item], claims: Claims, tables: Mapping[str, Sequence[Table]]) -> str:
+    """Return the published numbers beside ours, all claims, and all items."""
+    blocks = ["## Numbers"]
+    blocks += [table_in_markdown(table) for of_item in tables.values() for table in of_item]
+    blocks += ["## Claims"]
+    sources = {item["item"]: item["source"] for item in items}
+    for item, of_item in claims.items():
+        head = ["claim", "source", "verdict", "what was measured"]
+        rows = [
+            [c.text.rstrip("."), named_source(c.source, sources[item]), c.in_words, c.figure]
+            for c in of_item
+        ]
+        texts = [[escaped(cell) for cell in row] for row in rows]
+        blocks.append(f"### {item}\n\n{as_markdown([head, *texts], are_numbers=False)}")
+    blocks += ["## Items", all_items(items, claims)]
+    return "\n\n".join(blocks)
 
 
 def all_items(items: Sequence[Item], claims: Claims) -> str:
     """Return a line for each item."""
     rows = [["item", "data", "numbers within noise", "claims", "minutes", "computed"]]
     for item in items:
-        reached = [claim.verdict for claim in claims.get(item["item"], ())]
-        counts = [f"{n} {verdict}" for verdict in VERDICTS if (n := reached.count(verdict))]
+        reached = Counter(claim.verdict for claim in claims.get(item["item"], ()))
+        counts = ", ".join(f"{reached[v]} {v}" for v in VERDICTS if reached[v])
         within = f"{item['within']} of {item['compared']}" if item["compared"] != "0" else ""
         minutes = f"{float(item['seconds']) / 60:.1f}"
-        name, data = f"[{item['item']}]({link(item['item'])})", data_in_words(item["data"])
-        rows.append([name, escaped(data), within, ", ".join(counts), minutes, item["dates"]])
+        rows.append([item["item"], escaped(item["data"]), within, counts, minutes, item["dates"]])
     return as_markdown(rows, are_numbers=False)
-
-
-# The page of exceptions.
-
-
-def exceptions(items: Sequence[Item], claims: Claims) -> str:
-    """Return the page of every claim that does not plainly hold, by verdict, without figures."""
-    sources = {item["item"]: item["source"] for item in items}
-    sections = [
-        f"## {capital(verdict)}\n\n{as_markdown(rows, are_numbers=False)}"
-        for verdict in VERDICTS
-        if verdict != "holds" and len(rows := lines_with(sources, claims, verdict)) > 1
-    ]
-    return "\n\n".join(
-        [
-            f"<!-- written by: {PAGE.command} -->\n\n# Claims that do not plainly hold",
-            "The figures are on the pages of the items, and the [front page]"
-            "(../reproduction.md#how-to-read-it) says what each verdict means.",
-            *sections,
-        ]
-    ) + "\n"  # fmt: skip
-
-
-def lines_with(sources: Mapping[str, str], claims: Claims, verdict: Verdict) -> list[list[str]]:
-    """Return a line for each claim with this verdict, and what it depends or rests on."""
-    rows = [["claim", "source", "depends on" if verdict == "depends" else "rests on", "item"]]
-    for item, of_item in claims.items():
-        for claim in of_item:
-            if claim.verdict == verdict:
-                on_what = claim.in_words.removeprefix("depends on ")
-                rests_on = on_what if verdict == "depends" else claim.sample
-                parts = claim.text.rstrip("."), named_source(claim.source, sources[item]), rests_on
-                rows.append([*map(escaped, parts), f"[{item}]({item}.md)"])
-    return rows
 
 
 def named_source(source: str, of_item: str) -> str:
@@ -201,55 +170,35 @@ def named_source(source: str, of_item: str) -> str:
     return source if is_named else f"{of_item.partition(':')[0]}, {source}"
 
 
-# The page of an item.
+def first_step() -> str:
+    """Return the tables of k-means as the first step of costlier models."""
+    return "\n\n".join(map(table_in_markdown, stored_tables().get("first-step", [])))
 
 
-def item_page(name, module, findings, pictures, origin):
-    """Return the page of an item."""
-    paths = [Path(os.path.relpath(picture, OF_ITEMS)).as_posix() for picture in pictures]
-    shown = body(module, findings, [f"![{module.TITLE}]({path})" for path in paths], escaped)
-    head = f"<!-- written by: python -m reproduce {name} -->\n\n# {module.TITLE}"
-    return f"{head}\n\n{shown}\n\n## How it was computed\n\n{origin}\n"
+# What a run prints.
 
 
-def body(module, findings, pictures=(), escape=str):
-    """Return all that is found."""
+def body(module: ModuleType, findings: Findings) -> str:
+    """Return all that is found, for a terminal."""
     asides = [
-        f"{'Not judged: ' * (aside.kind == 'not judged')}{escape(aside.text)} "
-        f"(*{escape(aside.source)}*) {escape(aside.said)}"
+        f"{'Not judged: ' * (aside.kind == 'not judged')}{aside.text} ({aside.source}) {aside.said}"
         for aside in findings.asides
     ]
-    claims = [claim_line(claim, module.DATA, escape) for claim in findings.claims]
-    remarks = [escape(remark) for remark in findings.remarks]
-    sections = {"Claims": claims, "Questions, and what is not judged": asides, "Remarks": remarks}
-    blocks = [f"{escape(module.SOURCE)}. Data: {escape(data_in_words(module.DATA))}."]
+    claims = [
+        f"{capital(c.in_words)}: {c.text.rstrip('.')} ({c.source}).\n  {c.figure}"
+        for c in findings.claims
+    ]
+    sections = {"Claims": claims, "Questions": asides, "Remarks": findings.remarks}
+    blocks = [f"{module.SOURCE}. Data: {module.DATA}."]
     for title, lines in sections.items():
         if lines:
             blocks += [f"## {title}", "\n".join(f"- {line}" for line in lines)]
-    tables = [
-        in_markdown(table.title, [table.columns, *table.rows], escape)
-        + (f"\n\n{escape(table.note)}" if table.note else "")
-        for table in findings.tables
-    ]
-    compared = [comparisons_in_markdown(findings.comparisons, escape)] * bool(findings.comparisons)
-    if shown := [*pictures, *tables, *compared]:
-        blocks += ["## Figures and tables", *shown]
+    blocks += [table_in_markdown(table, str) for table in findings.tables]
+    blocks += [comparisons_in_markdown(findings.comparisons)] * bool(findings.comparisons)
     return "\n\n".join(blocks)
 
 
-def claim_line(claim: Claim, data: str, escape: Escape) -> str:
-    """Return a claim with its verdict first, and below it a line for each sentence on figures."""
-    is_other = claim.data and claim.data != data
-    other = f" Data: {data_in_words(claim.data)}." if is_other else ""
-    sample = f" ({claim.sample})" if claim.sample else ""
-    verdict = capital(escape(claim.in_words.removesuffix(sample)))
-    figures = _END_OF_SENTENCE.split(capital(claim.figure).removesuffix("."))
-    below = [f"\n  - {escape(sentence).removesuffix('.')}." for sentence in figures if sentence]
-    text, source = escape(claim.text.rstrip(".")), escape(claim.source)
-    return f"**{verdict}**{escape(sample)}: {text} (*{source}*).{escape(other)}{''.join(below)}"
-
-
-def comparisons_in_markdown(found: Sequence[Comparison], escape: Escape) -> str:
+def comparisons_in_markdown(found: Sequence[Comparison]) -> str:
     """Return published numbers beside ours, and how many of them came out."""
     n_within = sum(comparison.is_within_noise for comparison in found)
     head = ["what", "quantity", "published", "ours", "standard error", "tolerance", "verdict"]
@@ -258,30 +207,20 @@ def comparisons_in_markdown(found: Sequence[Comparison], escape: Escape) -> str:
         for c in found
     ]
     title = f"{n_within} of {len(found)} published numbers within noise"
-    return in_markdown(title, [head, *rows], escape)
+    return in_markdown(title, [head, *rows], str)
+
+
+def table_in_markdown(table: Table, escape: Escape | None = None) -> str:
+    """Return a table and what is noted below it."""
+    escape = escape or escaped
+    note = f"\n\n{escape(table.note)}" if table.note else ""
+    return in_markdown(table.title, [table.columns, *table.rows], escape) + note
 
 
 def in_markdown(title: str, rows: Iterable[Sequence[Any]], escape: Escape) -> str:
     """Return a table."""
     texts = [[escape(as_string(value)) for value in row] for row in rows]
     return f"**{escape(title)}**\n\n{as_markdown(texts)}"
-
-
-def origin_of(name: str, provenance: Provenance) -> str:
-    """Return command, dates, machine and versions."""
-    version = versions()
-    loads = " to ".join(f"{load:.1f}" for load in provenance.loads)
-    load = f", on which {loads} processes were at work" if loads else ""
-    return (
-        f"`python -m reproduce {name}`: {provenance.n_cells} cells computed on "
-        f"{' and '.join(provenance.dates)} in {provenance.seconds / 60:.1f} minutes, put together "
-        f"on {datetime.date.today().isoformat()}, on {processor()} with {usable_processors()} "
-        f"processors{load}; powermeans {version['powermeans']}, Python {version['python']}, "
-        f"NumPy {version['numpy']}, scikit-learn {version['scikit-learn']}."
-    )
-
-
-# Words.
 
 
 def as_string(value: Value) -> str:
@@ -299,16 +238,8 @@ def as_string(value: Value) -> str:
 
 
 def capital(text: str) -> str:
-    """Return the text as a sentence begins, also within the brackets of a link."""
-    place = 1 if text.startswith("[") else 0
-    if not text[place + 1 : place + 2].isalpha():  # a formula, such as d = 2
-        return text
-    return text[:place] + text[place : place + 1].upper() + text[place + 1 :]
-
-
-def link(name: str) -> str:
-    """Return the address of an item's page, seen from the front page."""
-    return f"reproduction/{name}.md"
+    """Return the text as a sentence begins."""
+    return text[:1].upper() + text[1:]
 
 
 def escaped(text: str) -> str:

@@ -11,7 +11,7 @@ def picture(path, n_rows=1, n_columns=1, *, size, **params):
 
     figure = Figure(figsize=size, layout="constrained")
     yield figure.subplots(n_rows, n_columns, squeeze=False, **params)
-    figure.savefig(path, dpi=130)
+    figure.savefig(path, dpi=130, metadata={"Date": None} if path.suffix == ".svg" else None)
 
 
 def add_legend(axes: Any, columns: int = 4) -> None:

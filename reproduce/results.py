@@ -1,14 +1,14 @@
-"""What is stored of full runs: a line for each item, one for each claim, and rows of few items."""
+"""What is stored of full runs: a line for each item and each claim, few tables, and few rows."""
 
 import csv
 import gzip
 import io
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 from powermeans.system.atomic_write import atomic_write
-from reproduce.item import Cell, Claim, Row, Rows, Value
+from reproduce.item import Cell, Claim, Row, Rows, Table, Value
 from reproduce.rows import groups, value_of
 
 RESULTS = Path(__file__).parent / "results"
@@ -30,29 +30,37 @@ def stored(file: str) -> list[dict[str, str]]:
         return list(csv.DictReader(lines))
 
 
-def store_claims(name: str, claims: Sequence[Claim]) -> None:
-    """Store the claims of an item without their figures, which its page has."""
-    lines = [asdict(claim) for claim in claims]
-    for line in lines:
-        del line["figure"]
-    replace_lines("claims", name, lines)
-
-
 def stored_claims() -> dict[str, list[Claim]]:
-    """Return the claims of each item, without figures."""
+    """Return the claims of each item."""
     claims: dict[str, list[Claim]] = {}
     for line in stored("claims"):
         claims.setdefault(line.pop("item"), []).append(Claim(**line))  # type: ignore[arg-type]
     return claims
 
 
+def store_tables(name: str, tables: Sequence[Table]) -> None:
+    """Store the tables of an item that the docs show."""
+    by_item = {**stored_tables(), name: tables}
+    lines = [f"{json.dumps(item)}: {json.dumps(of)}" for item, of in sorted(by_item.items()) if of]
+    with atomic_write(RESULTS / "tables.json") as file:
+        file.write("{{\n{}\n}}\n".format(",\n".join(lines)).encode())
+
+
+def stored_tables() -> dict[str, Sequence[Table]]:
+    """Return the tables that the docs show, by item."""
+    path = RESULTS / "tables.json"
+    by_item = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    return {item: [Table(*parts) for parts in tables] for item, tables in by_item.items()}
+
+
 def write(path: Path, rows: Rows) -> None:
-    """Write rows as CSV, packed where the path ends so."""
+    """Write rows as CSV, numbers with seven digits, packed where the path ends so."""
     text = io.StringIO()
     columns = list(dict.fromkeys(column for row in rows for column in row))
     writer = csv.DictWriter(text, columns, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    for row in rows:
+        writer.writerow({k: f"{v:.7g}" if isinstance(v, float) else v for k, v in row.items()})
     content = text.getvalue().encode()
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(path) as file:

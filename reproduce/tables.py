@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 
 from reproduce.item import Rows, Table, Value
-from reproduce.rows import column, groups, mean_and_error, where
+from reproduce.rows import column, groups, mean_and_error
 
 Statistic = Callable[[Rows], Value]
 Column = tuple[str, Statistic]
@@ -18,32 +18,14 @@ def mean(name: str) -> Statistic:
     return lambda rows: mean_and_error(column(rows, name))[0] if rows else math.nan
 
 
-def error(name: str) -> Statistic:
-    """Return the standard error of the mean of a column as a statistic."""
-    return lambda rows: mean_and_error(column(rows, name))[1]
-
-
 def median(name: str, factor: float = 1.0) -> Statistic:
     """Return the median of a column, in a unit, as a statistic."""
     return lambda rows: factor * float(np.median(column(rows, name)))
 
 
-def most(name: str) -> Statistic:
-    """Return the largest value of a column as a statistic."""
-    return lambda rows: max(column(rows, name))
-
-
 def with_error(name: str, form: str = "{:.3f} ± {:.3f}") -> Statistic:
     """Return the mean of a column with its error, in words, as a statistic."""
     return lambda rows: form.format(*mean_and_error(column(rows, name)))
-
-
-def over(name, values, statistic, head="{}"):
-    """Return a column with a statistic for each value under a name."""
-    return [
-        (head.format(value), lambda rows, value=value: statistic(where(rows, **{name: value})))
-        for value in values
-    ]
 
 
 def table(title, rows, by, columns, note=""):
@@ -54,7 +36,7 @@ def table(title, rows, by, columns, note=""):
     Examples
     --------
     >>> table("", [{"k": 2, "W": 1.0}, {"k": 2, "W": 3.0}], {"k": "clusters"}, [("W", mean("W"))])
-    Table(title='', columns=['clusters', 'W'], rows=[[2, 2.0]], note='')
+    Table(title='', columns=['clusters', 'W'], rows=[[2, 2.0]], note='', is_published=False)
     """
     lines = [
         [*key, *(statistic(of_line) for _, statistic in columns)]

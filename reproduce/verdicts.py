@@ -15,6 +15,8 @@ Holds = Callable[..., bool | Verdict]
 ROUNDING = 1e-12
 CLEAR = 2.0
 """How many standard errors a figure must be off a limit to decide a sentence."""
+MANY = 0.9
+"""In such a part of many cases a sentence has to be clear, and clearly wrong in none."""
 RARE = 0.05
 """In so few repeats of an experiment something may happen and still be out of the ordinary."""
 
@@ -33,13 +35,13 @@ def above(figure: float, error: float, limit: float = 0.0) -> Verdict:
     Examples
     --------
     >>> above(0.3, 0.1), above(-0.3, 0.1), above(0.1, 0.1), above(0.0, 0.0)
-    ('holds', 'does not hold', 'not decidable', 'not decidable')
+    ('holds', 'does not hold', 'open', 'open')
     """
     if not math.isfinite(error) or math.isnan(figure):
-        return "not decidable"
+        return "open"
     off = figure - limit
     if abs(off) <= CLEAR * error + ROUNDING * (abs(figure) + abs(limit) + 1):
-        return "not decidable"
+        return "open"
     return exact(off > 0)
 
 
@@ -67,13 +69,13 @@ def together(verdicts: Iterable[Verdict]) -> Verdict:
 
     Examples
     --------
-    >>> together(["holds", "not decidable"]), together(["not decidable", "does not hold"])
-    ('not decidable', 'does not hold')
+    >>> together(["holds", "open"]), together(["open", "does not hold"])
+    ('open', 'does not hold')
     """
     reached = set(verdicts)
     if "does not hold" in reached:
         return "does not hold"
-    return "holds" if reached == {"holds"} else "not decidable"
+    return "holds" if reached == {"holds"} else "open"
 
 
 def across(verdicts: Iterable[Verdict]) -> Verdict:
@@ -81,8 +83,8 @@ def across(verdicts: Iterable[Verdict]) -> Verdict:
 
     Examples
     --------
-    >>> across(["holds", "not decidable"]), across(["holds", "does not hold"])
-    ('not decidable', 'depends')
+    >>> across(["holds", "open"]), across(["holds", "does not hold"])
+    ('open', 'depends')
     """
     reached = set(verdicts)
     if {"holds", "does not hold"} <= reached or "depends" in reached:
@@ -90,9 +92,27 @@ def across(verdicts: Iterable[Verdict]) -> Verdict:
     return together(reached)
 
 
-def all_above(figures: Iterable[Figure], limit: float = 0.0) -> Verdict:
-    """Return the verdict on a sentence that says all these figures are above a limit."""
-    return across(above(*figure, limit) for figure in figures)
+def all_above(figures: Iterable[Figure], limit: float = 0.0, none_below: float = 0.0) -> Verdict:
+    """Return the verdict on a sentence that says all these figures are above a limit.
+
+    Of many figures one in ten may be too near to tell: noise alone leaves as many. One that is too
+    near to tell and clearly within `none_below` of the limit is none: the sentence fails there.
+
+    Examples
+    --------
+    >>> all_above([(9.0, 1.0)] * 19 + [(1.0, 1.0)]), all_above([(9.0, 1.0), (1.0, 1.0)])
+    ('holds', 'open')
+    >>> all_above([(9.0, 1.0), (0.0, 0.1)], none_below=0.5)
+    'depends'
+    """
+    figures = list(figures)
+    reached = [above(*figure, limit) for figure in figures]
+    for place, (figure, error) in enumerate(figures):
+        if reached[place] == "open" and no_difference(figure - limit, error, none_below):
+            reached[place] = "does not hold"
+    if "does not hold" not in reached and reached.count("holds") >= MANY * len(reached):
+        return "holds"
+    return across(reached)
 
 
 def under_settings(verdicts: Iterable[Verdict]) -> Verdict:
@@ -102,15 +122,15 @@ def under_settings(verdicts: Iterable[Verdict]) -> Verdict:
 
     Examples
     --------
-    >>> under_settings(["does not hold", "not decidable"]), under_settings(["does not hold"] * 2)
-    ('not decidable', 'does not hold')
-    >>> under_settings(["holds", "not decidable"])
+    >>> under_settings(["does not hold", "open"]), under_settings(["does not hold"] * 2)
+    ('open', 'does not hold')
+    >>> under_settings(["holds", "open"])
     'depends'
     """
     reached = set(verdicts)
     if len(reached) == 1:
         return reached.pop()
-    return "depends" if "holds" in reached else "not decidable"
+    return "depends" if "holds" in reached else "open"
 
 
 def of_one_experiment(share: float) -> Verdict:
@@ -119,10 +139,10 @@ def of_one_experiment(share: float) -> Verdict:
     Examples
     --------
     >>> of_one_experiment(0.99), of_one_experiment(0.47), of_one_experiment(0.0)
-    ('holds', 'not decidable', 'does not hold')
+    ('holds', 'as likely as not', 'does not hold')
     """
     if RARE < share < 1 - RARE:
-        return "not decidable"
+        return "as likely as not"
     return exact(share >= 1 - RARE)
 
 
@@ -179,6 +199,7 @@ class Check(NamedTuple):
     n_cases: int = 200
     n_quick_cases: int = 20
     in_short: str = ""
+    on: str = ""
 
     def cell(self, quick: bool) -> Cell:
         """Return the cell that measures it."""
@@ -195,7 +216,7 @@ class Check(NamedTuple):
         held = self.holds(**figures)
         verdict = held if isinstance(held, str) else exact(held)
         said = self.says.format(n_cases=n_cases, **figures)
-        return Claim(self.text, self.source, verdict, said, in_short=self.in_short)
+        return Claim(self.text, self.source, verdict, said, self.on, in_short=self.in_short)
 
 
 class Checks:

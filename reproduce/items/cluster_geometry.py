@@ -12,7 +12,6 @@ from powermeans.types import FloatArray, IndexArray
 from reproduce.drawn_data import make_gaussian_clusters, make_grid_gaussians
 from reproduce.item import Cell, Claim, Findings, Row, Rows, grid
 from reproduce.rows import Figure, column, mean_and_error, said, where
-from reproduce.tables import over, table, with_error
 from reproduce.verdicts import above, across, below, exact, together
 
 TITLE = "The shape of clusters: convex cells, and kernels"
@@ -104,18 +103,7 @@ def between_points(k: int, d: int) -> list[Row]:
 
 def findings(rows: Rows) -> Findings:
     shapes, gammas = where(rows, part="shapes"), where(rows, part="gammas")
-    by_shape, cell = {"shape": "shape"}, with_error("ari", "{:.3f} ({:.3f})")
     return Findings(
-        tables=[
-            table(
-                "Adjusted Rand index by shape and method",
-                shapes,
-                by_shape,
-                over("method", METHODS, cell),
-                "Mean over the draws, and its standard error; one where the true clusters are "
-                "found.",
-            ),
-        ],
         claims=[
             claim_on_cells(where(rows, part="convex")),
             *_claims_on_shapes(shapes),

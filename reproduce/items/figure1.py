@@ -17,10 +17,10 @@ from powermeans.mathematics.power_mean import (
 )
 from powermeans.types import FloatArray
 from reproduce.drawn_data import make_exponential_family
-from reproduce.item import Cell, Claim, Findings, Row, Rows, Table, grid
+from reproduce.item import Cell, Claim, Findings, Row, Rows, grid
 from reproduce.pictures import picture
 from reproduce.rows import column, where
-from reproduce.tables import error, mean, most, table
+from reproduce.tables import mean
 from reproduce.verdicts import exact
 
 TITLE = "Figure 1: cross-sections of the objective for four powers"
@@ -130,25 +130,7 @@ def stacked(two: FloatArray, centers: FloatArray) -> FloatArray:
 
 def findings(rows: Rows) -> Findings:
     by_power = {s: where(rows, s=s) for s in (*POWERS, ANNEALED)}
-    return Findings(tables=[_table(rows)], claims=_claims(by_power))
-
-
-def _table(rows: Rows) -> Table:
-    return table(
-        f"Valleys of the cross-section, {len(where(rows, s=ANNEALED))} data sets, {N_STARTS} "
-        "starts each",
-        rows,
-        {"s": "s"},
-        [
-            ("valleys", mean("valleys")),
-            ("standard error", error("valleys")),
-            ("most", most("valleys")),
-            ("share of starts that end in the lowest", mean("share")),
-        ],
-        "Sweeps with two centers, the third in its true place. Two centers that change places are "
-        "one valley; where a center has no points it is level, which is none. The last line is "
-        "judged by the k-means objective, as the first.",
-    )
+    return Findings(claims=_claims(by_power))
 
 
 def _claims(by_power: dict[str, list[Row]]) -> list[Claim]:

@@ -13,9 +13,8 @@ from sklearn.datasets import load_sample_image
 
 from powermeans import KMeans, PowerKMeans
 from powermeans.types import FloatArray, IndexArray
-from reproduce.item import Cell, Claim, Findings, Row, Rows, Table, grid
-from reproduce.rows import column, kinds, where
-from reproduce.tables import table
+from reproduce.item import Cell, Claim, Findings, Row, Rows, grid
+from reproduce.rows import column, groups, kinds, where
 from reproduce.trials import fitted
 from reproduce.verdicts import above, exact, paired_gain
 
@@ -44,12 +43,23 @@ def cells(quick: bool) -> Sequence[Cell]:
 
     The quick run takes every fourth pixel in each direction.
     """
-    pictures, sizes, segmented, step = PICTURES, (2, 4, 8, 16, 32, 64), (4, 8, 16), 1
+    pictures, sizes, segmented, step, seeds = PICTURES, (2, 4, 8, 16, 32, 64), (4, 8, 16), 1, 10
     if quick:
-        pictures, sizes, segmented, step = PICTURES[:1], DRAWN_SIZES, (DRAWN_SEGMENTS,), 4
+        pictures, sizes, segmented, step, seeds = PICTURES[:1], DRAWN_SIZES, (DRAWN_SEGMENTS,), 4, 2
     places = (0.0, WEIGHT_OF_PLACE)
     return [
-        *grid(palette, part="palette", picture=pictures, step=step, method=list(METHODS), k=sizes),
+        *grid(
+            palette, part="palette", picture=pictures, step=step, method=SEARCH, k=sizes, seeds=1
+        ),
+        *grid(
+            palette,
+            part="palette",
+            picture=pictures,
+            step=step,
+            method=LLOYDS,
+            k=sizes,
+            seeds=seeds,
+        ),
         *grid(segments, part="segments", picture=pictures, step=step, place=places, k=segmented),
     ]
 
@@ -76,35 +86,39 @@ def _of_estimator(model: Any, pixels: Pixels) -> tuple[FloatArray, IndexArray]:
     return np.asarray(model.cluster_centers_), np.asarray(model.labels_)[place]
 
 
-METHODS: dict[str, Callable[[int, Pixels], tuple[FloatArray, IndexArray]]] = {
-    SEARCH: lambda k, pixels: _of_estimator(PowerKMeans(k, random_state=0), pixels),
-    "Lloyd from k-means++": lambda k, pixels: _of_estimator(KMeans(k, random_state=0), pixels),
-    "Lloyd from random pixels": lambda k, pixels: _of_estimator(
-        KMeans(k, init="random", n_init=1, random_state=0), pixels
+METHODS: dict[str, Callable[[int, int], Any]] = {
+    SEARCH: lambda k, seed: PowerKMeans(k, random_state=seed),
+    "Lloyd from k-means++": lambda k, seed: KMeans(k, random_state=seed),
+    "Lloyd from random pixels": lambda k, seed: KMeans(
+        k, init="random", n_init=1, random_state=seed
     ),
 }
+LLOYDS = [name for name in METHODS if name != SEARCH]
 
 
-def palette(picture: str, step: int, method: str, k: int) -> list[Row]:
-    """How far the colours of a palette are from those of the pixels, and what they take."""
+def palette(picture: str, step: int, method: str, k: int, seeds: int) -> list[Row]:
+    """How far the colours of palettes are from those of the pixels, and what they take."""
     pixels = pixels_of(picture, step)
+    return [{"seed": seed, **of_palette(pixels, method, k, seed)} for seed in range(seeds)]
+
+
+def of_palette(pixels: Pixels, method: str, k: int, seed: int) -> Row:
+    """The figures of one palette."""
     started = time.perf_counter()
-    colours, labels = METHODS[method](k, pixels)
+    colours, labels = _of_estimator(METHODS[method](k, seed), pixels)
     elapsed = time.perf_counter() - started
     shown = as_pixels(colours)
     error = float(((pixels.reshape(-1, 3).astype(float) - shown[labels]) ** 2).mean())
-    return [
-        {
-            "mean_square_error": error,
-            "psnr": 10 * math.log10(255**2 / error),
-            "bytes_raw": pixels.size,
-            "bytes_fixed": math.ceil(len(labels) * math.ceil(math.log2(k)) / 8) + 3 * k,
-            # After lossless packing, with the palette.
-            "bytes_packed": len(zlib.compress(labels.astype(np.uint8).tobytes(), 9)) + 3 * k,
-            "bytes_packed_raw": len(zlib.compress(pixels.tobytes(), 9)),
-            "seconds": elapsed,
-        }
-    ]
+    return {
+        "mean_square_error": error,
+        "psnr": 10 * math.log10(255**2 / error),
+        "bytes_raw": pixels.size,
+        "bytes_fixed": math.ceil(len(labels) * math.ceil(math.log2(k)) / 8) + 3 * k,
+        # After lossless packing, with the palette.
+        "bytes_packed": len(zlib.compress(labels.astype(np.uint8).tobytes(), 9)) + 3 * k,
+        "bytes_packed_raw": len(zlib.compress(pixels.tobytes(), 9)),
+        "seconds": elapsed,
+    }
 
 
 def as_pixels(colours: FloatArray) -> Pixels:
@@ -159,7 +173,6 @@ def findings(rows: Rows) -> Findings:
     palettes, areas = where(rows, part="palette"), where(rows, part="segments")
     by_picture = {str(name): where(palettes, picture=name) for name in kinds(palettes, "picture")}
     return Findings(
-        tables=[_table_of_errors(of, name) for name, of in by_picture.items()],
         claims=[
             _claim_on_compression(where(palettes, method=SEARCH, k=16)),
             *(claim_on_methods(of, name) for name, of in by_picture.items()),
@@ -177,20 +190,6 @@ def findings(rows: Rows) -> Findings:
     )
 
 
-def _table_of_errors(rows: Rows, picture: str) -> Table:
-    def cell(method: str) -> Callable[[Rows], str]:
-        form = "{psnr:.2f} dB, {seconds:.2f} s"
-        return lambda of: form.format(**where(of, method=method)[0])
-
-    return table(
-        f"{picture}: peak signal-to-noise ratio of a palette of k colours, and seconds",
-        rows,
-        {"k": "k"},
-        [(method, cell(method)) for method in METHODS],
-        "Higher is better; 30 dB is a root mean square error of 8 of 255.",
-    )
-
-
 def _claim_on_compression(rows: Rows) -> Claim:
     sizes = ("bytes_raw", "bytes_fixed", "bytes_packed_raw", "bytes_packed")
     raw, fixed, packed_raw, packed = (np.array(column(rows, name)) for name in sizes)
@@ -205,17 +204,22 @@ def _claim_on_compression(rows: Rows) -> Claim:
 
 
 def claim_on_methods(rows: Rows, picture: str) -> Claim:
-    errors = {name: column(where(rows, method=name), "mean_square_error") for name in METHODS}
-    least = np.min(list(errors.values()), axis=0)
-    excess = {name: np.divide(values, least) - 1 for name, values in errors.items()}
+    least = {key: min(column(of, "mean_square_error")) for key, of in groups(rows, "k").items()}
+    excess = {
+        name: [
+            float(row["mean_square_error"]) / least[row["k"],] - 1
+            for row in where(rows, method=name)
+        ]
+        for name in METHODS
+    }
     gain, error = paired_gain(excess["Lloyd from random pixels"], excess["Lloyd from k-means++"])
-    words = ", ".join(f"{name} {values.mean():.1%}" for name, values in excess.items())
+    words = ", ".join(f"{name} {np.mean(values):.1%}" for name, values in excess.items())
     return Claim(
         f"Starting far apart, as k-means++ does, is better than random points ({picture})",
         "initialisation",
         above(gain, error),
-        f"mean square error over the least of all methods, in the mean over k: {words}; k-means++ "
-        f"gains {gain:+.1%} ± {error:.1%} over random pixels",
+        f"mean square error over the least of all fits, in the mean over k and seeds: {words}; "
+        f"k-means++ gains {gain:+.1%} ± {error:.1%} over random pixels",
     )
 
 

@@ -13,9 +13,9 @@ from powermeans import GradientKMeans, OnlineKMeans, PowerKMeans, SphericalMixtu
 from powermeans.datasets import load_data_set
 from powermeans.plots.canvas import BLUE, GREEN, INK, ORANGE, SKY, VERMILION, tidy
 from powermeans.types import FloatArray
-from reproduce.item import Cell, Claim, Comparison, Findings, Row, Rows, Table, grid
+from reproduce.item import Cell, Claim, Comparison, Findings, Row, Rows, grid
 from reproduce.pictures import add_legend, picture
-from reproduce.rows import column, kinds, mean_and_error, published_rows, where
+from reproduce.rows import column, kinds, published_rows, where
 from reproduce.trials import centers_of, fitted
 from reproduce.verdicts import above, exact, of_one_experiment, paired_gain, together
 
@@ -265,11 +265,10 @@ def findings(rows: Rows) -> Findings:
     of_kind = on_one_scale(residues)
     of_each = {name: ratios(values) for name, values in residues.items()}
     return Findings(
-        tables=[_table_of_least(rows)],
         comparisons=comparisons_of(rows),
         claims=[
             *_claims_on_newton(where(rows, part="newton")),
-            *claims_on_batch(rows, of_kind[BATCH]),
+            *claims_on_batch(rows),
             *claims_on_leads(of_kind),
             *_claims_on_ends(of_kind),
             _claim_on_first_points(rows),
@@ -289,17 +288,6 @@ def findings(rows: Rows) -> Findings:
             "trial start at the same random points, which the paper does not say of its own.",
         ],
     )
-
-
-def _table_of_least(rows: Rows) -> Table:
-    lines = []
-    for name in ALGORITHMS:
-        least = least_errors(rows, name)
-        last = float(residuals(rows, name)[:, -1].mean())
-        mean = mean_and_error(least.tolist())
-        lines.append([name, float(least.min()), *mean, float(least.max()), last])
-    columns = ["algorithm", "least E_inf", "mean", "its error", "largest", "E_20 - E_inf"]
-    return Table("E_infinity by algorithm", columns, lines)
 
 
 def comparisons_of(rows: Rows) -> list[Comparison]:
@@ -361,11 +349,10 @@ def on_one_scale(of_kind: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
     return {**of_kind, EM: em * (batch[:, :1] / em[:, :1])}
 
 
-def claims_on_batch(rows: Rows, batch: FloatArray) -> list[Claim]:
+def claims_on_batch(rows: Rows) -> list[Claim]:
     until_end = epochs_until(rows, BATCH, ENDED)
     last = np.reshape(until_end, (-1, N_TRIALS)).max(axis=1)
     rises = np.diff(residuals(rows, BATCH), axis=1).max()
-    gained, error = mean_and_error((1 - batch[:, 2] / batch[:, 0]).tolist())
     share = float(np.mean(last < 15))
     return [
         Claim(
@@ -373,15 +360,6 @@ def claims_on_batch(rows: Rows, batch: FloatArray) -> list[Claim]:
             "section 3.1",
             exact(rises <= 1e-9),
             f"the largest change of an epoch is {rises:.1e}",
-        ),
-        Claim(
-            "As the first step of costlier models, such as Gaussian mixtures, k-means performs "
-            "most of the task in a small fraction of the overall time",
-            "section 1",
-            "not tested",
-            f"No costlier model is fitted after it here. Of what batch k-means itself gains, "
-            f"{gained:.0%} ± {error:.0%} is gained after two epochs, of {np.mean(until_end):.1f} "
-            "in the mean",
         ),
         Claim(
             "All 20 runs of batch k-means converge before the 15th epoch",

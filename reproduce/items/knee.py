@@ -8,7 +8,7 @@ from scipy.spatial.distance import pdist
 
 from powermeans import choose_k
 from powermeans.types import FloatArray
-from reproduce.item import Cell, Claim, Findings, Row, Rows, Table, grid
+from reproduce.item import Cell, Claim, Findings, Row, Rows, grid
 from reproduce.rows import column, groups, kinds, mean_and_error, where
 from reproduce.verdicts import above, share_and_error
 
@@ -56,7 +56,6 @@ def clusters(true_k: int, d: int, separation: float, draw: int) -> FloatArray:
 
 def findings(rows: Rows) -> Findings:
     return Findings(
-        tables=[_table(rows)],
         claims=[_claim_on_drops(rows), *(claim_on_knee(rows, name) for name in SEPARATIONS)],
         remarks=[
             f"{N_EACH} points of each cluster, standard normal; the distance of the nearest two "
@@ -92,23 +91,6 @@ def by_drops(rows: Rows) -> list[float]:
     return [float(k) for k in (falls[:, :-1] / falls[:, 1:]).argmax(axis=1) + 2]
 
 
-def _table(rows: Rows) -> Table:
-    lines = []
-    for (name, d, true_k), of in groups(rows, "separation", "d", "true_k").items():
-        k = int(true_k)
-        at_true_k = float(np.mean(np.equal(by_drops(of), k)))
-        before, after = drops(of)[:, k - 2 : k].mean(axis=0).tolist()
-        contrast = float(np.median(contrasts(of, k)))
-        lines.append([name, d, k, before, after, contrast, at_true_k])
-    return Table(
-        "How W falls at the true number of clusters",
-        ["clusters", "d", "k*", "last drop to k*", "first drop after", "their ratio", "knee at k*"],
-        lines,
-        "Drops are shares of W(1). The knee is where they shrink most; the share of the sets in "
-        "which it is at the true number.",
-    )  # fmt: skip
-
-
 def _claim_on_drops(rows: Rows) -> Claim:
     by_name: dict[str, list[float]] = {name: [] for name in SEPARATIONS}
     for (name, _, true_k), chosen in groups(rows, "separation", "d", "true_k").items():
@@ -139,4 +121,5 @@ def claim_on_knee(rows: Rows, name: str) -> Claim:
         f"Close: off by at most one in {CLOSE:.0%} of the sets. The slides name no rule; theirs is "
         "read as the k after which the drops of W shrink most. It is close in "
         f"{share:.0%} ± {error:.0%} of the sets.",
+        until="some thousand draws",
     )

@@ -15,7 +15,6 @@ from powermeans.types import FloatArray, IndexArray
 from reproduce.drawn_data import make_gaussian_clusters
 from reproduce.item import Cell, Claim, Comparison, Findings, Row, Rows, grid
 from reproduce.rows import column, groups, kinds, mean_and_error, published_rows, said, where
-from reproduce.tables import error, mean, most, table
 from reproduce.trials import draw_seeds, fitted
 from reproduce.verdicts import all_above, below, exact, paired_gain, together
 
@@ -160,21 +159,6 @@ def findings(rows: Rows) -> Findings:
     by_part = {str(part): of for (part,), of in groups(rows, "part").items()}
     tried = over_the_least(by_part["starts"])
     return Findings(
-        tables=[
-            table(
-                "From which points k-means starts",
-                tried,
-                {"data": "data", "init": "starts"},
-                [
-                    ("mean W / least", mean("ratio")),
-                    ("error", error("ratio")),
-                    ("worst", most("ratio")),
-                    ("mean sweeps", mean("sweeps")),
-                    ("most sweeps", most("sweeps")),
-                ],
-                "The least of all these starts.",
-            ),
-        ],
         comparisons=comparisons_of(by_part["count"]),
         claims=[
             claim_on_sums(by_part["sums"]),

@@ -3,9 +3,9 @@
 import doctest
 import importlib
 import math
+import re
 import types
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,7 @@ from reproduce import __main__ as command
 from reproduce import page, results, running
 from reproduce.item import Cell, Claim, Comparison, Findings, Table, grid
 from reproduce.rows import mean_and_error, published_rows
-from reproduce.verdicts import Checks, above, below, paired_gain, share_and_error
+from reproduce.verdicts import Checks, above, all_above, below, paired_gain, share_and_error
 
 ROOT = Path(results.__file__).parent
 
@@ -31,7 +31,10 @@ COMPUTED: list[int] = []
 def findings(rows) -> Findings:
     total = sum(int(row["square"]) for row in rows)
     return Findings(
-        tables=[Table("Squares", ["n", "square"], [[r["n"], r["square"]] for r in rows], "a note")],
+        tables=[
+            Table("Squares", ["n"], [[r["n"]] for r in rows], "a note", is_published=True),
+            Table("Not for the docs", ["n"], []),
+        ],
         comparisons=[Comparison("sum", "square", 14.0, total), Comparison("sum", "n", 9.0, total)],
         claims=[Claim("Squares | grow", "section 1", "holds", "<all> of them", in_short="growth")],
         remarks=["nothing more"],
@@ -45,20 +48,15 @@ def draw(rows, folder: Path) -> None:
 @pytest.fixture
 def item(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> types.SimpleNamespace:
     """An item of the test's own, whose results, pages and kept cells are in a folder."""
-    front = tmp_path / "reproduction.md"
-    front.write_text(f"{page.PAGE.begin}\n<!-- end of what is written by a command -->\n")
-    pages = tmp_path / "reproduction"
-    pages.mkdir()
-    where = types.SimpleNamespace(begin=page.PAGE.begin, command=page.PAGE.command)
-    where.write = lambda block: front.write_text(block)
-    monkeypatch.setattr(page, "PAGE", where)
-    monkeypatch.setattr(page, "OF_ITEMS", pages)
+    for name in ("FRONT", "TABLES", "FIRST_STEP"):
+        written = types.SimpleNamespace(write=(tmp_path / f"{name}.md").write_text)
+        monkeypatch.setattr(page, name, written)
     monkeypatch.setattr(results, "RESULTS", tmp_path / "results")
     monkeypatch.setattr(running, "CACHE", tmp_path / "cache")
     squares = types.SimpleNamespace(
         TITLE="Squares", SOURCE="Nobody 1900: section 1", DATA="real", KEEPS_ROWS=False,
         cells=lambda quick: grid(square, part="squares", n=range(2 if quick else 4)),
-        findings=findings, draw=draw, front=front, page=pages / "squares.md",
+        findings=findings, draw=draw, front=tmp_path / "FRONT.md", tables=tmp_path / "TABLES.md",
     )  # fmt: skip
     monkeypatch.setattr(command, "item_names", lambda: ["squares"])
     monkeypatch.setattr(command, "module_of", lambda name: squares)
@@ -87,10 +85,10 @@ def test_a_number_too_far_away_differs(ours, error, tolerance, is_within) -> Non
 
 def test_verdicts_need_two_standard_errors_on_their_side() -> None:
     assert [above(x, 1.0, 10.0) for x in (12.1, 11.9, 8.1, 7.9)] == [
-        "holds", "not decidable", "not decidable", "does not hold",
+        "holds", "open", "open", "does not hold",
     ]  # fmt: skip
     assert [below(x, 1.0, 10.0) for x in (12.1, 7.9)] == ["does not hold", "holds"]
-    assert above(5.0, math.inf) == above(math.nan, 0.0) == above(0.0, 0.0) == "not decidable"
+    assert above(5.0, math.inf) == above(math.nan, 0.0) == above(0.0, 0.0) == "open"
 
 
 def test_means_shares_and_pairs_have_the_errors_of_their_formulas() -> None:
@@ -102,15 +100,15 @@ def test_means_shares_and_pairs_have_the_errors_of_their_formulas() -> None:
     assert paired_gain([2.0, 5.0], [1.0, 2.0]) == (2.0, pytest.approx(1.0))
 
 
-@pytest.mark.parametrize("data", ["part: 5 of 7 rows", "stand-in", "our layout: none is named"])
-def test_data_other_than_those_of_the_source_decide_nothing(data: str) -> None:
-    claim = Claim("It grows", "Nobody 1900", "depends", "It falls.", on="the day")
-    limited = claim.on_data(data)
-    assert (limited.verdict, limited.figure) == (
-        "not decidable", "On these data: depends on the day. It falls.",
-    )  # fmt: skip
-    assert claim.on_data("real").verdict == "depends"
-    assert replace(claim, data="real").on_data(data).verdict == "depends"
+def test_many_cases_hold_together_unless_one_is_against_or_an_effect_is_none() -> None:
+    clear, near, against, none = (9.0, 1.0), (1.0, 1.0), (-9.0, 1.0), (0.1, 0.1)
+    assert all_above([clear] * 18 + [near] * 2) == "holds"
+    assert all_above([clear] * 17 + [near] * 3) == "open"
+    assert all_above([clear] * 19 + [against]) == "depends"
+    assert [all_above([clear, none], none_below=limit) for limit in (0.2, 0.4)] == [
+        "open", "depends",
+    ]  # fmt: skip
+    assert all_above([(0.1, 0.01)], none_below=0.4) == "holds"
 
 
 def test_a_check_refutes_what_its_figures_do_not_bear_out() -> None:
@@ -185,34 +183,46 @@ def test_stored_rows_count_as_finished_cells_and_keep_when_they_were_computed(it
     line = results.stored("items")[0]
     assert line["dates"].startswith("1901-01-01 and 20")
     assert float(line["seconds"]) >= 7200
-    text = item.page.read_text()
-    assert "5 cells computed on 1901-01-01 and" in text
-    assert "in 120.0 minutes" in text
+    assert "from 1901-01-01 to 20" in item.front.read_text()
 
 
 # The command, and the pages.
 
 
-def test_a_run_writes_its_page_its_claims_and_the_front_page(item, capsys) -> None:
+def test_a_run_says_and_stores_what_the_pages_show(item, capsys) -> None:
     assert command.main(["all"]) == 0
-    assert (
-        "- **Holds**: Squares | grow (*section 1*).\n  - <all> of them." in capsys.readouterr().out
-    )
+    said = capsys.readouterr().out
     for part in (
         "Nobody 1900: section 1. Data: real.",
-        "- **Holds**: Squares \\| grow (*section 1*).\n  - &lt;all> of them.",
-        "**Squares**\n\n| n | square |\n| --- | ---: |\n| 0 | 0 |",
-        "a note",
-        "squares.png)",
+        "- Holds: Squares | grow (section 1).\n  <all> of them",
+        "**Not for the docs**",
         "| sum | n | 9.000 | 14 | 0.000 | 0.000 | DIFFERS |",
         "**1 of 2 published numbers within noise**",
-        "`python -m reproduce squares`: 4 cells computed on 20",
+        "squares.png",
     ):
-        assert part in item.page.read_text()
-    assert results.stored_claims()["squares"][0].verdict == "holds"
-    front = item.front.read_text()
-    assert "- **Holds**: 1 of 1 claims, such as: [growth](reproduction/squares.md)." in front
-    assert "| [squares](reproduction/squares.md) | real | 1 of 2 | 1 holds |" in front
+        assert part in said
+    assert results.stored_claims()["squares"] == findings([]).claims
+    tables, front = item.tables.read_text(), item.front.read_text()
+    for part in (
+        "**Squares**\n\n| n |\n| --- |\n| 0 |",
+        "a note",
+        "| Squares \\| grow | Nobody 1900, section 1 | holds | &lt;all> of them |",
+        "| squares | real | 1 of 2 | 1 holds |",
+    ):
+        assert part in tables
+    assert "Not for the docs" not in tables
+    assert "- **Of 1 claims** that a program can check 1 hold, 0 do not hold" in front
+    assert "- **Holds**: growth." in front
+
+
+def test_the_front_page_says_what_would_decide_an_open_claim_and_keeps_to_fifteen_lines() -> None:
+    claims = [Claim("It grows", "section 1", "open", until="more of them")] * 2
+    line = {"in_short": "", "seconds": "60", "dates": "1901-01-01", "processors": "2"}
+    lines = page.front_lines([line], {"squares": claims})
+    assert "**Open**: 2 of squares for want of more of them." in lines
+    named = [Claim("It grows", "section 1", "depends", on="n", in_short="growth")] * 13
+    with pytest.raises(ValueError, match="has 16 lines"):
+        page.front_lines([line], {"squares": named})
 
 
 @pytest.mark.parametrize(
@@ -229,7 +239,7 @@ def test_an_item_that_cannot_run_leaves_the_others_running(
     monkeypatch.setattr(command, "module_of", lambda n: item if n == "squares" else broken)
     assert command.main(["all"]) == status
     assert str(error) in capsys.readouterr().err
-    assert item.page.exists()
+    assert item.front.exists()
 
 
 def test_an_unknown_item_is_an_error_with_the_nearest_name(capsys) -> None:
@@ -237,20 +247,6 @@ def test_an_unknown_item_is_an_error_with_the_nearest_name(capsys) -> None:
     said = capsys.readouterr().err
     assert "no item 'table1': did you mean table1-and-2" in said
     assert "no item 'tabel3': did you mean table3?" in said
-
-
-def test_exceptions_have_a_page_of_their_own(item) -> None:
-    claims = [
-        Claim("Squares grow", "section 1", "holds"),
-        Claim("Squares jump", "section 2", "depends", on="n", sample="3 seeds"),
-        Claim("Squares end", "Somebody 1901", "not decidable", data="part: 2 of 3"),
-    ]
-    line = {"item": "squares", "source": "Nobody 1900: section 1"}
-    text = page.exceptions([line], {"squares": claims})
-    assert "| Squares jump | Nobody 1900, section 2 | n (3 seeds) | [squares](squares.md) |" in text
-    assert "| Squares end | Somebody 1901 |  | [squares](squares.md) |" in text
-    assert "Squares grow" not in text
-    assert "1 are ours to blame" in page.blame({"squares": claims})
 
 
 MODULES = [
@@ -269,4 +265,39 @@ def test_what_is_stored_and_what_is_run_are_the_same_items() -> None:
     names = command.item_names()
     assert [line["item"] for line in results.stored("items")] == names
     assert list(results.stored_claims()) == names
-    assert all((page.OF_ITEMS / f"{name}.md").is_file() for name in names)
+
+
+def test_the_docs_are_what_is_stored_and_few_claims_are_open() -> None:
+    items, claims = results.stored("items"), results.stored_claims()
+    lines = page.front_lines(items, claims)
+    assert all(f"- {line}\n" in page.FRONT.path.read_text(encoding="utf-8") for line in lines)
+    shown = page.TABLES.path.read_text(encoding="utf-8")
+    assert page.all_tables(items, claims, results.stored_tables()) in shown
+    left = [claim for of_item in claims.values() for claim in of_item if claim.verdict == "open"]
+    assert len(left) <= 6
+    assert all(claim.until for claim in left)
+
+
+DOCS = page.FRONT.path.parent
+SOURCES = DOCS / "from_the_sources_to_the_code.md"
+LINES = [
+    [cell.strip() for cell in line.strip("|").split("|")]
+    for line in SOURCES.read_text(encoding="utf-8").splitlines()
+    if line.startswith("| ") and not line.startswith(("| ---", "| where"))
+]
+
+
+@pytest.mark.parametrize("line", LINES, ids=lambda line: f"{line[0]} {line[3]}")
+def test_the_sources_lead_to_names_pages_and_verdicts_that_are_there(line: list[str]) -> None:
+    _, _, file, name, link, item, verdict = line
+    is_ours = file.startswith("reproduce/")
+    path = ROOT.parent / file if is_ours else ROOT.parent / "src" / "powermeans" / file
+    text = path.read_text(encoding="utf-8")
+    assert re.search(rf"^(def|class) {name}\b|^{name}\b.* = ", text, re.MULTILINE)
+    assert (DOCS / re.fullmatch(r"\[.+\]\((.+)\)", link)[1]).is_file()
+    assert verdict in {claim.verdict for claim in results.stored_claims()[item]}
+
+
+def test_all_five_sources_lead_to_the_code() -> None:
+    assert SOURCES.read_text(encoding="utf-8").count("\n## ") == 5
+    assert {line[5] for line in LINES} == set(command.item_names())
