@@ -14,7 +14,7 @@ from typing import Any
 from benchmarks.pages import Page, as_markdown
 from powermeans.app.report.versions import versions
 from powermeans.system.threads import usable_processors
-from reproduce.item import VERDICTS, Claim, Comparison, Findings, Table, Value, Verdict
+from reproduce.item import VERDICTS, Claim, Comparison, Findings, Table, Value
 from reproduce.results import (
     replace_lines,
     store_tables,
@@ -28,14 +28,6 @@ FRONT = Page("reproduction", "python -m reproduce.page")
 TABLES = Page("reproduction/tables", FRONT.command)
 FIRST_STEP = Page("k_means_first", FRONT.command)
 N_LINES = 15
-IN_PLURAL: dict[Verdict, str] = {
-    "holds": "hold",
-    "does not hold": "do not hold",
-    "no difference": "show no difference",
-    "depends": "depend on something that the source does not name",
-    "as likely as not": "are as likely as not",
-    "open": "are open",
-}
 NAMES = {"the paper": "Xu & Lange 2019", "the presentation": "Class presentation of power k-means"}
 """What the items call two sources in short."""
 _YEAR = re.compile(r"\b(19|20)[0-9][0-9]\b")
@@ -81,9 +73,9 @@ def store(name: str, module: ModuleType, findings: Findings, provenance: Provena
 def front_lines(items: Sequence[Item], claims: Claims) -> list[str]:
     """Return the counts, what items and claims say in short, what is open, and the time."""
     reached = Counter(claim.verdict for of_item in claims.values() for claim in of_item)
-    counts = ", ".join(f"{reached[verdict]} {IN_PLURAL[verdict]}" for verdict in VERDICTS)
+    counts = ", ".join(f"{verdict} {reached[verdict]}" for verdict in VERDICTS)
     lines = [
-        f"**Of {reached.total()} claims** that a program can check {counts}. "
+        f"**Of {reached.total()} claims** that a program can check: {counts}. "
         "[Each with its figures](reproduction/tables.md#claims).",
         *(item["in_short"] for item in items if item["in_short"]),
         *headlines(claims),

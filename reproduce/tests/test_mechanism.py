@@ -211,7 +211,7 @@ def test_a_run_says_and_stores_what_the_pages_show(item, capsys) -> None:
     ):
         assert part in tables
     assert "Not for the docs" not in tables
-    assert "- **Of 1 claims** that a program can check 1 hold, 0 do not hold" in front
+    assert "- **Of 1 claims** that a program can check: holds 1, does not hold 0" in front
     assert "- **Holds**: growth." in front
 
 
