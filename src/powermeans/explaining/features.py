@@ -58,9 +58,11 @@ class Feature:
         return f"{value:.10g}{f' {unit}' if unit else ''}"
 
     def roundest(self, low: float, high: float) -> float:
-        """Return the number from `low` to below `high` that has the fewest digits."""
+        """Return the number from `low` to below `high` that has the fewest digits, or `low`."""
         if self.column.kind in ("category", "yes/no", "ordered"):
             return float(low + high) / 2
+        if not low < high:
+            return float(low)
         middle = low / 2 + high / 2
         largest = int(np.floor(np.log10(max(high - low, np.finfo(float).tiny)))) + 1
         for digits in range(-largest, 18 - largest):
@@ -89,7 +91,7 @@ def in_units(model: Any, X: Any) -> tuple[list[Feature], FloatArray]:
             replace(
                 column,
                 kind="number" if column.kind == "log" else column.kind,
-                offsets=[0.0] * len(column.offsets),
+                offsets=column.offsets,
                 scales=[1.0] * len(column.scales),
             )
             for column in prepare.columns_

@@ -145,7 +145,9 @@ class Grower:
                 return Node(0)
             feature, asked = int(found.feature[i]), self.values[rows, int(found.feature[i])]
             missing, below = np.isnan(asked), ranks[rows, feature] <= found.threshold[i]
-            threshold = self.roundest(feature, asked[below].max(), asked[~below & ~missing].min())
+            low, above = asked[below].max(), asked[~below & ~missing]
+            # A cut may part missing values from all others.
+            threshold = self.roundest(feature, low, above.min() if len(above) else low)
             missing_left = bool(found.missing_go_to_left[i] and missing.any())
             goes = below | missing if missing_left else below
             children = node(left[i], rows[goes]), node(right[i], rows[~goes])
