@@ -72,7 +72,7 @@ def changed(change, centers, points, rng):
     match change:
         case "add":
             return np.vstack([centers, centers[some] + 0.01 * size])
-        case "take away":
+        case "take away" if len(centers) > 2:
             return np.delete(centers, some, axis=0)
         case "far":
             centers[some[0]] *= 1e4
