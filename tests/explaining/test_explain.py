@@ -10,7 +10,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from powermeans import KMeans, PowerKMeans, Prepare, SpectralClustering, explain, plots
+from powermeans.explaining.explanation import _sample
 from powermeans.explaining.features import Feature
+from powermeans.explaining.tree import Grower
 from powermeans.preparing.kinds import Column
 
 
@@ -104,16 +106,24 @@ def test_missing_values_go_the_way_that_the_rules_tell():
     assert near.precision == near.coverage == 1
     if "column 0" in near.text:
         assert near.text.endswith("or missing")
-    # All that the tree can ask has gaps: they must follow the cluster in which they are.
-    only = explain(PowerKMeans(2, missing="observed", random_state=0).fit(X[30:, :1]), X[30:, :1])
-    X = np.r_[X[30:, :1], np.full((0, 1), np.nan)]
-    assert only.kept == 1
-    holes = np.c_[X, np.zeros(len(X))]
-    holes[-20:, 0] = np.nan
-    holes[-20:, 1] = 5
-    model = PowerKMeans(2, missing="observed", random_state=0).fit(holes)
-    found = explain(model, holes[:, :], n_leaves=2)
-    assert found.kept == np.mean(found.predict(holes) == model.labels_)
+
+
+def test_missing_values_go_to_the_side_on_which_they_cost_least():
+    values = np.array([[0.0], [1], [9], [10], [np.nan], [np.nan]])
+    for side in (0, 1):
+        costs = np.array([[0.0, 0, 1, 1, side, side], [1.0, 1, 0, 0, 1 - side, 1 - side]])
+        centers, round_half = np.array([[0.5], [9.5]]), lambda feature, low, high: (low + high) / 2
+        grower = Grower(values, costs, np.ones(6), centers, round_half)
+        *_, last = grower.grown()
+        assert (last.cost, last.n_leaves, last.root.missing_left) == (0, 2, side == 0)
+        assert last.root.predict(values).tolist() == [0, 0, 1, 1, side, side]
+
+
+@pytest.mark.parametrize("n_leaves", [5, 6])
+def test_a_plain_tree_that_is_cheaper_is_taken(n_leaves):
+    X = load_iris().data
+    found = explain(PowerKMeans(3, random_state=0).fit(X), X, n_leaves=n_leaves)
+    assert (found.is_plain, found.price) == (True, 0)
 
 
 def test_rules_speak_in_the_units_and_words_of_the_table():
@@ -196,6 +206,17 @@ def test_a_sample_of_many_rows_gives_rules_for_all():
     assert found.descriptions[5].coverage > 0.5  # of a cluster that a small sample would miss
 
 
+def test_a_sample_weighs_as_much_as_all_rows_of_each_cluster():
+    labels = np.repeat([0, 1, 2], [50_000, 90, 3_000]).astype(np.int32)
+    weights = np.random.default_rng(0).uniform(size=len(labels))
+    rows, of_sample = _sample(labels, weights, 3, 8_000)
+    assert len(rows) == len(set(rows)) < 8_500
+    for label in range(3):
+        own = labels[rows] == label
+        assert own.sum() >= min(200, np.sum(labels == label))
+        assert of_sample[own].sum() == pytest.approx(weights[labels == label].sum())
+
+
 def test_one_cluster_and_equal_rows_have_one_rule():
     found = explain(KMeans(1).fit([[0.0], [1.0]]), [[0.0], [1.0]])
     assert [rule.text for rule in found.rules] == ["any row"]
@@ -224,3 +245,23 @@ def test_the_tree_is_drawn_with_its_leaves():
     assert sum(text.startswith("cluster") for text in texts) == found.n_leaves
     assert len(texts) == 2 * found.n_leaves - 1
     assert plots.rules(found).get_title().startswith(found.sentence)
+
+
+@pytest.mark.parametrize("offset", [1.7e9, 1e60])
+def test_values_that_float32_cannot_part_or_hold_are_parted(offset):
+    X = np.repeat([[0.0], [1], [2], [3]], 5, axis=0) * (offset * 2e-10) + offset
+    model = KMeans(4, random_state=0, n_init=5).fit(X)
+    found = explain(model, X)
+    assert (found.kept, found.n_leaves) == (1, 4)
+    np.testing.assert_array_equal(found.predict(X), model.labels_)
+
+
+def test_many_columns_are_described_by_those_that_tell_a_cluster():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 80))
+    X[:100, 70] += 12
+    model = KMeans.from_centers([X[:100].mean(axis=0), X[100:].mean(axis=0)])
+    (first, second) = explain(model, X).descriptions
+    assert first.text.startswith("column 70 > ")
+    assert second.text.startswith("column 70 <= ")
+    assert first.precision == second.coverage == 1

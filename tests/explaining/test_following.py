@@ -55,6 +55,26 @@ def test_shared_rows_decide_as_a_whole_and_not_one_by_one():
     np.testing.assert_array_equal(match_labels(new, old), np.array([1] * 4 + [0] * 6 + [1] * 6))
 
 
+def test_clusters_that_share_less_than_half_of_either_are_not_the_same():
+    old = np.repeat([0, 1, 2], 10)
+    new = np.repeat([0, 1, 0, 2, 0, 1], [4, 6, 4, 6, 4, 6])  # a bit of each is one cluster now
+    found = match_labels(new, old)
+    assert set(found[new == 0]) == {3}
+    assert set(found[new == 2]) == {1}
+
+
+def test_a_jump_that_gains_less_than_it_is_worth_is_not_made():
+    X = np.tile([[0.0, 0], [1.002, 0], [0, 1], [1.002, 1]], (5, 1))
+    old = PowerKMeans(init=[[0.501, 0], [0.501, 1]], n_clusters=2, power=-np.inf, effort="none")
+    old.fit(X)
+    assert old.inertia_ == pytest.approx(5 * 1.002**2)
+    model = PowerKMeans(2, random_state=0).fit(X)
+    assert model.inertia_ == pytest.approx(5)
+    model.cluster_centers_ = old.cluster_centers_
+    assert refit(model, X).inertia_ == pytest.approx(old.inertia_)
+    assert refit(model, X, worth=0.001).inertia_ == pytest.approx(5)
+
+
 @pytest.mark.parametrize("by_rows", [True, False])
 def test_a_model_is_renumbered_with_all_it_has(by_rows):
     X = groups(FOUR)

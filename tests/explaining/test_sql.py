@@ -211,7 +211,7 @@ def test_what_predict_refuses_has_no_cluster(database):
     assert run(as_columns(X), to_sql(model, NAMES, dialect=dialect))[3] is None
 
 
-@pytest.mark.parametrize(("k", "d"), [(95, 3), (3, 95), (1, 2)])
+@pytest.mark.parametrize(("k", "d"), [(95, 3), (91, 1), (3, 95), (1, 2)])
 def test_many_centers_and_columns_stay_within_the_limits_of_databases(k, d, database):
     dialect, run = database
     rng = np.random.default_rng(0)

@@ -91,7 +91,7 @@ def in_units(model: Any, X: Any) -> tuple[list[Feature], FloatArray]:
             replace(
                 column,
                 kind="number" if column.kind == "log" else column.kind,
-                offsets=column.offsets,
+                offsets=[0.0] * len(column.offsets),
                 scales=[1.0] * len(column.scales),
             )
             for column in prepare.columns_
