@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -284,12 +283,13 @@ def _trees(grower: Grower, labels: Labels, n_leaves: int | Literal["auto"]) -> t
         is_enough = now.cost <= (1 + _CHEAP) * least or now.gain < _WORTH_A_LEAF * least
         return is_enough or now.n_leaves >= 4 * n_clusters
 
-    growing = [grower.grown(by_count=by_count) for by_count in (False, True)]
-    parted = [next(each) for each in growing]
-    place = int(np.argmin([now.cost for now in parted]))
-    for own in itertools.chain([parted[place]], growing[place]):
-        if has_enough(own):
-            break
+    found = []
+    for by_count in (False, True):
+        for now in grower.grown(by_count=by_count):
+            if has_enough(now):
+                break
+        found.append(now)
+    own = min(found, key=lambda now: now.cost + _WORTH_A_LEAF * least * now.n_leaves)
     wanted = max(own.n_leaves, n_clusters) if n_leaves == "auto" else int(n_leaves)
     return own.root, grower.plain(labels, wanted)
 
