@@ -119,6 +119,16 @@ def test_missing_values_go_to_the_side_on_which_they_cost_least():
         assert last.root.predict(values).tolist() == [0, 0, 1, 1, side, side]
 
 
+def test_a_plain_tree_may_part_missing_values_from_all_others():
+    values = np.array([[1.0], [1], [np.nan], [np.nan]])
+    costs = np.array([[0.0, 0, 1, 1], [1.0, 1, 0, 0]])
+    grower = Grower(
+        values, costs, np.ones(4), np.array([[1.0], [1]]), lambda feature, low, high: low
+    )
+    plain = grower.plain(np.array([0, 0, 1, 1], dtype=np.int32), 2)
+    assert plain.predict(values).tolist() == [0, 0, 1, 1]
+
+
 @pytest.mark.parametrize("n_leaves", [5, 6])
 def test_a_plain_tree_that_is_cheaper_is_taken(n_leaves):
     X = load_iris().data
