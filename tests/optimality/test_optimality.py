@@ -23,6 +23,7 @@ from sklearn.cluster import SpectralClustering as OtherSpectral
 
 from powermeans import KMeans, OptimalityGap, PowerKMeans, breaks, optimality_gap, report
 from powermeans.optimality import ascent, gap
+from powermeans.optimality.apart import bound_of_clusters_apart
 from powermeans.optimality.cuts import Cuts, most_violated
 from powermeans.optimality.line import line_through
 from powermeans.optimality.prices import (
@@ -148,6 +149,54 @@ def test_any_prices_prove_a_bound_and_no_place_earns_more_than_the_highest(seed,
     assert highest <= found * 1.2
 
 
+def never() -> bool:
+    return False
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@settings(max_examples=400, deadline=None, derandomize=True)
+@given(st.integers(1000, 99999))
+def test_any_clusters_prove_a_bound_by_how_far_they_lie_apart(seed: int) -> None:
+    """Whatever the clusters: found by k-means, or any others, some of which are empty."""
+    points, weights, n_clusters = small_problem(seed)
+    rng = np.random.default_rng(seed)
+    if seed % 5 == 0:
+        points = points[rng.integers(len(points) // 2 + 1, size=len(points))]  # duplicates
+    optimum = optimum_of(points, weights, n_clusters)
+    total = optimum_of(points, weights, 1)
+    best = PowerKMeans(n_clusters, random_state=0).fit(points, sample_weight=weights).labels_
+    drawn = rng.integers(n_clusters, size=len(points))
+    some = np.where(rng.random(len(points)) < 0.2, drawn, best)
+    for labels in (best, some, drawn, np.zeros(len(points), dtype=int)):
+        given = sparse.csr_array(points) if seed % 2 else points
+        bound = bound_of_clusters_apart(given, weights, labels, n_clusters, never)
+        assert bound <= optimum + 1e-13 * total
+
+
+@pytest.mark.parametrize("n_features", [3, 60])
+def test_any_number_of_clusters_far_apart_are_optimal(n_features: int) -> None:
+    rng = np.random.default_rng(0)
+    places = 400 * rng.random((600, n_features))
+    points = np.repeat(places, 5, axis=0) + 0.1 * rng.standard_normal((3000, n_features))
+    centers = np.stack([points[i : i + 5].mean(axis=0) for i in range(0, 3000, 5)])
+    kept = np.flatnonzero(
+        np.square(places[:, None] - places)
+        .sum(axis=2)
+        .min(axis=1, initial=np.inf, where=~np.eye(600, dtype=bool))
+        > 25
+    )
+    rows = (5 * kept[:, None] + np.arange(5)).ravel()
+    weights = np.repeat(rng.uniform(0.5, 2, len(kept)), 5)
+    found = optimality_gap(points[rows], centers[kept], sample_weight=weights)
+    assert (found.method, found.confidence) == ("clusters apart", None)
+    assert found.gap <= 1e-6
+    assert len(kept) > 500
+    moved = centers[kept] + 0.01
+    off = optimality_gap(points[rows[:1000]], moved[:200], sample_weight=weights[:1000])
+    excess = 1e-4 * n_features * weights[:1000].sum()
+    assert off.inertia - off.bound == pytest.approx(excess, abs=1e-6 * off.inertia)
+
+
 def test_prices_prove_what_pairs_of_points_do_not() -> None:
     points = np.random.default_rng(13).random((700, 2))
     model = PowerKMeans(20, random_state=0).fit(points)
@@ -206,6 +255,7 @@ def is_within(share: float) -> Callable[[OptimalityGap], bool]:
 
 @pytest.mark.parametrize("confidence", [None, 0.95])
 def test_subsets_of_a_line_prove_a_bound(confidence: float | None, monkeypatch) -> None:
+    monkeypatch.setattr(gap, "bound_of_clusters_apart", lambda *_: 0.0)
     monkeypatch.setattr(gap, "line_through", lambda *_: None)  # which knows the optimum itself
     monkeypatch.setattr(gap, "_has_prices", lambda *_: False)  # which needs no subsets
     rng = np.random.default_rng(7)
@@ -232,7 +282,7 @@ def test_clusters_far_apart_are_proved_optimal(unit: float) -> None:
     points, centers = far_apart(80)
     found = optimality_gap(points * unit, centers * unit, max_seconds=20)
     assert found.gap <= 1e-6
-    assert (found.method, found.n_searched) == ("all points", 1)
+    assert found.method == "clusters apart"
     assert found.history[-1][1] == found.bound
     assert "proved to be optimal" in str(found)
     of_scikit_learn = OtherKMeans(4, init=centers * unit).fit(points * unit)
@@ -396,7 +446,10 @@ def test_the_mean_is_below_its_highest_as_often_as_promised(confidence: float) -
     assert n_missed <= 300 * promised + 4 * math.sqrt(300 * promised * confidence)
 
 
-def test_samples_prove_bounds_at_their_confidence_and_sentences_never_say_too_little() -> None:
+def test_samples_prove_bounds_at_their_confidence_and_sentences_never_say_too_little(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(gap, "bound_of_clusters_apart", lambda *_: 0.0)
     points, centers = far_apart(250_000, 3)
 
     def is_sampled(found: OptimalityGap) -> bool:

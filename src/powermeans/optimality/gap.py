@@ -15,6 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from powermeans.errors import ArgumentError
+from powermeans.optimality.apart import bound_of_clusters_apart
 from powermeans.optimality.ascent import rising_bounds
 from powermeans.optimality.line import Line, line_through
 from powermeans.optimality.prices import Market, rising_bounds_by_prices
@@ -29,7 +30,7 @@ _MOST_AT_ONCE = 600  # points with a matrix for all pairs, if there are few clus
 _ROUNDING = 2.0**-48  # of sums over pieces
 _ROUNDING_OF_LINE = 1e-8  # compiled code takes twice the digits where it might be more
 
-Method = Literal["line", "all points", "subsets", "sample of subsets"]
+Method = Literal["line", "clusters apart", "all points", "subsets", "sample of subsets"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +48,10 @@ class OptimalityGap:
     gap : float
         ``inertia / bound - 1``: the inertia is at most ``1 + gap`` times the lowest possible.
         Infinite if the bound is zero and the inertia is not.
-    method : {"line", "all points", "subsets", "sample of subsets"}
-        What the bound was computed from: "line" is the optimum itself, of points on a line. Bounds
-        of subsets add up to a bound of all points.
+    method : {"line", "clusters apart", "all points", "subsets", "sample of subsets"}
+        What the bound was computed from: "line" is the optimum itself, of points on a line, and
+        "clusters apart" what no point can save by going to another cluster. Bounds of subsets add
+        up to a bound of all points.
     confidence : float or None
         Probability that the bound holds, over the random choice of subsets; None if it is certain.
     n_subsets : int
@@ -145,13 +147,42 @@ def prove(clustering: Clustering, effort: Effort) -> OptimalityGap:
     line = line_through(clustering.points, clustering.weights)
     if line is not None:
         return _exact_gap(clustering, line, started)
-    _refuse_many(n_clusters)
     with blas_on_one_thread():
+        apart = _apart(clustering, effort, started)
+        if apart.gap <= CLOSED:
+            return apart
+        _refuse_many(n_clusters)
         rng = np.random.default_rng(effort.seed)
         n_subsets = _number_of_subsets(n_points, n_features, n_clusters)
         members, inertias, inertia = _divided(clustering, n_subsets, rng)
         order = rng.permutation(n_subsets)
-        return _Search(clustering, members, inertias, inertia, effort, started, order).run()
+        search = _Search(clustering, members, inertias, inertia, effort, started, order, apart)
+        return search.run()
+
+
+def _apart(clustering: Clustering, effort: Effort, started: float) -> OptimalityGap:
+    """Return what follows from how far the clusters lie apart."""
+    points, weights, labels = clustering.points, clustering.weights, clustering.labels
+    n_clusters, ends = len(clustering.centers), started + effort.max_seconds
+    terms = (
+        math.fsum(weights[rows] * np.einsum("if,if->i", residuals, residuals))
+        for rows, residuals in residuals_in_blocks(points, clustering.centers, labels)
+    )
+    inertia = math.fsum(terms)
+    found = bound_of_clusters_apart(
+        points, weights, labels, n_clusters, lambda: time.monotonic() >= ends
+    )
+    bound, seconds = min(max(found, 0.0), inertia), time.monotonic() - started
+    return OptimalityGap(
+        inertia=inertia,
+        bound=bound,
+        method="clusters apart",
+        confidence=None,
+        n_subsets=1,
+        n_searched=1,
+        seconds=seconds,
+        history=((seconds, bound),),
+    )
 
 
 def _exact_gap(clustering: Clustering, line: Line, started: float) -> OptimalityGap:
@@ -222,6 +253,7 @@ class _Search:
     effort: Effort
     started: float  # on the monotonic clock
     order: IndexArray  # of the pieces, drawn at random
+    apart: OptimalityGap  # what is known before
     bounds: FloatArray = field(init=False)  # of each piece, certain at any time
     most_above: float = field(default=0.0, init=False)  # of inertia over bound, before the search
     n_searched: int = field(default=0, init=False)  # the first of the order, whose search has ended
@@ -365,6 +397,8 @@ class _Search:
             self.by_sample = max(self.by_sample, self._bound_by_sample(self.effort.confidence))
         is_sampled = self.by_sample > certain
         bound = min(self.by_sample if is_sampled else certain, inertia)
+        if self.apart.bound > bound:
+            return replace(self.apart, seconds=self._seconds())
         if not self.history or bound > self.history[-1][1]:
             self.history.append((self._seconds(), bound))
         method: Method = "all points" if n_pieces == 1 else "subsets"

@@ -56,7 +56,8 @@ def optimality_gap(
         up to one.
     centers_or_model : array-like of shape (n_clusters, n_features) or fitted estimator
         Centers, or an estimator with `cluster_centers_`, also of scikit-learn. It must compare
-        points by squared Euclidean distances. There may be up to 500 centers.
+        points by squared Euclidean distances. There may be up to 500 centers, and more if their
+        clusters lie so far apart that this alone proves them optimal.
     sample_weight : array-like of shape (n_samples,), optional
         Nonnegative, as in the fit. A weight of three counts like three copies of the point.
     max_seconds : float, default=10

@@ -55,14 +55,30 @@ class Market:
     def lower_bound(self, prices: FloatArray, highest: float, n_clusters: int) -> float:
         """Return what every clustering costs at least, if a center earns no more than the highest.
 
-        Each term of a sum in `highest_profit` is at most four prices. Coordinates are off by some
-        units in the last place of the width e, which moves w d^2 by 2 w d e, with w d^2 below p.
+        Each term of a sum in `highest_profit` is at most four prices.
         """
-        total, weight = math.fsum(prices), math.fsum(self.weights)
-        apart = 8 * _EPSILON * self.width * math.sqrt(self.points.shape[1])
-        rounding = 8 * _EPSILON * (len(prices) + 64) * total
-        rounding += 2 * apart * math.sqrt(total * weight) + apart**2 * weight
-        return total - n_clusters * (highest + rounding)
+        n_features = self.points.shape[1]
+        return bound_by_prices(prices, self.weights, self.width, n_features, highest, n_clusters)
+
+
+def bound_by_prices(
+    prices: FloatArray,
+    weights: FloatArray,
+    width: float,
+    n_features: int,
+    highest: float,
+    n_clusters: int,
+) -> float:
+    """Return the sum of the prices less what centers earn at most, and less what rounding may add.
+
+    Coordinates are off by some units in the last place of the width e, which moves w d^2 by
+    2 w d e, with w d^2 below p.
+    """
+    total, weight = math.fsum(prices), math.fsum(weights)
+    apart = 8 * _EPSILON * width * math.sqrt(n_features)
+    rounding = 8 * _EPSILON * (len(prices) + n_features + 64) * total
+    rounding += 2 * apart * math.sqrt(total * weight) + apart**2 * weight
+    return total - n_clusters * (highest + rounding)
 
 
 def highest_profit(
