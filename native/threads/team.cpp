@@ -34,12 +34,13 @@ void ThreadPool::run(int64_t n_stripes, int n_workers, const StripeWork& compute
     lock.unlock();
     try {
         post(n_stripes, n_workers, compute, merge);
-        work(0);
+        if (int64_t stripe; claim(0, stripe)) work(0, stripe);
         wait_for_workers();
     } catch (...) {  // a thread could not be started
         record_failure();
     }
     lock.lock();
+    n_stripes_ = 0;  // nobody joins any more
     is_called_ = false;
     const std::exception_ptr failure = std::exchange(failure_, nullptr);
     lock.unlock();
@@ -57,15 +58,15 @@ void ThreadPool::post(int64_t n_stripes, int n_workers, const StripeWork& comput
     {
         std::lock_guard lock(mutex_);
         n_workers_ = std::max(1, n_workers);
-        n_running_ = n_workers_ - 1;
+        n_running_ = 0;
         n_stripes_ = n_stripes;
-        next_stripe_ = n_workers_;
+        next_stripe_ = 0;
         next_merge_.assign(std::size_t(merge.n_parts), 0);
         if (int(turn_came_.size()) < n_workers_)
             turn_came_ = std::vector<std::condition_variable>(std::size_t(n_workers_));
         compute_ = &compute;
         merge_ = &merge;
-        stripes_by_worker_.assign(std::size_t(n_workers_), 0);
+        if (int(stripes_by_worker_.size()) < n_workers_) stripes_by_worker_.resize(std::size_t(n_workers_));
         ++n_jobs_posted_;
     }
     if (n_workers_ > 1) job_posted_.notify_all();
@@ -101,27 +102,28 @@ void ThreadPool::serve(int worker) {
     const Interruptible interruptible(end);
     std::uint64_t n_jobs_seen = 0;
     for (;;) {
+        int64_t stripe;
         {
             std::unique_lock lock(mutex_);
             job_posted_.wait(lock, [&] { return closing_ || n_jobs_posted_ != n_jobs_seen; });
             if (closing_) return;
             n_jobs_seen = n_jobs_posted_;
-            if (worker >= n_workers_) continue;
+            if (worker >= n_workers_ || !claim_locked(worker, stripe)) continue;
+            ++n_running_;
         }
-        work(worker);
+        work(worker, stripe);
         std::lock_guard lock(mutex_);
         if (--n_running_ == 0) worker_finished_.notify_one();
     }
 }
 
-void ThreadPool::work(int worker) {
+void ThreadPool::work(int worker, int64_t stripe) {
     try {
-        for (int64_t stripe = worker; stripe < n_stripes_;) {
+        do {
             check_interrupt();
             (*compute_)(worker, stripe);
             merge(worker, stripe);
-            if (!claim(worker, stripe)) return;
-        }
+        } while (claim(worker, stripe));
     } catch (...) {
         record_failure();
     }
@@ -153,9 +155,14 @@ void ThreadPool::merge(int worker, int64_t stripe) {
 
 bool ThreadPool::claim(int worker, int64_t& stripe) {
     std::lock_guard lock(mutex_);
-    ++stripes_by_worker_[std::size_t(worker)];
+    return claim_locked(worker, stripe);
+}
+
+bool ThreadPool::claim_locked(int worker, int64_t& stripe) {
+    if (next_stripe_ >= n_stripes_ || has_failed_) return false;
     stripe = next_stripe_++;
-    return stripe < n_stripes_ && !has_failed_;
+    ++stripes_by_worker_[std::size_t(worker)];
+    return true;
 }
 
 void ThreadPool::record_failure() {

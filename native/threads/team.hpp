@@ -40,9 +40,10 @@ class ThreadPool {
     void post(int64_t n_stripes, int n_workers, const StripeWork& compute, const Merge& merge);
     void wait_for_workers();
     void serve(int worker);
-    void work(int worker);
+    void work(int worker, int64_t stripe);
     void merge(int worker, int64_t stripe);
     bool claim(int worker, int64_t& stripe);
+    bool claim_locked(int worker, int64_t& stripe);
     void record_failure();
     void end_with_others() const;
     std::condition_variable& turn_of(int64_t stripe);
@@ -75,9 +76,10 @@ class Team {
     explicit Team(int n_threads);
     int n_threads() const { return n_threads_; }
 
-    // Calls compute(worker, stripe) for each stripe, on at most n_workers threads, and then merges it. Worker w
-    // starts with stripe w; later stripes go to whichever worker is free. Ends early where `check_interrupt`
-    // throws, on the thread of the caller; the others learn of it where they call that.
+    // Calls compute(worker, stripe) for each stripe, on at most n_workers threads, and then merges it. Stripes go
+    // to whichever thread is free: one that wakes late, because others keep its processor busy, is not waited
+    // for. Ends early where `check_interrupt` throws, on the thread of the caller; the others learn of it where
+    // they call that.
     void run(int64_t n_stripes, int n_workers, const StripeWork& compute, const Merge& merge = {});
     // The same, with merge(worker, stripe) for whole stripes, one at a time.
     void run(int64_t n_stripes, int n_workers, const StripeWork& compute, const StripeWork& merge);
@@ -85,7 +87,7 @@ class Team {
     // The memory of a worker, for use within a run only.
     Arena& arena(int worker) { return pool_.here(n_threads_).arena(worker); }
 
-    // How many stripes each thread computed in the last run.
+    // How many stripes each thread has computed, as many threads as were ever asked for at a time.
     std::vector<int64_t> stripes_by_worker() { return pool_.here(n_threads_).stripes_by_worker(); }
 
   private:
