@@ -219,7 +219,8 @@ void threads_share_moments_and_draws() {
     const Moments expected = moments_of(Entries<double>(values.data()), n_points, n_features, one);
     until_several_work(four, [&] {
         const Moments found = moments_of(Entries<double>(values.data()), n_points, n_features, four);
-        require(expected.mean == found.mean && expected.variance == found.variance, "moments are the same bits");
+        require(expected.mean == found.mean && expected.variance == found.variance,
+                "moments are the same bits");
     });
     std::vector<double> nearest(std::size_t(n_points), 0.25);
     const std::vector<double> uniforms{0.0, 0.3, 0.9};

@@ -59,7 +59,6 @@ void ThreadPool::post(int64_t n_stripes, int n_workers, const StripeWork& comput
         std::lock_guard lock(mutex_);
         n_workers_ = std::max(1, n_workers);
         n_running_ = 0;
-        n_stripes_ = n_stripes;
         next_stripe_ = 0;
         next_merge_.assign(std::size_t(merge.n_parts), 0);
         if (int(turn_came_.size()) < n_workers_)
@@ -67,6 +66,7 @@ void ThreadPool::post(int64_t n_stripes, int n_workers, const StripeWork& comput
         compute_ = &compute;
         merge_ = &merge;
         if (int(stripes_by_worker_.size()) < n_workers_) stripes_by_worker_.resize(std::size_t(n_workers_));
+        n_stripes_ = n_stripes;  // last, for who joins before needs all the rest
         ++n_jobs_posted_;
     }
     if (n_workers_ > 1) job_posted_.notify_all();

@@ -68,7 +68,9 @@ def test_the_next_month_keeps_the_numbers_and_says_what_changed(april, run):
     assert clusters_in("may_clusters.csv") == [str(label) for label in may.predict(rows)]
     assert list(may[0].get_feature_names_out()) == list(april[0].get_feature_names_out())
     run("fit may.csv --like april.pm --report may.html -q")
-    assert "leave out -k" in run("fit may.csv --like april.pm -k 3", code=2).err
+    for option in ("--clusters 3", "--divergence manhattan", "--size-min 9", "--columns 1"):
+        refused = run(f"fit may.csv --like april.pm {option}", code=2).err
+        assert f"leave out {option.split()[0]}" in refused
     assert (
         "--like looks at all rows at once"
         in run("fit may.csv --like april.pm --memory-limit 1MB -o labels.npy", code=2).err

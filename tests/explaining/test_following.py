@@ -3,12 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.cluster import KMeans as OtherKMeans
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import powermeans
 from powermeans import (
-    DPMeans,
+    BalancedKMeans,
     KMeans,
     PowerKMeans,
     Prepare,
@@ -219,7 +220,7 @@ def test_tables_of_people_are_followed_too():
 def test_what_cannot_be_followed_is_refused():
     X = groups(FOUR)
     model = SpectralClustering(4, random_state=0).fit(X)
-    with pytest.raises(ValueError, match="no centers to go on from: match_labels"):
+    with pytest.raises(ValueError, match="only KMeans and PowerKMeans can go on"):
         refit(model, X)
     with pytest.raises(ValueError, match=r"keep=\[4\] names other clusters .* 0 to 3"):
         refit(KMeans(4, random_state=0).fit(X), X, keep=[4])
@@ -229,8 +230,9 @@ def test_what_cannot_be_followed_is_refused():
         match_labels([0, -1], [0, 1])
 
 
-def test_a_model_of_another_kind_is_refitted():
-    X = groups(FOUR)
-    model = DPMeans(50.0, random_state=0).fit(X)
-    again = refit(model, X, worth=1)
-    np.testing.assert_array_equal(again.labels_, model.labels_)
+def test_only_what_hard_sweeps_describe_goes_on_and_only_ours_is_renumbered() -> None:
+    X = np.r_[np.zeros((9, 1)), np.full((9, 1), 5.0)] + np.arange(18)[:, None] / 100
+    with pytest.raises(ValueError, match="BalancedKMeans, and only KMeans and PowerKMeans"):
+        refit(BalancedKMeans(2, random_state=0).fit(X), X)
+    with pytest.raises(ValueError, match="cannot renumber"):
+        match_labels(OtherKMeans(2, n_init=1).fit(X), KMeans.from_centers([[5.0], [0.0]]))

@@ -249,3 +249,16 @@ def test_what_has_no_query_is_refused(model, arguments, said):
     X = np.array([[0.0, 0], [1, 0], [8, 1], [9, 2]])
     with pytest.raises(ValueError, match=said):
         to_sql(model.fit(X), **{"table": "points", **arguments})
+
+
+def test_a_table_that_has_a_cluster_gets_another_name_and_clipped_values_no_query() -> None:
+    model = KMeans.from_centers([[0.0], [9.0]])
+    rows = pytest.importorskip("duckdb").connect()
+    rows.execute("CREATE TABLE t AS SELECT 7 AS cluster, x FROM (VALUES (1.0), (8.0)) v(x)")
+    query = to_sql(model, ["x"], "t", name='the "new" one')
+    assert rows.execute(f"{query} ORDER BY x").fetchall() == [(7, 1.0, 0), (7, 8.0, 1)]
+    rules = explain(model, [[1.0], [8.0]]).to_sql("t", columns=["x"], name="group")
+    assert rows.execute(f"{rules} ORDER BY x").fetchall() == [(7, 1.0, 0), (7, 8.0, 1)]
+    clipped = make_pipeline(MinMaxScaler(clip=True), KMeans(2, random_state=0))
+    with pytest.raises(ValueError, match="MinMaxScaler clips"):
+        to_sql(clipped.fit([[0.0], [1.0], [9.0]]), ["x"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
@@ -116,10 +117,15 @@ class Explanation:
         return self.tree.predict(in_units(self.model, X)[1])
 
     def to_sql(
-        self, table: str, *, columns: Sequence[str] | None = None, dialect: Dialect = "duckdb"
+        self,
+        table: str,
+        *,
+        columns: Sequence[str] | None = None,
+        dialect: Dialect = "duckdb",
+        name: str = "cluster",
     ) -> str:
-        """Return a query for all columns of a table and `cluster`; arguments are as in `to_sql`."""
-        return rules_to_sql(self.tree, self.features, table, columns, dialect)
+        """Return a query for all columns of a table and the cluster; see `to_sql`."""
+        return rules_to_sql(self.tree, self.features, table, columns, dialect, name)
 
     def plot(self, *, ax: Any = None) -> Any:
         """Draw the tree; see `powermeans.plots.rules`."""
@@ -266,9 +272,16 @@ def _sample(
     return np.concatenate(rows), np.concatenate(of_sample)
 
 
-def _trees(grower: Grower, labels: Labels, n_leaves: int | Literal["auto"]) -> tuple[Node, Node]:
+def _trees(grower: Grower, labels: Labels, n_leaves: Any) -> tuple[Node, Node]:
     """Return a tree of as many leaves as wanted, and a plain one of as many."""
     n_clusters, least = len(grower.costs), float(grower.costs.min(axis=0).sum())
+    if n_leaves != "auto" and not isinstance(n_leaves, Integral):
+        raise ArgumentError(
+            "is no number of rules",
+            'pass a whole number, or "auto"',
+            argument="n_leaves",
+            value=n_leaves,
+        )
     if n_leaves != "auto" and int(n_leaves) < n_clusters:
         raise ArgumentError(
             f"is less than {n_clusters}, the number of clusters",

@@ -106,7 +106,7 @@ def refit(
     Parameters
     ----------
     model : estimator or pipeline
-        Fitted, with centers.
+        A fitted `KMeans` or `PowerKMeans`, alone or in a pipeline.
     X : table or array
         The new rows.
     keep : sequence of int, default=()
@@ -141,10 +141,10 @@ def refit(
         name, last = model.steps[-1]
         again = refit(last, X, keep=keep, worth=worth, sample_weight=sample_weight)
         return Pipeline([*model.steps[:-1], (name, again)])
-    if not isinstance(model, CenterEstimator):
+    if not getattr(model, "_lowers_inertia", False):
         raise ArgumentError(
-            f"model is a {type(model).__name__}, which has no centers to go on from",
-            "match_labels(new, old) renumbers a new fit",
+            f"model is a {type(model).__name__}, and only KMeans and PowerKMeans can go on",
+            "fit it again, and match_labels(new, old) keeps the numbers",
         )
     n_clusters = len(fitted.centers_of(model))
     if any(not 0 <= label < n_clusters for label in keep):
@@ -319,6 +319,11 @@ def _renumbered(model: Any, numbers: IndexArray) -> Any:
     if isinstance(model, Pipeline):
         name, last = model.steps[-1]
         return Pipeline([*model.steps[:-1], (name, _renumbered(last, numbers))])
+    if not isinstance(model, CenterEstimator):
+        raise ArgumentError(
+            f"new is a {type(model).__name__}, which this package cannot renumber",
+            "pass labels: match_labels(new.labels_, old.predict(X))",
+        )
     found, order = copy.copy(model), np.argsort(numbers)
     states = " ".join(getattr(kind, "_state", "") for kind in type(model).__mro__)
     # A class says of its attributes which have an entry for each center, and which are labels.

@@ -85,10 +85,11 @@ def to_sql(
     table: str = "points",
     *,
     dialect: Dialect = "duckdb",
+    name: str = "cluster",
 ) -> str:
     """Return a query that labels the rows of a table in a database as `predict` does.
 
-    It has all columns of the table, and `cluster`. Distances are computed in float64, in the same
+    It has all columns of the table, and the cluster. Distances are computed in float64, in the same
     units and with the same treatment of missing values as in the model, and of several nearest
     centers the first counts. Where a distance differs from another by rounding only, labels may
     differ. A row that `predict` would refuse, such as one with a missing value, has no cluster.
@@ -105,6 +106,8 @@ def to_sql(
         The name of the table; dots part it from its schema.
     dialect : {"duckdb", "sqlite", "postgresql", "bigquery", "snowflake"}, default="duckdb"
         The database.
+    name : str, default="cluster"
+        Name of the column of clusters, which the table must not have.
 
     Returns
     -------
@@ -117,8 +120,9 @@ def to_sql(
 
     Notes
     -----
-    Columns of numbers must hold numbers in the database, dates dates, and words the words that
-    `Prepare` has seen. SQLite needs its mathematical functions for cosine, logarithms and places.
+    Columns of numbers must hold finite numbers in the database, dates dates, and words the words
+    that `Prepare` has seen; names that begin with pm_ are those of the query. SQLite needs its
+    mathematical functions for cosine, logarithms and places.
 
     Examples
     --------
@@ -161,7 +165,7 @@ def to_sql(
         least = f"CASE WHEN {there} THEN NULL ELSE {least} END"
     levels.append({"pm_least": least})
     cases = " ".join(f"WHEN {d} THEN {j}" for j, d in enumerate(ds))
-    return _query(levels, f"CASE pm_least {cases} END", table, words)
+    return _query(levels, f"CASE pm_least {cases} END", table, words, _as(name, words))
 
 
 def rules_to_sql(
@@ -170,6 +174,7 @@ def rules_to_sql(
     table: str,
     columns: Sequence[str] | None,
     dialect: Dialect,
+    name: str,
 ) -> str:
     """Return a query that labels rows by a tree."""
     words = _words_of(dialect)
@@ -186,7 +191,7 @@ def rules_to_sql(
         left, right = (case(below, f"{indent}  ") for below in node.below)
         return f"CASE WHEN {asked}\n{indent}THEN {left}\n{indent}ELSE {right} END"
 
-    return f"SELECT t.*,\n  {case(tree, '  ')} AS cluster\nFROM {_table(table, words)} AS t"
+    return f"SELECT t.*,\n  {case(tree, '  ')}{_as(name, words)}\nFROM {_table(table, words)} AS t"
 
 
 def _without_query(why: str) -> ArgumentError:
@@ -258,6 +263,8 @@ def _scaled(step: Any, values: list[str]) -> list[str]:
         case StandardScaler():
             offsets = [0.0] * len(values) if step.mean_ is None else list(step.mean_)
             units = [1.0] * len(values) if step.scale_ is None else list(step.scale_)
+        case MinMaxScaler(clip=True):
+            raise _without_query("the step MinMaxScaler clips values")
         case MinMaxScaler():
             pairs = zip(values, step.scale_, step.min_, strict=True)
             return [f"({v} * {_number(a)} + {_number(b)})" for v, a, b in pairs]
@@ -366,7 +373,13 @@ def _least(names: Sequence[str], words: _Words) -> str:
     return listed[0]
 
 
-def _query(levels: Sequence[dict[str, str]], cluster: str, table: str, words: _Words) -> str:
+def _as(name: str, words: _Words) -> str:
+    return f" AS {name if name == 'cluster' else words.name(name)}"
+
+
+def _query(
+    levels: Sequence[dict[str, str]], cluster: str, table: str, words: _Words, named: str
+) -> str:
     """Return a query of nested levels, each of which uses the columns of the one below."""
     source = f"{_table(table, words)} AS t"
     query = "" if not words.hide else f"FROM {source}"
@@ -376,9 +389,9 @@ def _query(levels: Sequence[dict[str, str]], cluster: str, table: str, words: _W
         query = f"FROM (SELECT {star}{given}\n{query}) AS pm_{depth}"
     if not words.hide:
         # A query within the row, since `*` could not leave out the columns of the levels.
-        return f"SELECT t.*,\n  (SELECT {cluster}\n{query}) AS cluster\nFROM {source}"
+        return f"SELECT t.*,\n  (SELECT {cluster}\n{query}){named}\nFROM {source}"
     hidden = ", ".join(name for level in levels for name in level)
-    return f"SELECT * {words.hide} ({hidden}),\n  {cluster} AS cluster\n{query}"
+    return f"SELECT * {words.hide} ({hidden}),\n  {cluster}{named}\n{query}"
 
 
 def _is_number(text: str) -> bool:

@@ -21,6 +21,7 @@ _EPSILON = float(np.finfo(np.float64).eps)
 _MOST_VALUES = 2**26  # of one cluster, which is copied as float64
 _MOST_EIGENVALUES = 1500  # beyond, the root of their sum of squares is near enough
 _MOST_AT_ONCE = 2**22  # projections
+_MOST_CLUSTERS = 3000  # each of which is compared with all others
 
 
 def bound_of_clusters_apart(
@@ -37,7 +38,7 @@ def bound_of_clusters_apart(
     order = np.argsort(labels, kind="stable")
     members = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
     n_features = points.shape[1]
-    if max(map(len, members)) * n_features > _MOST_VALUES:
+    if max(map(len, members)) * n_features > _MOST_VALUES or len(members) > _MOST_CLUSTERS:
         return 0.0
     means = np.stack([_mean(points, weights, mine) for mine in members])
     lengths, most = cdist(means, means), 0.0
@@ -63,7 +64,9 @@ def bound_of_clusters_apart(
         prices[mine] = weights[mine] * np.minimum(wanted, affordable)
         if is_late():
             return 0.0
-    return bound_by_prices(prices, weights, width, n_features, most, n_clusters)
+    # Means far from the origin are rounded, and are not quite means any more.
+    off = n_features * (4 * _EPSILON * float(np.abs(means).max())) ** 2 * float(weights.sum())
+    return bound_by_prices(prices, weights, width, n_features, most + off, n_clusters)
 
 
 def _dense(points: Points | SparsePoints, rows: IndexArray) -> FloatArray:

@@ -149,7 +149,7 @@ def prove(clustering: Clustering, effort: Effort) -> OptimalityGap:
         return _exact_gap(clustering, line, started)
     with blas_on_one_thread():
         apart = _apart(clustering, effort, started)
-        if apart.gap <= CLOSED:
+        if apart.gap <= CLOSED or apart.was_interrupted:
             return apart
         _refuse_many(n_clusters)
         rng = np.random.default_rng(effort.seed)
@@ -169,9 +169,13 @@ def _apart(clustering: Clustering, effort: Effort, started: float) -> Optimality
         for rows, residuals in residuals_in_blocks(points, clustering.centers, labels)
     )
     inertia = math.fsum(terms)
-    found = bound_of_clusters_apart(
-        points, weights, labels, n_clusters, lambda: time.monotonic() >= ends
-    )
+    found, was_interrupted = 0.0, False
+    try:
+        found = bound_of_clusters_apart(
+            points, weights, labels, n_clusters, lambda: time.monotonic() >= ends
+        )
+    except KeyboardInterrupt:
+        was_interrupted = True
     bound, seconds = min(max(found, 0.0), inertia), time.monotonic() - started
     return OptimalityGap(
         inertia=inertia,
@@ -181,6 +185,7 @@ def _apart(clustering: Clustering, effort: Effort, started: float) -> Optimality
         n_subsets=1,
         n_searched=1,
         seconds=seconds,
+        was_interrupted=was_interrupted,
         history=((seconds, bound),),
     )
 

@@ -396,6 +396,8 @@ def fit(
 
     Without --output, --model and --report, write the rows with their cluster and a report.
     """
+    if like is not None:
+        _refuse_beside_like({**locals(), "columns": files.columns, "as": files.kinds or None})
     from powermeans.app.command.fitting import Wanted
     from powermeans.app.command.fitting import fit as run
 
@@ -421,12 +423,25 @@ def fit(
     shown |= {} if trials is None else {"trials": trials}
     names = _names_of_clusters(name)
     outputs = (output, model, report, quiet, shown, prove, names, _added(add), labels_only)
-    if like is not None and clusters != "auto":
-        raise typer.BadParameter("--like has the clusters of the model: leave out -k")
     wanted = Wanted(settings, scale, *outputs, is_verbose=verbose, like=like)
     where = {"checkpoint": checkpoint, "checkpoint_seconds": checkpoint_seconds}
     files = replace(files, memory_limit=memory_limit, **where)
     run(files, wanted, _screen(as_json=as_json, output=output))
+
+
+_OF_THE_MODEL = (
+    *("clusters", "scale", "divergence", "trials", "power", "effort", "runs", "max_seconds"),
+    *("size_min", "size_max", "seed", "columns", "as"),
+)
+
+
+def _refuse_beside_like(given: dict[str, Any]) -> None:
+    """Refuse options that say what the model says."""
+    defaults = {name: one.default for name, one in inspect.signature(fit).parameters.items()}
+    told = [name for name in _OF_THE_MODEL if given[name] != defaults.get(name)]
+    options = ", ".join(f"--{name.replace('_', '-')}" for name in told)
+    if told:
+        raise typer.BadParameter(f"--like takes that from the model: leave out {options}")
 
 
 def _size(given: float | None, option: str) -> float | None:

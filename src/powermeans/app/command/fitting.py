@@ -184,9 +184,13 @@ def _like(files: DataFiles, wanted: Wanted, why: str | None) -> Found:
         raise failures.Failure("--like looks at all rows at once: pass one file, and no limits")
     data, model, change, elapsed = fit_like(str(wanted.like), files)
     files = files.with_missing(data.missing)
-    settings = {"n_clusters": len(model.cluster_centers_), "missing": files.missing_in_fit}
-    wanted = replace(wanted, settings=wanted.settings | settings)
+    known = model.get_params(deep=False) | {"n_clusters": len(model.cluster_centers_)}
+    settings = {name: known[name] for name in wanted.settings if name in known}
+    shown = {"divergence": str(known.get("divergence", "squared_euclidean"))}
+    wanted = replace(wanted, settings=settings, shown=shown)
     _check_names(wanted)
+    if wanted.prove is not None:
+        _check_proof(files, wanted, why)
     fitted = Fitted(model, data.scaler, elapsed, False)
     return files, wanted, data, fitted, None, ["", *str(change).splitlines()]
 

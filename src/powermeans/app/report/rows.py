@@ -148,10 +148,14 @@ def ways_to_others(
         along = np.asarray(some @ lines.T) - own @ lines.T
         lengths = np.square(lines).sum(axis=1) + 2 * pull * along + pull**2 * away
         ways = (1 + pull) * (along + pull * away)
+        is_holed = np.isnan(along).any(axis=1)
+        if is_holed.any():  # these go by the columns that they have
+            there = ~np.isnan(some[is_holed])
+            ways[is_holed] = np.where(there, some[is_holed] - own, 0.0) @ lines.T
+            lengths = np.broadcast_to(lengths, ways.shape).copy()
+            lengths[is_holed] = there @ np.square(lines).T
         ways = np.divide(ways, lengths, out=np.ones_like(ways), where=~(lengths <= 0))
-        farthest = ways.max(axis=1)
-        # Rows with missing entries lie on no line, but have distances.
-        found[mine] = np.where(np.isnan(farthest), found[mine], farthest)
+        found[mine] = ways.max(axis=1)
     return found
 
 
