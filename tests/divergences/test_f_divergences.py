@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq, minimize
 from scipy.special import kl_div
@@ -103,6 +103,7 @@ def test_a_center_of_all_points_is_that_of_scipy(name):
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@settings(max_examples=25)
 @given(name=names, seed=st.integers(0, 2**32 - 1), power=st.floats(-8, -0.1))
 def test_power_k_means_descends(dtype, name, seed, power):
     rng = np.random.default_rng(seed)

@@ -154,7 +154,7 @@ def never() -> bool:
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@settings(max_examples=400, deadline=None, derandomize=True)
+@settings(max_examples=100, deadline=None, derandomize=True)
 @given(st.integers(1000, 99999))
 def test_any_clusters_prove_a_bound_by_how_far_they_lie_apart(seed: int) -> None:
     """Whatever the clusters: found by k-means, or any others, some of which are empty."""
@@ -192,7 +192,9 @@ def test_any_number_of_clusters_far_apart_are_optimal(n_features: int) -> None:
     assert found.gap <= 1e-6
     assert len(kept) > 500
     moved = centers[kept] + 0.01
-    off = optimality_gap(points[rows[:1000]], moved[:200], sample_weight=weights[:1000])
+    off = optimality_gap(
+        points[rows[:1000]], moved[:200], sample_weight=weights[:1000], max_seconds=0.2
+    )
     excess = 1e-4 * n_features * weights[:1000].sum()
     assert off.inertia - off.bound == pytest.approx(excess, abs=1e-6 * off.inertia)
 

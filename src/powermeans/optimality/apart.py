@@ -97,7 +97,7 @@ def _most_between_halves(residuals: FloatArray, weights: FloatArray) -> float:
 def _on_the_way(
     residuals: FloatArray, lines: FloatArray, lengths: FloatArray
 ) -> Iterator[FloatArray]:
-    """Yield how far some points at a time lie from their mean on the way to each other one."""
+    """Yield how far some points at a time lie from their mean towards each of the other means."""
     units = np.divide(lines, lengths[:, None], out=np.zeros_like(lines), where=lengths[:, None] > 0)
     n_at_once = max(1, _MOST_AT_ONCE // len(lines))
     for start in range(0, len(residuals), n_at_once):

@@ -22,6 +22,7 @@ from powermeans.explaining.levels import merge_tree
 from powermeans.plots.canvas import color_of
 
 _MOST_EXPLAINED = 100  # columns; rules on more take longer than all the rest
+_MOST_CLUSTERS_EXPLAINED = 30
 Section = tuple[str, str, str]
 """The name of a section in links, its heading, and the HTML below it."""
 
@@ -86,9 +87,9 @@ def _means(subject: Subject) -> str:
 def _explained(subject: Subject) -> Iterator[str]:
     """Say what rules would cost, and which clusters are one at the next level."""
     model, points, n_clusters = subject.model, subject.points, len(subject.clusters)
-    if sparse.issparse(points) or points.shape[1] > _MOST_EXPLAINED or n_clusters < 2:
+    if sparse.issparse(points) or points.shape[1] > _MOST_EXPLAINED:
         return
-    if not isinstance(model, CenterEstimator):
+    if not isinstance(model, CenterEstimator) or not 2 <= n_clusters <= _MOST_CLUSTERS_EXPLAINED:
         return
     weights = subject.weights
     yield f"{explain(model, subject.given, sample_weight=weights).sentence} (powermeans explain)"
