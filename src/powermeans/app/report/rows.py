@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
+from scipy.spatial.distance import cdist
 
 from powermeans.app.report.subject import Subject
 from powermeans.divergences import resolve
@@ -131,32 +132,31 @@ def ways_to_others(
     all distances seem alike. `drawn` is the weight of a row as a share of the rest of its cluster,
     by which it has drawn its center.
     """
-    found = _ways_by_distances(distances, labels)
     kind = resolve(model.get_params(deep=False).get("divergence", "squared_euclidean"))
     if not kind.is_squared or not fitted.has_centers(model):
-        return found
-    centers, is_sparse = fitted.centers_of(model), sparse.issparse(points)
-    middle = 0.0 if is_sparse else centers.mean(axis=0)
-    for label in np.unique(labels):
-        mine = np.flatnonzero(labels == label)
-        some: Any = points[mine]
-        some = some if is_sparse else some - middle
-        own = centers[label] - middle
-        lines = np.delete(centers, label, axis=0) - centers[label]
-        pull = np.zeros((len(mine), 1)) if drawn is None else drawn[mine, None]
-        away = np.square(distances[mine, label])[:, None]
-        along = np.asarray(some @ lines.T) - own @ lines.T
-        lengths = np.square(lines).sum(axis=1) + 2 * pull * along + pull**2 * away
-        ways = (1 + pull) * (along + pull * away)
-        is_holed = np.isnan(along).any(axis=1)
-        if is_holed.any():  # these go by the columns that they have
-            there = ~np.isnan(some[is_holed])
-            ways[is_holed] = np.where(there, some[is_holed] - own, 0.0) @ lines.T
-            lengths = np.broadcast_to(lengths, ways.shape).copy()
-            lengths[is_holed] = there @ np.square(lines).T
-        ways = np.divide(ways, lengths, out=np.ones_like(ways), where=~(lengths <= 0))
-        found[mine] = ways.max(axis=1)
-    return found
+        return _ways_by_distances(distances, labels)
+    centers, each = fitted.centers_of(model), np.arange(len(labels))
+    centers = centers - centers.mean(axis=0)
+    lines = np.square(cdist(centers, centers))[labels]  # their squared lengths
+    is_holed = np.full(len(labels), False)
+    if not sparse.issparse(points):
+        is_holed = np.isnan(np.asarray(points)).any(axis=1)
+    if is_holed.any():  # these go by the columns that they have
+        there, own = (
+            (~np.isnan(np.asarray(points)[is_holed])).astype(float),
+            centers[labels[is_holed]],
+        )
+        lines[is_holed] = there @ np.square(centers).T - 2 * (there * own) @ centers.T
+        lines[is_holed] += (there * np.square(own)).sum(axis=1)[:, None]
+    away = np.square(distances[each, labels])[:, None]
+    ways = (away + lines - np.square(distances)) / 2
+    if drawn is not None:
+        pull = drawn[:, None]
+        lines = lines + 2 * pull * ways + pull**2 * away
+        ways = (1 + pull) * (ways + pull * away)
+    ways = np.divide(ways, lines, out=np.ones_like(ways), where=lines > 0)
+    ways[each, labels] = -np.inf
+    return np.asarray(ways.max(axis=1))
 
 
 def _ways_by_distances(distances: FloatArray, labels: Labels) -> FloatArray:
