@@ -47,4 +47,4 @@ class ChiSquared(FDivergence):
 
     def center(self, means: FloatArray) -> FloatArray:
         """Return the roots of the mean squares."""
-        return np.sqrt(means)
+        return np.sqrt(np.maximum(means, 0.0))  # rounding may leave less than nothing
