@@ -121,7 +121,7 @@ def to_sql(
     Notes
     -----
     Columns of numbers must hold finite numbers in the database, dates dates, and words the words
-    that `Prepare` has seen; names that begin with pm_ are those of the query. SQLite needs its
+    that `Prepare` has seen; names that begin with ``pm_`` are those of the query. SQLite needs its
     mathematical functions for cosine, logarithms and places.
 
     Examples
