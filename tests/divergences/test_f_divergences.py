@@ -186,3 +186,8 @@ def test_a_divergence_of_ones_own_needs_nothing_else():
     for j, center in enumerate(model.cluster_centers_):
         mine = points[model.labels_ == j]
         np.testing.assert_allclose(center, np.exp(np.log(mine).mean(axis=0)), rtol=1e-12)
+
+
+def test_a_divergence_without_its_curvature_cannot_be_made() -> None:
+    with pytest.raises(TypeError, match="Half lacks curvature_at_one"):
+        type("Half", (FDivergence,), {})

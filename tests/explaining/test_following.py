@@ -236,3 +236,11 @@ def test_only_what_hard_sweeps_describe_goes_on_and_only_ours_is_renumbered() ->
         refit(BalancedKMeans(2, random_state=0).fit(X), X)
     with pytest.raises(ValueError, match="cannot renumber"):
         match_labels(OtherKMeans(2, n_init=1).fit(X), KMeans.from_centers([[5.0], [0.0]]))
+
+
+def test_labels_of_any_size_are_matched_and_none_have_no_match() -> None:
+    found = match_labels([10**9, 10**9, 5, 5, 7], [3, 3, 10**9, 10**9, 10**9])
+    np.testing.assert_array_equal(found, [3, 3, 10**9, 10**9, 10**9 + 1])
+    assert len(match_labels([], [])) == 0
+    with pytest.raises(ValueError, match="pass two models, or labels of both"):
+        match_labels(KMeans.from_centers([[0.0]]), [0, 0])

@@ -56,6 +56,13 @@ class FDivergence(Bounded):
     curvature_at_one: ClassVar[float]
     """The second derivative of f at one: near a center, it is all that matters of f."""
 
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if not hasattr(cls, "curvature_at_one"):
+            raise TypeError(
+                f"{cls.__name__} lacks curvature_at_one: say the second derivative of f at one"
+            )
+
     @abc.abstractmethod
     def statistics(self, points: FloatArray) -> FloatArray:
         """Return the numbers of each point whose weighted means tell a center, in any columns."""

@@ -99,6 +99,9 @@ class Explanation:
     def __str__(self) -> str:
         lines = [f"{self.sentence}."]
         for short in self.descriptions:
+            if not short.coverage:
+                lines.append(f"\nCluster {short.label} has no rows here")
+                continue
             own = [rule for rule in self.rules if rule.label == short.label]
             lines += [
                 f"\nCluster {short.label}, in short: {short.text}",
@@ -344,10 +347,16 @@ class _Told:
 
     def rule(self, label: int, box: Box, rows: IndexArray) -> Rule:
         """Return a rule with what it is worth, given the rows that meet it."""
-        said = [
+        words = {
+            self.features[feature].column.name
+            for feature, (low, _, _) in box.items()
+            if self.features[feature].column.kind == "category" and low > -np.inf
+        }
+        said = [  # what is one word is no other
             self.features[feature].phrase(low, high)
             + " or missing" * bool(missing and self.has_missing[feature])
             for feature, (low, high, missing) in box.items()
+            if low > -np.inf or self.features[feature].column.name not in words
         ]
         met = np.bincount(self.labels[rows], self.weights[rows], minlength=label + 1)
         both, n_met = float(met[label]), float(met.sum())

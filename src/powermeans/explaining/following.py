@@ -63,19 +63,27 @@ def match_labels(new: Any, old: Any, X: Any = None) -> Any:
     >>> match_labels([1, 1, 0, 0, 2], old=[0, 0, 1, 1, 1])
     array([0, 0, 1, 1, 2])
     """
-    if not hasattr(new, "predict") and not hasattr(old, "predict"):
+    if hasattr(new, "predict") != hasattr(old, "predict"):
+        raise ArgumentError(
+            "of new and old, one is a model and one is not", "pass two models, or labels of both"
+        )
+    if not hasattr(new, "predict"):
         labels, former = np.asarray(new), np.asarray(old)
         if labels.shape != former.shape or labels.ndim != 1:
             raise ArgumentError(
                 f"new has {labels.size:,} labels, and old has {former.size:,}",
                 "pass labels of the same rows",
             )
-        if any(each.dtype.kind not in "iu" or each.min(initial=0) < 0 for each in (labels, former)):
+        if len(labels) and any(
+            each.dtype.kind not in "iu" or each.min() < 0 for each in (labels, former)
+        ):
             raise ArgumentError("labels are whole numbers from 0 on", "give noise a number too")
-        n_former = int(former.max(initial=-1)) + 1
-        found = _same(_shared(labels, former))
+        numbers, former = np.unique(former, return_inverse=True)
+        _, labels = np.unique(labels, return_inverse=True)
+        found = _same(_shared(labels.astype(np.int32), former.astype(np.int32)))
         is_new = found < 0
-        found[is_new] = n_former + np.arange(int(is_new.sum()))
+        found[~is_new] = numbers[found[~is_new]]
+        found[is_new] = int(numbers.max(initial=-1)) + 1 + np.arange(int(is_new.sum()))
         return found[labels]
     places = [fitted.centers_of(last_of(each)) for each in (new, old)]
     if X is None:

@@ -142,6 +142,8 @@ def to_sql(
     words = _words_of(dialect)
     check_is_fitted(model)
     last = last_of(model)
+    if not isinstance(last, CenterEstimator):
+        raise _without_query(f"model is a {type(last).__name__} of another package")
     has_nearest = type(last).predict is CenterEstimator.predict
     if not has_nearest or last._fitted_needs().measure.weighs_features:
         raise _without_query(
@@ -220,8 +222,9 @@ def _names(features: Sequence[Feature], columns: Sequence[str] | None) -> dict[s
     if columns is None:
         return {name: name for name in known}
     if isinstance(columns, str) or len(columns) != len(known):
+        given = "one text" if isinstance(columns, str) else f"{len(columns):,} columns"
         raise ArgumentError(
-            f"columns names {len(columns):,} columns instead of {len(known):,}",
+            f"columns is {given} instead of a list of {len(known):,} columns",
             f"pass one name for each of {', '.join(known[:8])}{', ...' * (len(known) > 8)}",
         )
     return dict(zip(known, map(str, columns), strict=True))
