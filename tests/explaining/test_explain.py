@@ -234,7 +234,7 @@ def test_one_cluster_and_equal_rows_have_one_rule():
         "1 rule keeps 100 % of the rows in their cluster and costs 0 % of the sum of squares"
     )
     same = explain(KMeans.from_centers([[0.0], [9.0]]), [[0.0], [0.0]])
-    assert "no rule of its own" in str(same)
+    assert "Cluster 1 has no rows here" in str(same)
 
 
 def test_too_few_leaves_and_sparse_rows_are_refused():
