@@ -92,7 +92,7 @@ bench-speed: peers ## measure the speed compared with other packages, and with F
 bench-quality: peers ## measure the quality compared with other packages
 	$(PEERS)/bin/python -m benchmarks.quality $(BENCH_ARGS)
 
-bench-scale: peers ## measure rows on disk and on Dask, and write docs/scale.md (an hour, 12 GB)
+bench-scale: peers ## measure rows on disk and on Dask, and write docs/project/scale.md (an hour, 12 GB)
 	$(PEERS)/bin/python -m benchmarks.scale $(BENCH_ARGS)
 	$(PEERS)/bin/python -m benchmarks.scale --page
 

@@ -16,7 +16,7 @@ from benchmarks.pages import Page, as_markdown
 from powermeans import KMeans, PowerKMeans
 from powermeans.system.threads import usable_processors
 
-PAGE = Page("gpu", "python -m benchmarks.card")
+PAGE = Page("how_do_i/gpu", "python -m benchmarks.card")
 SIZES = [(100_000, 16, 8), (1_000_000, 16, 20), (1_000_000, 64, 100), (200_000, 128, 256)]
 MODELS = {
     "`KMeans`": lambda k: KMeans(k, n_init=1, random_state=0),

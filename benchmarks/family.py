@@ -32,10 +32,11 @@ from powermeans.mathematics.power_mean import power_mean, power_mean_weights
 from powermeans.mathematics.rules import Hard, Power, Rule
 from powermeans.metrics import adjusted_rand_index, variation_of_information
 from powermeans.points.opening import open_rows
+from powermeans.relatives import EntropyWeightedPowerKMeans, KernelPowerKMeans, SpectralClustering
 from powermeans.types import FloatArray
 
 NAME = "family"
-PAGE = Page("family", "python -m benchmarks.family --page")
+PAGE = Page("understand/family", "python -m benchmarks.family --page")
 SWEEP_SIZES = ((100_000, 2, 100), (100_000, 10, 20), (100_000, 64, 100), (60_000, 784, 100))
 N_TRIALS = 250
 POINTS_PER_TRIAL, MIDDLES = 99, (10.0, 20.0, 40.0)
@@ -156,7 +157,7 @@ def features() -> Iterator[dict]:
         points = rng.normal(size=(1000, 20))
         points[:, :5] = 6 * rng.uniform(size=(4, 5))[truth] + 0.3 * rng.normal(size=(1000, 5))
         points = (points - points.mean(axis=0)) / points.std(axis=0)
-        model = powermeans.EntropyWeightedPowerKMeans(4, random_state=seed).fit(points)
+        model = EntropyWeightedPowerKMeans(4, random_state=seed).fit(points)
         plain = powermeans.PowerKMeans(4, random_state=seed).fit(points)
         indices = (adjusted_rand_index(truth, of.labels_) for of in (model, plain))
         weight = float(model.feature_weights_[:5].sum())
@@ -276,9 +277,9 @@ def shapes() -> Iterator[dict]:
     moons = sklearn.datasets.make_moons(600, noise=0.05, random_state=0)
     rings = sklearn.datasets.make_circles(600, noise=0.05, factor=0.4, random_state=0)
     for name, (points, truth), gamma in (("moons", moons, 12.0), ("rings", rings, 5.0)):
-        kernel = powermeans.KernelPowerKMeans(2, gamma=gamma, random_state=0).fit(points)
+        kernel = KernelPowerKMeans(2, gamma=gamma, random_state=0).fit(points)
         near = {"affinity": "nearest_neighbors", "random_state": 0}
-        spectral = powermeans.SpectralClustering(2, **near).fit(points)
+        spectral = SpectralClustering(2, **near).fit(points)
         plain = powermeans.PowerKMeans(2, random_state=0).fit(points)
         models = {"KernelPowerKMeans": kernel, "SpectralClustering": spectral, "PowerKMeans": plain}
         yield {"shape": f"{name} (gamma = {gamma:g})"} | {

@@ -25,7 +25,7 @@ from benchmarks.pages import Page
 from benchmarks.parts import Part
 
 NAME = "latency"
-PAGE = Page("speed", "python -m benchmarks.latency --page")
+PAGE = Page("project/speed", "python -m benchmarks.latency --page")
 # Seconds of a sweep, and of each wait.
 Waits = tuple[float, list[float]]
 N_TIMES, N_THREADS = 102, 2  # moments for each kind of work
@@ -66,7 +66,8 @@ LIMITED = {
 PREPARED = """
 import sys, time, warnings
 import numpy as np
-from powermeans import KMeans, OnlineKMeans, PowerKMeans, choose_k, kmeans_plusplus
+from powermeans import KMeans, PowerKMeans, choose_k, kmeans_plusplus
+from powermeans.relatives import OnlineKMeans
 warnings.simplefilter("ignore")
 n, d, k, dtype, work, given = eval(sys.argv[1])
 X = np.random.default_rng(0).normal(size=(n, d)).astype(dtype)

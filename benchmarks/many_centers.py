@@ -34,12 +34,14 @@ from numpy.typing import NDArray
 
 from benchmarks import machine
 from benchmarks.pages import Page, Rows, as_markdown, as_text
-from powermeans import KMeans, PowerKMeans, SweepState, TreeSeeds
+from powermeans import KMeans, PowerKMeans
 from powermeans.datasets import load_data_set
+from powermeans.engine import SweepState
+from powermeans.engine.seeds import TreeSeeds
 from powermeans.points.opening import open_rows
 
 NAME = "many_centers"
-PAGE = Page("vector_search", "python -m benchmarks.many_centers --page")
+PAGE = Page("how_do_i/many_clusters", "python -m benchmarks.many_centers --page")
 N_THREADS = 2
 N_QUERIES, N_NEIGHBOURS = 500, 10
 SHARES = (0.01, 0.02, 0.05, 0.1)

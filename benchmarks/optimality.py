@@ -25,11 +25,12 @@ from sklearn.mixture import GaussianMixture
 from benchmarks import machine
 from benchmarks.pages import Page, as_markdown
 from benchmarks.problems import Problem, all_problems
-from powermeans import FuzzyCMeans, KHarmonicMeans, PowerKMeans, optimality_gap
 from powermeans import KMeans as OurKMeans
+from powermeans import PowerKMeans, optimality_gap
 from powermeans.datasets import load_data_set
 from powermeans.metrics import quality_ratio
 from powermeans.optimality import gap as search
+from powermeans.relatives import FuzzyCMeans, KHarmonicMeans
 
 NAME = "optimality"
 SETS = ("ruspini", "mssc_german", "iris", "wine", "glass", "r15")
@@ -299,7 +300,9 @@ TABLES = {
     "published": table_like_published,
 }
 PAGES = {
-    part: Page("how_far_from_the_optimum", f"python -m benchmarks.optimality --page ({part})")
+    part: Page(
+        "understand/how_far_from_the_optimum", f"python -m benchmarks.optimality --page ({part})"
+    )
     for part in TABLES
 }
 

@@ -32,13 +32,14 @@ from benchmarks import parts
 from benchmarks.pages import Page
 from benchmarks.parts import Part
 from benchmarks.turns import in_turns, seconds
-from powermeans import KMeans, ParallelSeeds, PowerKMeans, open_data
+from powermeans import KMeans, PowerKMeans, open_data
+from powermeans.engine.seeds import ParallelSeeds
 from powermeans.mathematics.rules import Hard
 from powermeans.scale.executors import MemoryExecutor, PartOpener, ReadingExecutor
 from powermeans.scale.parted_rows import PartedRows
 
 NAME = "scale"
-PAGE = Page("scale", "python -m benchmarks.scale --page")
+PAGE = Page("project/scale", "python -m benchmarks.scale --page")
 N_FEATURES, N_MEANS, ROWS_OF_A_BLOCK = 32, 50, 2**16
 TIMES_THE_LIMIT = 4
 TASK = "--task"

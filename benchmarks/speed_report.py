@@ -9,7 +9,7 @@ from benchmarks.lloyd_peers import OURS
 from benchmarks.machine import QUIET
 from benchmarks.pages import Page, Rows, as_markdown, as_text, legend
 
-PAGE = Page("speed", "python -m benchmarks.speed --page")
+PAGE = Page("project/speed", "python -m benchmarks.speed --page")
 # The prefix of the names of figures of a former commit.
 FORMER = "former: "
 SKLEARN = "sklearn-lloyd"

@@ -4,6 +4,7 @@ import importlib
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 from sphinx.application import Sphinx
 from sphinx.ext.autosummary.generate import generate_autosummary_docs
@@ -69,8 +70,8 @@ html_theme = "pydata_sphinx_theme"
 html_title = "powermeans"
 html_static_path = ["_static"]
 html_css_files = ["pages.css"]
-# These pages stand beside no others.
-html_sidebars = {page: [] for page in ("command_line", "getting_started")}
+# The first page stands beside no others.
+html_sidebars = {page: [] for page in ("index",)}
 html_theme_options = {
     "show_toc_level": 2,
     "secondary_sidebar_items": ["page-toc"],
@@ -121,7 +122,23 @@ def write_pages_of_names(app: Sphinx) -> None:
     generate_autosummary_docs([str(listed)], output_dir=Path(app.srcdir, "api"), app=app)
 
 
+def find_without_module(app: Sphinx, env: Any, node: Any, content: Any) -> Any:
+    """Resolve a public name without its module, as docstrings write it."""
+    named, python = node.get("reftarget"), env.domains["py"]
+    found = [
+        name
+        for name, entry in python.objects.items()
+        if entry.objtype in ("class", "function", "exception")
+        and name.rpartition(".")[2] == named
+    ]
+    if node.get("refdomain") != "py" or len(found) != 1:
+        return None
+    page, kind = node["refdoc"], node["reftype"]
+    return python.resolve_xref(env, page, app.builder, kind, found[0], node, content)
+
+
 def setup(app: Sphinx) -> None:
+    app.connect("missing-reference", find_without_module)
     app.connect("builder-inited", write_pages_of_names)
     app.connect("source-read", list_names)
     app.connect("autodoc-process-docstring", quote_names_in_shapes, priority=100)

@@ -24,9 +24,9 @@ from reproduce.results import (
 )
 from reproduce.running import Provenance
 
-FRONT = Page("reproduction", "python -m reproduce.page")
-TABLES = Page("reproduction/tables", FRONT.command)
-FIRST_STEP = Page("k_means_first", FRONT.command)
+FRONT = Page("project/reproduction", "python -m reproduce.page")
+TABLES = Page("project/reproduction/tables", FRONT.command)
+FIRST_STEP = Page("project/k_means_first", FRONT.command)
 N_LINES = 15
 NAMES = {"the paper": "Xu & Lange 2019", "the presentation": "Class presentation of power k-means"}
 """What the items call two sources in short."""

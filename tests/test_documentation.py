@@ -19,7 +19,14 @@ from powermeans.divergences import KINDS, NAMES
 from powermeans.points.opening import open_rows
 
 PROJECT = Path(__file__).parent.parent
-PAGES = [PROJECT / "README.md", *sorted((PROJECT / "docs").glob("*.md"))]
+PAGES = [
+    PROJECT / "README.md",
+    *sorted(
+        page
+        for page in (PROJECT / "docs").rglob("*.md")
+        if not {"_build", "api", "auto_examples"} & {*page.relative_to(PROJECT / "docs").parts}
+    ),
+]
 FENCE = re.compile(r"^```python[^\n]*\n(?P<code>.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -53,7 +60,7 @@ def in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(PROJECT)))
 def test_python_blocks_run(page: Path) -> None:
     n_blocks = run_page(page)
     assert n_blocks == page.read_text(encoding="utf-8").count("```python")
@@ -70,16 +77,16 @@ def test_doctests_hold(name: str) -> None:
 
 
 def test_the_guide_names_its_pages() -> None:
-    text = (PROJECT / "docs" / "guide.md").read_text(encoding="utf-8")
+    text = (PROJECT / "docs" / "how_do_i" / "index.md").read_text(encoding="utf-8")
     table, _, toctree = text.partition(":::{toctree}")
     pages = re.findall(r"^(\w+)$", toctree, re.MULTILINE)
     assert re.findall(r"\? \| \{doc\}`(\w+)` \|", table) == pages
-    assert {"choosing_k", "scaling", "determinism"} <= set(pages)
+    assert {"choose_k", "scaling", "determinism"} <= set(pages)
 
 
 def test_the_tables_of_divergences_have_a_line_for_each() -> None:
     tables = runpy.run_path(str(PROJECT / "docs" / "divergence_tables.py"))
-    page = (PROJECT / "docs" / "which_divergence.md").read_text(encoding="utf-8")
+    page = (PROJECT / "docs" / "how_do_i" / "which_divergence.md").read_text(encoding="utf-8")
     for name in ("by_differences", "by_abilities"):
         assert f"{{{{ divergences_{name} }}}}" in page
         head, rule, *lines = tables[name]().splitlines()
@@ -166,7 +173,7 @@ def nearest_by_cells(made: dict[str, Any], n_cells: int, queries: np.ndarray) ->
 @pytest.mark.filterwarnings("ignore:builtin type .* has no __module__")
 def test_an_index_over_our_centers_finds_the_nearest_rows_of_the_cells_scanned():
     pytest.importorskip("faiss", reason="faiss is an extra")
-    text = (PROJECT / "docs" / "vector_search.md").read_text(encoding="utf-8")
+    text = (PROJECT / "docs" / "how_do_i" / "many_clusters.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```(?:python|\{code-block\} python)\n(.*?)```", text, re.DOTALL)
     made: dict[str, Any] = {}
     for block in blocks[:3]:  # up to the index of codes

@@ -2,7 +2,8 @@
 
 It imports nothing of the package, so that no fault of the package can hide in it.
 
-How far labels and inertia may be off follows from how distances are computed (`docs/family.md`).
+How far labels and inertia may be off follows from how distances are computed
+(`docs/understand/family.md`).
 
 - Up to 16 dense features, squared distances are sums of squared differences in float64, whatever
   the dtype of the points: each term is rounded three times and the sum once for each feature, so
@@ -21,8 +22,8 @@ How far labels and inertia may be off follows from how distances are computed (`
   product with the weight is off by itself.
 
 Two distances may change places when they differ by what both may be off. The inertia is summed in
-float64, and that of float32 points is promised to about seven digits (`docs/determinism.md`): to
-four units of float32, which are 1.2e-7 each.
+float64, and that of float32 points is promised to about seven digits
+(`docs/how_do_i/determinism.md`): to four units of float32, which are 1.2e-7 each.
 """
 
 from collections.abc import Callable

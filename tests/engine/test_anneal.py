@@ -283,7 +283,7 @@ def test_the_farthest_points_take_another_pass_or_are_known_from_a_checkpoint(tm
     assert fits[0].cluster_centers_.tobytes() == fits[1].cluster_centers_.tobytes()
 
 
-PAGE = Path(__file__).parents[2] / "docs" / "algorithm.md"
+PAGE = Path(__file__).parents[2] / "docs" / "understand" / "algorithm.md"
 
 
 def counted(powers, used):
