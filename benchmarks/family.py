@@ -36,7 +36,7 @@ from powermeans.relatives import EntropyWeightedPowerKMeans, KernelPowerKMeans, 
 from powermeans.types import FloatArray
 
 NAME = "family"
-PAGE = Page("understand/family", "python -m benchmarks.family --page")
+PAGE = Page("project/methods", "python -m benchmarks.family --page")
 SWEEP_SIZES = ((100_000, 2, 100), (100_000, 10, 20), (100_000, 64, 100), (60_000, 784, 100))
 N_TRIALS = 250
 POINTS_PER_TRIAL, MIDDLES = 99, (10.0, 20.0, 40.0)

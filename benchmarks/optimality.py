@@ -299,9 +299,11 @@ TABLES = {
     "count": table_of_count,
     "published": table_like_published,
 }
+# How many problems are proved stands where the proof is explained.
+PLACES = {"count": "understand/how_far_from_the_optimum"}
 PAGES = {
     part: Page(
-        "understand/how_far_from_the_optimum", f"python -m benchmarks.optimality --page ({part})"
+        PLACES.get(part, "project/certificate"), f"python -m benchmarks.optimality --page ({part})"
     )
     for part in TABLES
 }

@@ -18,7 +18,7 @@ from benchmarks.excess import (
 from benchmarks.machine import STEADY
 from benchmarks.pages import Page, Rows, as_markdown, legend
 
-PAGE = Page("understand/when_annealing_helps", "python -m benchmarks.quality --page")
+PAGE = Page("project/quality", "python -m benchmarks.quality --page")
 PAGE_OF_STEPS = Page("understand/how_it_searches", "python -m benchmarks.quality --page")
 # What a default fit consists of, from the plain descent to the longest search.
 STEPS = {

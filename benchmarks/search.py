@@ -29,7 +29,7 @@ from powermeans.datasets import load_data_set
 from powermeans.metrics import centroid_index
 
 NAME = "search"
-PAGE = Page("understand/how_it_searches", "python -m benchmarks.search --page")
+PAGE = Page("project/quality", "python -m benchmarks.search --page")
 # Family, points, features, centers; there are more groups than centers.
 LARGE = [
     ("overlapping", 10**6, 50, 8),
