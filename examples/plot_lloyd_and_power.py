@@ -26,7 +26,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from powermeans import Fixed, KMeans, PowerKMeans, kmeans_plusplus
+from powermeans import KMeans, PowerKMeans, kmeans_plusplus
+from powermeans.mathematics.schedules import Fixed
 
 N_DRAWS = 50
 SIDE, SPACING, N_POINTS_EACH = 4, 4.5, 100

@@ -11,7 +11,6 @@ import numpy as np
 from scipy.sparse.csgraph import shortest_path
 from sklearn.utils import check_random_state
 
-from powermeans import SelfOrganizingMap
 from powermeans.engine.anneal import Stage
 from powermeans.engine.fit import Fit
 from powermeans.engine.stopping import CentersSettled
@@ -19,6 +18,7 @@ from powermeans.engine.updates import Sweep
 from powermeans.mathematics.schedules import Fixed
 from powermeans.mathematics.sums import Sums
 from powermeans.points.opening import Opened, in_memory
+from powermeans.relatives import SelfOrganizingMap
 from powermeans.relatives.self_organizing_map import ShareOverGrid
 from powermeans.types import Points
 

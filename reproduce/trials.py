@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
-from powermeans import Fixed, KMeans, PowerKMeans, kmeans_plusplus
+from powermeans import KMeans, PowerKMeans, kmeans_plusplus
 from powermeans.datasets import DataSet
 from powermeans.estimators.base import CenterEstimator
+from powermeans.mathematics.schedules import Fixed
 from powermeans.metrics import (
     adjusted_rand_index,
     normalized_mutual_information,

@@ -6,8 +6,8 @@ import numpy as np
 from drawing import panels
 from sklearn.datasets import make_blobs
 
-from powermeans import Geometric
 from powermeans.mathematics.rules import Power
+from powermeans.mathematics.schedules import Geometric
 from powermeans.plots.canvas import BLUE, PALE, color_of
 from powermeans.points.opening import open_rows
 

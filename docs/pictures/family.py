@@ -4,8 +4,9 @@ import numpy as np
 from drawing import draw_clusters, panels
 from sklearn.datasets import make_blobs, make_moons
 
-from powermeans import KernelPowerKMeans, PowerKMeans, RobustPowerKMeans
+from powermeans import PowerKMeans, RobustPowerKMeans
 from powermeans.plots.canvas import GREY
+from powermeans.relatives import KernelPowerKMeans
 
 rng = np.random.default_rng(0)
 moons, _ = make_moons(400, noise=0.06, random_state=0)

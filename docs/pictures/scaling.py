@@ -6,7 +6,8 @@ import numpy as np
 from drawing import draw_clusters, panels
 from sklearn.preprocessing import StandardScaler
 
-from powermeans import PowerKMeans, UnlikeScalesWarning
+from powermeans import PowerKMeans
+from powermeans.errors import UnlikeScalesWarning
 
 rng = np.random.default_rng(0)
 truth = rng.integers(3, size=600)

@@ -16,7 +16,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_wine
 
-from powermeans import KMeans, PathRecorder, PowerKMeans, choose_k, plots
+from powermeans import KMeans, PowerKMeans, choose_k, plots
+from powermeans.engine import PathRecorder
 
 measured = load_wine(as_frame=True).data
 wines = (measured - measured.mean()) / measured.std()

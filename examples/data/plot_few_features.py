@@ -15,8 +15,9 @@ from __future__ import annotations
 import matplotlib.pyplot as plt
 import numpy as np
 
-from powermeans import EntropyWeightedPowerKMeans, PowerKMeans
+from powermeans import PowerKMeans
 from powermeans.metrics import adjusted_rand_index
+from powermeans.relatives import EntropyWeightedPowerKMeans
 
 N_SAMPLES, N_GENES, N_GROUPS = 240, 300, 4
 

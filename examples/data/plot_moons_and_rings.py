@@ -15,8 +15,9 @@ from __future__ import annotations
 import matplotlib.pyplot as plt
 from sklearn.datasets import make_circles, make_moons
 
-from powermeans import KernelPowerKMeans, PowerKMeans, SpectralClustering
+from powermeans import PowerKMeans
 from powermeans.metrics import adjusted_rand_index
+from powermeans.relatives import KernelPowerKMeans, SpectralClustering
 
 shapes = (
     make_moons(400, noise=0.06, random_state=0),

@@ -17,7 +17,8 @@ import time
 import matplotlib.pyplot as plt
 import numpy as np
 
-from powermeans import MaxSeconds, PowerKMeans
+from powermeans import PowerKMeans
+from powermeans.engine.stopping import MaxSeconds
 
 rng = np.random.default_rng(4)
 middles = rng.uniform(0, 10, size=(30, 3))

@@ -17,7 +17,8 @@ from __future__ import annotations
 import matplotlib.pyplot as plt
 import numpy as np
 
-from powermeans import KMeans, PathRecorder, PowerKMeans, plots
+from powermeans import KMeans, PowerKMeans, plots
+from powermeans.engine import PathRecorder
 
 N_CLUSTERS, N_DRAWS = 9, 40
 

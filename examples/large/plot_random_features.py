@@ -22,8 +22,9 @@ import numpy as np
 from sklearn.datasets import make_circles
 from sklearn.kernel_approximation import RBFSampler
 
-from powermeans import KernelPowerKMeans, PowerKMeans
+from powermeans import PowerKMeans
 from powermeans.metrics import adjusted_rand_index
+from powermeans.relatives import KernelPowerKMeans
 
 N_ROWS = int(sys.argv[1]) if len(sys.argv) > 1 else 40_000
 GAMMA = 3.0

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from powermeans import Fixed, Geometric
 from powermeans.mathematics.power_mean import (
     memberships,
     objective,
     power_mean,
     power_mean_weights,
 )
+from powermeans.mathematics.schedules import Fixed, Geometric
 from powermeans.types import FloatArray
 from reproduce.drawn_data import make_exponential_family
 from reproduce.item import Cell, Claim, Findings, Row, Rows, grid

@@ -9,10 +9,11 @@ import pytest
 from sklearn.metrics import normalized_mutual_info_score
 from sklearn.mixture import GaussianMixture
 
-from powermeans import Fixed, PowerKMeans
+from powermeans import PowerKMeans
 from powermeans.divergences import Binomial, Gamma, Poisson
 from powermeans.mathematics.power_mean import objective
 from powermeans.mathematics.rules import Hard
+from powermeans.mathematics.schedules import Fixed
 from reproduce import __main__ as command
 from reproduce import results, running
 from reproduce.item import VERDICTS

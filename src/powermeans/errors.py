@@ -10,6 +10,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+__all__ = [
+    "IndefiniteKernelWarning",
+    "MissingDataError",
+    "ModelFileError",
+    "ObjectiveRoseWarning",
+    "UnlikeScalesWarning",
+    "WrongDataError",
+]
+
 
 def warn_caller(message: str | Warning, category: type[Warning] | None = None) -> None:
     """Warn about the nearest calling line outside the package and scikit-learn."""
@@ -132,7 +141,8 @@ class ObjectiveRoseWarning(RuntimeWarning):
     Stop a program instead of using a wrong result:
 
     >>> import warnings
-    >>> from powermeans import ObjectiveRoseWarning, PowerKMeans
+    >>> from powermeans import PowerKMeans
+    >>> from powermeans.errors import ObjectiveRoseWarning
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("error", ObjectiveRoseWarning)
     ...     model = PowerKMeans(2, random_state=0).fit([[0.0], [1.0], [9.0], [10.0]])
@@ -164,12 +174,12 @@ class IndefiniteKernelWarning(UserWarning):
 
     See Also
     --------
-    powermeans.KernelPowerKMeans : Issues it.
+    powermeans.relatives.KernelPowerKMeans : Issues it.
 
     Examples
     --------
     >>> import warnings
-    >>> from powermeans import KernelPowerKMeans
+    >>> from powermeans.relatives import KernelPowerKMeans
     >>> with warnings.catch_warnings(record=True) as told:
     ...     warnings.simplefilter("always")
     ...     model = KernelPowerKMeans(2, kernel="precomputed").fit([[0.0, 1.0], [1.0, 0.0]])
@@ -193,7 +203,7 @@ class ModelFileError(ValueError):
     >>> with tempfile.NamedTemporaryFile(suffix=".pm") as file:
     ...     try:
     ...         powermeans.load(file.name)
-    ...     except powermeans.ModelFileError:
+    ...     except powermeans.errors.ModelFileError:
     ...         print("an empty file holds no model")
     an empty file holds no model
     """
@@ -209,7 +219,8 @@ class MissingDataError(FileNotFoundError):
 
     Examples
     --------
-    >>> from powermeans import MissingDataError, datasets
+    >>> from powermeans import datasets
+    >>> from powermeans.errors import MissingDataError
     >>> try:
     ...     mice = datasets.load_data_set("mice_protein")
     ... except MissingDataError as error:
@@ -230,7 +241,8 @@ class WrongDataError(ValueError):
     >>> import os, tempfile
     >>> from unittest import mock
     >>> import numpy as np
-    >>> from powermeans import WrongDataError, datasets
+    >>> from powermeans import datasets
+    >>> from powermeans.errors import WrongDataError
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     np.savez(os.path.join(folder, "ruspini.npz"), X=np.zeros((75, 3)))
     ...     with mock.patch.dict(os.environ, POWERMEANS_DATA=folder):

@@ -127,7 +127,7 @@ def save(
     --------
     >>> import os, tempfile
     >>> import powermeans
-    >>> stream = powermeans.OnlineKMeans(2, random_state=0).partial_fit([[0.0], [9.0]])
+    >>> stream = powermeans.relatives.OnlineKMeans(2, random_state=0).partial_fit([[0.0], [9.0]])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     powermeans.save(stream, os.path.join(folder, "stream.npz"))
     """

@@ -14,7 +14,7 @@ from scipy.spatial.distance import cdist
 from sklearn.datasets import make_blobs
 from sklearn.preprocessing import StandardScaler
 
-from powermeans import KMeans, PathRecorder, PowerKMeans, SweepState
+from powermeans import KMeans, PowerKMeans
 from powermeans.app.command.clusters import told_of_rows
 from powermeans.app.command.data_files import ADDED
 from powermeans.app.report.rows import Rows
@@ -22,6 +22,7 @@ from powermeans.app.report.subject import FileTable, Subject
 from powermeans.app.report.summaries import summarize
 from powermeans.app.report.text import decimals_of, escaped, fixed
 from powermeans.app.report.warnings_on_data import along_the_line, count_copies, find_warnings
+from powermeans.engine import PathRecorder, SweepState
 
 # Three groups of ten: old and rich, young and rich, young and poor.
 AGES = np.repeat([60.0, 20.0, 20.0], 10)

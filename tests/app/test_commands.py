@@ -13,7 +13,7 @@ import powermeans
 from powermeans.app.command import failures
 from powermeans.app.command.demonstration import customers
 
-pytestmark = pytest.mark.filterwarnings("ignore::powermeans.UnlikeScalesWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::powermeans.errors.UnlikeScalesWarning")
 
 PAGES = Path(__file__).with_name("pages.txt").read_text(encoding="utf-8")
 

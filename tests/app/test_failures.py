@@ -21,9 +21,10 @@ import powermeans
 from powermeans.app.command import failures
 from powermeans.app.command.demonstration import COLUMNS, customers
 from powermeans.engine.callbacks import FitProgress
+from powermeans.relatives import OnlineKMeans
 from powermeans.scale.checkpoint import Journal
 
-pytestmark = pytest.mark.filterwarnings("ignore::powermeans.UnlikeScalesWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::powermeans.errors.UnlikeScalesWarning")
 
 SHELL = [sys.executable, "-m", "powermeans"]
 NO_SPACE = "No space left on device"
@@ -52,7 +53,7 @@ FILES = {
 def others(tmp_path_factory):
     """Files that are no text, among them models: whole, without centers, of a later version."""
     folder = tmp_path_factory.mktemp("others")
-    waiting = powermeans.OnlineKMeans(2).partial_fit(customers()[:1])
+    waiting = OnlineKMeans(2).partial_fit(customers()[:1])
     powermeans.save(waiting, folder / "stream.pm")
     table = pd.DataFrame(customers(), columns=COLUMNS)
     powermeans.save(powermeans.PowerKMeans(2, random_state=0).fit(table), folder / "model.pm")

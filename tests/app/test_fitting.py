@@ -15,7 +15,7 @@ from powermeans.app.command.demonstration import COLUMNS, customers
 from powermeans.app.command.screen import Screen
 from powermeans.engine.callbacks import FitProgress
 
-pytestmark = pytest.mark.filterwarnings("ignore::powermeans.UnlikeScalesWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::powermeans.errors.UnlikeScalesWarning")
 
 
 def lines(path):

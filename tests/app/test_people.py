@@ -10,7 +10,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from powermeans.app.command import failures
 
-pytestmark = pytest.mark.filterwarnings("ignore::powermeans.UnlikeScalesWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::powermeans.errors.UnlikeScalesWarning")
 
 # In which two groups differ by a department alone, so that the number of groups is not clear.
 IN_DOUBT = {"employees.csv"}

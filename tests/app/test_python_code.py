@@ -11,14 +11,18 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import powermeans
-from powermeans import Fixed, KMeans, MaxSeconds, PathRecorder, PowerKMeans
+from powermeans import KMeans, PowerKMeans
 from powermeans.app.report.python_code import python_code
 from powermeans.divergences import Binomial
+from powermeans.engine import PathRecorder
+from powermeans.engine.stopping import LabelsSettled, MaxSeconds
+from powermeans.mathematics.schedules import AuthorsSchedule, Fixed
+from powermeans.relatives import SphericalMixture
 
 POINTS = np.random.default_rng(0).integers(0, 9, size=(60, 2)).astype(float)
 
 
-STOP = powermeans.LabelsSettled(0.0) | MaxSeconds(math.inf)
+STOP = LabelsSettled(0.0) | MaxSeconds(math.inf)
 
 
 def ran(code):
@@ -33,11 +37,11 @@ def ran(code):
         PowerKMeans(4, random_state=3),
         PowerKMeans(4, random_state=3, schedule=Fixed(-math.inf), effort="none"),
         PowerKMeans(3, power=-math.inf, stop=STOP, random_state=np.int64(1)),
-        PowerKMeans(3, schedule=powermeans.AuthorsSchedule(-1.0), polish=False, random_state=0),
+        PowerKMeans(3, schedule=AuthorsSchedule(-1.0), polish=False, random_state=0),
         PowerKMeans(3, divergence=Binomial(n_trials=9), random_state=0),
         PowerKMeans(3, divergence="poisson", random_state=0, callback=PathRecorder()),
         KMeans(5, n_init=2, random_state=0),
-        powermeans.SphericalMixture(2, random_state=0),
+        SphericalMixture(2, random_state=0),
     ],
 )
 def test_running_the_code_gives_the_same_centers(model, tmp_path, capsys):

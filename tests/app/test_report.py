@@ -23,6 +23,7 @@ import powermeans
 from powermeans import PowerKMeans, Prepare
 from powermeans.app.report.subject import FileTable
 from powermeans.preparing.kinds import Column
+from powermeans.relatives import KernelPowerKMeans, SpectralClustering, SphericalMixture
 
 pytestmark = pytest.mark.filterwarnings("ignore::powermeans.errors.UnlikeScalesWarning")
 
@@ -251,8 +252,8 @@ def test_a_page_stays_small(report_of):
         (PowerKMeans(2), TABLE.iloc[:, :1]),
         (PowerKMeans(2, divergence="cosine"), TABLE),
         *((kind(3), TABLE.to_numpy()) for kind in (
-            SklearnKMeans, powermeans.KernelPowerKMeans, powermeans.SpectralClustering)),
-        (powermeans.SphericalMixture(3), TABLE),
+            SklearnKMeans, KernelPowerKMeans, SpectralClustering)),
+        (SphericalMixture(3), TABLE),
         (powermeans.MiniBatchPowerKMeans(3), TABLE.astype(np.float32)),
     ],
     ids=lambda given: type(given).__name__,

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from powermeans import FuzzyCMeans, KMeans, PowerKMeans, open_data
+from powermeans import KMeans, PowerKMeans, open_data
+from powermeans.relatives import FuzzyCMeans
 from powermeans.scale import checkpoint
 from powermeans.scale.checkpoint import CheckpointError
 from powermeans.scale.records import HEAD, record

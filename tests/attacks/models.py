@@ -26,9 +26,21 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import powermeans
-from powermeans import Geometric
 from powermeans.divergences import Binomial, Gamma, Mahalanobis
 from powermeans.errors import ModelFileError
+from powermeans.mathematics.schedules import Geometric
+from powermeans.relatives import (
+    DPMeans,
+    EntropyWeightedPowerKMeans,
+    FuzzyCMeans,
+    GradientKMeans,
+    KernelPowerKMeans,
+    KHarmonicMeans,
+    OnlineKMeans,
+    SelfOrganizingMap,
+    SpectralClustering,
+    SphericalMixture,
+)
 from powermeans.saving import load, reading_of, save
 from tests.attacks.running import REFUSED, RIGHT, Attack, Failure, Try
 
@@ -60,11 +72,11 @@ WIDEST_DENSE = 1000
 
 
 KINDS = (
-    powermeans.KMeans, powermeans.PowerKMeans, powermeans.KernelPowerKMeans,
-    powermeans.MiniBatchKMeans, powermeans.MiniBatchPowerKMeans, powermeans.OnlineKMeans,
-    powermeans.BalancedKMeans, powermeans.RobustPowerKMeans, powermeans.GradientKMeans,
-    powermeans.KHarmonicMeans, powermeans.FuzzyCMeans, powermeans.SphericalMixture,
-    powermeans.EntropyWeightedPowerKMeans, powermeans.SpectralClustering, powermeans.LinkedKMeans,
+    powermeans.KMeans, powermeans.PowerKMeans, KernelPowerKMeans,
+    powermeans.MiniBatchKMeans, powermeans.MiniBatchPowerKMeans, OnlineKMeans,
+    powermeans.BalancedKMeans, powermeans.RobustPowerKMeans, GradientKMeans,
+    KHarmonicMeans, FuzzyCMeans, SphericalMixture,
+    EntropyWeightedPowerKMeans, SpectralClustering, powermeans.LinkedKMeans,
 )  # fmt: skip
 
 
@@ -72,16 +84,16 @@ def fitted_models() -> Iterator[Any]:
     """All kinds, in all the states in which they can be saved."""
     points = np.abs(np.random.default_rng(0).normal(size=(12, 2))) + 1
     few = sparse.csr_array(np.where(points > 1.5, points, 0.0))
-    power, kernel = powermeans.PowerKMeans, powermeans.KernelPowerKMeans
-    mixture, spectral = powermeans.SphericalMixture, powermeans.SpectralClustering
+    power, kernel = powermeans.PowerKMeans, KernelPowerKMeans
+    mixture, spectral = SphericalMixture, SpectralClustering
     for kind in KINDS:
         yield kind(2, random_state=0).fit(points)
-    yield powermeans.DPMeans(penalty=3.0, random_state=0).fit(points)
-    yield powermeans.SelfOrganizingMap(shape=(2, 2), random_state=0).fit(points)
+    yield DPMeans(penalty=3.0, random_state=0).fit(points)
+    yield SelfOrganizingMap(shape=(2, 2), random_state=0).fit(points)
     yield powermeans.KMeans(2, random_state=np.random.RandomState(0)).fit(points)
     for scaler in (StandardScaler(), MinMaxScaler()):
         yield make_pipeline(scaler, power(2, random_state=0)).fit(points)
-    for kind in (powermeans.MiniBatchPowerKMeans, powermeans.OnlineKMeans):
+    for kind in (powermeans.MiniBatchPowerKMeans, OnlineKMeans):
         waiting = kind(2, init_size=50, random_state=0)
         yield waiting.partial_fit(points, sample_weight=np.ones(12))
         yield kind(2, init_size=13, random_state=0).partial_fit(few[:1])
@@ -99,7 +111,7 @@ def fitted_models() -> Iterator[Any]:
     table = pd.DataFrame(points, columns=["length", "width"])
     scaled = powermeans.open_data(table, rows_per_part=4, scale="standard")
     yield power(2, schedule=Geometric(-1.0, 1.5), effort="none", random_state=0).fit(scaled)
-    yield powermeans.EntropyWeightedPowerKMeans.from_centers(points[:2])
+    yield EntropyWeightedPowerKMeans.from_centers(points[:2])
 
 
 def seeds(folder: Path) -> list[bytes]:

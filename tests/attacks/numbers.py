@@ -16,6 +16,18 @@ from threadpoolctl import threadpool_limits
 
 import powermeans
 from powermeans import divergences
+from powermeans.relatives import (
+    DPMeans,
+    EntropyWeightedPowerKMeans,
+    FuzzyCMeans,
+    GradientKMeans,
+    KernelPowerKMeans,
+    KHarmonicMeans,
+    OnlineKMeans,
+    SelfOrganizingMap,
+    SpectralClustering,
+    SphericalMixture,
+)
 from tests.attacks import oracle
 from tests.attacks.running import (
     REFUSED,
@@ -225,29 +237,29 @@ SUBJECTS: list[Callable[..., Subject]] = [
     power(divergences.Binomial(40), domain="trials", distances=oracle.binomial(40)),
     power("mahalanobis", distances="covariance_", takes_sparse=False, has_one_rounding=False),
     of(powermeans.PowerKMeans, ANNEALED | OBSERVED, **HOLED),
-    of(powermeans.DPMeans, {"n_clusters_wanted": [3]} | OBSERVED, **HOLED),
-    of(powermeans.SphericalMixture, {"shares": ["equal"]} | OBSERVED, **HOLED),
+    of(DPMeans, {"n_clusters_wanted": [3]} | OBSERVED, **HOLED),
+    of(SphericalMixture, {"shares": ["equal"]} | OBSERVED, **HOLED),
     of(
-        powermeans.EntropyWeightedPowerKMeans,
+        EntropyWeightedPowerKMeans,
         OBSERVED,
         distances="feature_weights_",
         **HOLED,
     ),
-    of(powermeans.KHarmonicMeans, {}, takes_parts=True),
-    of(powermeans.FuzzyCMeans, {}, takes_parts=True),
+    of(KHarmonicMeans, {}, takes_parts=True),
+    of(FuzzyCMeans, {}, takes_parts=True),
     of(powermeans.MiniBatchKMeans, {}, takes_parts=True),
     of(powermeans.MiniBatchPowerKMeans, {}, takes_parts=True),
-    of(powermeans.OnlineKMeans, {}, takes_parts=True),
+    of(OnlineKMeans, {}, takes_parts=True),
     of(powermeans.RobustPowerKMeans, {}, sums_distances=False),
     of(powermeans.LinkedKMeans, {}),
-    of(powermeans.DPMeans, {"n_clusters_wanted": [3]}),
-    of(powermeans.EntropyWeightedPowerKMeans, {}, distances="feature_weights_", takes_sparse=False),
-    of(powermeans.GradientKMeans, RATES, may_refuse=True),
-    of(powermeans.SelfOrganizingMap, MAPS),
-    of(powermeans.SphericalMixture, {"shares": ["equal"]}),
-    of(powermeans.SphericalMixture, {"shares": ["learned"]}, distances=None),
-    of(powermeans.KernelPowerKMeans, KERNELS, **NOT_NEAREST),
-    of(powermeans.SpectralClustering, {}, takes_weights=False, **NOT_NEAREST),
+    of(DPMeans, {"n_clusters_wanted": [3]}),
+    of(EntropyWeightedPowerKMeans, {}, distances="feature_weights_", takes_sparse=False),
+    of(GradientKMeans, RATES, may_refuse=True),
+    of(SelfOrganizingMap, MAPS),
+    of(SphericalMixture, {"shares": ["equal"]}),
+    of(SphericalMixture, {"shares": ["learned"]}, distances=None),
+    of(KernelPowerKMeans, KERNELS, **NOT_NEAREST),
+    of(SpectralClustering, {}, takes_weights=False, **NOT_NEAREST),
 ]
 
 
@@ -413,7 +425,7 @@ LEAST_TOLD_APART = 1e-12
 def reason_known(case: Case) -> str | None:
     """Return why a fault of this case is known, or None."""
     points = case.data.points.astype(float)
-    if not isinstance(case.subject.model, powermeans.SpectralClustering):
+    if not isinstance(case.subject.model, SpectralClustering):
         return None
     if not len(points) > MOST_NODES_SOLVED_DENSELY:
         return None

@@ -16,6 +16,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 import powermeans
+from powermeans.relatives import GradientKMeans, KernelPowerKMeans, OnlineKMeans, SelfOrganizingMap
 from tests.attacks.containers import containers
 from tests.attacks.numbers import NOT_OURS, Case, described, drawn_case, has_thin_covariance, held
 from tests.attacks.running import REFUSED, RIGHT, Attack, Failure, Try, bits_of
@@ -25,8 +26,8 @@ ROUNDING = {"f4": 2e-5, "f8": 1e-9}
 ANSWERS = ("predict", "transform", "memberships", "score_samples")
 LARGEST_SQUARED = 1e140
 OF_ROWS = (
-    powermeans.MiniBatchPowerKMeans, powermeans.KernelPowerKMeans, powermeans.GradientKMeans,
-    powermeans.OnlineKMeans,
+    powermeans.MiniBatchPowerKMeans, KernelPowerKMeans, GradientKMeans,
+    OnlineKMeans,
 )  # fmt: skip
 Relation = Callable[[Case, np.random.Generator, Path], None]
 
@@ -107,7 +108,7 @@ def judge_copies(case: Case, rng: np.random.Generator, folder: Path) -> None:
         raise Failure(f"{n_one} centers, {n_other} of copies")
     # Maps begin along two principal axes.
     lengths = np.linalg.svd(weighing - weighing.mean(axis=0), compute_uv=False)
-    if isinstance(one, powermeans.SelfOrganizingMap) and (lengths[1:2] < 1e-6 * lengths[0]).all():
+    if isinstance(one, SelfOrganizingMap) and (lengths[1:2] < 1e-6 * lengths[0]).all():
         return
     is_flat = len(weighing) <= points.shape[1]  # so few points have no covariance
     if case.subject.distances == "covariance_" and (is_flat or has_thin_covariance(one)):
@@ -150,7 +151,7 @@ def judge_scale(case: Case, rng: np.random.Generator, folder: Path) -> None:
     """Multiply by a power of two."""
     points, weights, model = held(case.data.points), case.data.weights, case.subject.model
     is_free = case.subject.domain == "any" and case.subject.distances is not None
-    has_rate = isinstance(model, powermeans.GradientKMeans)
+    has_rate = isinstance(model, GradientKMeans)
     if not is_free or has_rate or not case.subject.has_one_rounding or not points.any():
         return
     exponent = int(rng.integers(-60, 60))

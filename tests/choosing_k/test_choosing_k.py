@@ -20,19 +20,13 @@ import powermeans.choosing_k.evaluate
 from benchmarks import machine
 from benchmarks.choosing_k import counts, rate
 from benchmarks.families import spaced
-from powermeans import (
-    ChoiceOfK,
-    DPMeans,
-    KMeans,
-    MaxSeconds,
-    PowerKMeans,
-    SweepState,
-    choose_k,
-    load,
-    save,
-)
+from powermeans import KMeans, PowerKMeans, choose_k, load, save
+from powermeans.choosing_k import ChoiceOfK
 from powermeans.choosing_k.evaluate import CRITERIA
+from powermeans.engine import SweepState
+from powermeans.engine.stopping import MaxSeconds
 from powermeans.metrics import adjusted_rand_index
+from powermeans.relatives import DPMeans
 
 
 @pytest.fixture(scope="module")

@@ -7,10 +7,12 @@ from problems import on_lattice
 from scipy import sparse
 
 import powermeans.choosing_k.choose
-from powermeans import BalancedKMeans, ChoiceOfK, PowerKMeans, SweepState, choose_k, open_data
+from powermeans import BalancedKMeans, PowerKMeans, choose_k, open_data
+from powermeans.choosing_k import ChoiceOfK
 from powermeans.choosing_k.centers_by_k import EFFORTS_FOR_EACH_K
 from powermeans.choosing_k.counted import CountedPoints
 from powermeans.choosing_k.evaluate import CRITERIA, Study
+from powermeans.engine import SweepState
 from powermeans.engine.search.state import Solution
 from powermeans.points.needs import FitNeeds, Measure, Needs
 from powermeans.types import FloatArray

@@ -11,8 +11,9 @@ from sklearn.preprocessing import StandardScaler
 
 import powermeans
 from powermeans import KMeans, PowerKMeans
-from powermeans.engine import callbacks, fit
+from powermeans.engine import SweepState, callbacks, fit
 from powermeans.engine.fit import Listener
+from powermeans.relatives import EntropyWeightedPowerKMeans, FuzzyCMeans, SphericalMixture
 
 POINTS = np.random.default_rng(0).normal(size=(300, 2)) + 8 * np.arange(3).repeat(100)[:, None]
 
@@ -24,7 +25,7 @@ class Heard:
         self.n_sweeps = self.n_ended = 0
         self._stops_after = stops_after
 
-    def __call__(self, state: powermeans.SweepState) -> bool:
+    def __call__(self, state: SweepState) -> bool:
         self.n_sweeps += 1
         return self.n_sweeps == self._stops_after
 
@@ -75,7 +76,7 @@ def test_verbose_prints_at_most_one_line_a_second_with_phase_and_inertia(capsys,
     assert end.startswith(f"ended, {model.n_iter_} sweeps, inertia")
 
 
-@pytest.mark.parametrize("kind", [PowerKMeans, powermeans.FuzzyCMeans])
+@pytest.mark.parametrize("kind", [PowerKMeans, FuzzyCMeans])
 def test_verbose_2_prints_a_line_for_each_sweep(kind, capsys):
     model = kind(3, verbose=2, random_state=0).fit(POINTS)
     printed = capsys.readouterr().out
@@ -153,7 +154,7 @@ needs_callbacks = pytest.mark.skipif(
 
 
 @needs_callbacks
-@pytest.mark.parametrize("kind", [KMeans, PowerKMeans, powermeans.FuzzyCMeans])
+@pytest.mark.parametrize("kind", [KMeans, PowerKMeans, FuzzyCMeans])
 def test_scikit_learns_callbacks_hear_of_the_fit_and_each_sweep_and_can_stop_it(kind):
     tasks, weights = Tasks(), np.arange(300.0)
     model = kind(3, random_state=0).set_callbacks(tasks).fit(POINTS, sample_weight=weights)
@@ -176,8 +177,8 @@ def test_scikit_learns_callbacks_hear_of_the_fit_and_each_sweep_and_can_stop_it(
     "model",
     [
         PowerKMeans(3, divergence="mahalanobis", effort="fast"),
-        powermeans.EntropyWeightedPowerKMeans(3, penalty=30.0),
-        powermeans.SphericalMixture(3),
+        EntropyWeightedPowerKMeans(3, penalty=30.0),
+        SphericalMixture(3),
     ],
 )
 def test_centers_of_a_sweep_are_not_passed_off_as_a_model_that_has_more(model):

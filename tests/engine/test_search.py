@@ -13,7 +13,8 @@ from problems import blobs, sq_distances, two_pairs_of_groups
 from scipy import sparse
 from sklearn.datasets import load_iris
 
-from powermeans import KMeans, MaxSeconds, PowerKMeans, SweepState, divergences
+from powermeans import KMeans, PowerKMeans, divergences
+from powermeans.engine import SweepState
 from powermeans.engine.anneal import Stage
 from powermeans.engine.fit import Fit
 from powermeans.engine.history import History
@@ -24,7 +25,7 @@ from powermeans.engine.search.over_k import Steps, search_over_k
 from powermeans.engine.search.search import extend, n_sampled
 from powermeans.engine.search.state import Search, Solution
 from powermeans.engine.seeds.choose import choose_seeds, drawn_sample
-from powermeans.engine.stopping import CentersSettled, WeightsHard
+from powermeans.engine.stopping import CentersSettled, MaxSeconds, WeightsHard
 from powermeans.engine.updates import RelocateEmpty, SeparateCoincident
 from powermeans.mathematics.schedules import Fixed, Geometric
 from powermeans.mathematics.sums import Spread

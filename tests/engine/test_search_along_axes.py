@@ -5,7 +5,8 @@ import pytest
 from problems import blobs, sq_distances
 from scipy import sparse
 
-from powermeans import PathRecorder, PowerKMeans
+from powermeans import PowerKMeans
+from powermeans.engine import PathRecorder
 from powermeans.points.along_axes import along_axes
 from powermeans.points.compiled import EuclideanRows
 from powermeans.points.opening import open_rows

@@ -15,9 +15,9 @@ from problems import blobs
 from scipy import sparse
 from scipy.stats import binom, chisquare
 
-from powermeans import KMeans, MarkovChainSeeds, MaxSeconds, ParallelSeeds, PowerKMeans, open_data
+from powermeans import KMeans, PowerKMeans, open_data
+from powermeans.engine.seeds import MarkovChainSeeds, ParallelSeeds, initial, parallel
 from powermeans.engine.seeds import choose as choose_module
-from powermeans.engine.seeds import initial, parallel
 from powermeans.engine.seeds.choose import (
     PointsInOrder,
     choose_seeds,
@@ -28,6 +28,7 @@ from powermeans.engine.seeds.choose import (
 from powermeans.engine.seeds.orders import order_by_chance
 from powermeans.engine.seeds.parallel import first_of_race
 from powermeans.engine.seeds.samples import distinct_places, weighted_sample
+from powermeans.engine.stopping import MaxSeconds
 from powermeans.mathematics.weighted_draws import draw_indices
 from powermeans.points.by_definition import greedy_seeds_by_definition
 from powermeans.points.compiled import EuclideanRows

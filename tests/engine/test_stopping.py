@@ -10,11 +10,18 @@ from scipy import sparse
 from sklearn.base import clone
 
 import powermeans
-from powermeans import InertiaSettled, LabelsSettled, MaxSeconds, PowerKMeans, open_data
+from powermeans import PowerKMeans, open_data
 from powermeans.divergences import resolve
 from powermeans.engine.anneal import Stage, run_stage
 from powermeans.engine.history import History, SweepRecord
-from powermeans.engine.stopping import CentersSettled, ObjectiveSettled, WeightsHard
+from powermeans.engine.stopping import (
+    CentersSettled,
+    InertiaSettled,
+    LabelsSettled,
+    MaxSeconds,
+    ObjectiveSettled,
+    WeightsHard,
+)
 from powermeans.errors import ArgumentError
 from powermeans.mathematics.rules import Hard, Power
 from powermeans.mathematics.schedules import AuthorsSchedule, Fixed, Geometric, resting_power

@@ -21,10 +21,24 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import powermeans as pm
-from powermeans import KMeans, PowerKMeans, UnlikeScalesWarning
-from powermeans.errors import warn_caller
+from powermeans import KMeans, PowerKMeans
+from powermeans.engine.seeds import MarkovChainSeeds, TreeSeeds
+from powermeans.engine.stopping import MaxSeconds
+from powermeans.errors import UnlikeScalesWarning, warn_caller
 from powermeans.points.checks.points import unlike_scales
 from powermeans.points.observed import ObservedRows
+from powermeans.relatives import (
+    DPMeans,
+    EntropyWeightedPowerKMeans,
+    FuzzyCMeans,
+    GradientKMeans,
+    KernelPowerKMeans,
+    KHarmonicMeans,
+    OnlineKMeans,
+    SelfOrganizingMap,
+    SpectralClustering,
+    SphericalMixture,
+)
 from tests.attacks import numbers
 from tests.attacks.running import REFUSED, RIGHT
 
@@ -49,30 +63,30 @@ BAD: list[tuple[Any, ...]] = [
     (pm.PowerKMeans(3), "n_threads", [0, 1.5, "all", True]),
     (pm.PowerKMeans(3), "divergence", ["chebyshev"], r"'mahalanobis'.*Got 'chebyshev'"),
     (pm.PowerKMeans(3), "polish", ["yes"]), (pm.PowerKMeans(3), "callback", ["print"]),
-    (pm.PowerKMeans(3), "stop", [0.1, "LabelsSettled", pm.MaxSeconds]),
-    (pm.FuzzyCMeans(2), "fuzzifier", [1.0, 0.5, NAN, 100.0]),
-    (pm.KHarmonicMeans(2), "p", [0, -1.0, "two", 50.1, 1000.0, INF]),
-    (pm.SphericalMixture(2), "variance", [0.0, -1.0, INF, "fixed", 1.7e308]),
-    (pm.SphericalMixture(2), "shares", [[0.5, 0.5]]),
-    (pm.SphericalMixture(2), "temperature", [0, "hot"]),
-    (pm.SphericalMixture(2), "init", ["kmeans", [[1.0, 2.0]]]),
-    (pm.SphericalMixture(2), "n_clusters", [0]), (pm.SphericalMixture(2), "tol", [-1]),
-    (pm.DPMeans(), "penalty", [0, 0.0, -1.0, NAN, INF, "from k", None]),
-    (pm.DPMeans(), "n_clusters_wanted", [0, 2.5, "three"]),
-    (pm.EntropyWeightedPowerKMeans(2), "penalty", [0, -1.0]),
-    (pm.GradientKMeans(4), "learning_rate", [-0.1, NAN, INF, "fast", lambda t: -1.0]),
-    (pm.KernelPowerKMeans(2), "kernel", ["no such", 3]),
-    (pm.KernelPowerKMeans(2), "gamma", [-1.0, "auto"]),
-    (pm.KernelPowerKMeans(2), "n_landmarks", [0]), (pm.KernelPowerKMeans(2), "degree", [-1]),
-    (pm.KernelPowerKMeans(2), "init", [np.zeros((2, 2))]),
-    (pm.RobustPowerKMeans(2), "init", [pm.TreeSeeds(), pm.MarkovChainSeeds()], 'pass init="k-me'),
+    (pm.PowerKMeans(3), "stop", [0.1, "LabelsSettled", MaxSeconds]),
+    (FuzzyCMeans(2), "fuzzifier", [1.0, 0.5, NAN, 100.0]),
+    (KHarmonicMeans(2), "p", [0, -1.0, "two", 50.1, 1000.0, INF]),
+    (SphericalMixture(2), "variance", [0.0, -1.0, INF, "fixed", 1.7e308]),
+    (SphericalMixture(2), "shares", [[0.5, 0.5]]),
+    (SphericalMixture(2), "temperature", [0, "hot"]),
+    (SphericalMixture(2), "init", ["kmeans", [[1.0, 2.0]]]),
+    (SphericalMixture(2), "n_clusters", [0]), (SphericalMixture(2), "tol", [-1]),
+    (DPMeans(), "penalty", [0, 0.0, -1.0, NAN, INF, "from k", None]),
+    (DPMeans(), "n_clusters_wanted", [0, 2.5, "three"]),
+    (EntropyWeightedPowerKMeans(2), "penalty", [0, -1.0]),
+    (GradientKMeans(4), "learning_rate", [-0.1, NAN, INF, "fast", lambda t: -1.0]),
+    (KernelPowerKMeans(2), "kernel", ["no such", 3]),
+    (KernelPowerKMeans(2), "gamma", [-1.0, "auto"]),
+    (KernelPowerKMeans(2), "n_landmarks", [0]), (KernelPowerKMeans(2), "degree", [-1]),
+    (KernelPowerKMeans(2), "init", [np.zeros((2, 2))]),
+    (pm.RobustPowerKMeans(2), "init", [TreeSeeds(), MarkovChainSeeds()], 'pass init="k-me'),
     (pm.RobustPowerKMeans(2), "trim", [-0.1, 1.0, 1.5, NAN, "some", None]),
     (pm.RobustPowerKMeans(2), "divergence", ["manhattan", "mahalanobis"], "divergence='ma"),
     (pm.RobustPowerKMeans(2), "divergence", ["hellinger"], "centers, which are no means"),
-    (pm.SelfOrganizingMap(), "shape", [(0, 3), (2.5, 3), (2, 3, 4), 7]),
-    (pm.SelfOrganizingMap(), "topology", ["torus"]), (pm.SelfOrganizingMap(), "radius", [0.0, 0.2]),
-    (pm.SelfOrganizingMap(), "final_radius", [-1.0]), (pm.SelfOrganizingMap(), "n_epochs", [0]),
-    (pm.SelfOrganizingMap(), "init", [np.zeros((3, 2)), "linear"]),
+    (SelfOrganizingMap(), "shape", [(0, 3), (2.5, 3), (2, 3, 4), 7]),
+    (SelfOrganizingMap(), "topology", ["torus"]), (SelfOrganizingMap(), "radius", [0.0, 0.2]),
+    (SelfOrganizingMap(), "final_radius", [-1.0]), (SelfOrganizingMap(), "n_epochs", [0]),
+    (SelfOrganizingMap(), "init", [np.zeros((3, 2)), "linear"]),
     (pm.LinkedKMeans(3), "n_clusters", [0, "auto"]), (pm.LinkedKMeans(3), "effort", ["much"]),
     (pm.MiniBatchPowerKMeans(12), "batch_size", [0]),
     (pm.MiniBatchPowerKMeans(12), "max_iter", [0]),
@@ -81,13 +95,13 @@ BAD: list[tuple[Any, ...]] = [
     (pm.MiniBatchPowerKMeans(12), "reassignment_ratio", [-1.0]),
     (pm.MiniBatchPowerKMeans(12), "init_size", [3], "init_size=3 is less than n_clusters=12"),
     (pm.MiniBatchPowerKMeans(12), "init", [np.zeros((3, 2))], "n_clusters=12"),
-    (pm.OnlineKMeans(4), "learning_rate", [-0.1, 1.1, NAN, "slow", True, [0.5] * 200]),
-    (pm.OnlineKMeans(4), "learning_rate", [lambda t: 2.0], "2.0 at step 1"),
-    (pm.OnlineKMeans(4), "learning_rate", [lambda t: "a"], "learning_rate is 'a' at step 1:"),
-    (pm.OnlineKMeans(4), "learning_rate", [lambda t: np.ones(2)], "at step 1"),
-    (pm.OnlineKMeans(4), "n_epochs", [0]), (pm.OnlineKMeans(4), "batch", ["yes"]),
-    (pm.OnlineKMeans(4), "init", [np.zeros((3, 2))], "n_clusters=4"),
-    (pm.OnlineKMeans(4), "init_size", [0]),
+    (OnlineKMeans(4), "learning_rate", [-0.1, 1.1, NAN, "slow", True, [0.5] * 200]),
+    (OnlineKMeans(4), "learning_rate", [lambda t: 2.0], "2.0 at step 1"),
+    (OnlineKMeans(4), "learning_rate", [lambda t: "a"], "learning_rate is 'a' at step 1:"),
+    (OnlineKMeans(4), "learning_rate", [lambda t: np.ones(2)], "at step 1"),
+    (OnlineKMeans(4), "n_epochs", [0]), (OnlineKMeans(4), "batch", ["yes"]),
+    (OnlineKMeans(4), "init", [np.zeros((3, 2))], "n_clusters=4"),
+    (OnlineKMeans(4), "init_size", [0]),
 ]  # fmt: skip
 
 
@@ -108,30 +122,30 @@ def test_a_parameter_that_cannot_be_used_is_named(estimator, parameter, value, m
 
 ESTIMATORS = [
     pm.PowerKMeans(),
-    pm.KHarmonicMeans(),
-    pm.FuzzyCMeans(),
+    KHarmonicMeans(),
+    FuzzyCMeans(),
     pm.PowerKMeans(polish=False, init="plain-k-means++"),
     pm.KMeans(),
     pm.KMeans("auto"),
-    pm.OnlineKMeans(),
-    pm.GradientKMeans(),
+    OnlineKMeans(),
+    GradientKMeans(),
     pm.MiniBatchKMeans(),
     pm.MiniBatchPowerKMeans(),
     pm.MiniBatchPowerKMeans(max_iter=2, effort="balanced", power=-math.inf),
-    pm.DPMeans(),
-    pm.SelfOrganizingMap(shape=(1, 3)),  # one check wants few clusters
-    pm.SelfOrganizingMap(shape=(2, 3), topology="hexagonal", init="random"),
-    pm.KernelPowerKMeans(),
-    pm.KernelPowerKMeans(kernel="precomputed"),
-    pm.KernelPowerKMeans(kernel="linear", n_landmarks=5),
-    pm.SpectralClustering(),
-    pm.SpectralClustering(affinity="nearest_neighbors", n_neighbors=3),
-    pm.SphericalMixture(),
-    pm.SphericalMixture(shares="learned", variance=0.5, init="random", n_init=2, random_state=0),
+    DPMeans(),
+    SelfOrganizingMap(shape=(1, 3)),  # one check wants few clusters
+    SelfOrganizingMap(shape=(2, 3), topology="hexagonal", init="random"),
+    KernelPowerKMeans(),
+    KernelPowerKMeans(kernel="precomputed"),
+    KernelPowerKMeans(kernel="linear", n_landmarks=5),
+    SpectralClustering(),
+    SpectralClustering(affinity="nearest_neighbors", n_neighbors=3),
+    SphericalMixture(),
+    SphericalMixture(shares="learned", variance=0.5, init="random", n_init=2, random_state=0),
     pm.BalancedKMeans(effort="fast"),
     pm.LinkedKMeans(effort="fast"),
     pm.RobustPowerKMeans(),
-    pm.EntropyWeightedPowerKMeans(),
+    EntropyWeightedPowerKMeans(),
     pm.PowerKMeans(divergence="cosine"),
     pm.PowerKMeans(divergence="mahalanobis", effort="fast"),
     pm.PowerKMeans(divergence="manhattan", effort="fast"),
@@ -188,7 +202,7 @@ def test_text_is_named_by_its_place() -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", [pm.KMeans, pm.KHarmonicMeans, pm.MiniBatchPowerKMeans, pm.RobustPowerKMeans]
+    "kind", [pm.KMeans, KHarmonicMeans, pm.MiniBatchPowerKMeans, pm.RobustPowerKMeans]
 )
 @pytest.mark.parametrize("n_features", [2, 40])
 @pytest.mark.parametrize("far", [1e8, 1e30, 1e-30])
@@ -207,7 +221,7 @@ def test_a_distance_does_not_change_with_the_rows_beside_it(kind, n_features, fa
 @pytest.mark.parametrize(
     ("kind", "options"),
     [
-        (pm.EntropyWeightedPowerKMeans, {}),
+        (EntropyWeightedPowerKMeans, {}),
         (pm.PowerKMeans, {"missing": "observed"}),
         (pm.PowerKMeans, {"divergence": "poisson"}),
         (pm.KMeans, {}),
@@ -225,7 +239,7 @@ def test_a_label_does_not_change_with_the_rows_beside_it(kind, options, dtype):
 
 @pytest.mark.parametrize(
     "model",
-    [pm.OnlineKMeans(6, random_state=0), pm.PowerKMeans(6, divergence="manhattan", random_state=0)],
+    [OnlineKMeans(6, random_state=0), pm.PowerKMeans(6, divergence="manhattan", random_state=0)],
 )
 @pytest.mark.parametrize("exponent", [-105, 1, 433])
 def test_points_times_a_power_of_two_give_the_same_bits(model, exponent):
@@ -310,7 +324,7 @@ def test_few_places_and_far_starts(kind) -> None:
 
 
 @of_both
-@pytest.mark.filterwarnings("ignore::powermeans.UnlikeScalesWarning")
+@pytest.mark.filterwarnings("ignore::powermeans.errors.UnlikeScalesWarning")
 def test_differences_too_small_to_be_squared_are_refused_where_there_are_no_others(kind) -> None:
     for exponent in (-160, -310):
         with pytest.raises(ValueError, match=r"varies by no more than .* Scale X"):
@@ -325,7 +339,7 @@ def test_whatever_the_estimator_and_the_points_the_oracle_finds_no_fault(seed, t
     assert numbers.prepare(tmp_path)(random.Random(seed)) in (RIGHT, REFUSED)
 
 
-@pytest.mark.filterwarnings("ignore::powermeans.UnlikeScalesWarning")
+@pytest.mark.filterwarnings("ignore::powermeans.errors.UnlikeScalesWarning")
 @pytest.mark.parametrize("divergence", ["squared_euclidean", "manhattan", "poisson"])
 def test_distances_beyond_float32_are_refused_and_those_within_are_not(divergence: str) -> None:
     X = np.array([[1e30, 1], [1, 1e30], [2, 2], [3, 3]], dtype=np.float32)
@@ -351,15 +365,15 @@ CASES: list[tuple[Any, Any]] = [
     (pm.PowerKMeans(2, init=THREE_COLUMNS[:2], n_init=3), THREE_COLUMNS),
     (pm.RobustPowerKMeans(**MANY_STEPS, effort="none"), THREE_COLUMNS),
     (pm.LinkedKMeans(2), THREE_COLUMNS * [1.0, 1.0, 1e6]),
-    (pm.KHarmonicMeans(**MANY_STEPS), THREE_COLUMNS),
-    (pm.FuzzyCMeans(**MANY_STEPS), THREE_COLUMNS),
-    (pm.GradientKMeans(**MANY_STEPS), THREE_COLUMNS),
-    (pm.EntropyWeightedPowerKMeans(4), COPIES),
-    (pm.SphericalMixture(**MANY_STEPS), THREE_COLUMNS),
-    (pm.DPMeans(n_clusters_wanted=5), COPIES),
-    (pm.OnlineKMeans(4), COPIES),
+    (KHarmonicMeans(**MANY_STEPS), THREE_COLUMNS),
+    (FuzzyCMeans(**MANY_STEPS), THREE_COLUMNS),
+    (GradientKMeans(**MANY_STEPS), THREE_COLUMNS),
+    (EntropyWeightedPowerKMeans(4), COPIES),
+    (SphericalMixture(**MANY_STEPS), THREE_COLUMNS),
+    (DPMeans(n_clusters_wanted=5), COPIES),
+    (OnlineKMeans(4), COPIES),
     (pm.MiniBatchPowerKMeans(4), COPIES),
-    (pm.KernelPowerKMeans(2, kernel="precomputed"), INDEFINITE),
+    (KernelPowerKMeans(2, kernel="precomputed"), INDEFINITE),
     (make_pipeline(StandardScaler(), pm.KMeans(4)), COPIES),
 ]
 

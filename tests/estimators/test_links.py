@@ -11,9 +11,11 @@ from problems import blobs, sq_distances
 from scipy import sparse
 
 import powermeans as pm
-from powermeans import LinkedKMeans, MaxSeconds, join_linked
+from powermeans import LinkedKMeans
+from powermeans.engine.stopping import MaxSeconds
 from powermeans.estimators.linked_kmeans import _Search
 from powermeans.mathematics.coloring import Graph, NoColoringError, any_coloring
+from powermeans.points.links import join_linked
 
 
 @functools.cache

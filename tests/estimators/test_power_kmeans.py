@@ -12,8 +12,10 @@ from problems import blobs
 from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
 
-from powermeans import Fixed, PowerKMeans, SweepState
+from powermeans import PowerKMeans
+from powermeans.engine import SweepState
 from powermeans.mathematics.power_mean import memberships
+from powermeans.mathematics.schedules import Fixed
 
 POINTS = blobs(600, 5, 12, scale=3.6)
 

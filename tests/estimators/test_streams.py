@@ -12,8 +12,9 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 import powermeans.estimators.streams.mini_batch as mini_batch
-from powermeans import KMeans, MiniBatchPowerKMeans, OnlineKMeans, open_data
+from powermeans import KMeans, MiniBatchPowerKMeans, open_data
 from powermeans.points.checks.points import Admitted
+from powermeans.relatives import OnlineKMeans
 
 
 def blobs(n_points=400, seed=0):

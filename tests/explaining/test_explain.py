@@ -9,11 +9,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from powermeans import KMeans, PowerKMeans, Prepare, SpectralClustering, explain, plots
+from powermeans import KMeans, PowerKMeans, Prepare, explain, plots
 from powermeans.explaining.explanation import _sample
 from powermeans.explaining.features import Feature
 from powermeans.explaining.tree import Grower
 from powermeans.preparing.kinds import Column
+from powermeans.relatives import SpectralClustering
 
 
 def cost_of(model, X, labels, weights=None):

@@ -13,12 +13,12 @@ from powermeans import (
     KMeans,
     PowerKMeans,
     Prepare,
-    SpectralClustering,
     match_labels,
     plots,
     refit,
     what_changed,
 )
+from powermeans.relatives import OnlineKMeans, SpectralClustering
 
 
 def groups(centers, n=100, spread=1.0, seed=0):
@@ -92,7 +92,7 @@ def test_a_model_is_renumbered_with_all_it_has(by_rows):
 
 def test_what_belongs_to_each_center_moves_with_it(tmp_path):
     X = groups(FOUR)
-    new = powermeans.OnlineKMeans(4, random_state=0).fit(X)
+    new = OnlineKMeans(4, random_state=0).fit(X)
     old = KMeans.from_centers(new.cluster_centers_[[3, 1, 0, 2]])
     found = match_labels(new, old)
     order = [3, 1, 0, 2]

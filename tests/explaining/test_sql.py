@@ -10,17 +10,10 @@ from sklearn.cluster import KMeans as OtherKMeans
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from powermeans import (
-    EntropyWeightedPowerKMeans,
-    KMeans,
-    PowerKMeans,
-    Prepare,
-    SphericalMixture,
-    explain,
-    to_sql,
-)
+from powermeans import KMeans, PowerKMeans, Prepare, explain, to_sql
 from powermeans.explaining.explanation import _Told
 from powermeans.explaining.features import in_units
+from powermeans.relatives import EntropyWeightedPowerKMeans, SphericalMixture
 
 
 @pytest.fixture(scope="module")

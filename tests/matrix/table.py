@@ -17,6 +17,20 @@ from sklearn.base import clone
 
 import powermeans as pm
 from powermeans import divergences
+from powermeans.engine.seeds import MarkovChainSeeds, ParallelSeeds, TreeSeeds
+from powermeans.relatives import (
+    DPMeans,
+    EntropyWeightedPowerKMeans,
+    FuzzyCMeans,
+    GradientKMeans,
+    KernelPowerKMeans,
+    KHarmonicMeans,
+    OnlineKMeans,
+    SelfOrganizingMap,
+    SpectralClustering,
+    SphericalMixture,
+    moment_estimates,
+)
 
 
 @dataclass(frozen=True)
@@ -133,39 +147,39 @@ ROWS = {
     "links": Row(pm.LinkedKMeans(K), many=FAST),
     "k-means": Row(pm.KMeans(K, tol=1e-12), many=SHORT),
     "k-means, random": Row(pm.KMeans(K, init="random", n_init=2, tol=1e-12)),
-    "k-means, Markov chain": Row(pm.KMeans(K, init=pm.MarkovChainSeeds(), tol=1e-12), many=SHORT),
+    "k-means, Markov chain": Row(pm.KMeans(K, init=MarkovChainSeeds(), tol=1e-12), many=SHORT),
     "k-means, parallel": Row(
-        pm.KMeans(K, init=pm.ParallelSeeds(), tol=1e-12), is_numbered=False, many=SHORT
+        pm.KMeans(K, init=ParallelSeeds(), tol=1e-12), is_numbered=False, many=SHORT
     ),
-    "k-means, tree": Row(pm.KMeans(K, init=pm.TreeSeeds(), tol=1e-12), many=SHORT),
+    "k-means, tree": Row(pm.KMeans(K, init=TreeSeeds(), tol=1e-12), many=SHORT),
     "k-means, gaps": Row(
         pm.KMeans(K, missing="observed", tol=1e-12), with_gaps, many=SHORT, is_dense=True
     ),
-    "harmonic": Row(pm.KHarmonicMeans(K, tol=0, max_iter=30), many=SHORT),
+    "harmonic": Row(KHarmonicMeans(K, tol=0, max_iter=30), many=SHORT),
     "harmonic, 3.5": Row(
-        pm.KHarmonicMeans(K, p=3.5, tol=0, max_iter=30), objective_degree=3.5, units=(1e-60, 1e60)
+        KHarmonicMeans(K, p=3.5, tol=0, max_iter=30), objective_degree=3.5, units=(1e-60, 1e60)
     ),
     "harmonic, gaps": Row(
-        pm.KHarmonicMeans(K, missing="observed", tol=0, max_iter=30), with_gaps, is_dense=True
+        KHarmonicMeans(K, missing="observed", tol=0, max_iter=30), with_gaps, is_dense=True
     ),
-    "fuzzy": Row(pm.FuzzyCMeans(K, tol=0, max_iter=30), many=SHORT),
+    "fuzzy": Row(FuzzyCMeans(K, tol=0, max_iter=30), many=SHORT),
     "fuzzy, gaps": Row(
-        pm.FuzzyCMeans(K, missing="observed", tol=0, max_iter=30), with_gaps, is_dense=True
+        FuzzyCMeans(K, missing="observed", tol=0, max_iter=30), with_gaps, is_dense=True
     ),
-    "mixture": Row(pm.SphericalMixture(K), many=BARE),
-    "mixture, shares": Row(pm.SphericalMixture(K, shares="learned")),
+    "mixture": Row(SphericalMixture(K), many=BARE),
+    "mixture, shares": Row(SphericalMixture(K, shares="learned")),
     "mixture, spherical": Row(
-        pm.SphericalMixture(K, covariance_type="spherical", shares="learned", effort="fast"),
+        SphericalMixture(K, covariance_type="spherical", shares="learned", effort="fast"),
         many=BARE,
     ),
     "mixture, gaps": Row(
-        pm.SphericalMixture(K, missing="observed", effort="fast"),
+        SphericalMixture(K, missing="observed", effort="fast"),
         with_gaps,
         is_dense=True,
         is_numbered=False,
     ),
     "mixture, spherical, gaps": Row(
-        pm.SphericalMixture(
+        SphericalMixture(
             K, covariance_type="spherical", shares="learned", missing="observed", effort="fast"
         ),
         with_gaps,
@@ -173,7 +187,7 @@ ROWS = {
         is_numbered=False,
     ),
     "penalty, gaps": Row(
-        pm.DPMeans(60.0, missing="observed", effort="fast"),
+        DPMeans(60.0, missing="observed", effort="fast"),
         with_gaps,
         is_dense=True,
         is_numbered=False,
@@ -181,7 +195,7 @@ ROWS = {
         exempt={"scaled_weights": "a point that opens a cluster is as far as one of weight one"},
     ),
     "entropy, gaps": Row(
-        pm.EntropyWeightedPowerKMeans(K, missing="observed", effort="fast"),
+        EntropyWeightedPowerKMeans(K, missing="observed", effort="fast"),
         with_gaps,
         degree=0,
         objective_degree=0,
@@ -190,36 +204,34 @@ ROWS = {
         exempt={"no_weight": "rounding places a row without the one feature that counts"},
     ),
     "penalty": Row(
-        pm.DPMeans(100.0, effort="fast"),
+        DPMeans(100.0, effort="fast"),
         is_numbered=False,
         in_unit=lambda length, weight: {"penalty": 100.0 * length**2 * weight},
     ),
     "penalty, as published": Row(
-        pm.DPMeans(20.0, effort="none"),
+        DPMeans(20.0, effort="none"),
         is_numbered=False,
         in_unit=lambda length, weight: {"penalty": 20.0 * length**2 * weight},
         exempt={"scaled_weights": "a point that opens a cluster is as far as one of weight one"},
     ),
     "penalty, auto": Row(
-        pm.DPMeans(n_clusters_wanted=K), exempt={"effort": "a search derives another penalty"}
+        DPMeans(n_clusters_wanted=K), exempt={"effort": "a search derives another penalty"}
     ),
     "entropy": Row(
-        pm.EntropyWeightedPowerKMeans(K, effort="fast"),
+        EntropyWeightedPowerKMeans(K, effort="fast"),
         degree=0,
         objective_degree=0,
         many=BARE,
         is_dense=True,
     ),
-    "gradient": Row(pm.GradientKMeans(K, tol=0, max_iter=30), many=SHORT),
-    "kernel": Row(pm.KernelPowerKMeans(K), degree=0, is_numbered=False),
+    "gradient": Row(GradientKMeans(K, tol=0, max_iter=30), many=SHORT),
+    "kernel": Row(KernelPowerKMeans(K), degree=0, is_numbered=False),
     "kernel, landmarks": Row(
-        pm.KernelPowerKMeans(K, n_landmarks=20), degree=0, is_numbered=False, many=FAST
+        KernelPowerKMeans(K, n_landmarks=20), degree=0, is_numbered=False, many=FAST
     ),
-    "kernel, linear": Row(
-        pm.KernelPowerKMeans(K, kernel="linear", effort="fast"), is_numbered=False
-    ),
+    "kernel, linear": Row(KernelPowerKMeans(K, kernel="linear", effort="fast"), is_numbered=False),
     "kernel, poly": Row(
-        pm.KernelPowerKMeans(K, kernel="poly", gamma=0.1, effort="fast"),
+        KernelPowerKMeans(K, kernel="poly", gamma=0.1, effort="fast"),
         degree=0,
         in_unit=lambda length, weight: {"gamma": 0.1 / length**2},
         units=(1e-30, 1e30),
@@ -227,7 +239,7 @@ ROWS = {
         exempt={"shifting": NO_KERNEL_UNIT},
     ),
     "kernel, cosine": Row(
-        pm.KernelPowerKMeans(K, kernel="cosine", effort="fast"),
+        KernelPowerKMeans(K, kernel="cosine", effort="fast"),
         degree=0,
         units=(1e-9, 1e90),
         is_numbered=False,
@@ -243,24 +255,24 @@ ROWS = {
         exempt=BATCHES,
         many={**SHORT, "batch_size": 8000},
     ),
-    "online": Row(pm.OnlineKMeans(K, tol=1e-12), many=SHORT, exempt=BY_BITS),
-    "online, epochs": Row(pm.OnlineKMeans(K, batch=False, n_epochs=2), exempt=BY_BITS),
+    "online": Row(OnlineKMeans(K, tol=1e-12), many=SHORT, exempt=BY_BITS),
+    "online, epochs": Row(OnlineKMeans(K, batch=False, n_epochs=2), exempt=BY_BITS),
     "online, in order": Row(
-        pm.OnlineKMeans(K, shuffle=False, batch=False),
+        OnlineKMeans(K, shuffle=False, batch=False),
         exempt={"order_of_points": "it takes one row after the other"},
     ),
     "robust": Row(pm.RobustPowerKMeans(K), many=FAST),
-    "map": Row(pm.SelfOrganizingMap((2, 3)), many={"shape": (5, 5), "n_epochs": 2}),
-    "map, hexagonal": Row(pm.SelfOrganizingMap((2, 3), topology="hexagonal", init="random")),
+    "map": Row(SelfOrganizingMap((2, 3)), many={"shape": (5, 5), "n_epochs": 2}),
+    "map, hexagonal": Row(SelfOrganizingMap((2, 3), topology="hexagonal", init="random")),
     "spectral": Row(
-        pm.SpectralClustering(2, gamma=20.0),
+        SpectralClustering(2, gamma=20.0),
         half_circles,
         is_numbered=False,
         in_unit=lambda length, weight: {"gamma": 20.0 / length**2},
         exempt=UNWEIGHTED,
     ),
     "spectral, neighbours": Row(
-        pm.SpectralClustering(2, affinity="nearest_neighbors"),
+        SpectralClustering(2, affinity="nearest_neighbors"),
         half_circles,
         is_numbered=False,
         exempt=UNWEIGHTED,
@@ -283,7 +295,7 @@ def seeds(points: Any, weights: Any = None) -> SimpleNamespace:
 
 
 def moments(points: Any, weights: Any = None) -> SimpleNamespace:
-    of = pm.moment_estimates(points, 3, sample_weight=weights)
+    of = moment_estimates(points, 3, sample_weight=weights)
     return SimpleNamespace(cluster_centers_=of.means, shares_=of.shares, variance_=of.variance)
 
 
@@ -309,7 +321,7 @@ OF_STREAM = dict.fromkeys(
 ROWS |= {
     "mini-batch power, chunks": Row(chunks(pm.MiniBatchPowerKMeans), exempt=OF_STREAM),
     "online, chunks": Row(
-        chunks(pm.OnlineKMeans),
+        chunks(OnlineKMeans),
         exempt={**OF_STREAM, "order_of_points": "it takes one row after the other"},
     ),
     "choose_k": Row(

@@ -14,10 +14,18 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import powermeans as pm
+from powermeans.engine import SweepState
+from powermeans.engine.stopping import MaxSeconds
+from powermeans.relatives import (
+    EntropyWeightedPowerKMeans,
+    KernelPowerKMeans,
+    SpectralClustering,
+    SphericalMixture,
+)
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
-    pytest.mark.filterwarnings("ignore::powermeans.UnlikeScalesWarning"),
+    pytest.mark.filterwarnings("ignore::powermeans.errors.UnlikeScalesWarning"),
     pytest.mark.filterwarnings("ignore:.*in weight, since the fit was stopped:RuntimeWarning"),
 ]
 
@@ -47,7 +55,7 @@ def assert_whole(model: Any, points: Any) -> None:
 
 
 def with_centers(model: Any) -> bool:
-    return not isinstance(model, pm.KernelPowerKMeans | pm.SpectralClustering)
+    return not isinstance(model, KernelPowerKMeans | SpectralClustering)
 
 
 @holds_for({name: row for name, row in ESTIMATORS.items() if with_centers(row.make)})
@@ -56,7 +64,7 @@ def test_attributes_agree(row: Row) -> None:
     assert_whole(model, row.given)
     distances = model.transform(row.given)
     assert distances.shape == (len(row.given), len(model.cluster_centers_))
-    if not isinstance(model, pm.SphericalMixture):  # whose labels count shares and variances
+    if not isinstance(model, SphericalMixture):  # whose labels count shares and variances
         nearest = np.asarray(distances).min(axis=1)
         of_labels = distances[np.arange(len(row.given)), model.predict(row.given)]
         np.testing.assert_allclose(of_labels, nearest, rtol=1e-7, atol=1e-12 * nearest.max())
@@ -70,7 +78,7 @@ class Ends:
     def __init__(self, n_most: int, how: Callable[[], bool]) -> None:
         self.n_most, self.how, self.n_heard, self.n_ended = n_most, how, 0, 0
 
-    def __call__(self, state: pm.SweepState) -> bool:
+    def __call__(self, state: SweepState) -> bool:
         self.n_heard += 1
         return self.n_heard == self.n_most and self.how()
 
@@ -125,7 +133,7 @@ def test_ending_early(row: Row, n_sweeps: int) -> None:
 
 @holds_for(LIMITED)
 def test_no_time(row: Row) -> None:
-    model = row.fit(row.given, stop=pm.MaxSeconds(1e-9))
+    model = row.fit(row.given, stop=MaxSeconds(1e-9))
     assert model.n_iter_ <= 2
     if with_centers(model):
         assert_whole(model, row.given)
@@ -137,7 +145,7 @@ def test_few_places(row: Row, n_places: int) -> None:
     points = np.repeat(row.given[:n_places], 20, axis=0)
     model = row.fit(points)
     # Limits divide places, and so does a cut of one place in two.
-    if not isinstance(model, pm.BalancedKMeans | pm.SpectralClustering):
+    if not isinstance(model, pm.BalancedKMeans | SpectralClustering):
         np.testing.assert_array_equal(model.labels_, np.repeat(model.labels_[::20], 20))
     if with_centers(model):
         assert_whole(model, points)
@@ -250,7 +258,7 @@ def test_not_fitted(row: Row) -> None:
 
 
 # Of these None is the least effort.
-NAMELESS = (pm.SphericalMixture, pm.EntropyWeightedPowerKMeans)
+NAMELESS = (SphericalMixture, EntropyWeightedPowerKMeans)
 SEARCHING = {
     name: row
     for name, row in ESTIMATORS.items()

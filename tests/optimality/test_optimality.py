@@ -21,8 +21,8 @@ from sklearn.base import clone
 from sklearn.cluster import KMeans as OtherKMeans
 from sklearn.cluster import SpectralClustering as OtherSpectral
 
-from powermeans import KMeans, OptimalityGap, PowerKMeans, breaks, optimality_gap, report
-from powermeans.optimality import ascent, gap
+from powermeans import KMeans, PowerKMeans, breaks, optimality_gap, report
+from powermeans.optimality import OptimalityGap, ascent, gap
 from powermeans.optimality.apart import bound_of_clusters_apart
 from powermeans.optimality.cuts import Cuts, most_violated
 from powermeans.optimality.line import line_through

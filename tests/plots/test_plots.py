@@ -14,9 +14,12 @@ from sklearn.cluster import KMeans as SklearnKMeans
 from sklearn.metrics import silhouette_score
 
 import powermeans
-from powermeans import Fixed, PathRecorder, PowerKMeans, plots
+from powermeans import PowerKMeans, plots
+from powermeans.engine import PathRecorder
+from powermeans.mathematics.schedules import Fixed
 from powermeans.plots.canvas import OKABE_ITO, color_of, marker_of
 from powermeans.plots.plane import Plane
+from powermeans.relatives import KernelPowerKMeans, SpectralClustering
 
 RNG = np.random.default_rng(0)
 PLACES = np.array([[0.0, 0.0], [8.0, 0.0], [0.0, 8.0]])
@@ -64,7 +67,7 @@ def test_matplotlib_is_missed_with_a_way_out(monkeypatch) -> None:
         plots.clusters(MODEL, CLOUDS)
 
 
-SPECTRAL = powermeans.SpectralClustering(3, random_state=0).fit(CLOUDS)
+SPECTRAL = SpectralClustering(3, random_state=0).fit(CLOUDS)
 REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: plots.silhouettes(SPECTRAL, CLOUDS[:5]), ValueError, "pass the X of its fit"),
     (lambda: plots.silhouettes(PowerKMeans(1).fit(CLOUDS), CLOUDS), ValueError, "at least 2"),
@@ -106,7 +109,7 @@ def test_each_cluster_is_drawn_where_its_points_are_for_any_estimator() -> None:
     label = model.labels_[0]
     assert points_drawn(axes)[label][0, 1] == model.cluster_centers_[label, 1]
     theirs = SklearnKMeans(3, n_init=1, random_state=0).fit(CLOUDS)
-    kernel = powermeans.KernelPowerKMeans(3, random_state=0).fit(CLOUDS)
+    kernel = KernelPowerKMeans(3, random_state=0).fit(CLOUDS)
     for model in (theirs, kernel, SPECTRAL):
         drawn = points_drawn(plots.clusters(model, CLOUDS, boundaries=False))
         for label in range(3):

@@ -9,14 +9,15 @@ import pytest
 from comparator import assert_same_sums
 from problems import sq_distances
 
-from powermeans import KMeans, MaxSeconds, PowerKMeans, TreeSeeds
+from powermeans import KMeans, PowerKMeans
 from powermeans.divergences import resolve
 from powermeans.engine.search import search as searching
 from powermeans.engine.search.effort import THRESHOLDS
 from powermeans.engine.search.moves import least_useful
 from powermeans.engine.search.state import Solution
-from powermeans.engine.seeds import tree
+from powermeans.engine.seeds import TreeSeeds, tree
 from powermeans.engine.seeds.tree import _quotas
+from powermeans.engine.stopping import MaxSeconds
 from powermeans.mathematics.rules import Hard, Power
 from powermeans.points.cells import Cells
 from powermeans.points.nearby import NearbyRows

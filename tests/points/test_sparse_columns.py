@@ -10,9 +10,17 @@ from scipy import sparse
 
 import powermeans as pm
 from powermeans.divergences import Binomial
+from powermeans.engine.seeds import ParallelSeeds
 from powermeans.points.compiled import CompiledRows
 from powermeans.points.opening import open_rows
 from powermeans.points.trimmed import TrimmedRows
+from powermeans.relatives import (
+    DPMeans,
+    FuzzyCMeans,
+    GradientKMeans,
+    KHarmonicMeans,
+    SelfOrganizingMap,
+)
 
 N_POINTS, N_COLUMNS, N_USED = 60, 4200, 45
 OF_KIND = {
@@ -58,12 +66,12 @@ FITS = {
     "poisson": lambda: pm.PowerKMeans(3, divergence="poisson", effort="fast", random_state=0),
     "binomial": lambda: pm.PowerKMeans(3, divergence=Binomial(9), effort="fast", random_state=0),
     "no polish": lambda: pm.PowerKMeans(3, polish=False, random_state=0),
-    "harmonic": lambda: pm.KHarmonicMeans(3, random_state=0),
-    "fuzzy": lambda: pm.FuzzyCMeans(3, fuzzifier=1.1, random_state=0),
-    "gradient": lambda: pm.GradientKMeans(3, random_state=0),
-    "dp-means": lambda: pm.DPMeans(n_clusters_wanted=3, random_state=0),
-    "map": lambda: pm.SelfOrganizingMap((3, 1), random_state=0),
-    "parallel seeds": lambda: pm.KMeans(3, init=pm.ParallelSeeds(), random_state=0),
+    "harmonic": lambda: KHarmonicMeans(3, random_state=0),
+    "fuzzy": lambda: FuzzyCMeans(3, fuzzifier=1.1, random_state=0),
+    "gradient": lambda: GradientKMeans(3, random_state=0),
+    "dp-means": lambda: DPMeans(n_clusters_wanted=3, random_state=0),
+    "map": lambda: SelfOrganizingMap((3, 1), random_state=0),
+    "parallel seeds": lambda: pm.KMeans(3, init=ParallelSeeds(), random_state=0),
 }
 
 
@@ -106,12 +114,12 @@ def test_a_fit_sweeps_over_used_columns_and_describes_all(name, dtype, weights, 
     assert np.all(nearest <= distances.min(axis=1)[counts > 0] * (1 + 1e-5) + 1e-6)
 
 
-@pytest.mark.parametrize("kind", [pm.KMeans, pm.FuzzyCMeans, pm.GradientKMeans])
+@pytest.mark.parametrize("kind", [pm.KMeans, FuzzyCMeans, GradientKMeans])
 def test_tol_is_in_units_of_the_mean_variance_of_all_columns(kind: Any) -> None:
     X = wide_points()
     used = used_columns(X)
     start = X[[1, 2, 3]].toarray()
-    options = {"fuzzifier": 1.1} if kind is pm.FuzzyCMeans else {}
+    options = {"fuzzifier": 1.1} if kind is FuzzyCMeans else {}
 
     def n_sweeps(X: Any, init: Any, tol: float) -> int:
         return int(kind(3, init=init, tol=tol, **options).fit(X).n_iter_)

@@ -10,9 +10,11 @@ from hypothesis.extra import numpy as arrays
 from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
 
-from powermeans import DPMeans, KernelPowerKMeans, KMeans, RobustPowerKMeans, SweepState
+from powermeans import KMeans, RobustPowerKMeans
+from powermeans.engine import SweepState
 from powermeans.engine.updates import Sweep
 from powermeans.points.opening import open_rows
+from powermeans.relatives import DPMeans, KernelPowerKMeans
 from powermeans.relatives.dp_means import OpenAndDrop, _FarPoints
 
 
@@ -53,7 +55,7 @@ few_points = arrays.arrays(
 )
 
 
-@pytest.mark.filterwarnings("ignore::powermeans.UnlikeScalesWarning")
+@pytest.mark.filterwarnings("ignore::powermeans.errors.UnlikeScalesWarning")
 @for_all(few_points, st.floats(0.01, 100), st.integers(0, 2**31), st.sampled_from([0.0, 1e-4]))
 @settings(max_examples=80)
 def test_searches_and_the_algorithm_of_the_paper_descend(points, penalty, seed, tol) -> None:

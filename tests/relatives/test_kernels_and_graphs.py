@@ -13,7 +13,9 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import pairwise_kernels, rbf_kernel
 from sklearn.model_selection import cross_val_score
 
-from powermeans import IndefiniteKernelWarning, KernelPowerKMeans, PowerKMeans, SpectralClustering
+from powermeans import PowerKMeans
+from powermeans.errors import IndefiniteKernelWarning
+from powermeans.relatives import KernelPowerKMeans, SpectralClustering
 from powermeans.relatives import spectral as module
 
 POINTS, NEW = np.split(blobs(160, noise=0.6), [120])

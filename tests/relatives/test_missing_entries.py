@@ -9,6 +9,17 @@ from problems import labelled_blobs
 from scipy.special import logsumexp
 
 import powermeans as pm
+from powermeans.relatives import (
+    DPMeans,
+    EntropyWeightedPowerKMeans,
+    FuzzyCMeans,
+    GradientKMeans,
+    KernelPowerKMeans,
+    OnlineKMeans,
+    SelfOrganizingMap,
+    SpectralClustering,
+    SphericalMixture,
+)
 
 N, D, K = 90, 5, 3
 WEIGHTS = np.random.default_rng(2).uniform(0.5, 2, size=N)
@@ -63,7 +74,7 @@ def log_densities(points: np.ndarray, centers: np.ndarray, variances: Any, share
 def test_a_mixture_is_that_of_expectation_maximisation(covariance_type, shares, weights):
     points, counts = with_gaps(), np.ones(N) if weights is None else weights
     options = {"temperature": None, "effort": None, "tol": 0.0, "max_iter": 6}
-    model = pm.SphericalMixture(
+    model = SphericalMixture(
         K, covariance_type=covariance_type, shares=shares, missing="observed",
         init=whole()[:K], **options,
     ).fit(points, sample_weight=weights)  # fmt: skip
@@ -104,7 +115,7 @@ def test_a_mixture_is_that_of_expectation_maximisation(covariance_type, shares, 
 def test_feature_weights_are_those_of_the_published_sweeps(standardize, weights):
     points, counts = with_gaps(), np.ones(N) if weights is None else weights
     options = {"penalty": 20.0, "power": -3.0, "growth": 1.3, "effort": None, "tol": 1e-12}
-    model = pm.EntropyWeightedPowerKMeans(
+    model = EntropyWeightedPowerKMeans(
         K, standardize=standardize, missing="observed", init=whole()[:K] + 0.1, **options
     ).fit(points, sample_weight=weights)
     observed = (counts @ ~np.isnan(points)) / counts.sum()
@@ -142,7 +153,7 @@ def test_feature_weights_are_those_of_the_published_sweeps(standardize, weights)
 @pytest.mark.parametrize("effort", ["none", "balanced"])
 def test_clusters_with_a_price_are_settled(effort, weights):
     points, counts = with_gaps(), np.ones(N) if weights is None else weights
-    model = pm.DPMeans(300.0, effort=effort, missing="observed", tol=0.0, random_state=0)
+    model = DPMeans(300.0, effort=effort, missing="observed", tol=0.0, random_state=0)
     centers = model.fit(points, sample_weight=weights).cluster_centers_
     y = np.array(
         [scatter_of(x[None], np.ones((1, len(centers))), centers).sum(axis=1) for x in points]
@@ -159,19 +170,19 @@ def test_clusters_with_a_price_are_settled(effort, weights):
         assert counts @ np.delete(y, j, axis=1).min(axis=1) - inertia >= 300 * (1 - 1e-6)
     if effort == "none":
         assert np.all(np.diff(model.history_.objective) <= 1e-9)
-        assert pm.DPMeans.penalty_for(points, 4, missing="observed") > 0
+        assert DPMeans.penalty_for(points, 4, missing="observed") > 0
 
 
 @pytest.mark.parametrize(
     "model",
     [
-        pm.DPMeans(300.0, random_state=0),
-        pm.DPMeans(n_clusters_wanted=K, effort="fast", random_state=0),
-        pm.SphericalMixture(K, random_state=0),
-        pm.SphericalMixture(K, covariance_type="spherical", shares="learned", random_state=0),
-        pm.EntropyWeightedPowerKMeans(K, random_state=0),
+        DPMeans(300.0, random_state=0),
+        DPMeans(n_clusters_wanted=K, effort="fast", random_state=0),
+        SphericalMixture(K, random_state=0),
+        SphericalMixture(K, covariance_type="spherical", shares="learned", random_state=0),
+        EntropyWeightedPowerKMeans(K, random_state=0),
         pm.PowerKMeans(K, random_state=0),
-        pm.FuzzyCMeans(K, random_state=0),
+        FuzzyCMeans(K, random_state=0),
     ],
     ids=repr,
 )
@@ -191,27 +202,27 @@ def test_a_column_with_gaps_gets_no_more_weight_than_without():
     rng = np.random.default_rng(0)
     points = rng.normal(size=(4000, 3)) + 4 * rng.integers(2, size=(4000, 1))
     points[:, 1] = np.where(rng.uniform(size=4000) < 0.5, np.nan, points[:, 1])
-    model = pm.EntropyWeightedPowerKMeans(2, missing="observed", random_state=0).fit(points)
+    model = EntropyWeightedPowerKMeans(2, missing="observed", random_state=0).fit(points)
     np.testing.assert_allclose(model.feature_weights_, 1 / 3, atol=0.03)
 
 
 def test_a_feature_that_only_points_without_weight_have_counts_nothing():
     points = np.column_stack([whole()[:, :2], np.where(np.arange(N) < 5, 9.0, np.nan)])
     weights = np.where(np.arange(N) < 5, 0.0, 1.0)
-    for kind in (pm.EntropyWeightedPowerKMeans, pm.SphericalMixture, pm.DPMeans):
+    for kind in (EntropyWeightedPowerKMeans, SphericalMixture, DPMeans):
         model = kind(missing="observed", random_state=0)
-        if kind is not pm.DPMeans:
+        if kind is not DPMeans:
             model.set_params(n_clusters=K)
         with np.errstate(all="raise", under="ignore"):
             model.fit(points, sample_weight=weights)
         assert np.isfinite(model.cluster_centers_).all()
-        if kind is pm.EntropyWeightedPowerKMeans:
+        if kind is EntropyWeightedPowerKMeans:
             assert model.feature_weights_[2] == 0
 
 
 REFUSING = (
-    *(pm.GradientKMeans, pm.KernelPowerKMeans, pm.LinkedKMeans, pm.MiniBatchKMeans),
-    *(pm.MiniBatchPowerKMeans, pm.OnlineKMeans, pm.SelfOrganizingMap, pm.SpectralClustering),
+    *(GradientKMeans, KernelPowerKMeans, pm.LinkedKMeans, pm.MiniBatchKMeans),
+    *(pm.MiniBatchPowerKMeans, OnlineKMeans, SelfOrganizingMap, SpectralClustering),
 )
 
 
@@ -225,7 +236,7 @@ def test_an_estimator_that_needs_whole_points_says_why(kind):
 
 
 def test_every_other_estimator_takes_missing_entries():
-    kinds = [getattr(pm, name) for name in pm.__all__]
+    kinds = [getattr(room, name) for room in (pm, pm.relatives) for name in room.__all__]
     estimators = {kind for kind in kinds if isinstance(kind, type) and hasattr(kind, "fit")}
     taking = {kind for kind in estimators if "missing" in kind().get_params()}
     assert estimators - taking == {*REFUSING, pm.Prepare}

@@ -13,12 +13,12 @@ from scipy.spatial.distance import cdist
 from scipy.special import logsumexp
 from sklearn.exceptions import ConvergenceWarning
 
-from powermeans import SphericalMixture, moment_estimates
 from powermeans.engine.updates import SeparateCoincident, Sweep, Update
 from powermeans.mathematics.critical_power import critical_temperature
 from powermeans.mathematics.rules import Gaussian
 from powermeans.points.compiled import EuclideanRows
 from powermeans.points.reference import ReferenceRows
+from powermeans.relatives import SphericalMixture, moment_estimates
 from powermeans.relatives.mixture.learning import GaussianLearner
 
 

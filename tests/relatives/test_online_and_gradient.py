@@ -10,11 +10,12 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
 
-from powermeans import GradientKMeans, KMeans, OnlineKMeans
+from powermeans import KMeans
 from powermeans.mathematics.rules import Online
 from powermeans.points.by_definition import sweep_by_formula
 from powermeans.points.compiled import EuclideanRows
 from powermeans.points.reference import ReferenceRows
+from powermeans.relatives import GradientKMeans, OnlineKMeans
 
 # Points in parts, and tensors, have no order to come in.
 IN_ORDER = [kind for kind in KINDS if "parts" not in kind and "tensor" not in kind]

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from powermeans import KMeans, SelfOrganizingMap
+from powermeans import KMeans
+from powermeans.relatives import SelfOrganizingMap
 from powermeans.relatives.self_organizing_map import Grid
 
 

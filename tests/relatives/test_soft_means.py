@@ -6,10 +6,11 @@ from problems import blobs
 from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
 
-from powermeans import EntropyWeightedPowerKMeans, FuzzyCMeans, KHarmonicMeans, PowerKMeans
+from powermeans import PowerKMeans
 from powermeans.mathematics.power_mean import power_mean_weights
 from powermeans.mathematics.rules import Gaussian, Hard, Harmonic
 from powermeans.metrics import adjusted_rand_index
+from powermeans.relatives import EntropyWeightedPowerKMeans, FuzzyCMeans, KHarmonicMeans
 
 POINTS = blobs(300, scale=5.0, noise=0.6)
 START = POINTS[:4] + 0.05

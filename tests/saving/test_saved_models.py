@@ -22,7 +22,16 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import powermeans as pm
 from powermeans.divergences import Binomial, Generated, InverseGaussian, Jeffreys, Manhattan
+from powermeans.engine.seeds import MarkovChainSeeds, ParallelSeeds, TreeSeeds
 from powermeans.errors import ModelFileError
+from powermeans.mathematics.schedules import AuthorsSchedule, Fixed
+from powermeans.relatives import (
+    FuzzyCMeans,
+    KernelPowerKMeans,
+    OnlineKMeans,
+    SelfOrganizingMap,
+    SphericalMixture,
+)
 from powermeans.saving import ESTIMATORS, FORMAT, load, save
 from tests.attacks import models as attacked_models
 
@@ -42,17 +51,17 @@ UNLIKE = [
             {"divergence": "wald"},
             {"divergence": "pearson"},
             {"divergence": Jeffreys(), "init": POINTS[:3]},
-            {"schedule": pm.AuthorsSchedule(-0.5), "effort": "none", "max_iter": 1000},
+            {"schedule": AuthorsSchedule(-0.5), "effort": "none", "max_iter": 1000},
             {"schedule": [-1.0, -2.0], "effort": "none", "max_iter": 2, "polish": False},
-            {"schedule": pm.Fixed(-np.inf), "init": POINTS[:3].tolist()},
-            {"init": pm.ParallelSeeds(n_rounds=3)},
-            {"init": pm.MarkovChainSeeds(chain_length=9)},
-            {"init": pm.TreeSeeds(n_sweeps=1)},
+            {"schedule": Fixed(-np.inf), "init": POINTS[:3].tolist()},
+            {"init": ParallelSeeds(n_rounds=3)},
+            {"init": MarkovChainSeeds(chain_length=9)},
+            {"init": TreeSeeds(n_sweeps=1)},
         )
     ),
-    pm.SphericalMixture(3, missing="observed", covariance_type="spherical", random_state=0),
-    pm.FuzzyCMeans(3, fuzzifier=1.5),
-    pm.SphericalMixture(3, variance=0.5, random_state=0),
+    SphericalMixture(3, missing="observed", covariance_type="spherical", random_state=0),
+    FuzzyCMeans(3, fuzzifier=1.5),
+    SphericalMixture(3, variance=0.5, random_state=0),
 ]
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -78,7 +87,7 @@ def assert_predicts_alike(again: Any, model: Any, points: Any) -> None:
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names:UserWarning")
 def test_a_loaded_model_predicts_to_the_last_bit(file) -> None:
     """Beside what the matrix tries of every estimator."""
-    public = [getattr(pm, name) for name in pm.__all__]
+    public = [getattr(room, name) for room in (pm, pm.relatives) for name in room.__all__]
     attacked = [*attacked_models.fitted_models()]
     assert {kind for kind in public if hasattr(kind, "fit")} - {pm.Prepare} <= set(ESTIMATORS)
     assert {type(model) for model in attacked} == set(ESTIMATORS)
@@ -94,7 +103,7 @@ def test_a_loaded_model_predicts_to_the_last_bit(file) -> None:
 def test_sparse_landmarks_come_back_unless_they_are_wider_than_their_file_justifies(file) -> None:
     """Products with them would take memory for columns that have no byte in the file."""
     points = sparse.csr_array(POINTS * (POINTS > 5))
-    model = pm.KernelPowerKMeans(3, n_landmarks=9, random_state=0).fit(points)
+    model = KernelPowerKMeans(3, n_landmarks=9, random_state=0).fit(points)
     again = there_and_back(model, file)
     assert sparse.issparse(again.landmarks_)
     assert_predicts_alike(again, model, points)
@@ -108,7 +117,7 @@ def test_sparse_landmarks_come_back_unless_they_are_wider_than_their_file_justif
         save(model, file)
 
 
-@pytest.mark.parametrize("kind", [pm.OnlineKMeans, pm.MiniBatchPowerKMeans, pm.MiniBatchKMeans])
+@pytest.mark.parametrize("kind", [OnlineKMeans, pm.MiniBatchPowerKMeans, pm.MiniBatchKMeans])
 @pytest.mark.parametrize(("dtype", "is_weighted"), [("f4", True), ("f8", True), ("f4", False)])
 def test_a_stream_saved_after_each_chunk_has_the_same_bits(kind, dtype, is_weighted, file) -> None:
     """Also while points are awaited, with and without centers for the time being."""
@@ -135,7 +144,7 @@ MADE = [kind for kind in ESTIMATORS if hasattr(kind, "from_centers")]
 @pytest.mark.parametrize("kind", MADE)
 def test_an_estimator_made_from_centers_does_all_that_a_loaded_one_does(kind, file) -> None:
     centers = POINTS[[0, 20, 40]]
-    options = {"shape": (3, 1)} if kind is pm.SelfOrganizingMap else {}
+    options = {"shape": (3, 1)} if kind is SelfOrganizingMap else {}
     made = kind.from_centers(centers, **options)
     again = there_and_back(made, file)
     assert made.predict(centers).tolist() == [0, 1, 2]
@@ -329,14 +338,14 @@ def widen_first_step(members: dict[str, Any]) -> None:
 def test_what_contradicts_itself_is_refused(file) -> None:
     scaled = make_pipeline(MinMaxScaler(), pm.KMeans(3, random_state=0)).fit(POINTS)
     unscaled = make_pipeline(StandardScaler(with_mean=False, with_std=False), pm.KMeans(3))
-    of_kernel = pm.KernelPowerKMeans(3, kernel="precomputed").fit(POINTS @ POINTS.T)
+    of_kernel = KernelPowerKMeans(3, kernel="precomputed").fit(POINTS @ POINTS.T)
     for model, change, named in (
         (pm.KMeans(3).fit(POINTS), entry(n_features_in_=4), r"finite\[k,d\]"),
         (pm.PowerKMeans(3).fit(POINTS - 5), entry(divergence="poisson"), "Poisson is for"),
         (scaled, lambda members: entries(members)["steps"].reverse(), "steps are not scalers and"),
         (unscaled.fit(POINTS), widen_first_step, "different numbers of features"),
         (of_kernel, entry(n_features_in_=99), "of other points"),
-        (pm.OnlineKMeans(3).partial_fit(POINTS[:1]), entry(n_features_in_=4), "stream contradicts"),
+        (OnlineKMeans(3).partial_fit(POINTS[:1]), entry(n_features_in_=4), "stream contradicts"),
     ):
         save(model, file)
         rewritten(file, change)

@@ -12,9 +12,10 @@ import pytest
 from scale.sources import SOURCES
 
 import powermeans.scale.checkpoint
-from powermeans import FuzzyCMeans, KHarmonicMeans, KMeans, PowerKMeans, open_data
+from powermeans import KMeans, PowerKMeans, open_data
 from powermeans.divergences import Bregman, Cosine, Generated, Mahalanobis, Poisson
 from powermeans.errors import ArgumentError
+from powermeans.relatives import FuzzyCMeans, KHarmonicMeans
 from powermeans.scale.checkpoint import _MAGIC, CheckpointError, Journal
 from powermeans.scale.executors import PartOpener
 from powermeans.scale.files import FileSource

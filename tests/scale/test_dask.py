@@ -14,8 +14,9 @@ from scale.sources import assert_same_fit, blobs, frame_of
 from sklearn.base import clone
 
 import powermeans
-from powermeans import KMeans, MiniBatchPowerKMeans, ParallelSeeds, PowerKMeans, open_data
+from powermeans import KMeans, MiniBatchPowerKMeans, PowerKMeans, open_data
 from powermeans.divergences import Generated
+from powermeans.engine.seeds import ParallelSeeds
 from powermeans.mathematics.rules import Hard
 from powermeans.scale import dask_executor, worker_part
 from powermeans.scale.checkpoint import CheckpointError

@@ -12,8 +12,16 @@ from scale.sources import NAMES, blobs, chunks_of, frame_of, table_of, write_par
 from scipy import sparse
 
 import powermeans
-from powermeans import KMeans, MiniBatchPowerKMeans, OnlineKMeans, PowerKMeans, choose_k, open_data
+from powermeans import KMeans, MiniBatchPowerKMeans, PowerKMeans, choose_k, open_data
 from powermeans.errors import NotInPartsError
+from powermeans.relatives import (
+    DPMeans,
+    FuzzyCMeans,
+    KernelPowerKMeans,
+    OnlineKMeans,
+    SpectralClustering,
+    moment_estimates,
+)
 from powermeans.scale.block import SourceError
 from powermeans.scale.tables import TableError
 
@@ -138,7 +146,7 @@ IN_CHUNKS = [
     (lambda: fit([PLUS, PLUS[["a", "b"]]]), SourceError, r"chunk 1 .*\['a', 'b'\].* chunk 0 has"),
     (lambda: fit([PLUS, pd.DataFrame(POINTS)]), SourceError, r"chunk 1 .*\[0, 1, 2\].* chunk 0"),
     (lambda: fit([PLUS, POINTS]), SourceError, "chunk 1 has no names.* chunk 0 has .*'a', 'b'"),
-    (lambda: powermeans.FuzzyCMeans(2, random_state=0).fit(POINTS).memberships(CHUNKS), ValueError,
+    (lambda: FuzzyCMeans(2, random_state=0).fit(POINTS).memberships(CHUNKS), ValueError,
      "memberships returns an array"),
     (lambda: fit(open_data(POINTS[:40], rows_per_part=3), 41), ValueError, "=40 .*n_clusters=41"),
     (lambda: PowerKMeans(2, divergence="poisson").fit(open_data([-POINTS])), ValueError, "Poisson"),
@@ -156,10 +164,10 @@ ALL_AT_ONCE = [
     *((lambda use=use, X=X: use(X), NotInPartsError, "^X is read part by part")
       for X in ("points.parquet", CHUNKS)
       for use in (
-          powermeans.KernelPowerKMeans(2).fit, powermeans.SpectralClustering(2).fit,
+          KernelPowerKMeans(2).fit, SpectralClustering(2).fit,
           powermeans.critical_power, functools.partial(powermeans.kmeans_plusplus, n_clusters=2),
-          functools.partial(powermeans.moment_estimates, n_clusters=2),
-          functools.partial(powermeans.DPMeans.penalty_for, n_clusters=2))),
+          functools.partial(moment_estimates, n_clusters=2),
+          functools.partial(DPMeans.penalty_for, n_clusters=2))),
     (lambda: powermeans.k_means(["no.npy"], 2), ValueError, r"KMeans\(n_clusters\).fit"),
     *((lambda X=X: powermeans.report(fitted(), X, "report"), ValueError, "pass some of the rows")
       for X in (DASK, "points.parquet")),

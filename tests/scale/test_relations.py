@@ -11,6 +11,7 @@ from scale.sources import NAMES, ROWS_PER_PART, SOURCES, assert_same_fit, blobs
 import powermeans as pm
 from powermeans import KMeans, PowerKMeans, open_data
 from powermeans.points.streams import is_stream
+from powermeans.relatives import FuzzyCMeans, KHarmonicMeans, OnlineKMeans
 from powermeans.scale.checkpoint import CheckpointError
 
 POINTS, WEIGHTS = blobs()
@@ -79,8 +80,8 @@ MODELS = {
     "k-means": KMeans(5, init="random", n_init=2, random_state=0),
     "power": PowerKMeans(5, effort="fast", random_state=0),
     "cosine": PowerKMeans(5, divergence="cosine", effort="none", random_state=0),
-    "harmonic": pm.KHarmonicMeans(5, random_state=0),
-    "fuzzy": pm.FuzzyCMeans(5, random_state=0),
+    "harmonic": KHarmonicMeans(5, random_state=0),
+    "fuzzy": FuzzyCMeans(5, random_state=0),
 }
 
 
@@ -159,7 +160,7 @@ def learned(kind, method, data):
 
 
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])
-@pytest.mark.parametrize("kind", [pm.OnlineKMeans, pm.MiniBatchPowerKMeans])
+@pytest.mark.parametrize("kind", [OnlineKMeans, pm.MiniBatchPowerKMeans])
 @of_sources(SOURCES)
 def test_streams_learn_each_part_as_a_chunk(source, kind, method, tmp_path):
     found = learned(kind, method, source.open(tmp_path, POINTS, WEIGHTS))

@@ -26,10 +26,11 @@ from scale.sources import (
 from scipy import sparse
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from powermeans import FuzzyCMeans, KMeans, PowerKMeans, open_data
+from powermeans import KMeans, PowerKMeans, open_data
 from powermeans.divergences import resolve
 from powermeans.mathematics.rules import Hard, Power
 from powermeans.points.streams import is_stream
+from powermeans.relatives import FuzzyCMeans
 from powermeans.scale.block import SourceError
 from powermeans.scale.executors import PartOpener, ReadingExecutor
 from powermeans.scale.parted_data import PartedData

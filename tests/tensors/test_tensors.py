@@ -16,6 +16,14 @@ from powermeans.points.compiled import EuclideanRows
 from powermeans.points.cosine import CosineRows
 from powermeans.points.needs import FitNeeds, Needs
 from powermeans.points.reference import ReferenceRows
+from powermeans.relatives import (
+    DPMeans,
+    FuzzyCMeans,
+    KernelPowerKMeans,
+    KHarmonicMeans,
+    SpectralClustering,
+    moment_estimates,
+)
 
 torch = pytest.importorskip(
     "torch", reason='PyTorch is not installed: pip install "powermeans[gpu]", or make test-gpu'
@@ -283,7 +291,7 @@ def test_estimators_refuse_what_has_no_rows_of_tensors():
         (KMeans(2, missing="observed"), 'missing="observed" has no rows for tensors'),
         (PowerKMeans(2, divergence="manhattan"), "medians for centers"),
         (PowerKMeans(2, divergence="hellinger"), "on one array in memory"),
-        (pm.DPMeans(1.0), "DPMeans works only on arrays"),
+        (DPMeans(1.0), "DPMeans works only on arrays"),
         (BalancedKMeans(2, size_min=5), "sizes of clusters are limited only for arrays"),
         (PowerKMeans(2, divergence="mahalanobis"), "learns its covariance"),
         (RobustPowerKMeans(2), "which points are left out is decided by all of them"),
@@ -367,9 +375,9 @@ def test_reports_metrics_and_tables_are_those_of_arrays(tmp_path: Path) -> None:
         lambda X: pm.choose_k(X, range(2, 4)),
         lambda X: pm.kmeans_plusplus(X, 3),
         pm.critical_power,
-        lambda X: pm.moment_estimates(X, 2),
-        lambda X: pm.KernelPowerKMeans(3).fit(X),
-        lambda X: pm.SpectralClustering(3).fit(X),
+        lambda X: moment_estimates(X, 2),
+        lambda X: KernelPowerKMeans(3).fit(X),
+        lambda X: SpectralClustering(3).fit(X),
     ],
 )
 def test_what_works_on_arrays_alone_refuses_a_tensor_on_a_card(take) -> None:
@@ -484,7 +492,7 @@ def test_shares_are_the_memberships_of_the_formulas(power: float) -> None:
     np.testing.assert_allclose(found.numpy(), memberships(sq_dist, power), rtol=1e-10, atol=1e-300)
 
 
-@pytest.mark.parametrize("kind", [pm.KHarmonicMeans, pm.FuzzyCMeans])
+@pytest.mark.parametrize("kind", [KHarmonicMeans, FuzzyCMeans])
 def test_soft_means_of_a_tensor_have_the_memberships_of_an_array(kind) -> None:
     model = kind(3, random_state=0).fit(torch.as_tensor(POINTS))
     found = model.memberships(torch.as_tensor(POINTS))

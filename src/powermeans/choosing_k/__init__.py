@@ -3,3 +3,10 @@
 It works on points that are open, and imports the engine and what is below it. Its face for users
 is `powermeans.estimators.choose_k`.
 """
+
+from __future__ import annotations
+
+from powermeans.choosing_k.result import ChoiceOfK
+from powermeans.choosing_k.stability import Stability
+
+__all__ = ["ChoiceOfK", "Stability"]

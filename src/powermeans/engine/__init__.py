@@ -2,3 +2,10 @@
 
 It imports the mathematics and the protocol of points, the only way in which it knows points.
 """
+
+from __future__ import annotations
+
+from powermeans.engine.callbacks import PathRecorder
+from powermeans.engine.history import SweepState
+
+__all__ = ["PathRecorder", "SweepState"]

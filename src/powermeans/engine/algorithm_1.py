@@ -23,7 +23,8 @@ def power_k_means(
     """Sweep until the objective falls by at most `tolerance` of itself, and return the centers.
 
     >>> import numpy as np
-    >>> from powermeans import Geometric, PowerKMeans
+    >>> from powermeans import PowerKMeans
+    >>> from powermeans.mathematics.schedules import Geometric
     >>> from powermeans.engine.algorithm_1 import power_k_means
     >>> from powermeans.points.opening import open_rows
     >>> X = np.random.default_rng(0).normal(size=(1000, 2))

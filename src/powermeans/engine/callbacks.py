@@ -290,7 +290,8 @@ class PathRecorder:
 
     Examples
     --------
-    >>> from powermeans import PathRecorder, PowerKMeans
+    >>> from powermeans import PowerKMeans
+    >>> from powermeans.engine import PathRecorder
     >>> path = PathRecorder()
     >>> model = PowerKMeans(2, power=-1.0, schedule=2.0, effort="none", init=[[0.0], [1.0]],
     ...                     callback=path).fit([[0.0], [1.0], [9.0], [10.0]])

@@ -13,6 +13,8 @@ from typing import Any, ClassVar
 from powermeans.engine.history import SweepRecord
 from powermeans.errors import ArgumentError
 
+__all__ = ["InertiaSettled", "LabelsSettled", "MaxSeconds", "StopRule"]
+
 # Weights count as hard once the objective times k^(1/s) is within this share of the inertia.
 _SOFTNESS = 1e-3
 
@@ -29,7 +31,8 @@ class StopRule:
     --------
     A rule of your own, beside one that is there:
 
-    >>> from powermeans import MaxSeconds, PowerKMeans, StopRule
+    >>> from powermeans import PowerKMeans
+    >>> from powermeans.engine.stopping import MaxSeconds, StopRule
     >>> class FewSweeps(StopRule):
     ...     def reason(self, records):
     ...         return "there were two sweeps" if len(records) == 2 else None
@@ -100,7 +103,8 @@ class MaxSeconds(StopRule):
 
     Examples
     --------
-    >>> from powermeans import MaxSeconds, PowerKMeans
+    >>> from powermeans import PowerKMeans
+    >>> from powermeans.engine.stopping import MaxSeconds
     >>> model = PowerKMeans(2, stop=MaxSeconds(5.0), random_state=0)
     >>> model.fit([[0.0], [1.0], [9.0], [10.0]]).inertia_
     1.0
@@ -143,7 +147,8 @@ class LabelsSettled(StopRule):
 
     Examples
     --------
-    >>> from powermeans import LabelsSettled, PowerKMeans
+    >>> from powermeans import PowerKMeans
+    >>> from powermeans.engine.stopping import LabelsSettled
     >>> X = [[0.0], [1.0], [9.0], [10.0]]
     >>> stop = LabelsSettled(0.01)
     >>> PowerKMeans(2, effort="none", stop=stop, random_state=0).fit(X).inertia_
@@ -215,7 +220,8 @@ class InertiaSettled(StopRule):
 
     Examples
     --------
-    >>> from powermeans import InertiaSettled, PowerKMeans
+    >>> from powermeans import PowerKMeans
+    >>> from powermeans.engine.stopping import InertiaSettled
     >>> X = [[0.0], [1.0], [9.0], [10.0]]
     >>> stop = InertiaSettled(1e-3)
     >>> PowerKMeans(2, effort="none", stop=stop, random_state=0).fit(X).inertia_

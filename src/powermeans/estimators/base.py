@@ -60,7 +60,7 @@ from powermeans.points.opening import (
 )
 from powermeans.points.scaling import Scaling
 from powermeans.points.streams import is_stream
-from powermeans.system.attributes import forget, references, remember
+from powermeans.system.attributes import forget, public_module, references, remember
 from powermeans.system.host_memory import is_dask, on_host
 from powermeans.types import FloatArray, Labels, Points
 
@@ -134,7 +134,8 @@ class Documented(BaseEstimator):
     def _doc_link_template(self) -> str:
         urls = metadata("powermeans").get_all("Project-URL") or []
         root = dict(url.split(", ", 1) for url in urls).get("Documentation")
-        return f"{root.rstrip('/')}/api/powermeans.{{estimator_name}}.html" if root else ""
+        page = f"api/{public_module(type(self))}.{{estimator_name}}.html"
+        return f"{root.rstrip('/')}/{page}" if root else ""
 
 
 def _refusing_missing(init: Callable[..., None], why: str) -> Callable[..., None]:

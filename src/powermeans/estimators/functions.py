@@ -128,7 +128,7 @@ def kmeans_plusplus(
     See Also
     --------
     KMeans : Starts from such points.
-    powermeans.moment_estimates : Estimates means of overlapping Gaussians; nothing is random.
+    moment_estimates : Estimates means of overlapping Gaussians; nothing is random.
 
     Examples
     --------

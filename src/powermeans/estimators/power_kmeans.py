@@ -84,8 +84,8 @@ class PowerKMeans(CenterEstimator):
         power of the data minus one, and at most -1.
     schedule : float, iterable or "auto", default="auto"
         Factor from one power to the next, above one: "auto" is 1.1, or larger where a search
-        follows. Or the powers of all sweeps: a list, `powermeans.Geometric`, `powermeans.Fixed` or
-        `powermeans.AuthorsSchedule`; a rule of `powermeans.mathematics.rules` stands for a power.
+        follows. Or the powers of all sweeps: a list, or one of `powermeans.mathematics.schedules`;
+        a rule of `powermeans.mathematics.rules` stands for a power.
     effort : {"none", "fast", "balanced", "thorough"}, default="balanced"
         How much to search. "none" is one descent; "fast" improves it by swaps of centers; the
         others improve several starts and cross them, "thorough" for longer and never ending
@@ -109,9 +109,9 @@ class PowerKMeans(CenterEstimator):
         of the features, as in scikit-learn. Without `polish`, a run ends when the
         objective falls by at most ``tol / sqrt(n_features)`` of itself.
     stop : StopRule, optional
-        Ends the sweeps besides `tol`: `powermeans.LabelsSettled`, `powermeans.InertiaSettled`, your
-        own, or several: ``LabelsSettled(1e-3) | MaxSeconds(60)``. `powermeans.MaxSeconds` limits
-        the whole fit and keeps the best centers.
+        Ends the sweeps besides `tol`: a rule of `powermeans.engine.stopping`, your own, or several:
+        ``LabelsSettled(1e-3) | MaxSeconds(60)``. `MaxSeconds` limits the whole fit and keeps the
+        best centers.
     random_state : int, RandomState instance or None, default=None
         Seed. An int makes the result reproducible.
     n_threads : int, optional

@@ -3,3 +3,11 @@
 Rules with a price, queries, numbers that stay from month to month, and levels of groups. All of it
 takes fitted models as they are. No estimator knows of it.
 """
+
+from __future__ import annotations
+
+from powermeans.explaining.explanation import Explanation
+from powermeans.explaining.following import Change
+from powermeans.explaining.levels import MergeTree
+
+__all__ = ["Change", "Explanation", "MergeTree"]

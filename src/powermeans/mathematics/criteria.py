@@ -170,7 +170,7 @@ def persistence(sizes: ArrayLike, inertias: ArrayLike) -> FloatArray:
 
     See Also
     --------
-    powermeans.DPMeans : Clusters at one penalty.
+    powermeans.relatives.DPMeans : Clusters at one penalty.
 
     Examples
     --------

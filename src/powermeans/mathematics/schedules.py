@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+__all__ = ["AuthorsSchedule", "Fixed", "Geometric"]
+
 
 @dataclass(frozen=True, slots=True)
 class Geometric:
@@ -30,7 +32,7 @@ class Geometric:
     Examples
     --------
     >>> from itertools import islice
-    >>> from powermeans import Geometric
+    >>> from powermeans.mathematics.schedules import Geometric
     >>> list(islice(Geometric(start=-1.0, growth=2.0), 4))
     [-1.0, -2.0, -4.0, -8.0]
     """
@@ -61,14 +63,15 @@ class Fixed:
     See Also
     --------
     Geometric : Powers that grow by a factor.
-    powermeans.KHarmonicMeans : Power k-means held at -1, and its relatives.
-    powermeans.FuzzyCMeans : Power k-means held at the power that a fuzzifier gives.
+    powermeans.relatives.KHarmonicMeans : Power k-means held at -1, and its relatives.
+    powermeans.relatives.FuzzyCMeans : Power k-means held at the power that a fuzzifier gives.
 
     Examples
     --------
     Fuzzy c-means with the fuzzifier 2:
 
-    >>> from powermeans import Fixed, PowerKMeans
+    >>> from powermeans import PowerKMeans
+    >>> from powermeans.mathematics.schedules import Fixed
     >>> fuzzy = PowerKMeans(2, schedule=Fixed(-1.0), polish=False, random_state=0)
     >>> fuzzy.fit([[0.0], [1.0], [9.0], [10.0]]).power_
     -1.0
@@ -115,7 +118,7 @@ class AuthorsSchedule:
     Examples
     --------
     >>> from itertools import islice
-    >>> from powermeans import AuthorsSchedule
+    >>> from powermeans.mathematics.schedules import AuthorsSchedule
     >>> [round(power, 2) for power in islice(AuthorsSchedule(start=-0.9), 6)]
     [-0.9, -0.9, -1.1, -1.1, -1.17, -1.17]
     """

@@ -60,11 +60,12 @@ def annealing_path(
     See Also
     --------
     convergence : Draws objective and inertia of the same sweeps.
-    powermeans.PathRecorder : Records the path.
+    powermeans.engine.PathRecorder : Records the path.
 
     Examples
     --------
-    >>> from powermeans import PathRecorder, PowerKMeans, plots
+    >>> from powermeans import PowerKMeans, plots
+    >>> from powermeans.engine import PathRecorder
     >>> X = [[0.0, 0.0], [0.0, 1.0], [9.0, 0.0], [9.0, 1.0]]
     >>> path = PathRecorder()
     >>> model = PowerKMeans(2, effort="none", random_state=0, callback=path).fit(X)
@@ -119,7 +120,8 @@ def convergence(
     Examples
     --------
     >>> import math
-    >>> from powermeans import Fixed, PowerKMeans, plots
+    >>> from powermeans import PowerKMeans, plots
+    >>> from powermeans.mathematics.schedules import Fixed
     >>> X = [[0.0], [1.0], [9.0], [10.0]]
     >>> annealed = PowerKMeans(2, effort="none", random_state=0).fit(X)
     >>> [line.get_label() for line in plots.convergence(annealed).lines]

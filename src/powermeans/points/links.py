@@ -14,6 +14,8 @@ from powermeans.points.needs import Needs
 from powermeans.points.opening import MatrixLike, admit_array
 from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
 
+__all__ = ["LinkedPoints", "join_linked"]
+
 
 class LinkedPoints(NamedTuple):
     """Groups of linked points, each of which acts as one weighted point.
@@ -32,11 +34,11 @@ class LinkedPoints(NamedTuple):
 
     See Also
     --------
-    powermeans.join_linked : Makes them.
+    powermeans.points.links.join_linked : Makes them.
 
     Examples
     --------
-    >>> from powermeans import join_linked
+    >>> from powermeans.points.links import join_linked
     >>> join_linked([[0.0], [2.0], [9.0]], [[0, 1]]).groups
     array([0, 0, 1])
     """
@@ -77,7 +79,8 @@ def join_linked(
 
     Examples
     --------
-    >>> from powermeans import MiniBatchKMeans, join_linked
+    >>> from powermeans import MiniBatchKMeans
+    >>> from powermeans.points.links import join_linked
     >>> X = [[0.0], [1.0], [8.0], [9.0], [5.0]]
     >>> points, weights, groups, inertia = join_linked(X, [[1, 4]])
     >>> model = MiniBatchKMeans(2, random_state=0).fit(points, sample_weight=weights)

@@ -10,6 +10,8 @@ from scipy import sparse
 
 from powermeans.types import FloatArray, Points
 
+__all__ = ["Scaling"]
+
 
 @dataclass(frozen=True)
 class Scaling:
@@ -28,7 +30,7 @@ class Scaling:
     Examples
     --------
     >>> import numpy as np
-    >>> from powermeans import Scaling
+    >>> from powermeans.points.scaling import Scaling
     >>> scaling = Scaling(np.array([1.0, 0.0]), np.array([2.0, 1.0]))
     >>> scaling.transform(np.array([[3.0, 5.0]]))
     array([[1., 5.]])

@@ -106,7 +106,7 @@ class DPMeans(CenterEstimator):
     Examples
     --------
     >>> import numpy as np
-    >>> from powermeans import DPMeans
+    >>> from powermeans.relatives import DPMeans
     >>> X = np.array([[0.0], [1.0], [9.0], [10.0], [30.0]])
     >>> model = DPMeans(penalty=16.0, random_state=0).fit(X)
     >>> model.n_clusters_
@@ -193,7 +193,7 @@ class DPMeans(CenterEstimator):
 
         Examples
         --------
-        >>> from powermeans import DPMeans
+        >>> from powermeans.relatives import DPMeans
         >>> DPMeans.penalty_for([[-6.0], [-4.0], [4.0], [5.0]], n_clusters=2)
         27.5625
         """

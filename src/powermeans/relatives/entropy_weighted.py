@@ -122,7 +122,7 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
     Two of six features separate three groups:
 
     >>> import numpy as np
-    >>> from powermeans import EntropyWeightedPowerKMeans
+    >>> from powermeans.relatives import EntropyWeightedPowerKMeans
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(300, 6))
     >>> X[:, 0] = np.repeat([-5.0, 0.0, 5.0], 100) + 0.3 * X[:, 0]

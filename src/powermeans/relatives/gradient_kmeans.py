@@ -157,7 +157,7 @@ class GradientKMeans(CenterEstimator):
     Examples
     --------
     >>> import numpy as np
-    >>> from powermeans import GradientKMeans
+    >>> from powermeans.relatives import GradientKMeans
     >>> X = np.array([[0.0], [1.0], [9.0], [10.0]])
     >>> model = GradientKMeans(n_clusters=2, init=[[1.0], [9.0]], learning_rate=0.25).fit(X)
     >>> model.history_.inertia[:3]

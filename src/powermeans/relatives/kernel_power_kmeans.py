@@ -150,7 +150,7 @@ class KernelPowerKMeans(
     A ring inside a ring:
 
     >>> import numpy as np
-    >>> from powermeans import KernelPowerKMeans
+    >>> from powermeans.relatives import KernelPowerKMeans
     >>> angles = np.linspace(0, 2 * np.pi, 50, endpoint=False)
     >>> ring = np.column_stack([np.cos(angles), np.sin(angles)])
     >>> X = np.concatenate([0.3 * ring, ring])

@@ -142,7 +142,7 @@ class OnlineKMeans(StreamEstimator[_Counted]):
     Examples
     --------
     >>> import numpy as np
-    >>> from powermeans import OnlineKMeans
+    >>> from powermeans.relatives import OnlineKMeans
     >>> X = np.array([[1.0, 2], [1, 4], [1, 0], [10, 2], [10, 4], [10, 0]])
     >>> model = OnlineKMeans(n_clusters=2, random_state=0).fit(X)
     >>> np.sort(model.cluster_centers_, axis=0)

@@ -98,7 +98,7 @@ class SelfOrganizingMap(CenterEstimator):
     Examples
     --------
     >>> import numpy as np
-    >>> from powermeans import SelfOrganizingMap
+    >>> from powermeans.relatives import SelfOrganizingMap
     >>> X = np.linspace(0, 1, 101)[:, None]
     >>> model = SelfOrganizingMap(shape=(1, 5)).fit(X)
     >>> bool((np.diff(model.cluster_centers_.ravel()) > 0).all())

@@ -115,7 +115,7 @@ class KHarmonicMeans(SoftMeans):
     Examples
     --------
     >>> import numpy as np
-    >>> from powermeans import KHarmonicMeans
+    >>> from powermeans.relatives import KHarmonicMeans
     >>> X = np.array([[0.0], [1.0], [9.0], [10.0]])
     >>> model = KHarmonicMeans(n_clusters=2, random_state=0).fit(X)
     >>> np.sort(model.cluster_centers_.ravel()).round(2)
@@ -217,7 +217,7 @@ class FuzzyCMeans(SoftMeans):
     Examples
     --------
     >>> import numpy as np
-    >>> from powermeans import FuzzyCMeans
+    >>> from powermeans.relatives import FuzzyCMeans
     >>> X = np.array([[0.0], [1.0], [9.0], [10.0]])
     >>> model = FuzzyCMeans(n_clusters=2, fuzzifier=2, random_state=0).fit(X)
     >>> np.sort(model.cluster_centers_.ravel()).round(2)

@@ -89,7 +89,7 @@ class SpectralClustering(ClusterMixin, Documented):
     Examples
     --------
     >>> from sklearn.datasets import make_moons
-    >>> from powermeans import SpectralClustering
+    >>> from powermeans.relatives import SpectralClustering
     >>> X, moon = make_moons(200, noise=0.05, random_state=0)
     >>> labels = SpectralClustering(2, gamma=20.0, random_state=0).fit_predict(X)
     >>> len(set(zip(labels, moon)))

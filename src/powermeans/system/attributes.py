@@ -1,7 +1,8 @@
-"""Several attributes of an object at once, and objects that are not kept."""
+"""Attributes of an object, several at once; where a class is public; objects that are not kept."""
 
 from __future__ import annotations
 
+import sys
 import weakref
 from collections.abc import Mapping
 from contextlib import suppress
@@ -34,3 +35,13 @@ def references(*values: object) -> list[weakref.ref[Any]]:
         return [weakref.ref(value) for value in values if value is not None]
     except TypeError:
         return []
+
+
+def public_module(kind: type) -> str:
+    """Name the module that users import a class from: the nearest to the root that lists it."""
+    parts = kind.__module__.split(".")
+    for n_parts in range(1, len(parts)):
+        name = ".".join(parts[:n_parts])
+        if kind.__name__ in getattr(sys.modules.get(name), "__all__", ()):
+            return name
+    return kind.__module__

@@ -13,6 +13,7 @@ import numpy as np
 
 from powermeans.engine.stopping import StopRule, each_of, seconds_of
 from powermeans.preparing.prepare import Prepare
+from powermeans.system.attributes import public_module
 from powermeans.types import FloatArray
 
 _SHORT = 120
@@ -52,8 +53,6 @@ def python_code(
 
 def _imports(model: Any, scalers: Sequence[Any], body: str) -> list[str]:
     """Return the imports that the code uses."""
-    name, package = type(model).__name__, type(model).__module__.partition(".")[0]
-    module = "sklearn.cluster" if package == "sklearn" else package
     values = [
         value
         for given in model.get_params(deep=False).values()
@@ -64,7 +63,7 @@ def _imports(model: Any, scalers: Sequence[Any], body: str) -> list[str]:
         "import math": "math.",
         "import warnings": "warnings.",
         "import powermeans": "powermeans.load(",
-        f"from {module} import {name}": f"= {name}(",
+        _import_of(model): f"= {type(model).__name__}(",
         **{_import_of(value): f"{type(value).__name__}(" for value in [*scalers, *values]},
         "from powermeans import Prepare": "Prepare(",
         "from powermeans import read_frame": "read_frame(",
@@ -75,8 +74,7 @@ def _imports(model: Any, scalers: Sequence[Any], body: str) -> list[str]:
 
 
 def _import_of(value: Any) -> str:
-    # The public module of `sklearn.preprocessing._data`.
-    return f"from {type(value).__module__.partition('._')[0]} import {type(value).__name__}"
+    return f"from {public_module(type(value))} import {type(value).__name__}"
 
 
 def _fit(model: Any, scalers: Sequence[Any], weights: FloatArray | None) -> list[str]:

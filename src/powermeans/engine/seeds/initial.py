@@ -82,7 +82,7 @@ def _in_passes(
     if callable(init) and not isinstance(init, ParallelSeeds):
         raise ValueError(
             "init is a function of all points, and X is read part by part: pass "
-            'init="k-means++", "random", an array or powermeans.ParallelSeeds()'
+            'init="k-means++", "random", an array or powermeans.engine.seeds.ParallelSeeds()'
         )
     if not isinstance(init, str | ParallelSeeds):
         return _checked(init, n_clusters, data, divergence)

@@ -38,7 +38,8 @@ class MarkovChainSeeds:
     Examples
     --------
     >>> import numpy as np
-    >>> from powermeans import KMeans, MarkovChainSeeds
+    >>> from powermeans import KMeans
+    >>> from powermeans.engine.seeds import MarkovChainSeeds
     >>> X = np.array([[1.0], [2.0], [10.0], [11.0]])
     >>> model = KMeans(2, init=MarkovChainSeeds(chain_length=50), random_state=0).fit(X)
     >>> np.sort(model.cluster_centers_, axis=0)

@@ -40,7 +40,8 @@ class ParallelSeeds:
     Examples
     --------
     >>> import numpy as np
-    >>> from powermeans import KMeans, ParallelSeeds
+    >>> from powermeans import KMeans
+    >>> from powermeans.engine.seeds import ParallelSeeds
     >>> X = np.array([[1.0], [2.0], [10.0], [11.0]])
     >>> model = KMeans(2, init=ParallelSeeds(n_rounds=3), random_state=0).fit(X)
     >>> np.sort(model.cluster_centers_, axis=0)

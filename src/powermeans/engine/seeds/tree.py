@@ -41,7 +41,8 @@ class TreeSeeds:
     Examples
     --------
     >>> import numpy as np
-    >>> from powermeans import KMeans, TreeSeeds
+    >>> from powermeans import KMeans
+    >>> from powermeans.engine.seeds import TreeSeeds
     >>> X = np.random.default_rng(0).normal(size=(2000, 32)).astype(np.float32)
     >>> model = KMeans(200, init=TreeSeeds(), max_iter=5, random_state=0).fit(X)
     >>> model.cluster_centers_.shape

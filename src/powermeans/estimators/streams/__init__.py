@@ -2,3 +2,9 @@
 
 It imports what estimators import, and their base.
 """
+
+from __future__ import annotations
+
+from powermeans.estimators.streams.drift import Drift
+
+__all__ = ["Drift"]

@@ -349,7 +349,7 @@ def is_waiting(model: object) -> bool:
 
     Examples
     --------
-    >>> from powermeans import OnlineKMeans
+    >>> from powermeans.relatives import OnlineKMeans
     >>> from powermeans.estimators.streams.base import is_waiting
     >>> is_waiting(OnlineKMeans(2).partial_fit([[1.0]])), is_waiting(OnlineKMeans(2))
     (True, False)

@@ -42,7 +42,7 @@ class Drift:
 
     Examples
     --------
-    >>> from powermeans import OnlineKMeans
+    >>> from powermeans.relatives import OnlineKMeans
     >>> stream = OnlineKMeans.from_centers([[0.0], [9.0]]).partial_fit([[1.0], [3.0]])
     >>> stream.cluster_centers_.ravel()
     array([2., 9.])

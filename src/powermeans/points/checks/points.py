@@ -330,7 +330,7 @@ def warn_of_unlike_scales(found: UnlikeScales, names: Sequence[object] | None) -
         f"X has columns of very different scales: {labels[0]} varies {found.times} times as much "
         f"as {labels[1]}, which hardly counts in the distances. If their units differ, scale the "
         "columns first, for example with sklearn.preprocessing.StandardScaler; if the scales are "
-        'meant, warnings.simplefilter("ignore", powermeans.UnlikeScalesWarning) silences this',
+        "meant, warnings.simplefilter('ignore', powermeans.errors.UnlikeScalesWarning) silences it",
         UnlikeScalesWarning,
     )
 

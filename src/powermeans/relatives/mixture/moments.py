@@ -70,7 +70,7 @@ class MomentEstimates(NamedTuple):
 
     Examples
     --------
-    >>> from powermeans import MomentEstimates
+    >>> from powermeans.relatives import MomentEstimates
     >>> MomentEstimates(means=[[0.0], [4.0]], shares=[0.6, 0.4], variance=1.0).shares
     [0.6, 0.4]
     """
@@ -136,7 +136,7 @@ def moment_estimates(
     Examples
     --------
     >>> import numpy as np
-    >>> from powermeans import moment_estimates
+    >>> from powermeans.relatives import moment_estimates
     >>> rng = np.random.default_rng(0)
     >>> labels = rng.choice(2, size=20_000, p=[0.3, 0.7])
     >>> X = np.array([[0.0, 0.0], [2.0, 1.0]])[labels] + rng.normal(size=(20_000, 2))

@@ -152,7 +152,7 @@ class SphericalMixture(CenterEstimator):
     Examples
     --------
     >>> import numpy as np
-    >>> from powermeans import SphericalMixture
+    >>> from powermeans.relatives import SphericalMixture
     >>> X = np.array([[0.0], [1.0], [9.0], [10.0]])
     >>> model = SphericalMixture(n_clusters=2, random_state=0).fit(X)
     >>> np.sort(model.cluster_centers_.ravel()).round(2)
@@ -286,7 +286,7 @@ class SphericalMixture(CenterEstimator):
 
         Examples
         --------
-        >>> from powermeans import SphericalMixture
+        >>> from powermeans.relatives import SphericalMixture
         >>> theirs = SphericalMixture.from_centers([[0.0], [3.0]]).to_sklearn()
         >>> theirs.predict([[1.0], [2.0]])
         array([0, 1])
