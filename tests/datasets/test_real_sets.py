@@ -54,7 +54,7 @@ def test_a_set_is_read_whatever_its_numbers_are_stored_as_also_from_idx(
         np.testing.assert_array_equal(found.labels, LABELS)
         assert list(found.extras) == ["note"]
     assert load_data_set("own", dtype=np.float32).points.dtype == np.float32
-    with pytest.raises(ValueError, match="cannot hold the points: pass float64 or float32"):
+    with pytest.raises(ValueError, match="cannot store the points: pass float64 or float32"):
         load_data_set("own", dtype=np.int8)
     images = np.arange(12, dtype=np.uint8).reshape(3, 2, 2)
     checksum = real.sha256_of_values(images.reshape(3, 4))

@@ -283,7 +283,7 @@ def test_a_mark_that_is_told_counts_and_orders_have_to_be_of_words_that_are_ther
         assert found[0, 0] == first
     with pytest.raises(ArgumentError, match="no column has one of the words high, low"):
         Prepare(order=[["low", "high"]]).fit(table)
-    with pytest.raises(ArgumentError, match='"y" has words beside those of the order: b'):
+    with pytest.raises(ArgumentError, match='"y" has words that the order lacks: b'):
         Prepare(order=[["a", "c"]]).fit(table)
     with pytest.raises(ArgumentError, match='"x" is no place'):
         Prepare(as_={"x": "place"}).fit(table)

@@ -287,7 +287,7 @@ ERRORS = [
     (archive(points=TWO, labels=np.ones(2)), {}, ['array= one of "points", "labels"']),
     (archive(points=TWO, labels=np.ones(2)), {"array": "point"}, ['no array "point".* "points"']),
     (archive(lambda file: sparse.save_npz(file, sparse.csr_matrix(np.eye(3)))), {},
-     ["^f holds a sparse matrix of SciPy: .*load_npz"]),
+     ["^f contains a SciPy sparse matrix: .*load_npz"]),
 ]  # fmt: skip
 
 

@@ -425,7 +425,7 @@ def _doubt(chosen: dict[str, int | None], recommended: int, sizes: list[int]) ->
     """Say why the recommended k is not clear; nothing if it is."""
     doubts = []
     if "separation" not in chosen:
-        doubts.append("nothing tells whether its clusters are apart without the separation")
+        doubts.append("whether its clusters are separate is unknown without the separation")
     elif (chosen["separation"] or 1) == 1:
         doubts.append(
             "at no k above one are all clusters apart: there may be one cluster, or clusters that "

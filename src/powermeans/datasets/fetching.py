@@ -68,7 +68,7 @@ def fetch(
     MissingDataError
         If the set cannot be downloaded.
     WrongDataError
-        If the files hold other values than those of the set.
+        If the values in the files are not those of the set.
 
     See Also
     --------

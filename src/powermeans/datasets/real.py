@@ -1,7 +1,7 @@
 """Real data sets, read from a folder of the user or from scikit-learn.
 
 The environment variable POWERMEANS_DATA names the folder, ``powermeans_data`` in the home directory
-by default. The file `<name>.npz` there holds the
+by default. The file `<name>.npz` there contains the
 points as the array `X` and the labels, counted from 0, as `y`. Checksums are of the values, not of
 the bytes of the file, so that anybody can make the file: ``numpy.savez("iris.npz", X=X, y=y)``. The
 shapes, sources and licences of all sets are in ``catalogue.json`` beside this module.
@@ -76,7 +76,7 @@ def load_data_set(name: str, *, dtype: DTypeLike = np.float64) -> DataSet:
         If the file is missing. The message names the source and licence of the set, and where to
         put the file.
     WrongDataError
-        If the file holds other values.
+        If the file contains other values.
 
     See Also
     --------
@@ -96,7 +96,7 @@ def load_data_set(name: str, *, dtype: DTypeLike = np.float64) -> DataSet:
     """
     entry = entry_of(name)
     if np.dtype(dtype) not in (np.float32, np.float64):
-        raise ValueError(f"dtype={dtype!r} cannot hold the points: pass float64 or float32")
+        raise ValueError(f"dtype={dtype!r} cannot store the points: pass float64 or float32")
     path = file_of(entry, data_folder())
     if path.is_file():
         arrays = read_arrays(entry, path)

@@ -47,7 +47,7 @@ class Divergence(abc.ABC):
     """A distance between a point and a center, with what the package may do by it.
 
     A class derived from another says anew its `names`, `moves` and `adds_nothing_for_zeros`, since
-    they need not hold for other formulas.
+    they may be false for other formulas.
 
     See Also
     --------
@@ -94,7 +94,8 @@ class Divergence(abc.ABC):
     def moves(self) -> Phi | None:
         """By which convex function of the points, as `as_moved` returns them, they move.
 
-        With None, compiled code cannot move single points or swap centers, and a search breathes.
+        With None, compiled code cannot move single points or swap centers; a search then adds and
+        removes centers.
         """
         return None
 

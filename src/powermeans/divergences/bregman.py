@@ -223,7 +223,7 @@ class Generated(Bregman):
         checked = given.astype(np.float64, copy=False)
         if checked.shape != shape:
             raise ValueError(
-                f"{name} gave the shape {checked.shape} where {shape} was wanted: it takes points "
+                f"{name} gave the shape {checked.shape} instead of {shape}: it takes points "
                 "of shape (n_points, n_features), phi gives one number for each and grad_phi one "
                 "for each entry"
             )

@@ -38,7 +38,7 @@ class Jeffreys(FDivergence):
     """
 
     names = ("jeffreys",)
-    differences = "about the root of the value, and a value near zero tells a lot"
+    differences = "about the root of the value, and values near zero count for much"
     wanted = "positive numbers"
     excludes_lowest = True
     curvature_at_one = 2.0

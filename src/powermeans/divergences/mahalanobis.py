@@ -43,7 +43,7 @@ class Mahalanobis(_Factors, Bregman):
 
     Examples
     --------
-    The first feature spreads ten times as far as the second, which tells the clusters apart:
+    The first feature spreads ten times as far as the second, which separates the clusters:
 
     >>> import numpy as np
     >>> from powermeans import PowerKMeans

@@ -1,4 +1,4 @@
-"""Functions of a ratio of two numbers that keep their digits where the ratio is near one."""
+"""Functions of a ratio of two numbers that stay accurate where the ratio is near one."""
 
 from __future__ import annotations
 

@@ -48,8 +48,8 @@ class SweepState:
     seconds : float
         How long the sweep took.
     centers : ndarray of shape (n_centers, n_features)
-        Where the sweep moved the centers, float64 and read-only. While a search breathes,
-        there are sometimes more than `n_clusters` of them.
+        Where the sweep moved the centers, float64 and read-only. While a search adds and
+        removes centers, there are sometimes more than `n_clusters` of them.
     n_relocated : int
         Empty clusters that this sweep moved to where the error is largest.
     n_separated : int
@@ -58,7 +58,7 @@ class SweepState:
         The share of the distances between points and centers that the sweep did not compute.
     changed : float
         The share of the points whose label is not that of the last hard sweep; NaN where labels are
-        not held, as in soft sweeps and for points in parts.
+        not stored, as in soft sweeps and for points in parts.
 
     See Also
     --------
@@ -186,7 +186,7 @@ class History:
 
     @property
     def centers(self) -> FloatArray | None:
-        """The best centers that a search kept, else the last; None before the first sweep."""
+        """The best centers of a search, else the last; None before the first sweep."""
         if self._kept is not None or self.last is None:
             return self._kept
         return self.last.centers

@@ -58,7 +58,7 @@ class BalancedKMeans(CenterEstimator):
         Least and largest number of points in a cluster; with sample weights, their sum. A float
         between 0 and 1 is a share of the whole; 1 is one point, and 1.0, which may mean either, is
         refused. The limits are met exactly, or with unequal weights up to what moves of whole
-        points reach; a warning tells what is missing.
+        points reach; a warning states what is missing.
     balance : float, optional
         A wish for even sizes, from 0 (none) to 1 (sizes differ by at most one point, or with
         unequal weights by as little as whole points allow). In between, a cluster of n points

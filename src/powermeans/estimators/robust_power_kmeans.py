@@ -81,13 +81,13 @@ class RobustPowerKMeans(CenterEstimator):
         True for the points left out, which are farther than `radius_` from all centers. Together
         they have at most the share `trim` of the total weight.
     radius_ : float
-        Largest distance of a kept point from its nearest center, in the unit of `transform`;
-        infinite if no point is left out.
+        Largest distance of a point that is not left out from its nearest center, in the unit of
+        `transform`; infinite if no point is left out.
     inertia_ : float
-        Weighted sum of the squared distances of the kept points to the nearest center. The
+        Weighted sum of the squared distances of the other points to the nearest center. The
         farthest of them, at `radius_`, may count in part.
     history_ : recarray
-        As in `PowerKMeans`; objective and inertia are those of the kept points.
+        As in `PowerKMeans`; objective and inertia are those of the points not left out.
     cluster_centers_, n_iter_, power_, critical_power_, n_relocated_, n_separated_, spent_
         As in `PowerKMeans`.
     n_features_in_, feature_names_in_

@@ -175,7 +175,7 @@ def refit(
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What has changed from one clustering to another; printing it says so in words.
+    """What has changed from one clustering to another; printing it gives a sentence.
 
     Attributes
     ----------

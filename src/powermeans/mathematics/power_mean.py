@@ -29,7 +29,7 @@ def log_power_mean(sq_dist: FloatArray, power: float) -> FloatArray:
     Parameters
     ----------
     sq_dist : (..., n_centers)
-        Distances, not negative. A zero makes the mean zero at every s <= 0, also beside an infinite
+        Distances, not negative. A zero makes the mean zero at every s <= 0, also with an infinite
         distance; without a zero, an infinite distance makes it infinite at every s >= 0.
     power : float
         Any real number, -inf or inf.
@@ -98,7 +98,7 @@ def power_mean_gradient(sq_dist: FloatArray, power: float) -> FloatArray:
     """Gradient of the power mean, equation (5): (1/k) y_j^(s-1) ((1/k) sum_l y_l^s)^(1/s - 1).
 
     By Euler's theorem sum_j y_j dM_s/dy_j = M_s. Where distances are zero it is the limit as they
-    go to zero together; for s from 0 to 1 the slope at a zero beside other distances is infinite.
+    go to zero together; for s from 0 to 1 the slope at a zero among other distances is infinite.
 
     Parameters
     ----------

@@ -82,7 +82,7 @@ def profiles(model: Any, X: PointsLike, *, max_features: int = 12, ax: Axes | No
 def center_bars(
     model: Any, X: PointsLike, *, max_features: int = 20, ax: Axes | None = None
 ) -> Axes:
-    """Draw the centers as bars, one block for each cluster, beside the means of all points.
+    """Draw the centers as bars, one block for each cluster, with the means of all points.
 
     A dark mark shows the mean of all points in each column. All columns share one scale, so draw
     columns in one unit, such as answers from 1 to 5 or shares; `profiles` is for others.

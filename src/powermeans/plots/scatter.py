@@ -49,7 +49,7 @@ def clusters(
     boundaries : bool, default=True
         Whether to draw them, if the model predicts.
     max_points : int, default=20_000
-        If there are more points, a sample of this size is shown, and the title says so.
+        If there are more points, a sample of this size is shown, which the title states.
     ax : Axes, optional
         Where to draw; by default a new figure.
 

@@ -30,8 +30,8 @@ def silhouettes(
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
         The points.
     max_points : int, default=2000
-        If there are more points, a sample of this size is taken, since all pairs are compared; the
-        title says so.
+        If there are more points, a sample of this size is shown, since all pairs are compared; the
+        title states this.
     ax : Axes, optional
         Where to draw; by default a new figure.
 

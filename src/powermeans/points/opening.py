@@ -453,7 +453,7 @@ def not_in_parts(points: str, needs: Needs) -> NotInPartsError:
 
 
 def _without_overflow(distances: Points, *, has_grown: bool) -> Points:
-    """Return the distances, or raise where the points' dtype cannot hold one."""
+    """Return the distances, or raise where the points' dtype cannot store one."""
     if has_grown and np.isinf(distances).any():
         row = int(np.argmax(np.isinf(distances).any(axis=1)))
         raise ValueError(

@@ -170,7 +170,7 @@ class Rows(Protocol):
 
     @property
     def moves(self) -> Moves | None:
-        """Moves of single points, and swaps with them; a search breathes instead where it is None.
+        """Moves of single points, and swaps with them; if None, a search adds and removes centers.
 
         There are none for points in parts or in a tensor, of which a search brings some to one
         memory, with missing entries or seen in another way (`RowsOfRows`), nor by a divergence
@@ -299,8 +299,8 @@ class Moves(Protocol):
     def move_points(self, centers: FloatArray, n_passes: int) -> Moved:
         """Move single points from cluster to cluster where that lowers the inertia (Hartigan).
 
-        Start with each point at the nearest of these centers, and end after a pass in vain or
-        `n_passes`.
+        Start with each point at the nearest of these centers, and end after a pass without a gain
+        or `n_passes`.
         """
         ...
 
@@ -315,7 +315,8 @@ class Moves(Protocol):
         """Dissolve one cluster and split another where that lowers the inertia, with moves nearby.
 
         End after `n_in_vain` swaps in a row that gain less than this share of the inertia, or once
-        `most_distances` are computed. Swaps in vain end nothing before `least_distances` are.
+        `most_distances` are computed. Swaps without a gain end nothing before `least_distances`
+        are.
         """
         ...
 

@@ -1,5 +1,5 @@
-"""Columns of people's tables as numbers: what each one holds, and how it counts in distances.
+"""Columns of tables as numbers: what each one contains, and how it counts in distances.
 
-`prepare` is the transformer, `kinds` tells what a column holds, and the other files read its cells.
-A new kind of column is a line in `kinds.KINDS` and one in `features`.
+`prepare` is the transformer, `kinds` infers what a column contains, and the other files read its
+cells. A new kind of column is a line in `kinds.KINDS` and one in `features`.
 """

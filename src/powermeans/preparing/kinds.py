@@ -1,4 +1,4 @@
-"""What the columns of a table hold, told by their cells and their names."""
+"""What the columns of a table contain, inferred from their cells and their names."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ _NAMES_OF_CATEGORIES = {
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: what it holds, and how it counts in distances."""
+    """A column of a table: what it contains, and how it counts in distances."""
 
     name: str
     kind: str
@@ -105,14 +105,14 @@ class Column:
 def column_of(
     cells: Cells, told: str | None = None, orders: Sequence[Sequence[str]] = (), place: int = 1
 ) -> Column:
-    """Return what a column holds; `told` is its kind if the user knows it."""
+    """Return what a column contains; `told` is its kind if the user names it."""
     name = cells.name
     if told is not None and told != "ignore" and cells.type != "empty":
         return _as_told(cells, told, orders)
     if told == "ignore":
-        return Column(name, "ignore", "as told")
+        return Column(name, "ignore", "as specified")
     if cells.type in ("empty", "nested"):
-        return Column(name, "empty" if cells.type == "empty" else "ignore", "holds no values")
+        return Column(name, "empty" if cells.type == "empty" else "ignore", "contains no values")
     if cells.type == "boolean":
         return _yes_or_no(cells)
     if cells.type == "date":
@@ -123,7 +123,7 @@ def column_of(
 
 
 def _as_told(cells: Cells, told: str, orders: Sequence[Sequence[str]]) -> Column:
-    why, name = "as told", cells.name
+    why, name = "as specified", cells.name
     if told == "ordered":
         words = list(cells.counts)
         if cells.type == "number":
@@ -139,10 +139,10 @@ def _as_told(cells: Cells, told: str, orders: Sequence[Sequence[str]]) -> Column
         return replace(_category(cells, why), kind="category")
     if told in (*NUMBERS, "log") and cells.type == "words":
         word = next(iter(cells.counts), "")
-        raise ValueError(f'"{name}" holds words such as {word!r:.40}, and no numbers')
+        raise ValueError(f'"{name}" contains words such as {word!r:.40}, not numbers')
     if told == "date" and cells.type == "words":
         word = next(iter(cells.counts), "")
-        raise ValueError(f'"{name}" holds no dates as 2024-05-31, but {word!r:.40}')
+        raise ValueError(f'"{name}" contains {word!r:.40}, not dates such as 2024-05-31')
     if told in NUMBERS and cells.has_long_digits:
         raise ValueError(
             f'"{name}" has whole numbers of more than 15 digits, which look like identifiers: '
@@ -165,7 +165,7 @@ def _column_of_words(cells: Cells, orders: Sequence[Sequence[str]]) -> Column:
     counts, name = cells.counts, cells.name
     n_there, n_words = sum(counts.values()), len(counts)
     if not n_words:
-        return Column(name, "empty", "holds no values")
+        return Column(name, "empty", "contains no values")
     if n_words == 1:
         return Column(name, "constant", "has one value")
     if n_words <= MOST_CATEGORIES:
@@ -199,7 +199,7 @@ def _category(cells: Cells, why: str) -> Column:
 def _column_of_numbers(cells: Cells, place: int) -> Column:
     name, values = cells.name, cells.numbers[~np.isnan(cells.numbers)]
     if not len(values):
-        return Column(name, "empty", "holds no values")
+        return Column(name, "empty", "contains no values")
     if (values == values[0]).all():
         return Column(name, "constant", "has one value")
     if (why := _why_identifier(cells, values, place)) is not None:
@@ -228,14 +228,14 @@ def _why_identifier(cells: Cells, values: FloatArray, place: int) -> str | None:
     if cells.has_long_digits:
         return "numbers of more than 15 digits"
     if names_identifiers(name):
-        return "its name says so"
+        return "because of its name"
     if cells.is_text and any(re.fullmatch(r"0\d{3,}", text) for text in cells.some_texts):
         return "zeros come first, as in a code"
     if names_addresses(name) and values.min() >= 1000:
-        return "its name says so"
+        return "because of its name"
     are_different = len(np.unique(values)) == len(values)
     if are_different and names_numbers(name):
-        return "its name says so, and all differ"
+        return "because of its name, and all differ"
     if are_different and len(values) >= 10 and (np.diff(values) == 1).all() and values[0] in (0, 1):
         return "it counts the rows"
     digits = np.floor(np.log10(np.maximum(np.abs(values), 1)))

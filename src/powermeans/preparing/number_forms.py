@@ -1,4 +1,4 @@
-"""The form in which a column of text writes its numbers, told by the column as a whole."""
+"""The form in which a column of text writes its numbers, inferred from the column as a whole."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ class Journal:
         try:
             asked, result = decoded(contents)
         except Exception as error:
-            problem = f"holds what no fit wrote ({type(error).__name__})"
+            problem = f"contains what no fit wrote ({type(error).__name__})"
             raise CheckpointError(self.path, problem) from error
         if asked != question:
             raise CheckpointError(
@@ -164,8 +164,8 @@ class Journal:
             self._buffer.clear()
             raise OSError(
                 error.errno,
-                f"{error.strerror}: the checkpoint was not written; make room for it, and run the "
-                "same fit again to go on from what it holds",
+                f"{error.strerror}: the checkpoint was not written; free some space, and run the "
+                "same fit again to continue from it",
                 str(self.path),
             ) from error
         self._buffer.clear()

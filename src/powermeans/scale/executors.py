@@ -89,7 +89,7 @@ class PartOpener:
         except NoFingerprintError as error:
             raise ValueError(
                 f"divergence={self.divergence!r:.200} has {error.args[0]!r:.200}, which another "
-                "process cannot recognize, so a checkpoint cannot hold it: use numbers, strings, "
+                "process cannot recognize, so a checkpoint cannot store it: use numbers, strings, "
                 "arrays, lists and plain functions as attributes, or leave checkpoint out"
             ) from None
 

@@ -148,7 +148,7 @@ class FileSource:
         if _state_of(path) != self._states[path]:
             raise SourceError(
                 f"{path} has changed since it was opened: rows on disk are read once for each "
-                "sweep, so start again once nobody writes to it"
+                "sweep, so start again once no program writes to it"
             )
 
     def _dtype_to_read(self, stored: np.dtype[Any] | None) -> np.dtype[Any]:

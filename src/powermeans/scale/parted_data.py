@@ -203,7 +203,7 @@ def open_data(
         one, or by ranges of these such as "2-4"; by default all numbers but `weights` and what
         identifies the rows. Then all files must have the same columns.
     weights : str or array-like of shape (n_samples,), optional
-        The column that holds weights of the rows; for an array, the weights themselves.
+        The column with the weights of the rows; for an array, the weights themselves.
     scale : {"standard", "minmax"} or Scaling, optional
         Scale each column to mean zero and variance one, or to between zero and one. That takes one
         more pass. A `Scaling`, such as `scaling` of other data, is applied as it is.
@@ -302,7 +302,7 @@ def _refuse_for_dask(rows_per_part: object, memory_limit: object, options: dict[
     if memory_limit is not None:
         raise ValueError(
             f"memory_limit={memory_limit!r} is for rows that are read part by part, and workers "
-            "hold those of a Dask collection: leave it out, and set memory_limit of the workers"
+            "store those of a Dask collection: leave it out, and set memory_limit of the workers"
         )
     for name, value in options.items():
         if value is not None:
@@ -364,7 +364,7 @@ def _rows_of_a_part(asked: int | None, memory_limit: int | str | None, bytes_per
         if n_bytes < _FEWEST_ROWS * bytes_per_row:
             least = _FEWEST_ROWS * bytes_per_row * _COPIES_OF_A_PART
             raise ArgumentError(
-                f"leaves room for fewer than {_FEWEST_ROWS} rows at a time",
+                f"allows fewer than {_FEWEST_ROWS} rows at a time",
                 f"pass at least {least} bytes, or fewer columns",
                 argument="memory_limit",
                 value=memory_limit,

@@ -1,4 +1,4 @@
-"""Values that are not in host memory; tensors where arrays are wanted are copied there, or refused.
+"""Values that are not in host memory; tensors where arrays are needed are copied there, or refused.
 
 This imports neither PyTorch nor Dask: whoever passes a tensor has done so.
 """
@@ -45,7 +45,7 @@ def fault_of_tensor(values: Any, name: str) -> str | None:
     if values.is_nested:
         return f"is a nested tensor: pass {name}.to_padded_tensor(...), or join its parts"
     if values.device.type == "meta":
-        return "is on the device meta, which holds no numbers: pass a tensor that has numbers"
+        return "is on the device meta, which stores no numbers: pass a tensor that has numbers"
     if str(values.layout) != "torch.strided":
         or_else = ", or a SciPy CSR matrix, which runs on the CPU" if name == "X" else ""
         return f"is a tensor with the layout {values.layout}: pass {name}.to_dense(){or_else}"

@@ -185,6 +185,6 @@ def _way_out(dtype: torch.dtype, value: float, is_dense: bool) -> str:
     if dtype != torch.float16 or math.isnan(value):
         return way_out_of(value)
     return (
-        "float16 holds nothing above 65504: convert the original values with "
+        "float16 cannot store numbers above 65504: convert the original values with "
         ".to(torch.bfloat16), or scale them down first"
     )

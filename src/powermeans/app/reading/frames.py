@@ -159,7 +159,7 @@ def _columns_of(reader: FileFormat) -> Any:
         return table.rename_columns(list(reader.names)).select(keep)
     wanted = [j for j in range(len(reader.names)) if j not in reader.texts]
     if not wanted:
-        raise TableError(f"{reader.name} holds no numbers")
+        raise TableError(f"{reader.name} contains no numbers")
     points: Any = reader.read(wanted)
     return pa.table(
         [pa.array(points[:, place]) for place in range(len(wanted))],
@@ -228,7 +228,7 @@ def _one_of(
     names = [each.filename for each in members]
     wanted = options.pop("array", None)
     if not members:
-        raise TableError(f"{name} holds no files")
+        raise TableError(f"{name} contains no files")
     if wanted is None and len(members) > 1:
         raise TableError(
             f"{name} holds {len(members)} files",
@@ -237,5 +237,5 @@ def _one_of(
             f" one of {listed(names)}",
         )
     if wanted is not None and wanted not in names:
-        raise TableError(f'{name} holds no file "{wanted}": there are {listed(names)}')
+        raise TableError(f'{name} contains no file "{wanted}": there are {listed(names)}')
     return next(each for each in members if wanted in (None, each.filename))

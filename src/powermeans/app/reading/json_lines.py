@@ -25,7 +25,7 @@ def read(path: Path, name: str) -> tuple[Any, list[str]]:
     """Return the objects as a table of Arrow, and doubts about what is absent."""
     rows = list(_objects(path, name))
     if not rows:
-        raise TableError(f"{name} holds no objects of JSON")
+        raise TableError(f"{name} contains no JSON objects")
     flat = [dict(_flat(row)) for row in rows]
     names = list(dict.fromkeys(key for row in flat for key in row))
     columns = {key: [row.get(key) for row in flat] for key in names}

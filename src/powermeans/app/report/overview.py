@@ -54,7 +54,7 @@ def _figures(subject: Subject, rows: Rows, choice: Any) -> str:
     sure = "of the rows lie on the first third of the way from their center to any other"
     if clear is None:
         sure = (
-            "This model tells no distances to centers." if n_clusters > 1 else "There is no other."
+            "This model gives no distances to centers." if n_clusters > 1 else "There is no other."
         )
     why = "as many as asked for" if choice is None else "no number is clear: this one is a guess"
     if choice is not None and choice.is_clear:

@@ -148,7 +148,7 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
     Notes
     -----
     In a chunk, a weight of three equals three copies. The batches of `fit` are made of rows, so
-    when there are more rows than the first sample holds, weights and copies lead to different
+    when there are more rows than the first sample contains, weights and copies lead to different
     centers.
 
     Ctrl-C during `fit` keeps the centers learned so far; `partial_fit` can continue from them.

@@ -64,8 +64,8 @@ def refuse_long_integer(values: Any, name: str, error: OverflowError) -> None:
             is_matrix = len(index) == 2
             place = "in row {}, column {}" if is_matrix else "at index {}"
             raise ArgumentError(
-                f"{name} has an integer above 1.8e308 {place.format(*index)}, beyond what float64 "
-                "holds",
+                f"{name} has an integer above 1.8e308 {place.format(*index)}, beyond the range of "
+                "float64",
                 "divide by a power of ten, or take logarithms",
             ) from error
 

@@ -66,11 +66,11 @@ def refuse_total(total_weight: float, largest_weight: float, name: str = "sample
         raise ValueError(f"{name} is zero for every row: give some row a positive weight")
     if largest_weight < np.finfo(np.float64).tiny:
         raise ValueError(
-            f"{name} is at most {largest_weight:.3g}, which float64 holds with few digits: "
+            f"{name} is at most {largest_weight:.3g}, which float64 stores with few digits: "
             f"divide it by {largest_weight:.0e}"
         )
     if not math.isfinite(total_weight):
         raise ValueError(
-            f"{name} adds up to more than float64 holds: "
+            f"{name} adds up to more than float64 can store: "
             f"divide it by its largest, {largest_weight:.3g}"
         )

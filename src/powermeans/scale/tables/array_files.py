@@ -53,8 +53,8 @@ class ArrayFile(FileFormat):
         if not is_table or not shape[0]:
             kind = NoRowsError if is_table else TableError
             raise kind(
-                f"{name} holds an array of dtype {dtype} and shape {tuple(shape)}: pass numbers in "
-                "rows and columns"
+                f"{name} contains an array of dtype {dtype} and shape {tuple(shape)}: pass numbers "
+                "in rows and columns"
             )
         self._width = int(shape[1]) if len(shape) == 2 else 1
         dtypes = [dtype[key] for key in dtype.names] if dtype.names else [dtype] * self._width
@@ -185,7 +185,7 @@ def _array_of_npz(path: Path, name: str, wanted: str | None) -> NDArray[Any]:
         with np.load(path, allow_pickle=False) as arrays:
             if set(arrays.files) >= {"format", "shape", "data"} and wanted is None:
                 raise TableError(
-                    f"{name} holds a sparse matrix of SciPy: in Python, fit "
+                    f"{name} contains a SciPy sparse matrix: in Python, fit "
                     "scipy.sparse.load_npz(...), or save its toarray() as NPY"
                 )
             array = arrays[_chosen(arrays.files, wanted, name)]

@@ -168,8 +168,9 @@ def identifiers(
 ) -> dict[int, str]:
     """Return the columns of whole numbers that identify or count the rows.
 
-    A measure whose values are all different is none, unless its name says so. Zeros before other
-    digits are those of a code, such as a postal code. Names of addresses count from some digits on.
+    A measure whose values are all different is none, unless its name indicates one. Zeros before
+    other digits are those of a code, such as a postal code. Names of addresses count from some
+    digits on.
     """
     has_names = not all(map(has_no_name, names))
     return {

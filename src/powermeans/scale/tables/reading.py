@@ -66,7 +66,7 @@ def read_table(
         and ``"age-income"``; or a function that chooses among the names. By default all numbers but
         `weights` and what identifies or counts the rows; a warning says what is left out.
     weights : str, optional
-        The column that holds weights of the rows.
+        The column with the weights of the rows.
     missing : {"error", "drop", "observed"}, default="error"
         Raise on a row with a missing value, leave it out, or keep it with NaN if it has any value.
     delimiter, header, decimal, thousands, encoding : optional
