@@ -161,10 +161,10 @@ class UnlikeScalesWarning(UserWarning):
     >>> import warnings
     >>> from powermeans import PowerKMeans
     >>> people = [[31, 52_000.0], [64, 18_000.0], [29, 49_000.0], [60, 21_000.0]]
-    >>> with warnings.catch_warnings(record=True) as told:
+    >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
     ...     model = PowerKMeans(2).fit(people)
-    >>> "UnlikeScalesWarning" in [warning.category.__name__ for warning in told]
+    >>> "UnlikeScalesWarning" in [warning.category.__name__ for warning in caught]
     True
     """
 
@@ -180,16 +180,16 @@ class IndefiniteKernelWarning(UserWarning):
     --------
     >>> import warnings
     >>> from powermeans.relatives import KernelPowerKMeans
-    >>> with warnings.catch_warnings(record=True) as told:
+    >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
     ...     model = KernelPowerKMeans(2, kernel="precomputed").fit([[0.0, 1.0], [1.0, 0.0]])
-    >>> "IndefiniteKernelWarning" in [warning.category.__name__ for warning in told]
+    >>> "IndefiniteKernelWarning" in [warning.category.__name__ for warning in caught]
     True
     """
 
 
 class ModelFileError(ValueError):
-    """A file holds no model, or a model that only a newer powermeans can read.
+    """A file contains no model, or a model that only a newer powermeans can read.
 
     See Also
     --------
@@ -204,8 +204,8 @@ class ModelFileError(ValueError):
     ...     try:
     ...         powermeans.load(file.name)
     ...     except powermeans.errors.ModelFileError:
-    ...         print("an empty file holds no model")
-    an empty file holds no model
+    ...         print("an empty file contains no model")
+    an empty file contains no model
     """
 
 
@@ -215,7 +215,7 @@ class MissingDataError(FileNotFoundError):
     See Also
     --------
     powermeans.datasets.load_data_set : Raises it.
-    powermeans.errors.WrongDataError : The file holds other data.
+    powermeans.errors.WrongDataError : The file contains other data.
 
     Examples
     --------
@@ -229,7 +229,7 @@ class MissingDataError(FileNotFoundError):
 
 
 class WrongDataError(ValueError):
-    """The file of a real data set holds other data.
+    """The file of a real data set contains other data.
 
     See Also
     --------

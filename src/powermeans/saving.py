@@ -104,8 +104,8 @@ def save(
 ) -> None:
     """Write a fitted model to one file, from which `load` brings it back.
 
-    The file holds no code and no pickle, so it can be passed on. Use `pickle` or `joblib` if a
-    model holds functions of your own, as ``init`` or as a divergence. A ``callback``, which belongs
+    The file contains no code and no pickle, so it can be passed on. Use `pickle` or `joblib` if a
+    model has functions of your own, as ``init`` or as a divergence. A ``callback``, which belongs
     to one fit, is left out.
 
     Parameters
@@ -187,7 +187,7 @@ def load(path: str | os.PathLike[str]) -> Any:
         except Exception as error:
             reason = printable((str(error).strip() or type(error).__name__)[:_LONGEST_REASON])
             # `from None`: the first error may hold codes that act on a terminal.
-            raise ModelFileError(f"{os.fspath(path)} holds no model: {reason}") from None
+            raise ModelFileError(f"{os.fspath(path)} contains no model: {reason}") from None
     return model
 
 

@@ -250,7 +250,7 @@ def test_a_step_too_long_that_later_ones_mend_is_no_error():
     ("points", "rate", "message"),
     [
         ([1.0, 2.0, 3.0, 50.0, 51.0], 1e60, "times 3, the weight of the heaviest cluster"),
-        ([-3e38, -3e38, 3e38], 2 / 3, "a center that float32 cannot hold: scale X"),
+        ([-3e38, -3e38, 3e38], 2 / 3, "a center that float32 cannot store: scale X"),
     ],
 )
 def test_a_step_beyond_what_the_points_dtype_holds_is_an_error(points, rate, message):

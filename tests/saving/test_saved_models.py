@@ -291,7 +291,7 @@ CHANGES: list[tuple[Change, str]] = [
     (entry(max_iter=-1), "'max_iter' parameter"),
     (entry(tol={"Fixed": {"x" * 10**6: 1}}), "xxx"),
     (entry(tol={"eval": "1"}), "unknown kind 'eval'"),
-    (entry(tol={"dict": [{"Fixed": {"power": -1.0}}]}), "holds no model"),
+    (entry(tol={"dict": [{"Fixed": {"power": -1.0}}]}), "contains no model"),
     (entry(tol={"tuple": {"Fixed": {"power": -1.0}}}), "'tol' parameter"),
     (lambda m: m.pop("a0.npy"), "a0.npy is missing"),
     *((lambda m, name=name: entries(m).pop(name), f"KMeans has no {name}")
@@ -308,8 +308,8 @@ CHANGES: list[tuple[Change, str]] = [
     (centers(np.array([Trap()]), allow_pickle=True), "an array of dtype object"),
     (member("a0.npy", pickle.dumps(Trap())), "magic string"),
     (centers(NINE, says=b"(9, 9)"), r"cannot reshape array of size 9 into shape \(9,9\)"),
-    (centers(NINE, says=b"exit()"), "holds no model"),
-    *((random_state(*wrong), "holds no model")
+    (centers(NINE, says=b"exit()"), "contains no model"),
+    *((random_state(*wrong), "contains no model")
       for wrong in ((1, -1), (1, 625), (1, True), (1, 0.5), (1, None), (3, np.nan))),
 ]  # fmt: skip
 
@@ -325,7 +325,7 @@ def test_a_file_that_is_wrong_is_refused_and_says_why(change, message, saved) ->
     rewritten(saved, change)
     with pytest.raises(ModelFileError, match=message) as caught:
         load(saved)
-    assert str(caught.value).startswith(f"{saved} holds no model: ")
+    assert str(caught.value).startswith(f"{saved} contains no model: ")
     assert len(str(caught.value)) < 2_000
     assert "\x1b" not in "".join(traceback.format_exception(caught.value))
 
@@ -375,7 +375,7 @@ def test_a_file_of_something_else_or_that_is_missing_is_refused(content, file) -
     with pytest.raises(FileNotFoundError):
         load(file)
     file.write_bytes(content)
-    with pytest.raises(ModelFileError, match="holds no model: File is not a zip file"):
+    with pytest.raises(ModelFileError, match="contains no model: File is not a zip file"):
         load(file)
 
 

@@ -364,7 +364,7 @@ def test_what_a_failed_write_left_is_taken_back(error, at, state, wholes, monkey
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", fail)
         if at == 2:  # at the very end it costs no result
-            with pytest.warns(RuntimeWarning, match=r"No space left.*make room") as told:
+            with pytest.warns(RuntimeWarning, match=r"No space left.*free some space") as told:
                 assert same_fit(fitted(state), model)
             assert told[0].filename == __file__
         else:

@@ -229,9 +229,9 @@ def with_callbacks(fit: Method) -> Method:
 
 
 class FitTasks:
-    """A callback that tells scikit-learn's callbacks of a fit and, as its subtasks, of sweeps.
+    """A callback that reports a fit and, as its subtasks, sweeps to scikit-learn's callbacks.
 
-    How many sweeps there will be is not known, and a sweep is told of when it is complete.
+    The number of sweeps is not known beforehand; a sweep is reported when it is complete.
     """
 
     def __init__(self, estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
@@ -316,7 +316,7 @@ class PathRecorder:
 
     @property
     def states(self) -> list[SweepState]:
-        """The sweeps that are kept, in their order."""
+        """The recorded sweeps, in order."""
         return [state for _, state in self._kept]
 
     def __call__(self, state: SweepState) -> None:

@@ -29,7 +29,7 @@ class StopRule:
 
     Examples
     --------
-    A rule of your own, beside one that is there:
+    A rule of your own, combined with a built-in one:
 
     >>> from powermeans import PowerKMeans
     >>> from powermeans.engine.stopping import MaxSeconds, StopRule
@@ -46,7 +46,7 @@ class StopRule:
     __slots__ = ()
 
     needs_labels: ClassVar[bool] = False
-    """Whether it reads `changed`, which is not a number where no labels are held."""
+    """Whether it reads `changed`, which is not a number where no labels are stored."""
 
     def reason(self, records: Sequence[SweepRecord]) -> str | None:
         """Return why the sweeps are over, or None while they go on."""
@@ -89,8 +89,8 @@ def either(rule: StopRule, other: StopRule | None) -> StopRule:
 class MaxSeconds(StopRule):
     """Stop after about this time.
 
-    As `stop` of an estimator it limits the whole fit, with its seeds, annealing and search, and the
-    best centers so far are kept. A sweep is always completed.
+    As `stop` of an estimator it limits the whole fit, with its seeds, annealing and search, and
+    returns the best centers so far. A sweep is always completed.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def seconds_of(rule: StopRule | None) -> float:
 class LabelsSettled(StopRule):
     """Stop once few points change their label from one hard sweep to the next.
 
-    Soft sweeps have no labels, and nobody holds those of points in parts: there it is refused.
+    Soft sweeps have no labels, and those of points in parts are not stored: both refuse the rule.
 
     Parameters
     ----------
@@ -173,11 +173,11 @@ class LabelsSettled(StopRule):
 
 
 def refuse_labels(rule: StopRule | None) -> None:
-    """Raise if a rule asks for labels where nobody holds those of the last sweep."""
+    """Raise if a rule asks for labels where those of the last sweep are not stored."""
     for one in each_of(rule):
         if one.needs_labels:
             raise ArgumentError(
-                "asks for the labels of the last sweep, which nobody holds in soft sweeps "
+                "asks for the labels of the last sweep, which are not stored in soft sweeps "
                 "(polish=False), of points in parts, tensors, or by Manhattan distances",
                 "pass InertiaSettled(1e-6), or another rule",
                 argument="stop",

@@ -63,8 +63,8 @@ class Fixed:
     See Also
     --------
     Geometric : Powers that grow by a factor.
-    powermeans.relatives.KHarmonicMeans : Power k-means held at -1, and its relatives.
-    powermeans.relatives.FuzzyCMeans : Power k-means held at the power that a fuzzifier gives.
+    powermeans.relatives.KHarmonicMeans : Power k-means at the fixed power -1, and related methods.
+    powermeans.relatives.FuzzyCMeans : Power k-means at the fixed power that a fuzzifier gives.
 
     Examples
     --------
@@ -179,5 +179,5 @@ def _check_growth(growth: float) -> None:
     if not 1 < growth < math.inf:
         raise ValueError(
             f"growth={growth!r} must be finite and greater than 1: pass for example growth=1.05, "
-            "or use Fixed(power) to hold the power"
+            "or use Fixed(power) for a fixed power"
         )

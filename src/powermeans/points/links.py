@@ -56,7 +56,7 @@ def join_linked(
 
     The sum of squared distances of a group to a center is that of its mean, times its weight, plus
     a constant. The same is true of every Bregman divergence. So a method that takes
-    `sample_weight` finds in the groups what it would find if it kept linked points together.
+    `sample_weight` finds in the groups what it would find if linked points could not be separated.
 
     Parameters
     ----------

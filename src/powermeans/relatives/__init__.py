@@ -1,4 +1,4 @@
-"""The methods that the literature names beside power k-means, each in its file.
+"""The methods that the literature compares with power k-means, each in its own file.
 
 They are estimators too, and what they share with it is in `estimators/base.py`.
 """

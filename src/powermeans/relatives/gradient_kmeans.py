@@ -97,7 +97,7 @@ class GradientSteps(Learner):
     def _divergence(self) -> str:
         if self._rate * self._heaviest <= 2:
             return (
-                f"a step leads to a center that {self.dtype} cannot hold: scale X, or pass a "
+                f"a step leads to a center that {self.dtype} cannot store: scale X, or pass a "
                 f"learning_rate below {1 / self._heaviest:.2g}, where no center moves past its mean"
             )
         return (

@@ -76,7 +76,7 @@ class KHarmonicMeans(SoftMeans):
     centers and depends less on the initial centers, but a sweep may raise the objective. From about
     p = 3.5 on, centers may oscillate; the fit then ends at `max_iter` with a warning.
 
-    Below p = 2, a point at a center has an infinite weight and holds the center in place. Because
+    Below p = 2, a point at a center has an infinite weight and fixes the center. Because
     centers start at points, the first sweep uses p = 2, which moves them away. For p below one,
     every point is a local minimum for a center that comes near it.
 

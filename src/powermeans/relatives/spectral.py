@@ -54,7 +54,7 @@ class SpectralClustering(ClusterMixin, Documented):
     affinity : {"rbf", "nearest_neighbors", "precomputed"}, default="rbf"
         "rbf" is ``exp(-gamma * squared distance)``. "nearest_neighbors" is one for two points that
         are each among the nearest of the other, and one half if only one is. With "precomputed" X
-        holds the affinities, dense or sparse, symmetric and nonnegative.
+        contains the affinities, dense or sparse, symmetric and nonnegative.
     gamma : float, default=1.0
         For "rbf": about one over the squared distance of neighbours within a cluster.
     n_neighbors : int, default=10

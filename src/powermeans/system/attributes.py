@@ -1,4 +1,4 @@
-"""Attributes of an object, several at once; where a class is public; objects that are not kept."""
+"""Attributes of an object, several at once; where a class is public; objects not stored."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
     ) -> Self:
         """Learn from the next chunk of a stream.
 
-        Memory does not grow with the stream. The first points are held back until there are
+        Memory does not grow with the stream. The first points are collected until there are
         `init_size` of them, and the centers begin there. Until then the centers are provisional,
         updated now and then, and there are none while there are fewer than `n_clusters` points.
         Points without weight do not count. After `fit`, the chunk continues from what `fit` has
@@ -242,7 +242,7 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
             course = course.with_points(step.sum_sq_dist, step.weight, self._remembered_weight())
             public["drift_"] = course.drift(step.learned.centers, step.learned.weights)
         if self.verbose:
-            how = f"inertia {public['inertia_']}" if public else "held back"
+            how = f"inertia {public['inertia_']}" if public else "not used yet"
             print(f"Chunk of {here.rows.n_points} points, {how}.")
         return {**public, "_stream": stream}, course
 

@@ -72,7 +72,7 @@ class SphericalMixture(CenterEstimator):
         Whether all Gaussians share one variance, or each has its own, as "spherical" means in
         scikit-learn. Sweeps with variances of their own run in NumPy on one thread.
     variance : "learned" or float, default="learned"
-        Variance of each feature within a cluster. A learned one is kept from vanishing.
+        Variance of each feature within a cluster. A learned one cannot vanish.
     shares : {"equal", "learned"}, default="equal"
         Share of all points that each Gaussian has.
     init : {"k-means++", "random"}, array-like or callable, default="k-means++"
