@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from powermeans import PowerKMeans, choose_k
-from powermeans.app.command.data_files import split_names
+from powermeans.app.command.sources import split_names
 from powermeans.app.command.failures import in_options
 from powermeans.errors import Argument, ArgumentError, EntryError, ExplainedWarning, FewRowsError
 from powermeans.scale.checkpoint import CheckpointError

@@ -15,11 +15,11 @@ from sklearn.datasets import make_blobs
 from sklearn.preprocessing import StandardScaler
 
 from powermeans import KMeans, PowerKMeans
-from powermeans.app.command.clusters import told_of_rows
-from powermeans.app.command.data_files import ADDED
+from powermeans.app.command.clusters import about_rows
+from powermeans.app.command.sources import ADDED
 from powermeans.app.report.rows import Rows
 from powermeans.app.report.subject import FileTable, Subject
-from powermeans.app.report.summaries import summarize
+from powermeans.app.report.summaries import Tally
 from powermeans.app.report.text import decimals_of, escaped, fixed
 from powermeans.app.report.warnings_on_data import along_the_line, count_copies, find_warnings
 from powermeans.engine import PathRecorder, SweepState
@@ -28,6 +28,12 @@ from powermeans.engine import PathRecorder, SweepState
 AGES = np.repeat([60.0, 20.0, 20.0], 10)
 INCOMES = np.repeat([90.0, 90.0, 30.0], 10)
 PEOPLE = pd.DataFrame({"age_in_years": AGES, "income": INCOMES})
+
+
+def summarize(points, labels, n_clusters, names, weights=None):
+    tally = Tally(np.zeros((n_clusters, len(names))))
+    tally.add(points, np.asarray(labels, dtype=np.int32), weights)
+    return tally.summaries(names)
 
 
 def subject_of(points, labels, columns, centers=None, **about):
@@ -97,13 +103,13 @@ def test_how_sure_a_row_is_falls_along_the_line_to_the_nearest_other_center():
     centers = np.array([[0.0, 0.0, 0.0], [6.0, 0.0, 0.0], [0.0, 60.0, 0.0]]) + 1e6
     points = centers[0] + np.array([[0.0, 0, 0], [1, 0, 9], [3, 0, 0], [2, -5, 0], [-1, 0, 0]])
     model = KMeans(3, init=centers, max_iter=1).fit(centers)
-    told = told_of_rows(model, points, np.zeros(5, dtype=np.int32), ADDED)
+    told = about_rows(model, points, np.zeros(5, dtype=np.int32), ADDED)
     np.testing.assert_allclose(told["sure"], [1, 2 / 3, 0, 1 / 3, 1], atol=1e-9)
     np.testing.assert_array_equal(told["second_cluster"], 1)
     np.testing.assert_allclose(told["distance"], np.linalg.norm(points - centers[0], axis=1))
     holed = KMeans(3, init=centers, max_iter=1, missing="observed").fit(centers)
     points[1, 2] = np.nan
-    sure = told_of_rows(holed, points, np.zeros(5, dtype=np.int32), ADDED)["sure"]
+    sure = about_rows(holed, points, np.zeros(5, dtype=np.int32), ADDED)["sure"]
     np.testing.assert_allclose(sure, [1, 2 / 3, 0, 1 / 3, 1], atol=1e-9)
 
 

@@ -72,7 +72,7 @@ def test_the_next_month_keeps_the_numbers_and_says_what_changed(april, run):
         refused = run(f"fit may.csv --like april.pm {option}", code=2).err
         assert f"leave out {option.split()[0]}" in refused
     assert (
-        "--like looks at all rows at once"
+        "--like needs all rows at once"
         in run("fit may.csv --like april.pm --memory-limit 1MB -o labels.npy", code=2).err
     )
 

@@ -137,7 +137,7 @@ def failing_rows(*_):
     raise OSError(5, "Input/output error")
 
 
-FIT, LABELS = "powermeans.PowerKMeans.fit", "powermeans.app.command.{}.labelled"
+FIT, LABELS = "powermeans.PowerKMeans.fit", "powermeans.app.command.{}.labels_in_parts"
 WRITTEN = "powermeans.app.command.fitting.{}"
 STOP, TWO_FILES = failing(KeyboardInterrupt), "fit customers.csv -k 2 -q -o labels.csv -m model.pm"
 FAILING = [
@@ -209,7 +209,7 @@ def test_a_disk_that_has_no_room_for_a_checkpoint(run, folder, monkeypatch):
     ended = run("fit rows.parquet -k 4 --scale none --checkpoint state -o l.npy -m m.pm -q")
     assert ended.err.startswith(f"powermeans: note: state: {NO_SPACE}")
     assert np.load("l.npy").shape == (3000,)
-    assert powermeans.load("m.pm").n_clusters == 4
+    assert powermeans.load("m.pm")[-1].n_clusters == 4
     monkeypatch.setattr(Journal, "note", full)
     ended = run("fit rows.parquet -k 4 --scale none --checkpoint state -q", code=failures.OUTPUT)
     assert ended.err.endswith(f"powermeans: state cannot be written: {NO_SPACE}\n")
@@ -238,7 +238,7 @@ VERBOSE = (
 def test_ctrl_c_once_or_twice_leaves_whole_files_and_no_traceback(run, between):
     """Once it shows that it sweeps; the best result so far is written."""
     np.save("much.npy", np.random.default_rng(0).normal(size=(5_000, 8)))
-    words = "fit much.npy -k 60 --effort thorough --runs 9 --verbose -o labels.npy -m model.pm"
+    words = "fit much.npy -k 60 --effort thorough --verbose -o labels.npy -m model.pm"
     with subprocess.Popen(
         [sys.executable, "-c", VERBOSE, *words.split()],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

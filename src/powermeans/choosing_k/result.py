@@ -131,14 +131,19 @@ class ChoiceOfK:
         decided_by = self.decided_by.replace("_", " ")
         return f"{self.verdict()} by {decided_by}{sampled}; {n_agreeing} of {n_said} criteria agree"
 
+    @property
+    def is_agreed(self) -> bool:
+        """Whether the number is clear, and at least half of the criteria recommend it."""
+        return self.is_clear and self.agreement >= 0.5
+
     def verdict(self) -> str:
         """Return how many groups there are, and whether that is clear, in plain words.
 
         Returns
         -------
         str
-            Such as "5 groups; clear", "no clear number of groups; 4 is the best guess" or
-            "one group".
+            Such as "5 groups; clear", "5 groups; likely" if most criteria differ, "no clear number
+            of groups; 4 is the best guess" or "one group".
 
         Examples
         --------
@@ -150,7 +155,7 @@ class ChoiceOfK:
         if self.recommended == 1:
             return "one group"
         if self.is_clear:
-            return f"{self.recommended} groups; clear"
+            return f"{self.recommended} groups; {'clear' if self.is_agreed else 'likely'}"
         return f"no clear number of groups; {self.recommended} is the best guess"
 
     def __repr__(self) -> str:

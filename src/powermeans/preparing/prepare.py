@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -50,7 +51,7 @@ class Note:
 class Prepare(TransformerMixin, BaseEstimator):
     """Turn a table with numbers, categories, answers in words and places into points.
 
-    Each column is understood by its cells and its name, as `columns_` tells, and is scaled so that
+    Each column is interpreted by its cells and its name, as `columns_` shows, and is scaled so that
     it counts as much as any other in distances: one category, with a column of 1 and 0 for each of
     its values, counts as one column of numbers. What identifies rows and free text is left out.
 
@@ -70,14 +71,14 @@ class Prepare(TransformerMixin, BaseEstimator):
         far from all others; none; or those, and these of columns that are named or of all, such as
         ``["age=99", "-5"]``.
     decimal, thousands : str, optional
-        The marks of numbers in text. By default each column tells them.
+        The marks of numbers in text. By default they are inferred from each column.
     dates : {"days", "day-first", "month-first"}, optional
         Use dates, as days since 1970; by default they are left out.
 
     Attributes
     ----------
     columns_ : list of Column
-        What each column holds, in `name`, `kind` and `why`, and what is done with it, in `done`.
+        What each column contains, in `name`, `kind` and `why`, and what is done with it, in `done`.
     notes_ : list of Note
         What is worth knowing of how the table was understood.
     n_features_in_ : int
@@ -91,7 +92,7 @@ class Prepare(TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    ``ColumnTransformer`` of scikit-learn does what it is told for each column. ``TableVectorizer``
+    ``ColumnTransformer`` of scikit-learn does what you specify for each column. ``TableVectorizer``
     of skrub decides by itself too, for models of any kind: words of many values become embeddings,
     and dates become several columns. `Prepare` is for distances: each column counts the same,
     missing values stay missing, and what cannot be compared is left out.
@@ -142,7 +143,7 @@ class Prepare(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : frame of pandas or Polars, table of Arrow, dict of columns, or array
-            The table. Columns of text may hold numbers, as people write them.
+            The table. Columns of text may contain numbers, as people write them.
         y : ignored
             For scikit-learn.
         sample_weight : (n_samples,), optional
@@ -231,13 +232,11 @@ class Prepare(TransformerMixin, BaseEstimator):
         (n_samples, n_features)
             The points.
         """
-        used = [column for column in self.columns_ if column.is_used]
-        ends = np.cumsum([len(column.scales) for column in used])
-        parts = np.split(raw, ends[:-1], axis=1)
-        scaled = iter(_scaled(used, parts, weights, self.scale))
+        used, moments = self.used, _moments(raw, weights)
+        scaled = iter(_scaled(used, raw, moments, self.scale))
         self.columns_ = [next(scaled) if column.is_used else column for column in self.columns_]
+        self.contributions_ = self._contributions(moments.deviations)
         points = self._in_scale(raw)
-        self.contributions_ = self._contributions(points, weights)
         name, share = max(self.contributions_.items(), key=lambda pair: pair[1])
         if share > _DECIDES and len(self.contributions_) > 1:
             said = Note(f'"{name}" decides {share:.0%} of all distances', is_doubt=True)
@@ -261,7 +260,6 @@ class Prepare(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         frame = as_frame(X)
-        used = [column for column in self.columns_ if column.is_used]
         if not hasattr(X, "columns") and not hasattr(X, "column_names") and not isinstance(X, dict):
             if frame.num_columns != self.n_features_in_:
                 raise TableError(
@@ -269,13 +267,13 @@ class Prepare(TransformerMixin, BaseEstimator):
                     "pass the same columns",
                 )
             frame = frame.rename_columns([*map(str, self.feature_names_in_)])
-        names = {name for column in used for name in (column.name, column.other) if name}
+        names = {name for column in self.used for name in (column.name, column.other) if name}
         for name in sorted(names - set(frame.column_names)):
             hint = nearest(name, frame.column_names)
             raise TableError(f'a column "{name}" is needed, and not there{hint}')
         codes = {column.name: column.codes for column in self.columns_}
         cells = {name: self._cells(frame, name, codes.get(name, ())) for name in names}
-        raw = [features.encode(one, cells[one.name], cells.get(one.other)) for one in used]
+        raw = [features.encode(one, cells[one.name], cells.get(one.other)) for one in self.used]
         return self._in_scale(np.column_stack(raw))
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
@@ -291,16 +289,66 @@ class Prepare(TransformerMixin, BaseEstimator):
         (n_features,)
             The names.
         """
-        check_is_fitted(self)
-        names = [name for one in self.columns_ if one.is_used for name in features.names_of(one)]
+        names = [name for one in self.used for name in features.names_of(one)]
         return np.array(names, dtype=object)
 
     @property
-    def is_plain(self) -> bool:
-        """Whether only columns of numbers are used, which a scaler of scikit-learn can scale."""
-        used = [column for column in self.columns_ if column.is_used]
-        plain = (*NUMBERS, "date") if self.dates is not None else NUMBERS
-        return all(one.kind in plain and not one.unit[:1].islower() for one in used)
+    def used(self) -> list[Column]:
+        """The columns that count in distances."""
+        check_is_fitted(self)
+        return [column for column in self.columns_ if column.is_used]
+
+    @property
+    def scale_(self) -> Scale:
+        """How numbers are scaled, which the data tell with ``scale="auto"``."""
+        numbers = [column for column in self.used if column.kind in NUMBERS]
+        is_as_given = all(one.scales == [1.0] and one.offsets == [0.0] for one in numbers)
+        found: Scale = "none" if numbers and is_as_given else "standard"
+        return found if self.scale == "auto" else self.scale
+
+    @property
+    def is_scaled(self) -> bool:
+        """Whether points differ from the numbers of their columns."""
+        offsets, scales = self.scaling
+        has_log = any(column.kind == "log" for column in self.used)
+        return bool(has_log or offsets.any() or (scales != 1).any())
+
+    def done(self, column: Column) -> str:
+        """Return what is done with a column, in words.
+
+        Parameters
+        ----------
+        column : Column
+            One of `columns_`.
+
+        Returns
+        -------
+        str
+            Such as "standardized".
+        """
+        if column.kind not in NUMBERS:
+            return column.done
+        return {"none": "as it is", "minmax": "from 0 to 1"}.get(self.scale_, column.done)
+
+    def measure(self, X: ArrayLike, weights: FloatArray | None = None) -> Self:
+        """Find what each column contributes to the distances of other points than those of the fit.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features)
+            Points.
+        weights : (n_samples,), optional
+            Weights of the rows.
+
+        Returns
+        -------
+        Prepare
+            Itself.
+        """
+        _, scales = self.scaling
+        deviations = _moments(np.asarray(X, dtype=np.float64), weights).deviations
+        self.contributions_ = self._contributions(deviations * scales)
+        return self
 
     def check_columns(self) -> None:
         """Raise where columns of a file are not those of a fit."""
@@ -330,15 +378,14 @@ class Prepare(TransformerMixin, BaseEstimator):
         (n_samples, n_features)
             What they were before the columns were scaled.
         """
-        offsets, scales = self._scaling()
+        offsets, scales = self.scaling
         values: FloatArray = np.asarray(X, dtype=np.float64) * scales + offsets
-        used = [column for column in self.columns_ if column.is_used]
-        is_log = [column.kind == "log" for column in used for _ in column.scales]
+        is_log = [column.kind == "log" for column in self.used for _ in column.scales]
         values[:, is_log] = np.expm1(values[:, is_log])
         return values
 
     def unknown_words(self, X: Any) -> dict[str, dict[str, int]]:
-        """Return the words in a table that the fit has not seen, by column, and their rows.
+        """Return words that the fit has not seen and cells that are no numbers, with their rows.
 
         Parameters
         ----------
@@ -352,11 +399,13 @@ class Prepare(TransformerMixin, BaseEstimator):
         """
         frame = as_frame(X)
         found: dict[str, dict[str, int]] = {}
-        for column in self.columns_:
-            if column.is_used and column.words:
-                counts = self._cells(frame, column.name, column.codes).counts
-                unknown = {word: n for word, n in counts.items() if word not in column.words}
-                found |= {column.name: unknown} if unknown else {}
+        for column in (one for one in self.used if one.name in frame.column_names):
+            cells = self._cells(frame, column.name, column.codes)
+            if column.words:
+                unknown = {word: n for word, n in cells.counts.items() if word not in column.words}
+            else:
+                unknown = Counter(cells.unread()) if cells.is_text else {}
+            found |= {column.name: dict(unknown)} if unknown else {}
         return found
 
     def inverse_transform(self, X: ArrayLike) -> dict[str, Any]:
@@ -374,11 +423,10 @@ class Prepare(TransformerMixin, BaseEstimator):
         """
         found: dict[str, Any] = {}
         values, start = self.in_units(X), 0
-        for column in self.columns_:
-            if column.is_used:
-                width = len(features.names_of(column))
-                found |= dict(features.decode(column, values[:, start : start + width]))
-                start += width
+        for column in self.used:
+            end = start + len(column.scales)
+            found |= dict(features.decode(column, values[:, start:end]))
+            start = end
         return found
 
     def spread_out(self, X: ArrayLike, random_state: Any = None) -> FloatArray:
@@ -398,33 +446,32 @@ class Prepare(TransformerMixin, BaseEstimator):
         (n_samples, n_features)
             Points with the same numbers.
         """
-        random, found = check_random_state(random_state), np.array(X, dtype=np.float64)
-        start = 0
-        for column in self.columns_:
-            if column.is_used:
-                which = slice(start, start + len(column.scales))
-                found[:, which] += features.noise_of(column, found[:, which], random)
-                start = which.stop
+        random, start = check_random_state(random_state), 0
+        has_words = any(column.kind in WORDS for column in self.used)
+        found: FloatArray = (np.array if has_words else np.asarray)(X, dtype=np.float64)
+        for column in self.used if has_words else ():
+            which = slice(start, start + len(column.scales))
+            found[:, which] += features.noise_of(column, found[:, which], random)
+            start = which.stop
         return found
 
     def _in_scale(self, raw: FloatArray) -> FloatArray:
-        offsets, scales = self._scaling()
+        offsets, scales = self.scaling
         return (raw - offsets) / scales
 
-    def _scaling(self) -> tuple[FloatArray, FloatArray]:
-        check_is_fitted(self)
-        used = [column for column in self.columns_ if column.is_used]
-        offsets = np.array([offset for column in used for offset in column.offsets])
-        return offsets, np.array([scale for column in used for scale in column.scales])
+    @property
+    def scaling(self) -> tuple[FloatArray, FloatArray]:
+        """The offset of each column of the points, and by what it is then divided."""
+        offsets = np.array([offset for column in self.used for offset in column.offsets])
+        return offsets, np.array([scale for column in self.used for scale in column.scales])
 
-    def _contributions(self, points: FloatArray, weights: FloatArray | None) -> dict[str, float]:
+    def _contributions(self, deviations: FloatArray) -> dict[str, float]:
         """Return the share of each column in the variance, and so in distances."""
-        variances, start, found = _variances(points, weights), 0, {}
-        for column in self.columns_:
-            if column.is_used:
-                width = len(features.names_of(column))
-                found[column.name] = float(variances[start : start + width].sum())
-                start += width
+        _, scales = self.scaling
+        variances, start, found = np.square(deviations / scales), 0, {}
+        for column in self.used:
+            end = start + len(column.scales)
+            found[column.name], start = float(variances[start:end].sum()), end
         total = sum(found.values()) or 1.0
         return {name: variance / total for name, variance in found.items()}
 
@@ -578,7 +625,7 @@ def _check_order(order: Sequence[Sequence[str]], cells: Mapping[str, Cells]) -> 
             is_used |= len(lacking) < len(words)
             if len(words) <= MOST_CATEGORIES and 0 < len(lacking) < len(words):
                 raise ArgumentError(
-                    f'"{name}" has words beside those of the order: {_listed(lacking)}',
+                    f'"{name}" has words that the order lacks: {_listed(lacking)}',
                     "give the order of all its words, from the lowest on",
                 )
         if not is_used:
@@ -609,7 +656,7 @@ def _doubts_on_values(columns: Mapping[str, FloatArray]) -> Iterator[Note]:
     if zeros:
         yield Note(
             f"0 is far from all other values in {_listed(zeros)}: if it means a missing value, "
-            "--missing-values 0 says so",
+            "use --missing-values 0",
             is_doubt=True,
         )
     if outliers:
@@ -687,85 +734,91 @@ def _nothing_to_use(columns: Sequence[Column]) -> str:
     return f"no column can be clustered: {_listed(said, 6)}"
 
 
-def _variances(points: FloatArray, weights: FloatArray | None) -> FloatArray:
-    """Return the variance of each column over the values that are there."""
-    return np.square(_means_and_deviations(points, weights)[1])
+class Moments(NamedTuple):
+    """Means and standard deviations of columns over the values that are there; else zeros."""
+
+    means: FloatArray
+    deviations: FloatArray
 
 
-def _means_and_deviations(
-    points: FloatArray, weights: FloatArray | None
-) -> tuple[FloatArray, FloatArray]:
-    """Return those of each column over the values that are there, and zeros where none are."""
-    found = np.zeros((2, points.shape[1]))
-    for place, values in enumerate(points.T):
-        is_there = ~np.isnan(values)
-        there = values if is_there.all() else values[is_there]
-        counts = None if weights is None else weights[is_there]
-        if not len(there) or (counts is not None and not counts.any()):
-            continue
-        apart = there - there[0]
-        mean = np.average(apart, weights=counts)
-        is_constant = there.min() == there.max()
-        variance = 0.0 if is_constant else np.average(np.square(apart - mean), weights=counts)
-        found[:, place] = there[0] + mean, np.sqrt(variance)
-    return found[0], found[1]
+def _moments(points: FloatArray, weights: FloatArray | None) -> Moments:
+    n_rows, width = points.shape
+    counts = np.ones(n_rows) if weights is None else weights
+    n_at_once = max(1, 2**18 // max(1, width))
+    blocks = [slice(start, start + n_at_once) for start in range(0, n_rows, n_at_once)]
+    # Distances from a value of the column lose no digits, and are 0 where it is constant.
+    origins = np.full(width, np.nan)
+    for rows in reversed(blocks):
+        first = np.argmax(~np.isnan(points[rows]), axis=0)
+        found = points[rows][first, np.arange(width)]
+        origins = np.where(np.isnan(found), origins, found)
+    origins = np.nan_to_num(origins)
+
+    def mean_of(about: FloatArray, power: int) -> FloatArray:
+        totals, sums = np.zeros((2, width))
+        for rows in blocks:
+            apart = points[rows] - about
+            totals += counts[rows] @ ~np.isnan(apart)
+            sums += counts[rows] @ np.nan_to_num(apart, copy=False) ** power
+        return np.divide(sums, totals, out=np.zeros(width), where=totals > 0)
+
+    means = origins + mean_of(origins, 1)
+    deviations = np.sqrt(mean_of(means, 2))
+    return Moments(means, np.where(mean_of(origins, 2) > 0, deviations, 0.0))
 
 
 def _scaled(
-    columns: Sequence[Column],
-    raw: Sequence[FloatArray],
-    weights: FloatArray | None,
-    scale: Scale,
+    columns: Sequence[Column], raw: FloatArray, moments: Moments, scale: Scale
 ) -> list[Column]:
     """Return the columns with the offset and scale of each of their features."""
-    found = [_means_and_deviations(each, weights) for each in raw]
-    shares_unit = scale == "auto" and have_one_unit(columns, raw)
-    is_alone = all(column.kind in NUMBERS for column in columns)
-    numbers = [np.square(found[j][1]).sum() for j, one in enumerate(columns) if one.kind in NUMBERS]
-    of_group = float(np.sqrt(np.mean(numbers))) if numbers else 1.0
+    ends = np.cumsum([len(column.scales) for column in columns])
+    parts = [slice(end - len(one.scales), end) for one, end in zip(columns, ends, strict=True)]
+    are_numbers = [one.kind in NUMBERS for one in columns]
+    numbers = [part.start for part, is_number in zip(parts, are_numbers, strict=True) if is_number]
+    spreads = moments.deviations[numbers]
+    names = [one for one in columns if one.kind in NUMBERS]
+    is_only = len(columns) == len(names) == 1
+    shares_unit = scale == "auto" and (is_only or _have_one_unit(names, raw[:, numbers], spreads))
+    of_group = float(np.sqrt(np.mean(np.square(spreads)))) if numbers else 1.0
     scaled = []
-    for column, each, (means, deviations) in zip(columns, raw, found, strict=True):
-        offsets = means
+    for column, part in zip(columns, parts, strict=True):
+        means, deviations = moments.means[part], moments.deviations[part]
+        offsets, width = means, len(means)
         if scale == "none":
-            scales, offsets = np.ones(len(means)), np.zeros(len(means))
+            scales, offsets = np.ones(width), np.zeros(width)
         elif scale == "minmax":
-            offsets, scales = np.nanmin(each, axis=0), np.ptp(_there(each), axis=0)
+            offsets = np.nanmin(raw[:, part], axis=0)
+            scales = np.nanmax(raw[:, part], axis=0) - offsets
         elif shares_unit and column.kind in NUMBERS:
-            scales = np.full(len(means), 1.0 if is_alone else of_group)
-            offsets = np.zeros(len(means)) if is_alone else means
+            is_alone = all(are_numbers)
+            scales = np.full(width, 1.0 if is_alone else of_group)
+            offsets = np.zeros(width) if is_alone else means
         elif column.kind == "place":
             of_place = 1.0 if len(columns) == 1 else np.sqrt(np.square(deviations).sum() / 2)
-            scales = np.full(len(means), of_place)
+            scales = np.full(width, of_place)
         elif column.kind in ("yes/no", "category"):
             # Two rows of different words are one apart, and two numbers 1.4 on the average.
-            scales = np.full(len(means), np.sqrt(2.0) if len(means) > 1 else 1.0)
+            scales = np.full(width, np.sqrt(2.0) if width > 1 else 1.0)
         else:
-            scales = np.full(len(means), np.sqrt(np.square(deviations).sum()))
+            scales = np.full(width, np.sqrt(np.square(deviations).sum()))
         scales = np.where(scales > 0, scales, 1.0)
         scaled.append(replace(column, offsets=offsets.tolist(), scales=scales.tolist()))
     return scaled
 
 
-def _there(values: FloatArray) -> FloatArray:
-    found: FloatArray = np.where(np.isnan(values), np.nanmin(values, axis=0), values)
-    return found
-
-
-def have_one_unit(columns: Sequence[Column], raw: Sequence[FloatArray]) -> bool:
+def _have_one_unit(columns: Sequence[Column], raw: FloatArray, spreads: FloatArray) -> bool:
     """Return whether all columns of numbers share a unit, so that their spreads mean something."""
-    numbers = [(one, each) for one, each in zip(columns, raw, strict=True) if one.kind in NUMBERS]
-    if len(numbers) < 2:
+    if len(columns) < 2:
         return False
-    spreads = np.array([float(np.nanstd(each)) for _, each in numbers])
     if spreads.max() > _UNLIKE * max(spreads.min(), np.finfo(float).tiny):
         return False
-    units = {one.unit or _unit_in(one.name) for one, _ in numbers}
+    units = {one.unit or _unit_in(one.name) for one in columns}
     if len(units) == 1 and "" not in units:
         return True
-    stems = {re.sub(r"\d+", "0", one.name.casefold()) for one, _ in numbers}
+    stems = {re.sub(r"\d+", "0", one.name.casefold()) for one in columns}
     if len(stems) == 1 and re.search(r"\d", next(iter(stems))):
         return True
-    sums = np.column_stack([each for _, each in numbers]).sum(axis=1)
+    sums = raw.sum(axis=1)
     sums = sums[~np.isnan(sums)]
     return bool(len(sums)) and bool(sums[0] > 0 and np.allclose(sums, sums[0], rtol=2e-3))
 

@@ -5,23 +5,17 @@ from __future__ import annotations
 import contextlib
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from powermeans.app.command import failures
-from powermeans.app.command.data_files import (
-    DataFiles,
-    FitData,
-    Scale,
-    notes_on,
-    split_names,
-    tell_notes,
-)
+from powermeans.app.command.data import Data, read_to_fit
+from powermeans.app.command.notes import tell_notes
 from powermeans.app.command.outputs import check_outputs, interruptible, listed
-from powermeans.app.command.parts import data_to_fit, why_in_parts
+from powermeans.app.command.parts import open_to_fit, why_in_parts
 from powermeans.app.command.screen import (
     Screen,
     counted,
@@ -30,9 +24,10 @@ from powermeans.app.command.screen import (
     shown_progress,
     waiting_for,
 )
+from powermeans.app.command.sources import DataFiles, Scale, known, split_names
 from powermeans.engine.fit import Listener
-from powermeans.errors import nearest
-from powermeans.preparing.prepare import Prepare
+from powermeans.preparing.kinds import WORDS
+from powermeans.preparing.prepare import Note
 from powermeans.scale.parted_data import PartedData
 from powermeans.system.atomic_write import atomic_write
 
@@ -50,21 +45,24 @@ def choose(
 ) -> None:
     """Try each k, and print the recommendation of the criteria."""
     check_outputs(reads=files.paths, picture=plot)
-    asked = criteria if criteria == "all" else _known_criteria(criteria)
+    settings["criteria"] = criteria if criteria == "all" else _known_criteria(criteria)
     why = why_in_parts(files)
     with waiting_for(f"reading {files.name}", is_quiet=is_quiet or why is not None):
-        data = data_to_fit(files, why, scale, sizes[-1], "--to")
-    rows, said = rows_for_k(data, settings["random_state"])
+        if why is None:
+            data = read_to_fit(files, scale, n_clusters=sizes[-1], option="--to")
+        else:
+            data = open_to_fit(files, why, scale, takes_missing=True)
+    rows, said = rows_for_k(data, settings["random_state"], was_asked=files.missing == "observed")
     started = time.perf_counter()
-    asked_for = settings | {"criteria": asked}
-    choice, was_interrupted = choice_for(rows, sizes, asked_for, is_quiet=is_quiet)
+    choice, was_interrupted = choice_for(rows, sizes, settings, is_quiet=is_quiet)
     elapsed = time.perf_counter() - started
     with interruptible() as done:
         if plot is not None:
             _draw(choice, plot)
             done.append(plot)
-        told = {"seconds": {"reading": data.seconds_reading, "choosing": elapsed}}
-        _tell(choice, said, files, data, told | {"was_interrupted": was_interrupted}, screen)
+        taken = {"reading": data.seconds_reading, "choosing": elapsed}
+        about = {"seconds": taken, "was_interrupted": was_interrupted}
+        _tell(choice, files, data, [*data.notes, *map(Note, said)], about, screen)
     if written := listed(plot):
         screen.say(f"written: {written}")
     if was_interrupted:
@@ -74,7 +72,7 @@ def choose(
 
 
 def choice_for(
-    data: FitData, sizes: range, settings: dict[str, Any], *, is_quiet: bool
+    data: Data, sizes: range, settings: dict[str, Any], *, is_quiet: bool
 ) -> tuple[Any, bool]:
     """Try each k; return the choice and whether Ctrl-C ended the search.
 
@@ -95,13 +93,15 @@ def choice_for(
         return choice, choice.was_stopped and was_interrupted()
 
 
-def rows_for_k(data: FitData, seed: int) -> tuple[FitData, list[str]]:
+def rows_for_k(data: Data, seed: int, *, was_asked: bool) -> tuple[Data, list[str]]:
     """Return the whole rows, which all criteria know, if most are whole, and a line on that.
 
     Where missing values were asked for, all rows choose k by the criteria that know these.
     """
-    data = replace(data, points=data.to_choose_k(seed))
-    if isinstance(data.points, PartedData) or not data.why_missing:
+    if isinstance(data.points, PartedData):
+        return data, []
+    data = replace(data, points=data.prepare.spread_out(data.points, seed))
+    if data.missing != "observed" or was_asked:
         return data, []
     is_whole = ~np.isnan(data.points).any(axis=1)
     n_whole = np.count_nonzero(is_whole)
@@ -121,33 +121,33 @@ def why_this_k(choice: Any) -> list[str]:
     return [f"{said}; {choice.agreement:.0%} of the criteria say the same"]
 
 
+def note_on_k(choice: Any) -> Note:
+    """Return what is said of the number of clusters of a fit; a doubt unless it is clear."""
+    return Note(": ".join(why_this_k(choice)), is_doubt=not choice.is_agreed)
+
+
 def _known_criteria(names: str) -> list[str]:
     from powermeans.choosing_k.evaluate import CRITERIA
 
-    asked = split_names(names)
-    for name in asked:
-        if name not in CRITERIA:
-            hint = nearest(name, CRITERIA) or f": there are {', '.join(CRITERIA)}"
-            raise failures.Failure(f"--criteria {name!r} is not known{hint}")
-    return asked
+    return known(split_names(names), [*CRITERIA], "--criteria")
 
 
 def _tell(
     choice: Any,
-    said: list[str],
     files: DataFiles,
-    data: FitData,
-    how: dict[str, Any],
+    data: Data,
+    notes: Sequence[Note],
+    about: dict[str, Any],
     screen: Screen,
 ) -> None:
-    sizes, elapsed = [int(k) for k in choice.table["k"]], how["seconds"]["choosing"]
+    sizes, elapsed = [int(k) for k in choice.table["k"]], about["seconds"]["choosing"]
     screen.say(f"{counted(len(sizes), 'value')} of k for {files.name} in {seconds(elapsed)}")
-    tell_notes(screen, [*notes_on(data), *said], data, is_verbose=False)
+    tell_notes(screen, notes)
     if isinstance(data.points, PartedData) and choice.silhouette_sample:
         screen.say(f"read part by part; silhouette of {choice.silhouette_sample} rows drawn")
     if choice.n_sampled:
         screen.say(f"k is chosen on a sample of {choice.n_sampled:,} rows")
-    if isinstance(data.scaler, Prepare):
+    if any(column.kind in WORDS for column in data.prepare.used):
         screen.say("inertia: of points whose words are spread over ranges that touch")
     screen.say()
     screen.show(["k", "inertia", "fall", "said by"], _rows(choice, sizes), left=[3])
@@ -165,7 +165,7 @@ def _tell(
             "by_criterion": choice.by_criterion,
             "table": {name: list(values) for name, values in choice.table.items()},
             "was_stopped": choice.was_stopped,
-            **how,
+            **about,
         }
     )
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from powermeans.app.command.outputs import RowColumns
 from powermeans.app.command.screen import Screen, number
 from powermeans.app.report.rows import ways_to_others
-from powermeans.app.report.summaries import ClusterSummary, Columns, summaries_of_sums
+from powermeans.app.report.summaries import ClusterSummary, Tally
 from powermeans.estimators.base import CenterEstimator
 from powermeans.points.needs import Measure, Needs
 from powermeans.scale.executors import read_ahead
@@ -19,105 +18,20 @@ from powermeans.scale.parted_data import PartedData
 from powermeans.types import FloatArray, Labels, Points
 
 
-class Sizes:
-    """Count the rows of each cluster and their weight, and hold the score of the model."""
-
-    def __init__(self, n_clusters: int) -> None:
-        self.sizes, self.weights = np.zeros(n_clusters, dtype=np.int64), np.zeros(n_clusters)
-        self.score = 0.0
-
-    @property
-    def n_rows(self) -> int:
-        """The number of rows."""
-        return int(self.sizes.sum())
-
-    def add(self, points: Points, labels: Labels, weights: FloatArray | None = None) -> None:
-        """Count some rows."""
-        self.sizes += np.bincount(labels, minlength=len(self.sizes))
-        self.weights += np.bincount(labels, weights, minlength=len(self.sizes))
-
-
-class Tally(Sizes):
-    """Sum over the rows of each cluster, about the mean of its first rows so that no digits cancel.
-
-    A center would not do: with cosine distances it has length one, wherever its rows are.
-    """
-
-    def __init__(self, centers: Points) -> None:
-        super().__init__(len(centers))
-        self.centers = np.asarray(centers, dtype=np.float64)
-        self._origins = self.centers.copy()
-        self._deviations, self._squares = np.zeros((2, *centers.shape))
-        self._lowest, self._highest = np.full((2, centers.shape[1]), np.nan)
-        self._is_placed = np.zeros(len(centers), dtype=bool)
-
-    def add(self, points: Points, labels: Labels, weights: FloatArray | None = None) -> None:
-        """Add some rows; a missing value counts as the value of the center."""
-        super().add(points, labels, weights)
-        n_at_once = max(1, 2**20 // points.shape[1])
-        for start in range(0, len(points), n_at_once):
-            rows = slice(start, start + n_at_once)
-            self._add(points[rows], labels[rows], None if weights is None else weights[rows])
-
-    def _add(self, points: Points, labels: Labels, weights: FloatArray | None) -> None:
-        members = self._members(labels, np.ones(len(labels)) if weights is None else weights)
-        self._place_origins(points, labels)
-        deviations = points - self._origins[labels]
-        deviations[np.isnan(deviations)] = 0.0
-        self._deviations += members @ deviations
-        self._squares += members @ np.square(deviations)
-        self._lowest = np.fmin(self._lowest, np.fmin.reduce(points, axis=0))
-        self._highest = np.fmax(self._highest, np.fmax.reduce(points, axis=0))
-
-    def _members(self, labels: Labels, counts: FloatArray) -> Any:
-        shape = (len(self.centers), len(labels))
-        return sparse.csr_array((counts, (labels, np.arange(len(labels)))), shape=shape)
-
-    def _place_origins(self, points: Points, labels: Labels) -> None:
-        """Put the origin of each cluster that is met for the first time at the mean of its rows."""
-        sizes = np.bincount(labels, minlength=len(self.centers))
-        is_new = (sizes > 0) & ~self._is_placed
-        if is_new.any():
-            ones = np.ones(len(labels))
-            sums = self._members(labels, ones) @ points.astype(np.float64, copy=False)
-            means = sums[is_new] / sizes[is_new, None]
-            # A column with a missing value keeps the value of the center.
-            self._origins[is_new] = np.where(np.isnan(means), self._origins[is_new], means)
-            self._is_placed |= is_new
-
-    def summaries(self, names: list[str]) -> tuple[Columns, list[ClusterSummary]]:
-        """Summarize the columns and the clusters, as `powermeans.app.report.summaries` does."""
-        means, squares = self._about_means()
-        total = float(self.weights.sum())
-        overall = self.weights @ means / total
-        of_column = squares.sum(axis=0) + self.weights @ np.square(means - overall)
-        of_column[self._lowest == self._highest] = 0.0
-        columns = Columns(names, overall, np.sqrt(of_column / total))
-        of_clusters = squares.sum(axis=1)
-        return columns, summaries_of_sums(columns, self.sizes, self.weights, means, of_clusters)
-
-    def spreads_in(self, units: FloatArray) -> list[float]:
-        """Return the spreads of the clusters after each column is multiplied by its unit."""
-        of_clusters = self._about_means()[1] @ np.square(units)
-        return [float(spread) for spread in np.sqrt(of_clusters / self._divisors())]
-
-    def _about_means(self) -> tuple[FloatArray, FloatArray]:
-        """Return the means, and by column the sums of squares about them."""
-        apart = self._deviations / self._divisors()[:, None]
-        squares = self._squares - self.weights[:, None] * np.square(apart)
-        return self._origins + apart, np.maximum(squares, 0.0)
-
-    def _divisors(self) -> FloatArray:
-        return np.where(self.weights > 0, self.weights, 1.0)
-
-
-def told_of_rows(
-    model: Any, points: Points, labels: Labels, added: Sequence[str] = ("cluster",)
+def about_rows(
+    model: Any,
+    points: Points,
+    labels: Labels,
+    added: Sequence[str] = ("cluster",),
+    names: Mapping[int, str] | None = None,
 ) -> RowColumns:
-    """Return what is written of each row: its cluster, and how near and how sure that is."""
+    """Return the columns to add to the rows, such as their cluster and how sure it is."""
     found: RowColumns = {"cluster": labels}
-    if {*added} - {"cluster"} and hasattr(model, "transform"):
+    if {"distance", "second_cluster", "sure"} & {*added} and hasattr(model, "transform"):
         found |= _nearest_of_rows(model, points, labels)
+    if "name" in added:
+        every = [(names or {}).get(label, str(label)) for label in range(int(labels.max()) + 1)]
+        found["name"] = np.array(every, dtype=object)[labels]
     return {name: found[name] for name in added if name in found}
 
 
@@ -142,32 +56,30 @@ def _nearest_of_rows(model: Any, points: Points, labels: Labels) -> RowColumns:
     return {"distance": own, "second_cluster": seconds, "sure": sure}
 
 
-def labelled(model: Any, data: PartedData, tally: Sizes) -> Iterator[RowColumns]:
-    """Yield what is written of the rows of each part, and count them."""
-    last = model.steps[-1][1] if hasattr(model, "steps") else model
-    has_missing = getattr(last, "missing", "error") == "observed"
+def labels_in_parts(
+    model: Any, data: PartedData, tally: Tally, say: Callable[[int], object] = bool
+) -> Iterator[RowColumns]:
+    """Yield the clusters of the rows of each part, and count them; `say` takes their number."""
+    has_missing = getattr(model, "missing", "error") == "observed"
     needs = Needs(name="predict", measure=Measure(has_missing=has_missing))
     parts: Iterator[Any] = read_ahead(data.partition(needs).read())
     for points, weights in parts:
         labels, score = labels_and_score(model, points, weights)
         tally.add(points, labels, weights)
         tally.score += score
-        told = told_of_rows(model, points, labels)
+        say(tally.n_rows)
         del points, weights  # so that the part is freed while the caller writes
-        yield told
+        yield {"cluster": labels}
 
 
 def labels_and_score(
     model: Any, points: Points, weights: FloatArray | None
 ) -> tuple[Labels, float]:
     """Predict labels and score points, in one pass where the model inherits both methods."""
-    last = model.steps[-1][1] if hasattr(model, "steps") else model
-    kind, base = type(last), CenterEstimator
+    kind, base = type(model), CenterEstimator
     if not issubclass(kind, base) or (kind.predict, kind.score) != (base.predict, base.score):
         return model.predict(points), float(model.score(points, sample_weight=weights))
-    if last is not model:
-        points = model[:-1].transform(points)
-    found: tuple[Labels, float] = last._labels_and_score(points, weights)
+    found: tuple[Labels, float] = model._labels_and_score(points, weights)
     return found
 
 
@@ -196,6 +108,29 @@ def show_clusters(
         screen.say("size: rows; share: of the weight")
     if len(clusters) > len(shown):
         screen.say(f"... and {len(clusters) - len(shown)} smaller ones, which --json shows")
+
+
+def show_sizes(
+    screen: Screen, tally: Tally, names: Mapping[int, str], *, has_weights: bool
+) -> None:
+    """Show the size, share and name of each cluster."""
+    shares = tally.weights / tally.weights.sum()
+    screen.show(
+        ["cluster", "size", *["weight"] * has_weights, "share", *["name"] * bool(names)],
+        [
+            [
+                str(label),
+                f"{size:,}",
+                *([number(tally.weights[label])] if has_weights else []),
+                f"{shares[label]:.1%}",
+                *([names.get(label, "")] if names else []),
+            ]
+            for label, size in enumerate(tally.sizes)
+        ],
+        left=[3 + has_weights],
+    )
+    if has_weights:
+        screen.say("size: rows; share: of the weight")
 
 
 def _apart(cluster: ClusterSummary, names: list[str]) -> str:

@@ -10,10 +10,11 @@ from pathlib import Path
 import numpy as np
 
 from powermeans.app.command import failures
-from powermeans.app.command.data_files import DataFiles
 from powermeans.app.command.fitting import Wanted, fit
-from powermeans.app.command.outputs import check_outputs, write_text
+from powermeans.app.command.outputs import check_outputs
 from powermeans.app.command.screen import Screen
+from powermeans.app.command.sources import DataFiles
+from powermeans.system.atomic_write import atomic_write
 from powermeans.types import FloatArray
 
 COLUMNS = ("visits_per_month", "basket", "share_at_weekend", "years_of_loyalty", "discount")
@@ -61,12 +62,14 @@ def demonstrate(data: str, screen: Screen) -> None:
     check_outputs(data, output, model)
     example = as_csv(customers())
     if not _is_there(data, example, [output, model]):
-        write_text(data, example)
+        with failures.writing(data), atomic_write(data) as file:
+            file.write(example.encode())
     screen.say(f"{data} has 600 made-up customers of a shop, of five kinds.")
     screen.say()
     command = ("fit", data, "-k", 5, "--scale", "standard", "--output", output, "--model", model)
     screen.say(f"$ {_shown(*command)}", is_whole=True)
-    wanted = Wanted({"n_clusters": 5, "random_state": 0}, "standard", output, model, is_quiet=True)
+    settings = {"n_clusters": 5, "random_state": 0}
+    wanted = Wanted(settings=settings, scale="standard", output=output, model=model, is_quiet=True)
     fit(DataFiles((data,)), wanted, screen)
     screen.say()
     screen.say("Now with data of your own, or:")

@@ -8,47 +8,34 @@ import os
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from powermeans.app.command import failures
-from powermeans.app.command.choosing import choice_for, rows_for_k, why_this_k
+from powermeans.app.command.choosing import choice_for, note_on_k, rows_for_k
 from powermeans.app.command.clusters import (
-    Tally,
+    about_rows,
     clusters_for_machines,
-    labelled,
+    labels_in_parts,
     show_clusters,
-    told_of_rows,
 )
-from powermeans.app.command.data_files import (
-    ADDED,
-    DataFiles,
-    FitData,
-    Scale,
-    are_names,
-    file_table,
-    notes_on,
-    tell_columns,
-    tell_notes,
-)
-from powermeans.app.command.explaining import fit_like
+from powermeans.app.command.data import Data, read_for, read_to_fit, steps_of
+from powermeans.app.command.notes import file_table, tell_columns, tell_notes
 from powermeans.app.command.outputs import (
     SUFFIXES_OF_ROWS,
-    RowColumns,
     check_outputs,
     interruptible,
     listed,
-    with_rows_left_out,
     write_labels,
     write_rows,
 )
-from powermeans.app.command.parts import all_paths, data_to_fit, why_in_parts
+from powermeans.app.command.outputs import with_rows_left_out as of_all_rows
+from powermeans.app.command.parts import all_paths, needing_all_rows, open_to_fit, why_in_parts
+from powermeans.app.command.saved import load_model, reading_again, to_remember
 from powermeans.app.command.screen import (
     Screen,
     counted,
@@ -57,8 +44,10 @@ from powermeans.app.command.screen import (
     shown_progress,
     waiting_for,
 )
-from powermeans.app.report.report import report
-from powermeans.app.report.summaries import ClusterSummary
+from powermeans.app.command.sources import ADDED, DataFiles, Scale
+from powermeans.app.report.report import write_page
+from powermeans.app.report.subject import Subject
+from powermeans.app.report.summaries import ClusterSummary, Tally
 from powermeans.app.report.warnings_on_data import count_copies
 from powermeans.divergences import Divergence, resolve
 from powermeans.engine.fit import Listener
@@ -68,32 +57,28 @@ from powermeans.estimators.balanced_kmeans import BalancedKMeans
 from powermeans.estimators.power_kmeans import PowerKMeans
 from powermeans.optimality.gap import OptimalityGap
 from powermeans.optimality.of_points import gap_in_a_moment
-from powermeans.points.scaling import Scaling
-from powermeans.preparing.prepare import Prepare
+from powermeans.preparing.prepare import Note
 from powermeans.saving import save
 from powermeans.scale.parted_data import PartedData
 from powermeans.system.attributes import forget
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
     """What to fit, and where to write it."""
 
-    settings: dict[str, Any]
-    scale: Scale = "none"
+    settings: dict[str, Any]  # of the estimator
+    scale: Scale = "auto"
     output: str | None = None
     model: str | None = None
     report: str | None = None
     is_quiet: bool = False
-    is_verbose: bool = field(default=False, kw_only=True)
-    shown: dict[str, Any] = field(default_factory=dict)  # replaces settings that JSON cannot hold
+    is_verbose: bool = False
+    shown: dict[str, Any] = field(default_factory=dict)  # replaces settings that JSON cannot write
     prove: float | None = None  # seconds
-    names: dict[int, str] = field(default_factory=dict)  # of clusters, in the report
+    names: dict[int, str] = field(default_factory=dict)  # of clusters
     added: Sequence[str] = ADDED  # columns of the rows that are written
     labels_only: bool = False
-    is_cut_short: bool = False  # by Ctrl-C while k was chosen
-    choice: Any = None  # of the number of clusters, by `choose_k`
-    why_k: Sequence[str] = ()
     like: str | None = None  # the file of a model to go on from
 
     @property
@@ -101,116 +86,103 @@ class Wanted:
         """The distance between a row and a center."""
         return resolve(self.settings.get("divergence", "squared_euclidean"))
 
-    @property
-    def is_whole_job(self) -> bool:
-        """Whether no output was asked for, so that all are written."""
-        return not any((self.output, self.model, self.report))
-
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """A model, how its rows were scaled, and how the fit went."""
+    """A model, and how it was found."""
 
     model: PowerKMeans | BalancedKMeans
-    scaler: Any
     seconds: float
-    was_interrupted: bool
+    was_interrupted: bool = False
+    choice: Any = None  # of the number of clusters, by `choose_k`
+    why_k: Sequence[Note] = ()  # the number of clusters, where it was chosen
+    changes: Sequence[str] = ()  # from the model that the fit goes on from
     optimality: OptimalityGap | None = None
-
-    @property
-    def whole(self) -> Any:
-        """The model together with the scaling before it."""
-        if self.scaler is None:
-            return self.model
-        name = type(self.scaler).__name__.lower()
-        return Pipeline([(name, self.scaler), ("powerkmeans", self.model)])
 
 
 def fit(files: DataFiles, wanted: Wanted, screen: Screen) -> None:
     """Read the data, fit, write the files asked for and print the clusters."""
     why = why_in_parts(files)
-    if why is not None or wanted.output == "-" or _is_of_labels(wanted.output):
-        wanted = replace(wanted, labels_only=True)
-    if wanted.is_whole_job and why is None and not screen.as_json:
+    labels_only = why is not None or wanted.output == "-" or _is_of_labels(wanted.output)
+    wanted = replace(wanted, labels_only=wanted.labels_only or labels_only)
+    if not (wanted.output or wanted.model or wanted.report or why is not None or screen.as_json):
         wanted = _with_outputs(files, wanted)
-    _check_outputs(files, wanted, why)
-    found = _fitted_anew(files, wanted, why) if wanted.like is None else _like(files, wanted, why)
-    files, wanted, data, fitted, n_rows, changes = found
-    fitted = replace(fitted, was_interrupted=fitted.was_interrupted or wanted.is_cut_short)
-    tally = Tally(fitted.model.cluster_centers_)
+    _check(files, wanted, why)
+    if wanted.like is None:
+        data, fitted = _fitted_anew(files, wanted, why)
+    else:
+        data, fitted = _gone_on(files, wanted)
+    wanted = replace(wanted, settings=_settings_of(fitted.model, wanted))
+    _check_names(wanted)
     with interruptible() as done:
-        is_quiet = wanted.is_quiet or screen.as_json or n_rows is None
-        with waiting_for("labelling the rows", is_quiet=is_quiet, n_rows=n_rows) as say:
-            _write_labels(fitted, data, files, wanted, tally, say, done)
+        tally = _labelled(fitted.model, data, files, wanted, done)
         fitted = _with_proof(fitted, data, wanted)
-        name_columns(fitted, data.names)
-        if wanted.output is not None and not wanted.labels_only:
-            is_quiet = wanted.is_quiet or screen.as_json
-            with waiting_for(f"writing {wanted.output}", is_quiet=is_quiet):
-                told = told_of_rows(fitted.model, data.points, fitted.model.labels_, wanted.added)
-                write_rows(wanted.output, data, told)
-            done.append(wanted.output)
-        _write_model_and_report(fitted, data, files, wanted, done)
+        _write(fitted, data, files, wanted, done)
         _tell(fitted, data, tally, files, wanted, screen)
-        for line in changes:
-            screen.say(line)
     _end(fitted, wanted, screen)
 
 
-Found = tuple[DataFiles, Wanted, FitData, Fitted, int | None, Sequence[str]]
-"""What a fit has settled, what it found, and what it tells besides."""
-
-
-def _fitted_anew(files: DataFiles, wanted: Wanted, why: str | None) -> Found:
+def _fitted_anew(files: DataFiles, wanted: Wanted, why: str | None) -> tuple[Data, Fitted]:
     """Read the data and fit."""
-    data = _read(files, wanted, why)
-    files = files.with_missing(data.missing)
-    wanted = replace(wanted, settings=wanted.settings | {"missing": files.missing_in_fit})
-    if wanted.prove is not None:
-        _check_proof(files, wanted, why)
-    if wanted.settings["n_clusters"] is None:
-        wanted = _with_k(data, wanted)
-        _check_names(wanted)
-    if why is None:
-        fitted, n_rows = _fitted(data, files, wanted), None
-    else:
-        fitted, n_rows = _fitted_in_parts(data, files, wanted)
-    return files, wanted, data, fitted, n_rows, []
-
-
-def _like(files: DataFiles, wanted: Wanted, why: str | None) -> Found:
-    """Read the data as those of a model, go on from there, and tell what has changed."""
-    if why is not None:
-        raise failures.Failure("--like looks at all rows at once: pass one file, and no limits")
-    data, model, change, elapsed = fit_like(str(wanted.like), files)
-    files = files.with_missing(data.missing)
-    known = model.get_params(deep=False) | {"n_clusters": len(model.cluster_centers_)}
-    settings = {name: known[name] for name in wanted.settings if name in known}
-    shown = {"divergence": str(known.get("divergence", "squared_euclidean"))}
-    wanted = replace(wanted, settings=settings, shown=shown)
-    _check_names(wanted)
-    if wanted.prove is not None:
-        _check_proof(files, wanted, why)
-    fitted = Fitted(model, data.scaler, elapsed, False)
-    return files, wanted, data, fitted, None, ["", *str(change).splitlines()]
-
-
-def _read(files: DataFiles, wanted: Wanted, why: str | None) -> FitData:
-    """Read the data, scaled if that is asked for or the divergence calls for it."""
+    takes_missing = wanted.divergence.takes_missing
     is_scale_idle = wanted.scale == "auto" and not wanted.divergence.depends_on_scale
+    scale: Scale = "none" if is_scale_idle else wanted.scale
     with waiting_for(f"reading {files.name}", is_quiet=wanted.is_quiet or why is not None):
-        return data_to_fit(
-            files,
-            why,
-            "none" if is_scale_idle else wanted.scale,
-            wanted.settings["n_clusters"] or 1,
-            "--clusters",
-            takes_missing=wanted.divergence.takes_missing,
-        )
+        if why is not None:
+            data = open_to_fit(files, why, scale, takes_missing=takes_missing)
+        else:
+            n_clusters = wanted.settings["n_clusters"] or 1
+            data = read_to_fit(
+                files,
+                scale,
+                n_clusters=n_clusters,
+                option="--clusters",
+                takes_missing=takes_missing,
+            )
+    _check_proof(data.missing, wanted)
+    started = time.perf_counter()
+    settings, choice, why_k, is_cut_short = wanted.settings, None, list[Note](), False
+    if settings["n_clusters"] is None:
+        settings, choice, why_k, is_cut_short = _with_k(data, files, wanted)
+        started = time.perf_counter()
+    model = _estimator(
+        settings | {"missing": "observed" if data.missing == "observed" else "error"}
+    )
+    was_interrupted = _fit(model, data, files, wanted)
+    elapsed = time.perf_counter() - started
+    return data, Fitted(model, elapsed, was_interrupted or is_cut_short, choice, why_k)
+
+
+def _gone_on(files: DataFiles, wanted: Wanted) -> tuple[Data, Fitted]:
+    """Read the data as those of a model, go on from there, and find what has changed."""
+    from powermeans.explaining.following import refit, what_changed
+
+    path, began = str(wanted.like), time.perf_counter()
+    saved = load_model(path)
+    last = steps_of(saved.model)[-1]
+    data = read_for(saved.model, path, saved.read_like(files))
+    _check_proof(data.missing, wanted)
+    started = time.perf_counter()
+    with failures.refusing():
+        model = refit(last, data.points, sample_weight=data.weights)
+        change = what_changed(last, model, data.points)
+    data = replace(data, seconds_reading=started - began)
+    elapsed = time.perf_counter() - started
+    return data, Fitted(model, elapsed, changes=["", *str(change).splitlines()])
+
+
+def _settings_of(model: Any, wanted: Wanted) -> dict[str, Any]:
+    """Return the settings of a fitted model, for JSON too."""
+    known = model.get_params(deep=False) | {"n_clusters": len(model.cluster_centers_)}
+    settings = {name: known.get(name, value) for name, value in wanted.settings.items()}
+    if wanted.like is not None:
+        settings["divergence"] = str(known.get("divergence", "squared_euclidean"))
+        return settings
+    return settings | wanted.shown
 
 
 def _is_of_labels(output: str | None) -> bool:
-    """Return whether a file can hold labels only."""
+    """Return whether a file has room for clusters only."""
     return output is not None and output.lower().endswith(".npy")
 
 
@@ -234,76 +206,74 @@ def _with_outputs(files: DataFiles, wanted: Wanted) -> Wanted:
     return replace(wanted, output=rows, report=page)
 
 
-def _with_k(data: FitData, wanted: Wanted) -> Wanted:
-    """Let the criteria choose the number of clusters."""
-    if not wanted.divergence.is_squared:
-        raise failures.Failure(
-            "-k auto is for squared Euclidean distances: pass a number, or leave out --divergence"
-        )
-    rows, said = rows_for_k(data, wanted.settings["random_state"])
+def _with_k(
+    data: Data, files: DataFiles, wanted: Wanted
+) -> tuple[dict[str, Any], Any, list[Note], bool]:
+    """Choose the number of clusters in at most half of the time; return the settings of the fit.
+
+    With them come the choice, notes on it, and whether Ctrl-C ended it.
+    """
+    settings, began = wanted.settings, time.monotonic()
+    was_asked = files.missing == "observed"
+    rows, said = rows_for_k(data, settings["random_state"], was_asked=was_asked)
     most = 20
     if not isinstance(data.points, PartedData):
         n_distinct = len(rows.points) - count_copies(rows.points)
         most = min(most, n_distinct if n_distinct < len(rows.points) else n_distinct - 1)
     if most < 3:
-        choice, k = None, max(most, 1)
-        why = [f"k = {k}, since there are too few different rows for more"]
-    else:
-        choice, wanted = _choice_of_k(rows, most, wanted)
-        why, k = [*said, *why_this_k(choice)], choice.recommended
-    settings = wanted.settings | {"n_clusters": k}
-    return replace(wanted, settings=settings, choice=choice, why_k=why)
-
-
-def _choice_of_k(rows: FitData, most: int, wanted: Wanted) -> tuple[Any, Wanted]:
-    """Choose k in at most half of the time, and leave the rest of the time to the fit."""
+        k = max(most, 1)
+        why = [Note(f"k = {k}, since there are too few different rows for more")]
+        return settings | {"n_clusters": k}, None, why, False
     names = ("effort", "random_state", "n_threads", "max_seconds")
-    settings, began = {name: wanted.settings[name] for name in names}, time.monotonic()
-    if (limit := settings["max_seconds"]) is not None:
-        settings["max_seconds"] = limit / 2
-    choice, was_interrupted = choice_for(
-        rows, range(2, most + 1), settings, is_quiet=wanted.is_quiet
-    )
-    if was_interrupted:  # a quick fit with the k so far is better than nothing
-        settings = wanted.settings | {"effort": "fast"}
-        wanted = replace(wanted, settings=settings, is_cut_short=True)
+    of_choice, limit = {name: settings[name] for name in names}, settings["max_seconds"]
     if limit is not None:
-        left = max(limit - (time.monotonic() - began), 1e-3)
-        wanted = replace(wanted, settings=wanted.settings | {"max_seconds": left})
-    return choice, wanted
+        of_choice["max_seconds"] = limit / 2
+    choice, was_interrupted = choice_for(
+        rows, range(2, most + 1), of_choice, is_quiet=wanted.is_quiet
+    )
+    settings = settings | {"n_clusters": choice.recommended}
+    if was_interrupted:  # a quick fit with the k so far is better than nothing
+        settings |= {"effort": "fast"}
+    if limit is not None:
+        settings |= {"max_seconds": max(limit - (time.monotonic() - began), 1e-3)}
+    return settings, choice, [*map(Note, said), note_on_k(choice)], was_interrupted
 
 
-def _check_outputs(files: DataFiles, wanted: Wanted, why: str | None) -> None:
-    if why is not None and wanted.report is not None:
+def _check(files: DataFiles, wanted: Wanted, why: str | None) -> None:
+    """Refuse, before anything is read, what cannot be done or written."""
+    in_memory = "pass one file that fits into memory, without --memory-limit and --checkpoint"
+    for what, is_asked, way_out in (
+        ("--report", wanted.report, "leave it out, and report on some of the rows"),
+        ("--prove", wanted.prove, "leave it out, or prove it for some of the rows"),
+        ("--like", wanted.like, "pass one file, and no limits"),
+        ("--size-min", wanted.settings.get("size_min"), in_memory),
+        ("--size-max", wanted.settings.get("size_max"), in_memory),
+        (
+            f"--divergence {wanted.shown.get('divergence')}",
+            wanted.divergence.needs_all_points is not None,
+            in_memory,
+        ),
+    ):
+        if is_asked:
+            needing_all_rows(files, why, what, way_out)
+    if wanted.settings.get("n_clusters") is None and not wanted.divergence.is_squared:
         raise failures.Failure(
-            f"--report needs all rows at once, and {files.name} is read part by part: leave it "
-            "out, and report on some of the rows"
+            "-k auto is for squared Euclidean distances: pass a number, or leave out --divergence"
         )
-    limit = next((name for name in ("size_min", "size_max") if wanted.settings.get(name)), None)
-    if why is not None and limit is not None:
-        raise failures.Failure(
-            f"--{limit.replace('_', '-')} needs all rows at once, and {files.name} is read part by "
-            "part: pass one file that fits into memory, without --memory-limit and --checkpoint"
-        )
-    if why is not None and wanted.divergence.needs_all_points is not None:
-        raise failures.Failure(
-            f"--divergence {wanted.shown['divergence']} needs all rows at once, and {files.name} "
-            "is read part by part: pass one file that fits into memory, without --memory-limit "
-            "and --checkpoint"
-        )
-    if wanted.prove is not None:
-        _check_proof(files, wanted, why)
+    _check_proof(files.missing, wanted)
     _check_names(wanted)
-    reads = files.paths if why is None else [*files.paths, *all_paths(files)]
-    outputs = (wanted.model, files.checkpoint)
+    reads = [files.database] if files.database is not None else files.paths
+    reads = reads if why is None else [*reads, *all_paths(files)]
     what = "labels" if wanted.labels_only else "rows"
-    check_outputs(*outputs, reads=reads, page=wanted.report, **{what: wanted.output})
+    check_outputs(
+        wanted.model, files.checkpoint, reads=reads, page=wanted.report, **{what: wanted.output}
+    )
 
 
 def _check_names(wanted: Wanted) -> None:
-    """Refuse, before the fit, names of clusters that nothing would show."""
-    if wanted.names and wanted.report is None:
-        raise failures.Failure("--name is for the report: add --report, or leave it out")
+    """Refuse names of clusters that nothing would show."""
+    if wanted.names and wanted.report is None and wanted.model is None:
+        raise failures.Failure("--name is for the report and the model: add one, or leave it out")
     n_clusters = wanted.settings["n_clusters"]
     for label in wanted.names:
         if n_clusters is not None and label >= n_clusters:
@@ -313,46 +283,11 @@ def _check_names(wanted: Wanted) -> None:
             )
 
 
-def _check_proof(files: DataFiles, wanted: Wanted, why: str | None) -> None:
-    """Refuse, before the fit, what cannot be proved after it."""
-    if why is not None:
-        raise failures.Failure(
-            f"--prove needs all rows at once, and {files.name} is read part by part: leave it out, "
-            "or prove it for some of the rows"
-        )
-    if not wanted.divergence.is_squared or wanted.settings.get("missing") == "observed":
+def _check_proof(missing: str | None, wanted: Wanted) -> None:
+    if wanted.prove is not None and (not wanted.divergence.is_squared or missing == "observed"):
         raise failures.Failure(
             "--prove is for whole rows and squared Euclidean distances: leave it out, or leave out "
             "--divergence and pass --missing drop"
-        )
-
-
-def _with_proof(fitted: Fitted, data: FitData, wanted: Wanted) -> Fitted:
-    """Search for a proof of how far the fit is from the optimum, if it is wanted or easy."""
-    if fitted.was_interrupted:
-        return fitted
-    with contextlib.suppress(KeyboardInterrupt):  # before anything is proved
-        if wanted.prove is None:
-            found = gap_in_a_moment(fitted.model, data.points, data.weights)
-        else:
-            found = _proof(fitted.model, data, wanted, wanted.prove)
-        return replace(fitted, optimality=found)
-    return fitted
-
-
-def _proof(
-    model: PowerKMeans | BalancedKMeans, data: FitData, wanted: Wanted, max_seconds: float
-) -> OptimalityGap:
-    searching = "searching for a proof"
-    with Listener(None if wanted.is_quiet else shown_progress()) as shown:
-        shown.phase(searching)
-        return model.optimality_gap(
-            data.points,
-            sample_weight=data.weights,
-            max_seconds=max_seconds,
-            random_state=wanted.settings.get("random_state"),
-            n_threads=wanted.settings.get("n_threads"),
-            callback=lambda found: shown.phase(found.verdict if found.bound > 0 else searching),
         )
 
 
@@ -369,18 +304,19 @@ def _estimator(settings: Mapping[str, Any]) -> PowerKMeans | BalancedKMeans:
             f"--divergence {others['divergence']} learns a covariance, which does not go with "
             "limits of size: leave one of them out"
         )
-    if others.pop("power", "auto") != "auto":
-        raise failures.Failure("--power does not go with limits of size: leave it out")
     return BalancedKMeans(**others, **sizes)
 
 
-def _fitted(data: FitData, files: DataFiles, wanted: Wanted) -> Fitted:
-    """Fit; Ctrl-C ends the fit and keeps the centers it has reached."""
-    model = _estimator(wanted.settings)
+def _fit(model: PowerKMeans | BalancedKMeans, data: Data, files: DataFiles, wanted: Wanted) -> bool:
+    """Fit; Ctrl-C ends the fit and keeps the centers it has reached, and is returned."""
     shown = None if wanted.is_quiet else shown_progress(details=wanted.is_verbose)
-    started, was_interrupted = time.perf_counter(), False
+    was_interrupted, writes = False, files.checkpoint
     try:
-        with failures.refusing(), _naming_entries(data, files):
+        with (
+            failures.reading(files.name, writes=writes),
+            failures.refusing(),
+            _naming_entries(data, files),
+        ):
             model.set_params(callback=Listener(shown))
             model.fit(data.points, sample_weight=data.weights)
     except KeyboardInterrupt:
@@ -388,20 +324,22 @@ def _fitted(data: FitData, files: DataFiles, wanted: Wanted) -> Fitted:
             raise
         was_interrupted = True
     model.set_params(callback=None)
-    elapsed = time.perf_counter() - started
-    return Fitted(model, data.scaler, elapsed, was_interrupted)
+    if isinstance(data.points, PartedData):  # `Prepare` scales and names columns before the model
+        model.scaling_ = None
+        forget(model, "feature_names_in_")
+    return was_interrupted
 
 
 @contextlib.contextmanager
-def _naming_entries(data: FitData, files: DataFiles) -> Iterator[None]:
+def _naming_entries(data: Data, files: DataFiles) -> Iterator[None]:
     """Name the file, column and row of an entry that cannot be used."""
     try:
         yield
     except EntryError as error:
         where, row = error.name, error.row
         if not isinstance(data.points, PartedData):
-            where, is_kept = files.name, data.is_kept
-            row = (row if is_kept is None else int(np.flatnonzero(is_kept)[row])) + 1
+            numbers = data.row_numbers
+            where, row = files.name, row + 1 if numbers is None else int(numbers[row])
         raise failures.Failure(
             f'{where}: column "{data.names[error.column]}" has {error.value:g} in row {row}: '
             f"{''.join(map(str, error.way_out))}",
@@ -409,129 +347,117 @@ def _naming_entries(data: FitData, files: DataFiles) -> Iterator[None]:
         ) from error
 
 
-def _fitted_in_parts(data: FitData, files: DataFiles, wanted: Wanted) -> tuple[Fitted, int | None]:
-    """Fit to rows that are read part by part, and return their number if known."""
-    rows: PartedData = data.points
-    with failures.reading(files.name, writes=files.checkpoint):
-        fitted = _fitted(data, files, wanted)
-    if rows.scaling is None:
-        return fitted, rows.n_rows
-    # The saved pipeline scales before the model, which must not scale again.
-    fitted.model.scaling_ = None
-    return replace(fitted, scaler=scaler_of(rows.scaling, data.scale)), rows.n_rows
-
-
-def scaler_of(scaling: Scaling, scale: Scale) -> Any:
-    """Return the scaler of scikit-learn that scales in the same way."""
-    scaler: Any
-    if scale == "standard":
-        scaler = StandardScaler()
-        scaler.mean_, scaler.scale_ = scaling.offsets.copy(), scaling.units.copy()
-        scaler.var_ = np.square(scaling.units)
-    else:
-        scaler = MinMaxScaler()
-        scaler.scale_, scaler.min_ = 1 / scaling.units, -scaling.offsets / scaling.units
-        scaler.data_min_, scaler.data_range_ = scaling.offsets.copy(), scaling.units.copy()
-        scaler.data_max_ = scaling.offsets + scaling.units
-    scaler.n_features_in_ = len(scaling.offsets)
-    return scaler
-
-
-def _write_labels(
-    fitted: Fitted,
-    data: FitData,
-    files: DataFiles,
-    wanted: Wanted,
-    tally: Tally,
-    say: Callable[[int], object],
-    done: list[str],
-) -> None:
-    """Count the rows of each cluster, and write their labels if wanted."""
-    pieces = failures.read_from(files.name, _labels(fitted.model, data, tally, say))
-    with failures.refusing():
+def _labelled(model: Any, data: Data, files: DataFiles, wanted: Wanted, done: list[str]) -> Tally:
+    """Count the rows of each cluster, and write their clusters alone if that is asked for."""
+    tally = Tally(model.cluster_centers_)
+    if not isinstance(data.points, PartedData):
+        tally.add(data.points, model.labels_, data.weights)
         if wanted.output is not None and wanted.labels_only:
+            write_labels(wanted.output, [of_all_rows({"cluster": model.labels_}, data.is_used)])
+            done.append(wanted.output)
+        return tally
+    n_rows, what = data.points.n_rows, "labelling the rows"
+    with waiting_for(what, is_quiet=wanted.is_quiet, n_rows=n_rows) as say, failures.refusing():
+        pieces = failures.read_from(files.name, labels_in_parts(model, data.points, tally, say))
+        if wanted.output is not None:
             write_labels(wanted.output, pieces)
             done.append(wanted.output)
         else:
             for _ in pieces:  # labelling a piece counts its rows
                 pass
-    if isinstance(data.points, PartedData):
-        if fitted.scaler is not None:
-            fitted.scaler.n_samples_seen_ = tally.n_rows
-        if fitted.was_interrupted:
-            # The interrupted fit knows the inertia only of the centers one sweep earlier.
-            fitted.model.inertia_ = -tally.score
+    # An interrupted fit knows the inertia only of the centers one sweep earlier.
+    model.inertia_ = -tally.score
+    return tally
 
 
-def _labels(
-    model: PowerKMeans | BalancedKMeans, data: FitData, tally: Tally, say: Callable[[int], object]
-) -> Iterator[RowColumns]:
-    """Yield what is written of all rows."""
-    if isinstance(data.points, PartedData):
-        for columns in labelled(model, data.points, tally):
-            say(tally.n_rows)
-            yield columns
-    else:
-        tally.add(data.points, model.labels_, data.weights)
-        told = told_of_rows(model, data.points, model.labels_)
-        yield with_rows_left_out(told, data.is_kept)
+def _with_proof(fitted: Fitted, data: Data, wanted: Wanted) -> Fitted:
+    """Search for a proof of how far the fit is from the optimum, if asked for or easy."""
+    if fitted.was_interrupted:
+        return fitted
+    with contextlib.suppress(KeyboardInterrupt):  # before anything is proved
+        if wanted.prove is None:
+            found = gap_in_a_moment(fitted.model, data.points, data.weights)
+        else:
+            found = _proof(fitted.model, data, wanted, wanted.prove)
+        return replace(fitted, optimality=found)
+    return fitted
 
 
-def name_columns(fitted: Fitted, names: Sequence[str]) -> None:
-    """Give the model and the scaler the names of the columns, if there are any."""
-    for part in (fitted.model, fitted.scaler):
-        if part is not None and not isinstance(part, Prepare):
-            forget(part, "feature_names_in_")
-            if are_names(names):
-                part.feature_names_in_ = np.array(names, dtype=object)
+def _proof(
+    model: PowerKMeans | BalancedKMeans, data: Data, wanted: Wanted, max_seconds: float
+) -> OptimalityGap:
+    searching = "searching for a proof"
+    with Listener(None if wanted.is_quiet else shown_progress()) as shown:
+        shown.phase(searching)
+        return model.optimality_gap(
+            data.points,
+            sample_weight=data.weights,
+            max_seconds=max_seconds,
+            random_state=model.random_state,
+            n_threads=model.n_threads,
+            callback=lambda found: shown.phase(found.verdict if found.bound > 0 else searching),
+        )
 
 
-def _write_model_and_report(
-    fitted: Fitted, data: FitData, files: DataFiles, wanted: Wanted, done: list[str]
-) -> None:
+def _write(fitted: Fitted, data: Data, files: DataFiles, wanted: Wanted, done: list[str]) -> None:
+    """Write the rows, the model and the report that are asked for."""
+    model, subject = fitted.model, None
+    if not isinstance(data.points, PartedData):
+        with failures.refusing():
+            subject = Subject.of(
+                model,
+                data.points,
+                sample_weight=data.weights,
+                scalers=data.transformers,
+                names=wanted.names,
+                file=file_table(data, fitted.why_k),
+            )
+    names = wanted.names if subject is None else dict(enumerate(subject.names))
+    if wanted.output is not None and not wanted.labels_only:
+        with waiting_for(f"writing {wanted.output}", is_quiet=wanted.is_quiet):
+            added = about_rows(model, data.points, model.labels_, wanted.added, names)
+            write_rows(wanted.output, data, added)
+        done.append(wanted.output)
     if wanted.model is not None:
+        whole = Pipeline([("prepare", data.prepare), ("powerkmeans", model)])
         with failures.writing(wanted.model):
-            save(fitted.whole, wanted.model, reading=files.to_remember(data))
+            save(whole, wanted.model, reading=to_remember(files, data, names))
         done.append(wanted.model)
-    if wanted.report is not None:
+    if wanted.report is not None and subject is not None:
         with (
             waiting_for(f"writing {wanted.report}", is_quiet=wanted.is_quiet),
             failures.writing(wanted.report),
             failures.refusing(),
         ):
-            report(
-                fitted.model,
-                data.points,
+            write_page(
+                subject,
                 wanted.report,
                 title=f"Clusters of {printable(os.path.basename(files.name))}",
-                choice=wanted.choice,
+                choice=fitted.choice,
                 source=files.first,
-                scalers=[] if fitted.scaler is None else [fitted.scaler],
-                reading=files.reading_of(data),
+                reading=reading_again(files, data),
                 model_file=wanted.model if fitted.was_interrupted else None,
-                sample_weight=data.weights,
                 optimality=fitted.optimality,
-                names=wanted.names,
-                file=file_table(data, wanted.why_k),
             )
         done.append(wanted.report)
 
 
 def _tell(
-    fitted: Fitted, data: FitData, tally: Tally, files: DataFiles, wanted: Wanted, screen: Screen
+    fitted: Fitted, data: Data, tally: Tally, files: DataFiles, wanted: Wanted, screen: Screen
 ) -> None:
     """Print the clusters as a table or as JSON."""
-    reading, names, model = data.seconds_reading, data.names, fitted.model
+    names, model = data.names, fitted.model
     _, clusters = tally.summaries(names)
-    how_read = "read part by part" if reading is None else f"read in {seconds(reading)}"
-    n_columns = sum(one.is_used for one in data.columns) or len(names)
+    how_read = "read part by part"
+    if data.seconds_reading is not None:
+        how_read = f"read in {seconds(data.seconds_reading)}"
     screen.say(
         f"✓ {counted(len(clusters), 'cluster')} of {counted(tally.n_rows, 'row')} and "
-        f"{counted(n_columns, 'column')} of {files.name}, {how_read}, "
+        f"{counted(len(data.prepare.used), 'column')} of {files.name}, {how_read}, "
         f"fitted in {seconds(fitted.seconds)}"
     )
     tell_columns(screen, data, is_verbose=wanted.is_verbose)
-    tell_notes(screen, [*notes_on(data), *wanted.why_k], data, is_verbose=wanted.is_verbose)
+    tell_notes(screen, [*data.notes, *fitted.why_k], is_verbose=wanted.is_verbose)
     screen.say()
     show_clusters(screen, clusters, names, has_weights=files.weights is not None)
     screen.say()
@@ -539,51 +465,51 @@ def _tell(
     screen.say(f"inertia {number(model.inertia_)}{sweeps}")
     if fitted.optimality is not None:
         screen.say(fitted.optimality.verdict)
-    screen.tell_machines(_all_for_machines(fitted, data, tally, clusters, files, wanted))
+    for line in fitted.changes:
+        screen.say(line)
+    if screen.as_json:
+        screen.tell_machines(_all_for_machines(fitted, data, tally, clusters, files, wanted))
 
 
 def _all_for_machines(
     fitted: Fitted,
-    data: FitData,
+    data: Data,
     tally: Tally,
     clusters: list[ClusterSummary],
     files: DataFiles,
     wanted: Wanted,
 ) -> dict[str, Any]:
+    prepare = data.prepare
+    kinds = [
+        {"column": one.name, "kind": one.kind, "why": one.why, "done": prepare.done(one)}
+        for one in data.columns
+    ]
     return {
         "data": files.first,
         "n_rows": tally.n_rows,
-        "columns": [one.name for one in data.columns if one.is_used] or data.names,
-        **({"kinds": _kinds_for_machines(data)} if data.columns else {}),
+        "columns": [one.name for one in prepare.used],
+        "kinds": kinds,
         "doubts": [note.text for note in data.notes if note.is_doubt],
         "weights": files.weights,
-        "scale": data.scale,
+        "scale": prepare.scale_,
         "units": {
             "center": "data",
             "spread": "data",
-            "inertia": "data" if fitted.scaler is None else "scaled",
+            "inertia": "scaled" if prepare.is_scaled else "data",
         },
-        "settings": wanted.settings | wanted.shown,
+        "settings": wanted.settings,
         "inertia": fitted.model.inertia_,
         "n_sweeps": fitted.model.n_iter_,
         **_proof_for_machines(fitted.optimality, is_asked=wanted.prove is not None),
         "seconds": {"reading": data.seconds_reading, "fitting": fitted.seconds},
         "was_interrupted": fitted.was_interrupted,
-        "clusters": _for_machines(fitted, tally, clusters, data.names),
+        "clusters": _clusters_in_units(fitted, data, tally, clusters),
         "written": {
             "labels" if wanted.labels_only else "rows": wanted.output,
             "model": wanted.model,
             "report": wanted.report,
         },
     }
-
-
-def _kinds_for_machines(data: FitData) -> list[dict[str, str]]:
-    """Return what each column of the file holds, and what is done with it."""
-    return [
-        {"column": one.name, "kind": one.kind, "why": one.why, "done": data.done(one)}
-        for one in data.columns
-    ]
 
 
 def _proof_for_machines(optimality: OptimalityGap | None, *, is_asked: bool) -> dict[str, Any]:
@@ -594,19 +520,18 @@ def _proof_for_machines(optimality: OptimalityGap | None, *, is_asked: bool) -> 
     return {"optimality": {"bound": optimality.bound, "gap": gap, "method": optimality.method}}
 
 
-def _for_machines(
-    fitted: Fitted, tally: Tally, clusters: list[ClusterSummary], names: list[str]
+def _clusters_in_units(
+    fitted: Fitted, data: Data, tally: Tally, clusters: list[ClusterSummary]
 ) -> list[dict[str, Any]]:
     """Return the clusters in the units of the data and, if these were scaled, as scaled too."""
-    centers, scaler = fitted.model.cluster_centers_, fitted.scaler
+    names, centers = data.names, fitted.model.cluster_centers_
     spreads = [cluster.spread for cluster in clusters]
     as_fitted = clusters_for_machines(clusters, centers, spreads, names)
-    if scaler is None:
+    if not data.prepare.is_scaled:
         return as_fitted
-    undo = scaler.in_units if isinstance(scaler, Prepare) else scaler.inverse_transform
-    zero_and_one = np.repeat([[0.0], [1.0]], len(names), axis=1)
-    units = np.ptp(undo(zero_and_one), axis=0)
-    of_data = clusters_for_machines(clusters, undo(centers), tally.spreads_in(units), names)
+    _, units = data.prepare.scaling
+    in_units = data.prepare.in_units(centers)
+    of_data = clusters_for_machines(clusters, in_units, tally.spreads_in(units), names)
     return [
         {**one, "scaled": {name: scaled[name] for name in ("center", "spread")}}
         for one, scaled in zip(of_data, as_fitted, strict=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import csv
-import functools
 import io
 import itertools
 import json
@@ -12,7 +12,7 @@ import os
 import stat
 import sys
 import tempfile
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powermeans.app.command import failures
-from powermeans.app.command.data_files import FitData
+from powermeans.app.command.data import Data
 from powermeans.app.reading import sheets
 from powermeans.app.reading.frames import Frame
 from powermeans.scale.parted_data import is_read_with
@@ -33,7 +33,9 @@ from powermeans.system.label_files import write_npy
 RowColumns = dict[str, NDArray[Any]]
 
 _AT_ONCE = 2**16
-SUFFIXES_OF_ROWS = (".csv", ".tsv", ".txt", ".xlsx", ".jsonl", ".parquet", ".feather")
+_MARKS = {".csv": "", ".txt": "", ".tsv": "\t"}  # empty for that of the file
+SUFFIXES_OF_ROWS = (*_MARKS, ".xlsx", ".jsonl", ".parquet", ".feather")
+_SUFFIXES_OF_LABELS = (*_MARKS, ".npy", ".jsonl", ".parquet", ".feather")
 
 
 def check_outputs(
@@ -58,7 +60,7 @@ def check_outputs(
     _check_kind(picture, (".png", ".svg", ".pdf"), "pictures are .png, .svg, .pdf")
     if labels != "-":
         _check_kind(
-            labels, _WRITERS_OF_LABELS, f"labels are written as {', '.join(_WRITERS_OF_LABELS)}"
+            labels, _SUFFIXES_OF_LABELS, f"labels are written as {', '.join(_SUFFIXES_OF_LABELS)}"
         )
 
 
@@ -108,86 +110,77 @@ def _check_place(path: str) -> None:
             pass
 
 
-def write_labels(path: str, pieces: Iterable[RowColumns]) -> None:
-    """Write columns of rows as they come; a file is there once all of them are written."""
-    if path == "-":
-        _print_labels(pieces)
-        return
-    write = _WRITERS_OF_LABELS[Path(path).suffix.lower()]
-    with failures.writing(path), atomic_write(path) as file:
-        write(file, pieces)
-
-
-def _print_labels(pieces: Iterable[RowColumns]) -> None:
-    for text in _as_text(pieces, ","):
-        for start in range(0, len(text), _AT_ONCE):  # a closed pipe ends this soon
-            sys.stdout.buffer.write(text[start : start + _AT_ONCE])
-            sys.stdout.buffer.flush()
-
-
-def with_rows_left_out(columns: RowColumns, is_kept: NDArray[np.bool_] | None) -> RowColumns:
+def with_rows_left_out(columns: RowColumns, is_used: NDArray[np.bool_] | None) -> RowColumns:
     """Return columns of all rows of the file: -1 or NaN for rows that were left out."""
-    if is_kept is None:
+    if is_used is None:
         return columns
     found: RowColumns = {}
     for name, values in columns.items():
-        nothing = -1 if values.dtype.kind in "iu" else np.nan
-        found[name] = np.full(len(is_kept), nothing, dtype=values.dtype)
-        found[name][is_kept] = values
+        nothing = {"i": -1, "u": -1, "O": None}.get(values.dtype.kind, np.nan)
+        found[name] = np.full(len(is_used), nothing, dtype=values.dtype)
+        found[name][is_used] = values
     return found
 
 
-def _as_text(pieces: Iterable[RowColumns], mark: str) -> Iterator[bytes]:
-    lines = _lines_up_to(0)
-    for number, columns in enumerate(pieces):
-        if number == 0:
-            yield f"{mark.join(columns)}\n".encode()
-        if len(columns) > 1:
-            cells = zip(*map(_cells, columns.values()), strict=True)
-            yield "".join(f"{mark.join(row)}\n" for row in cells).encode()
-            continue
-        # A table of lines takes a tenth of the time of formatting each label.
-        (labels,) = columns.values()
-        for start in range(0, len(labels), _AT_ONCE):
-            some = labels[start : start + _AT_ONCE]
-            if (largest := int(some.max())) > len(lines) - 2:
-                lines = _lines_up_to(2 * largest)
-            # NumPy pads each line with zeros to the length of the longest.
-            yield lines[some].tobytes().replace(b"\0", b"")
+def write_labels(path: str, pieces: Iterable[RowColumns]) -> None:
+    """Write columns of rows as they come, those of a fit or of a prediction alone."""
+    _write(path, map(_table_of, pieces), Frame(None, ".csv"))
 
 
-def _cells(values: NDArray[Any]) -> Iterator[str]:
-    """Return the text of each value, and none for a row without one."""
-    if values.dtype.kind in "iu":
-        return ("" if value < 0 else str(value) for value in values.tolist())
-    return ("" if value != value else f"{value:.15g}" for value in values.tolist())
+def write_rows(path: str, data: Data, columns: RowColumns) -> None:
+    """Write all columns of the file and these after the last, in the format that `path` names.
+
+    Texts are written as they were.
+    """
+    frame: Frame = data.frame
+    added = _table_of(with_rows_left_out(columns, data.is_used))
+    names = list(frame.table.column_names)
+    every = [*names, *distinct([*names, *added.column_names])[len(names) :]]
+    table = pyarrow_part().table([*frame.table.columns, *added.columns], names=every)
+    if Path(path).suffix.lower() not in _MARKS:
+        table = pyarrow_part().table([*map(_typed, table.columns)], names=every)
+    _write(path, [table], frame)
 
 
-def _lines_up_to(label: int) -> NDArray[np.bytes_]:
-    """Return a line for each label, and last, at index -1, the empty line of a row without one."""
-    return np.array([*(b"%d\n" % number for number in range(label + 1)), b"\n"])
+def _table_of(columns: RowColumns) -> Any:
+    return pyarrow_part().table([*map(_arrow_of, columns.values())], names=list(columns))
 
 
-def _write_text(mark: str, file: IO[bytes], pieces: Iterable[RowColumns]) -> None:
-    file.writelines(_as_text(pieces, mark))
+def _arrow_of(values: NDArray[Any]) -> Any:
+    if values.dtype.kind == "O":
+        return pyarrow_part().array(values, pyarrow_part().string())
+    is_present = values == values if values.dtype.kind == "f" else values >= 0
+    return pyarrow_part().array(values, mask=~is_present)
 
 
-def _write_clusters(file: IO[bytes], pieces: Iterable[RowColumns]) -> None:
-    """Write only the clusters, which an array of NumPy has room for."""
-    write_npy(file, (columns["cluster"] for columns in pieces))
+def _write(path: str, tables: Iterable[Any], frame: Frame) -> None:
+    """Write tables of one schema, one after the other; a file appears once it is complete."""
+    suffix = Path(path).suffix.lower()
+    if path == "-":
+        _write_text(sys.stdout.buffer, tables, ",", "utf-8")
+        return
+    with failures.refusing(), failures.writing(path), atomic_write(path) as file:
+        if suffix in _MARKS:
+            mark = _MARKS[suffix] or (frame.delimiter if frame.kind == ".csv" else ",")
+            _write_text(file, tables, mark, {"utf8": "utf-8"}.get(frame.encoding, frame.encoding))
+        elif suffix == ".npy":
+            write_npy(file, (_labels_in(table) for table in tables))
+        elif suffix == ".xlsx":
+            for table in tables:
+                sheets.write(file, table.column_names, [*map(_values_of, table.columns)], path)
+        elif suffix == ".jsonl":
+            file.writelines(itertools.chain.from_iterable(map(_as_json, tables)))
+        else:
+            _write_typed(suffix, file, iter(tables))
 
 
-def _write_columns(suffix: str, file: IO[bytes], pieces: Iterable[RowColumns]) -> None:
-    def table_of(columns: RowColumns) -> Any:
-        return pa_table([_arrow_of(values) for values in columns.values()], list(columns))
-
-    _write_tables(suffix, file, map(table_of, pieces))
+def _labels_in(table: Any) -> NDArray[Any]:
+    """Return the clusters alone, which an array of NumPy has room for."""
+    return np.asarray(pyarrow_part("compute").fill_null(table["cluster"], -1).to_numpy())
 
 
-def _write_tables(suffix: str, file: IO[bytes], tables: Iterable[Any]) -> None:
-    """Write tables of one schema, one after the other."""
-    pa, tables = pyarrow_part(), iter(tables)
-    first = next(tables)
+def _write_typed(suffix: str, file: IO[bytes], tables: Iterator[Any]) -> None:
+    first, pa = next(tables), pyarrow_part()
     writer: Any
     if suffix == ".parquet":
         writer = pyarrow_part("parquet").ParquetWriter(file, first.schema)
@@ -197,66 +190,6 @@ def _write_tables(suffix: str, file: IO[bytes], tables: Iterable[Any]) -> None:
     with writer:
         for table in itertools.chain([first], tables):
             writer.write_table(table)
-
-
-# A new format is one line here; `--help` and errors name the suffixes.
-_WRITERS_OF_LABELS: dict[str, Callable[[IO[bytes], Iterable[RowColumns]], None]] = {
-    ".csv": functools.partial(_write_text, ","),
-    ".tsv": functools.partial(_write_text, "\t"),
-    ".txt": functools.partial(_write_text, ","),
-    ".npy": _write_clusters,
-    ".parquet": functools.partial(_write_columns, ".parquet"),
-    ".feather": functools.partial(_write_columns, ".feather"),
-}
-
-
-def write_rows(path: str, data: FitData, columns: RowColumns) -> None:
-    """Write all columns of the file and these after the last, in the format that `path` names.
-
-    Texts are written as they were; of arrays come the numbers that were read.
-    """
-    every = with_rows_left_out(columns, data.is_kept)
-    frame = data.frame or _frame_of_numbers(data)
-    names = list(frame.table.column_names)
-    added = distinct([*names, *every])[len(names) :]
-    arrays = [_arrow_of(values) for values in every.values()]
-    table = pa_table([*frame.table.columns, *arrays], [*names, *added])
-    suffix = Path(path).suffix.lower()
-    with failures.refusing(), failures.writing(path), atomic_write(path) as file:
-        if suffix in (".parquet", ".feather", ".xlsx", ".jsonl"):
-            table = pa_table([*map(_typed, table.columns)], table.column_names)
-        if suffix in (".parquet", ".feather"):
-            _write_tables(suffix, file, [table])
-        elif suffix == ".xlsx":
-            sheets.write(
-                file, table.column_names, [_values_of(column) for column in table.columns], path
-            )
-        elif suffix == ".jsonl":
-            file.writelines(_as_json(table))
-        else:
-            mark = {".tsv": "\t"}.get(suffix, frame.delimiter if suffix != ".csv" else "")
-            is_same = frame.kind == ".csv" and suffix in (".csv", ".txt")
-            _write_cells(file, table, mark or (frame.delimiter if is_same else ","), frame)
-
-
-def _frame_of_numbers(data: FitData) -> Frame:
-    """Return the numbers of an array as a frame, all its rows."""
-    points = data.points if data.scaler is None else data.scaler.inverse_transform(data.points)
-    n_rows = len(points) if data.is_kept is None else len(data.is_kept)
-    every = np.full((n_rows, points.shape[1]), np.nan)
-    every[slice(None) if data.is_kept is None else data.is_kept] = points
-    columns = [_arrow_of(column) for column in every.T]
-    return Frame(pa_table(columns, data.names), ".npy")
-
-
-def pa_table(columns: Sequence[Any], names: Sequence[str]) -> Any:
-    """Return a table of Arrow."""
-    return pyarrow_part().table(list(columns), names=list(names))
-
-
-def _arrow_of(values: NDArray[Any]) -> Any:
-    is_there = values >= 0 if values.dtype.kind in "iu" else values == values
-    return pyarrow_part().array(values, mask=~is_there)
 
 
 def _typed(column: Any) -> Any:
@@ -289,29 +222,33 @@ def _values_of(column: Any) -> list[Any]:
     return values
 
 
-def _write_cells(file: IO[bytes], table: Any, mark: str, frame: Frame) -> None:
-    encoding = {"utf8": "utf-8"}.get(frame.encoding, frame.encoding)
-    text = io.TextIOWrapper(file, encoding, errors="surrogateescape", newline="")
-    writer = csv.writer(text, delimiter=mark, lineterminator="\n")
-    writer.writerow(table.column_names)
-    text.flush()
-    if encoding != "utf-8" or not _are_written_bare(file, table, mark):
+def _write_text(file: IO[bytes], tables: Iterable[Any], mark: str, encoding: str) -> None:
+    encode = codecs.getincrementalencoder(encoding)(errors="surrogateescape").encode
+    for number, table in enumerate(tables):
+        if number == 0:
+            file.write(encode(_lines([table.column_names], mark)))
         for batch in table.to_batches(max_chunksize=_AT_ONCE):
-            writer.writerows(zip(*map(_texts_of, batch.columns), strict=True))
-    text.detach()
+            bare = _bare_lines(batch, mark) if encoding == "utf-8" else None
+            rows = zip(*map(_texts_of, batch.columns), strict=True)
+            file.write(encode(_lines(rows, mark)) if bare is None else bare)
+            file.flush()  # a closed pipe ends this soon
 
 
-def _are_written_bare(file: IO[bytes], table: Any, mark: str) -> bool:
-    """Write cells by Arrow, ten times as fast, unless one of them needs quotes."""
-    start, csv_of = file.tell(), pyarrow_part("csv")
+def _bare_lines(batch: Any, mark: str) -> bytes | None:
+    """Return rows as text, ten times as fast; None if a cell needs quotes."""
+    csv_of, text = pyarrow_part("csv"), io.BytesIO()
     form = {"include_header": False, "delimiter": mark, "quoting_style": "none"}
     try:
-        csv_of.write_csv(table, file, csv_of.WriteOptions(**form))
+        csv_of.write_csv(batch, text, csv_of.WriteOptions(**form))
     except pyarrow_part().ArrowInvalid:
-        file.seek(start)
-        file.truncate()
-        return False
-    return True
+        return None
+    return text.getvalue()
+
+
+def _lines(rows: Iterable[Iterable[str]], mark: str) -> str:
+    text = io.StringIO(newline="")
+    csv.writer(text, delimiter=mark, lineterminator="\n").writerows(rows)
+    return text.getvalue()
 
 
 def _texts_of(column: Any) -> list[str]:
@@ -334,12 +271,6 @@ def interruptible() -> Iterator[list[str]]:
         raise failures.Failure(
             f"interrupted: {listed(*written)} is written, and nothing else", failures.INTERRUPTED
         ) from None
-
-
-def write_text(path: str, text: str) -> None:
-    """Write a file of text."""
-    with failures.writing(path), atomic_write(path) as file:
-        file.write(text.encode())
 
 
 def listed(*paths: str | os.PathLike[str] | None) -> str:

@@ -11,25 +11,24 @@ from typing import Any
 import numpy as np
 
 from powermeans.app.command import failures
-from powermeans.app.command.data_files import (
-    DataFiles,
-    FitData,
-    Scale,
-    read_scaled,
-    scale_of,
-)
+from powermeans.app.command.data import Data, check_missing, columns_for, prepare_of
+from powermeans.app.command.sources import DataFiles, Scale
 from powermeans.app.reading.sheets import is_workbook
-from powermeans.preparing.prepare import Note
+from powermeans.points.scaling import Scaling
+from powermeans.preparing.kinds import NUMBERS, Column
+from powermeans.preparing.prepare import Note, Prepare
 from powermeans.scale.checkpoint import is_checkpoint
 from powermeans.scale.files import files_at
 from powermeans.scale.parted_data import PartedData, open_data
 from powermeans.scale.tables import Missing
+from powermeans.scale.tables.checking import declared_missing
 from powermeans.scale.tables.formats import format_at, format_of, start_of
 from powermeans.scale.tables.table import FileFormat
 from powermeans.system.free_memory import free_memory
 
-_IN_PARTS = (
-    "read part by part: columns of words do not count, and codes for missing values are not found"
+_IN_PARTS = Note(
+    "read part by part: columns of words do not count, and codes for missing values are not found",
+    is_doubt=True,
 )
 
 
@@ -64,6 +63,14 @@ def why_in_parts(files: DataFiles) -> str | None:
     return f"it is {n_bytes / 1e9:.3g} GB in memory, and {free / 1e9:.3g} GB are free"
 
 
+def needing_all_rows(files: DataFiles, why: str | None, what: str, way_out: str) -> None:
+    """Refuse what looks at all rows at once where they are read part by part."""
+    if why is not None:
+        raise failures.Failure(
+            f"{what} needs all rows at once, and {files.name} is read part by part: {way_out}"
+        )
+
+
 def _is_pipe(path: Path) -> bool:
     return path.exists() and not path.is_file() and not path.is_dir()
 
@@ -82,7 +89,13 @@ def _bytes_as_table(path: Path, files: DataFiles) -> int | None:
 
 def _format_of(path: Path, files: DataFiles) -> FileFormat:
     with failures.refusing():
-        return format_of(files_at(path)[0], **files.reading)
+        return format_of(files_at(path)[0], **_options(files))
+
+
+def _options(files: DataFiles) -> dict[str, Any]:
+    codes = None if files.keep_codes else files.codes
+    marks = {"decimal": files.decimal, "thousands": files.mark_of_thousands}
+    return {**files.form, **marks, "dates": files.dates, "missing_values": codes}
 
 
 def all_paths(files: DataFiles) -> list[str]:
@@ -92,84 +105,102 @@ def all_paths(files: DataFiles) -> list[str]:
         return folders + [str(file) for path in files.paths for file in files_at(Path(path))]
 
 
-def names_in(files: DataFiles) -> list[str]:
-    """Return the columns of the first file."""
-    return list(_format_of(Path(files.first), files).names)
-
-
-def data_to_fit(
-    files: DataFiles,
-    why: str | None,
-    scale: Scale,
-    n_clusters: int,
-    option: str,
-    *,
-    takes_missing: bool = True,
-) -> FitData:
-    """Read the data whole, or open it for reading part by part if there is a reason why."""
-    if why is None:
-        return read_scaled(files, scale, n_clusters, option, takes_missing=takes_missing)
-    columns, why_scaled = files.asked_columns, ""
-    missing: Missing = files.missing_in_fit
+def open_to_fit(files: DataFiles, why: str, scale: Scale, *, takes_missing: bool) -> Data:
+    """Open the data for a fit; the first rows decide its scale, which saves a pass over all."""
+    missing: Missing = "observed" if files.missing == "observed" else "error"
+    notes = [_IN_PARTS]
     if scale == "auto" or files.is_missing_open:
-        # The first rows tell, which saves a pass over all of them.
-        start = open_parts(replace(files, checkpoint=None), columns=columns)
+        start = _opened(replace(files, checkpoint=None), files.asked_columns)
         with failures.refusing():
             points: Any = next(iter(start.source.blocks())).points
         if files.is_missing_open and takes_missing and np.isnan(points).any():
             missing = "observed"
+            notes.append(Note("values are missing: distances use those that are present"))
         if scale == "auto":
-            scale, why_scaled = scale_of(points, list(start.feature_names or ()))
-    data = open_parts(files, columns=columns, scale=scale)
-    note_parts(files, why)
-    is_told = missing == "observed" and files.is_missing_open
-    why_missing = ["values are missing: distances use those that are there"] if is_told else []
-    return FitData(
-        data,
-        list(data.feature_names or ()),
-        how_read=getattr(data.source, "how_read", ""),
-        scale=scale,
-        why_scaled=why_scaled,
-        missing=missing,
-        why_missing=why_missing,
-        decimal=getattr(data.source, "decimal", ""),
-        notes=[Note(_IN_PARTS, is_doubt=True)],
-    )
+            columns = dict(zip(start.feature_names or (), points.T, strict=True))
+            scale = Prepare(as_=dict.fromkeys(columns, "number")).fit(columns).scale_
+    data = _opened(files, files.asked_columns, scale if scale in ("standard", "minmax") else None)
+    _warn_of_parts(files, why)
+    if how_read := getattr(data.source, "how_read", ""):
+        notes.append(Note(f"read: {how_read}"))
+    return Data(data, _prepared(files, data, scale), missing=missing, notes=notes)
 
 
-def open_parts(
-    files: DataFiles, columns: Sequence[str] | None, scale: Scale = "none"
-) -> PartedData:
+def _prepared(files: DataFiles, data: PartedData, scale: Scale) -> Prepare:
+    """Return the scaling of rows in parts as that of a table of numbers."""
+    prepare, names = Prepare(scale=scale, dates=files.dates), list(data.feature_names or ())
+    with failures.refusing(), failures.reading(files.name, writes=files.checkpoint):
+        scaling = data.scaling or Scaling(np.zeros(len(names)), np.ones(len(names)))
+        codes = declared_missing(files.codes, names, files.name)
+    prepare.columns_ = [
+        Column(
+            name,
+            "number",
+            codes=[code for places, code in codes if place in places],
+            offsets=[float(scaling.offsets[place])],
+            scales=[float(scaling.units[place])],
+        )
+        for place, name in enumerate(names)
+    ]
+    prepare.feature_names_in_ = np.array(names, dtype=object)
+    prepare.n_features_in_, prepare.notes_ = len(names), []
+    prepare.decimal_ = getattr(data.source, "decimal", "")
+    return prepare
+
+
+def open_for(model: Any, path: str, files: DataFiles, why: str) -> PartedData:
+    """Open the columns to which a model was fitted, as the points that its last step takes."""
+    check_missing(model, path, files)
+    prepare, scaling = prepare_of(model), None
+    there = list(_format_of(Path(files.first), files).names)
+    with failures.refusing():
+        columns = list(columns_for(model, path, files, there).values())
+    if prepare is not None:
+        if not all(one.kind in (*NUMBERS, "date") for one in prepare.used):
+            raise failures.Failure(
+                f"{path} was fitted to words or places, and {files.name} is read part by part: "
+                "pass one file that fits into memory, without --memory-limit"
+            )
+        pairs = zip(columns, prepare.used, strict=True)
+        codes = ",".join(f"{name}={code}" for name, one in pairs for code in one.codes)
+        files = replace(
+            files,
+            missing_values=files.missing_values or codes or None,
+            dates=files.dates or prepare.dates,
+        )
+        scaling = Scaling(*prepare.scaling)
+    data = _opened(files, columns, scaling)
+    _warn_of_parts(files, why)
+    return data
+
+
+def _opened(files: DataFiles, columns: Sequence[str] | None, scale: Any = None) -> PartedData:
     """Open the data for reading part by part."""
-    if files.skip_rows:
-        raise failures.Failure(
-            f"{files.name} is read part by part, which --skip-rows does not support: remove those "
-            "rows from the file"
-        )
-    if files.missing == "drop":
-        raise failures.Failure(
-            f"{files.name} is read part by part, which --missing drop does not support: remove "
-            "those rows from the file, or pass --missing observed"
-        )
-    checkpoint: Any = {"checkpoint": files.checkpoint}
-    if files.checkpoint_seconds is not None:
-        checkpoint["checkpoint_seconds"] = files.checkpoint_seconds
+    for option, is_given, instead in (
+        ("--skip-rows", files.skip_rows is not None, ""),
+        ("--missing drop", files.missing == "drop", ", or pass --missing observed"),
+    ):
+        if is_given:
+            raise failures.Failure(
+                f"{files.name} is read part by part, which {option} does not support: remove those "
+                f"rows from the file{instead}"
+            )
     with failures.refusing():
         data: PartedData = open_data(
             files.paths,
             columns=columns,
             weights=files.weights,
-            scale=scale if scale in ("standard", "minmax") else None,
+            scale=scale,
             memory_limit=files.memory_limit,
-            **checkpoint,
-            **files.reading,
+            checkpoint=files.checkpoint,
+            **_options(files),
         )
     if files.checkpoint is not None and is_checkpoint(files.checkpoint):
         warnings.warn(f"the fit resumes from {files.checkpoint}", stacklevel=2)
     return data
 
 
-def note_parts(files: DataFiles, why: str) -> None:
+def _warn_of_parts(files: DataFiles, why: str) -> None:
     """Warn of reading part by part where no option asked for it."""
     if why:
         warnings.warn(f"{files.name} is read part by part, since {why}", stacklevel=2)

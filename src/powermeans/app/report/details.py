@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from powermeans.app.report.rows import MOST_TOLD, Rows
-from powermeans.app.report.subject import TOLD_OF_COLUMNS, Subject
+from powermeans.app.report.subject import ABOUT_COLUMNS, Subject
 from powermeans.app.report.text import breakable, counted, escaped
 from powermeans.app.report.versions import versions
 from powermeans.divergences import resolve
@@ -186,10 +186,10 @@ def _gap(subject: Subject, optimality: Any) -> str:
 
 
 def _how_read(subject: Subject) -> str:
-    file, (_, *heads) = subject.file, TOLD_OF_COLUMNS
+    file, (_, *heads) = subject.file, ABOUT_COLUMNS
     notes = "".join(f"<li>{escaped(text)}</li>" for text in file.how_read)
     lines = [_row(breakable(name), heads, told) for name, *told in file.told]
-    table = _table(TOLD_OF_COLUMNS, ["<tbody>", *lines, "</tbody>"], "read") if lines else ""
+    table = _table(ABOUT_COLUMNS, ["<tbody>", *lines, "</tbody>"], "read") if lines else ""
     if len(lines) > 20:
         table = f"<details class=columns><summary>all columns</summary>{table}</details>"
     used = ", ".join(f"{name} {version}" for name, version in versions().items())

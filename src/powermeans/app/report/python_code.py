@@ -31,24 +31,24 @@ def python_code(
     """Write code that reads the points of a file and repeats the fit, or loads a saved model.
 
     Comments name the steps that may end elsewhere. The reader fills in arrays and functions, and
-    points and weights that the file does not give; `reading` is the other arguments of
-    `powermeans.read_table`.
+    points and weights that the file does not give; `reading` says which rows and columns of the
+    file were read, and how.
     """
-    if reading is None:
-        reading = {"columns": [str(name) for name in getattr(model, "feature_names_in_", [])]}
-    reading = {
-        name: value for name, value in reading.items() if value not in (None, [], (), "error")
-    }
-    prepare = [scaler for scaler in scalers if isinstance(scaler, Prepare)]
-    scalers = [scaler for scaler in scalers if not isinstance(scaler, Prepare)]
-    points = _points(source, reading, has_weights=weights is not None)
-    if prepare:
-        points = _prepared(source, prepare[0], reading, has_weights=weights is not None)
-    if model_file is None:
-        body = [*points, *_fit(model, scalers, weights)]
+    reading = {name: value for name, value in (reading or {}).items() if value or value is False}
+    first = scalers[0] if scalers and isinstance(scalers[0], Prepare) else None
+    rest = scalers if first is None else scalers[1:]
+    if first is None:
+        weighting = ["weights = ...  # one for each row, as it was given"] * (weights is not None)
+        body = ["X = ...  # the points, one a row", *weighting]
     else:
-        body = [*points, *_loading(model, model_file, has_scalers=bool(scalers))]
-    return "\n".join([*_imports(model, scalers, "\n".join(body)), "", *body])
+        body = _reading(source, reading, has_weights=weights is not None)
+    if model_file is not None:
+        body += _loading(model, model_file, first, drops=reading.get("drops_missing", False))
+    else:
+        if first is not None:
+            body += _preparing(first, reading, has_weights=weights is not None)
+        body += _fit(model, rest, weights)
+    return "\n".join([*_imports(model, rest, "\n".join(body)), "", *body])
 
 
 def _imports(model: Any, scalers: Sequence[Any], body: str) -> list[str]:
@@ -61,13 +61,12 @@ def _imports(model: Any, scalers: Sequence[Any], body: str) -> list[str]:
     ]
     uses = {
         "import math": "math.",
-        "import warnings": "warnings.",
+        "import numpy as np": "np.",
         "import powermeans": "powermeans.load(",
         _import_of(model): f"= {type(model).__name__}(",
         **{_import_of(value): f"{type(value).__name__}(" for value in [*scalers, *values]},
         "from powermeans import Prepare": "Prepare(",
         "from powermeans import read_frame": "read_frame(",
-        "from powermeans import read_table": "read_table(",
     }
     without_text = re.sub(r'"(\\.|[^"\\])*"', "", body)
     return [line for line, use in uses.items() if use in without_text]
@@ -116,20 +115,12 @@ def _what_may_differ(model: Any) -> list[str]:
     return comments
 
 
-def _loading(model: Any, model_file: str, *, has_scalers: bool) -> list[str]:
-    last = "model[-1]" if has_scalers else "model"
-    inertia = f"{last}.inertia_, " * hasattr(model, "inertia_")
-    lines = [
-        f"model = powermeans.load({_quoted(model_file)})",
-        f"print({inertia}model.predict(X))",
-    ]
-    if not hasattr(model, "feature_names_in_"):
-        return lines
-    return [
-        "# The columns have no names here; their order is that of the model.",
-        'warnings.filterwarnings("ignore", message="X does not have valid feature names")',
-        *lines,
-    ]
+def _loading(model: Any, model_file: str, prepare: Prepare | None, *, drops: bool) -> list[str]:
+    lines = [f"model = powermeans.load({_quoted(model_file)})"]
+    if prepare is None:
+        return [*lines, "print(model.predict(X))"]
+    whole = ["X = X[~np.isnan(X).any(axis=1)]"] if drops else []
+    return [*lines, "X = model[0].transform(frame)", *whole, "print(model[-1].predict(X))"]
 
 
 def _arguments(model: Any) -> tuple[list[str], list[str]]:
@@ -183,42 +174,45 @@ def _quoted(text: str) -> str:
     return '"' + repr(text)[1:-1].replace('"', '\\"') + '"'
 
 
-def _points(source: str | None, reading: Mapping[str, Any], *, has_weights: bool) -> list[str]:
-    """Write the lines that read the points and their weights."""
-    filled_in = ["weights = ...  # one for each row, as it was given"] if has_weights else []
-    if source is None:
-        return ["X = ...  # the points, one a row", *filled_in]
+def _reading(source: str | None, reading: Mapping[str, Any], *, has_weights: bool) -> list[str]:
+    """Write the lines that read the columns of a file."""
+    form = ("delimiter", "header", "array", "encoding")
+    given = "".join(f", {name}={_option(reading[name])}" for name in form if name in reading)
     lines = []
     if source == "-":
         source = "standard-input"
-        lines.append(f"# The points came from standard input: write them to the file {source}.")
-    options = "".join(f", {name}={_option(value)}" for name, value in reading.items())
-    call = f"read_table({_quoted(source)}{options})"
-    if has_weights and "weights" in reading:
-        return [*lines, f"table = {call}", "X, weights = table.points, table.weights"]
-    return [*lines, f"X = {call}.points", *filled_in]
+        lines.append(f"# The rows came from standard input: write them to the file {source}.")
+    where = "..." if source is None else f"read_frame({_quoted(source)}{given})"
+    lines.append(f"frame = {where}")
+    if rows := reading.get("skip_rows"):
+        lines.append(f"frame = frame.take([i for i in range(len(frame)) if i + 1 not in {rows}])")
+    if has_weights and (name := reading.get("weights")):
+        column = f'Prepare(as_={{{_quoted(name)}: "number"}}, scale="none")'
+        lines.append(f"weights = {column}.fit_transform(frame.select([{_quoted(name)}]))[:, 0]")
+        lines += [f"frame = frame.drop_columns([{_quoted(name)}])"] * ("columns" not in reading)
+    elif has_weights:
+        lines.append("weights = ...  # one for each row, as it was given")
+    if columns := reading.get("columns"):
+        lines.append(f"frame = frame.select({_option(columns)})")
+    return lines
 
 
-def _prepared(
-    source: str | None, prepare: Prepare, reading: Mapping[str, Any], *, has_weights: bool
-) -> list[str]:
-    """Write the lines that read the columns of a file and prepare them."""
+def _preparing(prepare: Prepare, reading: Mapping[str, Any], *, has_weights: bool) -> list[str]:
+    """Write the lines that turn the columns into points."""
     options = ", ".join(
         f"{name}={value!r}"
         for name, value in prepare.get_params().items()
-        if value not in (None, "auto", (), {})
+        if value not in (None, "auto", (), [], {})
     )
-    form = ("delimiter", "header", "array", "encoding")
-    given = "".join(f", {name}={_option(reading[name])}" for name in form if name in reading)
-    where = "..." if source is None else f"read_frame({_quoted(source)}{given})"
-    lines = [f"frame = {where}"]
-    if rows := reading.get("skip_rows"):
-        lines += [f"frame = frame.take([i for i in range(len(frame)) if i + 1 not in {[*rows]}])"]
-    if has_weights and (name := reading.get("weights")):
-        lines += [f"weights = frame[{_quoted(name)}].to_numpy().astype(float)"]
-        lines += [f"frame = frame.drop_columns([{_quoted(name)}])"]
-    weighting = ", sample_weight=weights" if has_weights else ""
-    return [*lines, f"X = Prepare({options}).fit_transform(frame{weighting})"]
+    if not reading.get("drops_missing"):
+        weighting = ", sample_weight=weights" if has_weights else ""
+        return [f"X = Prepare({options}).fit_transform(frame{weighting})"]
+    lines = [f"prepare = Prepare({options})", "X = prepare.understand(frame)"]
+    lines.append("is_whole = ~np.isnan(X).any(axis=1)")
+    if has_weights:
+        lines[-1] += " & ~np.isnan(weights)"
+        lines.append("weights = weights[is_whole]")
+    return [*lines, f"X = prepare.settle(X[is_whole]{', weights' * has_weights})"]
 
 
 def _option(value: Any) -> str:

@@ -19,13 +19,13 @@ from powermeans.app.report.maps import map_data, map_of
 from powermeans.app.report.overview import overview
 from powermeans.app.report.python_code import python_code
 from powermeans.app.report.rows import Rows
-from powermeans.app.report.subject import FileTable, Subject
+from powermeans.app.report.subject import Subject
 from powermeans.app.report.text import escaped
 from powermeans.optimality.of_points import gap_in_a_moment
 from powermeans.plots.fitted import PointsLike
 from powermeans.points.streams import is_stream
 from powermeans.system.atomic_write import atomic_write
-from powermeans.system.host_memory import is_dask
+from powermeans.system.host_memory import brought_to_host, is_dask
 
 
 def report(
@@ -42,8 +42,7 @@ def report(
     sample_weight: ArrayLike | None = None,
     optimality: Any = None,
     names: Mapping[int, str] | None = None,
-    max_points: int = 10_000,
-    file: FileTable | None = None,
+    max_points: int = 5_000,
 ) -> Path:
     """Write a report on a fit: one HTML file that opens anywhere, without a network.
 
@@ -66,12 +65,12 @@ def report(
     choice : result of `choose_k`, optional
         Adds a chart of the criterion that decided.
     source : str, optional
-        The file of the points, for the code at the end.
+        The file of the points, for the code at the end, if one of the scalers is a `Prepare`.
     scalers : sequence of transformer
         Fitted linear transformers, such as `Prepare` and `StandardScaler`, that made the points;
         means and values are then in the units and words of the data.
     reading : dict, optional
-        The other arguments of `powermeans.read_table` that read the file.
+        The other arguments of `powermeans.read_frame` that read the file.
     model_file : str, optional
         The file of a saved model that was not fitted to these points; the code at the end loads it.
     sample_weight : array-like of shape (n_samples,), optional
@@ -82,7 +81,7 @@ def report(
         Names of clusters, by label. The others are named after what sets them apart.
     max_points : int, default=10_000
         If there are more points, the map, the examples and how sure rows are come from a sample
-        of this size, and the page says so. Everything else is computed from all points.
+        of this size, which the page states. Everything else is computed from all points.
     file : FileTable, optional
         What a command knows of the file: its rows, its columns, and notes on them.
 
@@ -107,17 +106,42 @@ def report(
     True
     """
     _refuse_parted(X)
+    X, weights = brought_to_host(X, "X"), brought_to_host(sample_weight, "sample_weight")
     if optimality is None:
-        optimality = gap_in_a_moment(model, X, sample_weight)
-    subject = Subject.of(
-        model, X, sample_weight=sample_weight, scalers=scalers, names=names, file=file
+        optimality = gap_in_a_moment(model, X, weights)
+    subject = Subject.of(model, X, sample_weight=weights, scalers=scalers, names=names)
+    return write_page(
+        subject,
+        path,
+        title=title,
+        choice=choice,
+        source=source,
+        reading=reading,
+        model_file=model_file,
+        optimality=optimality,
+        max_points=max_points,
     )
+
+
+def write_page(
+    subject: Subject,
+    path: str | os.PathLike[str],
+    *,
+    title: str,
+    choice: Any = None,
+    source: str | None = None,
+    reading: Mapping[str, Any] | None = None,
+    model_file: str | None = None,
+    optimality: Any = None,
+    max_points: int = 5_000,
+) -> Path:
+    """Write the page about a fit; `report` explains the arguments."""
     rows = Rows.of(subject, max_points)
     found = map_of(subject, rows)
     code = python_code(
-        model,
+        subject.model,
         source,
-        scalers,
+        subject.scalers,
         reading=reading,
         model_file=model_file,
         weights=subject.weights,

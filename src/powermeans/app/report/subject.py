@@ -13,16 +13,15 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from powermeans.app.report.fields import Field, fields_of, name_clusters
-from powermeans.app.report.summaries import NOTABLE, ClusterSummary, Columns, summarize
+from powermeans.app.report.summaries import NOTABLE, ClusterSummary, Columns, Tally
 from powermeans.errors import ArgumentError
 from powermeans.plots import fitted
 from powermeans.plots.fitted import PointsLike
 from powermeans.points.checks.weights import check_sample_weight
 from powermeans.preparing.kinds import Column
-from powermeans.system.host_memory import on_host
 from powermeans.types import FloatArray, IndexArray, Labels, SparsePoints
 
-TOLD_OF_COLUMNS = ("column", "kind", "why", "what is done", "of all distances")
+ABOUT_COLUMNS = ("column", "kind", "why", "what is done", "of all distances")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +34,7 @@ class FileTable:
     how_read: Sequence[str] = ()
     row_numbers: IndexArray | None = None  # from 1, of the rows that were not left out
     names: Sequence[str] | None = None  # of the features
-    told: Sequence[Sequence[str]] = ()  # of each column, as in TOLD_OF_COLUMNS
+    told: Sequence[Sequence[str]] = ()  # of each column, as in ABOUT_COLUMNS
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +72,9 @@ class Subject:
         points, n_clusters = fitted.points_of(model, X, labels), fitted.n_clusters_of(model, labels)
         weights = check_sample_weight(sample_weight, len(labels))
         features = list(file.names or fitted.names_of(model, X))
-        columns, clusters = summarize(points, labels, n_clusters, features, weights)
+        tally = Tally(np.zeros((n_clusters, len(features))))
+        tally.add(points, labels, weights)
+        columns, clusters = tally.summaries(features)
         rows = [columns.means, columns.means + columns.deviations, *(one.mean for one in clusters)]
         of_all, beside, *own_means = in_own_units(np.vstack(rows), scalers)
         known = [one.columns_ for one in scalers if hasattr(one, "columns_")] or [file.columns]
@@ -101,7 +102,7 @@ class Subject:
         """Return some features of rows in their own units, NaN where values are missing."""
         raw: Any = fitted.rows_of(self.given, rows)
         is_thin = sparse.issparse(raw)
-        raw = sparse.csr_matrix(raw, dtype=float) if is_thin else np.asarray(on_host(raw), float)
+        raw = sparse.csr_matrix(raw, dtype=float) if is_thin else np.asarray(raw, float)
         return fitted.dense(in_own_units(raw, self.scalers)[:, features])
 
     def distances_of(self, rows: IndexArray) -> FloatArray | None:
@@ -110,7 +111,7 @@ class Subject:
             return None
         with _names_left_out():
             found = self.model.transform(fitted.rows_of(self.given, rows))
-        return np.asarray(on_host(found), dtype=np.float64)
+        return np.asarray(found, dtype=np.float64)
 
 
 def _scores(fields: list[Field], columns: Columns, clusters: list[ClusterSummary]) -> FloatArray:

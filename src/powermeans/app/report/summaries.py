@@ -1,9 +1,10 @@
-"""Summaries of clusters in numbers."""
+"""Summaries of clusters in numbers, from sums over rows that may come part by part."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 
 from powermeans.divergences.chunks import dense_chunks
-from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
+from powermeans.types import FloatArray, Labels, Points, SparsePoints
 
 # A mean is high or low if it is this many standard deviations of all points from their mean.
 NOTABLE = 0.5
@@ -55,82 +56,105 @@ class ClusterSummary:
         return [(name, score) for name, score in found if abs(score) >= NOTABLE]
 
 
-def summarize(
-    points: Points | SparsePoints,
-    labels: Labels,
-    n_clusters: int,
-    names: list[str],
-    sample_weight: FloatArray | None = None,
-) -> tuple[Columns, list[ClusterSummary]]:
-    """Summarize the columns of finite points, and each cluster in the order of the labels.
+class Tally:
+    """Sums over the rows of each cluster, about the mean of its first rows so that digits stay.
 
-    A weight of three counts like three copies, except in the sizes, which count points.
+    A weight of three counts like three copies, except in the sizes, which count rows. A missing
+    value counts as that of the center.
     """
-    counts = np.ones(len(labels)) if sample_weight is None else sample_weight
-    sizes = np.bincount(labels, minlength=n_clusters)
-    weights = np.bincount(labels, counts, minlength=n_clusters)
-    divisors, total = np.where(weights > 0, weights, 1.0), float(weights.sum())
-    means = _sums_by_cluster(points, labels, counts, n_clusters) / divisors[:, None]
-    overall = weights @ means / total
-    of_column, of_cluster = _squared_deviations(points, labels, counts, means, overall)
-    columns = Columns(names, overall, np.sqrt(of_column / total))
-    summed: FloatArray = np.asarray(weights, dtype=np.float64)
-    return columns, summaries_of_sums(columns, sizes, summed, means, of_cluster)
 
+    def __init__(self, centers: Points) -> None:
+        n_clusters = len(centers)
+        self.sizes, self.weights = np.zeros(n_clusters, dtype=np.int64), np.zeros(n_clusters)
+        self.score = 0.0
+        # A center would not do: with cosine distances it has length one, wherever its rows are.
+        self._origins = np.array(centers, dtype=np.float64)
+        self._deviations, self._squares = np.zeros((2, *self._origins.shape))
+        self._lowest, self._highest = np.full((2, self._origins.shape[1]), np.nan)
 
-def summaries_of_sums(
-    columns: Columns,
-    sizes: IndexArray,
-    weights: FloatArray,
-    means: FloatArray,
-    squares: FloatArray,
-) -> list[ClusterSummary]:
-    """Summarize each cluster, given the sums of squared distances of its points from their mean."""
-    divisors, total = np.where(weights > 0, weights, 1.0), float(weights.sum())
-    means = np.where(weights[:, None] > 0, means, np.nan)
-    nearest = _nearest(means)
-    return [
-        ClusterSummary(
-            label=label,
-            size=int(size),
-            weight=float(weights[label]),
-            share=float(weights[label] / total),
-            spread=math.sqrt(squares[label] / divisors[label]),
-            mean=means[label],
-            z_scores=(means[label] - columns.means) / columns.units(),
-            nearest=nearest[label],
-        )
-        for label, size in enumerate(sizes)
-    ]
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return int(self.sizes.sum())
 
+    def add(
+        self, points: Points | SparsePoints, labels: Labels, weights: FloatArray | None = None
+    ) -> None:
+        """Add some rows."""
+        is_first = self.sizes == 0
+        self.sizes += np.bincount(labels, minlength=len(self.sizes))
+        counts = np.ones(len(labels)) if weights is None else weights
+        self.weights += np.bincount(labels, counts, minlength=len(self.sizes))
+        for rows, block in dense_chunks(points):
+            self._add(block, labels[rows], counts[rows], is_first)
+            is_first[labels[rows]] = False
 
-def _sums_by_cluster(
-    points: Points | SparsePoints, labels: Labels, counts: FloatArray, n_clusters: int
-) -> FloatArray:
-    shape = (n_clusters, len(labels))
-    of_cluster = sparse.csr_matrix((counts, (labels, np.arange(len(labels)))), shape=shape)
-    sums = of_cluster @ points
-    return np.asarray(sums.toarray() if sparse.issparse(sums) else sums)
+    def _add(
+        self, points: FloatArray, labels: Labels, counts: FloatArray, is_first: NDArray[np.bool_]
+    ) -> None:
+        self._place_origins(points, labels, is_first)
+        members = self._members(labels, counts)
+        deviations = points - self._origins[labels]
+        deviations[np.isnan(deviations)] = 0.0
+        self._deviations += members @ deviations
+        self._squares += members @ np.square(deviations)
+        self._lowest = np.fmin(self._lowest, np.fmin.reduce(points, axis=0))
+        self._highest = np.fmax(self._highest, np.fmax.reduce(points, axis=0))
 
+    def _members(self, labels: Labels, counts: FloatArray) -> Any:
+        shape = (len(self.sizes), len(labels))
+        return sparse.csr_array((counts, (labels, np.arange(len(labels)))), shape=shape)
 
-def _squared_deviations(
-    points: Points | SparsePoints,
-    labels: Labels,
-    counts: FloatArray,
-    means: FloatArray,
-    overall: FloatArray,
-) -> tuple[FloatArray, FloatArray]:
-    """Add up squares by column about the mean of all points, and by cluster about its own mean."""
-    of_column, of_cluster = np.zeros(points.shape[1]), np.zeros(len(means))
-    varies, first = np.zeros(points.shape[1], dtype=bool), None
-    for rows, block in dense_chunks(points):
-        first = block[0] if first is None else first
-        varies |= (block != first).any(axis=0)
-        of_column += counts[rows] @ np.square(block - overall)
-        from_own = counts[rows] * np.square(block - means[labels[rows]]).sum(axis=1)
-        of_cluster += np.bincount(labels[rows], from_own, minlength=len(means))
-    of_column[~varies] = 0.0  # rounding moves the mean off equal values
-    return of_column, of_cluster
+    def _place_origins(
+        self, points: FloatArray, labels: Labels, is_first: NDArray[np.bool_]
+    ) -> None:
+        """Put the origin of each cluster that is met for the first time at the mean of its rows."""
+        sizes = np.bincount(labels, minlength=len(self.sizes))
+        is_new = is_first & (sizes > 0)
+        if is_new.any():
+            sums = self._members(labels, np.ones(len(labels))) @ points
+            means = sums[is_new] / sizes[is_new, None]
+            # A column with a missing value keeps the value of the center.
+            self._origins[is_new] = np.where(np.isnan(means), self._origins[is_new], means)
+
+    def summaries(self, names: list[str]) -> tuple[Columns, list[ClusterSummary]]:
+        """Summarize the columns of all rows, and each cluster in the order of the labels."""
+        means, squares = self._about_means()
+        total = float(self.weights.sum())
+        overall = self.weights @ means / total
+        of_column = squares.sum(axis=0) + self.weights @ np.square(means - overall)
+        of_column[self._lowest == self._highest] = 0.0
+        columns = Columns(names, overall, np.sqrt(of_column / total))
+        spreads = np.sqrt(squares.sum(axis=1) / self._divisors())
+        means = np.where(self.weights[:, None] > 0, means, np.nan)
+        z_scores, nearest = (means - columns.means) / columns.units(), _nearest(means)
+        return columns, [
+            ClusterSummary(
+                label=label,
+                size=int(size),
+                weight=float(self.weights[label]),
+                share=float(self.weights[label] / total),
+                spread=float(spreads[label]),
+                mean=means[label],
+                z_scores=z_scores[label],
+                nearest=nearest[label],
+            )
+            for label, size in enumerate(self.sizes)
+        ]
+
+    def spreads_in(self, units: FloatArray) -> list[float]:
+        """Return the spreads of the clusters after each column is multiplied by its unit."""
+        of_clusters = self._about_means()[1] @ np.square(units)
+        return [float(spread) for spread in np.sqrt(of_clusters / self._divisors())]
+
+    def _about_means(self) -> tuple[FloatArray, FloatArray]:
+        """Return the means, and by column the sums of squares about them."""
+        apart = self._deviations / self._divisors()[:, None]
+        squares = self._squares - self.weights[:, None] * np.square(apart)
+        return self._origins + apart, np.maximum(squares, 0.0)
+
+    def _divisors(self) -> FloatArray:
+        return np.where(self.weights > 0, self.weights, 1.0)
 
 
 def _nearest(means: FloatArray) -> list[int | None]:

@@ -1,0 +1,447 @@
+"""Read the table of a command as points, for a new fit or for a saved model."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
+
+from powermeans.app.command import failures
+from powermeans.app.command.screen import counted, waiting_for
+from powermeans.app.command.sources import ADDED, DataFiles, Scale
+from powermeans.app.reading.frames import Frame, opened
+from powermeans.errors import TableError, nearest
+from powermeans.preparing.cells import Cells, one_array
+from powermeans.preparing.kinds import Column
+from powermeans.preparing.prepare import Note, Prepare
+from powermeans.scale.tables import Missing
+from powermeans.scale.tables.checking import (
+    declared_missing,
+    has_no_name,
+    numbers_of,
+    rows_to_skip,
+)
+from powermeans.system.arrow import pyarrow_part
+from powermeans.types import FloatArray
+
+_FAR = 5.0  # standard deviations, in which most rows of a column in another unit lie
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """Points in memory, or rows that are read part by part, and what is known of them."""
+
+    points: Any  # an array or PartedData
+    prepare: Prepare
+    weights: FloatArray | None = None
+    is_used: NDArray[np.bool_] | None = None  # for all rows of the file; None if all are
+    frame: Any = None  # of the file; None for rows that are read part by part
+    missing: Missing = "error"
+    notes: Sequence[Note] = ()
+    seconds_reading: float | None = None  # None for rows that are read for each sweep
+    as_read: Any = None  # the points before the scalers that a saved model has after `prepare`
+    scalers: Sequence[Any] = ()
+    skipped: Sequence[int] = ()  # rows, from 1, that are left out whatever they contain
+    n_lacking: int = 0  # rows that are left out since they lack a value
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns of the points."""
+        return list(map(str, self.prepare.get_feature_names_out()))
+
+    @property
+    def columns(self) -> Sequence[Column]:
+        """What the columns of the file contain."""
+        return self.prepare.columns_
+
+    @property
+    def transformers(self) -> list[Any]:
+        """The transformers that made the points."""
+        return [self.prepare, *self.scalers]
+
+    @property
+    def row_numbers(self) -> NDArray[np.intp] | None:
+        """The numbers, from 1, of the rows that are used; None if all are."""
+        return None if self.is_used is None else np.flatnonzero(self.is_used) + 1
+
+
+def read_to_fit(
+    files: DataFiles,
+    scale: Scale,
+    *,
+    n_clusters: int,
+    option: str,
+    takes_missing: bool = True,
+) -> Data:
+    """Read and scale a table; refuse fewer rows than the clusters that the option asks for.
+
+    `takes_missing` tells whether distances may rest on the values that are present.
+    """
+    started = time.perf_counter()
+    with failures.refusing(), _naming(files):
+        rows = _Rows.of(files)
+        asked, own = files.asked_columns, rows.added_before
+        columns = rows.select(asked)
+        columns = columns if asked is not None else columns.drop_columns(own)
+        prepare = Prepare(
+            as_=files.kinds,
+            order=files.orders,
+            scale=scale,
+            codes=_codes(files, columns.column_names),
+            decimal=files.decimal,
+            thousands=files.mark_of_thousands,
+            dates=files.dates,
+        )
+        raw = _understand(prepare, columns, asked)
+        data = rows.data(raw, prepare)
+    data = _without_lacking(data, files, takes_missing=takes_missing)
+    if n_clusters > len(data.points):
+        raise failures.Failure(
+            f"{option} {n_clusters} is more than the {len(data.points)} rows of {files.name}: ask "
+            "for fewer clusters"
+        )
+    with failures.refusing():
+        points = prepare.settle(data.points, data.weights)
+    left_out = [Note(f"the columns {', '.join(ADDED)} of a former fit do not count")] * bool(own)
+    notes = [*left_out, *data.notes, *prepare.notes_]
+    seconds = time.perf_counter() - started
+    return replace(data, points=points, notes=notes, seconds_reading=seconds)
+
+
+def read_for(model: Any, path: str, files: DataFiles) -> Data:
+    """Read the columns to which a model was fitted, as the points that its last step takes."""
+    if files.as_ or files.order:
+        option = "--as" if files.as_ else "--order"
+        raise failures.Failure(f"{option} is for fit: {path} knows what its columns contain")
+    takes_missing = check_missing(model, path, files)
+    with waiting_for(f"reading {files.name}", is_quiet=False), failures.refusing(), _naming(files):
+        rows = _Rows.of(files)
+        names = rows.frame.table.column_names
+        found = columns_for(model, path, files, names)
+        columns = rows.select(list(found.values())).rename_columns(list(found))
+        prepare = prepare_of(model)
+        if prepare is None:
+            plain = Prepare(
+                as_=dict.fromkeys(found, "number"),
+                scale="none",
+                codes=_codes(files, list(found)),
+                decimal=files.decimal,
+                thousands=files.mark_of_thousands,
+            )
+            prepare, points = plain, plain.settle(plain.understand(columns))
+        else:
+            _adapt(prepare, files)
+            points = prepare.transform(columns)
+        data = rows.data(points, prepare)
+    data = _without_lacking(data, files, takes_missing=takes_missing)
+    points, scalers = data.points, steps_of(model)[:-1]
+    scalers = [step for step in scalers if step is not prepare]
+    for scaler in scalers:
+        points = scaler.transform(points)
+    unknown = _unknown(prepare, columns)
+    in_units = _in_other_units(points, data.names) if scalers or prepare.scale_ != "none" else []
+    prepare.measure(data.points, data.weights)
+    notes = [*data.notes, *unknown, *in_units]
+    return replace(data, points=points, notes=notes, as_read=data.points, scalers=scalers)
+
+
+def steps_of(model: Any) -> list[Any]:
+    """Return the steps of a pipeline, or the model alone."""
+    return [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
+
+
+def prepare_of(model: Any) -> Prepare | None:
+    """Return what prepares the columns of a model, if anything does."""
+    first = steps_of(model)[0]
+    return first if isinstance(first, Prepare) else None
+
+
+def check_missing(model: Any, path: str, files: DataFiles) -> bool:
+    """Return whether a model uses the values that are present; refuse to ask for it if not."""
+    takes_missing: bool = getattr(steps_of(model)[-1], "missing", None) == "observed"
+    if files.missing == "observed" and not takes_missing:
+        raise failures.Failure(
+            f"--missing observed needs a model that was fitted with it, and {path} was not: leave "
+            "rows with missing values out by --missing drop"
+        )
+    return takes_missing
+
+
+def columns_for(model: Any, path: str, files: DataFiles, there: Sequence[str]) -> dict[str, str]:
+    """Return the columns of a file that are those of a model, by their names in the model.
+
+    Names decide, and places only where the file or the model has no names, or no name is the same.
+    """
+    prepare, asked = prepare_of(model), files.asked_columns
+    if prepare is not None:
+        names = [name for one in prepare.used for name in (one.name, one.other) if name]
+        every = list(map(str, prepare.feature_names_in_))
+    else:
+        every = names = list(map(str, getattr(model, "feature_names_in_", [])))
+        every = names = names or [f"c{number + 1}" for number in range(model.n_features_in_)]
+    found = list(there)
+    if asked is not None:
+        found = [there[place] for place in numbers_of(asked, there, files.name)]
+    if set(names) <= set(found):
+        return {name: name for name in names}
+    are_same = not set(found).isdisjoint(names)
+    if asked is not None and are_same:
+        raise failures.Failure(
+            f"{path} was fitted to the columns {', '.join(names)}, and --columns asks for "
+            f"{', '.join(found)} of {files.name}: ask for the same, in any order"
+        )
+    if asked is None and are_names(names) and are_names(there):
+        name = next(name for name in names if name not in there)
+        hint = nearest(name, there)
+        raise failures.Failure(
+            f'{files.name} has no column "{name}", to which {path} was fitted{hint}',
+            failures.DATA,
+        )
+    for by_place in (names, every):
+        if len(by_place) == len(found):
+            places = dict(zip(by_place, found, strict=True))
+            return {name: places[name] for name in names}
+    raise failures.Failure(
+        f"{files.name} has {len(found)} columns, and {path} was fitted to {len(names)}: choose "
+        "them with --columns",
+        failures.DATA,
+    )
+
+
+def are_names(names: Sequence[str]) -> bool:
+    """Return whether the columns have names of their own, and not just c1, c2, …."""
+    return bool(names) and not all(map(has_no_name, names))
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The rows of a file that are not left out beforehand, and their weights."""
+
+    files: DataFiles
+    frame: Frame
+    is_used: NDArray[np.bool_]
+    totals: Sequence[int]  # rows, from 0, that are left out since they sum up others
+
+    @classmethod
+    def of(cls, files: DataFiles) -> _Rows:
+        query = files.first if files.database is not None else None
+        frame = opened(files.database or files.first, query, **files.form)
+        is_used = ~rows_to_skip(files.skipped, frame.table.num_rows, files.name)
+        totals = [] if files.skip_rows or files.keep_totals else frame.totals
+        is_used[totals] = False
+        return cls(files, frame, is_used, totals)
+
+    @property
+    def added_before(self) -> list[str]:
+        """The columns that a former fit has added."""
+        names = self.frame.table.column_names
+        return [*ADDED] if names[-4:] == [*ADDED] else []
+
+    def select(self, asked: Sequence[str] | None) -> Any:
+        """Return the columns that are asked for, or all, without the weights."""
+        names = self.frame.table.column_names
+        places = [*range(len(names))]
+        if asked is not None:
+            places = numbers_of(asked, names, self.files.name)
+        beside = self._place_of_weights()
+        table = self.frame.table.select([j for j in dict.fromkeys(places) if j not in beside])
+        return table if self.is_used.all() else table.filter(pyarrow_part().array(self.is_used))
+
+    def data(self, points: FloatArray, prepare: Prepare) -> Data:
+        """Return the points of these rows with what is known of them."""
+        is_used = None if self.is_used.all() else self.is_used
+        notes = [Note(text, is_doubt=True) for text in self.frame.doubts]
+        if self.frame.how_read:
+            notes.append(Note(f"read: {'; '.join(self.frame.how_read)}"))
+        notes += [Note(text) for text in self._left_out()]
+        skipped = (np.flatnonzero(~self.is_used) + 1).tolist()
+        weights = self._weights()
+        return Data(points, prepare, weights, is_used, self.frame, notes=notes, skipped=skipped)
+
+    def _left_out(self) -> Iterator[str]:
+        if n_skipped := len(set(self.files.skipped)):
+            yield f"{counted(n_skipped, 'row')} left out by --skip-rows"
+        if self.totals:
+            rows = ", ".join(str(row + 1) for row in sorted(self.totals))
+            sums = f"row {rows} sums" if len(self.totals) == 1 else f"rows {rows} sum"
+            yield f"left out: {sums} up others (--keep-totals uses all rows)"
+
+    def _place_of_weights(self) -> list[int]:
+        given, names = self.files.weights, self.frame.table.column_names
+        return [] if given is None else numbers_of([given], names, self.files.name)
+
+    def _weights(self) -> FloatArray | None:
+        for place in self._place_of_weights():
+            name = self.frame.table.column_names[place]
+            column = self.frame.table[place].filter(pyarrow_part().array(self.is_used))
+            cells = Cells(name, one_array(column))
+            if cells.type not in ("number", "empty"):
+                raise TableError(f'"{name}" contains no weights, but {cells.type} values')
+            is_bad = cells.numbers < 0
+            if is_bad.any():
+                row = int(np.flatnonzero(self.is_used)[np.argmax(is_bad)]) + 1
+                raise TableError(
+                    f'column "{name}" has {cells.numbers[is_bad][0]:g} in row {row}, which is no '
+                    "weight: weights are finite and not negative"
+                )
+            return cells.numbers
+        return None
+
+
+@contextlib.contextmanager
+def _naming(files: DataFiles) -> Iterator[None]:
+    """Name the file in errors that speak of its columns."""
+    try:
+        yield
+    except TableError as error:
+        if error.argument or files.name in error.problem:
+            raise
+        raise TableError(f"{files.name}: {error.problem}", *error.way_out) from None
+
+
+def _codes(files: DataFiles, names: Sequence[str]) -> Any:
+    """Return the codes for missing values that were given, each for one column."""
+    if files.keep_codes:
+        return "none"
+    if files.codes is None:
+        return "auto"
+    found = declared_missing(files.codes, names, files.name)
+    return [f"{names[j]}={value}" for places, value in found for j in places]
+
+
+def _adapt(prepare: Prepare, files: DataFiles) -> None:
+    """Let options replace how the model reads numbers and dates."""
+    if files.decimal is not None:
+        prepare.decimal = prepare.decimal_ = files.decimal
+    prepare.thousands = files.mark_of_thousands or prepare.thousands
+    prepare.dates = files.dates or prepare.dates
+
+
+def _understand(prepare: Prepare, columns: Any, asked: Sequence[str] | None) -> FloatArray:
+    """Find what columns contain; identifiers count where they were asked for."""
+    try:
+        raw = prepare.understand(columns)
+    except TableError:
+        if asked is None or not hasattr(prepare, "columns_"):
+            raise
+        raw = None
+    if asked is not None and (as_numbers := _asked_by_name(prepare, asked)):
+        raw = prepare.set_params(as_={**as_numbers, **(prepare.as_ or {})}).understand(columns)
+    return prepare.understand(columns) if raw is None else raw
+
+
+def _asked_by_name(prepare: Prepare, asked: Sequence[str]) -> dict[str, str]:
+    """Return the kinds of columns that would be left out, where they were asked for."""
+    left_out = [one for one in prepare.columns_ if not one.is_used]
+    for one in left_out:
+        if one.kind == "text" and one.name in asked:
+            raise TableError(
+                f'"{one.name}" has {one.why}, which cannot be compared: leave it out, or pass '
+                f"--as {one.name}=category"
+            )
+    return {one.name: "number" for one in left_out if one.kind == "identifier"}
+
+
+def _without_lacking(data: Data, files: DataFiles, *, takes_missing: bool) -> Data:
+    """Leave out rows that lack a value, or all of them, as is asked for or as the data decide."""
+    is_missing = np.isnan(data.points)
+    lacks_weight = np.zeros(len(is_missing), dtype=bool)
+    if data.weights is not None:
+        lacks_weight = np.isnan(data.weights)
+    lacks = is_missing.any(axis=1) | lacks_weight
+    asked = "observed" if files.missing == "observed" else "error"
+    if not lacks.any():
+        return replace(data, missing="observed" if asked == "observed" else "error")
+    uses_present = takes_missing if files.is_missing_open else files.missing == "observed"
+    is_left_out = is_missing.all(axis=1) if uses_present else lacks
+    if files.missing == "error" or is_left_out.all():
+        raise _lacking(data, files, is_missing)
+    if files.missing != "drop" and lacks_weight.any():
+        raise failures.Failure(
+            f'{files.name}: column "{files.weights}" has no value in row '
+            f"{_row(data, lacks_weight)}, and rows need weights: --missing drop leaves such rows "
+            "out",
+            failures.DATA,
+        )
+    notes = [*data.notes]
+    if files.is_missing_open and is_missing.any():
+        notes.append(Note(_missing_in_words(data.names, is_missing, takes_missing=takes_missing)))
+    if n_left_out := np.count_nonzero(is_left_out):
+        what = "without any value" if uses_present else "with missing values"
+        were = f"row {what} was" if n_left_out == 1 else f"rows {what} were"
+        notes.append(Note(f"{n_left_out} {were} left out"))
+        data = _without(data, is_left_out)
+    has_missing = bool(np.isnan(data.points).any())
+    missing: Missing = "observed" if has_missing else "drop"
+    return replace(data, missing=missing if has_missing or n_left_out else "error", notes=notes)
+
+
+def _without(data: Data, is_left_out: NDArray[np.bool_]) -> Data:
+    """Return the data without these of their rows."""
+    is_used = np.ones(len(is_left_out), dtype=bool) if data.is_used is None else data.is_used.copy()
+    is_used[np.flatnonzero(is_used)[is_left_out]] = False
+    weights = None if data.weights is None else data.weights[~is_left_out]
+    n_lacking, points = int(np.count_nonzero(is_left_out)), data.points[~is_left_out]
+    return replace(data, points=points, weights=weights, is_used=is_used, n_lacking=n_lacking)
+
+
+def _row(data: Data, is_bad: NDArray[np.bool_]) -> int:
+    """Return the number in the file of the first bad row."""
+    numbers = data.row_numbers
+    place = int(np.argmax(is_bad))
+    return place + 1 if numbers is None else int(numbers[place])
+
+
+def _lacking(data: Data, files: DataFiles, is_missing: NDArray[np.bool_]) -> failures.Failure:
+    lacks: Any = is_missing.any(axis=1)
+    place = int(np.argmax(lacks))
+    name = data.names[int(np.argmax(is_missing[place]))].partition(": ")[0]
+    return failures.Failure(
+        f'{files.name}: column "{name}" has no value in row {_row(data, lacks)} '
+        f"({np.count_nonzero(lacks)} of {len(lacks)} rows lack one): --missing drop leaves such "
+        "rows out, and --missing observed uses the values that are present",
+        failures.DATA,
+    )
+
+
+def _missing_in_words(
+    names: Sequence[str], is_missing: NDArray[np.bool_], *, takes_missing: bool
+) -> str:
+    # The features of one category miss a value together.
+    counts = dict(
+        zip((name.partition(": ")[0] for name in names), is_missing.sum(axis=0), strict=True)
+    )
+    most = sorted(((int(n), name) for name, n in counts.items() if n), key=lambda pair: -pair[0])
+    shown = ", ".join(f'{n} in "{name}"' for n, name in most[:4])
+    n_more = len(most) - 4
+    more = f" and more in {n_more} other{'s' * (n_more > 1)}" if n_more > 0 else ""
+    values = f"missing values: {shown}{more}, of {len(is_missing)} rows"
+    if takes_missing:
+        values += "; distances use the values that are present"
+        return f"{values} (--missing drop leaves those rows out)"
+    return f"{values}; such rows are left out, since this divergence needs whole rows"
+
+
+def _unknown(prepare: Prepare, columns: Any) -> Iterator[Note]:
+    """Yield notes on words that the model does not know, and on cells that are no numbers."""
+    for name, words in prepare.unknown_words(columns).items():
+        said = ", ".join(f'"{word}" ({counted(n, "row")})' for word, n in list(words.items())[:4])
+        yield Note(f'"{name}" has {said}, unknown to the model', is_doubt=True)
+
+
+def _in_other_units(points: FloatArray, names: Sequence[str]) -> Iterator[Note]:
+    """Yield a note on columns whose rows are far from those of the fit."""
+    far = [
+        f'"{name}"'
+        for name, values in zip(names, np.abs(points).T, strict=True)
+        if not np.isnan(values).all() and np.nanmedian(values) > _FAR
+    ]
+    if far:
+        said = f"most rows are far from those of the fit in {', '.join(far[:4])}"
+        yield Note(f"{said}: is it another unit?", is_doubt=True)

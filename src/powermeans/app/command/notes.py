@@ -1,0 +1,69 @@
+"""What commands tell of the columns of a file and of how it was read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from powermeans.app.command.data import Data
+from powermeans.app.command.screen import Screen
+from powermeans.app.report.subject import ABOUT_COLUMNS, FileTable
+from powermeans.preparing.kinds import NUMBERS, Column
+from powermeans.preparing.prepare import Note
+
+_MOST_LINES = 8
+_MOST_COLUMNS = 12
+
+
+def file_table(data: Data, why_k: Sequence[Note] = ()) -> FileTable:
+    """Return what a report tells of the file: first what may make the result worthless."""
+    how_read = [note.text for note in data.notes if note.text.startswith("read: ")]
+    notes = sorted([*data.notes, *(one for one in why_k if one.is_doubt)], key=_place)
+    return FileTable(
+        None if data.frame is None else data.frame.table,
+        data.columns,
+        [note.text for note in notes if note.text not in how_read],
+        [*how_read, *(note.text for note in why_k)],
+        data.row_numbers,
+        data.names,
+        about_columns(data, data.columns[:200]),
+    )
+
+
+def about_columns(data: Data, columns: Sequence[Column]) -> list[list[str]]:
+    """Return the lines of a table: what columns contain, why, and what is done with them."""
+    shares = data.prepare.contributions_
+    return [
+        [
+            one.name,
+            one.kind,
+            one.why,
+            data.prepare.done(one),
+            f"{shares[one.name]:.0%}" if one.name in shares else "",
+        ]
+        for one in columns
+    ]
+
+
+def tell_columns(screen: Screen, data: Data, *, is_verbose: bool = False) -> None:
+    """Show what each column contains, unless all are numbers that are used as they are."""
+    if data.frame is None or all(one.kind in NUMBERS for one in data.columns):
+        return
+    shown = data.columns if is_verbose else data.columns[:_MOST_COLUMNS]
+    screen.say()
+    screen.show(ABOUT_COLUMNS, about_columns(data, shown), left=[0, 1, 2, 3])
+    if len(shown) < len(data.columns):
+        screen.say(f"... and {len(data.columns) - len(shown)} more, which --verbose shows")
+    screen.say()
+
+
+def tell_notes(screen: Screen, notes: Sequence[Note], *, is_verbose: bool = False) -> None:
+    """Print at most eight lines, first what may make the result worthless."""
+    lines = [f"{'check this: ' * note.is_doubt}{note.text}" for note in sorted(notes, key=_place)]
+    for line in lines if is_verbose else lines[:_MOST_LINES]:
+        screen.say(line)
+    if len(lines) > _MOST_LINES and not is_verbose:
+        screen.say(f"... and {len(lines) - _MOST_LINES} more, which --verbose shows")
+
+
+def _place(note: Note) -> bool:
+    return not note.is_doubt

@@ -1,0 +1,90 @@
+"""Saved models, and how the files of their fits were read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from powermeans.app.command import failures
+from powermeans.app.command.data import Data
+from powermeans.app.command.sources import DataFiles
+from powermeans.errors import ModelFileError, nearest
+from powermeans.estimators.streams.base import is_waiting
+from powermeans.saving import load, reading_of
+from powermeans.scale.tables.formats import options_of
+
+_REMEMBERED = ("delimiter", "header", "encoding", "array", "missing")
+_NAME_OF = "name of cluster "
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A model from a file."""
+
+    model: Any
+    reading: Mapping[str, Any]
+
+    def read_like(self, files: DataFiles) -> DataFiles:
+        """Return the data with options that were not given as they were in the fit."""
+        is_file = os.path.isfile(files.first)
+        options = ("missing", *(options_of(Path(files.first)) if is_file else _REMEMBERED))
+        not_given = {
+            name: self.reading[name]
+            for name in _REMEMBERED
+            if name in options and name in self.reading and getattr(files, name) is None
+        }
+        return replace(files, **not_given)
+
+    @property
+    def names(self) -> dict[int, str]:
+        """The names of the clusters, as far as they are known."""
+        given = {
+            name.removeprefix(_NAME_OF): text
+            for name, text in self.reading.items()
+            if name.startswith(_NAME_OF)
+        }
+        return {int(label): text for label, text in given.items() if label.isdecimal()}
+
+
+def to_remember(files: DataFiles, data: Data, names: Mapping[int, str]) -> dict[str, Any]:
+    """Return how to read other files of this form, and the names of the clusters."""
+    how = {name: getattr(files, name) for name in _REMEMBERED}
+    if files.is_missing_open:
+        how["missing"] = None if data.missing == "error" else data.missing
+    of_clusters = {f"{_NAME_OF}{label}": name for label, name in names.items()}
+    return {name: value for name, value in how.items() if value is not None} | of_clusters
+
+
+def load_model(path: str) -> Saved:
+    """Load a model that can predict."""
+    try:
+        with failures.refusing(ModelFileError):
+            model, reading = load(path), reading_of(path)
+    except OSError as error:
+        others = os.listdir(os.path.dirname(path) or ".") if not os.path.isdir(path) else []
+        hint = nearest(os.path.basename(path), others)
+        raise failures.Failure(
+            f"{path} cannot be read: {error.strerror}{hint}", failures.DATA
+        ) from error
+    if not hasattr(model, "predict"):
+        raise failures.Failure(
+            f"{path} is a {type(model).__name__}, which has labels only for the rows of its fit",
+            failures.DATA,
+        )
+    if is_waiting(model) and not hasattr(model, "cluster_centers_"):
+        raise failures.Failure(
+            f"{path} is a stream that waits for more points and has no centers yet: load it in "
+            "Python, give it points by partial_fit, and save it again",
+            failures.DATA,
+        )
+    return Saved(model, reading)
+
+
+def reading_again(files: DataFiles, data: Data) -> dict[str, Any]:
+    """Return how code reads the same rows and columns again."""
+    columns = files.asked_columns and list(map(str, data.prepare.feature_names_in_))
+    beside = {"columns": columns, "weights": files.weights, "skip_rows": [*data.skipped]}
+    return {**files.form, **beside, "drops_missing": data.n_lacking > 0}

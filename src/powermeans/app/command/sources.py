@@ -1,0 +1,219 @@
+"""The data of a command: paths, and the options by which each command reads them."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from typer import Option
+
+from powermeans.app.command.failures import Failure
+from powermeans.errors import nearest
+
+# The columns that are added to the rows of a file, if not others are asked for.
+ADDED = ("cluster", "distance", "second_cluster", "sure")
+Scale = Literal["auto", "standard", "minmax", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class DataFiles:
+    """Paths of data and how to read them; the annotated fields are options of the commands.
+
+    Several files, or a folder, are read part by part, and so is one file with a limit of memory or
+    a checkpoint.
+    """
+
+    paths: tuple[str, ...]
+    columns: Annotated[
+        str | None,
+        Option(help="Columns to use, with commas: names, numbers from 1, ranges as 2-4 or a-c."),
+    ] = None
+    weights: Annotated[str | None, Option(metavar="COLUMN", help="Column of weights.")] = None
+    missing: Annotated[
+        Literal["auto", "error", "drop", "observed"] | None,
+        Option(
+            help="What to do with missing values; auto: use the values that are present; if that "
+            "is impossible, drop the row with a note."
+        ),
+    ] = None
+    missing_values: Annotated[
+        str | None,
+        Option(
+            metavar="VALUES",
+            help="Values that mean a missing one, with commas: -999 anywhere, age=99 in a column, "
+            "q1-q9=99 in a range of columns.",
+        ),
+    ] = None
+    keep_codes: Annotated[
+        bool, Option("--keep-codes", help="Read -9, 99, 999 and the like as numbers.")
+    ] = False
+    skip_rows: Annotated[
+        str | None,
+        Option(
+            metavar="ROWS", help="Rows to leave out, such as totals: numbers from 1, ranges as 5-9."
+        ),
+    ] = None
+    keep_totals: Annotated[bool, Option("--keep-totals", help="Keep rows that sum up others.")] = (
+        False
+    )
+    as_: Annotated[
+        list[str] | None,
+        Option(
+            "--as",
+            metavar="COLUMN=KIND",
+            help="What columns contain: plan=category,visits=count,id=ignore; number, amount, "
+            "count, share, log, yes/no, category, ordered, date, place, ignore.",
+        ),
+    ] = None
+    order: Annotated[
+        list[str] | None,
+        Option(metavar="WORDS", help='Words from the lowest on: "low<mid<high"; once for each.'),
+    ] = None
+    dates: Annotated[
+        Literal["days", "day-first", "month-first"] | None,
+        Option(help="Read dates as days; 3/4/2024 begins with the day or the month."),
+    ] = None
+    decimal: Annotated[str | None, Option(metavar="MARK", help="Decimal mark of text: . or ,")] = (
+        None
+    )
+    thousands: Annotated[
+        str | None,
+        Option(metavar="MARK", help="Mark between thousands: . or , or ' or space, or none."),
+    ] = None
+    delimiter: Annotated[str | None, Option(help="Character between columns of text.")] = None
+    header: Annotated[
+        bool | None, Option("--header/--no-header", help="Whether the first row contains names.")
+    ] = None
+    encoding: Annotated[
+        str | None, Option(metavar="NAME", help="Encoding of text: cp1252, ...")
+    ] = None
+    array: Annotated[
+        str | None,
+        Option(
+            metavar="NAME",
+            help="Array of an NPZ file, sheet, table of a database, or file in a zip.",
+        ),
+    ] = None
+    database: Annotated[
+        str | None,
+        Option(metavar="FILE", help="SQLite or DuckDB, of which DATA is then a query in SQL."),
+    ] = None
+    memory_limit: str | None = None
+    checkpoint: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.mark is not None and len(self.mark) != 1:
+            raise Failure(f"--delimiter must be one character, not {self.delimiter!r}")
+        if self.decimal not in (None, ".", ","):
+            raise Failure(f"--decimal must be . or , and not {self.decimal!r}")
+        between, is_same = self.mark_of_thousands, self.mark_of_thousands == self.decimal
+        if between not in (None, "", ".", ",", "'", " ") or (between and is_same):
+            other = " other than --decimal" if is_same else ""
+            raise Failure(
+                f"--thousands must be . or , or ' or space or none{other}, not {self.thousands!r}"
+            )
+
+    @property
+    def first(self) -> str:
+        """The first path, which stands for all in the JSON output."""
+        return self.paths[0]
+
+    @property
+    def name(self) -> str:
+        """The data, as messages call it."""
+        if len(self.paths) > 1:
+            return f"{self.first} and {len(self.paths) - 1} more"
+        return "standard input" if self.first == "-" else self.first
+
+    @property
+    def mark(self) -> str | None:
+        """The delimiter."""
+        return {"tab": "\t", "\\t": "\t"}.get(self.delimiter or "", self.delimiter)
+
+    @property
+    def mark_of_thousands(self) -> str | None:
+        """The mark between thousands, empty for none."""
+        return {"space": " ", "none": ""}.get(self.thousands or "", self.thousands)
+
+    @property
+    def is_missing_open(self) -> bool:
+        """Whether the data decide what to do with missing values."""
+        return self.missing in (None, "auto")
+
+    @property
+    def asked_columns(self) -> list[str] | None:
+        """The columns that were asked for."""
+        return None if self.columns is None else split_names(self.columns)
+
+    @property
+    def codes(self) -> list[str] | None:
+        """The values that were given as codes for missing ones; None if none were."""
+        return None if self.missing_values is None else split_names(self.missing_values)
+
+    @property
+    def skipped(self) -> list[int]:
+        """The rows to leave out, from 1."""
+        rows: list[int] = []
+        for text in [] if self.skip_rows is None else self.skip_rows.split(","):
+            first, is_range, last = text.strip().partition("-")
+            ends = first, last if is_range else first
+            are_numbers = all(end.isdecimal() and int(end) > 0 for end in ends)
+            if not are_numbers or int(ends[0]) > int(ends[1]):
+                raise Failure(
+                    "--skip-rows must be numbers from 1 and ranges such as 5-9, not "
+                    f"{self.skip_rows!r}"
+                )
+            rows += range(int(ends[0]), int(ends[1]) + 1)
+        return rows
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """The kinds of columns that were given, such as those of plan=category,visits=count."""
+        pairs = {}
+        for text in [name for each in self.as_ or () for name in split_names(each)]:
+            column, has_kind, kind = text.rpartition("=")
+            if not has_kind:
+                raise Failure(
+                    f"--as must be columns and their kinds, such as plan=category, not {text!r}"
+                )
+            pairs[column.strip()] = kind.strip()
+        return pairs
+
+    @property
+    def orders(self) -> list[list[str]]:
+        """The words that were given with an order, from the lowest on."""
+        return [[word.strip() for word in each.split("<")] for each in self.order or ()]
+
+    @property
+    def form(self) -> dict[str, Any]:
+        """How the file is written, as `read_frame` takes it."""
+        return {
+            "delimiter": self.mark,
+            "header": self.header,
+            "encoding": self.encoding,
+            "array": self.array,
+        }
+
+
+def split_names(names: str) -> list[str]:
+    """Split names at commas and line ends; quotes join a name with commas."""
+    lines = names.splitlines(keepends=True)
+    try:
+        rows = list(csv.reader(lines, skipinitialspace=True))
+    except csv.Error as error:
+        raise Failure(f"{names!r} is not a list of names: {error}") from None
+    found = [name.strip() for row in rows for name in row if name.strip()]
+    if not found:
+        raise Failure(f"{names!r} names nothing: leave it out")
+    return found
+
+
+def known(asked: Sequence[str], names: Sequence[str], option: str) -> list[str]:
+    """Return the names that were asked for; refuse those that an option does not know."""
+    for name in asked:
+        if name not in names:
+            hint = nearest(name, names) or f": there are {', '.join(names)}"
+            raise Failure(f"{option} {name!r} is not known{hint}")
+    return list(asked)
