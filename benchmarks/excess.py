@@ -156,7 +156,7 @@ def flaws(record: Record) -> list[str]:
     if noisy := disturbed(record):
         said.append(
             f"other processes were busy, or the machine's speed changed, during {len(noisy)} of "
-            f"{len(record.problems)} problems, so that times may be too long"
+            f"{len(record.problems)} problems, so the times may be too long"
         )
     return said
 
@@ -190,6 +190,6 @@ def worse_for_more(record: Record) -> list[str]:
             if (1 + high) / (1 + low) > 1 + DRAW:
                 said.append(
                     f"{more} is worse than {less} on {problem}: {100 * high:.3f} % above the "
-                    f"lowest, and not {100 * low:.3f} %"
+                    f"lowest instead of {100 * low:.3f} %"
                 )
     return said

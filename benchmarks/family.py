@@ -292,31 +292,29 @@ PARTS = {
     "sweeps": Part(
         "Time of a sweep, as a multiple of that with squared Euclidean distances",
         "All shortcuts are off: every point is compared with every center. With up to 16 features, "
-        "products are in float64 even for float32 points, since sums of few of them cancel; "
-        "squared Euclidean distances are then sums of squared differences, which do not cancel. "
-        "Points with missing entries are stored as pairs, twice as wide.",
+        "products are computed in float64 even for float32 points, to avoid cancellation; "
+        "squared Euclidean distances are then sums of squared differences, which need no products. "
+        "Points with missing entries are stored as pairs, which are twice as wide.",
         sweeps,
     ),
     "divergences": Part(
         "Each population has its divergence",
         "99 points in 2 features, in three groups around 10, 20 and 40, in 250 trials: mean "
-        "adjusted Rand index, and variation of information. In parentheses: how far the index is "
-        "above that of the matching divergence, and the standard error of that difference.",
+        "adjusted Rand index and variation of information. In parentheses: the difference to the "
+        "index of the matching divergence, with its standard error.",
         divergences,
     ),
-    "features": Part(
-        "5 features of 20 that matter", "Adjusted Rand index over 20 seeds.", features
-    ),
+    "features": Part("Five of 20 features matter", "Adjusted Rand index over 20 seeds.", features),
     "outliers": Part(
         "A tenth of the points are outliers",
         "Adjusted Rand index of the 900 points in five groups: mean and worst of 20 seeds.",
         outliers,
     ),
     "blocks": Part(
-        "Blocks of points, by the median of their means",
+        "Median of means",
         "Nine groups of 600 points on a grid, and 20 points up to fifty times as far: the example "
         "published with median-of-means power k-means, with its settings (41 blocks, 200 steps). "
-        "Adjusted Rand index of the 600 points: mean, worst, and how many of 20 seeds are perfect.",
+        "Adjusted Rand index of the 600 points. *Perfect* counts the seeds with an index of 1.",
         blocks,
     ),
     "shapes": Part(

@@ -212,9 +212,11 @@ def limited_works() -> Iterator[dict[str, str]]:
 
 PARTS = {
     "interrupts": Part(
-        "Ctrl-C", f"From the signal to the error, on {N_THREADS} threads.", interrupted_works
+        "Ctrl-C", f"Time from the signal to the error, with {N_THREADS} threads.", interrupted_works
     ),
-    "limits": Part("Limits of time", f"Beyond the limit, on {N_THREADS} threads.", limited_works),
+    "limits": Part(
+        "Time limits", f"Time beyond the limit, with {N_THREADS} threads.", limited_works
+    ),
 }
 as_page = functools.partial(parts.as_page, PARTS)
 

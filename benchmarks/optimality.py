@@ -270,7 +270,7 @@ def table_of_problems(found: list[dict[str, Any]]) -> str:
     return (
         f"{as_markdown(rows)}\n\nOf these {len(gaps)} default fits, "
         f"{sum(gap <= 1e-3 for gap in gaps)} are proved optimal to 0.1 %, and "
-        f"{sum(gap <= 1e-2 for gap in gaps)} to 1 %. Seconds are of one processor."
+        f"{sum(gap <= 1e-2 for gap in gaps)} to 1 %. Seconds are CPU time."
     )
 
 

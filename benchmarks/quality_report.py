@@ -145,7 +145,7 @@ def table_of_steps(stored: dict) -> str:
         if line := lines.get(method):
             excess = (f"{line[f'{kind} excess %']:.3f}" for kind in ("mean", "worst"))
             rows.append([words, *excess, f"{line['seconds']:.1f}"])
-    return f"{measured_how(stored, record)}\n\n{as_markdown(rows)}"
+    return f"{as_markdown(rows)}\n\nMeasured on {stored['date']} on {stored['processor']}."
 
 
 def below_table(record: Record) -> Rows:
@@ -168,14 +168,14 @@ def as_page(stored: dict) -> str:
     """The generated part of the page, from a stored run."""
     figures = stored["figures"]
     record = Record(figures["problems"], figures["cells"])
-    parts = [measured_how(stored, record), "### The methods", as_markdown(method_table(record))]
-    parts += [judged_half(record), legend(figures["methods"])]
+    parts = ["### The methods", as_markdown(method_table(record)), judged_half(record)]
+    parts += [legend(figures["methods"]), measured_how(stored, record)]
     if len(rows := annealing_table(record)) > 1:
         parts += ["### One run: Lloyd, or annealed", as_markdown(rows), EXPLANATION_OF_ONE_RUN]
     if len(rows := search_table(record)) > 1:
-        parts += ["### Search, by kind of problem", "Mean excess in per cent.", as_markdown(rows)]
+        parts += ["### Search, by kind of problem", "Mean excess in percent.", as_markdown(rows)]
     if len(rows := below_table(record)) > 1:
-        parts += ["### Lower than was known", as_markdown(rows)]
+        parts += ["### Lower than the best known", as_markdown(rows)]
     if complaints := flaws(record):
         parts += ["### Flaws", "\n".join(f"- {text}" for text in complaints)]
     return "\n\n".join(parts)
@@ -190,14 +190,15 @@ def judged_half(record: Record) -> str:
         if all(name in record.excess.get(effort, {}) for name in judged)
     )
     return (
-        "The efforts were tuned on every second problem, beginning with the first. The mean excess "
-        f"on the other {len(judged)}: {', '.join(means)}."
+        "The efforts were tuned on every second problem, starting with the first. Mean excess on "
+        f"the other {len(judged)}: {', '.join(means)}."
     )
 
 
 EXPLANATION_OF_ONE_RUN = (
-    "*lower : higher*: on how many problems the annealed run ended lower than Lloyd's, and higher, "
-    "by more than 0.01 %. *enough*: on how many one run of Lloyd was within 0.1 % of the lowest."
+    "*lower : higher*: the problems on which the annealed run ended lower than Lloyd's, and those "
+    "on which it ended higher, by more than 0.01 %. *enough*: the problems on which one run of "
+    "Lloyd was within 0.1 % of the lowest."
 )
 
 
@@ -211,14 +212,14 @@ def measured_how(stored: dict, record: Record) -> str:
     bystanders = [problem["bystanders"] or 0.0 for problem in record.problems.values()]
     drifts = [problem["drift"] for problem in record.problems.values()]
     first, *others = stored["figures"]["runs"]
-    more = f" and {len(others)} runs more, which the stored file names," if others else ""
+    more = f" and {len(others)} more runs, listed in the stored file," if others else ""
     return (
         f"Measured on {stored['date']} by `{first}`{more} on {stored['processor']}, "
-        f"{settings['threads']} threads, {settings['jobs']} problems at once, "
+        f"threads: {settings['threads']}, problems at a time: {settings['jobs']}, "
         f"{stored['versions']['instruction set']}, Python {stored['versions']['python']}; "
         f"{n_real} problems with real data and {len(record.problems) - n_real} with generated "
         f"data, {seeds} seeds. "
-        f"Meanwhile, other processes kept {mean(bystanders):.2f} processors busy on average; the "
-        f"same loop before and after a problem took equally long, within {STEADY:.0%}, for "
+        f"Other processes used {mean(bystanders):.2f} processors on average; a calibration loop "
+        f"before and after each problem differed by at most {STEADY:.0%} for "
         f"{sum(drift <= STEADY for drift in drifts)} of {len(drifts)} problems."
     )

@@ -319,7 +319,7 @@ def peers() -> Iterator[dict[str, Any]]:
                     "seed": seed,
                     "seconds": f"{taken:.0f}",
                     "inertia": f"{inertia / 1e6:.1f} M",
-                    "what it says itself": f"{model.inertia_ / 1e6:.1f} M",
+                    "reported inertia": f"{model.inertia_ / 1e6:.1f} M",
                 }
 
 
@@ -339,21 +339,21 @@ def true_inertia(points: Any, centers: NDArray) -> float:
 PARTS = {
     "memory": Part(
         "Memory of fits of a file",
-        f"A file of 2156 MB, $k = {CLUSTERS_OF_FITS}$, and a process that may map at most the "
-        "limit beyond the program itself.",
+        f"A file of 2156 MB and $k = {CLUSTERS_OF_FITS}$. The limit is on the memory that the "
+        "process may map in addition to the program itself.",
         memory,
     ),
     "throughput": Part(
         "Sweeps from a file",
-        "One hard sweep of the same file. To read from the cache of the system is work for a "
-        "processor, and the kernels use them all: a sweep from there takes nearly the sum of both.",
+        "One hard sweep of the same file. Reading from the system's cache occupies the processors, "
+        "as the sweep does, so a sweep from the cache takes nearly the sum of both times.",
         throughput,
     ),
     "peers": Part(
         "Compared with dask-ml",
         "10,000,000 points of 16 features around means, in 8 partitions on two worker processes, "
-        "$k = 50$. Inertias are computed again, in double precision, from differences of points "
-        "and centers; the last column is what the estimator says itself.",
+        "$k = 50$. The inertia is recomputed in double precision from the returned centers; the "
+        "last column is the value that the estimator reports.",
         peers,
     ),
 }

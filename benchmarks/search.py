@@ -111,13 +111,13 @@ def cost_of(model: KMeans | PowerKMeans, points: Points) -> tuple[float, float]:
 PARTS = {
     "recovery": Part(
         "Known centers found",
-        "How often all centers were found, how many were missed on average, and seconds.",
+        "Seeds with which all centers were found, the mean number of centers missed, and seconds.",
         recovery,
     ),
     "costs": Part(
         "What the efforts cost on large data",
-        "CPU time of one thread. One start is the mean of ten fits of `KMeans`; the time of an "
-        "effort is a multiple of that. The percentage is the inertia above that of the best of the "
+        "CPU time of one thread. One start is the mean of ten fits of `KMeans`; the times of the "
+        "efforts are multiples of it. The percentages compare the inertia with the best of the "
         "ten.",
         costs,
     ),

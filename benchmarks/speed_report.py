@@ -153,9 +153,8 @@ def as_page(stored: Mapping) -> str:
     figures = stored["figures"]
     return "\n\n".join(
         [
-            "Seconds for a whole fit in float64, with seeding and checks: means over the first "
-            "random states. `PowerKMeans` has the default effort, scikit-learn's `KMeans` one "
-            "start or ten.",
+            "Seconds for a whole fit in float64, including seeding and checks: means over several "
+            "random states.",
             as_markdown(fit_table(figures)),
             measured_how(stored),
             "## Compared with other packages",

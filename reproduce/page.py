@@ -75,12 +75,12 @@ def front_lines(items: Sequence[Item], claims: Claims) -> list[str]:
     reached = Counter(claim.verdict for of_item in claims.values() for claim in of_item)
     counts = ", ".join(f"{verdict} {reached[verdict]}" for verdict in VERDICTS)
     lines = [
-        f"**Of {reached.total()} claims** that a program can check: {counts}. "
-        "[Each with its figures](reproduction/tables.md#claims).",
+        f"**{reached.total()} claims** can be checked by a program. Verdicts: {counts}. "
+        "[All claims with their figures](reproduction/tables.md#claims).",
         *(item["in_short"] for item in items if item["in_short"]),
         *headlines(claims),
         f"**Open**: {'; '.join(open_ones(claims))}.",
-        f"**All of it** took {computing(items)}.",
+        f"**Everything** took {computing(items)}.",
     ]
     if len(lines) > N_LINES:
         raise ValueError(f"the front page has {len(lines)} lines: keep {N_LINES} of them in short")
@@ -109,7 +109,7 @@ def computing(items: Sequence[Item]) -> str:
     processors = " or ".join(sorted({item["processors"] for item in items}))
     return (
         f"{hours:.1f} hours, from {' to '.join(dict.fromkeys([days[0], days[-1]]))}, on "
-        f"{processors} processors that other work shared"
+        f"{processors} processors shared with other work"
     )
 
 
