@@ -2,8 +2,7 @@
 
 It imports nothing of the package, so that no fault of the package can hide in it.
 
-How far labels and inertia may be off follows from how distances are computed
-(`docs/understand/family.md`).
+How far labels and inertia may be off follows from how distances are computed.
 
 - Up to 16 dense features, squared distances are sums of squared differences in float64, whatever
   the dtype of the points: each term is rounded three times and the sum once for each feature, so

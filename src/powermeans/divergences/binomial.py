@@ -112,7 +112,7 @@ class Binomial(Separable):
         return log_ratio(centers, tangent, rise) - failures
 
     def as_moved(self, points: Points | SparsePoints) -> FloatArray:
-        """Return successes, and beside them failures, each of which moves as counts do."""
+        """Return successes and failures, each of which moves as counts do."""
         successes = as_float64(points)
         return np.hstack([successes, self.highest - successes])
 

@@ -116,6 +116,6 @@ class Bounded(ByEntries):
         return np.where(is_low, above, np.where(is_high, below, centers))
 
     def within(self, centers: FloatArray) -> FloatArray:
-        """Move centers beyond a bound onto it, or beside it where it is not of the domain."""
+        """Move centers beyond a bound onto it, or next to it where it is outside the domain."""
         inside = self.inside(centers) if self.excludes_lowest else centers
         return np.clip(np.where(self.is_fault(centers), inside, centers), self.lowest, self.highest)

@@ -51,7 +51,7 @@ class Jeffreys(FDivergence):
         return np.asarray(rise * logs)
 
     def statistics(self, points: FloatArray) -> FloatArray:
-        """Return the values, and beside them their logarithms."""
+        """Return the values and their logarithms."""
         return np.hstack([points, np.log(points)])
 
     def center(self, means: FloatArray) -> FloatArray:

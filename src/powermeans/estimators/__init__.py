@@ -1,4 +1,4 @@
 """scikit-learn's parameters in, attributes out: one method a file, with all that only it uses.
 
-`base` holds what all estimators share, those of `relatives` included.
+`base` contains what all estimators share, those of `relatives` included.
 """

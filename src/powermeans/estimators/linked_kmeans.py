@@ -45,7 +45,7 @@ class LinkedKMeans(CenterEstimator):
     these. If other points belong apart, Lloyd's sweeps go on from there, in which no label breaks a
     link: a point that moves takes along the chain of points that stand in its way. Once a sweep
     changes no label, points and chains move wherever that lowers the inertia. Pairs that cannot be
-    met raise an error. See :doc:`/links`.
+    met raise an error. See :doc:`/how_do_i/links`.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ class LinkedKMeans(CenterEstimator):
         y : None
             Ignored; present for compatibility with scikit-learn.
         sample_weight : array-like of shape (n_samples,), optional
-            Nonnegative. Links of points of weight zero hold too.
+            Nonnegative. Links of points of weight zero count too.
         must_link : array-like of shape (n_pairs, 2), optional
             Pairs of rows of X that belong together.
         cannot_link : array-like of shape (n_pairs, 2), optional

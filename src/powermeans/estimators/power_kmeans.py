@@ -89,7 +89,7 @@ class PowerKMeans(CenterEstimator):
     effort : {"none", "fast", "balanced", "thorough"}, default="balanced"
         How much to search. "none" is one descent; "fast" improves it by swaps of centers; the
         others improve several starts and cross them, "thorough" for longer and never ending
-        higher than "balanced". See :doc:`/how_it_searches`.
+        higher than "balanced". See :doc:`/understand/how_it_searches`.
     polish : bool, default=True
         Whether to finish with Lloyd's sweeps, to separate coincident centers, and to move empty
         clusters to where the error is largest. With False the sweeps are those of the paper and
@@ -97,10 +97,10 @@ class PowerKMeans(CenterEstimator):
     divergence : str or Bregman, default="squared_euclidean"
         Distance between a point and a center; `inertia_` is its sum. A name, such as "cosine",
         "poisson", "manhattan" or "mahalanobis", whose covariance is learned; or a value of
-        `powermeans.divergences`, also your own. See :doc:`/which_divergence`.
+        `powermeans.divergences`, also your own. See :doc:`/how_do_i/which_divergence`.
     missing : {"error", "observed"}, default="error"
         Meaning of NaN: an error, or a missing entry. With "observed", squared Euclidean distances
-        and means use the observed entries only. See :doc:`/missing_values`.
+        and means use the observed entries only. See :doc:`/how_do_i/missing_values`.
     max_iter : int, default=300
         Largest number of sweeps, counted separately for annealing and for Lloyd; in a search, for
         each descent.
@@ -466,7 +466,7 @@ class PowerKMeans(CenterEstimator):
     def _authors_stage(self, schedule: AuthorsSchedule, data: Opened) -> Stage:
         if self._learns_covariance() or not data.rows.holds_labels:
             raise ArgumentError(
-                "ends a fit without polish by the labels of its sweeps, which nobody holds of "
+                "ends a fit without polish by the labels of its sweeps, which are not stored for "
                 "points in parts, tensors, by Manhattan distances, or with a learned covariance",
                 "pass Geometric(-1.0, 1.06), or polish=True",
                 argument="schedule",

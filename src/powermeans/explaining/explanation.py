@@ -276,7 +276,7 @@ def _sample(
 
 
 def _trees(grower: Grower, labels: Labels, n_leaves: Any) -> tuple[Node, Node]:
-    """Return a tree of as many leaves as wanted, and a plain one of as many."""
+    """Return a tree of the given number of leaves, and a plain one of the same number."""
     n_clusters, least = len(grower.costs), float(grower.costs.min(axis=0).sum())
     if n_leaves != "auto" and not isinstance(n_leaves, Integral):
         raise ArgumentError(
@@ -336,7 +336,7 @@ def _conditions(node: Node, box: Box) -> Iterator[Box]:
 
 
 class _Told:
-    """All rows, of which rules are told."""
+    """All rows, which the rules describe."""
 
     def __init__(
         self, features: list[Feature], values: FloatArray, labels: Labels, weights: FloatArray

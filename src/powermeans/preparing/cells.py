@@ -102,7 +102,7 @@ class Cells:
 
     @cached_property
     def counts(self) -> dict[str, int]:
-        """How often each text is there, without those that say that nobody answered."""
+        """How often each text is there, without those that mean that there was no answer."""
         counted = pyarrow_part("compute").value_counts(self.texts.drop_null())
         pairs = zip(counted.field(0).to_pylist(), counted.field(1).to_pylist(), strict=True)
         return {text: count for text, count in pairs if not is_unanswered(text)}

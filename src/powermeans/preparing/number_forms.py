@@ -124,7 +124,7 @@ def is_date(cell: str) -> bool:
 def words_for_missing(counts: Mapping[str, int]) -> tuple[str, ...]:
     """Return the words in a column of numbers if they stand for missing values, else nothing.
 
-    A word that nobody knows does so where it occurs again and at most one other does.
+    An unknown word does so where it occurs again and at most one other does.
     """
     unknown = [word for word in counts if not is_unanswered(word)]
     are_words = all(is_word(word) and counts[word] > 1 for word in unknown)

@@ -180,7 +180,7 @@ class Prepare(TransformerMixin, BaseEstimator):
         return self.settle(raw, check_sample_weight(sample_weight, len(raw)))
 
     def understand(self, X: Any) -> FloatArray:
-        """Find what the columns of a table hold, and return their numbers, which `settle` scales.
+        """Find what the columns of a table contain; return their numbers, which `settle` scales.
 
         Parameters
         ----------

@@ -42,9 +42,9 @@ Report = tuple[PartFacts, int, str]
 
 
 class DaskExecutor:
-    """Works on partitions that Dask holds; the process that holds one opens its rows once.
+    """Works on partitions that Dask stores; the process that stores one opens its rows once.
 
-    The partitions are computed once, checked, and kept as long as this exists, without empty ones.
+    The partitions are computed once, checked, and stored as long as this exists; not empty ones.
     All tasks of a process share `n_threads`: by default those of the worker or, without a cluster,
     `powermeans.system.threads.effective_n_threads`.
     """

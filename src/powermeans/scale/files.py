@@ -45,7 +45,7 @@ class FileSource:
     """The rows of files and folders, one file after the other, in a folder by name.
 
     `columns`, `weights` and `options` are those of `powermeans.read_table`. Messages have `called`
-    in place of the paths. Files that are temporary are known by what they hold.
+    in place of the paths. Temporary files are identified by their contents.
     """
 
     def __init__(

@@ -159,7 +159,7 @@ class PartedRows(BaseRows):
         return self.executor.each(PartCall(_assign, (centers,), is_long=True))
 
     def assignment(self, centers: FloatArray) -> Assignment:
-        """Return the result of `assign` without an array of all labels; the last one is kept."""
+        """Return the result of `assign` without an array of all labels; the last one is stored."""
         key = centers.tobytes()
         if self._last is None or self._last[0] != key:
             self._last = key, self.executor.total(PartCall(_assignment, (centers,)))

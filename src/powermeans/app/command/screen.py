@@ -43,7 +43,7 @@ class Screen:
     def show(
         self, names: Sequence[str], rows: Iterable[Sequence[str | Text]], left: Iterable[int] = ()
     ) -> None:
-        """Print a table for people; the columns at `left` hold words, the others numbers."""
+        """Print a table for people; the columns at `left` contain words, the others numbers."""
         if self.as_json:
             return
         grid = Grid(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))

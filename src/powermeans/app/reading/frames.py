@@ -110,7 +110,7 @@ def opened(source: str | os.PathLike[str], query: str | None = None, **options: 
 
 
 def is_array(source: str) -> bool:
-    """Return whether a file holds one array of numbers: NPY, NPZ, HDF5 or Zarr."""
+    """Return whether a file contains one array of numbers: NPY, NPZ, HDF5 or Zarr."""
     path = Path(source)
     if source == "-" or not path.exists() or (not path.is_dir() and not path.is_file()):
         return False

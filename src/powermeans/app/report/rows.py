@@ -1,4 +1,4 @@
-"""Rows that a report looks at one by one: how near they are to their center, and what they hold."""
+"""Rows that a report shows one by one: how near they are to their center, and what they contain."""
 
 from __future__ import annotations
 

@@ -170,7 +170,7 @@ def _header_of(path: Path, name: str) -> tuple[tuple[int, ...], bool, np.dtype[A
 
 
 def open_npz(path: Path, name: str, array: str | None = None) -> ArrayFile:
-    """Open an array of an NPZ file, held in memory."""
+    """Open an array of an NPZ file in memory."""
     found = _array_of_npz(path, name, array)
     return ArrayFile(name, found.shape, found.dtype, partial(_rows_in_memory, found))
 

@@ -160,7 +160,7 @@ def _columns_of_batches(
 
 
 def places_among(schema: Any, keys: Sequence[str], wanted: Iterable[int]) -> list[int]:
-    """Return where the wanted columns of a file are in a batch that has all columns of their names.
+    """Return where the selected columns of a file are in a batch with all columns of their names.
 
     `keys` are the names of all columns of the file, perhaps with repetitions.
     """
@@ -176,7 +176,7 @@ def places_among(schema: Any, keys: Sequence[str], wanted: Iterable[int]) -> lis
 
 
 def _index_of(schema: Any) -> frozenset[int]:
-    """Return the columns that hold an index of pandas, by the metadata of the file."""
+    """Return the columns with an index of pandas, by the metadata of the file."""
     try:
         index = json.loads((schema.metadata or {})[b"pandas"])["index_columns"]
     except (KeyError, TypeError, ValueError):

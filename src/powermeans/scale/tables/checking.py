@@ -66,7 +66,7 @@ def has_no_name(name: str) -> bool:
 
 
 def _kind_of(reader: FileFormat, number: int) -> str:
-    """Return what a column holds that is left out, empty for numbers."""
+    """Return what a column that is left out contains, empty for numbers."""
     found = reader.texts.get(number) or reader.beside.get(number, "")
     return found.partition(" (")[0]
 
@@ -287,7 +287,7 @@ def rows_to_skip(skip_rows: Sequence[int], n_rows: int, name: str) -> NDArray[np
 
 
 def _tell_left_out(reader: FileFormat, left_out: dict[int, str]) -> None:
-    """Warn of columns that are left out, and say how to have those that hold numbers."""
+    """Warn of columns that are left out, and say how to include those of numbers."""
     named = [f'"{reader.names[number]}" ({what})' for number, what in sorted(left_out.items())]
     more = f" and {len(named) - _MOST_TOLD} more" if len(named) > _MOST_TOLD else ""
     kinds = set(left_out.values())

@@ -246,7 +246,7 @@ def cells_of(lines: Sequence[str], delimiter: str) -> tuple[list[list[str]], int
 
 
 def has_names(rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether the first row holds names: only texts, or some text above a number."""
+    """Return whether the first row contains names: only texts, or some text above a number."""
     are_names = [_is_text(cell) for cell in rows[0]]
     if len(rows) > 1 and _counts_up(rows[0]) and not _counts_up(rows[1]):
         return True
