@@ -32,7 +32,7 @@ from powermeans.choosing_k import ChoiceOfK
 from powermeans.metrics import adjusted_rand_index
 
 NAME = "choosing_k"
-PAGE = Page("how_do_i/choose_k", "python -m benchmarks.choosing_k --page")
+PAGE = Page("project/measurements", "python -m benchmarks.choosing_k --page")
 # Centers whose clusters agree as much with the true ones, by the adjusted Rand index, found them.
 _AS_FOUND = 0.8
 # The gap and the prediction strength cluster many other sets, so only smaller sets ask them.

@@ -24,7 +24,7 @@ from powermeans import KMeans, PowerKMeans, explain, match_labels, refit, to_sql
 from powermeans.datasets import load_data_set
 from powermeans.types import FloatArray, Labels
 
-PAGE = Page("how_do_i/explain", "python -m benchmarks.explaining prices")
+PAGE = Page("project/measurements", "python -m benchmarks.explaining prices")
 TABLES = {"iris": 3, "wine": 3, "glass": 6, "segmentation": 7, "pendigits": 10, "mice_protein": 8}
 TABLES |= {"bridge": 16, "a3": 50, "mnist_test": 10, "skin": 8}
 _EXKMC = """

@@ -41,7 +41,7 @@ from powermeans.engine.seeds import TreeSeeds
 from powermeans.points.opening import open_rows
 
 NAME = "many_centers"
-PAGE = Page("how_do_i/many_clusters", "python -m benchmarks.many_centers --page")
+PAGE = Page("project/measurements", "python -m benchmarks.many_centers --page")
 N_THREADS = 2
 N_QUERIES, N_NEIGHBOURS = 500, 10
 SHARES = (0.01, 0.02, 0.05, 0.1)
@@ -343,18 +343,21 @@ def _medians(cells: list[dict]) -> list[str]:
 
 
 def as_page(stored: dict) -> str:
-    parts = [
-        f"Measured on {stored['date']}, {stored['processor']}, {N_THREADS} threads; medians over "
-        "seeds. Other programs ran on the machine, so the seconds are those of the processors."
-    ]
-    for name, found in stored["figures"].items():
-        size, n_seeds = found["set"], 1 + max(cell["seed"] for cell in found["cells"])
-        parts += [
-            f"**{name}: {size['n_points']:,} × {size['n_features']}, {size['n_centers']:,} "
-            f"centers, {n_seeds} seed{'s' * (n_seeds > 1)}**",
-            as_markdown(rows_of(found)),
-        ]
-    return "\n\n".join(parts)
+    """One table of the sets with thousands of centers."""
+    shown = ["method", "CPU seconds", "sum of squares", "recall at 1%", "recall at 5%"]
+    rows: Rows = [["rows × columns, centers", *shown]]
+    for found in stored["figures"].values():
+        size = found["set"]
+        if size["n_centers"] <= 1000:
+            continue
+        head, *measured = rows_of(found)
+        name = f"{size['n_points']:,} × {size['n_features']}, {size['n_centers']:,}"
+        columns = [head.index(one) for one in shown]
+        rows += [[name, *(row[i] for i in columns)] for row in measured]
+    return (
+        f"Measured on {stored['date']}, {stored['processor']}, {N_THREADS} threads. Other programs "
+        f"ran on the machine, so the seconds are those of the processors.\n\n{as_markdown(rows)}"
+    )
 
 
 def main() -> None:

@@ -27,7 +27,7 @@ from benchmarks.pages import Page, Rows, as_markdown, as_text
 from powermeans import PowerKMeans
 
 NAME = "narrow_rows"
-PAGE = Page("how_do_i/many_clusters", "python -m benchmarks.narrow_rows --page")
+PAGE = Page("project/measurements", "python -m benchmarks.narrow_rows --page")
 TYPES = ["float32", "float16", "bfloat16", "int8", "uint8"]
 FITS = {
     "64 fast": TYPES,

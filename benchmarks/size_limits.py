@@ -22,7 +22,7 @@ from powermeans import BalancedKMeans, PowerKMeans
 from powermeans.datasets import load_data_set
 
 NAME = "size_limits"
-PAGE = Page("how_do_i/sizes", "python -m benchmarks.size_limits --page")
+PAGE = Page("project/measurements", "python -m benchmarks.size_limits --page")
 N_POINTS, N_FEATURES, N_CENTERS = 23_000, 50, 10
 SIZE_MIN, SIZE_MAX = 2000, 2600
 N_MANY, MANY_CENTERS = 10**6, 1000

@@ -128,8 +128,7 @@ def find_without_module(app: Sphinx, env: Any, node: Any, content: Any) -> Any:
     found = [
         name
         for name, entry in python.objects.items()
-        if entry.objtype in ("class", "function", "exception")
-        and name.rpartition(".")[2] == named
+        if entry.objtype in ("class", "function", "exception") and name.rpartition(".")[2] == named
     ]
     if node.get("refdomain") != "py" or len(found) != 1:
         return None
