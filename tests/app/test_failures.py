@@ -148,7 +148,7 @@ FAILING = [
     (LABELS.format("fitting"), failing_rows, "fit folder -k 4 -q -o l.npy", 3, "folder cannot be"),
     (LABELS.format("predicting"), failing_rows, "predict m.pm folder -o l.npy", 3, "folder cannot"),
     (WRITTEN.format("write_rows"), STOP, TWO_FILES, 130, "nothing was written"),
-    (WRITTEN.format("save"), STOP, TWO_FILES, 130, "labels.csv is written, and nothing else"),
+    ("powermeans.saving.save", STOP, TWO_FILES, 130, "labels.csv is written, and nothing else"),
     (WRITTEN.format("show_clusters"), STOP, TWO_FILES, 130, "labels.csv, model.pm is written"),
     ("powermeans.PowerKMeans.optimality_gap", STOP, "fit customers.csv -k 5 -q --prove 1 --report "
      "report.html", 0, ""),

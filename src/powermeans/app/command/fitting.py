@@ -58,7 +58,6 @@ from powermeans.estimators.power_kmeans import PowerKMeans
 from powermeans.optimality.gap import OptimalityGap
 from powermeans.optimality.of_points import gap_in_a_moment
 from powermeans.preparing.prepare import Note
-from powermeans.saving import save
 from powermeans.scale.parted_data import PartedData
 from powermeans.system.attributes import forget
 
@@ -419,6 +418,8 @@ def _write(fitted: Fitted, data: Data, files: DataFiles, wanted: Wanted, done: l
             write_rows(wanted.output, data, added)
         done.append(wanted.output)
     if wanted.model is not None:
+        from powermeans.saving import save
+
         whole = Pipeline([("prepare", data.prepare), ("powerkmeans", model)])
         with failures.writing(wanted.model):
             save(whole, wanted.model, reading=to_remember(files, data, names))

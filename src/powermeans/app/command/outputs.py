@@ -228,9 +228,10 @@ def _write_text(file: IO[bytes], tables: Iterable[Any], mark: str, encoding: str
         if number == 0:
             file.write(encode(_lines([table.column_names], mark)))
         for batch in table.to_batches(max_chunksize=_AT_ONCE):
-            bare = _bare_lines(batch, mark) if encoding == "utf-8" else None
-            rows = zip(*map(_texts_of, batch.columns), strict=True)
-            file.write(encode(_lines(rows, mark)) if bare is None else bare)
+            lines = _bare_lines(batch, mark) if encoding == "utf-8" else None
+            if lines is None:
+                lines = encode(_lines(zip(*map(_texts_of, batch.columns), strict=True), mark))
+            file.write(lines)
             file.flush()  # a closed pipe ends this soon
 
 

@@ -13,7 +13,6 @@ from powermeans.app.command.data import Data
 from powermeans.app.command.sources import DataFiles
 from powermeans.errors import ModelFileError, nearest
 from powermeans.estimators.streams.base import is_waiting
-from powermeans.saving import load, reading_of
 from powermeans.scale.tables.formats import options_of
 
 _REMEMBERED = ("delimiter", "header", "encoding", "array", "missing")
@@ -60,6 +59,8 @@ def to_remember(files: DataFiles, data: Data, names: Mapping[int, str]) -> dict[
 
 def load_model(path: str) -> Saved:
     """Load a model that can predict."""
+    from powermeans.saving import load, reading_of
+
     try:
         with failures.refusing(ModelFileError):
             model, reading = load(path), reading_of(path)

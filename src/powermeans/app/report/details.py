@@ -19,10 +19,11 @@ from powermeans.estimators.base import CenterEstimator
 from powermeans.explaining.explanation import explain
 from powermeans.explaining.features import is_squared
 from powermeans.explaining.levels import merge_tree
+from powermeans.plots import fitted
 from powermeans.plots.canvas import color_of
 
 _MOST_EXPLAINED = 100  # columns; rules on more take longer than all the rest
-_MOST_CLUSTERS_EXPLAINED = 30
+_MOST_ROWS_EXPLAINED, _MOST_CLUSTERS_EXPLAINED = 2_000, 30
 Section = tuple[str, str, str]
 """The name of a section in links, its heading, and the HTML below it."""
 
@@ -30,7 +31,7 @@ Section = tuple[str, str, str]
 def details(subject: Subject, rows: Rows, choice: Any, optimality: Any, code: str) -> list[Section]:
     """Return the sections below the first screen, without those that have nothing to show."""
     found = [
-        ("means", "Means of all clusters", _means(subject)),
+        ("means", "Means of all clusters", _means(subject, rows)),
         ("rows", "Example rows", _examples(subject, rows)),
         ("k", "Number of clusters", _chart_of_k(choice)),
         ("gap", "Gap to the optimum", f"<p>{_gap(subject, optimality)}</p>"),
@@ -57,7 +58,7 @@ def _row(head: str, names: Sequence[str], cells: Sequence[str], styles: Sequence
     return f'<tr><th scope="row">{head}</th>{inner}</tr>'
 
 
-def _means(subject: Subject) -> str:
+def _means(subject: Subject, rows: Rows) -> str:
     """Draw a bar from the mean of all rows to that of each cluster, in each column."""
     clusters = subject.weighing
     are_across = len(clusters) <= 8
@@ -74,27 +75,29 @@ def _means(subject: Subject) -> str:
     if not are_across:
         cells, bars = [*map(list, zip(*cells, strict=True))], [*map(list, zip(*bars, strict=True))]
         heads, sides, names = sides, heads, [name for name, *_ in lines]
-    rows = [_row(*each) for each in zip(sides, [names] * len(sides), cells, bars, strict=True)]
+    body = [_row(*each) for each in zip(sides, [names] * len(sides), cells, bars, strict=True)]
     some = f" Of {len(subject.fields):,} columns, these differ most." * (most < len(subject.fields))
-    table = _table(["", *heads], ["<tbody>", *rows, "</tbody>"], "means")
-    table += "".join(f"<p>{escaped(sentence)}.</p>" for sentence in _explained(subject))
+    table = _table(["", *heads], ["<tbody>", *body, "</tbody>"], "means")
+    table += "".join(f"<p>{escaped(sentence)}.</p>" for sentence in _explained(subject, rows))
     return (
         "<p>Bars begin at the mean of all rows: to the right and red where the cluster is above "
         f"it, to the left and blue where it is below.{some}</p>{table}"
     )
 
 
-def _explained(subject: Subject) -> Iterator[str]:
+def _explained(subject: Subject, rows: Rows) -> Iterator[str]:
     """Say what rules would cost, and which clusters are one at the next level."""
     model, points, n_clusters = subject.model, subject.points, len(subject.clusters)
     if sparse.issparse(points) or points.shape[1] > _MOST_EXPLAINED:
         return
     if not isinstance(model, CenterEstimator) or not 2 <= n_clusters <= _MOST_CLUSTERS_EXPLAINED:
         return
-    weights = subject.weights
-    yield f"{explain(model, subject.given, sample_weight=weights).sentence} (powermeans explain)"
+    step = -(-len(rows.places) // _MOST_ROWS_EXPLAINED)
+    some, weights = fitted.rows_of(subject.given, rows.places[::step]), rows.weights[::step]
+    of = f"of {len(weights):,} rows; " if len(weights) < len(subject.labels) else ""
+    yield f"{explain(model, some, sample_weight=weights).sentence} ({of}powermeans explain)"
     if n_clusters > 2 and is_squared(model):
-        yield str(merge_tree(model, subject.given, sample_weight=weights))
+        yield str(merge_tree(model, some, sample_weight=weights))
 
 
 def _bar(share: float) -> str:
