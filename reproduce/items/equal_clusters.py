@@ -231,8 +231,8 @@ def _numbers(comparisons: Sequence[Comparison]) -> Claim:
         f"their code, written anew, gives {counts[0]} published means to three digits below "
         f"{FEATURES[-1]} features, and {counts[1]} there, where the limit on distances makes "
         "centers equal and rounding decides which is nearest",
-        in_short=f"the slides' charts come from their published code, which gives {counts[0]} "
-        f"numbers below {FEATURES[-1]} features again",
+        in_short="the slides' charts come from their published code, which reproduces "
+        f"{counts[0]} numbers below {FEATURES[-1]} features",
     )
 
 
@@ -248,7 +248,8 @@ def _benefits_remain(in_high: Rows, start: str) -> Claim:
         f"ARI ahead, from the same centers, d = 100 to 2000: {said(found)}; by our loop "
         f"{said(ours)}; over KHM {over_khm[0]:+.3f} ± {over_khm[1]:.3f}",
         on="whether Lloyd's algorithm moves empty centers",
-        in_short=f"power is ahead of Lloyd in high dimensions ({start})" if start == POWERS[2]
+        in_short=f"power k-means is ahead of Lloyd in high dimensions ({start})"
+        if start == POWERS[2]
         else "",
     )  # fmt: skip
 

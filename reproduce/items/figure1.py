@@ -170,7 +170,7 @@ def _claims(by_power: dict[str, list[Row]]) -> list[Claim]:
             exact(shares[ANNEALED] > shares["-inf"]),
             f"{shares[ANNEALED]:.0%} of starts end in the lowest valley of the k-means objective "
             f"when annealed from s = −1, {shares['-inf']:.0%} by Lloyd's sweeps.",
-            in_short="annealing guides towards the global minimum",
+            in_short="annealing leads towards the global minimum",
         ),
     ]
 

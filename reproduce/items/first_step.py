@@ -291,5 +291,5 @@ def _claim(rows: Rows) -> Claim:
         across(verdicts),
         f"most: over {MOST:.0%}; small: below {SMALL:.0%}. {'; '.join(words)}",
         on="the model",
-        in_short="k-means before a costlier model does most of its work",
+        in_short="k-means does most of the work of a more expensive model",
     )

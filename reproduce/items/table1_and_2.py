@@ -130,8 +130,8 @@ def findings(rows: Rows) -> Findings:
         remarks=[_said_of_flagship(beside), REMARK_ON_CHOICE],
         in_short=(
             f"**Tables 1 and 2**: {_n_within(of_judged)} of {len(of_judged)} means lie within "
-            "noise if the clusters are of moderately unequal size, which is an inference about the "
-            "authors' data: the paper does not state it."
+            "noise if the clusters have moderately unequal sizes. The paper does not state the "
+            "sizes; this is our inference."
         ),
     )
 
@@ -484,7 +484,7 @@ def _khm_in_high_dimensions(rows: Rows) -> Claim:
         all_above(gaps.values()),
         f"KHM less Lloyd from the same seeds (D). {_said_of_gaps(gaps)}",
         on="the dimension",
-        in_short="KHM is worse than Lloyd in 10 dimensions and more",
+        in_short="KHM is worse than Lloyd in 10 or more dimensions",
     )
 
 
