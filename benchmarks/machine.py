@@ -68,8 +68,8 @@ def command() -> str:
 def store(name: str, figures: object) -> Path:
     """Write figures with date, command, machine and versions, all of it or nothing."""
     # Imported here, because code of a former commit, which may have neither, imports this module.
-    from powermeans.app.report.versions import versions
     from powermeans.system.threads import usable_processors
+    from powermeans.versions import versions
 
     record = {
         "date": datetime.date.today().isoformat(),

@@ -12,8 +12,8 @@ from types import ModuleType
 from typing import Any
 
 from benchmarks.pages import Page, as_markdown
-from powermeans.app.report.versions import versions
 from powermeans.system.threads import usable_processors
+from powermeans.versions import versions
 from reproduce.item import VERDICTS, Claim, Comparison, Findings, Table, Value
 from reproduce.results import (
     replace_lines,

@@ -11,7 +11,7 @@ FLOORS = [
     {"errors", "types", "system"},
     {"divergences", "mathematics"},
     {"points", "optimality"},
-    {"engine", "metrics"},
+    {"engine", "metrics", "versions"},
     {"choosing_k"},
     {"estimators"},
     {"datasets", "plots", "preparing", "relatives", "saving"},

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from powermeans import relatives as relatives
     from powermeans.app.reading.frames import read_frame as read_frame
     from powermeans.app.report.report import report as report
-    from powermeans.app.report.versions import show_versions as show_versions
     from powermeans.choosing_k.stability import stability as stability
     from powermeans.engine.callbacks import progress as progress
     from powermeans.estimators.balanced_kmeans import BalancedKMeans as BalancedKMeans
@@ -48,6 +47,7 @@ if TYPE_CHECKING:
     from powermeans.saving import save as save
     from powermeans.scale.parted_data import open_data as open_data
     from powermeans.scale.tables import read_table as read_table
+    from powermeans.versions import show_versions as show_versions
 
     __version__: str
 
@@ -78,7 +78,7 @@ _MODULE_OF = {
     "report": "powermeans.app.report.report",
     "save": "powermeans.saving",
     "stability": "powermeans.choosing_k.stability",
-    "show_versions": "powermeans.app.report.versions",
+    "show_versions": "powermeans.versions",
     "to_sql": "powermeans.explaining.sql",
     "what_changed": "powermeans.explaining.following",
 }

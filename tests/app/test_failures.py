@@ -109,7 +109,7 @@ def test_what_nobody_typed_wrong(run, monkeypatch):
     assert ended.err.startswith("Traceback")
     assert ended.err.splitlines()[-1] == "powermeans: nothing.csv does not exist"
     with monkeypatch.context() as patched:
-        patched.setattr("powermeans.app.report.versions.versions", lambda: 1 / 0)
+        patched.setattr("powermeans.versions.versions", lambda: 1 / 0)
         ended = run("info", code=failures.BUG)
     assert ended.err.count("\n") == 1
     assert "ZeroDivisionError" in ended.err

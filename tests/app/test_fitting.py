@@ -13,8 +13,8 @@ import powermeans
 from powermeans.app.command.clusters import show_clusters
 from powermeans.app.command.demonstration import COLUMNS, customers
 from powermeans.app.command.screen import Screen
-from powermeans.app.report.summaries import Tally
 from powermeans.engine.callbacks import FitProgress
+from powermeans.explaining.summaries import Tally
 
 pytestmark = pytest.mark.filterwarnings("ignore::powermeans.errors.UnlikeScalesWarning")
 

@@ -283,8 +283,6 @@ def test_values_far_from_zero_stay_what_they_are(offset, report_of):
     # Means have all their whole digits.
     wholes = [95_131, 123_456, *(model.cluster_centers_[:, 0] if offset == 1.7e9 else [])]
     assert all(f"{whole:,.0f}" in page.words["means"] for whole in wholes)
-    if offset == 1e60:
-        assert "StandardScaler" in page.words["overview"]
 
 
 def test_zero_is_zero_and_a_column_has_one_number_of_digits(report_of):
@@ -419,36 +417,17 @@ def test_the_map_is_there_without_scripts_and_a_print_has_all_details_open(brows
     opened.close()
 
 
-def test_a_badge_shows_its_cluster_alone_and_buttons_zoom(tab):
-    view = "document.getElementById('dots').getAttribute('viewBox')"
-    before, badge = tab.evaluate(view), tab.locator("button.badge").first
-    assert tab.evaluate(N_SHOWN) == 3
-    badge.click()
-    assert (badge.get_attribute("aria-pressed"), tab.evaluate(N_SHOWN)) == ("true", 1)
-    badge.click()
-    assert (badge.get_attribute("aria-pressed"), tab.evaluate(N_SHOWN)) == ("false", 3)
-    tab.click("#in")
-    assert tab.evaluate(view) != before
-    tab.click("#out")
-    badge.click()
-    tab.click("#all")
-    assert (tab.evaluate(view), tab.evaluate(N_SHOWN)) == (before, 3)
+def test_a_badge_shows_its_cluster_alone(tab):
+    badge = tab.locator("button.badge").first
+    for expected in (("true", 1), ("false", 3)):
+        badge.click()
+        assert (badge.get_attribute("aria-pressed"), tab.evaluate(N_SHOWN)) == expected
 
 
-def test_the_map_is_worked_by_keyboard_pointed_at_and_zoomed_only_where_it_was_chosen(tab):
-    view = "document.getElementById('dots').getAttribute('viewBox')"
-    before = tab.evaluate(view)
-    turn = """document.getElementById("stage").dispatchEvent(
-      new WheelEvent("wheel", {deltaY: -900, cancelable: true}))"""
-    assert tab.evaluate(turn)
-    assert tab.evaluate(view) == before
+def test_the_map_is_worked_by_keyboard_and_pointed_at(tab):
     tab.focus("#stage")
-    tab.keyboard.press("+")
-    assert tab.evaluate(view) != before
-    tab.keyboard.press("0")
-    assert tab.evaluate(view) == before
     told = []
-    for key in "nnp":
+    for key in ("ArrowRight", "ArrowRight", "ArrowLeft"):
         tab.keyboard.press(key)
         told.append(tab.inner_text("#tip"))
     assert told[0] == told[2] != told[1]
@@ -456,9 +435,6 @@ def test_the_map_is_worked_by_keyboard_pointed_at_and_zoomed_only_where_it_was_c
     assert f"{NASTY[0]}: {TABLE.iloc[row - 1, 0]:.2f}".replace("-", "−") in told[0]
     tab.keyboard.press("Escape")
     assert not tab.locator("#tip").is_visible()
-    assert not tab.evaluate(turn)
-    assert tab.evaluate(view) != before
-    tab.click("#all")
     box = tab.locator("#stage").bounding_box()
     for right, down in itertools.product(range(20), repeat=2):
         tab.mouse.move(box["x"] + box["width"] * right / 20, box["y"] + box["height"] * down / 20)

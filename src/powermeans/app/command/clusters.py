@@ -9,9 +9,9 @@ import numpy as np
 
 from powermeans.app.command.outputs import RowColumns
 from powermeans.app.command.screen import Screen, number
-from powermeans.app.report.rows import ways_to_others
-from powermeans.app.report.summaries import ClusterSummary, Tally
 from powermeans.estimators.base import CenterEstimator
+from powermeans.explaining.summaries import ClusterSummary, Tally
+from powermeans.explaining.sureness import nearness_of_rows
 from powermeans.points.needs import Measure, Needs
 from powermeans.scale.executors import read_ahead
 from powermeans.scale.parted_data import PartedData
@@ -28,32 +28,11 @@ def about_rows(
     """Return the columns to add to the rows, such as their cluster and how sure it is."""
     found: RowColumns = {"cluster": labels}
     if {"distance", "second_cluster", "sure"} & {*added} and hasattr(model, "transform"):
-        found |= _nearest_of_rows(model, points, labels)
+        found |= nearness_of_rows(model, points, labels)
     if "name" in added:
         every = [(names or {}).get(label, str(label)) for label in range(int(labels.max()) + 1)]
         found["name"] = np.array(every, dtype=object)[labels]
     return {name: found[name] for name in added if name in found}
-
-
-def _nearest_of_rows(model: Any, points: Points, labels: Labels) -> RowColumns:
-    """Return the distance to the own center, the next cluster, and how sure the own one is.
-
-    A row is sure by 1 at its center, and by 0 from halfway to another one on.
-    """
-    n_points = len(points)
-    own, sure, seconds = np.zeros(n_points), np.ones(n_points), np.full_like(labels, -1)
-    n_at_once = 2**14
-    for start in range(0, n_points, n_at_once):
-        rows = slice(start, start + n_at_once)
-        distances = np.array(model.transform(points[rows]), dtype=np.float64)
-        place = np.arange(len(distances))
-        own[rows] = distances[place, labels[rows]]
-        if distances.shape[1] > 1:
-            ways = ways_to_others(model, points[rows], labels[rows], distances)
-            sure[rows] = np.clip(1 - 2 * ways, 0.0, 1.0)
-            distances[place, labels[rows]] = np.inf
-            seconds[rows] = np.argmin(distances, axis=1)
-    return {"distance": own, "second_cluster": seconds, "sure": sure}
 
 
 def labels_in_parts(

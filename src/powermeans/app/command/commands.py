@@ -461,7 +461,7 @@ def datasets(
 @app.command()
 def info(as_json: Json = False) -> None:
     """Show versions, instruction set and threads, for a bug report."""
-    from powermeans.app.report.versions import versions
+    from powermeans.versions import versions
 
     optional = ("typer", "rich", "pyarrow", "matplotlib")
     found = versions() | {name: _version(name) for name in optional}

@@ -47,7 +47,6 @@ from powermeans.app.command.screen import (
 from powermeans.app.command.sources import ADDED, DataFiles, Scale
 from powermeans.app.report.report import write_page
 from powermeans.app.report.subject import Subject
-from powermeans.app.report.summaries import ClusterSummary, Tally
 from powermeans.app.report.warnings_on_data import count_copies
 from powermeans.divergences import Divergence, resolve
 from powermeans.engine.fit import Listener
@@ -55,6 +54,7 @@ from powermeans.engine.stopping import MaxSeconds
 from powermeans.errors import EntryError, printable
 from powermeans.estimators.balanced_kmeans import BalancedKMeans
 from powermeans.estimators.power_kmeans import PowerKMeans
+from powermeans.explaining.summaries import ClusterSummary, Tally
 from powermeans.optimality.gap import OptimalityGap
 from powermeans.optimality.of_points import gap_in_a_moment
 from powermeans.preparing.prepare import Note

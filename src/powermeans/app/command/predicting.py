@@ -32,8 +32,8 @@ from powermeans.app.command.screen import Screen, counted, number, seconds, wait
 from powermeans.app.command.sources import DataFiles
 from powermeans.app.report.report import write_page
 from powermeans.app.report.subject import Subject
-from powermeans.app.report.summaries import Tally
 from powermeans.errors import printable
+from powermeans.explaining.summaries import Tally
 
 
 def predict(

@@ -13,7 +13,6 @@ from scipy import sparse
 from powermeans.app.report.rows import MOST_TOLD, Rows
 from powermeans.app.report.subject import ABOUT_COLUMNS, Subject
 from powermeans.app.report.text import breakable, counted, escaped
-from powermeans.app.report.versions import versions
 from powermeans.divergences import resolve
 from powermeans.estimators.base import CenterEstimator
 from powermeans.explaining.explanation import explain
@@ -21,6 +20,7 @@ from powermeans.explaining.features import is_squared
 from powermeans.explaining.levels import merge_tree
 from powermeans.plots import fitted
 from powermeans.plots.canvas import color_of
+from powermeans.versions import versions
 
 _MOST_EXPLAINED = 100  # columns; rules on more take longer than all the rest
 _MOST_ROWS_EXPLAINED, _MOST_CLUSTERS_EXPLAINED = 2_000, 30

@@ -106,8 +106,8 @@ def drawn(found: Map, subject: Subject, labels: Labels) -> str:
         if cluster.weight > 0:
             badges.append(
                 f'<g class="center" data-label="{label}" transform="translate({right:.1f} '
-                f'{down:.1f})"><g><circle r="10" stroke="{color_of(label)}"/>'
-                f'<text y="4">{label}</text></g></g>'
+                f'{down:.1f})"><circle r="10" stroke="{color_of(label)}"/>'
+                f'<text y="4">{label}</text></g>'
             )
     (width, height), left = found.size, found.frame[0]
     return (

@@ -10,9 +10,9 @@ import numpy as np
 from powermeans.app.report.maps import Map, drawn
 from powermeans.app.report.rows import Rows
 from powermeans.app.report.subject import Subject
-from powermeans.app.report.summaries import ClusterSummary
 from powermeans.app.report.text import breakable, counted, escaped, percent, some
-from powermeans.app.report.warnings_on_data import find_warnings
+from powermeans.app.report.warnings_on_data import warnings_on
+from powermeans.explaining.summaries import ClusterSummary
 from powermeans.plots.canvas import color_of
 
 _MOST_CARDS = 12
@@ -39,11 +39,8 @@ def overview(subject: Subject, rows: Rows, found: Map, choice: Any) -> str:
 _STAGE = """
 <div id="stage" tabindex="0" role="application" aria-label="map" aria-describedby="help">{}
 <div id="tip" role="status" hidden></div></div>
-<div class="tools"><button type="button" id="in" aria-label="zoom in">+</button>
-<button type="button" id="out" aria-label="zoom out">−</button>
-<button type="button" id="all">show all</button>
-<span class="note" id="help">Point at a row, drag to move. Keys: arrows, + − 0, n and p.</span>
-</div>"""
+<p class="note" id="help">Point at a row, or step through them by the arrow keys. A number on a card
+shows its cluster alone.</p>"""
 
 
 def _figures(subject: Subject, rows: Rows, choice: Any) -> str:
@@ -109,14 +106,14 @@ def _facts(subject: Subject, label: int) -> Iterator[str]:
 
 def _box(subject: Subject) -> str:
     """List what was left out, and what needs a check."""
-    found = find_warnings(subject.points, subject.labels, subject.columns, subject.clusters)
+    found = warnings_on(subject.points, subject.columns, subject.clusters)
     left = [
         f"“{column.name}” ({column.kind}: {column.why})"
         for column in subject.file.columns
         if not column.is_used and column.kind != "place"
     ]
     columns = [f"columns left out: {some(left, 6)}"] if left else []
-    texts = [*columns, *subject.file.notes, *found.values()]
+    texts = [*columns, *subject.file.notes, *found]
     if not texts:
         return "<p class='note'>Nothing was left out, and no check of the data failed.</p>"
     items = "".join(f"<li>{escaped(text[0].upper() + text[1:])}</li>" for text in texts)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-from scipy import sparse
-from scipy.spatial.distance import cdist
 
 from powermeans.app.report.subject import Subject
-from powermeans.divergences import resolve
+from powermeans.explaining.sureness import ways_to_others
 from powermeans.plots import fitted
-from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
+from powermeans.types import FloatArray, IndexArray, Labels
 
 # A row is sure to be in its cluster on the first third of the way to any other: where a group is
 # cut in two, about 80 % are.
@@ -117,54 +115,6 @@ def _ways(subject: Subject, places: IndexArray, distances: FloatArray | None) ->
     rest = np.array([cluster.weight for cluster in subject.clusters])[labels] - own
     drawn = np.divide(own, rest, out=np.zeros(len(places)), where=rest > 0)
     return ways_to_others(subject.model, subject.points[places], labels, distances, drawn)
-
-
-def ways_to_others(
-    model: Any,
-    points: Points | SparsePoints,
-    labels: Labels,
-    distances: FloatArray,
-    drawn: FloatArray | None = None,
-) -> FloatArray:
-    """Return how far each row is on the way from its center to that of another cluster.
-
-    Only the way along the line counts: in many columns most of each distance lies beside it, and
-    all distances seem alike. `drawn` is the weight of a row as a share of the rest of its cluster,
-    by which it has drawn its center.
-    """
-    kind = resolve(model.get_params(deep=False).get("divergence", "squared_euclidean"))
-    if not kind.is_squared or not fitted.has_centers(model):
-        return _ways_by_distances(distances, labels)
-    centers, each = fitted.centers_of(model), np.arange(len(labels))
-    centers = centers - centers.mean(axis=0)
-    lines = np.square(cdist(centers, centers))[labels]  # their squared lengths
-    is_holed = np.full(len(labels), False)
-    if not sparse.issparse(points):
-        is_holed = np.isnan(np.asarray(points)).any(axis=1)
-    if is_holed.any():  # these go by the columns that they have
-        there, own = (
-            (~np.isnan(np.asarray(points)[is_holed])).astype(float),
-            centers[labels[is_holed]],
-        )
-        lines[is_holed] = there @ np.square(centers).T - 2 * (there * own) @ centers.T
-        lines[is_holed] += (there * np.square(own)).sum(axis=1)[:, None]
-    away = np.square(distances[each, labels])[:, None]
-    ways = (away + lines - np.square(distances)) / 2
-    if drawn is not None:
-        pull = drawn[:, None]
-        lines = lines + 2 * pull * ways + pull**2 * away
-        ways = (1 + pull) * (ways + pull * away)
-    ways = np.divide(ways, lines, out=np.ones_like(ways), where=lines > 0)
-    ways[each, labels] = -np.inf
-    return np.asarray(ways.max(axis=1))
-
-
-def _ways_by_distances(distances: FloatArray, labels: Labels) -> FloatArray:
-    rest, each = distances.copy(), np.arange(len(labels))
-    own, rest[each, labels] = distances[each, labels], np.inf
-    both = own + rest.min(axis=1)
-    ways: FloatArray = np.divide(own, both, out=np.full(len(own), 0.5), where=both > 0)
-    return ways
 
 
 def _identifiers(subject: Subject, places: IndexArray) -> dict[str, list[str]]:

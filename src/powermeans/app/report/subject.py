@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from powermeans.app.report.fields import Field, fields_of, name_clusters
-from powermeans.app.report.summaries import NOTABLE, ClusterSummary, Columns, Tally
 from powermeans.errors import ArgumentError
+from powermeans.explaining.summaries import NOTABLE, ClusterSummary, Columns, Tally
 from powermeans.plots import fitted
 from powermeans.plots.fitted import PointsLike
 from powermeans.points.checks.weights import check_sample_weight

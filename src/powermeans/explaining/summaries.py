@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.spatial.distance import cdist
 
 from powermeans.divergences.chunks import dense_chunks
 from powermeans.types import FloatArray, Labels, Points, SparsePoints
 
 # A mean is high or low if it is this many standard deviations of all points from their mean.
 NOTABLE = 0.5
-_DISTANCES_AT_ONCE = 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +44,6 @@ class ClusterSummary:
     spread: float  # root of the mean squared distance of its points from their mean
     mean: FloatArray  # (n_features,), NaN if its points weigh nothing
     z_scores: FloatArray  # (n_features,), the mean in standard deviations from that of all points
-    nearest: int | None  # the cluster whose mean is nearest
 
     def distinguishing(self, names: list[str], most: int = 3) -> list[tuple[str, float]]:
         """Return the columns in which it differs most from all points, and its z-scores there."""
@@ -127,7 +123,7 @@ class Tally:
         columns = Columns(names, overall, np.sqrt(of_column / total))
         spreads = np.sqrt(squares.sum(axis=1) / self._divisors())
         means = np.where(self.weights[:, None] > 0, means, np.nan)
-        z_scores, nearest = (means - columns.means) / columns.units(), _nearest(means)
+        z_scores = (means - columns.means) / columns.units()
         return columns, [
             ClusterSummary(
                 label=label,
@@ -137,7 +133,6 @@ class Tally:
                 spread=float(spreads[label]),
                 mean=means[label],
                 z_scores=z_scores[label],
-                nearest=nearest[label],
             )
             for label, size in enumerate(self.sizes)
         ]
@@ -155,16 +150,3 @@ class Tally:
 
     def _divisors(self) -> FloatArray:
         return np.where(self.weights > 0, self.weights, 1.0)
-
-
-def _nearest(means: FloatArray) -> list[int | None]:
-    found: list[int | None] = []
-    n_block = max(1, _DISTANCES_AT_ONCE // len(means))
-    for start in range(0, len(means), n_block):
-        for label, sq_dist in enumerate(
-            cdist(means[start : start + n_block], means, "sqeuclidean"), start
-        ):
-            sq_dist[label] = math.nan
-            is_alone: bool | np.bool_ = np.isnan(sq_dist).all()
-            found.append(None if is_alone else int(np.nanargmin(sq_dist)))
-    return found
