@@ -60,7 +60,7 @@ REGIMES = [
     Regime("overlapping clusters, d = 2", family("overlapping", 2)),
     Regime("overlapping clusters, d = 10", family("overlapping", 10)),
     Regime("overlapping clusters, d = 50 and 200", family("overlapping", 50, 200)),
-    Regime("well separated clusters", family("separated")),
+    Regime("well-separated clusters", family("separated")),
     Regime("clusters on a grid", family("grid")),
     Regime("heavy tails", family("heavy-tails")),
     Regime("unbalanced sizes", family("unbalanced")),
@@ -99,7 +99,7 @@ def problems_of(record: Record, regime: Regime, methods: list[str]) -> list[str]
 
 def annealing_table(record: Record) -> Rows:
     """One run of Lloyd beside one annealed run from the same seeds, by regime."""
-    rows = [["problems of the kind", "number", "Lloyd %", "annealed %", "lower : higher", "enough"]]
+    rows = [["kind of problem", "problems", "Lloyd %", "annealed %", "lower : higher", "enough"]]
     for regime in REGIMES:
         names = problems_of(record, regime, ["lloyd", "annealed"])
         if not names:
@@ -128,7 +128,7 @@ def search_table(record: Record) -> Rows:
     """Mean excess by regime, of the methods that ran everywhere."""
     wanted = ["sklearn-1", "sklearn-10", "bkmeans", "hgmeans", "fast", "balanced", "thorough"]
     methods = [name for name in wanted if len(record.excess.get(name, {})) == len(record.cells)]
-    rows = [["problems of the kind", "number", *methods]]
+    rows = [["kind of problem", "problems", *methods]]
     for regime in REGIMES:
         if names := problems_of(record, regime, methods):
             figures = (mean(record.excess[method][name] for name in names) for method in methods)
