@@ -92,7 +92,7 @@ class SizeLimits:
         return replace(self, least=least - rounding, most=most + rounding).missed_by(sizes)
 
     def far_from_wish(self, prices: FloatArray, sizes: FloatArray) -> float:
-        """Return how much weight has to move for the sizes that are wanted at these prices."""
+        """Return how much weight has to move for the sizes that are best at these prices."""
         if self.curvature == 0:
             return self.missed_by(sizes)
         return float(np.sum(np.maximum(0.0, sizes - self.wanted(prices, sizes))))

@@ -109,7 +109,7 @@ class _Proposal:
 
 
 def _end_of_chain(ratios: FloatArray, uniforms: FloatArray) -> int:
-    """Return where a chain of Metropolis and Hastings ends: ratios are wanted over proposed."""
+    """Return where a Metropolis-Hastings chain ends, by the ratio of target to proposal."""
     at = 0
     for candidate in range(1, len(ratios)):
         if ratios[candidate] > uniforms[candidate] * ratios[at]:

@@ -139,7 +139,7 @@ def race(
     `offset` is added to each squared distance.
 
     `key` seeds the random numbers. A race of places counts only the first point of each. Points
-    arrive as whole float64 rows unless they are wanted in the kind they live in.
+    arrive as whole float64 rows unless their own kind is asked for.
     """
     if centers is None:
         centers = np.empty((0, rows.n_features))
