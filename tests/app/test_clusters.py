@@ -111,6 +111,15 @@ def test_how_sure_a_row_is_falls_along_the_line_to_the_nearest_other_center():
     np.testing.assert_allclose(sure, [1, 2 / 3, 0, 1 / 3, 1], atol=1e-9)
 
 
+def test_a_row_that_lacks_values_is_not_typical():
+    points = np.array([[0.0, np.nan], [1.0, 1.0], [-1.0, 2.0], [50.0, 50.0]])
+    model = PowerKMeans(2, missing="observed", random_state=0).fit(points)
+    rows = Rows.of(Subject.of(model, points))
+    label = model.labels_[0]
+    assert rows.away[0] < rows.away[1]
+    assert 0 not in rows.nearest(label, 3)
+
+
 def test_a_row_that_alone_draws_its_center_is_not_sure_for_that():
     """Between random halves of noise in many columns, a center is near since the row is in it."""
     points = np.random.default_rng(0).normal(size=(40, 5000))

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from app.answers import clusters_in, column_of
-from PIL import Image
 
 import powermeans
 from powermeans.app.command import failures
@@ -49,11 +48,10 @@ def test_info_and_datasets(run, tmp_path):
     assert "instruction set" in found
     assert run("info").out.startswith("powermeans ")
     listed = run("datasets --json --folder", tmp_path).json
-    iris = next(one for one in listed["sets"] if one["name"] == "iris")
-    assert (iris["rows"], iris["columns"], iris["there"], iris["fetched"]) == (150, 4, False, True)
+    assert listed["sets"]["iris"].startswith("150 x 4 numbers by ")
     file = tmp_path / "iris.npz"
     assert f"it is in {file}" in run("datasets iris --folder", tmp_path).out
-    assert "there" in run("datasets --folder", tmp_path).out
+    assert "\niris: 150 x 4" in run("datasets").out
     run("datasets iris", "--folder", tmp_path / "b", "--file", file)
     wrong = run("datasets wine", "--folder", tmp_path, "--file", file, code=3)
     assert "iris.npz has X of shape (150, 4)" in wrong.err
@@ -70,9 +68,6 @@ def test_the_choice_of_k_that_is_not_clear_or_ends_early(run):
     assert "tried none of 19 values of k" in found["doubt"]
     assert not run("choose-k cloud.npy --to 3 --max-seconds 1000 -q --json").json["was_stopped"]
     assert "tried none of" in run("fit cloud.npy --max-seconds 1e-6 -o labels.npy --quiet").out
-    run("choose-k cloud.npy --to 4 --plot k.png -q")
-    with Image.open("k.png") as picture:
-        assert picture.size == (1050, 675)
 
 
 def test_missing_values_may_stay_where_k_is_chosen(run):
@@ -125,6 +120,22 @@ def test_columns_are_those_of_the_model_in_whatever_order(run):
                            ["others.csv", "--columns", "z,x,y"]):  # fmt: skip
         other = run("predict model.pm --json", file, *columns).json
         assert (other["labels"], other["score"]) == (straight["labels"], straight["score"])
+
+
+def test_names_of_clusters_are_saved_and_columns_of_files_tell_as_much_as_in_a_fit(run):
+    rows = [(f"n{i}", ["web", "shop"][i % 2], 10 * (i % 2) + i % 3, "1/2/2024") for i in range(40)]
+    lines = ["who,channel,returns,day", *(",".join(map(str, row)) for row in rows)]
+    Path("may.csv").write_text("\n".join(lines) + "\n")
+    run("fit may.csv -k 2 -q -m m.pm --report a.html --name 1=Loyal")
+    assert " Loyal\n" in run("predict m.pm may.csv").err
+    run("predict m.pm may.csv -o named.csv --add name")
+    assert set(column_of(Path("named.csv").read_text(), "name")) >= {"Loyal"}
+    run("report m.pm may.csv -o b.html")
+    for page in (Path(name).read_text(encoding="utf-8") for name in ("a.html", "b.html")):
+        assert "</button> Loyal</h3>" in page
+        assert "“who” (identifier: nearly all values differ)" in page
+        assert "“day” (ignore: dates count only with --dates days)" in page
+        assert "standardized</td>" in page
 
 
 def test_a_report_of_a_fit_and_of_its_model(run):

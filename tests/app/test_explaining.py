@@ -56,6 +56,8 @@ def test_a_query_labels_a_table_as_predict_writes_it(how, april, run):
     expected = april.predict(rows) if how else explain(april, rows).predict(rows)
     np.testing.assert_array_equal(found["cluster"], expected)
     pd.testing.assert_frame_equal(found.drop(columns="cluster"), rows)
+    if how:
+        assert run(f"explain april.pm --sql shop --dialect sqlite {how}").out == query
     assert "--exact is for a query" in run("explain april.pm may.csv --exact", code=2).err
 
 

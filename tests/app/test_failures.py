@@ -174,7 +174,6 @@ FILLING = [
     "fit much.npy -k 3 -q -m model.pm",
     "predict model.pm much.npy -o labels.npy",
     "report model.pm much.npy -o report.html",
-    "choose-k much.npy --to 3 --criteria bic,dp_means -q --plot k.png",
     "fit much.npy -k 3 -q -o rows.xlsx",
     "demo --data example.csv",
 ]

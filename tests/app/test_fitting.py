@@ -95,11 +95,6 @@ def test_centers_and_spreads_have_the_same_units_and_those_are_named(scale, run)
     assert cluster["spread"] == pytest.approx(np.sqrt(points.var(axis=0).sum()))
     in_what = "data" if scale == "none" else "scaled"
     assert found["units"] == {"center": "data", "spread": "data", "inertia": in_what}
-    inertia_by_spread = 5 * cluster.get("scaled", cluster)["spread"] ** 2
-    assert found["inertia"] == pytest.approx(inertia_by_spread)
-    if scale == "minmax":
-        middle = (points.mean(axis=0) - points.min(axis=0)) / np.ptp(points, axis=0)
-        assert list(cluster["scaled"]["center"].values()) == pytest.approx(middle)
 
 
 @pytest.mark.parametrize(

@@ -148,6 +148,25 @@ def test_archives_that_hold_too_much_or_too_many(tmp_path):
         read_frame(tmp_path / "bomb.zip")
 
 
+@pytest.mark.parametrize(
+    ("inner", "said"),
+    [("more.zip", "another archive"), ("[Content_Types].xml", "of Office, but no workbook")],
+)
+def test_an_archive_of_no_table_is_told_as_what_it_is(inner, said, tmp_path):
+    as_zip(tmp_path / "a.xlsx", inner)
+    with pytest.raises(TableError, match=said):
+        read_frame(tmp_path / "a.xlsx")
+
+
+def test_the_mark_that_excel_needs_before_utf_8_is_written_again(run):
+    Path("in.csv").write_text("größe,y\n1,2\n9,8\n", encoding="utf-8-sig")
+    run("fit in.csv -k 2 -q -o out.csv --labels-only")
+    assert not Path("out.csv").read_bytes().startswith(b"\xef\xbb\xbf")
+    run("fit in.csv -k 2 -q -o out.csv")
+    assert Path("out.csv").read_bytes().startswith("\ufeffgröße,y,cluster,".encode())
+    assert read_frame("out.csv").column_names[0] == "größe"
+
+
 def test_absent_counts_are_zeros_and_what_is_absent_elsewhere_is_missing(tmp_path):
     rng = np.random.default_rng(0)
     rows = [

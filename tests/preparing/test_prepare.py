@@ -287,3 +287,35 @@ def test_a_mark_that_is_told_counts_and_orders_have_to_be_of_words_that_are_ther
         Prepare(order=[["a", "c"]]).fit(table)
     with pytest.raises(ArgumentError, match='"x" is no place'):
         Prepare(as_={"x": "place"}).fit(table)
+
+
+def test_two_numbers_in_a_cell_are_left_out_and_that_is_told():
+    prepare = Prepare().fit({"bp": ["120/80", "110 / 70", "131/85"], "age": [20, 40, 61]})
+    assert [one.kind for one in prepare.columns_] == ["text", "count"]
+    assert "two numbers, such as 120/80" in prepare.notes_[0].text
+
+
+def test_dates_of_several_forms_are_dates_and_those_in_doubt_are_told():
+    given = {"a": ["2024-01-31", "31.01.2024", "01.02.2024"], "b": ["1/2/2024", "3/2/2024", ""]}
+    prepare = Prepare(dates="days", scale="none")
+    points = prepare.fit_transform(given)
+    np.testing.assert_array_equal(points[:, 0] - points[0, 0], [0, 0, 1])
+    assert points[1, 1] - points[0, 1] == 2
+    assert '1/2/2024 in "b"' in prepare.notes_[0].text
+    again = Prepare(dates="month-first", scale="none").fit(given)
+    assert again.transform(given)[1, 1] - again.transform(given)[0, 1] == 59 + 1
+    told = Prepare().fit({**given, "c": [1, 5, 9]}).notes_
+    assert [note.text for note in told] == ['dates do not count: "a", "b" (--dates days uses them)']
+
+
+def test_contributions_of_other_points_and_scales_are_those_of_their_variances():
+    rng = np.random.default_rng(0)
+    given = {"a": rng.normal(size=50), "b (cm)": 3 * rng.normal(size=50)}
+    plain = Prepare(scale="none").fit(given)
+    variances = np.array([np.var(column) for column in given.values()])
+    np.testing.assert_allclose(list(plain.contributions_.values()), variances / variances.sum())
+    scaled = Prepare(scale="standard").fit(given)
+    assert (plain.scale_, plain.is_scaled, scaled.is_scaled) == ("none", False, True)
+    points = scaled.transform({name: column * [1.0] for name, column in given.items()})
+    points[:, 1] *= 2
+    assert scaled.measure(points).contributions_["b (cm)"] == pytest.approx(0.8)

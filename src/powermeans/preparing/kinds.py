@@ -62,6 +62,9 @@ _TOTALS = re.compile(
     r"|insgesamt|average|mean|mittelwert|durchschnitt|somme|moyenne|totale|suma|media",
     re.IGNORECASE,
 )
+_TWO_NUMBERS = re.compile(r"\d+(?:[.,]\d+)?\s*[/;|]\s*\d+(?:[.,]\d+)?")
+TWO_NUMBERS = "two numbers in a cell"
+DATES = "dates count only with --dates days"
 _NAMES_OF_CATEGORIES = {
     *("type", "category", "class", "region", "segment", "gender", "sex", "department", "dept"),
     *("status", "group", "kind"),
@@ -116,7 +119,7 @@ def column_of(
     if cells.type == "boolean":
         return _yes_or_no(cells)
     if cells.type == "date":
-        return Column(name, "ignore", "dates count only with --dates days")
+        return Column(name, "ignore", DATES)
     if cells.type == "number":
         return _column_of_numbers(cells, place)
     return _column_of_words(cells, orders)
@@ -173,6 +176,9 @@ def _column_of_words(cells: Cells, orders: Sequence[Sequence[str]]) -> Column:
         levels = levels_of([word for word in counts if word not in codes], orders)
         if levels is not None and len(levels) > 1:
             return replace(_ordered(cells, levels, "words with an order"), codes=codes)
+    n_pairs = sum(count for text, count in counts.items() if _TWO_NUMBERS.fullmatch(text))
+    if n_pairs > 0.9 * n_there:
+        return Column(name, "text", TWO_NUMBERS)
     letters = sum(len(text) * count for text, count in counts.items()) / n_there
     blanks = sum(text.count(" ") * count for text, count in counts.items()) / n_there
     if _NAMES_OF_PEOPLE.fullmatch(name.strip()):

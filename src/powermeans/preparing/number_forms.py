@@ -388,15 +388,23 @@ def _of_booleans(texts: Any, form: Form) -> tuple[FloatArray, Any]:
 
 
 def _of_dates(texts: Any, form: Form) -> tuple[FloatArray, Any]:
-    """Return days since 1970, and which dates exist."""
+    """Return days since 1970, and which dates exist; some may have the year first, others not."""
+    values, is_right = _of_dates_in(texts, "year-first")
+    if form.order != "year-first":
+        others, are_right = _of_dates_in(texts, form.order or "day-first")
+        values, is_right = np.where(are_right, others, values), is_right | are_right
+    return values, is_right
+
+
+def _of_dates_in(texts: Any, order: str) -> tuple[FloatArray, Any]:
     pc = pyarrow_part("compute")
-    base = _DATES["year-first" if form.order == "year-first" else "day-first"].pattern
+    base = _DATES["year-first" if order == "year-first" else "day-first"].pattern
     names = iter("abcHMS")
     named = re.sub(r"\((?!\?)", lambda _: f"(?P<{next(names)}>", base)
     parts = pc.extract_regex(texts, f"^{named}$")
     fields = {name: _float_field(parts, name) for name in "abcHMS"}
-    order = {"year-first": "abc", "day-first": "cba", "month-first": "cab"}[form.order]
-    year, month, day = (fields[name] for name in order)
+    places = {"year-first": "abc", "day-first": "cba", "month-first": "cab"}[order]
+    year, month, day = (fields[name] for name in places)
     is_there = ~np.isnan(year)
     year, month, day = (np.nan_to_num(part, nan=1.0).astype(int) for part in (year, month, day))
     year = np.where(year < 70, year + 2000, np.where(year < 100, year + 1900, year))

@@ -19,8 +19,10 @@ from powermeans.points.checks.weights import check_sample_weight
 from powermeans.preparing import features
 from powermeans.preparing.cells import Cells, as_frame, as_number, one_array
 from powermeans.preparing.kinds import (
+    DATES,
     MOST_CATEGORIES,
     NUMBERS,
+    TWO_NUMBERS,
     USED,
     WORDS,
     Column,
@@ -609,6 +611,21 @@ class Prepare(TransformerMixin, BaseEstimator):
         yield from _doubts_on_values(
             {one.name: cells[one.name].numbers for one in self.columns_ if one.kind in NUMBERS}
         )
+        pairs = [f'"{one.name}"' for one in self.columns_ if one.why == TWO_NUMBERS]
+        if pairs:
+            said = f"left out, since a cell has two numbers, such as 120/80: {_listed(pairs)}"
+            yield Note(f"{said} (write them in two columns)", is_doubt=True)
+        open_dates = [
+            f'{cells[one.name].form.sample} in "{one.name}"'
+            for one in self.columns_
+            if one.kind == "date" and cells[one.name].is_text and not cells[one.name].form.order
+        ]
+        if open_dates:
+            said = f"taken for dates with the day first: {_listed(open_dates)}"
+            yield Note(f"{said} (--dates month-first, if they are not)", is_doubt=True)
+        dates = [f'"{one.name}"' for one in self.columns_ if one.why == DATES]
+        if dates:
+            yield Note(f"dates do not count: {_listed(dates)} (--dates days uses them)")
         words = [one for one in self.columns_ if one.kind == "text" and "different" in one.why]
         if words:
             said = [f'"{one.name}" ({one.why})' for one in words]

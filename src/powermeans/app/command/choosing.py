@@ -14,7 +14,6 @@ import numpy as np
 from powermeans.app.command import failures
 from powermeans.app.command.data import Data, read_to_fit
 from powermeans.app.command.notes import tell_notes
-from powermeans.app.command.outputs import check_outputs, interruptible, listed
 from powermeans.app.command.parts import open_to_fit, why_in_parts
 from powermeans.app.command.screen import (
     Screen,
@@ -29,7 +28,6 @@ from powermeans.engine.fit import Listener
 from powermeans.preparing.kinds import WORDS
 from powermeans.preparing.prepare import Note
 from powermeans.scale.parted_data import PartedData
-from powermeans.system.atomic_write import atomic_write
 
 
 def choose(
@@ -39,12 +37,10 @@ def choose(
     *,
     criteria: str,
     scale: Scale,
-    plot: str | None,
     is_quiet: bool,
     screen: Screen,
 ) -> None:
     """Try each k, and print the recommendation of the criteria."""
-    check_outputs(reads=files.paths, picture=plot)
     settings["criteria"] = criteria if criteria == "all" else _known_criteria(criteria)
     why = why_in_parts(files)
     with waiting_for(f"reading {files.name}", is_quiet=is_quiet or why is not None):
@@ -56,15 +52,9 @@ def choose(
     started = time.perf_counter()
     choice, was_interrupted = choice_for(rows, sizes, settings, is_quiet=is_quiet)
     elapsed = time.perf_counter() - started
-    with interruptible() as done:
-        if plot is not None:
-            _draw(choice, plot)
-            done.append(plot)
-        taken = {"reading": data.seconds_reading, "choosing": elapsed}
-        about = {"seconds": taken, "was_interrupted": was_interrupted}
-        _tell(choice, files, data, [*data.notes, *map(Note, said)], about, screen)
-    if written := listed(plot):
-        screen.say(f"written: {written}")
+    taken = {"reading": data.seconds_reading, "choosing": elapsed}
+    about = {"seconds": taken, "was_interrupted": was_interrupted}
+    _tell(choice, files, data, [*data.notes, *map(Note, said)], about, screen)
     if was_interrupted:
         raise failures.Failure(
             "interrupted: this is the recommendation so far", failures.INTERRUPTED
@@ -177,18 +167,6 @@ def _rows(choice: Any, sizes: list[int]) -> Iterator[list[str]]:
         fall = f"{1 - inertia / before:.1%}" if before else ""
         said_by = [name for name, said in choice.by_criterion.items() if said == k]
         yield [str(k), number(inertia), fall, ", ".join(said_by)]
-
-
-def _draw(choice: Any, path: str) -> None:
-    from powermeans.plots import choice_of_k
-    from powermeans.plots.canvas import axes_for_a_file
-
-    try:
-        ax = choice_of_k(choice, ax=axes_for_a_file(figsize=(7, 4.5)))
-    except ImportError:
-        raise failures.needing("matplotlib", "--plot", "plot") from None
-    with failures.writing(path), atomic_write(path) as file:
-        ax.figure.savefig(file, format=path.rpartition(".")[2].lower(), dpi=150)
 
 
 @contextlib.contextmanager

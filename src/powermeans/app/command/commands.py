@@ -341,7 +341,6 @@ def choose_k(
     ] = "balanced",
     max_seconds: Seconds = None,
     memory_limit: Memory = None,
-    plot: Annotated[str | None, typer.Option(help="File for a picture: .png, .svg, .pdf.")] = None,
     seed: Seed = 0,
     threads: Threads = None,
     as_json: Json = False,
@@ -360,7 +359,6 @@ def choose_k(
         settings,
         criteria=criteria,
         scale=scale,
-        plot=plot,
         is_quiet=quiet,
         screen=_screen(as_json=as_json),
     )
@@ -449,13 +447,9 @@ def datasets(
     as_json: Json = False,
 ) -> None:
     """List real data sets, or fetch some and check their values."""
-    from powermeans.app.command.demonstration import fetch_all, list_all
+    from powermeans.app.command.demonstration import data_sets
 
-    screen = _screen(as_json=as_json)
-    if names:
-        fetch_all(names, file or [], folder, screen)
-    else:
-        list_all(folder, screen)
+    data_sets(names or [], file or [], folder, _screen(as_json=as_json))
 
 
 @app.command()

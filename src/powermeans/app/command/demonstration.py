@@ -85,56 +85,21 @@ def _shown(*words: object) -> str:
     return shlex.join(["powermeans", *map(str, words)])
 
 
-def list_all(folder: str | None, screen: Screen) -> None:
-    """Show which real data sets there are, and which of them are in the folder."""
-    from powermeans.datasets.fetching import about
-    from powermeans.datasets.real import CATALOGUE, data_folder, file_of
-
-    place = Path(folder) if folder else data_folder()
-    found = [
-        {
-            "name": name,
-            "rows": entry.shape[0],
-            "columns": entry.shape[1],
-            "there": file_of(entry, place).is_file(),
-            "fetched": entry.fetch is not None,
-            "licence": entry.licence,
-            "about": about(name),
-        }
-        for name, entry in sorted(CATALOGUE.items())
-    ]
-    screen.show(
-        ["name", "rows", "columns", "state", "licence"],
-        [
-            [
-                str(one["name"]),
-                str(one["rows"]),
-                str(one["columns"]),
-                "there" if one["there"] else "can be fetched" if one["fetched"] else "by hand",
-                str(one["licence"]),
-            ]
-            for one in found
-        ],
-        left=[0, 3, 4],
-    )
-    screen.say(f"Folder: {place}. Fetch one with: powermeans datasets NAME", is_whole=True)
-    screen.tell_machines({"folder": str(place), "sets": found})
-
-
-def fetch_all(
+def data_sets(
     names: Sequence[str], files: Sequence[str], folder: str | None, screen: Screen
 ) -> None:
-    """Fetch data sets one after another, and say what each is and where it went."""
-    from powermeans.datasets import about, fetch
+    """Say what all data sets are; fetch those that are named, one after another."""
+    from powermeans import datasets
 
-    if files and len(names) > 1:
+    if files and len(names) != 1:
         raise failures.Failure("--file is for one data set: name one")
     with failures.refusing():
-        described = {name: about(name) for name in names}
+        described = {name: datasets.about(name) for name in names or datasets.names()}
     paths = {}
-    for name in names:
-        screen.say(f"{name}: {described[name]}")
-        with failures.refusing(), failures.refusing(OSError), failures.refusing(ImportError):
-            paths[name] = str(fetch(name, files=files, folder=folder))
-        screen.say(f"{name}: its values are right; it is in {paths[name]}", is_whole=True)
-    screen.tell_machines({"files": paths})
+    for name, about in described.items():
+        screen.say(f"{name}: {about}", is_whole=True)
+        if names:
+            with failures.refusing(), failures.refusing(OSError), failures.refusing(ImportError):
+                paths[name] = str(datasets.fetch(name, files=files, folder=folder))
+            screen.say(f"{name}: its values are right; it is in {paths[name]}", is_whole=True)
+    screen.tell_machines({"sets": described, "files": paths})

@@ -39,11 +39,6 @@ class Failure(Exception):
         self.code = code
 
 
-def needing(package: str, what_for: str, extra: str = "cli") -> Failure:
-    """Return the failure of a command whose optional package is not installed."""
-    return Failure(f'{what_for} needs {package}: pip install "powermeans[{extra}]"')
-
-
 @contextlib.contextmanager
 def refusing(kind: type[Exception] = ValueError) -> Iterator[None]:
     """End the command on an error in options or data."""

@@ -504,7 +504,12 @@ def _all_for_machines(
         **_proof_for_machines(fitted.optimality, is_asked=wanted.prove is not None),
         "seconds": {"reading": data.seconds_reading, "fitting": fitted.seconds},
         "was_interrupted": fitted.was_interrupted,
-        "clusters": _clusters_in_units(fitted, data, tally, clusters),
+        "clusters": clusters_for_machines(
+            clusters,
+            prepare.in_units(fitted.model.cluster_centers_),
+            tally.spreads_in(prepare.scaling[1]),
+            data.names,
+        ),
         "written": {
             "labels" if wanted.labels_only else "rows": wanted.output,
             "model": wanted.model,
@@ -519,24 +524,6 @@ def _proof_for_machines(optimality: OptimalityGap | None, *, is_asked: bool) -> 
         return {}
     gap = optimality.gap if math.isfinite(optimality.gap) else None
     return {"optimality": {"bound": optimality.bound, "gap": gap, "method": optimality.method}}
-
-
-def _clusters_in_units(
-    fitted: Fitted, data: Data, tally: Tally, clusters: list[ClusterSummary]
-) -> list[dict[str, Any]]:
-    """Return the clusters in the units of the data and, if these were scaled, as scaled too."""
-    names, centers = data.names, fitted.model.cluster_centers_
-    spreads = [cluster.spread for cluster in clusters]
-    as_fitted = clusters_for_machines(clusters, centers, spreads, names)
-    if not data.prepare.is_scaled:
-        return as_fitted
-    _, units = data.prepare.scaling
-    in_units = data.prepare.in_units(centers)
-    of_data = clusters_for_machines(clusters, in_units, tally.spreads_in(units), names)
-    return [
-        {**one, "scaled": {name: scaled[name] for name in ("center", "spread")}}
-        for one, scaled in zip(of_data, as_fitted, strict=True)
-    ]
 
 
 def _end(fitted: Fitted, wanted: Wanted, screen: Screen) -> None:

@@ -44,10 +44,9 @@ def check_outputs(
     labels: str | None = None,
     page: str | None = None,
     rows: str | None = None,
-    picture: str | None = None,
 ) -> None:
     """Refuse, before anything is computed, outputs that cannot be written or that are inputs."""
-    files = [path for path in (*paths, page, rows, picture) if path is not None]
+    files = [path for path in (*paths, page, rows) if path is not None]
     if "-" in files:
         raise failures.Failure("- is the standard output, which takes only labels: name a file")
     files += [labels] if labels is not None and labels != "-" else []
@@ -57,7 +56,6 @@ def check_outputs(
         _refuse_same(path, files[:place], "would be written twice: name two files")
     _check_kind(rows, SUFFIXES_OF_ROWS, f"rows are written as {', '.join(SUFFIXES_OF_ROWS)}")
     _check_kind(page, ("", ".html", ".htm"), "the report is a page of HTML: .html")
-    _check_kind(picture, (".png", ".svg", ".pdf"), "pictures are .png, .svg, .pdf")
     if labels != "-":
         _check_kind(
             labels, _SUFFIXES_OF_LABELS, f"labels are written as {', '.join(_SUFFIXES_OF_LABELS)}"
@@ -224,11 +222,12 @@ def _values_of(column: Any) -> list[Any]:
 
 def _write_text(file: IO[bytes], tables: Iterable[Any], mark: str, encoding: str) -> None:
     encode = codecs.getincrementalencoder(encoding)(errors="surrogateescape").encode
+    are_plain = encoding in ("utf-8", "utf-8-sig")  # which begins with a mark that Excel needs
     for number, table in enumerate(tables):
         if number == 0:
             file.write(encode(_lines([table.column_names], mark)))
         for batch in table.to_batches(max_chunksize=_AT_ONCE):
-            lines = _bare_lines(batch, mark) if encoding == "utf-8" else None
+            lines = _bare_lines(batch, mark) if are_plain else None
             if lines is None:
                 lines = encode(_lines(zip(*map(_texts_of, batch.columns), strict=True), mark))
             file.write(lines)

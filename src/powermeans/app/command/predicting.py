@@ -34,6 +34,7 @@ from powermeans.app.report.report import write_page
 from powermeans.app.report.subject import Subject
 from powermeans.errors import printable
 from powermeans.explaining.summaries import Tally
+from powermeans.optimality.of_points import gap_in_a_moment
 
 
 def predict(
@@ -166,6 +167,7 @@ def write_report(
             source=files.first,
             reading=reading_again(files, data),
             model_file=path,
+            optimality=gap_in_a_moment(subject.model, data.points, data.weights),
         )
     screen.say(f"written: {output}")
     screen.tell_machines({"model": path, "data": files.first, "written": {"report": output}})

@@ -6,6 +6,7 @@ import contextlib
 import os
 import tempfile
 import zipfile
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -73,7 +74,7 @@ def read_frame(source: str | os.PathLike[str], **options: Any) -> Any:
         CSV and other text, Excel, OpenDocument, JSON lines, Parquet, Feather, Arrow, SQLite, or one
         of them in a zip, gzip, bzip2 or xz; ``-`` is standard input.
     **options
-        How text is written, as `read_table` takes it: `delimiter`, `header`, `encoding`; for other
+        How text is written: `delimiter`, `header`, `encoding`; for other
         files `array`, the name of a sheet or table.
 
     Returns
@@ -84,7 +85,6 @@ def read_frame(source: str | os.PathLike[str], **options: Any) -> Any:
     See Also
     --------
     Prepare : Turns the columns into points.
-    read_table : Reads numbers alone.
 
     Examples
     --------
@@ -109,22 +109,6 @@ def opened(source: str | os.PathLike[str], query: str | None = None, **options: 
         return _read(file, called, given)
 
 
-def is_array(source: str) -> bool:
-    """Return whether a file contains one array of numbers: NPY, NPZ, HDF5 or Zarr."""
-    path = Path(source)
-    if source == "-" or not path.exists() or (not path.is_dir() and not path.is_file()):
-        return False
-    return path.is_dir() or _is_of_arrays(path, _start(path, source))
-
-
-def _is_of_arrays(path: Path, start: bytes) -> bool:
-    if start.startswith(b"PK"):
-        with contextlib.suppress(zipfile.BadZipFile, OSError), zipfile.ZipFile(path) as archive:
-            names = archive.namelist()
-            return bool(names) and all(name.endswith(".npy") for name in names)
-    return start.startswith((b"\x93NUMPY", b"\x89HDF"))
-
-
 def _read(path: Path, name: str, options: dict[str, Any]) -> Frame:
     start = _start(path, name)
     for mark, what in _PICTURES_AND_MORE.items():
@@ -143,7 +127,8 @@ def _read(path: Path, name: str, options: dict[str, Any]) -> Frame:
     if isinstance(reader, Text):
         mark = (reader.decimal or ("," if reader.layout.delimiter == ";" else "")).encode()
         table = reader.strings().replace_schema_metadata({b"decimal": mark})
-        layout, encoding = reader.layout, reader.encoding
+        layout = reader.layout
+        encoding = "utf-8-sig" if start.startswith(BOM_UTF8) else reader.encoding
         how = reader.how_divided()
         return Frame(table, ".csv", how, [], layout.delimiter, encoding)
     suffix = ".parquet" if start.startswith(b"PAR1") else ".feather"
@@ -227,11 +212,14 @@ def _one_of(
 ) -> zipfile.ZipInfo:
     names = [each.filename for each in members]
     wanted = options.pop("array", None)
-    if not members:
-        raise TableError(f"{name} contains no files")
+    if not members or names[0].lower().endswith(".zip"):
+        what = "another archive" if members else "no files"
+        raise TableError(f"{name} contains {what}: unpack it, and pass a table that is in it")
+    if "[Content_Types].xml" in names:
+        raise TableError(f"{name} is of Office, but no workbook: export a table as CSV or Excel")
     if wanted is None and len(members) > 1:
         raise TableError(
-            f"{name} holds {len(members)} files",
+            f"{name} contains {len(members)} files",
             "choose with ",
             Argument("array"),
             f" one of {listed(names)}",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from powermeans.app.report.subject import Subject
 from powermeans.explaining.sureness import ways_to_others
@@ -31,9 +32,10 @@ class Rows:
     identifiers: dict[str, list[str]]
     away: FloatArray | None  # distance to the own center
     ways: FloatArray | None  # from the own center to the next one, from 0 to 1
+    is_whole: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, subject: Subject, max_points: int = 10_000) -> Self:
+    def of(cls, subject: Subject, max_points: int = 5_000) -> Self:
         """Look at all rows, or at so many of them and more of clusters that have few there."""
         labels, weights = subject.labels, subject.weights
         places = _places(labels, fitted.sample_of(len(labels), max_points), len(subject.clusters))
@@ -45,7 +47,8 @@ class Rows:
         distances = subject.distances_of(places)
         away = None if distances is None else distances[np.arange(len(mine)), mine]
         ways, names = _ways(subject, places, distances), _identifiers(subject, places)
-        return cls(places, mine, own * share[mine], _values(subject, places), names, away, ways)
+        values, is_whole = _values(subject, places), subject.are_whole(places)
+        return cls(places, mine, own * share[mine], values, names, away, ways, is_whole)
 
     def cells(
         self, subject: Subject, fields: list[int], shown: Sequence[int] | slice = slice(None)
@@ -75,6 +78,9 @@ class Rows:
         if self.away is None:
             return []
         mine, found = np.flatnonzero(self.labels == label), dict[bytes, int]()
+        # A row that lacks values seems near, since only the others are compared.
+        if sign > 0 and (is_whole := self.is_whole[mine]).any():
+            mine = mine[is_whole]
         for place in mine[np.argsort(sign * self.away[mine], kind="stable")[:60]]:
             key = b"".join(values[place].tobytes() for values in self.values.values())
             found.setdefault(key, int(place))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from powermeans.app.report.fields import Field, fields_of, name_clusters
@@ -104,6 +104,14 @@ class Subject:
         is_thin = sparse.issparse(raw)
         raw = sparse.csr_matrix(raw, dtype=float) if is_thin else np.asarray(raw, float)
         return fitted.dense(in_own_units(raw, self.scalers)[:, features])
+
+    def are_whole(self, rows: IndexArray) -> NDArray[np.bool_]:
+        """Return which of some rows have all values."""
+        if sparse.issparse(self.given):
+            return np.ones(len(rows), dtype=bool)
+        given = np.asarray(fitted.rows_of(self.given, rows), dtype=np.float64)
+        found: NDArray[np.bool_] = ~np.isnan(given).any(axis=1)
+        return found
 
     def distances_of(self, rows: IndexArray) -> FloatArray | None:
         """Return the distances of some rows to all centers, None if the model has none."""
