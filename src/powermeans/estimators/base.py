@@ -27,7 +27,7 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, estimator_html_repr
 from sklearn.utils._param_validation import Interval, StrOptions, make_constraint
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.metadata_routing import UNUSED
@@ -48,6 +48,7 @@ from powermeans.engine.history import History, SweepState
 from powermeans.engine.seeds.initial import asks_for_centers, initial_centers
 from powermeans.engine.stopping import StopRule, seconds_of
 from powermeans.errors import ArgumentError, warn_caller
+from powermeans.estimators.notebook import card
 from powermeans.optimality.gap import OptimalityGap
 from powermeans.points.checks.centers import check_centers
 from powermeans.points.columns import Columns
@@ -136,6 +137,18 @@ class Documented(BaseEstimator):
         root = dict(url.split(", ", 1) for url in urls).get("Documentation")
         page = f"api/{public_module(type(self))}.{{estimator_name}}.html"
         return f"{root.rstrip('/')}/{page}" if root else ""
+
+    def _html_repr(self) -> str:
+        """Show a fitted estimator in a notebook by its clusters; scikit-learn's diagram unfolds."""
+        diagram: str = estimator_html_repr(self)
+        if not (hasattr(self, "cluster_centers_") or hasattr(self, "labels_")):
+            return diagram
+        summary = card(self, self._told_of_the_optimum(), self._get_doc_link())
+        return f"{summary}<details><summary>Parameters and attributes</summary>{diagram}</details>"
+
+    def _told_of_the_optimum(self) -> str | None:
+        """Return what is proved of the inertia, if anything."""
+        return None
 
 
 def _refusing_missing(init: Callable[..., None], why: str) -> Callable[..., None]:
@@ -624,13 +637,6 @@ class CenterEstimator(
         from powermeans.optimality.of_points import optimality_gap
 
         return optimality_gap(X, self, sample_weight=sample_weight, **options)
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        """Tell in a notebook how far the fit is from the optimum, below the parameters."""
-        shown: dict[str, str] = super()._repr_mimebundle_(**kwargs)
-        if "text/html" in shown and (told := self._told_of_the_optimum()):
-            shown["text/html"] += f"<p>inertia {self.inertia_:.6g}, {told}</p>"
-        return shown
 
     def _told_of_the_optimum(self) -> str | None:
         if getattr(self, "is_optimal_", False):

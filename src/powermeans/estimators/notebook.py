@@ -1,0 +1,87 @@
+"""What a notebook shows of a fitted estimator: its clusters, above scikit-learn's diagram."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from powermeans.system.host_memory import on_host
+from powermeans.types import FloatArray
+
+_MOST_CLUSTERS, _MOST_FEATURES = 12, 3
+_CELL = 'style="text-align:left;padding:2px 12px 2px 0"'
+
+
+def card(model: Any, verdict: str | None, page: str) -> str:
+    """Return HTML with the sizes of the clusters, what sets them apart, the gap and a link.
+
+    It has no colors of its own, so that it suits a dark notebook and a light one.
+    """
+    centers, sizes = _centers(model), _sizes(model)
+    n_clusters = len(centers) if centers is not None else 0 if sizes is None else len(sizes)
+    order = np.arange(n_clusters) if sizes is None else np.argsort(-sizes, kind="stable")
+    apart = None if centers is None else _apart(model, centers, sizes)
+    rows = []
+    for label in order[:_MOST_CLUSTERS]:
+        cells = [str(label)]
+        if sizes is not None:
+            cells.append(_bar(int(sizes[label]), int(sizes.sum())))
+        if apart is not None:
+            cells.append(escape(apart[label]))
+        rows.append("".join(f"<td {_CELL}>{cell}</td>" for cell in cells))
+    titles = ["cluster"] if sizes is None else ["cluster", "rows"]
+    if apart is not None:
+        titles.append(f"farthest from the mean of all {'centers' if sizes is None else 'rows'}")
+    head = "".join(f"<th {_CELL}>{title}</th>" for title in titles)
+    body = "".join(f"<tr>{row}</tr>" for row in [head, *rows])
+    more = n_clusters - _MOST_CLUSTERS
+    rest = f"<p>and {more} more clusters</p>" if more > 0 else ""
+    link = f' · <a href="{escape(page)}">documentation</a>' if page else ""
+    said = [f"<b>{type(model).__name__}</b>: {n_clusters} clusters"]
+    if isinstance(inertia := getattr(model, "inertia_", None), float):
+        said.append(f"inertia {inertia:.6g}")
+    said += [verdict] if verdict else []
+    return f"<p>{', '.join(said)}{link}</p><table>{body}</table>{rest}"
+
+
+def _centers(model: Any) -> FloatArray | None:
+    centers = np.asarray(on_host(getattr(model, "cluster_centers_", None)))
+    is_usable = centers.ndim == 2 and centers.size > 0 and np.issubdtype(centers.dtype, np.number)
+    return centers.astype(np.float64) if is_usable else None
+
+
+def _sizes(model: Any) -> Any:
+    """Return the number of rows of each cluster, None if there are no labels in memory."""
+    labels = on_host(getattr(model, "labels_", None))
+    if not isinstance(labels, np.ndarray) or labels.size == 0:
+        return None
+    n_clusters = len(getattr(model, "cluster_centers_", ()))
+    return np.bincount(labels[labels >= 0], minlength=n_clusters)
+
+
+def _apart(model: Any, centers: FloatArray, sizes: Any) -> list[str]:
+    """Say for each cluster in which features its center differs most from the mean."""
+    weights = np.ones(len(centers)) if sizes is None else np.maximum(sizes, 1e-9)
+    mean = np.average(centers, axis=0, weights=weights)
+    names = getattr(model, "feature_names_in_", [f"x{f}" for f in range(len(mean))])
+    said = []
+    for center in centers:
+        differences = np.abs(center - mean)
+        features = np.argsort(-differences, kind="stable")[:_MOST_FEATURES]
+        said.append(
+            ", ".join(
+                f"{names[f]} {center[f]:.4g} (mean {mean[f]:.4g})"
+                for f in features
+                if differences[f] > 0
+            )
+        )
+    return said
+
+
+def _bar(size: int, total: int) -> str:
+    share = size / max(total, 1)
+    width = round(80 * share, 1)
+    style = f"background:currentColor;display:inline-block;height:.6em;opacity:.5;width:{width}px"
+    return f'{size:,} <span style="{style}"></span> {share:.0%}'.replace("%", " %")
