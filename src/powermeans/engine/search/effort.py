@@ -1,7 +1,6 @@
 """How much a search does, and the thresholds at which it changes its ways.
 
-`docs/understand/how_it_searches.md` says what each step finds and costs, by `benchmarks.search`,
-and what did not help.
+`docs/understand/how_it_searches.md` explains each step, what it gains, and what did not help.
 """
 
 from __future__ import annotations
