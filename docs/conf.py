@@ -33,6 +33,9 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 exclude_patterns = ["_build"]
+templates_path = ["_templates"]
+add_module_names = False
+toc_object_entries_show_parents = "hide"
 default_role = "py:obj"
 
 myst_enable_extensions = ["dollarmath", "colon_fence", "substitution"]
@@ -136,7 +139,19 @@ def find_without_module(app: Sphinx, env: Any, node: Any, content: Any) -> Any:
     return python.resolve_xref(env, page, app.builder, kind, found[0], node, content)
 
 
+# viewcode takes all names of a file to be documented in the module of one of them.
+LINK_BACK = re.compile(r"/api/([\w.]+)\.(\w+)\.html#(?:\w+\.)+?\2(?=[.\"])(?!\.\2\b)")
+
+
+def correct_links_back(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: object
+) -> None:
+    if page.startswith("_modules/") and "body" in context:
+        context["body"] = LINK_BACK.sub(r"/api/\1.\2.html#\1.\2", context["body"])
+
+
 def setup(app: Sphinx) -> None:
+    app.connect("html-page-context", correct_links_back)
     app.connect("missing-reference", find_without_module)
     app.connect("builder-inited", write_pages_of_names)
     app.connect("source-read", list_names)
