@@ -8,7 +8,9 @@ when their methods are asked for.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import importlib.util
+import inspect
 import math
 import multiprocessing
 import os
@@ -69,7 +71,10 @@ class Estimator:
     ) -> Fit:
         model = self.make(n_clusters, seed)
         elapsed = seconds(lambda: model.fit(points))
-        return Fit(np.asarray(model.cluster_centers_), float(model.inertia_), elapsed)
+        if (centers := getattr(model, "cluster_centers_", None)) is None:
+            centers = means_by_label(points, model.labels_)
+        claimed = getattr(model, "inertia_", None)
+        return Fit(np.asarray(centers), None if claimed is None else float(claimed), elapsed)
 
 
 @dataclass(frozen=True)
@@ -315,3 +320,18 @@ def build_methods(names: list[str], n_threads: int) -> list[Method]:
                 f"leave out {', '.join(sorted(wanted))} by --methods"
             ) from error
     return built
+
+
+def any_class(path: str) -> Estimator:
+    """Return the method of a class with scikit-learn's interface, named as module:Class."""
+    module, _, name = path.partition(":")
+    try:
+        kind = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise SystemExit(f"--method {path}: {error}; write module:Class") from error
+    takes_seed = "random_state" in inspect.signature(kind).parameters
+
+    def make(n_clusters: int, seed: int) -> Any:
+        return kind(n_clusters=n_clusters, **({"random_state": seed} if takes_seed else {}))
+
+    return Estimator(name, path, module, make)

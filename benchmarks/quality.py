@@ -39,6 +39,7 @@ from benchmarks.peers import (
     Fit,
     HgMeans,
     Method,
+    any_class,
     build_methods,
     method_names,
 )
@@ -256,6 +257,10 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="a dozen problems, one seed")
     parser.add_argument("--half", choices=HALVES, help="every second problem")
     parser.add_argument("--problems", help="names or patterns, separated by commas")
+    parser.add_argument(
+        "--method", help="only compare this module:Class with PowerKMeans, and store nothing"
+    )
+    parser.add_argument("--seconds", type=float, help="with --method: begin no problem after these")
     parser.add_argument("--methods", help=f"of {', '.join(method_names())}")
     parser.add_argument("--seeds", type=int, help="how many (3; with --quick 1)")
     parser.add_argument("--data-seed", type=int, default=0, help="another draw of generated data")
@@ -361,8 +366,50 @@ def measured_part(index: int, part: dict) -> tuple[dict, float]:
     return part, time.perf_counter() - began
 
 
+def compare(arguments: argparse.Namespace) -> None:
+    """Print the excess over the lowest known, and the seconds, of any class and of ours."""
+    names = ["balanced", "sklearn-10"]
+    methods = [any_class(arguments.method), *build_methods(names, arguments.threads)]
+    problems = choose(arguments)
+    order = np.random.default_rng(2026).permutation(len(problems))
+    figures: dict[str, dict] = {"problems": {}, "cells": {}}
+    print(f"{'problem':24}" + "".join(f"{method.name[:20]:>22}" for method in methods))
+    with threadpoolctl.threadpool_limits(arguments.threads):
+        warm_up(methods)
+        began = time.perf_counter()
+        for problem in (problems[place] for place in order):
+            if arguments.seconds and time.perf_counter() - began > arguments.seconds:
+                break
+            points = problem.load()
+            figures["problems"][problem.name] = described(problem, points)
+            cells = {
+                method.name: {"0": measure_one(method, points, problem.n_clusters, 0, {}, {})}
+                for method in in_turn(methods, problem, 0)
+            }
+            figures["cells"][problem.name] = cells
+            record = Record(figures["problems"], figures["cells"])
+            print(f"{problem.name:24}" + "".join(cell_of(record, m, problem) for m in methods))
+    for line in sorted(summary(record), key=lambda line: line["mean excess %"]):
+        print(
+            f"{line['method']}: mean excess {line['mean excess %']:.3f} %, worst "
+            f"{line['worst excess %']:.2f} %, {line['seconds']:.1f} s for {line['problems']} of "
+            f"{len(figures['problems'])} problems"
+        )
+
+
+def cell_of(record: Record, method: Method, problem: Problem) -> str:
+    cell = record.cells[problem.name][method.name]["0"]
+    if "error" in cell:
+        return cell["error"][:20].rjust(22)
+    excess = 100 * record.excess[method.name][problem.name]
+    return f"+{excess:.3f} %, {cell['seconds']:.2f} s".rjust(22)
+
+
 def main() -> None:
     arguments = parse()
+    if arguments.method:
+        compare(arguments)
+        return
     if not (arguments.report or arguments.page):
         run(arguments)
     stored = machine.read(arguments.name, "quality")

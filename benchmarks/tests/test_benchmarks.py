@@ -7,6 +7,7 @@ import dataclasses
 import itertools
 import operator
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -26,6 +27,7 @@ from benchmarks import (
     peers,
     quality,
     quality_report,
+    records,
     scale,
     speed,
     speed_report,
@@ -36,7 +38,7 @@ from benchmarks.excess import Record, contest, flaws, inertia, summary
 from benchmarks.grid import GridPoint
 from benchmarks.lloyd_peers import OURS, Runner
 from benchmarks.machine import Bystanders
-from benchmarks.problems import Problem, chosen_rows
+from benchmarks.problems import Problem, all_problems, chosen_rows
 from benchmarks.speed_report import FORMER, SKLEARN
 from powermeans.points.opening import open_rows
 
@@ -403,3 +405,53 @@ def test_bits_are_compared_with_those_of_a_fit_without_a_limit(monkeypatch):
     monkeypatch.setattr(scale, "in_a_process", fit)
     found = [(line["same bits"], line["rise, MB"]) for line in scale.memory()]
     assert found == [("yes", "3"), ("no", "3")] * 2 + [("", "MemoryError")]
+
+
+class FirstRows:
+    """The first points as centers, with scikit-learn's interface and without a seed."""
+
+    def __init__(self, n_clusters: int) -> None:
+        self.n_clusters = n_clusters
+
+    def fit(self, points: NDArray) -> FirstRows:
+        self.cluster_centers_ = points[: self.n_clusters]
+        return self
+
+
+def test_any_class_is_compared_with_ours_and_the_records(monkeypatch, capsys) -> None:
+    chosen = "duplicates-2d/3,noise-2d/3"
+    arguments = ["quality", "--method", f"{__name__}:FirstRows", "--problems", chosen]
+    monkeypatch.setitem(sys.modules, __name__, SimpleNamespace(FirstRows=FirstRows))
+    monkeypatch.setattr(sys, "argv", arguments)
+    monkeypatch.setattr(machine, "store", None)  # nothing is stored
+    quality.main()
+    *_, first, _, last = capsys.readouterr().out.splitlines()
+    assert re.match(r"balanced: mean excess 0\.00\d %, .* for 2 of 2 problems", first)
+    assert re.match(r"FirstRows: mean excess \d\d+\.\d+ %, .* for 2 of 2 problems", last)
+    monkeypatch.setattr(sys, "argv", [*arguments[:2], "no.such:Class"])
+    with pytest.raises(SystemExit, match="write module:Class"):
+        quality.main()
+
+
+def test_records_are_of_the_problems_and_a_bound_is_no_higher_than_its_sum(monkeypatch) -> None:
+    monkeypatch.setenv("POWERMEANS_DATA", "anywhere")
+    known = records.all_known()
+    problems = {problem.name: problem for problem in all_problems(large=True)}
+    assert problems.keys() == known.keys()
+    assert len(all_problems()) == 179
+    assert all(one.gap is None or one.bound <= one.lowest for one in known.values())
+    drawn = problems["overlapping-2d/10"]
+    assert drawn.load().shape == (known[drawn.name].n_points, known[drawn.name].n_features)
+    assert inertia(drawn.load(), drawn.load()[:10]) > drawn.best_known
+    assert {problem.best_known for problem in all_problems(data_seed=1)[-59:]} == {None}
+
+
+def test_a_lower_sum_and_a_higher_bound_replace_those_of_a_record() -> None:
+    known = records.Known("x", 2, "all", None, None, 10.0, "published", 8.0)
+    run = record_of({"thorough": [9.0], "fast": [9.5]})
+    run = Record({"x/2": run.problems["0"]}, {"x/2": run.cells["0"]})
+    better = records.updated(known, run, {"x/2": 0.0})
+    assert (better.lowest, better.reached_by, better.bound) == (9.0, "thorough", 9.0)
+    assert records.updated(known, run, {"x/2": 0.5}).bound == 8.0
+    assert records.updated(known, run, {"x/2": np.inf}).bound == 8.0
+    assert records.updated(known, Record({}, {}), {}) == known
