@@ -3,6 +3,7 @@ import math
 import re
 import shlex
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -10,12 +11,18 @@ import pytest
 
 import powermeans
 from powermeans import KMeans, PowerKMeans, Prepare
-from powermeans.app.report.python_code import python_code
+from powermeans.app.report import python_code as code
 from powermeans.divergences import Binomial
 from powermeans.engine import PathRecorder
 from powermeans.engine.stopping import LabelsSettled, MaxSeconds
 from powermeans.mathematics.schedules import AuthorsSchedule, Fixed
 from powermeans.relatives import SphericalMixture
+
+
+def python_code(model, source=None, scalers=(), *, weights=None, **reading):
+    about = SimpleNamespace(model=model, scalers=scalers, weights=weights)
+    return code.python_code(about, source, **reading)
+
 
 POINTS = np.random.default_rng(0).integers(0, 9, size=(60, 2)).astype(float)
 

@@ -109,7 +109,7 @@ def page_of(folder, model, X, file=None, scalers=(), **options):
         written = powermeans.report(model, X, path, scalers=scalers, **options)
     else:
         subject = Subject.of(model, X, scalers=scalers, file=file)
-        written = write_page(subject, path, title="Clusters", **options)
+        written = write_page(subject, path, "Clusters", "X = ...", **options)
     return Page(written.read_text(encoding="utf-8"))
 
 

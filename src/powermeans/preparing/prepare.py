@@ -613,16 +613,16 @@ class Prepare(TransformerMixin, BaseEstimator):
         )
         pairs = [f'"{one.name}"' for one in self.columns_ if one.why == TWO_NUMBERS]
         if pairs:
-            said = f"left out, since a cell has two numbers, such as 120/80: {_listed(pairs)}"
-            yield Note(f"{said} (write them in two columns)", is_doubt=True)
+            text = f"left out, since a cell has two numbers, such as 120/80: {_listed(pairs)}"
+            yield Note(f"{text} (write them in two columns)", is_doubt=True)
         open_dates = [
             f'{cells[one.name].form.sample} in "{one.name}"'
             for one in self.columns_
             if one.kind == "date" and cells[one.name].is_text and not cells[one.name].form.order
         ]
         if open_dates:
-            said = f"taken for dates with the day first: {_listed(open_dates)}"
-            yield Note(f"{said} (--dates month-first, if they are not)", is_doubt=True)
+            text = f"taken for dates with the day first: {_listed(open_dates)}"
+            yield Note(f"{text} (--dates month-first, if they are not)", is_doubt=True)
         dates = [f'"{one.name}"' for one in self.columns_ if one.why == DATES]
         if dates:
             yield Note(f"dates do not count: {_listed(dates)} (--dates days uses them)")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import math
 from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import Annotated, Any, Literal, get_origin, get_type_hints
@@ -12,7 +11,23 @@ from typing import Annotated, Any, Literal, get_origin, get_type_hints
 import typer
 
 from powermeans.app.command.failures import Failure
-from powermeans.app.command.sources import ADDED, DataFiles, Scale, known, split_names
+from powermeans.app.command.sources import DataFiles
+from powermeans.app.command.wanted import (
+    Added,
+    Json,
+    LabelsOnly,
+    Memory,
+    Names,
+    Output,
+    Quiet,
+    Scaling,
+    Seconds,
+    Seed,
+    Threads,
+    Wanted,
+    added_columns,
+    names_of_clusters,
+)
 
 app = typer.Typer(
     name="powermeans",
@@ -40,47 +55,6 @@ _FILES: Any = Annotated[
     ),
 ]
 Model = Annotated[str, typer.Argument(metavar="MODEL", help="File that fit --model wrote.")]
-Memory = Annotated[
-    str | None,
-    typer.Option(
-        "--memory-limit", metavar="SIZE", help="Read part by part within 500MB, 2GiB, ..."
-    ),
-]
-Scaling = Annotated[
-    Scale, typer.Option(help="How to scale columns; auto: to variance one unless all share a unit.")
-]
-Added = Annotated[
-    str | None,
-    typer.Option(
-        "--add",
-        metavar="COLUMNS",
-        help=f"Columns to add to the rows: {', '.join(ADDED)}; all by default. Also name, that of "
-        "the cluster.",
-    ),
-]
-LabelsOnly = Annotated[bool, typer.Option("--labels-only", help="Write the clusters alone.")]
-Output = Annotated[
-    str | None,
-    typer.Option(
-        "--output",
-        "-o",
-        help="File for the rows with their cluster: .csv, .tsv, .xlsx, .jsonl, .parquet, .feather; "
-        "- prints the clusters.",
-    ),
-]
-Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same result.")]
-Threads = Annotated[int | None, typer.Option(min=1, help="Number of threads.")]
-Seconds = Annotated[float | None, typer.Option(min=0, help="Stop after about this many seconds.")]
-Names = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--name",
-        metavar="CLUSTER=NAME",
-        help='Name of a cluster, such as 1="Loyal"; once for each.',
-    ),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 
 
 def _tell_version(is_asked: bool) -> None:
@@ -102,32 +76,37 @@ def _options(
     pass
 
 
-def _reading(
-    data: Any, default: Any = inspect.Parameter.empty
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Put the argument `data` and the options of `DataFiles` in place of a command's `files`."""
-    types = get_type_hints(DataFiles, include_extras=True)
-    options = [
-        inspect.Parameter(
-            one.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=one.default,
-            annotation=types[one.name],
-        )
-        for one in fields(DataFiles)
+def _options_of(kind: type) -> list[inspect.Parameter]:
+    """Return the annotated fields of a dataclass as parameters of a command."""
+    types, named = get_type_hints(kind, include_extras=True), inspect.Parameter.KEYWORD_ONLY
+    return [
+        inspect.Parameter(one.name, named, default=one.default, annotation=types[one.name])
+        for one in fields(kind)
         if get_origin(types[one.name]) is Annotated
     ]
+
+
+def _reading(
+    data: Any, default: Any = inspect.Parameter.empty, wanted: type | None = None
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Put the argument `data` and options in place of a command's `files` and `wanted`."""
+    options = _options_of(DataFiles)
+    of_wanted = [] if wanted is None else _options_of(wanted)
 
     def give_options(command: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(command)
         def run(data: str | list[str] | None, **given: Any) -> None:
             reading = {option.name: given.pop(option.name) for option in options}
+            if wanted is not None:
+                given["wanted"] = wanted(**{one.name: given.pop(one.name) for one in of_wanted})
             paths = [data] if isinstance(data, str) else data or []
             command(files=DataFiles(tuple(paths), **reading), **given)
 
         own = dict(inspect.signature(command, eval_str=True).parameters)
         own["files"] = own["files"].replace(name="data", annotation=data, default=default)
-        parameters = [each.replace(kind=each.KEYWORD_ONLY) for each in (*own.values(), *options)]
+        own.pop("wanted", None)
+        every = (*own.values(), *of_wanted, *options)
+        parameters = [each.replace(kind=each.KEYWORD_ONLY) for each in every]
         # Typer reads the arguments and options of a command from its signature.
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         return run
@@ -142,167 +121,18 @@ def _screen(*, as_json: bool, output: str | None = None) -> Any:
 
 
 @app.command()
-@_reading(_FILES)
-def fit(
-    files: Any,
-    clusters: Annotated[
-        str,
-        typer.Option(
-            "-k",
-            "--clusters",
-            metavar="NUMBER",
-            help="Number of clusters, or auto: as many as the criteria of choose-k recommend.",
-        ),
-    ] = "auto",
-    scale: Scaling = "auto",
-    divergence: Annotated[
-        str, typer.Option(help="Distance: manhattan, cosine, poisson, ...; a wrong name lists all.")
-    ] = "squared_euclidean",
-    trials: Annotated[float | None, typer.Option(help="Number of trials of binomial data.")] = None,
-    effort: Annotated[
-        Literal["none", "fast", "balanced", "thorough"],
-        typer.Option(help="How long to search for lower inertia; none is one descent."),
-    ] = "balanced",
-    max_seconds: Seconds = None,
-    size_min: Annotated[
-        float | None,
-        typer.Option(help="Least size of a cluster: rows, sum of weights, or share such as 0.1."),
-    ] = None,
-    size_max: Annotated[
-        float | None, typer.Option(help="Largest size of a cluster, likewise.")
-    ] = None,
-    output: Output = None,
-    add: Added = None,
-    labels_only: LabelsOnly = False,
-    model: Annotated[str | None, typer.Option("--model", "-m", help="File for the model.")] = None,
-    report: Annotated[str | None, typer.Option(help="File for a report, one HTML page.")] = None,
-    name: Names = None,
-    prove: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SECONDS",
-            help="Search so long for a proof of how far from the optimum the clusters are.",
-        ),
-    ] = None,
-    like: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODEL",
-            help="Go on from a saved model: same columns, scaling and numbers of clusters.",
-        ),
-    ] = None,
-    memory_limit: Memory = None,
-    checkpoint: Annotated[
-        str | None,
-        typer.Option(help="File for the state of the fit, which goes on from there if killed."),
-    ] = None,
-    seed: Seed = 0,
-    threads: Threads = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    verbose: Annotated[
-        bool,
-        typer.Option("--verbose", help="Show all columns and notes, and powers in the progress."),
-    ] = False,
-) -> None:
+@_reading(_FILES, wanted=Wanted)
+def fit(files: Any, wanted: Any, as_json: Json = False) -> None:
     """Find clusters, and print a table of them.
 
     Without --output, --model and --report, write the rows with their cluster and a report.
     """
-    if like is not None:
-        _refuse_beside_like({**locals(), "columns": files.columns, "as": files.as_})
-    from powermeans.app.command.fitting import Wanted
+    if wanted.like is not None:
+        wanted.refuse_beside_like(files)
     from powermeans.app.command.fitting import fit as run
 
-    wanted = Wanted(
-        settings={
-            "n_clusters": _whole_or_auto(clusters),
-            "divergence": _divergence(divergence, trials),
-            "effort": effort,
-            "max_seconds": max_seconds,
-            "size_min": _size(size_min, "--size-min"),
-            "size_max": _size(size_max, "--size-max"),
-            "random_state": seed,
-            "n_threads": threads,
-        },
-        scale=scale,
-        output=output,
-        model=model,
-        report=report,
-        is_quiet=quiet,
-        is_verbose=verbose,
-        shown={"divergence": divergence, **({} if trials is None else {"trials": trials})},
-        prove=_positive(prove, "--prove"),
-        names=_names_of_clusters(name),
-        added=_added(add),
-        labels_only=labels_only,
-        like=like,
-    )
-    files = replace(files, memory_limit=memory_limit, checkpoint=checkpoint)
-    run(files, wanted, _screen(as_json=as_json, output=output))
-
-
-_OF_THE_MODEL = (
-    *("clusters", "scale", "divergence", "trials", "effort", "max_seconds"),
-    *("size_min", "size_max", "seed", "columns", "as"),
-)
-
-
-def _refuse_beside_like(given: dict[str, Any]) -> None:
-    """Refuse options that the model settles."""
-    defaults = {name: one.default for name, one in inspect.signature(fit).parameters.items()}
-    asked = [name for name in _OF_THE_MODEL if given[name] != defaults.get(name)]
-    if asked:
-        options = ", ".join(f"--{name.replace('_', '-')}" for name in asked)
-        raise Failure(f"--like takes that from the model: leave out {options}")
-
-
-def _positive(given: float | None, option: str) -> float | None:
-    if given is not None and not 0 < given < math.inf:
-        raise Failure(f"{option} must be above 0, not {given:g}")
-    return given
-
-
-def _size(given: float | None, option: str) -> float | None:
-    """Return a whole number as one, so that 1 is a row and not the share of all."""
-    size = _positive(given, option)
-    return int(size) if size is not None and size.is_integer() else size
-
-
-def _names_of_clusters(given: list[str] | None) -> dict[int, str]:
-    names = {}
-    for text in given or []:
-        label, has_name, name = text.partition("=")
-        if not (has_name and label.strip().isdecimal() and name.strip()):
-            raise Failure(f'--name must be a cluster and its name, such as 1="Loyal", not {text!r}')
-        names[int(label)] = name.strip()
-    return names
-
-
-def _whole_or_auto(clusters: str) -> int | None:
-    """Return a number of clusters, or None where the data decide it."""
-    if clusters == "auto":
-        return None
-    if not clusters.isdecimal() or int(clusters) < 1:
-        raise Failure(f"-k must be a number from 1 on, or auto, not {clusters!r}")
-    return int(clusters)
-
-
-def _divergence(name: str, trials: float | None) -> Any:
-    from powermeans.divergences import NAMES, Binomial
-
-    known([name], sorted(NAMES), "--divergence")
-    if name != "binomial" and trials is not None:
-        raise Failure(f"--trials is for --divergence binomial, not {name}")
-    if name == "binomial" and trials is None:
-        raise Failure("--divergence binomial needs --trials: pass the number of trials")
-    of_trials = _positive(trials, "--trials")
-    return name if of_trials is None else Binomial(of_trials)
-
-
-def _added(given: str | None) -> list[str]:
-    asked = [*ADDED] if given is None else split_names(given)
-    return known(asked, [*ADDED, "name"], "--add")
+    files = replace(files, memory_limit=wanted.memory_limit, checkpoint=wanted.checkpoint)
+    run(files, wanted, _screen(as_json=as_json, output=wanted.output))
 
 
 @app.command()
@@ -324,7 +154,7 @@ def predict(
 
     screen = _screen(as_json=as_json, output=output or ("" if as_json else "-"))
     files = replace(files, memory_limit=memory_limit)
-    run(model, files, output, screen, added=_added(add), labels_only=labels_only)
+    run(model, files, output, screen, added=added_columns(add), labels_only=labels_only)
 
 
 @app.command(name="choose-k")
@@ -376,10 +206,10 @@ def report(
     as_json: Json = False,
 ) -> None:
     """Write a report on a saved model and data, one HTML page."""
-    from powermeans.app.command.predicting import write_report
+    from powermeans.app.command.predicting import report as run
 
-    names = _names_of_clusters(name)
-    write_report(model, files, output, names, _screen(as_json=as_json))
+    names = names_of_clusters(name)
+    run(model, files, output, names, _screen(as_json=as_json))
 
 
 @app.command()

@@ -10,10 +10,11 @@ from pathlib import Path
 import numpy as np
 
 from powermeans.app.command import failures
-from powermeans.app.command.fitting import Wanted, fit
+from powermeans.app.command.fitting import fit
 from powermeans.app.command.outputs import check_outputs
 from powermeans.app.command.screen import Screen
 from powermeans.app.command.sources import DataFiles
+from powermeans.app.command.wanted import Wanted
 from powermeans.system.atomic_write import atomic_write
 from powermeans.types import FloatArray
 
@@ -68,8 +69,7 @@ def demonstrate(data: str, screen: Screen) -> None:
     screen.say()
     command = ("fit", data, "-k", 5, "--scale", "standard", "--output", output, "--model", model)
     screen.say(f"$ {_shown(*command)}", is_whole=True)
-    settings = {"n_clusters": 5, "random_state": 0}
-    wanted = Wanted(settings=settings, scale="standard", output=output, model=model, is_quiet=True)
+    wanted = Wanted("5", "standard", output=output, model=model, quiet=True)
     fit(DataFiles((data,)), wanted, screen)
     screen.say()
     screen.say("Now with data of your own, or:")

@@ -9,7 +9,7 @@ import shlex
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from powermeans.app.command.clusters import (
     show_clusters,
 )
 from powermeans.app.command.data import Data, read_for, read_to_fit, steps_of
-from powermeans.app.command.notes import file_table, tell_columns, tell_notes
+from powermeans.app.command.notes import subject_of, tell_columns, tell_notes, write_report
 from powermeans.app.command.outputs import (
     SUFFIXES_OF_ROWS,
     check_outputs,
@@ -35,7 +35,7 @@ from powermeans.app.command.outputs import (
 )
 from powermeans.app.command.outputs import with_rows_left_out as of_all_rows
 from powermeans.app.command.parts import all_paths, needing_all_rows, open_to_fit, why_in_parts
-from powermeans.app.command.saved import load_model, reading_again, to_remember
+from powermeans.app.command.saved import load_model, to_remember
 from powermeans.app.command.screen import (
     Screen,
     counted,
@@ -44,14 +44,13 @@ from powermeans.app.command.screen import (
     shown_progress,
     waiting_for,
 )
-from powermeans.app.command.sources import ADDED, DataFiles, Scale
-from powermeans.app.report.report import write_page
-from powermeans.app.report.subject import Subject
+from powermeans.app.command.sources import DataFiles, Scale
+from powermeans.app.command.wanted import Wanted
 from powermeans.app.report.warnings_on_data import count_copies
-from powermeans.divergences import Divergence, resolve
+from powermeans.divergences import resolve
 from powermeans.engine.fit import Listener
 from powermeans.engine.stopping import MaxSeconds
-from powermeans.errors import EntryError, printable
+from powermeans.errors import EntryError
 from powermeans.estimators.balanced_kmeans import BalancedKMeans
 from powermeans.estimators.power_kmeans import PowerKMeans
 from powermeans.explaining.summaries import ClusterSummary, Tally
@@ -60,30 +59,6 @@ from powermeans.optimality.of_points import gap_in_a_moment
 from powermeans.preparing.prepare import Note
 from powermeans.scale.parted_data import PartedData
 from powermeans.system.attributes import forget
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """What to fit, and where to write it."""
-
-    settings: dict[str, Any]  # of the estimator
-    scale: Scale = "auto"
-    output: str | None = None
-    model: str | None = None
-    report: str | None = None
-    is_quiet: bool = False
-    is_verbose: bool = False
-    shown: dict[str, Any] = field(default_factory=dict)  # replaces settings that JSON cannot write
-    prove: float | None = None  # seconds
-    names: dict[int, str] = field(default_factory=dict)  # of clusters
-    added: Sequence[str] = ADDED  # columns of the rows that are written
-    labels_only: bool = False
-    like: str | None = None  # the file of a model to go on from
-
-    @property
-    def divergence(self) -> Divergence:
-        """The distance between a row and a center."""
-        return resolve(self.settings.get("divergence", "squared_euclidean"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +86,7 @@ def fit(files: DataFiles, wanted: Wanted, screen: Screen) -> None:
         data, fitted = _fitted_anew(files, wanted, why)
     else:
         data, fitted = _gone_on(files, wanted)
-    wanted = replace(wanted, settings=_settings_of(fitted.model, wanted))
-    _check_names(wanted)
+    _check_names(wanted, len(fitted.model.cluster_centers_))
     with interruptible() as done:
         tally = _labelled(fitted.model, data, files, wanted, done)
         fitted = _with_proof(fitted, data, wanted)
@@ -123,14 +97,14 @@ def fit(files: DataFiles, wanted: Wanted, screen: Screen) -> None:
 
 def _fitted_anew(files: DataFiles, wanted: Wanted, why: str | None) -> tuple[Data, Fitted]:
     """Read the data and fit."""
-    takes_missing = wanted.divergence.takes_missing
-    is_scale_idle = wanted.scale == "auto" and not wanted.divergence.depends_on_scale
+    takes_missing = wanted.distance.takes_missing
+    is_scale_idle = wanted.scale == "auto" and not wanted.distance.depends_on_scale
     scale: Scale = "none" if is_scale_idle else wanted.scale
-    with waiting_for(f"reading {files.name}", is_quiet=wanted.is_quiet or why is not None):
+    with waiting_for(f"reading {files.name}", is_quiet=wanted.quiet or why is not None):
         if why is not None:
             data = open_to_fit(files, why, scale, takes_missing=takes_missing)
         else:
-            n_clusters = wanted.settings["n_clusters"] or 1
+            n_clusters = wanted.n_clusters or 1
             data = read_to_fit(
                 files,
                 scale,
@@ -170,14 +144,12 @@ def _gone_on(files: DataFiles, wanted: Wanted) -> tuple[Data, Fitted]:
     return data, Fitted(model, elapsed, changes=["", *str(change).splitlines()])
 
 
-def _settings_of(model: Any, wanted: Wanted) -> dict[str, Any]:
-    """Return the settings of a fitted model, for JSON too."""
+def _settings_for_machines(model: Any, wanted: Wanted) -> dict[str, Any]:
     known = model.get_params(deep=False) | {"n_clusters": len(model.cluster_centers_)}
     settings = {name: known.get(name, value) for name, value in wanted.settings.items()}
-    if wanted.like is not None:
-        settings["divergence"] = str(known.get("divergence", "squared_euclidean"))
-        return settings
-    return settings | wanted.shown
+    if wanted.trials is not None:
+        settings |= {"divergence": wanted.divergence, "trials": wanted.trials}
+    return settings
 
 
 def _is_of_labels(output: str | None) -> bool:
@@ -227,9 +199,7 @@ def _with_k(
     of_choice, limit = {name: settings[name] for name in names}, settings["max_seconds"]
     if limit is not None:
         of_choice["max_seconds"] = limit / 2
-    choice, was_interrupted = choice_for(
-        rows, range(2, most + 1), of_choice, is_quiet=wanted.is_quiet
-    )
+    choice, was_interrupted = choice_for(rows, range(2, most + 1), of_choice, is_quiet=wanted.quiet)
     settings = settings | {"n_clusters": choice.recommended}
     if was_interrupted:  # a quick fit with the k so far is better than nothing
         settings |= {"effort": "fast"}
@@ -245,22 +215,22 @@ def _check(files: DataFiles, wanted: Wanted, why: str | None) -> None:
         ("--report", wanted.report, "leave it out, and report on some of the rows"),
         ("--prove", wanted.prove, "leave it out, or prove it for some of the rows"),
         ("--like", wanted.like, "pass one file, and no limits"),
-        ("--size-min", wanted.settings.get("size_min"), in_memory),
-        ("--size-max", wanted.settings.get("size_max"), in_memory),
+        ("--size-min", wanted.size_min, in_memory),
+        ("--size-max", wanted.size_max, in_memory),
         (
-            f"--divergence {wanted.shown.get('divergence')}",
-            wanted.divergence.needs_all_points is not None,
+            f"--divergence {wanted.divergence}",
+            wanted.distance.needs_all_points is not None,
             in_memory,
         ),
     ):
         if is_asked:
             needing_all_rows(files, why, what, way_out)
-    if wanted.settings.get("n_clusters") is None and not wanted.divergence.is_squared:
+    if wanted.n_clusters is None and not wanted.distance.is_squared:
         raise failures.Failure(
             "-k auto is for squared Euclidean distances: pass a number, or leave out --divergence"
         )
     _check_proof(files.missing, wanted)
-    _check_names(wanted)
+    _check_names(wanted, wanted.n_clusters)
     reads = [files.database] if files.database is not None else files.paths
     reads = reads if why is None else [*reads, *all_paths(files)]
     what = "labels" if wanted.labels_only else "rows"
@@ -269,11 +239,10 @@ def _check(files: DataFiles, wanted: Wanted, why: str | None) -> None:
     )
 
 
-def _check_names(wanted: Wanted) -> None:
+def _check_names(wanted: Wanted, n_clusters: int | None) -> None:
     """Refuse names of clusters that nothing would show."""
     if wanted.names and wanted.report is None and wanted.model is None:
         raise failures.Failure("--name is for the report and the model: add one, or leave it out")
-    n_clusters = wanted.settings["n_clusters"]
     for label in wanted.names:
         if n_clusters is not None and label >= n_clusters:
             raise failures.Failure(
@@ -283,7 +252,7 @@ def _check_names(wanted: Wanted) -> None:
 
 
 def _check_proof(missing: str | None, wanted: Wanted) -> None:
-    if wanted.prove is not None and (not wanted.divergence.is_squared or missing == "observed"):
+    if wanted.prove is not None and (not wanted.distance.is_squared or missing == "observed"):
         raise failures.Failure(
             "--prove is for whole rows and squared Euclidean distances: leave it out, or leave out "
             "--divergence and pass --missing drop"
@@ -308,7 +277,7 @@ def _estimator(settings: Mapping[str, Any]) -> PowerKMeans | BalancedKMeans:
 
 def _fit(model: PowerKMeans | BalancedKMeans, data: Data, files: DataFiles, wanted: Wanted) -> bool:
     """Fit; Ctrl-C ends the fit and keeps the centers it has reached, and is returned."""
-    shown = None if wanted.is_quiet else shown_progress(details=wanted.is_verbose)
+    shown = None if wanted.quiet else shown_progress(details=wanted.verbose)
     was_interrupted, writes = False, files.checkpoint
     try:
         with (
@@ -356,7 +325,7 @@ def _labelled(model: Any, data: Data, files: DataFiles, wanted: Wanted, done: li
             done.append(wanted.output)
         return tally
     n_rows, what = data.points.n_rows, "labelling the rows"
-    with waiting_for(what, is_quiet=wanted.is_quiet, n_rows=n_rows) as say, failures.refusing():
+    with waiting_for(what, is_quiet=wanted.quiet, n_rows=n_rows) as say, failures.refusing():
         pieces = failures.read_from(files.name, labels_in_parts(model, data.points, tally, say))
         if wanted.output is not None:
             write_labels(wanted.output, pieces)
@@ -386,7 +355,7 @@ def _proof(
     model: PowerKMeans | BalancedKMeans, data: Data, wanted: Wanted, max_seconds: float
 ) -> OptimalityGap:
     searching = "searching for a proof"
-    with Listener(None if wanted.is_quiet else shown_progress()) as shown:
+    with Listener(None if wanted.quiet else shown_progress()) as shown:
         shown.phase(searching)
         return model.optimality_gap(
             data.points,
@@ -402,18 +371,10 @@ def _write(fitted: Fitted, data: Data, files: DataFiles, wanted: Wanted, done: l
     """Write the rows, the model and the report that are asked for."""
     model, subject = fitted.model, None
     if not isinstance(data.points, PartedData):
-        with failures.refusing():
-            subject = Subject.of(
-                model,
-                data.points,
-                sample_weight=data.weights,
-                scalers=data.transformers,
-                names=wanted.names,
-                file=file_table(data, fitted.why_k),
-            )
+        subject = subject_of(model, data, wanted.names, fitted.why_k)
     names = wanted.names if subject is None else dict(enumerate(subject.names))
     if wanted.output is not None and not wanted.labels_only:
-        with waiting_for(f"writing {wanted.output}", is_quiet=wanted.is_quiet):
+        with waiting_for(f"writing {wanted.output}", is_quiet=wanted.quiet):
             added = about_rows(model, data.points, model.labels_, wanted.added, names)
             write_rows(wanted.output, data, added)
         done.append(wanted.output)
@@ -425,21 +386,16 @@ def _write(fitted: Fitted, data: Data, files: DataFiles, wanted: Wanted, done: l
             save(whole, wanted.model, reading=to_remember(files, data, names))
         done.append(wanted.model)
     if wanted.report is not None and subject is not None:
-        with (
-            waiting_for(f"writing {wanted.report}", is_quiet=wanted.is_quiet),
-            failures.writing(wanted.report),
-            failures.refusing(),
-        ):
-            write_page(
-                subject,
-                wanted.report,
-                title=f"Clusters of {printable(os.path.basename(files.name))}",
-                choice=fitted.choice,
-                source=files.first,
-                reading=reading_again(files, data),
-                model_file=wanted.model if fitted.was_interrupted else None,
-                optimality=fitted.optimality,
-            )
+        write_report(
+            wanted.report,
+            subject,
+            files,
+            data,
+            is_quiet=wanted.quiet,
+            model_file=wanted.model if fitted.was_interrupted else None,
+            choice=fitted.choice,
+            optimality=fitted.optimality,
+        )
         done.append(wanted.report)
 
 
@@ -457,8 +413,8 @@ def _tell(
         f"{counted(len(data.prepare.used), 'column')} of {files.name}, {how_read}, "
         f"fitted in {seconds(fitted.seconds)}"
     )
-    tell_columns(screen, data, is_verbose=wanted.is_verbose)
-    tell_notes(screen, [*data.notes, *fitted.why_k], is_verbose=wanted.is_verbose)
+    tell_columns(screen, data, is_verbose=wanted.verbose)
+    tell_notes(screen, [*data.notes, *fitted.why_k], is_verbose=wanted.verbose)
     screen.say()
     show_clusters(screen, clusters, names, has_weights=files.weights is not None)
     screen.say()
@@ -498,7 +454,7 @@ def _all_for_machines(
             "spread": "data",
             "inertia": "scaled" if prepare.is_scaled else "data",
         },
-        "settings": wanted.settings,
+        "settings": _settings_for_machines(fitted.model, wanted),
         "inertia": fitted.model.inertia_,
         "n_sweeps": fitted.model.n_iter_,
         **_proof_for_machines(fitted.optimality, is_asked=wanted.prove is not None),

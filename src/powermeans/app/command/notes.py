@@ -1,12 +1,20 @@
-"""What commands tell of the columns of a file and of how it was read."""
+"""What commands tell of the columns of a file and of how it was read, on a screen and a page."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from powermeans.app.command import failures
 from powermeans.app.command.data import Data
-from powermeans.app.command.screen import Screen
-from powermeans.app.report.subject import ABOUT_COLUMNS, FileTable
+from powermeans.app.command.saved import reading_again
+from powermeans.app.command.screen import Screen, waiting_for
+from powermeans.app.command.sources import DataFiles
+from powermeans.app.report.python_code import python_code
+from powermeans.app.report.report import write_page
+from powermeans.app.report.subject import ABOUT_COLUMNS, FileTable, Subject
+from powermeans.errors import printable
 from powermeans.preparing.kinds import NUMBERS, Column
 from powermeans.preparing.prepare import Note
 
@@ -14,12 +22,14 @@ _MOST_LINES = 8
 _MOST_COLUMNS = 12
 
 
-def file_table(data: Data, why_k: Sequence[Note] = ()) -> FileTable:
-    """Return what a report tells of the file: first what may make the result worthless."""
+def subject_of(
+    model: Any, data: Data, names: Mapping[int, str], why_k: Sequence[Note] = ()
+) -> Subject:
+    """Return what a report tells of a fit and its file: first what may make it worthless."""
     how_read = [note.text for note in data.notes if note.text.startswith("read: ")]
     notes = sorted([*data.notes, *(one for one in why_k if one.is_doubt)], key=_place)
-    return FileTable(
-        None if data.frame is None else data.frame.table,
+    file = FileTable(
+        data.frame.table,
         data.columns,
         [note.text for note in notes if note.text not in how_read],
         [*how_read, *(note.text for note in why_k)],
@@ -27,6 +37,35 @@ def file_table(data: Data, why_k: Sequence[Note] = ()) -> FileTable:
         data.names,
         about_columns(data, data.columns[:200]),
     )
+    about: dict[str, Any] = {
+        "sample_weight": data.weights,
+        "scalers": data.transformers,
+        "names": names,
+    }
+    with failures.refusing():
+        return Subject.of(model, data.points, **about, file=file)
+
+
+def write_report(
+    path: str,
+    subject: Subject,
+    files: DataFiles,
+    data: Data,
+    *,
+    is_quiet: bool = False,
+    model_file: str | None = None,
+    choice: Any = None,
+    optimality: Any = None,
+) -> None:
+    """Write the page about a fit."""
+    with (
+        waiting_for(f"writing {path}", is_quiet=is_quiet),
+        failures.writing(path),
+        failures.refusing(),
+    ):
+        code = python_code(subject, files.first, reading_again(files, data), model_file)
+        title = f"Clusters of {printable(os.path.basename(files.name))}"
+        write_page(subject, path, title, code, choice, optimality)
 
 
 def about_columns(data: Data, columns: Sequence[Column]) -> list[list[str]]:

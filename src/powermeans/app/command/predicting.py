@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -17,7 +16,7 @@ from powermeans.app.command.clusters import (
     show_sizes,
 )
 from powermeans.app.command.data import prepare_of, read_for, steps_of
-from powermeans.app.command.notes import file_table, tell_notes
+from powermeans.app.command.notes import subject_of, tell_notes, write_report
 from powermeans.app.command.outputs import (
     check_outputs,
     interruptible,
@@ -27,12 +26,9 @@ from powermeans.app.command.outputs import (
     write_rows,
 )
 from powermeans.app.command.parts import all_paths, open_for, why_in_parts
-from powermeans.app.command.saved import Saved, load_model, reading_again
-from powermeans.app.command.screen import Screen, counted, number, seconds, waiting_for
+from powermeans.app.command.saved import Saved, load_model
+from powermeans.app.command.screen import Screen, counted, number, seconds
 from powermeans.app.command.sources import DataFiles
-from powermeans.app.report.report import write_page
-from powermeans.app.report.subject import Subject
-from powermeans.errors import printable
 from powermeans.explaining.summaries import Tally
 from powermeans.optimality.of_points import gap_in_a_moment
 
@@ -139,35 +135,14 @@ def _tally(model: Any, n_features: int) -> Tally:
     return Tally(np.zeros((len(centers), n_features)))
 
 
-def write_report(
-    path: str, files: DataFiles, output: str, names: dict[int, str], screen: Screen
-) -> None:
+def report(path: str, files: DataFiles, output: str, names: dict[int, str], screen: Screen) -> None:
     """Write a page about a saved model and data."""
     check_outputs(reads=[path, files.first], page=output)
     saved = load_model(path)
-    files = saved.read_like(files)
+    files, last = saved.read_like(files), steps_of(saved.model)[-1]
     data = read_for(saved.model, path, files)
-    with (
-        waiting_for(f"writing {output}", is_quiet=False),
-        failures.writing(output),
-        failures.refusing(),
-    ):
-        subject = Subject.of(
-            steps_of(saved.model)[-1],
-            data.points,
-            sample_weight=data.weights,
-            scalers=data.transformers,
-            names=saved.names | names,
-            file=file_table(data),
-        )
-        write_page(
-            subject,
-            output,
-            title=f"Clusters of {printable(os.path.basename(files.name))}",
-            source=files.first,
-            reading=reading_again(files, data),
-            model_file=path,
-            optimality=gap_in_a_moment(subject.model, data.points, data.weights),
-        )
+    gap = gap_in_a_moment(last, data.points, data.weights)
+    subject = subject_of(last, data, saved.names | names)
+    write_report(output, subject, files, data, model_file=path, optimality=gap)
     screen.say(f"written: {output}")
     screen.tell_machines({"model": path, "data": files.first, "written": {"report": output}})

@@ -13,7 +13,6 @@ from scipy import sparse
 from powermeans.app.report.rows import MOST_TOLD, Rows
 from powermeans.app.report.subject import ABOUT_COLUMNS, Subject
 from powermeans.app.report.text import breakable, counted, escaped
-from powermeans.divergences import resolve
 from powermeans.estimators.base import CenterEstimator
 from powermeans.explaining.explanation import explain
 from powermeans.explaining.features import is_squared
@@ -165,20 +164,11 @@ def _chart_of_k(choice: Any) -> str:
 
 def _gap(subject: Subject, optimality: Any) -> str:
     """Say how far the clusters may be from the best, or how to find out where there is a bound."""
-    model = subject.model
     if optimality is None:
-        parameters = model.get_params(deep=False)
-        kind = resolve(parameters.get("divergence", "squared_euclidean"))
-        is_whole = parameters.get("missing", "error") == "error"
-        has_bound = hasattr(model, "optimality_gap") and kind.is_squared and is_whole
-        return (
-            "No bound on the optimum was searched for."
-            + (
-                " To search for one: <code>powermeans fit --prove 10</code>, or "
-                "<code>model.optimality_gap(X)</code>."
-            )
-            * has_bound
-        )
+        way = "<code>powermeans fit --prove 10</code>, or <code>model.optimality_gap(X)</code>"
+        has_bound = hasattr(subject.model, "optimality_gap") and is_squared(subject.model)
+        how = f" To search for one: {way}." if has_bound else ""
+        return f"No bound on the optimum was searched for.{how}"
     confidence = optimality.confidence
     sure = "" if confidence is None else f", at a confidence of {confidence:g}"
     return (

@@ -5,25 +5,22 @@ from __future__ import annotations
 import inspect
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
+from powermeans.app.report.subject import Subject
 from powermeans.engine.stopping import seconds_of
 from powermeans.preparing.prepare import Prepare
-from powermeans.types import FloatArray
 
 _SHORT = 120
-_LEFT_OUT = (None, "auto", {}, [], ())
+_LEFT_OUT: tuple[Any, ...] = (None, "auto", {}, [], ())
 
 
 def python_code(
-    model: Any,
+    subject: Subject,
     source: str | None = None,
-    scalers: Sequence[Any] = (),
-    *,
     reading: Mapping[str, Any] | None = None,
     model_file: str | None = None,
-    weights: FloatArray | None = None,
 ) -> str:
     """Write code that reads the points of a file and repeats the fit, or loads a saved model.
 
@@ -31,9 +28,10 @@ def python_code(
     points and weights that the file does not give; `reading` says which rows and columns of the
     file were read, and how.
     """
+    model, scalers = subject.model, subject.scalers
     reading = {name: value for name, value in (reading or {}).items() if value or value is False}
     prepare = scalers[0] if scalers and isinstance(scalers[0], Prepare) else None
-    has_weights, drops = weights is not None, bool(reading.get("drops_missing"))
+    has_weights, drops = subject.weights is not None, bool(reading.get("drops_missing"))
     if prepare is None:
         body = ["X = ...  # the points, one a row, as they were fitted"]
         body += ["weights = ...  # one for each row, as it was given"] * has_weights

@@ -110,42 +110,22 @@ def report(
     if optimality is None:
         optimality = gap_in_a_moment(model, X, weights)
     subject = Subject.of(model, X, sample_weight=weights, scalers=scalers, names=names)
-    return write_page(
-        subject,
-        path,
-        title=title,
-        choice=choice,
-        source=source,
-        reading=reading,
-        model_file=model_file,
-        optimality=optimality,
-        max_points=max_points,
-    )
+    code = python_code(subject, source, reading, model_file)
+    return write_page(subject, path, title, code, choice, optimality, max_points)
 
 
 def write_page(
     subject: Subject,
     path: str | os.PathLike[str],
-    *,
     title: str,
+    code: str,
     choice: Any = None,
-    source: str | None = None,
-    reading: Mapping[str, Any] | None = None,
-    model_file: str | None = None,
     optimality: Any = None,
     max_points: int = 5_000,
 ) -> Path:
     """Write the page about a fit; `report` explains the arguments."""
     rows = Rows.of(subject, max_points)
     found = map_of(subject, rows)
-    code = python_code(
-        subject.model,
-        source,
-        subject.scalers,
-        reading=reading,
-        model_file=model_file,
-        weights=subject.weights,
-    )
     first = overview(subject, rows, found, choice)
     sections = details(subject, rows, choice, optimality, code)
     page = _page(title, first, sections, map_data(found, subject, rows))

@@ -110,8 +110,7 @@ class Subject:
         if sparse.issparse(self.given):
             return np.ones(len(rows), dtype=bool)
         given = np.asarray(fitted.rows_of(self.given, rows), dtype=np.float64)
-        found: NDArray[np.bool_] = ~np.isnan(given).any(axis=1)
-        return found
+        return np.asarray(~np.isnan(given).any(axis=1))
 
     def distances_of(self, rows: IndexArray) -> FloatArray | None:
         """Return the distances of some rows to all centers, None if the model has none."""
