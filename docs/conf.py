@@ -73,8 +73,8 @@ html_theme = "pydata_sphinx_theme"
 html_title = "powermeans"
 html_static_path = ["_static"]
 html_css_files = ["pages.css"]
-# The first page stands beside no others.
-html_sidebars = {page: [] for page in ("index",)}
+# The first page stands beside no others, and the list of all names repeats none.
+html_sidebars = {page: [] for page in ("index", "api")}
 html_theme_options = {
     "show_toc_level": 2,
     "secondary_sidebar_items": ["page-toc"],

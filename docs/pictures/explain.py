@@ -1,5 +1,6 @@
 """The rules of three clusters as a tree."""
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from sklearn.pipeline import make_pipeline
@@ -16,4 +17,4 @@ april = pd.DataFrame(
     }
 )
 model = make_pipeline(Prepare(), PowerKMeans(3, random_state=0)).fit(april)
-explain(model, april).plot()
+explain(model, april).plot(ax=plt.subplots(figsize=(7, 2.4), layout="constrained")[1])

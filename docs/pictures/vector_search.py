@@ -48,6 +48,7 @@ for ax, found in zip(axes.flat, stored.values(), strict=False):
     ax.set_xlabel("processor seconds")
     ax.set_ylabel("sum of squares")
     ax.grid(color="#e4e7ea")
+    ax.xaxis.set_minor_formatter("")
 order = [name for name in styles if name in drawn]
 figure.legend(
     [drawn[name] for name in order], order, loc="outside lower center", ncols=3, frameon=False
