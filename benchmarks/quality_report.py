@@ -171,7 +171,7 @@ def as_page(stored: dict) -> str:
     parts = ["### The methods", as_markdown(method_table(record)), judged_half(record)]
     parts += [legend(figures["methods"]), measured_how(stored, record)]
     if len(rows := annealing_table(record)) > 1:
-        parts += ["### One run: Lloyd, or annealed", as_markdown(rows), EXPLANATION_OF_ONE_RUN]
+        parts += ["### One run: Lloyd or annealed", as_markdown(rows), EXPLANATION_OF_ONE_RUN]
     if len(rows := search_table(record)) > 1:
         parts += ["### Search, by kind of problem", "Mean excess in percent.", as_markdown(rows)]
     if len(rows := below_table(record)) > 1:
