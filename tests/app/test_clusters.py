@@ -269,21 +269,19 @@ THREE = np.repeat([0, 1, 2], 50)
 def said(points, labels, n_clusters):
     names = [f"c{i}" for i in range(points.shape[1])]
     summary = summarize(points, labels.astype(np.int32), n_clusters, names)
-    return " ".join(warnings_on(points, *summary))
+    return " ".join(warnings_on(points, summary[1]))
 
 
-def test_tiny_and_empty_clusters_copies_and_constants_are_told():
+def test_tiny_clusters_and_copies_are_told():
     assert said(GOOD, THREE, 3) == ""
     found = said(np.vstack([GOOD, [[100.0, 100.0]]]), np.append(THREE, 4), 5)
     assert "less than a tenth of the mean size: 4:" in found
-    assert "clusters without rows: 3:" in found
     # A cluster of one is tiny only beside large ones.
     points = np.random.default_rng(0).normal(size=(30, 2))
     assert "tenth" not in said(points[:9], np.repeat([0, 1, 2], [1, 4, 4]), 3)
     assert "mean size: 0:" in said(points, np.repeat([0, 1], [1, 29]), 2)
     found = said(np.vstack([GOOD, GOOD[:30]]), np.concatenate([THREE, np.zeros(30)]), 3)
     assert found.startswith("30 of 180 rows (17%)")
-    assert "“c1”" in said(GOOD * [1, 0], THREE, 3)
     grid = np.stack(np.meshgrid(np.arange(300.0), np.arange(300.0)), axis=-1).reshape(-1, 2)
     assert count_copies(grid) == count_copies(grid[:, ::-1].copy() * 1024) == 0
 

@@ -17,13 +17,13 @@ from powermeans.app.command.notes import tell_notes
 from powermeans.app.command.parts import open_to_fit, why_in_parts
 from powermeans.app.command.screen import (
     Screen,
-    counted,
     number,
     seconds,
     shown_progress,
     waiting_for,
 )
 from powermeans.app.command.sources import DataFiles, Scale, known, split_names
+from powermeans.app.report.text import counted
 from powermeans.engine.fit import Listener
 from powermeans.preparing.kinds import WORDS
 from powermeans.preparing.prepare import Note

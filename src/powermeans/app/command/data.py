@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from powermeans.app.command import failures
-from powermeans.app.command.screen import counted, waiting_for
+from powermeans.app.command.screen import waiting_for
 from powermeans.app.command.sources import ADDED, DataFiles, Scale
 from powermeans.app.reading.frames import Frame, opened
+from powermeans.app.report.text import counted
 from powermeans.errors import TableError, nearest
 from powermeans.preparing.cells import Cells, one_array
 from powermeans.preparing.kinds import Column

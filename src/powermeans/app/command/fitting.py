@@ -38,7 +38,6 @@ from powermeans.app.command.parts import all_paths, needing_all_rows, open_to_fi
 from powermeans.app.command.saved import load_model, to_remember
 from powermeans.app.command.screen import (
     Screen,
-    counted,
     number,
     seconds,
     shown_progress,
@@ -46,6 +45,7 @@ from powermeans.app.command.screen import (
 )
 from powermeans.app.command.sources import DataFiles, Scale
 from powermeans.app.command.wanted import Wanted
+from powermeans.app.report.text import counted
 from powermeans.app.report.warnings_on_data import count_copies
 from powermeans.divergences import resolve
 from powermeans.engine.fit import Listener

@@ -27,8 +27,9 @@ from powermeans.app.command.outputs import (
 )
 from powermeans.app.command.parts import all_paths, open_for, why_in_parts
 from powermeans.app.command.saved import Saved, load_model
-from powermeans.app.command.screen import Screen, counted, number, seconds
+from powermeans.app.command.screen import Screen, number, seconds
 from powermeans.app.command.sources import DataFiles
+from powermeans.app.report.text import counted
 from powermeans.explaining.summaries import Tally
 from powermeans.optimality.of_points import gap_in_a_moment
 

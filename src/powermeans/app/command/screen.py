@@ -130,11 +130,6 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def counted(count: int, what: str) -> str:
-    """Return a number of things in words."""
-    return f"{count} {what}" if count == 1 else f"{count:,} {what}s"
-
-
 def number(value: float) -> str:
     """Return a number with six digits."""
     return f"{value:.6g}"

@@ -23,8 +23,7 @@ from powermeans.versions import versions
 
 _MOST_EXPLAINED = 100  # columns; rules on more take longer than all the rest
 _MOST_ROWS_EXPLAINED, _MOST_CLUSTERS_EXPLAINED = 2_000, 30
-Section = tuple[str, str, str]
-"""The name of a section in links, its heading, and the HTML below it."""
+Section = tuple[str, str, str]  # its name in links, its heading, and the HTML below it
 
 
 def details(subject: Subject, rows: Rows, choice: Any, optimality: Any, code: str) -> list[Section]:

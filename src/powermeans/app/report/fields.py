@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from powermeans.app.report.text import decimals_of, fixed, percent, plain
+from powermeans.app.report.text import decimals_of, fixed, percent
 from powermeans.preparing import features
 from powermeans.preparing.kinds import Column
 from powermeans.types import FloatArray
@@ -107,7 +107,7 @@ class Field:
 
     def phrase(self, mean: FloatArray, of_all: FloatArray, score: float) -> str:
         """Say in few words how a cluster differs from all rows."""
-        column, name = self.column, plain(self.column.name)
+        column, name = self.column, self.column.name.replace("_", " ").strip()
         if column.kind == "category":
             shares, all_shares = self.shares(mean), self.shares(of_all)
             excess = [share - other for share, other in zip(shares, all_shares, strict=True)]

@@ -106,7 +106,7 @@ def _facts(subject: Subject, label: int) -> Iterator[str]:
 
 def _box(subject: Subject) -> str:
     """List what was left out, and what needs a check."""
-    found = warnings_on(subject.points, subject.columns, subject.clusters)
+    found = warnings_on(subject.points, subject.clusters)
     left = [
         f"“{column.name}” ({column.kind}: {column.why})"
         for column in subject.file.columns

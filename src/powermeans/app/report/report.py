@@ -46,11 +46,9 @@ def report(
 ) -> Path:
     """Write a report on a fit: one HTML file that opens anywhere, without a network.
 
-    The first screen has the number of clusters, the rows used and how sure they are, a map of the
-    rows, a card for each cluster with what sets it apart, and what was left out or needs a check.
-    Below stand the means of all clusters as bars, typical rows and the least typical, the choice
-    of k, the gap to the optimum, how the data were read, and code that repeats the fit. The page
-    can be printed.
+    The first screen has the number of clusters, how sure rows are, a map, a card for each cluster,
+    and what was left out or needs a check. Below stand the means, typical rows and the least
+    typical, the choice of k, the gap to the optimum, how the data were read, and code for it all.
 
     Parameters
     ----------

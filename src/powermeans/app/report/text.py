@@ -19,11 +19,6 @@ def breakable(name: str) -> str:
     return escaped(name).replace("_", "_<wbr>")
 
 
-def plain(name: str) -> str:
-    """Return the name of a column as one says it."""
-    return name.replace("_", " ").strip()
-
-
 def some(words: Sequence[str], most: int = 5) -> str:
     """Join the first words by commas, and say how many more there are."""
     more = f" and {len(words) - most:,} more" if len(words) > most else ""

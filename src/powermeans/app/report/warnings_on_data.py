@@ -8,17 +8,15 @@ import numpy as np
 
 from powermeans.app.report.text import some
 from powermeans.engine.seeds.orders import row_keys
-from powermeans.explaining.summaries import ClusterSummary, Columns
+from powermeans.explaining.summaries import ClusterSummary
 from powermeans.types import FloatArray, SparsePoints
 
 
 def warnings_on(
-    points: FloatArray | SparsePoints, columns: Columns, summaries: Sequence[ClusterSummary]
+    points: FloatArray | SparsePoints, summaries: Sequence[ClusterSummary]
 ) -> Iterator[str]:
-    """Yield what is wrong with finite points and their clusters, most serious first."""
+    """Yield what may be wrong with finite points and their clusters."""
     mean_size = sum(one.size for one in summaries) / len(summaries)
-    if empty := [str(one.label) for one in summaries if one.size == 0]:
-        yield f"clusters without rows: {some(empty)}: ask for fewer clusters."
     if tiny := [str(one.label) for one in summaries if 0 < one.size < 0.1 * mean_size]:
         yield (
             f"clusters with less than a tenth of the mean size: {some(tiny)}: they may be outliers."
@@ -30,8 +28,6 @@ def warnings_on(
             "in all columns used. Each counts; drop them if they are mistakes, or keep one of each "
             "with a weight."
         )
-    if constant := [f"“{columns.names[j]}”" for j in np.flatnonzero(columns.are_constant())]:
-        yield f"the same in all rows, and so of no use: {some(constant)}."
 
 
 def count_copies(points: FloatArray | SparsePoints) -> int:
