@@ -127,7 +127,7 @@ def test_names_of_clusters_are_saved_and_columns_of_files_tell_as_much_as_in_a_f
     lines = ["who,channel,returns,day", *(",".join(map(str, row)) for row in rows)]
     Path("may.csv").write_text("\n".join(lines) + "\n")
     run("fit may.csv -k 2 -q -m m.pm --report a.html --name 1=Loyal")
-    assert " Loyal\n" in run("predict m.pm may.csv").err
+    assert "  Loyal  " in run("predict m.pm may.csv").err
     run("predict m.pm may.csv -o named.csv --add name")
     assert set(column_of(Path("named.csv").read_text(), "name")) >= {"Loyal"}
     run("report m.pm may.csv -o b.html")

@@ -63,13 +63,19 @@ def labels_and_score(
 
 
 def show_clusters(
-    screen: Screen, clusters: Sequence[ClusterSummary], names: list[str], *, has_weights: bool
+    screen: Screen,
+    clusters: Sequence[ClusterSummary],
+    features: list[str],
+    *,
+    has_weights: bool,
+    names: Mapping[int, str] | None = None,
 ) -> None:
     """Show size, share, spread and the columns in which each cluster differs most from the rest."""
     shown = sorted(clusters, key=lambda cluster: -cluster.weight)[:40]
-    header = ["cluster", "size", *(["weight"] if has_weights else []), "share", "spread"]
+    header = ["cluster", "size", *["weight"] * has_weights, "share", "spread"]
+    words = [*["name"] * bool(names), "what sets it apart"]
     screen.show(
-        [*header, "what sets it apart"],
+        [*header, *words],
         [
             [
                 str(cluster.label),
@@ -77,39 +83,17 @@ def show_clusters(
                 *([number(cluster.weight)] if has_weights else []),
                 f"{cluster.share:.1%}",
                 f"{cluster.spread:#.4g}".rstrip("."),
-                _apart(cluster, names),
+                *([names.get(cluster.label, "")] if names else []),
+                _apart(cluster, features),
             ]
             for cluster in sorted(shown, key=lambda cluster: cluster.label)
         ],
-        left=[len(header)],
+        left=range(len(header), len(header) + len(words)),
     )
     if has_weights:
         screen.say("size: rows; share: of the weight")
     if len(clusters) > len(shown):
         screen.say(f"... and {len(clusters) - len(shown)} smaller ones, which --json shows")
-
-
-def show_sizes(
-    screen: Screen, tally: Tally, names: Mapping[int, str], *, has_weights: bool
-) -> None:
-    """Show the size, share and name of each cluster."""
-    shares = tally.weights / tally.weights.sum()
-    screen.show(
-        ["cluster", "size", *["weight"] * has_weights, "share", *["name"] * bool(names)],
-        [
-            [
-                str(label),
-                f"{size:,}",
-                *([number(tally.weights[label])] if has_weights else []),
-                f"{shares[label]:.1%}",
-                *([names.get(label, "")] if names else []),
-            ]
-            for label, size in enumerate(tally.sizes)
-        ],
-        left=[3 + has_weights],
-    )
-    if has_weights:
-        screen.say("size: rows; share: of the weight")
 
 
 def _apart(cluster: ClusterSummary, names: list[str]) -> str:

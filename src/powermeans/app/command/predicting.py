@@ -13,7 +13,7 @@ from powermeans.app.command.clusters import (
     about_rows,
     labels_and_score,
     labels_in_parts,
-    show_sizes,
+    show_clusters,
 )
 from powermeans.app.command.data import prepare_of, read_for, steps_of
 from powermeans.app.command.notes import subject_of, tell_notes, write_report
@@ -53,16 +53,19 @@ def predict(
     files, started = saved.read_like(files), time.perf_counter()
     with interruptible() as done:
         if why is None:
-            tally, labels = _predicted(saved, path, files, output, screen, added, labels_only)
+            found = _predicted(saved, path, files, output, screen, added, labels_only)
         else:
-            tally, labels = _predicted_in_parts(saved, path, files, why, output, screen), None
+            found = _predicted_in_parts(saved, path, files, why, output, screen)
+        tally, features, labels = found
         done.append(output or "-")
         elapsed = time.perf_counter() - started
         screen.say(
             f"{counted(tally.n_rows, 'row')} of {files.name} by {path} in {seconds(elapsed)}, "
             f"score {number(tally.score)}"
         )
-        show_sizes(screen, tally, saved.names, has_weights=files.weights is not None)
+        _, clusters = tally.summaries(features)
+        has_weights = files.weights is not None
+        show_clusters(screen, clusters, features, has_weights=has_weights, names=saved.names)
         if written := listed(output):
             screen.say(f"written: {written}")
         screen.tell_machines(
@@ -89,7 +92,7 @@ def _predicted(
     screen: Screen,
     added: Sequence[str],
     labels_only: bool,
-) -> tuple[Tally, Any]:
+) -> tuple[Tally, list[str], Any]:
     """Label rows in memory and write them; return their labels if they go into JSON instead."""
     data, last = read_for(saved.model, path, files), steps_of(saved.model)[-1]
     with failures.refusing():
@@ -103,18 +106,18 @@ def _predicted(
         with failures.refusing():
             write_rows(output, data, about_rows(last, data.points, labels, every, saved.names))
     elif output is None and screen.as_json:
-        return tally, clusters["cluster"]
+        return tally, data.names, clusters["cluster"]
     else:
         if "name" in added:
             more = about_rows(last, data.points, labels, ["name"], saved.names)
             clusters |= with_rows_left_out(more, data.is_used)
         write_labels(output or "-", [clusters])
-    return tally, None
+    return tally, data.names, None
 
 
 def _predicted_in_parts(
     saved: Saved, path: str, files: DataFiles, why: str, output: str | None, screen: Screen
-) -> Tally:
+) -> tuple[Tally, list[str], None]:
     """Label rows part by part, and write their labels."""
     if output is None and screen.as_json:
         raise failures.Failure(
@@ -127,7 +130,7 @@ def _predicted_in_parts(
         tally = _tally(saved.model, data.n_features)
         pieces = failures.read_from(files.name, labels_in_parts(rest, data, tally))
         write_labels(output or "-", pieces)
-    return tally
+    return tally, list(data.feature_names or ()), None
 
 
 def _tally(model: Any, n_features: int) -> Tally:
