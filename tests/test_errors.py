@@ -5,11 +5,13 @@ import shlex
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from powermeans import PowerKMeans, choose_k
-from powermeans.app.command.sources import split_names
+import powermeans
+from powermeans import PowerKMeans, choose_k, plots
 from powermeans.app.command.failures import in_options
+from powermeans.app.command.sources import split_names
 from powermeans.errors import Argument, ArgumentError, EntryError, ExplainedWarning, FewRowsError
 from powermeans.scale.checkpoint import CheckpointError
 
@@ -61,3 +63,65 @@ def test_fields_come_back_from_another_process(error):
     assert vars(again) == vars(error)
     assert str(again) == str(error) == again.args[0]
     assert repr(again) == repr(error) == f"{type(error).__name__}({str(error)!r})"
+
+
+X = np.random.default_rng(0).normal(size=(9, 2))
+FRAME = pd.DataFrame(X, columns=["age", "income"])
+OF_FRAME = PowerKMeans(2, random_state=0).fit(FRAME)
+
+
+@pytest.mark.parametrize(
+    ("mistake", "told"),
+    [
+        (lambda: PowerKMeans("3").fit(X), r"Got '3' instead\. Pass n_clusters=3 without quotes\.$"),
+        (lambda: PowerKMeans(2, effort="fastest").fit(X), r'Did you mean "fast"\?$'),
+        (lambda: PowerKMeans(2, divergence="euclidean").fit(X), r'mean "squared_euclidean"\?$'),
+        (lambda: PowerKMeans(2, stop=60).fit(X), r"Pass powermeans.engine.stopping.MaxSeconds\(60"),
+        (lambda: PowerKMeans(2, missing="drop").fit(X), r"Got 'drop' instead\.$"),
+        (lambda: PowerKMeans(2).fit(None), "X is None: pass an array or a table"),
+        (lambda: PowerKMeans(2).fit({"a": [1, 2]}), "X is a dict: pass an array or a table"),
+        (lambda: PowerKMeans(2).fit([[1, 2], [3]]), "has 2 values in row 0 and 1 in row 1: give"),
+        (lambda: PowerKMeans(2).fit(X[None]), r"example X\.reshape\(len\(X\), -1\)$"),
+        (
+            lambda: PowerKMeans(2).fit(X * 1j),
+            r"not supported: pass numpy\.hstack\(\[X\.real",
+        ),
+        (lambda: PowerKMeans(2).fit(X.astype("datetime64[s]")), "X has dates or durations: leave"),
+        (
+            lambda: PowerKMeans(2).fit(FRAME.assign(w=pd.Timestamp(0))),
+            "in column 'w': leave",
+        ),
+        (lambda: PowerKMeans(2).fit([["a"], ["b"]]), "row 0, column 0: .* powermeans.Prepare$"),
+        (
+            lambda: PowerKMeans(2).labels_,
+            "'labels_': it is not fitted, so call fit first",
+        ),
+        (lambda: OF_FRAME.label_, "no attribute 'label_'$"),
+        (lambda: OF_FRAME.predict(FRAME[["income", "age"]]), r"Pass X\[model.feature_names_in_\]$"),
+        (
+            lambda: choose_k(X, range(2, 20)),
+            r"k_range=range\(2, 20\) has k=19, and there are 9",
+        ),
+        (
+            lambda: plots.choice_of_k(OF_FRAME),
+            "is a PowerKMeans: pass what choose_k returned",
+        ),
+        (lambda: plots.rules(OF_FRAME), "explanation is a PowerKMeans: pass what explain returned"),
+        (lambda: powermeans.PowerKmeans, 'did you mean "PowerKMeans"[?]$'),
+        (lambda: powermeans.FuzzyCMeans, "'FuzzyCMeans': it is in powermeans.relatives$"),
+        (lambda: powermeans.MaxSeconds, "'MaxSeconds': it is in powermeans.engine.stopping$"),
+        (lambda: powermeans.nothing_like_it, "no attribute 'nothing_like_it'$"),
+    ],
+)
+def test_a_mistake_is_named_with_its_way_out(mistake, told) -> None:
+    with pytest.raises((AttributeError, TypeError, ValueError), match=told):
+        mistake()
+
+
+def test_a_pickle_and_a_missing_column_are_named(tmp_path) -> None:
+    (tmp_path / "model.pkl").write_bytes(pickle.dumps(OF_FRAME))
+    with pytest.raises(powermeans.errors.ModelFileError, match="or joblib read if you trust it"):
+        powermeans.load(tmp_path / "model.pkl")
+    prepare = powermeans.Prepare().fit(FRAME)
+    with pytest.raises(ValueError, match='X has no column "income", which fit saw: it has "age"'):
+        prepare.transform(FRAME[["age"]])

@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from powermeans.saving import load as load
     from powermeans.saving import save as save
     from powermeans.scale.parted_data import open_data as open_data
-    from powermeans.scale.tables import read_table as read_table
     from powermeans.versions import show_versions as show_versions
 
     __version__: str
@@ -73,7 +72,6 @@ _MODULE_OF = {
     "optimality_gap": "powermeans.optimality.of_points",
     "progress": "powermeans.engine.callbacks",
     "read_frame": "powermeans.app.reading.frames",
-    "read_table": "powermeans.scale.tables",
     "refit": "powermeans.explaining.following",
     "report": "powermeans.app.report.report",
     "save": "powermeans.saving",
@@ -98,11 +96,20 @@ if not TYPE_CHECKING:  # so that type checkers report misspelt names
         elif name == "__version__":
             value = importlib.import_module("importlib.metadata").version(__name__)
         elif name.startswith("__") or importlib.util.find_spec(f"{__name__}.{name}") is None:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}{_hint(name)}")
         else:
             value = importlib.import_module(f"{__name__}.{name}")
         globals()[name] = value
         return value
+
+
+def _hint(name: str) -> str:
+    """Say where a name is that is not here, or which one is spelt alike."""
+    for room in ("relatives", "engine", "engine.stopping", "engine.seeds", "errors"):
+        if name in importlib.import_module(f"{__name__}.{room}").__all__:
+            return f": it is in {__name__}.{room}"
+    found: str = importlib.import_module(f"{__name__}.errors").nearest(name, __all__)
+    return found
 
 
 def __dir__() -> list[str]:

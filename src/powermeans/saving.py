@@ -187,6 +187,9 @@ def load(path: str | os.PathLike[str]) -> Any:
         except Exception as error:
             reason = printable((str(error).strip() or type(error).__name__)[:_LONGEST_REASON])
             # `from None`: the first error may hold codes that act on a terminal.
+            file.seek(0)
+            if file.read(1) == b"\x80":
+                reason += "; it may be a pickle, which pickle or joblib read if you trust it"
             raise ModelFileError(f"{os.fspath(path)} contains no model: {reason}") from None
     return model
 

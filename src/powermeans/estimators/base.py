@@ -28,7 +28,12 @@ from sklearn.base import (
 )
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, estimator_html_repr
-from sklearn.utils._param_validation import Interval, StrOptions, make_constraint
+from sklearn.utils._param_validation import (
+    Interval,
+    InvalidParameterError,
+    StrOptions,
+    make_constraint,
+)
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
@@ -47,7 +52,7 @@ from powermeans.engine.fit import Fit, Listener
 from powermeans.engine.history import History, SweepState
 from powermeans.engine.seeds.initial import asks_for_centers, initial_centers
 from powermeans.engine.stopping import StopRule, seconds_of
-from powermeans.errors import ArgumentError, warn_caller
+from powermeans.errors import ArgumentError, nearest, warn_caller
 from powermeans.estimators.notebook import card
 from powermeans.optimality.gap import OptimalityGap
 from powermeans.points.checks.centers import check_centers
@@ -300,8 +305,13 @@ class CenterEstimator(
         """Validate parameters; ask scikit-learn, which is slow, only for its error message."""
         for name, constraints in _constraints_by_parameter(type(self)):
             value = getattr(self, name)
-            if not any(constraint.is_satisfied_by(value) for constraint in constraints):
+            if any(constraint.is_satisfied_by(value) for constraint in constraints):
+                continue
+            try:
                 super()._validate_params()
+            except InvalidParameterError as error:
+                hint = _hint(name, value, constraints)
+                raise InvalidParameterError(f"{error}{hint}") from None
 
     def __getattr__(self, name: str) -> Any:
         if name == "labels_" and hasattr(self, "scaling_"):
@@ -309,11 +319,15 @@ class CenterEstimator(
                 "there is no labels_ since the rows were read part by part and their labels may "
                 'not fit into memory: call predict(X, output="labels.npy")'
             )
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        said = f"{type(self).__name__!r} object has no attribute {name!r}"
+        if name.endswith("_") and not name.startswith("_") and not self.__sklearn_is_fitted__():
+            said += ": it is not fitted, so call fit first"
+        # Python suggests an attribute that is spelt alike.
+        raise AttributeError(said, name=name, obj=self)
 
     def __sklearn_is_fitted__(self) -> bool:
         # A failed fit may leave other attributes.
-        return hasattr(self, "cluster_centers_")
+        return "cluster_centers_" in vars(self)
 
     # Fitting.
 
@@ -841,3 +855,16 @@ def _constraints_by_parameter(kind: type[CenterEstimator]) -> list[tuple[str, li
         for name in kind._get_param_names()
         if wanted.get(name, "no_validation") != "no_validation"
     ]
+
+
+def _hint(name: str, value: Any, constraints: list[Any]) -> str:
+    """Return the value that was probably meant, as a sentence, if one can be guessed."""
+    if name == "stop" and isinstance(value, Real):
+        return f" Pass powermeans.engine.stopping.MaxSeconds({value})."
+    if not isinstance(value, str):
+        return ""
+    if value.isdecimal():
+        return f" Pass {name}={value} without quotes."
+    options = {option for one in constraints for option in getattr(one, "options", ())}
+    found = nearest(value, sorted(option for option in options if isinstance(option, str)))
+    return found.replace(": did", " Did")

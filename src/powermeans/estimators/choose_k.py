@@ -33,7 +33,7 @@ from powermeans.choosing_k.evaluate import CRITERIA, FOR_WHOLE_POINTS
 from powermeans.choosing_k.result import ChoiceOfK
 from powermeans.engine.anneal import Callback
 from powermeans.engine.search.state import Solution
-from powermeans.errors import ArgumentError
+from powermeans.errors import ArgumentError, FewRowsError
 from powermeans.estimators.balanced_kmeans import BalancedKMeans
 from powermeans.estimators.power_kmeans import PowerKMeans
 from powermeans.mathematics.sums import Spread
@@ -180,7 +180,15 @@ def choose_k(
             tell=listener.part if listener else None,
         ),
     )
-    points = CountedPoints.of(X, sample_weight, needs)
+    try:
+        points = CountedPoints.of(X, sample_weight, needs)
+    except FewRowsError as error:
+        raise ArgumentError(
+            f"has k={sizes[-1]}, and there are {error.n_rows} rows",
+            f"pass numbers up to {error.n_rows}",
+            argument="k_range",
+            value=k_range,
+        ) from error
     limits = {name: size for name in _LIMITS if (size := given[name]) is not None}
     make_model = PowerKMeans.from_centers
     if limits:

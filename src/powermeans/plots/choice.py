@@ -40,6 +40,8 @@ def choice_of_k(choice: Any, column: str = "inertia", *, ax: Axes | None = None)
     >>> plots.choice_of_k(choice, "silhouette").get_ylabel()
     'silhouette'
     """
+    if not hasattr(choice, "by_criterion"):
+        raise TypeError(f"choice is a {type(choice).__name__}: pass what choose_k returned")
     if column not in choice.table or column == "k":
         names = [name for name in choice.table if name != "k"]
         raise ValueError(f"column={column!r} is not in the table: pass one of {names}")

@@ -35,6 +35,9 @@ def rules(explanation: Any, *, ax: Axes | None = None) -> Axes:
     >>> [text.get_text() for text in ax.texts]
     ['column 0 <= 5', 'cluster 0: 50 %', 'cluster 1: 50 %']
     """
+    if not hasattr(explanation, "rules"):
+        name = type(explanation).__name__
+        raise TypeError(f"explanation is a {name}: pass what explain returned")
     features, leaves = explanation.features, list(explanation.tree.leaves())
     ax = axes_or_new(ax, figsize=(11.0, 1.0 + 0.45 * len(leaves)))
     shares = iter(explanation.rules)

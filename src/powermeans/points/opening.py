@@ -33,7 +33,7 @@ from powermeans.divergences import (
 from powermeans.errors import NotInPartsError
 from powermeans.points.bregman import open_bregman
 from powermeans.points.checks.centers import check_centers
-from powermeans.points.checks.faults import refuse_long_integer, refuse_text
+from powermeans.points.checks.faults import explain_fault, refuse_dates, refuse_long_integer
 from powermeans.points.checks.points import (
     NARROW_DTYPES,
     Admitted,
@@ -425,6 +425,7 @@ def _converted(X: Any, needs: Needs, name: str, form: dict[str, Any]) -> tuple[A
     is_kept = str(given) in NARROW_DTYPES and needs.measure.keeps_narrow
     dtype = [given] if is_kept and not sparse.issparse(X) else wanted_dtype(X)
     wanted = {"accept_sparse": "csr", "dtype": dtype, "order": "C", "ensure_all_finite": False}
+    refuse_dates(X, name)
     try:
         if needs.estimator is not None:
             points = validate_data(
@@ -432,8 +433,8 @@ def _converted(X: Any, needs: Needs, name: str, form: dict[str, Any]) -> tuple[A
             )
             return points, getattr(needs.estimator, "feature_names_in_", None)
         points = check_array(X, input_name=name, **{**wanted, **form})
-    except ValueError as error:
-        refuse_text(X, name, error)
+    except (TypeError, ValueError) as error:
+        explain_fault(X, name, error)
         raise
     except OverflowError as error:
         refuse_long_integer(X, name, error)
@@ -448,7 +449,7 @@ def not_in_parts(points: str, needs: Needs) -> NotInPartsError:
     reason = needs.refusals.parts or f"{needs.name} looks at all points at once"
     return NotInPartsError(
         f"{points} is read part by part, but {reason}",
-        "read the rows into one array first, for example with powermeans.read_table",
+        "read the rows into one array first, as Prepare().fit_transform(read_frame(FILE)) does",
     )
 
 

@@ -272,7 +272,10 @@ class Prepare(TransformerMixin, BaseEstimator):
         names = {name for column in self.used for name in (column.name, column.other) if name}
         for name in sorted(names - set(frame.column_names)):
             hint = nearest(name, frame.column_names)
-            raise TableError(f'a column "{name}" is needed, and not there{hint}')
+            listed = ", ".join(f'"{other}"' for other in frame.column_names[:10])
+            raise TableError(
+                f'X has no column "{name}", which fit saw{hint or f": it has {listed}"}'
+            )
         codes = {column.name: column.codes for column in self.columns_}
         cells = {name: self._cells(frame, name, codes.get(name, ())) for name in names}
         raw = [features.encode(one, cells[one.name], cells.get(one.other)) for one in self.used]

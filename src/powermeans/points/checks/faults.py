@@ -13,10 +13,51 @@ from powermeans.errors import ArgumentError
 from powermeans.types import Points, SparsePoints
 
 
-def refuse_text(X: Any, name: str, error: ValueError) -> None:
-    """Raise if text in the points caused this error of a conversion, and say where it is."""
-    if "could not convert" not in str(error):
-        return
+def refuse_dates(X: Any, name: str) -> None:
+    """Raise if there are dates or durations, which NumPy would count in units of its own."""
+    frame_of = getattr(X, "dtypes", None)
+    kinds = [getattr(X, "dtype", None)] if frame_of is None else list(frame_of)
+    for place, dtype in enumerate(kinds):
+        if getattr(dtype, "kind", "") in ("M", "m"):
+            label = "" if frame_of is None else f" in column {list(X.columns)[place]!r}"
+            raise ArgumentError(
+                f"{name} has dates or durations{label}",
+                "leave them out, or encode them as numbers, for example with powermeans.Prepare",
+            )
+
+
+def explain_fault(X: Any, name: str, error: Exception) -> None:
+    """Raise what says the fault of the points and the way out, where this error does not."""
+    said = str(error).strip()
+    if "could not convert" in said:
+        _refuse_text(X, name, error)
+    elif X is None or isinstance(X, dict):
+        kind = "None" if X is None else "a dict"
+        raise ArgumentError(
+            f"{name} is {kind}", "pass an array or a table with one row for each point"
+        ) from error
+    elif "inhomogeneous" in said:
+        sizes = [np.size(row) for row in X]
+        row = next((i for i, size in enumerate(sizes) if size != sizes[0]), None)
+        if row is not None:
+            raise ArgumentError(
+                f"{name} has {sizes[0]} values in row 0 and {sizes[row]} in row {row}",
+                "give all rows the same number of values",
+            ) from error
+    elif said.startswith("Complex data not supported"):  # and then all of the data
+        raise ValueError(
+            f"Complex data not supported: pass numpy.hstack([{name}.real, {name}.imag])"
+        ) from None
+    elif said.startswith("Found array with dim"):
+        raise ValueError(
+            f"{said} Pass one row for each point, for example {name}.reshape(len({name}), -1)"
+        ) from error
+    elif said.endswith("must be in the same order as they were in fit."):
+        raise ValueError(f"{said} Pass {name}[model.feature_names_in_]") from error
+
+
+def _refuse_text(X: Any, name: str, error: Exception) -> None:
+    """Raise if there is text, and say where."""
     columns = getattr(X, "columns", None)
     if columns is None:
         place, value = _first_text(np.atleast_2d(np.asarray(X, dtype=object)))
@@ -27,8 +68,7 @@ def refuse_text(X: Any, name: str, error: ValueError) -> None:
         place, value = f"column {texts[0][0]!r}", texts[0][1][0]
     raise ArgumentError(
         f"{name} has the text {value!r} in {place}",
-        "leave the column out, or encode it as numbers, for example with "
-        "sklearn.preprocessing.OneHotEncoder",
+        "leave the column out, or encode it as numbers, for example with powermeans.Prepare",
     ) from error
 
 
