@@ -51,6 +51,8 @@ autodoc_default_options = {"members": True, "inherited-members": True}
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 napoleon_use_ivar = True
+# With it, napoleon keeps the underscore at the end of the name of an attribute.
+strip_signature_backslash = True
 
 plot_formats = [("png", 160)]
 plot_html_show_formats = False
@@ -62,6 +64,7 @@ sphinx_gallery_conf = {
     "subsection_order": ExplicitOrder(
         [f"../examples/{section}" for section in ("answers", "data", "inside", "large")]
     ),
+    "within_subsection_order": "FileNameSortKey",
     "doc_module": "powermeans",
     "reference_url": {"powermeans": None},
     "abort_on_example_error": True,
@@ -91,14 +94,14 @@ def skip_member(
     return True if SCIKIT_LEARNS_OWN.fullmatch(name) else None
 
 
-# In a docstring `shape (n_features_in_,)` is plain text; reStructuredText would see a link in it.
-NAME_WITH_UNDERSCORE = re.compile(r"(?<=\()(\w+_)(?=,)")
+# Sphinx would look for links in the names of a shape.
+SHAPE = re.compile(r"(?<=of shape )\([^()`]*\)|(?<=: )\(\w+_,\)")
 
 
-def quote_names_in_shapes(
+def quote_shapes(
     app: Sphinx, kind: str, name: str, member: object, options: object, lines: list[str]
 ) -> None:
-    lines[:] = [NAME_WITH_UNDERSCORE.sub(r"`\1`", line) for line in lines]
+    lines[:] = [SHAPE.sub(r"``\g<0>``", line) for line in lines]
 
 
 # The reference lists what a module says of itself: a line for each class or name.
@@ -155,5 +158,5 @@ def setup(app: Sphinx) -> None:
     app.connect("missing-reference", find_without_module)
     app.connect("builder-inited", write_pages_of_names)
     app.connect("source-read", list_names)
-    app.connect("autodoc-process-docstring", quote_names_in_shapes, priority=100)
+    app.connect("autodoc-process-docstring", quote_shapes, priority=100)
     app.connect("autodoc-skip-member", skip_member)

@@ -65,7 +65,7 @@ methods = {
 }
 
 figure, panels = plt.subplots(
-    len(data_sets), len(methods), figsize=(13, 9.6), layout="constrained", squeeze=False
+    len(data_sets), len(methods), figsize=(11.5, 8.8), layout="constrained", squeeze=False
 )
 for row, (name, (points, k)) in zip(panels, data_sets.items(), strict=True):
     points = scaled(points)
