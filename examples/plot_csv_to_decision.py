@@ -11,7 +11,7 @@ on the way what could be wrong. Download it as a notebook to try it on a file of
 # The file
 # --------
 # It has semicolons, decimal commas, words, an identifier, and -999 where an age is unknown. It is
-# made up here: four kinds of customers, which the rest of the example does not know.
+# made up here, from four kinds of customers that the rest of the example does not know about.
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ print((folder / "customers.csv").read_text()[:180])
 # What is in the columns?
 # -----------------------
 # `Prepare` finds out what each column contains. Read the table that it prints: it shows mistakes
-# that no number shows later. An age does not say what somebody buys, so it is left out.
+# that no number shows later. Age is left out, since it does not describe what a customer buys.
 
 customers = pd.read_csv(folder / "customers.csv", sep=";", decimal=",")
 prepare = Prepare(as_={"age": "ignore"}).fit(customers)
@@ -106,8 +106,8 @@ print(means.round(0).to_string())
 # %%
 # The decision
 # ------------
-# Those who have not ordered for months once did, and a letter costs one euro. If one in twenty of a
-# group comes back for one basket with a margin of a fifth, which groups are worth a letter?
+# Some customers have not ordered for months. A letter to each of them costs one euro. If one in
+# twenty comes back for one basket, with a margin of a fifth, is it worth the letter?
 
 share_back, margin, letter = 0.05, 0.2, 1.0
 away = means["days since order"] > 90
@@ -121,8 +121,8 @@ ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# A letter to those who are away loses money here: they buy too little. The group with the most
-# revenue deserves the campaign. Its customers go into a file, the typical ones first.
+# Each letter to them loses money: they buy too little. The campaign is for the group with the most
+# revenue. Its customers go into a file, the most typical ones first.
 
 distance = model.transform(points)[:, valuable]
 chosen = customers.assign(distance=distance)[model.labels_ == valuable].sort_values("distance")
