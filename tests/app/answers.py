@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from powermeans import read_table
+from powermeans import read_frame
 
 
 def column_of(text: str, name: str = "cluster", mark: str = ",") -> list[str]:
@@ -21,8 +21,7 @@ def clusters_in(path: str, encoding: str = "utf-8", mark: str = ",") -> list[str
     if suffix == ".npy":
         return list(map(str, np.load(path)))
     if suffix in (".parquet", ".feather"):
-        (found,) = read_table(path, columns=["cluster"]).points.T
-        return [f"{label:g}" for label in found]
+        return list(map(str, read_frame(path)["cluster"].to_pylist()))
     text = Path(path).read_bytes().decode(encoding)
     return column_of(text, mark="\t" if suffix == ".tsv" else mark)
 

@@ -5,7 +5,6 @@ import gzip
 import io
 import json
 import lzma
-import subprocess
 import sys
 import warnings
 from pathlib import Path
@@ -20,8 +19,22 @@ from hypothesis import strategies as st
 from pyarrow import ipc, parquet
 from scipy import sparse
 
-from powermeans import open_data, read_table
+from powermeans import open_data, read_frame
 from powermeans.scale.tables import TableError
+
+
+def read_table(source, **options):
+    """All rows of a file, as they are read part by part."""
+    data = open_data(source, **options)
+    blocks = list(data.source.blocks())
+    weights = None if blocks[0].weights is None else [w for b in blocks for w in b.weights]
+    return SimpleNamespace(
+        points=np.concatenate([block.points for block in blocks]),
+        names=data.feature_names,
+        weights=weights,
+        how_read=data.source.how_read,
+    )
+
 
 ONE_TO_FOUR = [[1.0, 2.0], [3.0, 4.0]]
 PLAIN = "x,y\n1,2\n3,4\n"
@@ -71,39 +84,32 @@ NAN = float("nan")
 
 
 @pytest.mark.parametrize(
-    ("content", "options", "points", "weights", "is_kept"),
+    ("content", "options", "points", "weights"),
     [
-        (TEXT, {"columns": ["y", "1"]}, [[2, 1], [4, 3]], None, None),
-        (TEXT, {"columns": ["y", "y"]}, [[2, 2], [4, 4]], None, None),
-        (TEXT, {"columns": lambda names: [one for one in names if len(one) == 1]}, ONE_TO_FOUR,
-         None, None),
-        ("x,w,y\n1,5,2\n3,0,4\n", {"weights": "w"}, ONE_TO_FOUR, [5, 0], None),
-        # Weights change neither how numbers are read nor which rows are left out.
-        ("x;y;w\n1,5;2,5;1\n9,5;9,5;2\n3,5;4,5;3\n", {"weights": "w", "skip_rows": [2]},
-         [[1.5, 2.5], [3.5, 4.5]], [1, 3], [True, False, True]),
-        (HOLES, {"weights": "w", "missing": "drop"}, ONE_TO_FOUR, [1, 3],
-         [True, False, True, False, False]),
-        (HOLES, {"columns": ["x", "y"], "missing": "observed"},
-         [[1, 2], [NAN, 9], [3, 4], [8, NAN], [7, 9]], None, None),
-        ("1990,1991\n1,2\n3,4\n", {"header": True}, ONE_TO_FOUR, None, None),
-        ("1#2\n3#4\n", {"delimiter": "#"}, ONE_TO_FOUR, None, None),
+        (TEXT, {"columns": ["y", "1"]}, [[2, 1], [4, 3]], None),
+        (TEXT, {"columns": ["y", "y"]}, [[2, 2], [4, 4]], None),
+            ("x,w,y\n1,5,2\n3,0,4\n", {"weights": "w"}, ONE_TO_FOUR, [5, 0]),
+            # Missing values stay, and so does a weight of 0.
+        (HOLES, {"columns": ["x", "y"]},
+         [[1, 2], [NAN, 9], [3, 4], [8, NAN], [7, 9]], None),
+        ("1990,1991\n1,2\n3,4\n", {"header": True}, ONE_TO_FOUR, None),
+        ("1#2\n3#4\n", {"delimiter": "#"}, ONE_TO_FOUR, None),
         # The decimal mark is that of the columns that are read.
-        (SIZES, {"columns": ["x", "y"]}, [[i + 0.5, i + 0.25] for i in range(9)], None, None),
-        ("x\n1,234\n20,5\n", {"delimiter": "\t"}, [[1.234], [20.5]], None, None),
-        ("x\n1,234\n20,5\n", {"delimiter": "\t", "decimal": ","}, [[1.234], [20.5]], None, None),
-        ("x\ty\n1,234\t2\n", {"columns": ["y"]}, [[2]], None, None),
-        ("x\ty\n1,234\t2\n", {"decimal": ","}, [[1.234, 2]], None, None),
-        ("x\ty\n1,234\t2\n", {"decimal": "."}, [[1234, 2]], None, None),
-        ("x\ty\n1,234\t2\n", {"thousands": ","}, [[1234, 2]], None, None),
+        (SIZES, {"columns": ["x", "y"]}, [[i + 0.5, i + 0.25] for i in range(9)], None),
+        ("x\n1,234\n20,5\n", {"delimiter": "\t"}, [[1.234], [20.5]], None),
+        ("x\n1,234\n20,5\n", {"delimiter": "\t", "decimal": ","}, [[1.234], [20.5]], None),
+        ("x\ty\n1,234\t2\n", {"columns": ["y"]}, [[2]], None),
+        ("x\ty\n1,234\t2\n", {"decimal": ","}, [[1.234, 2]], None),
+        ("x\ty\n1,234\t2\n", {"decimal": "."}, [[1234, 2]], None),
+        ("x\ty\n1,234\t2\n", {"thousands": ","}, [[1234, 2]], None),
         # Between semicolons a comma is no mark of thousands.
-        ("x;y\n1,234;2\n", {}, [[1.234, 2]], None, None),
+        ("x;y\n1,234;2\n", {}, [[1.234, 2]], None),
     ],
 )  # fmt: skip
-def test_options_choose_what_is_read(content, options, points, weights, is_kept, write):
+def test_options_choose_what_is_read(content, options, points, weights, write):
     table = read_table(write("a.csv", content), **options)
     np.testing.assert_array_equal(table.points, points)
-    for found, expected in ((table.weights, weights), (table.is_kept, is_kept)):
-        assert (None if found is None else found.tolist()) == expected
+    assert table.weights == weights
 
 
 @pytest.mark.parametrize("first", [0, 1])
@@ -119,12 +125,13 @@ def test_a_nameless_column_that_counts_the_rows_is_left_out(first, write):
 @pytest.mark.parametrize("packed", [gzip.compress, bz2.compress, lzma.compress, bytes])
 def test_packed_files_and_standard_input_are_read(packed, write, monkeypatch):
     content = packed(PLAIN.encode())
-    assert read_table(write("f.csv", content)).points.tolist() == ONE_TO_FOUR
+    rows = [{"x": "1", "y": "2"}, {"x": "3", "y": "4"}]
+    assert read_frame(write("f.csv", content)).to_pylist() == rows
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(content)))
-    assert read_table("-").points.tolist() == ONE_TO_FOUR
+    assert read_frame("-").to_pylist() == rows
     if packed is not bytes:
         with pytest.raises(TableError, match=r"^f.csv cannot be unpacked: "):
-            read_table(write("f.csv", content[:-4]))
+            read_frame(write("f.csv", content[:-4]))
 
 
 TYPED = pa.table(
@@ -153,12 +160,12 @@ of_writers = pytest.mark.parametrize("writer", WRITERS, ids=lambda writer: write
 @of_writers
 def test_files_with_types_are_read_by_their_types(writer, write):
     writer(TYPED, "a.table")
-    table = read_table("a.table", columns=["x", "y", "flag"], missing="observed")
+    table = read_table("a.table", columns=["x", "y", "flag"])
     np.testing.assert_array_equal(table.points, [[1, 2, 1], [3, NAN, 0]])
     with pytest.raises(TableError, match=r'"kind" .* dictionary'):
         read_table("a.table", columns=["kind"])
     with pytest.warns(UserWarning, match=r'left out "kind" \(of the type dictionary'):
-        assert read_table("a.table", missing="observed").names == ("x", "y", "flag")
+        assert read_table("a.table").names == ("x", "y", "flag")
     # Columns of one name are each read as themselves, from several batches.
     numbers = np.arange(120_000)
     how = {"row_group_size": 50_000} if writer is WRITERS[0] else {"max_chunksize": 50_000}
@@ -262,13 +269,9 @@ ERRORS = [
     ("x;y\n1;2\n", {"delimiter": ","}, ["\"x;y\" is no number but text .'1;2'.$"]),
     ("x\ty\n1,234\t2\n", {},
      ["\"x\" has '1,234'.* 1.234 or 1234", 'decimal="," or thousands=","$']),
-    ("x,y\n1,\n2,3\n,4\n", {}, [r'row 1 \(2 of 3', 'missing="drop"', 'missing="observed"']),
-    ("x,y\n1,\n,3\n", {"missing": "drop"}, [r'"y" has no value in row 1 \(2 of 2']),
     *(("height,weight\n1,2\n", {"columns": [asked]}, [f'no column "{asked}": .* "height"\\?$'])
       for asked in ("HEIGHT", "Heigt")),
     ("w\n1\n", {"weights": "w"}, ["no columns but that of the weights"]),
-    *((HOLES, {"missing": missing, "weights": "w"}, ['"w" has no value in row 5, .*1 of 5'])
-      for missing in ("error", "observed")),
     (PLAIN, {"encoding": "utf-9"}, ["^encoding='utf-9' .* cp1252$"]),
     ("größe,y\n1,2\n".encode("cp1252"), {"encoding": "utf-8"},
      ["not in utf-8: .* 0xf6 in position 2", "encoding=$"]),
@@ -312,32 +315,8 @@ FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 @settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_numbers_come_back_to_the_last_bit(write, values):
     text = "".join(f"{a!r},{b!r}\n" for a, b in values)
-    read = read_table(write("f.csv", f"x,y\n{text}"), missing="observed").points
+    read = read_table(write("f.csv", f"x,y\n{text}")).points
     np.testing.assert_array_equal(read, values)
-
-
-MEASURE = """
-import sys
-from powermeans import read_table
-
-def peak():
-    with open("/proc/self/status") as status:
-        return 1024 * next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
-
-read_table(sys.argv[1])  # a small one, since libraries take memory as well
-before = peak()
-points = read_table(sys.argv[2]).points
-print((peak() - before) / points.nbytes)
-"""
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere memory is counted otherwise")
-def test_reading_takes_at_most_three_times_the_memory_of_the_array(write):
-    row = ",".join(f"{value:.15f}" for value in np.random.default_rng(0).uniform(size=10)) + "\n"
-    file = write("f.csv", ",".join("abcdefghij") + "\n" + row * 600_000)
-    command = [sys.executable, "-c", MEASURE, write("s.csv", "x\n1\n"), file]
-    ended = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert 1 < float(ended.stdout) < 3
 
 
 PAGE = Path(__file__).with_name("number_forms.txt").read_text(encoding="utf-8")
@@ -362,24 +341,15 @@ def forms():
         yield pytest.param(content, options, names.split(), numbers, told, id=name)
 
 
-@pytest.mark.parametrize("is_in_parts", [False, True])
 @pytest.mark.parametrize(("content", "options", "names", "rows", "said"), list(forms()))
-def test_what_people_write_is_read_as_they_mean_it(
-    content, options, names, rows, said, is_in_parts, tmp_path
-) -> None:
+def test_what_people_write_is_read_as_they_mean_it(content, options, names, rows, said, tmp_path):
     file, given = tmp_path / "f.csv", dict(options)
     file.write_bytes(content.encode(given.pop("written in", "utf-8")))
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
-        if is_in_parts:
-            opened = open_data(file, **given)
-            found, how_read = opened.feature_names, opened.source.how_read
-            points = np.concatenate([block.points for block in opened.source.blocks()])
-        else:
-            table = read_table(file, missing="observed", **given)
-            found, points, how_read = table.names, table.points, table.how_read
-    np.testing.assert_allclose(points, rows, rtol=1e-15)
-    assert (list(found), how_read) == (names, said.get("read", ""))
+        table = read_table(file, **given)
+    np.testing.assert_allclose(table.points, rows, rtol=1e-15)
+    assert (list(table.names), table.how_read) == (names, said.get("read", ""))
     assert len(warned) == ("told" in said)
     assert all(said["told"] in str(one.message) for one in warned)
 
@@ -421,55 +391,9 @@ def test_later_words_for_missing_values_are_told(first, read) -> None:
     rows = [f"{first},3\n"] * 50_000
     rows[40_000] = rows[45_000] = "closed,3\n"
     with pytest.warns(UserWarning, match=r'taken for missing values: "closed" in "x" \(2 rows\)$'):
-        points = read("x,y\n" + "".join(rows), missing="observed").points
+        points = read("x,y\n" + "".join(rows)).points
     assert np.flatnonzero(np.isnan(points[:, 0])).tolist() == [40_000, 45_000]
     assert points[[0, -1], 0].tolist() == [float(first.strip("$"))] * 2
-
-
-@pytest.mark.parametrize(
-    ("values", "told"),
-    [
-        ([18.5, 20.1, 19.0, 21.5, -999, -999, -999], '-999 in "x" (3 rows)'),
-        ([1, 2, 3, 4, 5, 99, 99, 99], '99 in "x" (3 rows)'),
-        ([30, 18, 90, -1, -1, -1], '-1 in "x" (3 rows)'),
-        ([0, 5, 60, 99, 99, 99], ""),  # within reach of the others
-        ([1, 2, 3, 4, 5, 99, 99], ""),  # two may be chance
-        ([0, 2, 3, -1, -1, -1], ""),  # next to zero
-        ([1, -1, 1, -1, 1, -1, -1], ""),  # signs
-        ([1, 2, 3, 500, 500, 500], ""),  # no code
-        ([9.99, 14.99, 19.99, 99.99, 99.99, 99.99], ""),  # prices
-        ([1.25, 14.5, 19, 99.99, 99.99, 99.99], '99.99 in "x" (3 rows)'),
-    ],
-)
-def test_numbers_that_look_like_codes_for_missing_values_are_told(values, told, read) -> None:
-    text = "x,y\n" + "".join(f"{value},7\n" for value in values)
-    with warnings.catch_warnings(record=True) as warned:
-        warnings.simplefilter("always")
-        assert read(text).points[:, 0].tolist() == values
-    assert [told in str(one.message) for one in warned] == ([True] if told else [])
-    if told:
-        code = told.partition(" ")[0]
-        assert f'missing_values=["x={code}"]' in str(warned[0].message)
-        left = read(text, missing="drop", missing_values=[f"x={code}"])
-        assert left.points[:, 0].tolist() == [value for value in values if value != float(code)]
-
-
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
-@pytest.mark.parametrize("total", ["Total", "SUMME:", "Grand total", "Average"])
-def test_a_row_of_totals_is_told_and_left_out_where_that_is_asked(total, encoding, read) -> None:
-    text = "shop,x\n" + "".join(f"s{i},{i % 7}\n" for i in range(900)) + f"{total},2500\nMean,3\n"
-    options = {"columns": ["x"], "encoding": encoding}
-    with pytest.warns(UserWarning, match="sum up") as warned:
-        assert len(read(text, **options).points) == 902
-    (one,) = warned
-    assert f'row 901 ("{total}"), row 902 ("Mean") may sum up' in str(one.message)
-    assert 'skip_rows="901,902" leaves' in str(one.message)
-    kept = read(text, skip_rows=[901, 902], **options)
-    assert kept.points[:, 0].tolist() == [i % 7 for i in range(900)]
-    assert kept.is_kept.tolist() == [True] * 900 + [False] * 2
-    # An answer that is often average is no total.
-    answers = (f"{'average' if i % 3 else 'good'},{i % 7}\n" for i in range(90))
-    assert len(read("liked,x\n" + "".join(answers), **options).points) == 90
 
 
 FOUR = [["four"], ["shut", "shut", "open", "open", "new", "new"]]
@@ -517,7 +441,7 @@ def test_dates_are_days_where_they_are_asked_for(read, tmp_path) -> None:
     parquet.write_table(pa.table({"day": days, "time": noon, "x": [5, 6]}), file)
     with pytest.warns(UserWarning, match=r'left out "day" \(dates\), "time" \(dates\)'):
         assert read_table(file).names == ("x",)
-    found = read_table(file, dates="days", missing="observed").points
+    found = read_table(file, dates="days").points
     np.testing.assert_array_equal(found, [[1, 0.5, 5], [NAN, 2, 6]])
 
 

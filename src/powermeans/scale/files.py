@@ -44,7 +44,7 @@ def _state_of(path: Path) -> tuple[int, int, int]:
 class FileSource:
     """The rows of files and folders, one file after the other, in a folder by name.
 
-    `columns`, `weights` and `options` are those of `powermeans.read_table`. Messages have `called`
+    `columns`, `weights` and `options` are those of `open_data`. Messages have `called`
     in place of the paths. Temporary files are identified by their contents.
     """
 

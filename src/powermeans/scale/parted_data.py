@@ -228,7 +228,7 @@ def open_data(
         Time between two writes to the checkpoint. A killed fit loses the work of this time and of
         the current sweep.
     **options
-        How to read files, as in `powermeans.read_table`: for text `delimiter`, `header`,
+        How to read files, where they do not tell: for text `delimiter`, `header`,
         `decimal`, `thousands`, `dates` and `encoding`; for NPZ, HDF5 and Zarr the `array`, if there
         are several; for all `missing_values`.
 

@@ -18,7 +18,7 @@ from powermeans.errors import Argument, TableError
 from powermeans.preparing.kinds import names_total
 from powermeans.scale.tables.formats import format_of, start_of
 from powermeans.scale.tables.reading import UNPACKING, as_file
-from powermeans.scale.tables.table import FileFormat, listed
+from powermeans.scale.tables.table import listed
 from powermeans.scale.tables.text import Text
 from powermeans.system.arrow import pyarrow_part
 
@@ -126,30 +126,13 @@ def _read(path: Path, name: str, options: dict[str, Any]) -> Frame:
     reader = format_of(path, name, **options)
     if isinstance(reader, Text):
         mark = (reader.decimal or ("," if reader.layout.delimiter == ";" else "")).encode()
-        table = reader.strings().replace_schema_metadata({b"decimal": mark})
+        table = reader.as_table().replace_schema_metadata({b"decimal": mark})
         layout = reader.layout
         encoding = "utf-8-sig" if start.startswith(BOM_UTF8) else reader.encoding
         how = reader.how_divided()
         return Frame(table, ".csv", how, [], layout.delimiter, encoding)
     suffix = ".parquet" if start.startswith(b"PAR1") else ".feather"
-    return Frame(_columns_of(reader), suffix)
-
-
-def _columns_of(reader: FileFormat) -> Any:
-    """Return the columns of a file that has types."""
-    pa = pyarrow_part()
-    if hasattr(reader, "as_table"):
-        table = reader.as_table()
-        keep = [j for j in range(table.num_columns) if j not in reader.index]
-        return table.rename_columns(list(reader.names)).select(keep)
-    wanted = [j for j in range(len(reader.names)) if j not in reader.texts]
-    if not wanted:
-        raise TableError(f"{reader.name} contains no numbers")
-    points: Any = reader.read(wanted)
-    return pa.table(
-        [pa.array(points[:, place]) for place in range(len(wanted))],
-        names=[reader.names[j] for j in wanted],
-    )
+    return Frame(reader.as_table(), suffix)
 
 
 def _start(path: Path, name: str) -> bytes:

@@ -7,7 +7,6 @@ the way out. They import only `types` and `errors`.
 from __future__ import annotations
 
 from powermeans.errors import TableError
-from powermeans.scale.tables.reading import read_table
-from powermeans.scale.tables.table import Missing, Table
+from powermeans.scale.tables.table import Missing
 
-__all__ = ["Missing", "Table", "TableError", "read_table"]
+__all__ = ["Missing", "TableError"]

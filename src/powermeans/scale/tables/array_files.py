@@ -23,6 +23,7 @@ from powermeans.scale.tables.table import (
     listed,
     refusing_damage,
 )
+from powermeans.system.arrow import pyarrow_part
 from powermeans.types import Points
 
 
@@ -71,12 +72,16 @@ class ArrayFile(FileFormat):
         """Return whether the array is of float32 or narrower."""
         return self.stored.kind == "f" and self.stored.itemsize <= 4
 
-    def read(self, wanted: Sequence[int]) -> Points:
-        """Return these columns, in float32 if the array is, else in float64."""
+    def as_table(self) -> Any:
+        """Return the columns of numbers as a table of Arrow."""
+        wanted = [place for place in range(len(self.names)) if place not in self.texts]
+        if not wanted:
+            raise TableError(f"{self.name} contains no numbers")
         dtype: Any = np.dtype(np.float32 if self.stored == np.float32 else np.float64)
-        blocks = list(self.blocks(wanted, dtype, at_once=self.n_rows))
-        points: Any = blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
-        return np.asarray(points)
+        points = np.concatenate(list(self.blocks(wanted, dtype, at_once=self.n_rows)))
+        pa = pyarrow_part()
+        columns = [pa.array(points[:, place]) for place in range(len(wanted))]
+        return pa.table(columns, names=[self.names[place] for place in wanted])
 
     def blocks(
         self,

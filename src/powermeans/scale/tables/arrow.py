@@ -65,27 +65,19 @@ class ArrowFile(FileFormat):
         """Return whether these columns are of float32 or float16."""
         return self._narrow.issuperset(wanted)
 
-    def read(self, wanted: Sequence[int]) -> Points:
-        """Return these columns, in this order."""
-        points, end = np.empty((self.n_rows, len(wanted))), 0
-        with refusing_damage(self.name, self.kind):
-            for columns in self._columns(wanted, 0, 2**16):
-                start, end = end, end + len(columns[0])
-                for place, column in enumerate(columns):
-                    points[start:end, place] = values_of(column, points.dtype)
-        return points
-
     def as_table(self) -> Any:
-        """Return all columns as they are stored."""
+        """Return all columns as they are stored, but those of an index."""
         pa = pyarrow_part()
         with refusing_damage(self.name, self.kind):
             if self.can_skip:
-                return pyarrow_part("parquet").read_table(self._path, partitioning=None)
-            with pa.OSFile(str(self._path)) as file:
-                schema, batches = _open_batches(file)
-                table = pa.Table.from_batches(batches, schema)
-            table.validate(full=True)  # a damaged file may have texts that end elsewhere
-            return table
+                table = pyarrow_part("parquet").read_table(self._path, partitioning=None)
+            else:
+                with pa.OSFile(str(self._path)) as file:
+                    schema, batches = _open_batches(file)
+                    table = pa.Table.from_batches(batches, schema)
+                table.validate(full=True)  # a damaged file may have texts that end elsewhere
+        places = [place for place in range(table.num_columns) if place not in self.index]
+        return table.rename_columns(list(self.names)).select(places)
 
     def blocks(
         self,

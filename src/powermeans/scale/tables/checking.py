@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from powermeans.errors import Argument, ExplainedWarning, TableError, nearest, warn_caller
 from powermeans.preparing.kinds import names_addresses, names_identifiers, names_numbers
-from powermeans.scale.tables.table import FileFormat, Missing, Table, listed
-from powermeans.types import FloatArray, Points
+from powermeans.scale.tables.table import FileFormat, listed
+from powermeans.types import Points
 
 _MOST_TOLD = 8
 
@@ -229,48 +227,6 @@ def with_declared_missing(
     return points
 
 
-def warn_of_codes(table: Table, name: str) -> None:
-    """Warn of numbers such as -999 that look like codes for missing values."""
-    found = [
-        (column, code, n_rows)
-        for column, values in zip(table.names, table.points.T, strict=True)
-        for code, n_rows in _codes_in(values)
-    ]
-    if not found:
-        return
-    said = [f'{code:g} in "{column}" ({n_rows} rows)' for column, code, n_rows in found]
-    declared = [f"{column}={code:g}" for column, code, _ in found]
-    more = f" and {len(said) - _MOST_TOLD} more" if len(said) > _MOST_TOLD else ""
-    warn_caller(
-        ExplainedWarning(
-            f"{name}: beyond all other values, and perhaps codes for missing ones: "
-            f"{', '.join(said[:_MOST_TOLD])}{more}",
-            Argument("missing_values", declared[:_MOST_TOLD]),
-            " reads them as missing",
-        )
-    )
-
-
-def _codes_in(values: FloatArray) -> Iterator[tuple[float, int]]:
-    """Yield numbers of nines and minus one that recur far outside the range of the others."""
-    nines = [9.0, 99.0, 999.0, 9999.0, 99999.0, 999999.0, 99.9, 999.9, 99.99, 999.99]
-    is_code = np.isin(values, [-1.0, *nines, *(-code for code in nines)])
-    n_there = np.count_nonzero(~np.isnan(values))
-    if not is_code.any():
-        return
-    others = values[~is_code & ~np.isnan(values)]
-    if len(others) < n_there / 2 or len(np.unique(others[: 2**16])) < 3:
-        return
-    low, high = float(others.min()), float(others.max())
-    for code in np.unique(values[is_code]):
-        if code % 1 and np.isin(np.round(others % 1, 6), np.round(code % 1, 6)).any():
-            continue  # a price such as 99.99 among others that end in .99
-        n_rows = int(np.count_nonzero(values == code))
-        is_far = max(low - code, code - high) >= high - low
-        if n_rows >= 3 and (is_far or (code == -1 and low > 0)):
-            yield float(code), n_rows
-
-
 def rows_to_skip(skip_rows: Sequence[int], n_rows: int, name: str) -> NDArray[np.bool_]:
     """Return which rows to leave out, given their numbers from one."""
     found = np.zeros(n_rows, dtype=bool)
@@ -298,83 +254,3 @@ def _tell_left_out(reader: FileFormat, left_out: dict[int, str]) -> None:
         way_out += [", " if way_out else "", Argument("dates", "days"), " reads dates"]
     told = f"{reader.name}: left out {', '.join(named[:_MOST_TOLD])}{more}"
     warn_caller(ExplainedWarning(told, *way_out))
-
-
-def with_last_as_weights(table: Table, name: str, missing: Missing) -> Table:
-    """Return the table with its last column as weights, missing ones only for rows to drop."""
-    column, weights = table.names[-1], np.array(table.points[:, -1], dtype=np.float64)
-    is_missing = np.isnan(weights)
-    is_bad = ~is_missing & ~(np.isfinite(weights) & (weights >= 0))
-    if missing != "drop" and is_missing.any():
-        raise TableError(
-            f'{name}: column "{column}" has no value in row {int(np.argmax(is_missing)) + 1}, and '
-            f"rows need weights ({np.count_nonzero(is_missing)} of {len(weights)} have none)",
-            Argument("missing", "drop"),
-            " leaves such rows out",
-        )
-    if is_bad.any():
-        row = int(np.argmax(is_bad))
-        raise TableError(
-            f'{name}: column "{column}" has {weights[row]:g} in row {row + 1}, which is no weight',
-            "weights are finite and not negative",
-        )
-    points: Any = np.ascontiguousarray(table.points[:, :-1])
-    return replace(table, points=points, names=table.names[:-1], weights=weights)
-
-
-def without_rows(table: Table, is_left_out: NDArray[np.bool_]) -> Table:
-    """Return the table without these of its rows."""
-    is_kept = np.ones(len(is_left_out), dtype=bool) if table.is_kept is None else table.is_kept
-    is_kept = is_kept.copy()
-    is_kept[np.flatnonzero(is_kept)[is_left_out]] = False
-    weights = None if table.weights is None else table.weights[~is_left_out]
-    return replace(table, points=table.points[~is_left_out], weights=weights, is_kept=is_kept)
-
-
-def without_missing(table: Table, missing: Missing, name: str) -> Table:
-    """Drop, keep or refuse rows with missing values; refuse infinite values."""
-    is_whole = _are_whole_rows(table, name)
-    if is_whole.all():
-        return table
-    if missing == "observed":
-        is_empty: Any = np.isnan(table.points).all(axis=1)
-        return without_rows(table, is_empty) if is_empty.any() and not is_empty.all() else table
-    if missing == "drop" and is_whole.any():
-        return without_rows(table, ~is_whole)
-    raise _lacking(table, is_whole, name)
-
-
-def _are_whole_rows(table: Table, name: str) -> NDArray[np.bool_]:
-    """Return for each row whether all its values and its weight are present."""
-    found = np.ones(len(table.points), dtype=bool)
-    n_block = 2**16
-    for start in range(0, len(table.points), n_block):
-        block = table.points[start : start + n_block]
-        _refuse_infinite(block, start, table, name)
-        found[start : start + n_block] = ~np.isnan(block).any(axis=1)
-    return found if table.weights is None else found & ~np.isnan(table.weights)
-
-
-def _refuse_infinite(block: Points, start: int, table: Table, name: str) -> None:
-    is_infinite = np.isinf(block)
-    if is_infinite.any():
-        row, column = np.argwhere(is_infinite)[0]
-        raise TableError(
-            f'{name}: column "{table.names[column]}" has {block[row, column]:g} in row '
-            f"{start + row + 1}",
-            "correct it, or leave the row or the column out",
-        )
-
-
-def _lacking(table: Table, is_kept: NDArray[np.bool_], name: str) -> TableError:
-    row = int(np.argmin(is_kept))
-    is_missing = np.isnan(table.points[row])
-    column = f'column "{table.names[int(np.argmax(is_missing))]}"'
-    return TableError(
-        f"{name}: {column if is_missing.any() else 'the weight'} has no value in row {row + 1} "
-        f"({np.count_nonzero(~is_kept)} of {len(is_kept)} rows lack some)",
-        Argument("missing", "drop"),
-        " leaves such rows out, ",
-        Argument("missing", "observed"),
-        " goes by the values that are there",
-    )

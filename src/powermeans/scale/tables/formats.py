@@ -57,7 +57,7 @@ ENDINGS = tuple(ending for form in FORMATS for ending in form.endings)
 
 
 def format_of(path: Path, name: str | None = None, **options: Any) -> FileFormat:
-    """Open a file in the format of its content; `read_table` explains the options."""
+    """Open a file in the format of its content; `open_data` explains the options."""
     name = str(path) if name is None else name
     if not is_utf8(path):
         raise TableError(f"{name} has a name that is no UTF-8, which Arrow cannot open: rename it")

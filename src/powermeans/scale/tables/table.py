@@ -5,33 +5,19 @@ from __future__ import annotations
 import abc
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from powermeans.errors import TableError, nearest
-from powermeans.types import FloatArray, Points
+from powermeans.types import Points
 
 Missing = Literal["error", "drop", "observed"]
 
 
 class NoRowsError(TableError):
     """A file is a table without rows; among several files it may be skipped."""
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table of numbers, with the names of its columns and perhaps weights of its rows."""
-
-    points: Points  # float64, or float32 from an array of that dtype
-    names: tuple[str, ...]
-    weights: FloatArray | None = None
-    is_kept: NDArray[np.bool_] | None = None  # for all rows, False where a missing one is dropped
-    how_read: str = ""  # how text writes numbers, where that is not plain
-    decimal: str = ""  # the decimal mark of text, if it shows one
 
 
 class FileFormat(abc.ABC):
@@ -57,8 +43,8 @@ class FileFormat(abc.ABC):
         """Return whether no number of these columns needs float64."""
 
     @abc.abstractmethod
-    def read(self, wanted: Sequence[int]) -> Points:
-        """Return these columns, in this order."""
+    def as_table(self) -> Any:
+        """Return all columns as a table of Arrow, as they are stored."""
 
     @abc.abstractmethod
     def blocks(

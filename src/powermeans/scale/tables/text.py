@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from powermeans.errors import Argument, ExplainedWarning, TableError, warn_caller
-from powermeans.preparing.kinds import names_total
+from powermeans.errors import Argument, TableError, warn_caller
 from powermeans.preparing.number_forms import (
     NO_VALUE,
     Dates,
@@ -35,8 +34,6 @@ from powermeans.scale.tables.checking import declared_missing, identifiers
 from powermeans.scale.tables.table import FileFormat, NoRowsError, from_row
 from powermeans.scale.tables.text_form import (
     Layout,
-    cells_of,
-    columns_apart,
     first_bytes,
     in_other_encoding,
     sample_lines,
@@ -54,7 +51,7 @@ _INVALID = re.compile(r"column #(\d+).*invalid value '(.*)'", re.DOTALL)
 class Text(FileFormat):
     """CSV and similar text, which is read from its start each time.
 
-    The options say how it is written, as far as that is given; `tables.read_table` explains them.
+    The options say how it is written, as far as that is given; `open_data` explains them.
     """
 
     index: frozenset[int] = frozenset()
@@ -130,7 +127,7 @@ class Text(FileFormat):
             said.append(f"encoding {self.encoding}")
         return said
 
-    def strings(self) -> Any:
+    def as_table(self) -> Any:
         """Return all columns as they are written, a table of Arrow strings."""
         pa, csv_of = pyarrow_part(), pyarrow_part("csv")
         wanted: dict[int, Form | None] = dict.fromkeys(range(len(self.names)))
@@ -150,56 +147,6 @@ class Text(FileFormat):
             columns = [column.cast(pa.string(), safe=False) for column in table.columns]
             return pa.table(columns, names=list(self.names))
         raise self._explained(problem)
-
-    def read(self, wanted: Sequence[int]) -> Points:
-        """Return these columns."""
-        # There are at most as many rows as lines; rows that are never written take no memory.
-        points, end = np.empty((self._most_rows(), len(wanted))), 0
-        for block in self.blocks(wanted, points.dtype):
-            start, end = end, end + len(block)
-            points[start:end] = block
-        if not end:
-            raise NoRowsError(f"{self.name} has a header and no rows")
-        return points[:end]
-
-    def warn_of_totals(self, n_rows: int, skipped: Sequence[int]) -> None:
-        """Warn of texts in the first or last rows that name a sum or mean."""
-        last = self._last_rows()
-        rows = dict(enumerate(self.layout.body, start=1))
-        rows |= dict(enumerate(last, start=n_rows - len(last) + 1))
-        found = {
-            row: name
-            for row, cells in rows.items()
-            if row not in skipped and (name := _total_in(cells))
-        }
-        # "average" may also be an answer of many.
-        if not 0 < len(found) <= max(3, len(rows) // 20):
-            return
-        said = ", ".join(f'row {row} ("{name}")' for row, name in found.items())
-        is_one = len(found) == 1
-        counts, them = ("counts as one of them", "it") if is_one else ("count like them", "them")
-        warn_caller(
-            ExplainedWarning(
-                f"{self.name}: {said} may sum up other rows, and {counts}",
-                Argument("skip_rows", ",".join(map(str, found))),
-                f" leaves {them} out",
-            )
-        )
-
-    def _last_rows(self) -> list[list[str]]:
-        """Return some rows at the end of a text without cells of several lines."""
-        with open(self.path, "rb") as file:
-            file.seek(max(0, self.path.stat().st_size - 2**16))
-            is_cut = file.tell() > 0
-            if is_cut and codecs.lookup(self.encoding).name.startswith(("utf-16", "utf-32")):
-                return []  # a cut may halve a character
-            text = file.read().decode(self.encoding, errors="replace")
-        lines = text.splitlines()[is_cut:]
-        if not is_cut:
-            lines = lines[self.layout.n_skipped :]
-        lines = [line for line in lines if line.strip()][-5:]
-        rows, _ = cells_of(columns_apart(lines, self.layout.delimiter), self.layout.delimiter)
-        return rows if len(rows) == len(lines) else []
 
     def fits_float32(self, wanted: Sequence[int]) -> bool:
         """Return False: text has no precision of its own."""
@@ -376,14 +323,6 @@ class Text(FileFormat):
         # PyArrow would unpack a path that ends in .gz, whatever the file holds.
         return pyarrow_part().input_stream(self.path, compression=None)
 
-    def _most_rows(self) -> int:
-        """Return the number of lines; a row may take several."""
-        n_ends = 0  # a file may mix all three ends of lines
-        with open(self.path, "rb") as file:
-            while block := file.read(_BLOCK_BYTES):
-                n_ends += block.count(b"\n") + block.count(b"\r") - block.count(b"\r\n")
-        return n_ends + 1
-
     def _column(self, number: int) -> Iterator[Any]:
         """Yield one column as bytes, in order, so that a fault is found at its row."""
         with self._opened(self._options({number: None}, in_order=True)) as read:
@@ -473,11 +412,6 @@ class Text(FileFormat):
 
 def _rows(count: int) -> str:
     return "1 row" if count == 1 else f"{count} rows"
-
-
-def _total_in(cells: Sequence[str]) -> str:
-    """Return a text of a row that names a sum or mean of others, else nothing."""
-    return next((cell.strip() for cell in cells if names_total(cell)), "")
 
 
 def _declared_words(given: Sequence[str] | None, names: Sequence[str], name: str) -> list[set[str]]:
