@@ -310,7 +310,7 @@ HOLED = [[0.0, math.nan], [1.0, 2.0], [3.0, 4.0]]
             for wrong in ([], 8, [3, 2], [2, 2], [0, 2], [2.5], [True, 2], "23")
         ),
         (None, {"max_seconds": 0}, "'max_seconds'"),
-        (None, {"k_range": [2, 500]}, "n_clusters=500"),
+        (None, {"k_range": [2, 500]}, "has k=500, and there are 400 rows"),
         (None, {"criteria": "aic"}, "names 'aic': pass"),
         (None, {"criteria": []}, r"criteria=\[\] names 'nothing'"),
         (None, {"criteria": ["bic", "aic"]}, "names 'aic'"),

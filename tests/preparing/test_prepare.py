@@ -193,7 +193,7 @@ def test_what_a_fit_has_not_seen_is_no_word_that_it_knows():
     assert found[:, :3].tolist()[:2] == [[1, 0, 0], [0, 0, 0]]
     assert np.isnan(found[2, :3]).all()
     assert prepare.unknown_words({"c": ["a", "z", "z"]}) == {"c": {"z": 2}}
-    with pytest.raises(TableError, match='"x" is needed'):
+    with pytest.raises(TableError, match='no column "x", which fit saw'):
         prepare.transform({"c": ["a"]})
 
 
