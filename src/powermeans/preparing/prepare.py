@@ -30,7 +30,7 @@ from powermeans.preparing.kinds import (
     with_places,
 )
 from powermeans.preparing.missing_codes import is_code, missing_codes
-from powermeans.preparing.number_forms import Dates
+from powermeans.preparing.number_forms import Dates, Form
 from powermeans.types import FloatArray
 
 Scale = Literal["auto", "standard", "minmax", "none"]
@@ -587,52 +587,55 @@ class Prepare(TransformerMixin, BaseEstimator):
         return found, cells, notes
 
     def _notes(self, cells: Mapping[str, Cells]) -> Iterator[Note]:
-        unread = {
-            one.name: found
-            for one in self.columns_
-            if one.is_used and cells[one.name].is_text and one.kind not in WORDS
-            if (found := cells[one.name].unread())
-        }
-        doubtful = {
-            one.name: cells[one.name].form
-            for one in self.columns_
-            if one.is_used and one.kind in NUMBERS and cells[one.name].is_text
-            if cells[one.name].form.is_assumed
-        }
-        if doubtful:
-            said = [
-                f'{form.sample} in "{name}" is taken for {form.marks.value(form.sample):.12g}'
-                for name, form in doubtful.items()
-            ]
-            yield Note(f"{_listed(said)} (--decimal . or , settles it)", is_doubt=True)
+        used = {one.name: cells[one.name] for one in self.used if cells[one.name].is_text}
+        kinds = {one.name: one.kind for one in self.columns_}
+        yield from _doubts_on_forms({name: each.form for name, each in used.items()}, kinds)
+        texts = {name: each.unread() for name, each in used.items() if kinds[name] not in WORDS}
+        unread = [
+            f'"{found[0]:.30}" in "{name}" ({_cells(len(found))})'
+            for name, found in texts.items()
+            if found
+        ]
         if unread:
-            said = [
-                f'"{texts[0]:.30}" in "{name}" ({_cells(len(texts))})'
-                for name, texts in unread.items()
-            ]
-            yield Note(f"taken for missing, since no numbers: {_listed(said)}", is_doubt=True)
+            yield Note(f"taken for missing, since no numbers: {_listed(unread)}", is_doubt=True)
         yield from _doubts_on_values(
             {one.name: cells[one.name].numbers for one in self.columns_ if one.kind in NUMBERS}
         )
-        pairs = [f'"{one.name}"' for one in self.columns_ if one.why == TWO_NUMBERS]
-        if pairs:
-            text = f"left out, since a cell has two numbers, such as 120/80: {_listed(pairs)}"
-            yield Note(f"{text} (write them in two columns)", is_doubt=True)
-        open_dates = [
-            f'{cells[one.name].form.sample} in "{one.name}"'
-            for one in self.columns_
-            if one.kind == "date" and cells[one.name].is_text and not cells[one.name].form.order
-        ]
-        if open_dates:
-            text = f"taken for dates with the day first: {_listed(open_dates)}"
-            yield Note(f"{text} (--dates month-first, if they are not)", is_doubt=True)
-        dates = [f'"{one.name}"' for one in self.columns_ if one.why == DATES]
-        if dates:
-            yield Note(f"dates do not count: {_listed(dates)} (--dates days uses them)")
-        words = [one for one in self.columns_ if one.kind == "text" and "different" in one.why]
-        if words:
-            said = [f'"{one.name}" ({one.why})' for one in words]
-            yield Note(f"left out for too many values: {_listed(said)}")
+        yield from _notes_on_left_out(self.columns_)
+
+
+def _doubts_on_forms(forms: Mapping[str, Form], kinds: Mapping[str, str]) -> Iterator[Note]:
+    """Yield notes on numbers and dates whose text may mean something else."""
+    numbers = [
+        f'{form.sample} in "{name}" is taken for {form.marks.value(form.sample):.12g}'
+        for name, form in forms.items()
+        if kinds[name] in NUMBERS and form.is_assumed
+    ]
+    if numbers:
+        yield Note(f"{_listed(numbers)} (--decimal . or , settles it)", is_doubt=True)
+    dates = [
+        f'{form.sample} in "{name}"'
+        for name, form in forms.items()
+        if kinds[name] == "date" and not form.order
+    ]
+    if dates:
+        text = f"taken for dates with the day first: {_listed(dates)}"
+        yield Note(f"{text} (--dates month-first, if they are not)", is_doubt=True)
+
+
+def _notes_on_left_out(columns: Sequence[Column]) -> Iterator[Note]:
+    """Yield notes on columns that are left out, though they may say something."""
+    pairs = [f'"{one.name}"' for one in columns if one.why == TWO_NUMBERS]
+    if pairs:
+        text = f"left out, since a cell has two numbers, such as 120/80: {_listed(pairs)}"
+        yield Note(f"{text} (write them in two columns)", is_doubt=True)
+    dates = [f'"{one.name}"' for one in columns if one.why == DATES]
+    if dates:
+        yield Note(f"dates do not count: {_listed(dates)} (--dates days uses them)")
+    words = [one for one in columns if one.kind == "text" and "different" in one.why]
+    if words:
+        said = [f'"{one.name}" ({one.why})' for one in words]
+        yield Note(f"left out for too many values: {_listed(said)}")
 
 
 def _check_order(order: Sequence[Sequence[str]], cells: Mapping[str, Cells]) -> None:

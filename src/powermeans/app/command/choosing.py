@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from powermeans.app.command import failures
-from powermeans.app.command.data import Data, read_to_fit
+from powermeans.app.command.data import Data
 from powermeans.app.command.notes import tell_notes
-from powermeans.app.command.parts import open_to_fit, why_in_parts
+from powermeans.app.command.parts import read_or_open, why_in_parts
 from powermeans.app.command.screen import (
     Screen,
     number,
@@ -44,10 +44,7 @@ def choose(
     settings["criteria"] = criteria if criteria == "all" else _known_criteria(criteria)
     why = why_in_parts(files)
     with waiting_for(f"reading {files.name}", is_quiet=is_quiet or why is not None):
-        if why is None:
-            data = read_to_fit(files, scale, n_clusters=sizes[-1], option="--to")
-        else:
-            data = open_to_fit(files, why, scale, takes_missing=True)
+        data = read_or_open(files, why, scale, sizes[-1], "--to")
     rows, said = rows_for_k(data, settings["random_state"], was_asked=files.missing == "observed")
     started = time.perf_counter()
     choice, was_interrupted = choice_for(rows, sizes, settings, is_quiet=is_quiet)

@@ -75,10 +75,10 @@ class Data:
 def read_to_fit(
     files: DataFiles,
     scale: Scale,
-    *,
     n_clusters: int,
     option: str,
-    takes_missing: bool = True,
+    *,
+    takes_missing: bool,
 ) -> Data:
     """Read and scale a table; refuse fewer rows than the clusters that the option asks for.
 

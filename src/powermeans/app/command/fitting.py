@@ -23,7 +23,7 @@ from powermeans.app.command.clusters import (
     labels_in_parts,
     show_clusters,
 )
-from powermeans.app.command.data import Data, read_for, read_to_fit, steps_of
+from powermeans.app.command.data import Data, read_for, steps_of
 from powermeans.app.command.notes import subject_of, tell_columns, tell_notes, write_report
 from powermeans.app.command.outputs import (
     SUFFIXES_OF_ROWS,
@@ -34,7 +34,7 @@ from powermeans.app.command.outputs import (
     write_rows,
 )
 from powermeans.app.command.outputs import with_rows_left_out as of_all_rows
-from powermeans.app.command.parts import all_paths, needing_all_rows, open_to_fit, why_in_parts
+from powermeans.app.command.parts import all_paths, needing_all_rows, read_or_open, why_in_parts
 from powermeans.app.command.saved import load_model, to_remember
 from powermeans.app.command.screen import (
     Screen,
@@ -97,21 +97,13 @@ def fit(files: DataFiles, wanted: Wanted, screen: Screen) -> None:
 
 def _fitted_anew(files: DataFiles, wanted: Wanted, why: str | None) -> tuple[Data, Fitted]:
     """Read the data and fit."""
-    takes_missing = wanted.distance.takes_missing
     is_scale_idle = wanted.scale == "auto" and not wanted.distance.depends_on_scale
     scale: Scale = "none" if is_scale_idle else wanted.scale
     with waiting_for(f"reading {files.name}", is_quiet=wanted.quiet or why is not None):
-        if why is not None:
-            data = open_to_fit(files, why, scale, takes_missing=takes_missing)
-        else:
-            n_clusters = wanted.n_clusters or 1
-            data = read_to_fit(
-                files,
-                scale,
-                n_clusters=n_clusters,
-                option="--clusters",
-                takes_missing=takes_missing,
-            )
+        n_clusters, takes_missing = wanted.n_clusters or 1, wanted.distance.takes_missing
+        data = read_or_open(
+            files, why, scale, n_clusters, "--clusters", takes_missing=takes_missing
+        )
     _check_proof(data.missing, wanted)
     started = time.perf_counter()
     settings, choice, why_k, is_cut_short = wanted.settings, None, list[Note](), False

@@ -11,7 +11,13 @@ from typing import Any
 import numpy as np
 
 from powermeans.app.command import failures
-from powermeans.app.command.data import Data, check_missing, columns_for, prepare_of
+from powermeans.app.command.data import (
+    Data,
+    check_missing,
+    columns_for,
+    prepare_of,
+    read_to_fit,
+)
 from powermeans.app.command.sources import DataFiles, Scale
 from powermeans.app.reading.sheets import is_workbook
 from powermeans.points.scaling import Scaling
@@ -105,7 +111,22 @@ def all_paths(files: DataFiles) -> list[str]:
         return folders + [str(file) for path in files.paths for file in files_at(Path(path))]
 
 
-def open_to_fit(files: DataFiles, why: str, scale: Scale, *, takes_missing: bool) -> Data:
+def read_or_open(
+    files: DataFiles,
+    why: str | None,
+    scale: Scale,
+    n_clusters: int,
+    option: str,
+    *,
+    takes_missing: bool = True,
+) -> Data:
+    """Read the data for a fit whole, or open them for reading part by part if there is a reason."""
+    if why is None:
+        return read_to_fit(files, scale, n_clusters, option, takes_missing=takes_missing)
+    return _open_to_fit(files, why, scale, takes_missing=takes_missing)
+
+
+def _open_to_fit(files: DataFiles, why: str, scale: Scale, *, takes_missing: bool) -> Data:
     """Open the data for a fit; the first rows decide its scale, which saves a pass over all."""
     missing: Missing = "observed" if files.missing == "observed" else "error"
     notes = [_IN_PARTS]
