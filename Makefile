@@ -102,9 +102,8 @@ latency: $(STAMPS)/installed $(STAMPS)/cli ## send Ctrl-C to fits at random mome
 reproduce: $(STAMPS)/installed $(STAMPS)/plot ## compute all published tables and figures, and their pages, in hours, or with REPRODUCE_ARGS=--quick in minutes
 	$(BIN)/python -m reproduce all $(REPRODUCE_ARGS)
 
-picture: $(STAMPS)/installed $(STAMPS)/plot ## draw the README's pictures again
+picture: $(STAMPS)/installed $(STAMPS)/plot ## draw the README's picture again
 	$(BIN)/python -m benchmarks.plot_hero
-	$(BIN)/python examples/plot_lloyd_and_power.py --output docs/_static/lloyd_and_power.png
 
 clean: ## remove all that was built, .venv too, but not build/reproduce, where hours are kept
 	find build -mindepth 1 -maxdepth 1 ! -name reproduce -exec rm -rf {} + 2>/dev/null || true
