@@ -104,6 +104,9 @@ struct GroupedHardBlock {
                 add_to(to + f,
                        multiply_add(load(from + f), broadcast(points.scale), -load(points.scaled_origin + f)),
                        weight);
+            if constexpr (lanes<T> > 4)
+                for (; f + 4 <= n_features(); f += 4)
+                    add_four(to + f, from + f, points.scale, points.scaled_origin + f, weight);
         }
         for (; f < n_features(); ++f)
             to[f] = multiply_add(double(columns[f * points_per_group + p]), weight, to[f]);

@@ -220,5 +220,20 @@ POWERMEANS_INLINE void add_to(double* to, FloatVector v, double factor) {
     add_to(to + lanes<double>, high, factor);
 }
 
+#if defined(POWERMEANS_INTRINSIC)
+// to[0 .. 4) += factor * (from * scale - origin), in float64: for numbers too few for a vector.
+template <class T>
+POWERMEANS_INLINE void add_four(double* to, const T* from, T scale, const T* origin, double factor) {
+    typedef T Four __attribute__((vector_size(4 * sizeof(T)), aligned(sizeof(T)), may_alias));
+    const Four moved = *reinterpret_cast<const Four*>(from) * scale - *reinterpret_cast<const Four*>(origin);
+    __m256d wide;
+    if constexpr (sizeof(T) == 4)
+        wide = _mm256_cvtps_pd(__m128(moved));
+    else
+        wide = __m256d(moved);
+    _mm256_storeu_pd(to, _mm256_fmadd_pd(wide, _mm256_set1_pd(factor), _mm256_loadu_pd(to)));
+}
+#endif
+
 }  // namespace
 }  // namespace powermeans

@@ -25,6 +25,7 @@ from powermeans import KMeans, PowerKMeans
 from powermeans.engine.seeds import MarkovChainSeeds, TreeSeeds
 from powermeans.engine.stopping import MaxSeconds
 from powermeans.errors import UnlikeScalesWarning, warn_caller
+from powermeans.points.checks import points as scales
 from powermeans.points.checks.points import unlike_scales
 from powermeans.points.observed import ObservedRows
 from powermeans.relatives import (
@@ -349,6 +350,20 @@ def test_distances_beyond_float32_are_refused_and_those_within_are_not(divergenc
     with pytest.raises(ValueError, match="row 1 of X is too far from a center for float32"):
         model.transform(far)
     model.predict(far)
+
+
+def test_scales_that_are_called_alike_by_their_ranges_are_so_by_all_measures(monkeypatch) -> None:
+    rng = np.random.default_rng(3)
+    tables = [rng.normal(size=(50, 6)) * 10 ** rng.uniform(-1.2, 1.2, 6) for _ in range(200)]
+    tables += [table * 1e300 for table in tables[:9]] + [
+        np.ones((50, 6)),
+        tables[0] * [0, *[1] * 5],
+    ]
+    tables += [np.where(rng.random(table.shape) < 0.1, np.nan, table) for table in tables[:9]]
+    found = [unlike_scales(table) for table in tables]
+    monkeypatch.setattr(scales, "_have_like_ranges", lambda points: False)
+    assert found == [unlike_scales(table) for table in tables]
+    assert {one is None for one in found} == {True, False}
 
 
 THREE_COLUMNS = np.random.default_rng(0).normal(size=(60, 3))

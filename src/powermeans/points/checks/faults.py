@@ -31,7 +31,7 @@ def explain_fault(X: Any, name: str, error: Exception) -> None:
     said = str(error).strip()
     if "could not convert" in said:
         _refuse_text(X, name, error)
-    elif X is None or isinstance(X, dict):
+    elif X is None or type(X) is dict:  # a kind of sparse matrix is a dict too
         kind = "None" if X is None else "a dict"
         raise ArgumentError(
             f"{name} is {kind}", "pass an array or a table with one row for each point"

@@ -345,6 +345,8 @@ def unlike_scales(points: Points | SparsePoints) -> UnlikeScales | None:
         return None
     n_rows = min(2_000, max(2**18 // points.shape[1], 2))  # at even steps, which show enough
     sample = np.asarray(points[:: -(-len(points) // n_rows)], dtype=np.float64)
+    if _have_like_ranges(sample):
+        return None
     deviations, ranges = _spreads(sample)
     varying = np.flatnonzero(deviations > 0)
     if len(varying) < 2:
@@ -367,6 +369,16 @@ def unlike_scales(points: Points | SparsePoints) -> UnlikeScales | None:
         return None
     narrowest = int(np.argmax(ratios))
     return UnlikeScales(int(widest), int(varying[narrowest]), float(times[narrowest]))
+
+
+def _have_like_ranges(points: FloatArray) -> bool:
+    """Return whether no range is too far from another, which most data shows in little time.
+
+    One of missing entries, of numbers too large or of a constant column is none to compare.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        ranges = points.max(axis=0) - points.min(axis=0)
+        return bool(ranges.max() <= _UNLIKE_RATIO * ranges.min() < np.inf)
 
 
 def _spreads(points: FloatArray) -> tuple[FloatArray, FloatArray]:
