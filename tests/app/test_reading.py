@@ -1,6 +1,7 @@
 """Files of all kinds as frames, whole or hostile."""
 
 import contextlib
+import datetime
 import json
 import sqlite3
 import zipfile
@@ -165,6 +166,18 @@ def test_the_mark_that_excel_needs_before_utf_8_is_written_again(run):
     run("fit in.csv -k 2 -q -o out.csv")
     assert Path("out.csv").read_bytes().startswith("\ufeffgröße,y,cluster,".encode())
     assert read_frame("out.csv").column_names[0] == "größe"
+
+
+def test_dates_of_a_workbook_are_written_as_dates(run):
+    days = [datetime.date(2024, 1, 1 + i) for i in range(20)]
+    book = openpyxl.Workbook()
+    for row in [("day", "x"), *((day, i % 2 * 50 + i % 3) for i, day in enumerate(days))]:
+        book.active.append(row)
+    book.save("in.xlsx")
+    run("fit in.xlsx -k 2 -q -o out.xlsx")
+    _, *cells = next(openpyxl.load_workbook("out.xlsx").active.iter_cols())
+    assert [cell.value.date() for cell in cells] == days
+    assert {cell.number_format for cell in cells} == {"yyyy-mm-dd"}
 
 
 def test_absent_counts_are_zeros_and_what_is_absent_elsewhere_is_missing(tmp_path):

@@ -144,6 +144,7 @@ def test_the_page_is_well_formed_and_loads_nothing(page):
     assert not re.search("https?://", page.text)
     (policy,) = (one for one in page.attributes("meta") if "http-equiv" in one)
     assert policy["content"].startswith("default-src 'none'")
+    assert '"powermeans' in page.text[:600]  # by which the command knows its own pages
     # Names of columns are shown as they are, and run nowhere.
     assert len(page.attributes("script")) == 2
     assert not any("x" in text for text in re.findall("<b>(.*?)</b>", page.text) if len(text) == 1)

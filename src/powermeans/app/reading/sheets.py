@@ -123,8 +123,11 @@ def write(
 
 
 def _cell(sheet: Any, value: Any) -> Any:
+    if isinstance(value, datetime.datetime):
+        there = value.replace(tzinfo=None)
+        return there if there.time() != datetime.time() else there.date()
     if not isinstance(value, str):
-        return value.replace(tzinfo=None) if isinstance(value, datetime.datetime) else value
+        return value
     from openpyxl.cell import WriteOnlyCell
     from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
 
