@@ -1,4 +1,1 @@
-"""The HTML report on a fit, summaries, warnings about data, Python code, and versions.
-
-It imports plots and what is below them.
-"""
+"""The HTML report on a fit, with warnings about the data and code that repeats the fit."""
