@@ -105,6 +105,8 @@ if not TYPE_CHECKING:  # so that type checkers report misspelt names
 
 def _hint(name: str) -> str:
     """Say where a name is that is not here, or which one is spelt alike."""
+    if name.startswith("_"):  # as tools ask that look for protocols
+        return ""
     for room in ("relatives", "engine", "engine.stopping", "engine.seeds", "errors"):
         if name in importlib.import_module(f"{__name__}.{room}").__all__:
             return f": it is in {__name__}.{room}"
