@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import column_or_1d
 from sklearn.utils._param_validation import Interval, validate_parameter_constraints
 
+from powermeans.errors import ArgumentError
 from powermeans.points.compiled import divide_line
 from powermeans.points.needs import FitNeeds, Needs
 from powermeans.points.opening import in_memory, open_points
@@ -160,6 +161,9 @@ def breaks(values: ArrayLike, n_classes: int, *, sample_weight: ArrayLike | None
     """
     constraints: dict[str, list[Any]] = {"n_classes": [Interval(Integral, 1, None, closed="left")]}
     validate_parameter_constraints(constraints, {"n_classes": n_classes}, caller_name="breaks")
+    shape = np.shape(values)
+    if len(shape) > 1 and shape[1:] != (1,):
+        raise ArgumentError(f"values has the shape {shape}", "pass one column")
     column = column_or_1d(values)[:, None]
     needs = Needs(name="breaks", fit=FitNeeds(n_points=1))
     data = in_memory(open_points(column, sample_weight, needs))

@@ -109,8 +109,8 @@ class IterableSource:
         chunks = self._chunks() if callable(self._chunks) else self._chunks
         if not hasattr(chunks, "__iter__"):
             raise SourceError(
-                f"{self._chunks!r} returns a {type(chunks).__name__} and no chunks: pass a "
-                "function without arguments that returns a new iterable of arrays each time"
+                f"{self._chunks!r} returns a value of type {type(chunks).__name__}, not chunks: "
+                "pass a function without arguments that returns a new iterable of arrays each time"
             )
         this_pass = iter(chunks)
         if this_pass is chunks and not callable(self._chunks):
