@@ -132,7 +132,7 @@ IN_CHUNKS = [
     (lambda: opened([np.array([["a"]])]), SourceError, "chunk 0 is of the dtype <U1"),
     (lambda: opened([]), SourceError, "there are no chunks"),
     (lambda: opened([np.empty((0, 2))]), SourceError, "no rows"),
-    (lambda: fit(lambda: 3), SourceError, "returns a int"),
+    (lambda: fit(lambda: 3), SourceError, "returns a value of type int"),
     (lambda: fit(lambda: POINTS), SourceError, r"chunk 0 .*float64 .*\(3,\)"),
     *((lambda once=once, use=use: use(once()), SourceError, "only once.*powermeans.open_data")
       for once in (lambda: (part for part in CHUNKS), lambda: iter(CHUNKS),
