@@ -8,7 +8,7 @@ the corner of a panel is the time of the fit. All methods are given the number o
 - **Many clusters**: the search of `PowerKMeans` finds what one start of `KMeans` misses.
 - **Unequal sizes**: `BalancedKMeans` cuts the large cluster, as it must, and `RobustPowerKMeans`
   leaves out the smallest one, which is smaller than the share that it trims (crosses).
-- **Outliers**: `RobustPowerKMeans` leaves them out; in all other methods they move the centers.
+- **Outliers**: `RobustPowerKMeans` leaves them out; in most other methods they take a center.
 - **Elongated clusters**: ``divergence="mahalanobis"`` learns their shape, if all have the same.
 - **Half-moons**: a graph of neighbours (`SpectralClustering`) finds them, or a kernel that fits.
 - **One cloud**: every method returns as many clusters as it was asked for. Ask `choose_k` first.
@@ -78,8 +78,11 @@ for row, (name, (points, k)) in zip(panels, data_sets.items(), strict=True):
         colors = np.array([color_of(label) for label in model.labels_])
         ax.scatter(*points[~left_out].T, c=colors[~left_out], s=4, linewidths=0)
         ax.scatter(*points[left_out].T, c="0.4", s=10, marker="x", linewidths=0.8)
-        ax.text(0.98, 0.02, f"{1000 * seconds:.0f} ms", transform=ax.transAxes, ha="right")
+        ax.text(
+            0.98, 0.03, f"{1000 * seconds:.0f} ms", transform=ax.transAxes, ha="right", fontsize=8,
+            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 1},
+        )  # fmt: skip
         ax.set(xticks=[], yticks=[])
 for ax, title in zip(panels[0], methods, strict=True):
-    ax.set_title(title, fontsize=10)
+    ax.set_title(title, fontsize=9)
 plt.show()
