@@ -91,7 +91,7 @@ template <class T>
 Dense<T> points_of(const DenseSource<T>& source, const Plan& plan, const T* origin, double scale,
                    Team& team) {
     Dense<T> points{source.values, origin, T(scale), source.n_features};
-    if (!plan.grouped) return points;
+    if (!plan.grouped || !source.swept_often) return points;  // else the kernels pack them
     const PackedGroups<T>& groups =
         (plan.ordered ? source.groups_in_space : source.groups_as_stored)->get([&] {
             return PackedGroups<T>(source.values, source.n_points, source.n_features, source.frame,
