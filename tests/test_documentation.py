@@ -84,6 +84,15 @@ def test_the_guide_names_its_pages() -> None:
     assert {"choose_k", "scaling", "determinism"} <= set(pages)
 
 
+@pytest.mark.parametrize(
+    "page", sorted((PROJECT / "docs" / "how_do_i").glob("*.md")), ids=lambda page: page.stem
+)
+def test_a_page_on_a_task_is_short(page: Path) -> None:
+    written_by_commands = r"<!-- what follows .*?<!-- end of what is written by a command -->"
+    text = re.sub(written_by_commands, "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    assert len(text.split()) <= 500
+
+
 def test_the_tables_of_divergences_have_a_line_for_each() -> None:
     tables = runpy.run_path(str(PROJECT / "docs" / "divergence_tables.py"))
     page = (PROJECT / "docs" / "how_do_i" / "which_divergence.md").read_text(encoding="utf-8")
