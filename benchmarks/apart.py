@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 import powermeans
 from benchmarks.machine import digest
-from benchmarks.turns import repeated
+from benchmarks.turns import repeated, seconds
 from powermeans import KMeans, PowerKMeans, _native, kmeans_plusplus
 from powermeans.mathematics.rules import Hard, Power, Rule
 from powermeans.points.opening import open_rows
@@ -122,10 +122,16 @@ class Answers:
             if method == "KMeans"
             else PowerKMeans(k, effort=method, random_state=random_state)
         )
-        began = time.perf_counter()
-        model.fit(self._points)
-        elapsed = time.perf_counter() - began
+        elapsed = seconds(lambda: model.fit(self._points))
         return {"seconds": elapsed, "inertia": float(model.inertia_)}
+
+    def call(self, method: str) -> float:
+        """Seconds of one of many calls, to `predict` or of a whole fit."""
+        if method == "predict":
+            model = KMeans(len(self._seeds), init=self._seeds, n_init=1, max_iter=1)
+            model.fit(self._points)
+            return repeated(lambda: model.predict(self._points))
+        return repeated(lambda: self.fit(method, random_state=0))
 
     def memory(self, estimator: str, shape: tuple[int, int, int], dtype: str) -> float:
         """Return the megabytes by which the peak of a fit is above its input; needs Linux."""

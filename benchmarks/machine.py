@@ -12,7 +12,8 @@ import platform
 import shlex
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -144,6 +145,25 @@ class Steadiness:
 
     def drift(self) -> float:
         return abs(seconds_of_a_loop() / self._before - 1)
+
+
+@contextmanager
+def busy_neighbours(n: int) -> Iterator[None]:
+    """Keep so many processors busy meanwhile, as others do on a machine that is shared."""
+    processes = [multiprocessing.Process(target=_never_end, daemon=True) for _ in range(n)]
+    for process in processes:
+        process.start()
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.kill()
+            process.join()
+
+
+def _never_end() -> None:
+    while True:
+        pass
 
 
 def seconds_of_a_loop() -> float:

@@ -369,6 +369,7 @@ def test_parts_that_are_not_asked_for_stay_as_they_were(tmp_path, monkeypatch):
     noise = iter([0.0, 1.5, 0.0, 0.0])
     monkeypatch.setattr(Bystanders, "processors", lambda _: next(noise))
     given = {"name": "tried", "threads": 2, "rounds": 3, "quick": False, "former": None}
+    given["neighbours"] = 0
     for part in ("lloyd", "fits"):
         speed.run(argparse.Namespace(**given, anew=False, parts=[part]))
     figures = machine.read("tried", "speed")["figures"]
