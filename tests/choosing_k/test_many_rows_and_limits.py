@@ -75,7 +75,7 @@ def test_parts_have_the_criteria_of_memory_and_refuse_what_they_cannot_give(tmp_
     copies = open_data(np.repeat([[0.0], [1.0], [5.0]], 50, axis=0), rows_per_part=20)
     with pytest.raises(ValueError, match="more than the 3 distinct rows"):
         choose_k(copies, [2, 4])
-    with pytest.raises(ValueError, match=r"1e\+17, whose square float32 does not hold"):
+    with pytest.raises(ValueError, match=r"1e\+17, whose square is out of range for float32"):
         choose_k(open_data(np.array([[0.0], [1e17]], np.float32)), [1, 2])
 
 

@@ -162,6 +162,6 @@ def _unit_of_counts(total_weight: float, n_weighing: int) -> float:
 def _refuse_what_needs_float64(opened: Any) -> None:
     if exponent_to_square(opened.largest, opened.dtype):
         raise ValueError(
-            f"X has {opened.largest:g}, whose square {opened.dtype} cannot store to its last "
-            'digits: pass open_data(..., scale="standard") or dtype="float64"'
+            f"X contains {opened.largest:g}, whose square is out of range for {opened.dtype}: "
+            'pass open_data(..., scale="standard") or dtype="float64"'
         )
