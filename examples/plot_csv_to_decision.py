@@ -2,9 +2,9 @@
 From a CSV to a decision
 ========================
 
-A shop has a list of its customers and money for one campaign. Which customers should get it? After
-this example you can go from a file, as a colleague would send it, to a list of customers, and check
-on the way what could be wrong. Download it as a notebook to try it on a file of your own.
+A shop has a list of its customers and money for one campaign. Which customers should get it? This
+example goes from a file, as a colleague would send it, to a list of customers, and checks on the
+way what could be wrong. Download it as a notebook to try it on a file of your own.
 """
 
 # %%
@@ -58,8 +58,8 @@ print((folder / "customers.csv").read_text()[:180])
 # %%
 # What is in the columns?
 # -----------------------
-# `Prepare` finds out what each column contains. Read the table that it prints: it shows mistakes
-# that no number shows later. Age is left out, since it does not describe what a customer buys.
+# `Prepare` finds out what each column contains. Read the table that it prints: a column that was
+# misread is hard to notice later. Age is left out, since it does not describe what a customer buys.
 
 customers = pd.read_csv(folder / "customers.csv", sep=";", decimal=",")
 prepare = Prepare(as_={"age": "ignore"}).fit(customers)
@@ -81,8 +81,8 @@ plt.show()
 # %%
 # Are the groups real?
 # --------------------
-# Three checks: do they come back in other samples of customers (above 85 % they do), how much lower
-# could the sum of squares be, and how large are the groups?
+# Three checks: do the same groups return in other samples of customers (above 85 %, they do), how
+# much lower could the sum of squares be, and how large are the groups?
 
 model = PowerKMeans(choice.recommended, random_state=0).fit(points)
 print(stability(model, points, random_state=0))
@@ -132,6 +132,6 @@ print(f"group {valuable}: {len(chosen)} customers, written to campaign.csv")
 print(chosen.head(3).to_string(index=False))
 
 # %%
-# Next month, `powermeans.refit` goes on from these groups with a new file, and they keep their
+# Next month, `powermeans.refit` starts from these groups with a new file, and they keep their
 # numbers. At the shell, ``powermeans fit customers.csv --as age=ignore`` finds the groups and
 # writes a report.

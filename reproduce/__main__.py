@@ -55,7 +55,7 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
         description="Compute the tables, figures and claims of the sources, and compare.",
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="items, or all; none lists them")
-    parser.add_argument("--quick", action="store_true", help="a small part of each, in seconds")
+    parser.add_argument("--quick", action="store_true", help="a small part, in seconds to minutes")
     parser.add_argument("--fresh", action="store_true", help="compute finished cells again")
     return parser.parse_args(arguments)
 

@@ -96,7 +96,7 @@ class Claim:
     on: str = ""
     """What the answer depends on, where that is the verdict."""
     until: str = "more draws"
-    """What would decide it, where it is open, as in `open for want of more draws`."""
+    """What would decide it, where it is open, as in `open: needs more draws`."""
     sample: str = ""
     """What the verdict rests on where that is little, such as `3 seeds`."""
     in_short: str = ""
@@ -109,7 +109,7 @@ class Claim:
         if self.verdict == "depends":
             return f"depends on {self.on}{sample}"
         if self.verdict == "open":
-            return f"open{sample} for want of {self.until}"
+            return f"open{sample}: needs {self.until}"
         return f"{self.verdict}{sample}"
 
 

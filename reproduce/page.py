@@ -73,9 +73,10 @@ def store(name: str, module: ModuleType, findings: Findings, provenance: Provena
 def front_lines(items: Sequence[Item], claims: Claims) -> list[str]:
     """Return the counts, what items and claims say in short, what is open, and the time."""
     reached = Counter(claim.verdict for of_item in claims.values() for claim in of_item)
-    counts = ", ".join(f"{verdict} {reached[verdict]}" for verdict in VERDICTS)
+    counts = ", ".join(f"{verdict} ({reached[verdict]})" for verdict in VERDICTS)
     lines = [
-        f"**{reached.total()} claims** can be checked by a program. Verdicts: {counts}. "
+        f"**{reached.total()} claims** can be checked by a program. Verdicts, with the number of "
+        f"claims: {counts}. "
         "[All claims with their figures](reproduction/tables.md#claims).",
         *(item["in_short"] for item in items if item["in_short"]),
         *headlines(claims),
@@ -99,7 +100,7 @@ def open_ones(claims: Claims) -> list[str]:
     found: Counter[tuple[str, str]] = Counter()
     for item, of_item in claims.items():
         found.update((item, claim.until) for claim in of_item if claim.verdict == "open")
-    return [f"{n} of {item} for want of {what}" for (item, what), n in found.items()] or ["none"]
+    return [f"{n} of {item}, needing {what}" for (item, what), n in found.items()] or ["none"]
 
 
 def computing(items: Sequence[Item]) -> str:
@@ -117,9 +118,10 @@ def computing(items: Sequence[Item]) -> str:
 
 
 def all_tables(items: Sequence[Item], claims: Claims, tables: Mapping[str, Sequence[Table]]) -> str:
-    """Return the published numbers beside ours, all claims, and all items."""
-    blocks = ["## Numbers"]
-    blocks += [table_in_markdown(table) for of_item in tables.values() for table in of_item]
+    """Return the published numbers next to ours (those of the paper first), claims and items."""
+    numbers = [table for of_item in tables.values() for table in of_item]
+    numbers.sort(key=lambda table: not table.title.startswith("Table"))
+    blocks = ["## Numbers", *(table_in_markdown(table, under="### {}") for table in numbers)]
     blocks += ["## Claims"]
     sources = {item["item"]: item["source"] for item in items}
     for item, of_item in claims.items():
@@ -202,17 +204,19 @@ def comparisons_in_markdown(found: Sequence[Comparison]) -> str:
     return in_markdown(title, [head, *rows], str)
 
 
-def table_in_markdown(table: Table, escape: Escape | None = None) -> str:
+def table_in_markdown(table: Table, escape: Escape | None = None, under: str = "**{}**") -> str:
     """Return a table and what is noted below it."""
     escape = escape or escaped
     note = f"\n\n{escape(table.note)}" if table.note else ""
-    return in_markdown(table.title, [table.columns, *table.rows], escape) + note
+    return in_markdown(table.title, [table.columns, *table.rows], escape, under) + note
 
 
-def in_markdown(title: str, rows: Iterable[Sequence[Any]], escape: Escape) -> str:
-    """Return a table."""
+def in_markdown(
+    title: str, rows: Iterable[Sequence[Any]], escape: Escape, under: str = "**{}**"
+) -> str:
+    """Return a table under its title."""
     texts = [[escape(as_string(value)) for value in row] for row in rows]
-    return f"**{escape(title)}**\n\n{as_markdown(texts)}"
+    return f"{under.format(escape(title))}\n\n{as_markdown(texts)}"
 
 
 def as_string(value: Value) -> str:

@@ -198,7 +198,7 @@ def more_stable(by_set: BySet) -> Claim:
         "of the least sum of squares; up to the factor in parentheses, a ratio to the first is "
         f"noise: {'; '.join(words)}",
         on="the data set",
-        until="some hundred seeds on each set",
+        until="several hundred seeds on each set",
         sample=_seeds(by_set),
     )
 

@@ -31,7 +31,7 @@ SOURCE = (
     "on nine Gaussians, on many random starts and on mixtures"
 )
 DATA = "random cases"
-WIDTHS = "the widths of the Gaussians, which the comment does not name"
+WIDTHS = "the widths of the Gaussians, which the comment does not state"
 
 N_EACH = 100
 """Points of each Gaussian, whose standard deviation is the unit of the spacing."""

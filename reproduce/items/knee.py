@@ -121,5 +121,5 @@ def claim_on_knee(rows: Rows, name: str) -> Claim:
         f"Close: off by at most one in {CLOSE:.0%} of the sets. The slides name no rule; theirs is "
         "read as the k after which the drops of W shrink most. It is close in "
         f"{share:.0%} ± {error:.0%} of the sets.",
-        until="some thousand draws",
+        until="several thousand draws",
     )

@@ -211,9 +211,10 @@ def _table_of_kinds(
         "Tables 1 and 2: published means within noise, by the sizes of the clusters",
         ["sizes", "sets", *(f"d = {d}" for d in features), "all", "out of sample", "flagship"],
         lines,
-        "Equal; each point draws its cluster, all alike; or in proportion to weights drawn from "
-        f"U(0.6, 1.4). The spread of these weights was picked at d = {FITTED}: out of sample are "
-        "the other dimensions. Flagship: s0 = -1 and -3 in 20 dimensions and more.",
+        "Wholly drawn: each point draws its cluster, all with the same probability. Moderately "
+        "unequal: with probabilities in proportion to weights drawn from U(0.6, 1.4). The spread "
+        f"of these weights was chosen at d = {FITTED}; the other dimensions are out of sample. "
+        "Flagship: s0 = -1 and -3 in 20 dimensions and more.",
         is_published=True,
     )
 
@@ -403,7 +404,7 @@ def _order(rows: Rows) -> Claim:
                     turned.append(f"{IN_SHORT[measure]}, d = {d}: {worse} before {better}")
     in_order = sum(difference > 0 for difference, _ in gaps)
     n_clear = [above(*found) for found in gaps].count("holds")
-    others = f", which are {'; '.join(turned)}" if turned else ""
+    others = f" ({'; '.join(turned)})" if turned else ""
     return Claim(
         "The methods come in the order of Tables 1 and 2 in every column",
         "Xu & Lange 2019, Tables 1 and 2",
@@ -411,7 +412,7 @@ def _order(rows: Rows) -> Claim:
         f"of {len(gaps)} pairs in a column whose published means are more than two standard errors "
         f"of a paired difference apart, {in_order} come in that order in the mean, "
         f"{n_clear} of them by more than two standard errors, and "
-        f"{len(turned)} are turned round by as much{others}",
+        f"{len(turned)} in the opposite order by as much{others}",
         on="the pair of methods",
     )
 

@@ -219,7 +219,10 @@ def claim_of_errors(rows: Rows, orders: Sequence[Order]) -> Claim:
             by_start.setdefault(order.start, []).append(order.is_published)
     verdicts = {start: together(reached) for start, reached in by_start.items()}
     reached = [order.is_published for order in orders]
-    words = ", ".join(f"{s.removeprefix('power, ')} {verdict}" for s, verdict in verdicts.items())
+    words = ", ".join(
+        f"{start.removeprefix('power, ')} {'is ' * (verdict == 'open')}{verdict}"
+        for start, verdict in verdicts.items()
+    )
     return Claim(
         "By quantization error power k-means is ahead of the map, and the map of k-means++",
         PAPER,
@@ -249,7 +252,7 @@ def _claim_of_mixing(rows: Rows) -> Claim:
         PAPER,
         together(above(*step) for step in steps),
         f"power, map, k-means++, means over runs: {'; '.join(said)}",
-        until="the sizes of the maps and the treatment of gaps, which the paper does not name",
+        until="the sizes of the maps and the treatment of gaps, which the paper does not state",
     )
 
 

@@ -204,14 +204,15 @@ def test_a_run_says_and_stores_what_the_pages_show(item, capsys) -> None:
     assert results.stored_claims()["squares"] == findings([]).claims
     tables, front = item.tables.read_text(), item.front.read_text()
     for part in (
-        "**Squares**\n\n| n |\n| --- |\n| 0 |",
+        "### Squares\n\n| n |\n| --- |\n| 0 |",
         "a note",
         "| Squares \\| grow | Nobody 1900, section 1 | holds | &lt;all> of them |",
         "| squares | real | 1 of 2 | 1 holds |",
     ):
         assert part in tables
     assert "Not for the docs" not in tables
-    assert "- **1 claims** can be checked by a program. Verdicts: holds 1, does not hold 0" in front
+    assert "- **1 claims** can be checked by a program. Verdicts, with the number of" in front
+    assert "claims: holds (1), does not hold (0)" in front
     assert "- **Holds**: growth." in front
 
 
@@ -219,7 +220,7 @@ def test_the_front_page_says_what_would_decide_an_open_claim_and_keeps_to_fiftee
     claims = [Claim("It grows", "section 1", "open", until="more of them")] * 2
     line = {"in_short": "", "seconds": "60", "dates": "1901-01-01", "processors": "2"}
     lines = page.front_lines([line], {"squares": claims})
-    assert "**Open**: 2 of squares for want of more of them." in lines
+    assert "**Open**: 2 of squares, needing more of them." in lines
     named = [Claim("It grows", "section 1", "depends", on="n", in_short="growth")] * 13
     with pytest.raises(ValueError, match="has 16 lines"):
         page.front_lines([line], {"squares": named})
