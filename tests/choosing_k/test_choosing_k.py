@@ -349,6 +349,9 @@ def test_k_is_found_where_entries_are_missing_and_none_is_clear_in_one_cloud() -
     points[rng.uniform(size=points.shape) < 0.2] = np.nan
     choice = choose_k(points, range(2, 9), missing="observed", random_state=0)
     assert (choice.by_criterion["separation"], choice.is_clear) == (None, False)
+    for refused in (choose_k, PowerKMeans("auto").fit):
+        with pytest.raises(ValueError, match='Pass missing="observed" to use only'):
+            refused(points)
 
 
 ESTIMATORS = pytest.mark.parametrize("kind", [KMeans, PowerKMeans])

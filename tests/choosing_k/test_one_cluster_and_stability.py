@@ -8,6 +8,8 @@ from scipy.special import softmax
 from scipy.stats import norm
 from sklearn.cluster import AgglomerativeClustering
 from sklearn.cluster import KMeans as TheirKMeans
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 import powermeans.choosing_k.evaluate
@@ -201,6 +203,15 @@ def test_a_choice_tells_how_much_of_each_cluster_comes_back() -> None:
     assert choose_k(on_lattice(3, n_points=30), range(2, 4), random_state=0).stability is None
     with pytest.raises(ValueError, match="The 'n_samples' parameter of stability"):
         stability(KMeans(2).fit([[0.0], [9.0]]), [[0.0], [9.0]], n_samples=0)
+
+
+def test_a_pipeline_is_as_stable_as_its_last_step() -> None:
+    points = on_lattice(3, n_points=300)
+    pipeline = make_pipeline(StandardScaler(), KMeans(3, random_state=0)).fit(points)
+    found = stability(pipeline, points, n_samples=5, random_state=0).jaccard
+    scaled = pipeline[0].transform(points)
+    of_last = stability(pipeline[-1], scaled, n_samples=5, random_state=0).jaccard
+    np.testing.assert_array_equal(found, of_last)
 
 
 def test_jaccards_by_hand() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils._param_validation import Interval, validate_parameter_constraints
 
@@ -67,10 +68,11 @@ def stability(model: Any, X: Any, *, n_samples: int = 50, random_state: Any = No
 
     Parameters
     ----------
-    model : estimator
-        Fitted, with `labels_` or `predict`. It is not changed.
+    model : estimator or pipeline
+        Fitted, with `labels_` or `predict`. It is not changed. Of a pipeline only the last step is
+        fitted again.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        The points.
+        The points, or what a pipeline takes.
     n_samples : int, default=50
         The number of samples.
     random_state : int, RandomState instance or None, default=None
@@ -104,6 +106,10 @@ def stability(model: Any, X: Any, *, n_samples: int = 50, random_state: Any = No
         {"n_samples": n_samples, "random_state": random_state},
         caller_name="stability",
     )
+    if isinstance(model, Pipeline):
+        for _, step in model.steps[:-1]:
+            X = step.transform(X)
+        model = model.steps[-1][1]
     finite = "allow-nan" if getattr(model, "missing", None) == "observed" else True
     points = check_array(X, accept_sparse="csr", ensure_all_finite=finite)
     labels = np.asarray(model.predict(points) if hasattr(model, "predict") else model.labels_)

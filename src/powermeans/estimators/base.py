@@ -403,7 +403,9 @@ class CenterEstimator(
         fit.listener.phase("choosing the number of clusters")
         measure = Measure(has_missing=asked.has_missing, n_threads=self.n_threads)
         limits = FitNeeds(must_differ=True, leaves_out_columns=True)
-        needs = replace(self._needs(), estimator=None, measure=measure, fit=limits)
+        needs = replace(
+            self._needs(), estimator=None, offers_missing=True, measure=measure, fit=limits
+        )
         now = time.monotonic()
         return recommended_k(
             CountedPoints.of(X, sample_weight, needs),
@@ -547,7 +549,7 @@ class CenterEstimator(
     def predict(
         self, X: MatrixLike, *, output: str | os.PathLike[str] | None = None
     ) -> Labels | Path:
-        """Return the label of the nearest center for each point, the first of several.
+        """Return the label of the nearest center of each point; of equally near ones, the first.
 
         Parameters
         ----------

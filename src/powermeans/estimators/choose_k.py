@@ -65,13 +65,13 @@ def choose_k(
 
     Centers for all k are found together: the search for k + 1 begins at those for k, and the other
     way around, so that 19 values of k take a few times as long as one and the inertia never rises
-    with k. Then each criterion says a k.
+    with k. Each criterion then chooses a k.
 
     The recommended k is the largest at which every two clusters are apart, as "separation" measures
     it, and further than the parts of one cluster of the same shape. If there is no such k, or it is
-    the largest one tried, the result says that there is no clear k (`is_clear`, `doubt`), and
-    recommends a best guess: the k that is best for the longest range of penalties, as for
-    "dp_means". Of more than 30 000 rows a sample is asked, and all rows confirm the answer.
+    the largest one tried, `is_clear` is False, `doubt` explains why, and the recommended k is a
+    best guess: that of "dp_means". With more than 30 000 rows, k is chosen on a sample and
+    confirmed on all rows.
 
     A weight of three counts like three copies of a point, in samples too. Weights that add up to
     less than the number of their points are taken for shares of that number.
@@ -99,12 +99,16 @@ def choose_k(
         Not negative.
     missing : {"error", "observed"}, default="error"
         What NaN is: an error, or an entry that is missing, as in `PowerKMeans`. "bic" and
-        "silhouette" take no missing entries.
-    size_min, size_max, balance : optional
-        Limits of size, as in `BalancedKMeans`: clusters are found and judged within them. A k that
-        they make impossible is left out, and `model()` returns a `BalancedKMeans` with them, whose
-        `fit` keeps them. Where a sample is asked, the centers stay those of the sample. If the
-        search ends early, centers may be those without limits.
+        "silhouette" cannot be computed with missing entries.
+    size_min : float, optional
+        Smallest size of a cluster, as in `BalancedKMeans`: clusters are found and judged within
+        these limits, a k that they make impossible is left out, and `model()` returns a
+        `BalancedKMeans` with the same limits. If k is chosen on a sample, the centers are those of
+        the sample. If the search ends early, they may be those without limits.
+    size_max : float, optional
+        Largest size, likewise.
+    balance : float, optional
+        A wish for even sizes, likewise.
     effort : {"fast", "balanced", "thorough"}, default="balanced"
         How much to search for lower inertia: "fast" adds and removes centers from k to k and
         improves each solution, "balanced" also seeds each k anew a few times, and "thorough" does
@@ -112,11 +116,11 @@ def choose_k(
     silhouette_size : int, default=2000
         The size of the sample for "silhouette", which compares all pairs.
     max_seconds : float, optional
-        Ask a sample of the rows, as large as fits into about this time. Where not even the least
-        sample does, the result has the values of k tried by then, and the criteria that were
-        evaluated or that follow from the inertias; `was_stopped` is True, and `doubt` says what is
-        missing. If not even the first k was done, the result has that one, with the first rows as
-        centers. Ctrl-C ends the search in the same way.
+        Choose k on a sample of the rows, as large as fits into about this time. If even the
+        smallest sample takes longer, the result has the values of k tried by then, and the criteria
+        evaluated so far or that follow from the inertias; `was_stopped` is True, and `doubt` says
+        what is missing. If not even the first k was finished, the result has that one, with the
+        first rows as centers. Ctrl-C ends the search in the same way.
     random_state : int, RandomState instance or None, default=None
         An int makes the result the same each time. The k of a criterion does not depend on which
         others are evaluated.
@@ -171,6 +175,7 @@ def choose_k(
     listener = ListenerUntil(callback, end, ends_on=(KeyboardInterrupt,))
     needs = Needs(
         name="choose_k",
+        offers_missing=True,
         measure=Measure(has_missing=has_missing, n_threads=n_threads),
         fit=FitNeeds(
             n_points=sizes[-1],

@@ -105,8 +105,8 @@ class Explanation:
             own = [rule for rule in self.rules if rule.label == short.label]
             lines += [
                 f"\nCluster {short.label}, in short: {short.text}",
-                f"  ({percent(short.precision)} of these rows are in it, and they are "
-                f"{percent(short.coverage)} of it)",
+                f"  ({percent(short.precision)} of the matching rows are in the cluster; they are "
+                f"{percent(short.coverage)} of its rows)",
                 *(f"  {percent(rule.share):>6} of all rows: {rule.text}" for rule in own),
             ]
             lines += [] if own else ["  no rule of its own, since that would cost more"]

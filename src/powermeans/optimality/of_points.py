@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from powermeans.optimality.gap import Clustering, Effort, OptimalityGap, prove
 from powermeans.points.checks.centers import check_centers
 from powermeans.points.checks.points import divide_by_power_of_two
-from powermeans.points.needs import Needs
+from powermeans.points.needs import Measure, Needs
 from powermeans.points.opening import InMemory, MatrixLike, in_memory, open_points, open_rows
 from powermeans.system.host_memory import is_dask, on_host
 from powermeans.system.threads import effective_n_threads
@@ -147,15 +147,24 @@ def _needs(centers_or_model: Any) -> Needs:
     fitted_spec = getattr(centers_or_model, "_fitted_needs", None)
     needs = Needs(name="optimality_gap") if fitted_spec is None else fitted_spec()
     if not needs.measure.is_plain or not _has_centers(centers_or_model):
+        problem, way_out = _why_not_judged(needs.measure)
         raise ValueError(
-            f"centers_or_model={type(centers_or_model).__name__} does not compare whole points "
-            "with centers by squared Euclidean distances, and the bound is one on sums of these: "
-            "pass an estimator that does, such as KMeans or PowerKMeans, or its centers"
+            "optimality_gap is for squared Euclidean distances between centers and whole rows, and "
+            f"{type(centers_or_model).__name__} {problem}: {way_out}"
         )
+
     return needs.refusing(
         parts="optimality_gap divides the points into subsets as it needs them",
         tensors="optimality_gap works only on arrays",
     )
+
+
+def _why_not_judged(measure: Measure) -> tuple[str, str]:
+    if measure.has_missing:
+        return 'has missing="observed"', "fit rows without gaps, or fill the gaps in"
+    if not measure.divergence.is_squared:
+        return f"has divergence={measure.divergence!r}", "fit without a divergence"
+    return "has others, or no centers", "pass KMeans, PowerKMeans, or an array of centers"
 
 
 def _has_centers(centers_or_model: Any) -> bool:

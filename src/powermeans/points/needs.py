@@ -72,11 +72,14 @@ class Needs:
     fit: FitNeeds = field(default_factory=FitNeeds)
     known: Columns | None = None  # of the fit, for new points; None for a fit
     as_wide_as: Points | None = None  # centers to compare with, which may take float64
+    offers_missing: bool = False  # whether a function, not an estimator, has `missing=`
 
     def way_out(self, value: float, is_dense: bool) -> str:
         """Say what to do about an entry that is not finite."""
         kind: Any = type(self.estimator)
-        offers = self.estimator is not None and "missing" in kind._get_param_names()
+        offers = self.offers_missing or (
+            self.estimator is not None and "missing" in kind._get_param_names()
+        )
         return way_out_of(
             value, offers_missing=offers and is_dense, why_whole=self.refusals.missing
         )

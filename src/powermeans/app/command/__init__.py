@@ -117,7 +117,9 @@ def _explain(error: BaseException) -> int:
         return failures.USAGE
     if hasattr(error, "format_message"):  # Typer refuses the arguments
         said = str(error.format_message()).rstrip(".").replace("Value error, ", "")
-        _tell(f"{said} (see powermeans --help)")
+        context = getattr(error, "ctx", None)
+        command = "powermeans" if context is None else context.command_path
+        _tell(f"{said} (see {command} --help)")
         return failures.USAGE
     if isinstance(error, MemoryError) or str(error) == "can't start new thread":
         _tell("there is not enough memory: pass fewer rows or columns")

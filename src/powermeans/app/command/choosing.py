@@ -135,7 +135,7 @@ def _tell(
     if choice.n_sampled:
         screen.say(f"k is chosen on a sample of {choice.n_sampled:,} rows")
     if any(column.kind in WORDS for column in data.prepare.used):
-        screen.say("inertia: of points whose words are spread over ranges that touch")
+        screen.say("inertia: with words blurred at random, since words alone look like clusters")
     screen.say()
     screen.show(["k", "inertia", "fall", "said by"], _rows(choice, sizes), left=[3])
     screen.say()

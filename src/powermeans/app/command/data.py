@@ -320,7 +320,8 @@ def _adapt(prepare: Prepare, files: DataFiles) -> None:
     """Let options replace how the model reads numbers and dates."""
     if files.decimal is not None:
         prepare.decimal = prepare.decimal_ = files.decimal
-    prepare.thousands = files.mark_of_thousands or prepare.thousands
+    if files.mark_of_thousands is not None:
+        prepare.thousands = files.mark_of_thousands
     prepare.dates = files.dates or prepare.dates
 
 

@@ -233,8 +233,11 @@ def _check(files: DataFiles, wanted: Wanted, why: str | None) -> None:
 
 def _check_names(wanted: Wanted, n_clusters: int | None) -> None:
     """Refuse names of clusters that nothing would show."""
-    if wanted.names and wanted.report is None and wanted.model is None:
-        raise failures.Failure("--name is for the report and the model: add one, or leave it out")
+    writes_names = "name" in wanted.added and wanted.output and not wanted.labels_only
+    if wanted.names and not (wanted.report or wanted.model or writes_names):
+        raise failures.Failure(
+            "--name is for the report, the model and --add name: add one, or leave it out"
+        )
     for label in wanted.names:
         if n_clusters is not None and label >= n_clusters:
             raise failures.Failure(
@@ -244,10 +247,13 @@ def _check_names(wanted: Wanted, n_clusters: int | None) -> None:
 
 
 def _check_proof(missing: str | None, wanted: Wanted) -> None:
-    if wanted.prove is not None and (not wanted.distance.is_squared or missing == "observed"):
+    if wanted.prove is not None and not wanted.distance.is_squared:
         raise failures.Failure(
-            "--prove is for whole rows and squared Euclidean distances: leave it out, or leave out "
-            "--divergence and pass --missing drop"
+            "--prove is for squared Euclidean distances: leave it out, or leave out --divergence"
+        )
+    if wanted.prove is not None and missing == "observed":
+        raise failures.Failure(
+            "--prove is for rows without gaps: leave it out, or pass --missing drop"
         )
 
 
@@ -410,7 +416,7 @@ def _tell(
     screen.say()
     show_clusters(screen, clusters, names, has_weights=files.weights is not None)
     screen.say()
-    sweeps = f" after {model.n_iter_} sweeps" if model.n_iter_ else ""
+    sweeps = f" after {counted(model.n_iter_, 'sweep')}" if model.n_iter_ else ""
     screen.say(f"inertia {number(model.inertia_)}{sweeps}")
     if fitted.optimality is not None:
         screen.say(fitted.optimality.verdict)
