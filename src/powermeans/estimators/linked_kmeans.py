@@ -61,7 +61,7 @@ class LinkedKMeans(CenterEstimator):
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         The centers, in the dtype of the points.
     labels_ : ndarray of shape (n_samples,)
-        The cluster of each point, which keeps all links. `predict` goes to the nearest center.
+        The cluster of each point, which satisfies all links. `predict` returns the nearest center.
     inertia_ : float
         Weighted sum of squared distances to the center of the cluster.
     n_iter_, history_, n_relocated_

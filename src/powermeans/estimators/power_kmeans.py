@@ -71,14 +71,14 @@ class PowerKMeans(CenterEstimator):
     Parameters
     ----------
     n_clusters : int or "auto", default=8
-        Number of centers. "auto" is what `choose_k` recommends of 2 to 20.
+        Number of centers. "auto" is the number from 2 to 20 that `choose_k` recommends.
     init : {"k-means++", "plain-k-means++", "d-weighted", "random"}, array-like or callable, \
             default="k-means++"
         Initial centers: the best of 2 + floor(ln k) candidates for each, one candidate drawn by its
         squared distance, or by its distance, or any point; an array of the shape (n_clusters,
         n_features); or a function called as ``init(X, n_clusters, random_state=random_state)``.
     n_init : int or "auto", default=1
-        Number of runs, of which the best is kept. "auto" is one, since it makes several starts.
+        Number of runs, of which the best is kept. "auto" is 1: each run makes several starts.
     power : float or "auto", default="auto"
         Power of the first sweep, negative; ``-math.inf`` is Lloyd's. "auto" is twice the critical
         power of the data minus one, and at most -1.
@@ -88,8 +88,8 @@ class PowerKMeans(CenterEstimator):
         a rule of `powermeans.mathematics.rules` stands for a power.
     effort : {"none", "fast", "balanced", "thorough"}, default="balanced"
         How much to search. "none" is one descent; "fast" improves it by swaps of centers; the
-        others improve several starts and cross them, "thorough" for longer and never ending
-        higher than "balanced". See :doc:`/understand/how_it_searches`.
+        others improve several starts and cross them. "thorough" takes longer than "balanced", and
+        its inertia is never higher. See :doc:`/understand/how_it_searches`.
     polish : bool, default=True
         Whether to finish with Lloyd's sweeps, to separate coincident centers, and to move empty
         clusters to where the error is largest. With False the sweeps are those of the paper and
@@ -144,8 +144,10 @@ class PowerKMeans(CenterEstimator):
         Power at which annealing last ended; -inf if all sweeps were Lloyd's.
     critical_power_ : float
         Power above which all centers collapse to the mean of the data.
-    n_relocated_, n_separated_ : int
-        Number of times an empty cluster moved, and a center that coincided with another.
+    n_relocated_ : int
+        Number of times an empty cluster was moved.
+    n_separated_ : int
+        Number of times a center that coincided with another was moved.
     spent_ : Spent
         Cost of the best run.
     covariance_ : ndarray of shape (n_features, n_features)
@@ -288,7 +290,8 @@ class PowerKMeans(CenterEstimator):
         **params
             Other parameters of the constructor, which replace ``power=-3.0``, ``schedule=1.05``,
             ``init="plain-k-means++"``, ``polish=False`` and ``tol=1e-6``. The tables of the paper
-            have the powers -1, -3, -9 and -18.
+            have the powers -1, -3, -9 and -18, and are matched by ``init="d-weighted"``: seeds
+            drawn by the distance, and not, as by default, by its square.
 
         Returns
         -------

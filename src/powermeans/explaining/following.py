@@ -107,9 +107,9 @@ def refit(
 ) -> Any:
     """Fit a model to new rows, so that clusters keep their numbers.
 
-    Lloyd's sweeps go on from the centers of the model. A new fit by its parameters is made as well,
-    and replaces them, with the numbers of `match_labels`, where its inertia is lower by a share
-    that is worth it. Scaling, and how columns are understood, stay those of the model.
+    Lloyd's sweeps start from the centers of the model. A new fit with its parameters is made as
+    well, and replaces them, with the numbers of `match_labels`, if its inertia is lower by more
+    than the share `worth`. Scaling, and the kinds of columns, stay those of the model.
 
     Parameters
     ----------
@@ -120,7 +120,8 @@ def refit(
     keep : sequence of int, default=()
         Clusters whose centers stay where they are. With any, there is no new fit.
     worth : float, default=0.01
-        The share of the inertia for which centers may jump; ``float("inf")`` is for never.
+        The share by which a new fit must lower the inertia to be used; ``float("inf")`` never
+        uses it.
     sample_weight : array-like of shape (n_samples,), optional
         Weights of the rows.
 

@@ -103,7 +103,7 @@ def to_sql(
         Names of the columns in the database, in the order of those that the model was fitted to.
         By default these have the same names.
     table : str, default="points"
-        The name of the table; dots part it from its schema.
+        The name of the table, after that of its schema and a dot if it has one.
     dialect : {"duckdb", "sqlite", "postgresql", "bigquery", "snowflake"}, default="duckdb"
         The database.
     name : str, default="cluster"
