@@ -1,4 +1,4 @@
-"""Draw what a terminal shows of `powermeans fit`: in the middle, and at the end.
+"""Draw what a terminal shows in the middle of `powermeans fit`.
 
     python docs/terminal_pictures.py
 
@@ -124,7 +124,7 @@ def draw(lines: Sequence[Text], path: Path) -> None:
 
 
 def main() -> None:
-    """Draw both pictures."""
+    """Draw the picture."""
     terminal, middle = Terminal(), list[list[Text]]()
 
     def watch(process_id: int) -> None:
@@ -140,7 +140,6 @@ def main() -> None:
         options = ["-k", "12", "--effort", "thorough", "--model", "shells.pm"]
         terminal.run(["fit", "shells.csv", *options], folder, watch)
     draw(middle[0], PICTURES / "terminal_progress.svg")
-    draw(terminal.lines(), PICTURES / "terminal_fit.svg")
 
 
 if __name__ == "__main__":

@@ -83,6 +83,8 @@ def test_points_are_dragged_and_painted_without_network(browser, tmp_path, width
     tab.on("console", lambda message: faults.append(message.text))
     tab.on("pageerror", lambda error: faults.append(str(error)))
     tab.goto((tmp_path / "index.html").as_uri())
+    assert tab.locator('[data-name="power-sum"]').inner_text().endswith("still soft")
+    tab.locator('[data-name="run"]').click()
     tab.wait_for_function("document.querySelector('[data-name=verdict]').textContent")
     assert "power k-means ends" in tab.locator('[data-name="verdict"]').inner_text()
     assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")

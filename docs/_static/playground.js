@@ -98,7 +98,7 @@
         }));
         const s = run.s === undefined ? "" : `, s = ${run.s > -1000 ? run.s.toPrecision(3) : "−∞"}`;
         find(["lloyd-sum", "power-sum"][which]).textContent =
-          `Sum of squares ${number(inertia(points, run.centers))} after ${run.sweeps} sweeps${s}`.replace("= -", "= −");
+          `Sum of squares ${number(inertia(points, run.centers))} after ${run.sweeps} sweeps${s}${s && run.goes ? ", still soft" : ""}`.replace("= -", "= −");
       });
     };
     const restart = () => {
@@ -115,9 +115,9 @@
       }
       draw();
       const goes = runs.some((run) => run.goes), [a, b] = runs.map((run) => inertia(points, run.centers));
-      const share = Math.abs(100 * (1 - b / a)).toFixed(1);
+      const most = Math.max(a, b), share = most < 1e-9 ? "0.0" : ((100 * Math.abs(a - b)) / most).toFixed(1);
       if (!goes && points.length) find("verdict").textContent = share === "0.0" ? "Both end at the same sum of squares." :
-        `From these seeds, power k-means ends ${share} % ${b < a ? "lower" : "higher"}.`;
+        `From these seeds, ${b < a ? "power k-means" : "Lloyd's algorithm"} ends ${share} % lower.`;
       return goes;
     };
     const run = () => {
@@ -128,6 +128,11 @@
         if (goes) timer = requestAnimationFrame(go);
       };
       timer = requestAnimationFrame(go);
+    };
+    const paintPoints = () => {
+      const towns = Array.from({ length: 9 }, (_, j) => [20 + 40 * (j % 3) + 4 * normal(), 13 + 27 * Math.floor(j / 3) + 2 * normal()]);
+      points = Array.from({ length: 270 }, (_, i) => inside(towns[i % 9].map((at) => at + 4 * normal())));
+      seeds = draws();
     };
     const draws = () => Array.from({ length: value("k") }, () =>
       points.length ? [...points[Math.floor(random() * points.length)]] : [random() * WIDTH, random() * HEIGHT]);
@@ -147,11 +152,7 @@
         };
         timer = requestAnimationFrame(go);
       },
-      points: () => {
-        const towns = Array.from({ length: 9 }, (_, j) => [20 + 40 * (j % 3) + 4 * normal(), 13 + 27 * Math.floor(j / 3) + 2 * normal()]);
-        points = Array.from({ length: 270 }, (_, i) => inside(towns[i % 9].map((at) => at + 4 * normal())));
-        actions.seeds();
-      },
+      points: () => { paintPoints(); run(); },
       clear: () => { points = []; restart(); },
     };
     for (const [name, action] of Object.entries(actions)) find(name).addEventListener("click", action);
@@ -192,7 +193,8 @@
       });
       sheet.addEventListener("pointerup", run);
     });
-    actions.points();
+    paintPoints();
+    restart();
   };
   if (typeof document !== "undefined") {
     const begin = () => document.querySelectorAll(".playground").forEach(start);

@@ -76,7 +76,8 @@ def _means(subject: Subject, rows: Rows) -> str:
     body = [_row(*each) for each in zip(sides, [names] * len(sides), cells, bars, strict=True)]
     some = f" Of {len(subject.fields):,} columns, these differ most." * (most < len(subject.fields))
     table = _table(["", *heads], ["<tbody>", *body, "</tbody>"], "means")
-    table += "".join(f"<p>{escaped(sentence)}.</p>" for sentence in _explained(subject, rows))
+    explained = "".join(f"<p>{escaped(sentence)}.</p>" for sentence in _explained(subject, rows))
+    table += explained.replace(" %", "\N{NO-BREAK SPACE}%")
     return (
         "<p>Bars begin at the mean of all rows: to the right and red where the cluster is above "
         f"it, to the left and blue where it is below.{some}</p>{table}"
