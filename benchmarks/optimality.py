@@ -304,7 +304,7 @@ TABLES = {
     "count": table_of_count,
     "published": table_like_published,
 }
-# How many problems are proved stands where the proof is explained.
+# How small the gaps are stands where the proof is explained.
 PLACES = {"count": "understand/how_far_from_the_optimum"}
 PAGES = {
     part: Page(

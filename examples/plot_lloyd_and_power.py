@@ -2,12 +2,12 @@
 Lloyd's algorithm and power k-means from the same seeds
 =======================================================
 
-Lloyd's algorithm keeps the mistakes of its seeds; power k-means repairs most of them. Both begin at
+Lloyd's algorithm cannot correct badly placed seeds; power k-means corrects most. Both begin at
 the same seeds among sixteen clusters in the plane. The seeds are drawn in three ways, fifty times
 each, and a table counts how often both methods find all the clusters. It also shows that better
 seeds leave less to gain, and that slower annealing gains more.
 
-Each fit is one descent (``effort="none"``): by default `PowerKMeans` goes on to search, which
+Each fit is one descent (``effort="none"``): by default `PowerKMeans` searches afterwards, which
 hides what the seeds and the annealing did. The picture shows a typical draw of random seeds, and
 the path of each center from there.
 """

@@ -113,7 +113,7 @@ def save(
     model : estimator
         Any fitted estimator of this package, or a scikit-learn pipeline that ends in one and begins
         with a `StandardScaler` or `MinMaxScaler`. One with `partial_fit` can be saved as soon as it
-        has points, even while it waits for more: a stream resumes from the file with the same bits.
+        has points, even while it waits for more: a stream resumes from the file bit-identically.
     path : str or path
         Where to write. The file takes this name once it is complete.
     reading : dict, optional

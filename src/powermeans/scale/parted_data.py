@@ -219,8 +219,8 @@ def open_data(
         number beyond the limit is an error.
     checkpoint : path, optional
         A file in which a fit notes what it learns from the rows. If the file exists, the same fit,
-        with the same parameters and an int as `random_state`, goes on from its end and gives the
-        same bits as if it had never stopped. The file grows by about
+        with the same parameters and an int as `random_state`, continues from its end, and the
+        result is bit-identical to that of a fit that never stopped. The file grows by about
         ``8 * n_clusters * (n_features + 2)`` bytes a sweep; remove it when you no longer need it.
         Files are recognized by their names, sizes and times, an array by all of its values, and
         chunks only by the first of them: make sure that the others are the same.

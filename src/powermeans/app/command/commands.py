@@ -42,8 +42,8 @@ app = typer.Typer(
 
 
 _KINDS_OF_DATA = (
-    "CSV, Excel, OpenDocument, JSON lines, SQLite, Parquet, Feather, NPY or NPZ, packed or not; "
-    "- is standard input."
+    "CSV, Excel, OpenDocument, JSON lines, SQLite, Parquet, Feather, NPY or NPZ, compressed or "
+    "not; - is standard input."
 )
 _ONE_FILE: Any = Annotated[str, typer.Argument(metavar="DATA", help=_KINDS_OF_DATA)]
 _FILE_OR_NONE: Any = Annotated[str | None, typer.Argument(metavar="DATA", help=_KINDS_OF_DATA)]

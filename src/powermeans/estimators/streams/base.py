@@ -71,7 +71,7 @@ class Waiting(Generic[Learned]):
     n_seen: int = 0
 
     def as_one_chunk(self) -> Waiting[Learned]:
-        """Join the chunks; the stream goes on with the same bits."""
+        """Join the chunks; the stream then continues bit-identically."""
         return replace(self, chunks=(Admitted.joined(self.chunks),)) if self.chunks else self
 
     def checked(self, attributes: Mapping[str, Any]) -> Waiting[Learned]:
@@ -149,7 +149,7 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
         learned. If a call is interrupted or raises, the chunk has taught nothing.
 
         `powermeans.save` saves a stream at any moment. If `random_state` is an int, the loaded
-        stream goes on with the same bits.
+        stream then continues bit-identically.
 
         Parameters
         ----------
