@@ -1,11 +1,13 @@
 """An error in fields says the same in Python's words and in those of the command line."""
 
+import datetime
 import pickle
 import shlex
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import powermeans
@@ -67,6 +69,7 @@ def test_fields_come_back_from_another_process(error):
 
 X = np.random.default_rng(0).normal(size=(9, 2))
 FRAME = pd.DataFrame(X, columns=["age", "income"])
+DAY = datetime.date(2024, 5, 31)
 OF_FRAME = PowerKMeans(2, random_state=0).fit(FRAME)
 
 
@@ -91,7 +94,15 @@ OF_FRAME = PowerKMeans(2, random_state=0).fit(FRAME)
             lambda: PowerKMeans(2).fit(FRAME.assign(w=pd.Timestamp(0))),
             "in column 'w': leave",
         ),
+        (lambda: PowerKMeans(2).fit(pa.table({"day": [DAY, DAY]})), "in column 'day': leave"),
         (lambda: PowerKMeans(2).fit([["a"], ["b"]]), "row 0, column 0: .* powermeans.Prepare$"),
+        (lambda: PowerKMeans(2).fit([["a" * 999], ["b"]]), r"the text 'a{59} in row 0"),
+        (lambda: PowerKMeans(2).fit([[["a", "b"]]]), "could not convert string to float: 'a'"),
+        (
+            lambda: PowerKMeans(2).fit(pa.table({"age": [3, 4], "plan": ["x", "y"]})),
+            "the text 'x' in row 0, column 1",
+        ),
+        (lambda: PowerKMeans(2).fit(FRAME["age"]), "(?i)expected (a 2-dimensional|2D array)"),
         (
             lambda: PowerKMeans(2).labels_,
             "'labels_': it is not fitted, so call fit first",
@@ -112,6 +123,7 @@ OF_FRAME = PowerKMeans(2, random_state=0).fit(FRAME)
         (lambda: powermeans.PowerKmeans, 'did you mean "PowerKMeans"[?]$'),
         (lambda: powermeans.FuzzyCMeans, "'FuzzyCMeans': it is in powermeans.relatives$"),
         (lambda: powermeans.MaxSeconds, "'MaxSeconds': it is in powermeans.engine.stopping$"),
+        (lambda: powermeans.Fixed, "'Fixed': it is in powermeans.mathematics.schedules$"),
         (lambda: powermeans.nothing_like_it, "no attribute 'nothing_like_it'$"),
     ],
 )

@@ -84,6 +84,12 @@ _NAMESPACES = (
     *("datasets", "divergences", "engine", "errors", "mathematics", "metrics", "plots"),
     "relatives",
 )
+# Where other public names are.
+_ROOMS = (
+    *("relatives", "engine", "engine.stopping", "engine.seeds", "mathematics.schedules", "errors"),
+    *("choosing_k", "explaining", "optimality", "scale", "points.links", "points.scaling"),
+    "estimators.streams",
+)
 __all__ = sorted([*_MODULE_OF, *_NAMESPACES])
 
 
@@ -107,7 +113,7 @@ def _hint(name: str) -> str:
     """Say where a name is that is not here, or which one is spelt alike."""
     if name.startswith("_"):  # as tools ask that look for protocols
         return ""
-    for room in ("relatives", "engine", "engine.stopping", "engine.seeds", "errors"):
+    for room in _ROOMS:
         if name in importlib.import_module(f"{__name__}.{room}").__all__:
             return f": it is in {__name__}.{room}"
     found: str = importlib.import_module(f"{__name__}.errors").nearest(name, __all__)

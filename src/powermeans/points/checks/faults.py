@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -15,15 +15,34 @@ from powermeans.types import Points, SparsePoints
 
 def refuse_dates(X: Any, name: str) -> None:
     """Raise if there are dates or durations, which NumPy would count in units of its own."""
-    frame_of = getattr(X, "dtypes", None)
-    kinds = [getattr(X, "dtype", None)] if frame_of is None else list(frame_of)
-    for place, dtype in enumerate(kinds):
-        if getattr(dtype, "kind", "") in ("M", "m"):
-            label = "" if frame_of is None else f" in column {list(X.columns)[place]!r}"
+    for label, dtype in _dtypes_of(X):
+        if _is_of_dates(dtype):
+            place = "" if label is None else f" in column {label!r}"
             raise ArgumentError(
-                f"{name} has dates or durations{label}",
+                f"{name} has dates or durations{place}",
                 "leave them out, or encode them as numbers, for example with powermeans.Prepare",
             )
+
+
+def _dtypes_of(X: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield label and dtype of each column of a frame, or the dtype of an array without a label."""
+    if _is_frame(X):
+        yield from zip(X.columns, X.dtypes, strict=True)
+    elif hasattr(X, "schema") and hasattr(X, "column_names"):  # a table of Arrow
+        yield from zip(X.column_names, X.schema.types, strict=True)
+    else:
+        yield None, getattr(X, "dtype", None)
+
+
+def _is_frame(X: Any) -> bool:
+    return hasattr(X, "columns") and hasattr(X, "dtypes")
+
+
+def _is_of_dates(dtype: Any) -> bool:
+    kind = getattr(dtype, "kind", None)
+    if kind is not None:
+        return kind in ("M", "m")
+    return str(dtype).lower().startswith(("date", "time", "duration"))
 
 
 def explain_fault(X: Any, name: str, error: Exception) -> None:
@@ -58,32 +77,26 @@ def explain_fault(X: Any, name: str, error: Exception) -> None:
 
 def _refuse_text(X: Any, name: str, error: Exception) -> None:
     """Raise if there is text, and say where."""
-    columns = getattr(X, "columns", None)
-    if columns is None:
-        place, value = _first_text(np.atleast_2d(np.asarray(X, dtype=object)))
-    else:
-        texts = [(label, found) for label in columns if (found := _text_in(X[label]))]
-        if not texts:
-            return
-        place, value = f"column {texts[0][0]!r}", texts[0][1][0]
-    raise ArgumentError(
-        f"{name} has the text {value!r} in {place}",
-        "leave the column out, or encode it as numbers, for example with powermeans.Prepare",
-    ) from error
+    for place, value in _texts_in(X):
+        raise ArgumentError(
+            f"{name} has the text {value!r:.60} in {place}",
+            "leave the column out, or encode it as numbers, for example with powermeans.Prepare",
+        ) from error
 
 
-def _text_in(column: Any) -> list[Any]:
-    """Return the first entry of a column that is no number, in a list, or an empty one."""
-    entries = np.asarray(column)
-    return [] if entries.dtype.kind in "biuf" else list(filter(_is_text, entries))[:1]
-
-
-def _first_text(entries: Any) -> tuple[str, Any]:
-    for row, of_row in enumerate(entries):
+def _texts_in(X: Any) -> Iterator[tuple[str, Any]]:
+    """Yield where entries are that are no numbers, in words, and the entries."""
+    if _is_frame(X):
+        for label in X.columns:
+            entries = np.asarray(X[label])
+            for entry in entries if entries.dtype.kind not in "biuf" else ():
+                if _is_text(entry):
+                    yield f"column {label!r}", entry
+        return
+    for row, of_row in enumerate(np.atleast_2d(np.asarray(X, dtype=object))):
         for column, entry in enumerate(of_row):
             if _is_text(entry):
-                return f"row {row}, column {column}", entry
-    raise AssertionError("some entry could not be converted")
+                yield f"row {row}, column {column}", entry
 
 
 def _is_text(entry: Any) -> bool:
