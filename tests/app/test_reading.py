@@ -191,3 +191,10 @@ def test_absent_counts_are_zeros_and_what_is_absent_elsewhere_is_missing(tmp_pat
     assert frame["clicks"].null_count == 0
     assert min(frame["clicks"].to_pylist()) == 0
     assert frame["score"].null_count == sum("clicks" not in row for row in rows)
+
+
+def test_a_text_in_json_may_contain_ends_of_lines_other_than_those_of_rows(tmp_path):
+    texts = ["a\u2028b", "c\x85d"]
+    lines = [json.dumps({"note": text, "x": 1}, ensure_ascii=False) for text in texts]
+    (tmp_path / "a.jsonl").write_text("\r\n".join(lines), encoding="utf-8")
+    assert read_frame(tmp_path / "a.jsonl")["note"].to_pylist() == texts

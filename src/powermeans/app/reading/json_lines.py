@@ -46,7 +46,7 @@ def _objects(path: Path, name: str) -> Iterator[dict[str, Any]]:
         if text.lstrip().startswith("["):
             rows = json.loads(text)
         else:
-            for each in text.splitlines():
+            for each in text.split("\n"):  # a text may contain other ends of lines
                 rows += [json.loads(each)] if each.strip() else []
                 line += 1
     except (ValueError, RecursionError) as error:
