@@ -5,6 +5,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 
 from powermeans import PowerKMeans, Prepare, load, save
@@ -143,6 +144,17 @@ def test_values_that_only_look_like_codes_stay():
     debts = np.tile([-3, -1, 0, 2, 5, 9], N)
     for values in (prices, scores, debts, np.tile(np.arange(100), 5)):
         assert not np.isnan(Prepare().fit_transform({"x": values})).any()
+
+
+def test_zeros_are_doubted_far_from_other_values_and_not_where_counts_begin():
+    sizes = np.where(np.arange(N) % 3, RNG.integers(30, 40, N), 0)
+    (note,) = Prepare().fit({"size": sizes, "children": np.arange(N) % 3}).notes_
+    assert note.text.startswith('0 is far from all other values in "size" (20 values)')
+
+
+def test_nothing_is_transformed_before_a_fit():
+    with pytest.raises(NotFittedError):
+        Prepare(as_={"x": "number"}).transform({"x": [1, 2]})
 
 
 def test_places_lie_on_the_globe_in_kilometers():

@@ -355,6 +355,9 @@ class Prepare(TransformerMixin, BaseEstimator):
         self.contributions_ = self._contributions(deviations * scales)
         return self
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return "columns_" in vars(self)  # unlike `as_`, which scikit-learn takes for a result
+
     def check_columns(self) -> None:
         """Raise where columns of a file are not those of a fit."""
         columns: Any = self.columns_
@@ -666,7 +669,9 @@ def _doubts_on_values(columns: Mapping[str, FloatArray]) -> Iterator[Note]:
         low, middle, high = np.quantile(there, [0.05, 0.5, 0.95])
         others = there[there != 0]
         n_zeros = len(there) - len(others)
-        if 3 <= n_zeros < len(there) / 2 and others.min() > max(np.std(others), 0.3 * middle):
+        least = 1.0 if (there == np.rint(there)).all() else 0.0  # 0, 1 and 2 are counts
+        apart = max(least, np.std(others), 0.3 * middle)
+        if 3 <= n_zeros < len(there) / 2 and others.min() > apart:
             zeros.append(f'"{name}" ({n_zeros} values)')
         reach = 20 * max(high - low, np.finfo(float).tiny)
         is_far = np.abs(values - middle) > reach
