@@ -106,5 +106,9 @@ def test_points_are_dragged_and_painted_without_network(browser, tmp_path, width
     assert tab.evaluate(n_points) == 272
     tab.locator('[data-name="clear"]').click()
     assert tab.evaluate(n_points) == 0
+    tab.touchscreen.tap(box["x"] + 40, box["y"] + 40)
+    tab.locator('[data-name="seeds"]').click()
+    tab.wait_for_function("document.querySelector('[data-name=verdict]').textContent")
+    assert "Both end" in tab.locator('[data-name="verdict"]').inner_text()
     assert faults == []
     context.close()

@@ -104,6 +104,11 @@ def test_a_model_remembers_how_its_file_was_read(run):
     assert (found["labels"][1], found["score"]) == (-1, 0.0)
     run("predict m.pm new.csv --missing error", code=3)
     run("predict m.pm new.csv --thousands , --decimal .")
+    Path("amounts.csv").write_text("x;y\n1.500;2\n9.500;3\n")
+    run("fit amounts.csv -k 2 -m a.pm -q --thousands .")
+    scores = [run("predict a.pm amounts.csv --json", *more).json["score"]
+              for more in ((), ("--thousands", "none", "--decimal", "."))]  # fmt: skip
+    assert scores[1] < scores[0] == 0
     run("report m.pm new.csv -o r.html")
 
 
@@ -128,6 +133,8 @@ def test_names_of_clusters_are_saved_and_columns_of_files_tell_as_much_as_in_a_f
     Path("may.csv").write_text("\n".join(lines) + "\n")
     run("fit may.csv -k 2 -q -m m.pm --report a.html --name 1=Loyal")
     assert "  Loyal  " in run("predict m.pm may.csv").err
+    run("fit may.csv -k 2 -q -o named.csv --add name --name 0=A --name 1=Loyal")
+    assert set(column_of(Path("named.csv").read_text(), "name")) == {"A", "Loyal"}
     run("predict m.pm may.csv -o named.csv --add name")
     assert set(column_of(Path("named.csv").read_text(), "name")) >= {"Loyal"}
     run("report m.pm may.csv -o b.html")
