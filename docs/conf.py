@@ -97,16 +97,17 @@ def skip_member(
 # Sphinx would look for links in the names of a shape.
 SHAPE = re.compile(r"(?<=of shape )\([^()`]*\)|(?<=: )\(\w+_,\)")
 # Attributes that share a line of a docstring: Sphinx would take all but the last for its type.
-SHARED = re.compile(r":ivar ((?:[\w\\]+, )+[\w\\]+):(.*)")
+SHARED = re.compile(r"\w+_(, \w+_)+")
 
 
 def quote_shapes(
     app: Sphinx, kind: str, name: str, member: object, options: object, lines: list[str]
 ) -> None:
     lines[:] = [SHAPE.sub(r"``\g<0>``", line) for line in lines]
-    for at in reversed(range(len(lines))):
-        if shared := SHARED.fullmatch(lines[at]):
-            lines[at : at + 1] = [f":ivar {name}:{shared[2]}" for name in shared[1].split(", ")]
+    for at in reversed(range(len(lines) - 1)):
+        if SHARED.fullmatch(lines[at]):
+            own = [[name, lines[at + 1]] for name in lines[at].split(", ")]
+            lines[at : at + 2] = [line for pair in own for line in pair]
 
 
 # The reference lists what a module says of itself: a line for each class or name.
