@@ -10,6 +10,7 @@ import pytest
 from app.answers import clusters_in, column_of, rows_shown
 
 import powermeans
+from powermeans import read_frame
 from powermeans.app.command.clusters import show_clusters
 from powermeans.app.command.demonstration import COLUMNS, customers
 from powermeans.app.command.screen import Screen
@@ -305,6 +306,16 @@ def test_files_that_were_not_asked_for(run):
         Path(path).write_text("mine")
         assert path in run("fit customers.csv -q", code=2).err
         assert Path(path).read_text() == "mine"
+        Path(path).unlink()
+    table = read_frame("customers.csv").to_pandas().astype(float)
+    table.to_parquet("shop.parquet")
+    for content in (b"mine", Path("shop.parquet").read_bytes()):
+        Path("shop-clusters.parquet").write_bytes(content)
+        assert "shop-clusters.parquet exists" in run("fit shop.parquet -q -k 3", code=2).err
+        Path("shop-clusters.parquet").unlink()
+    for _ in range(2):  # the second one replaces the first
+        run("fit shop.parquet -q -k 3")
+    for path in ("shop.parquet", "shop-clusters.parquet", "shop-report.html"):
         Path(path).unlink()
     run("fit customers.csv -q -k 3")
     assert set(os.listdir()) - before == {

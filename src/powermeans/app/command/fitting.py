@@ -45,12 +45,13 @@ from powermeans.app.command.screen import (
 )
 from powermeans.app.command.sources import DataFiles, Scale
 from powermeans.app.command.wanted import Wanted
+from powermeans.app.reading.frames import opened
 from powermeans.app.report.text import counted
 from powermeans.app.report.warnings_on_data import count_copies
 from powermeans.divergences import resolve
 from powermeans.engine.fit import Listener
 from powermeans.engine.stopping import MaxSeconds
-from powermeans.errors import EntryError
+from powermeans.errors import EntryError, TableError
 from powermeans.estimators.balanced_kmeans import BalancedKMeans
 from powermeans.estimators.power_kmeans import PowerKMeans
 from powermeans.explaining.summaries import ClusterSummary, Tally
@@ -156,17 +157,27 @@ def _with_outputs(files: DataFiles, wanted: Wanted) -> Wanted:
     inner = source.suffixes[-1].lower() if source.suffixes else ""
     suffix = inner if inner in SUFFIXES_OF_ROWS else ".tsv" if ".tsv" in source.suffixes else ".csv"
     rows, page = f"{stem}clusters{suffix}", f"{stem}report.html"
-    for path, option, mark in ((rows, "--output", b"cluster"), (page, "--report", b"powermeans")):
-        if os.path.isfile(path):
-            with failures.reading(path), open(path, "rb") as file:
-                start = file.read(2**16)
-            is_binary = path == rows and suffix in (".xlsx", ".parquet", ".feather")
-            start = start if path == page else start.partition(b"\n")[0].replace(b"\0", b"")
-            if mark not in start and not is_binary:
-                raise failures.Failure(
-                    f"{path} exists and was not written here: name another file with {option}"
-                )
+    for path, option in ((rows, "--output"), (page, "--report")):
+        if os.path.isfile(path) and not _is_of_a_fit(path, is_page=path == page):
+            raise failures.Failure(
+                f"{path} exists and was not written here: name another file with {option}"
+            )
     return replace(wanted, output=rows, report=page)
+
+
+def _is_of_a_fit(path: str, *, is_page: bool) -> bool:
+    """Return whether a file looks as if a fit had written it."""
+    if Path(path).suffix in (".xlsx", ".parquet", ".feather"):
+        with contextlib.suppress(TableError):
+            return "cluster" in opened(path).table.column_names
+        return False
+    with failures.reading(path), open(path, "rb") as file:
+        start = file.read(2**16)
+    return (
+        b"powermeans" in start
+        if is_page
+        else b"cluster" in start.partition(b"\n")[0].replace(b"\0", b"")
+    )
 
 
 def _with_k(
