@@ -33,7 +33,7 @@ class KMeans(CenterEstimator):
     Parameters
     ----------
     n_clusters : int or "auto", default=8
-        Number of centers. "auto" is what `choose_k` recommends of 2 to 20; see `n_clusters_`.
+        Number of centers. "auto" is the number from 2 to 20 that `choose_k` recommends.
     init : {"k-means++", "random"}, array-like or callable, default="k-means++"
         Initial centers. "k-means++" is the greedy variant, which keeps the best of
         2 + floor(ln k) candidates for each center; "random" draws points by their weights. An
