@@ -1,4 +1,5 @@
 import csv
+import gzip
 import os
 import re
 import sys
@@ -317,6 +318,13 @@ def test_files_that_were_not_asked_for(run):
         run("fit shop.parquet -q -k 3")
     for path in ("shop.parquet", "shop-clusters.parquet", "shop-report.html"):
         Path(path).unlink()
+    for year in (2024, 2025):
+        path = Path(f"sales.{year}.csv.gz")
+        path.write_bytes(gzip.compress(Path("customers.csv").read_bytes()))
+        run(f"fit {path} -q -k 3")
+        path.unlink()
+        for kind in ("clusters.csv", "report.html"):
+            Path(f"sales.{year}-{kind}").unlink()
     run("fit customers.csv -q -k 3")
     assert set(os.listdir()) - before == {
         "labels.csv", "customers-clusters.csv", "customers-report.html"

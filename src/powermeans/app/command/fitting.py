@@ -153,7 +153,9 @@ def _is_of_labels(output: str | None) -> bool:
 def _with_outputs(files: DataFiles, wanted: Wanted) -> Wanted:
     """Name a file for the rows and one for the report, beside no other file of that name."""
     source = Path(files.database or files.first)
-    stem = f"{source.name.partition('.')[0]}-" if source.is_file() else ""
+    inner_name = Path(source.stem)  # of bank.csv.gz: bank.csv
+    is_packed = inner_name.suffix.lower() in (".txt", *SUFFIXES_OF_ROWS)
+    stem = f"{inner_name.stem if is_packed else inner_name}-" if source.is_file() else ""
     inner = source.suffixes[-1].lower() if source.suffixes else ""
     suffix = inner if inner in SUFFIXES_OF_ROWS else ".tsv" if ".tsv" in source.suffixes else ".csv"
     rows, page = f"{stem}clusters{suffix}", f"{stem}report.html"
