@@ -151,7 +151,7 @@ def people(rng, n=300):
     frame.loc[::23, "spend"] = np.nan
     prepare = Prepare(as_={"spend": "log", "id": "ignore"})
     model = make_pipeline(prepare, PowerKMeans(3, missing="observed", random_state=0)).fit(frame)
-    frame.loc[::29, "plan"] = "never seen"
+    frame.loc[::29, ["plan", "two"]] = "never seen"
     columns = {
         name: [None if v != v else v for v in values.tolist()] for name, values in frame.items()
     }

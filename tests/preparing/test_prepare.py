@@ -200,6 +200,8 @@ def test_words_with_an_order(words, levels):
 
 
 def test_what_a_fit_has_not_seen_is_no_word_that_it_knows():
+    two = Prepare().fit({"plan": ["a", "b"] * 9})
+    assert two.in_units(two.transform({"plan": ["a", "b", "z"]}))[:, 0].tolist() == [1, 0, 0.5]
     prepare = Prepare().fit({"c": ["a", "b", "c"] * 9, "x": RNG.normal(size=27)})
     found = prepare.in_units(prepare.transform({"c": ["a", "z", None], "x": [0.0, 0.0, 0.0]}))
     assert found[:, :3].tolist()[:2] == [[1, 0, 0], [0, 0, 0]]

@@ -294,10 +294,12 @@ def _value(
         case "category":
             missing = words.words([*NO_VALUE, *column.codes])
             unanswered = words.words(sorted(UNANSWERED))
-            word = words.words([column.words[feature.part]])
+            word, *others = [words.words([word]) for word in column.words[feature.part :]]
+            is_one_of_two = len(column.words) == 2
+            new = f"WHEN {text} = {others[0]} THEN 0e0 ELSE 0.5e0" if is_one_of_two else "ELSE 0e0"
             return (
                 f"CASE WHEN {given} IS NULL OR {text} IN ({missing}) OR LOWER({text}) IN "
-                f"({unanswered}) THEN NULL WHEN {text} = {word} THEN 1e0 ELSE 0e0 END"
+                f"({unanswered}) THEN NULL WHEN {text} = {word} THEN 1e0 {new} END"
             )
         case "ordered":
             levels = " ".join(

@@ -31,6 +31,8 @@ def encode(column: Column, cells: Cells, other: Cells | None = None) -> FloatArr
             found: FloatArray = np.asarray(
                 places[:, None] == np.arange(len(_told_apart(column))), dtype=np.float64
             )
+            if found.shape[1] == 1:
+                found[places == -1] = 0.5  # a new word is neither of two
             found[places == -2] = np.nan
             return found
         case "ordered":
