@@ -221,7 +221,8 @@ POWERMEANS_INLINE void add_to(double* to, FloatVector v, double factor) {
 }
 
 #if defined(POWERMEANS_INTRINSIC)
-// to[0 .. 4) += factor * (from * scale - origin), in float64: for numbers too few for a vector.
+// to[0 .. 4) += factor * (from * scale - origin), in float64: for numbers too few for a vector. The scale is a
+// power of two, so that the product is exact, and the bits are those of multiply_add.
 template <class T>
 POWERMEANS_INLINE void add_four(double* to, const T* from, T scale, const T* origin, double factor) {
     typedef T Four __attribute__((vector_size(4 * sizeof(T)), aligned(sizeof(T)), may_alias));
