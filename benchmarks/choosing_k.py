@@ -162,7 +162,7 @@ def compared_rates(cells: list[Cell]) -> Rows:
     asked = [cell for cell in cells if "gap" in cell["said"]]
     several = [cell for cell in asked if cell["group"] == "judge" and counts(cell)]
     one = [cell for cell in asked if cell["group"] == "one cluster"]
-    head = ["percent", "clusters: right", "clusters: wrong", "one cluster: said several"]
+    head = ["percent", "clusters: right", "clusters: wrong", "one cluster: several"]
     rows = [head, ["(sets)", str(len(several)), str(len(several)), str(len(one))]]
     for title, name in COMPARED.items():
         shares = [rate(several, name), *(share(some, name, is_misled) for some in (several, one))]
@@ -211,11 +211,11 @@ def as_page(stored: dict) -> str:
     cells = stored["figures"]["cells"]
     n_generated = sum(cell["group"] in ("tune", "judge") for cell in cells)
     return (
-        f"Measured on {stored['date']} by `{stored['command']}` on {stored['processor']}: the odd "
-        f"ones of {n_generated} generated sets that have at most {_MOST_VALUES:,} values and whose "
-        f"true Gaussians classify at least {TELLABLE:.0%} of the points rightly, and one set of "
-        "each shape in `benchmarks/one_cluster_sets.py`. *Wrong* and *several* count what is said "
-        f"without doubt.\n\n{as_markdown(compared_rates(cells))}"
+        f"Measured on {stored['date']} by `{stored['command']}` on {stored['processor']}: the "
+        f"odd-numbered of {n_generated} generated sets that have at most {_MOST_VALUES:,} values "
+        f"and whose true Gaussians classify at least {TELLABLE:.0%} of the points correctly, and "
+        "one set of each shape in `benchmarks/one_cluster_sets.py`. *Wrong* and *several* count "
+        f"answers without doubts.\n\n{as_markdown(compared_rates(cells))}"
     )
 
 

@@ -70,7 +70,7 @@ def exkmc_price(
 
 def prices(exkmc: str | None) -> None:
     """Write the prices of three trees into the page."""
-    heads = ["table (rows × columns, k)", "`explain`", "plain tree", "ExKMC", "labels kept"]
+    heads = ["table (rows × columns, k)", "`explain`", "plain tree", "ExKMC", "labels unchanged"]
     rows, spent, theirs_spent = [heads], 0.0, 0.0
     for name, k in TABLES.items():
         X = points_of(name)

@@ -298,10 +298,10 @@ PARTS = {
         sweeps,
     ),
     "divergences": Part(
-        "Each population has its divergence",
+        "Divergences for different populations",
         "99 points in 2 features, in three groups around 10, 20 and 40, in 250 trials: mean "
-        "adjusted Rand index and variation of information. In parentheses: the difference to the "
-        "index of the matching divergence, with its standard error.",
+        "adjusted Rand index and variation of information. In parentheses: the difference from "
+        "the index of the matching divergence, with its standard error.",
         divergences,
     ),
     "features": Part("Five of 20 features matter", "Adjusted Rand index over 20 seeds.", features),
@@ -312,14 +312,13 @@ PARTS = {
     ),
     "blocks": Part(
         "Median of means",
-        "Nine groups of 600 points on a grid, and 20 points up to fifty times as far: the example "
-        "published with median-of-means power k-means, with its settings (41 blocks, 200 steps). "
-        "Adjusted Rand index of the 600 points. *Perfect* counts the seeds with an index of 1.",
+        "Nine groups of 600 points on a grid, and 20 points up to fifty times as far away: the "
+        "example published with median-of-means power k-means, with its settings (41 blocks, "
+        "200 steps). Adjusted Rand index of the 600 points. *Perfect* counts the seeds with an "
+        "index of 1.",
         blocks,
     ),
-    "shapes": Part(
-        "Shapes that no center describes", "600 points each; adjusted Rand index.", shapes
-    ),
+    "shapes": Part("Shapes without centers", "600 points each; adjusted Rand index.", shapes),
 }
 as_page = functools.partial(parts.as_page, PARTS)
 

@@ -356,7 +356,7 @@ def as_page(stored: dict) -> str:
         rows += [[name, *(row[i] for i in columns)] for row in measured]
     return (
         f"Measured on {stored['date']}, {stored['processor']}, {N_THREADS} threads. Other programs "
-        f"ran on the machine, so the seconds are those of the processors.\n\n{as_markdown(rows)}"
+        f"ran on the machine, so the table shows CPU seconds.\n\n{as_markdown(rows)}"
     )
 
 

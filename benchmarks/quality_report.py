@@ -69,7 +69,7 @@ REGIMES = [
     Regime("duplicates", family("duplicates")),
     Regime("copies of one cluster", family("copies")),
     Regime("all real sets", real(1, float("inf"))),
-    Regime("all that is generated", lambda problem: problem["group"] != "real"),
+    Regime("all generated sets", lambda problem: problem["group"] != "real"),
 ]
 
 

@@ -351,9 +351,9 @@ PARTS = {
     ),
     "peers": Part(
         "Compared with dask-ml",
-        "10,000,000 points of 16 features around means, in 8 partitions on two worker processes, "
-        "$k = 50$. The inertia is recomputed in double precision from the returned centers; the "
-        "last column is the value that the estimator reports.",
+        "10,000,000 points with 16 features around random means, in 8 partitions on two worker "
+        "processes, $k = 50$. The inertia is recomputed in double precision from the returned "
+        "centers; the last column is the value that the estimator reports.",
         peers,
     ),
 }

@@ -119,13 +119,13 @@ PARTS = {
     "constrained": Part(
         "Compared with k-means-constrained",
         f"{N_POINTS:,} × {N_FEATURES} points in {N_CENTERS} clusters of {SIZE_MIN:,} to "
-        f"{SIZE_MAX:,} rows. Seconds are those of processors.",
+        f"{SIZE_MAX:,} rows.",
         constrained,
     ),
     "many": Part(
         "A thousand clusters",
-        f"{N_MANY:,} × 32 points, {MANY_CENTERS:,} clusters, with sizes of lognormal shares before "
-        "limits. Seconds are those of processors.",
+        f"{N_MANY:,} × 32 points, {MANY_CENTERS:,} clusters, whose sizes are lognormal without "
+        "limits.",
         many,
     ),
 }

@@ -154,13 +154,13 @@ def as_page(stored: Mapping) -> str:
     figures = stored["figures"]
     return "\n\n".join(
         [
-            "Seconds for a whole fit in float64, including seeding and checks: means over several "
-            "random states.",
+            "Seconds for a whole fit in float64, including seeding and checks, averaged over "
+            "several random states.",
             as_markdown(fit_table(figures)),
             measured_how(stored),
             "## Compared with other packages",
             "Milliseconds for an iteration of Lloyd's algorithm. A cell is empty if the package "
-            "does not take this dtype, fails at this size, or was too slow to be timed.",
+            "does not accept this dtype, fails at this size, or was too slow to be timed.",
             as_markdown(lloyd_table(figures)),
             legend(of_today(figures["methods"])),
         ]
