@@ -58,8 +58,8 @@ print((folder / "customers.csv").read_text()[:180])
 # %%
 # What is in the columns?
 # -----------------------
-# `Prepare` finds out what each column contains. Read the table that it prints: a column that was
-# misread is hard to notice later. Age is left out, since it does not describe what a customer buys.
+# `Prepare` finds out what each column contains. Read the table below: a column that was misread is
+# hard to notice later. Age is left out, since it does not describe what a customer buys.
 
 customers = pd.read_csv(folder / "customers.csv", sep=";", decimal=",")
 prepare = Prepare(as_={"age": "ignore"}).fit(customers)
@@ -107,7 +107,7 @@ print(means.round(0).to_string())
 # The decision
 # ------------
 # Some customers have not ordered for months. A letter to each of them costs one euro. If one in
-# twenty comes back for one basket, with a margin of a fifth, is it worth the letter?
+# twenty comes back for one basket, with a margin of a fifth, is the letter worth it?
 
 share_back, margin, letter = 0.05, 0.2, 1.0
 away = means["days since order"] > 90
@@ -121,8 +121,8 @@ ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# Each letter to them loses money: they buy too little. The campaign is for the group with the most
-# revenue. Its customers go into a file, the most typical ones first.
+# Each letter loses money: these customers buy too little. The campaign is for the group with the
+# most revenue. Its customers go into a file, the most typical ones first.
 
 distance = model.transform(points)[:, valuable]
 chosen = customers.assign(distance=distance)[model.labels_ == valuable].sort_values("distance")

@@ -2,7 +2,7 @@
 Lloyd's algorithm and power k-means from the same seeds
 =======================================================
 
-Lloyd's algorithm cannot correct badly placed seeds; power k-means corrects most. Both begin at
+Lloyd's algorithm cannot correct badly placed seeds; power k-means corrects most. Both start from
 the same seeds among sixteen clusters in the plane. The seeds are drawn in three ways, fifty times
 each, and a table counts how often both methods find all the clusters. It also shows that better
 seeds leave less to gain, and that slower annealing gains more.
@@ -87,8 +87,8 @@ ALGORITHMS: dict[str, dict[str, object]] = {
 }
 
 # %%
-# One fit, compared with the optimum. A fit misses a cluster when no center is nearest to its
-# own; then two centers share another cluster.
+# One fit, compared with the optimum. A fit misses a cluster if none of its centers lies there; then
+# two share another cluster.
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ def print_table(outcomes: Outcomes) -> None:
 
 
 # %%
-# The picture, in colours that most eyes tell apart (Okabe & Ito).
+# The picture, in colours that most people can tell apart (Okabe & Ito).
 
 BLUE, ORANGE, VERMILION, GREY = "#0072B2", "#E69F00", "#D55E00", "#8793a0"
 

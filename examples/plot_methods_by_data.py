@@ -2,15 +2,16 @@
 Which method for which data
 ===========================
 
-Eight methods on six kinds of data: after a look at this picture you can choose one. The number in
-the corner of a panel is the time of the fit. All methods are given the number of clusters.
+This picture of eight methods on six kinds of data helps you choose one. The number in the corner of
+a panel is the time of the fit. All methods are given the number of clusters.
 
 - **Many clusters**: the search of `PowerKMeans` finds what one start of `KMeans` misses.
 - **Unequal sizes**: `BalancedKMeans` cuts the large cluster, as it must, and `RobustPowerKMeans`
   leaves out the smallest one, which is smaller than the share that it trims (crosses).
 - **Outliers**: `RobustPowerKMeans` leaves them out; in most other methods they take a center.
 - **Elongated clusters**: ``divergence="mahalanobis"`` learns their shape, if all have the same.
-- **Half-moons**: a graph of neighbours (`SpectralClustering`) finds them, or a kernel that fits.
+- **Half-moons**: a graph of neighbours (`SpectralClustering`) finds them, as does a suitable
+  kernel.
 - **One cloud**: every method returns as many clusters as it was asked for. Ask `choose_k` first.
 """
 

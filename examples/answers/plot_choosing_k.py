@@ -2,12 +2,12 @@
 How many clusters?
 ==================
 
-`choose_k` clusters for a range of k and asks several criteria. When clusters are well apart, most
-criteria name the same number. When there are no clusters, they disagree; the result then says that
-no k is clear, and why, and recommends a guess.
+`choose_k` clusters for a range of k and applies several criteria. When clusters are well apart,
+most criteria name the same number. When there are no clusters, they disagree; the result then
+states that no k is clear, and why, and recommends a guess.
 
 If you know k beforehand, as for the colours of a palette or the number of places to build, do not
-choose it this way; the inertia then says what one more is worth.
+choose it this way; the inertia shows what one more gains.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ choices = {
 }
 
 # %%
-# What each criterion says, and how many agree with the recommendation.
+# What each criterion recommends, and how many agree with the decision.
 
 for name, choice in choices.items():
     print(f"{name}: {choice.verdict()}, agreement {choice.agreement:.0%}")
@@ -35,7 +35,7 @@ for name, choice in choices.items():
     print("  " + ", ".join(f"{criterion} {k}" for criterion, k in choice.by_criterion.items()))
 
 # %%
-# The inertia, and on it the k that each criterion names. It falls steeply up to six clusters, then
+# The inertia, with the k that each criterion names. It falls steeply up to six clusters, then
 # slowly. Without clusters there is a bend too, as there is for any data.
 
 figure, panels = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
@@ -45,7 +45,7 @@ for ax, (name, choice) in zip(panels, choices.items(), strict=True):
 plt.show()
 
 # %%
-# The silhouette is high when points are nearer to their own cluster than to the next. Shapes as
+# The silhouette is high when points are nearer to their own cluster than to the next. Markers as
 # above.
 
 figure, panels = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained", sharey=True)

@@ -7,8 +7,8 @@ quantization cuts the picture into patches and stores, for each patch, only the 
 nearest entry of the codebook. With 64 entries that is six bits for sixteen pixels.
 
 To compress pictures, use a format made for it: you must store the codebook as well, and it fits
-only pictures like those it was made from. Use a codebook as a first step when you count things by
-their patches.
+only pictures like those it was made from. Use a codebook as a first step to describe pictures by
+counts of patches.
 """
 
 # sphinx_gallery_thumbnail_number = 2
@@ -49,7 +49,7 @@ for ax, entry in zip(panels.flat, codebook.cluster_centers_[order], strict=True)
 plt.show()
 
 # %%
-# Above: pictures that the codebook has not seen. Below: what it makes of them.
+# Above: pictures that the codebook has not seen. Below: how it rebuilds them.
 
 rebuilt = images_of(codebook.cluster_centers_[codebook.predict(patches_of(new))])
 lost = np.sum((new - rebuilt) ** 2) / np.sum((new - new.mean(axis=0)) ** 2)

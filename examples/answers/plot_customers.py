@@ -5,8 +5,8 @@ Groups of customers
 `PowerKMeans` finds kinds of customers, and the profile of each suggests what to call it. Four
 numbers describe each of nine hundred customers of a made-up shop.
 
-Real customers are seldom so clearly apart, and k-means finds k centers in any data.
-`powermeans.choose_k` says how sure the number of groups is.
+Real customers are seldom so clearly separated, and k-means finds k centers in any data.
+`powermeans.choose_k` shows how sure the number of groups is.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ model = PowerKMeans(4, random_state=0).fit(scaled)
 
 # %%
 # The profiles: the mean of each group and the middle half of its customers, in standard deviations
-# from the mean of all.
+# from the overall mean.
 
 plots.profiles(model, scaled)
 plt.show()

@@ -3,8 +3,8 @@ Every plot
 ==========
 
 Each function of `powermeans.plots` draws one picture here. A plot returns its Axes, and draws on
-those you pass: ``plots.clusters(model, X, ax=ax)``. Clusters differ in shape, and in colours that
-colour-blind people can tell apart (Okabe & Ito).
+those you pass: ``plots.clusters(model, X, ax=ax)``. Clusters have different markers, and colours
+that colour-blind people can tell apart (Okabe & Ito).
 
 The data are 178 wines of three growers, with thirteen measurements each, scaled to the same
 variance.
@@ -24,8 +24,8 @@ wines = (measured - measured.mean()) / measured.std()
 model = PowerKMeans(3, random_state=0).fit(wines)
 
 # %%
-# Clusters in the plane: two columns as they are, more on their two principal axes. The lines are
-# where this plane, through the mean of all points, cuts the clusters.
+# Clusters in the plane: two columns as they are, more on their two principal axes. The lines show
+# where the clusters meet in this plane, which goes through the mean of all points.
 
 plots.clusters(model, wines)
 plt.show()
@@ -44,7 +44,7 @@ plots.profiles(model, wines)
 plt.show()
 
 # %%
-# Centers as bars, beside the means of all points (marks), for columns in one unit.
+# Centers as bars, next to the means of all points (marks), for columns in one unit.
 
 plots.center_bars(model, wines)
 plt.show()
@@ -56,7 +56,7 @@ plots.silhouettes(model, wines)
 plt.show()
 
 # %%
-# Which k? The inertia, and the numbers that the criteria of `powermeans.choose_k` say.
+# Which k? The inertia, and the numbers that the criteria of `powermeans.choose_k` recommend.
 
 choice = choose_k(wines, range(2, 11), random_state=0)
 plots.choice_of_k(choice)
@@ -64,7 +64,7 @@ plt.show()
 
 # %%
 # The annealing: where each sweep moved the centers, from random seeds. The power begins near zero,
-# which draws the centers to the middle; as it falls, they part.
+# which draws the centers to the middle; as it falls, they separate.
 
 rng = np.random.default_rng(0)
 corners = 5.0 * np.stack(np.meshgrid(np.arange(4), np.arange(4)), axis=-1).reshape(-1, 2)
@@ -78,7 +78,7 @@ plots.annealing_path(path, clouds)
 plt.show()
 
 # %%
-# Objective and inertia by sweep; the axis at the right is the power.
+# Objective and inertia by sweep; the right axis shows the power.
 
 plots.convergence(annealed)
 plt.show()

@@ -2,7 +2,7 @@
 Label rows in a database
 ========================
 
-A query gives each row of a table the label that `predict` gives it, with the same scaling.
+A query labels each row of a table as `predict` does, with the same scaling.
 """
 
 import sqlite3

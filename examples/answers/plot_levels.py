@@ -2,7 +2,7 @@
 Levels of clusters
 ==================
 
-The clusters of handwritten digits join two by two, the most similar first. A cut through the tree
+Clusters of handwritten digits are joined two by two, the most similar first. A cut through the tree
 gives fewer and larger groups.
 """
 

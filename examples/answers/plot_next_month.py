@@ -2,8 +2,8 @@
 The same clusters next month
 ============================
 
-In May one group of customers has grown, one has moved, and a new one is there. The model is fitted
-again, and its clusters keep their numbers.
+In May one group of customers has grown, one has moved, and a new one has appeared. The model is
+fitted again, and its clusters keep their numbers.
 """
 
 import numpy as np

@@ -3,11 +3,11 @@ Places along roads
 ==================
 
 `PowerKMeans` finds one hundred and twenty places that serve fifteen thousand addresses along
-made-up roads. The more centers there are, the more local optima, and the more a search is worth.
+made-up roads. With more centers there are more local optima, and a search gains more.
 
 Points are kilometres east and north. Do not use degrees: away from the equator, a degree of
-longitude is shorter than one of latitude. Project them to a plane first or, on half of the globe,
-take unit vectors with ``divergence="cosine"``. Distances are as the crow flies, which misleads
+longitude is shorter than one of latitude. Project points to a plane first or, on half of the globe,
+use unit vectors with ``divergence="cosine"``. Distances are as the crow flies, which misleads
 across a river without a bridge.
 """
 
@@ -41,7 +41,7 @@ for name, found in (("Lloyd", lloyd), ("power k-means", model)):
     print(f"{name:<15}{np.sqrt(found.inertia_ / N_ADDRESSES):.3f} km, root of the mean square")
 
 # %%
-# The places: a larger one serves more addresses. Places are dense where addresses are, but less so.
+# Larger dots serve more addresses. Places are dense where addresses are, but less so.
 
 sizes = np.bincount(model.labels_, minlength=N_PLACES)
 figure, ax = plt.subplots(figsize=(10, 6.2), layout="constrained")

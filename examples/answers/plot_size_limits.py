@@ -34,7 +34,7 @@ for name, model in (("without limits", free), (f"at most {MOST}", limited)):
     print(f"{name}: {sizes.min()} to {sizes.max()} addresses, inertia {model.inertia_:.0f}")
 
 # %%
-# Each cell in a colour of its own; the dots are as large as the cells have addresses.
+# Each cell has its own colour; larger dots have more addresses.
 
 figure, axes = plt.subplots(1, 2, figsize=(10, 5.5), layout="constrained", sharex=True, sharey=True)
 colours = plt.get_cmap("tab20")(np.arange(N_PLACES) % 20)

@@ -1,14 +1,14 @@
 """
-Points that belong nowhere
-==========================
+Points that belong to no cluster
+================================
 
-`RobustPowerKMeans` finds clusters among points that belong to none. It leaves out the farthest
+`RobustPowerKMeans` finds clusters although some points belong to none. It leaves out the farthest
 points while it looks for centers: `trim` sets their share, and `outliers_` marks them. Here one
-point in twelve belongs nowhere; `PowerKMeans` must assign it to a cluster, whose center it then
+point in twelve belongs to no cluster; `PowerKMeans` must assign it to one, whose center it then
 moves.
 
-The share is left out even if there are no anomalies: then the rims of the clusters go. A clump with
-more anomalies than `trim` allows counts as a cluster, and a true cluster smaller than that can
+The share is left out even if there are no anomalies: then the clusters lose their edges. A clump
+with more anomalies than `trim` allows counts as a cluster, and a true cluster smaller than that can
 vanish as a whole.
 """
 

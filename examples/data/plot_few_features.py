@@ -1,13 +1,13 @@
 """
-Many features, few that matter
-==============================
+Many features, few of which matter
+==================================
 
 `EntropyWeightedPowerKMeans` finds the few features that tell groups apart: it learns a weight for
 each feature along with the centers. As with genes, only eight of three hundred measured features
 differ between the groups here. The others add enough noise to hide them.
 
 If all features matter, it gains nothing, and `PowerKMeans` finds lower sums of squares. Scale the
-features first: those of small variance look like good ones.
+features first: those with small variance look informative.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ expression[:, matter] += levels[truth]
 expression = (expression - expression.mean(axis=0)) / expression.std(axis=0)
 
 # %%
-# How well each finds the groups: the adjusted Rand index is 1 when all samples are in the right
-# group, and near 0 when chance deals them out.
+# How well each method finds the groups: the adjusted Rand index is 1 when all samples are in the
+# right group, and near 0 for random groups.
 
 plain = PowerKMeans(N_GROUPS, random_state=0).fit(expression)
 weighted = EntropyWeightedPowerKMeans(N_GROUPS, random_state=0).fit(expression)

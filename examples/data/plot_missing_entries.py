@@ -2,12 +2,12 @@
 Missing entries
 ===============
 
-This example compares three ways to cluster rows with holes. With ``missing="observed"``, distances
-use the entries that are there, and nothing is filled in. Filling in column means draws points
-towards the middle. If you leave out rows with holes, hardly any rows remain.
+This example compares three ways to cluster incomplete rows. With ``missing="observed"``, distances
+use the entries that are present, and nothing is filled in. Filling in column means draws points
+towards the middle. If you leave out incomplete rows, hardly any rows remain.
 
-Here entries are missing by chance. If they are missing because of their values, as when people keep
-high incomes to themselves, all three ways mislead. Leave out rows with few entries: they are near
+Here entries are missing by chance. If they are missing because of their values, as when people do
+not report high incomes, all three ways mislead. Leave out rows with few entries: they are near
 every center.
 """
 
@@ -30,24 +30,23 @@ model = PowerKMeans(6, effort="fast", missing="observed", random_state=0)
 
 
 def observed(holed: Array) -> Array:
-    """Rows as they are, without those of fewer than three entries."""
+    """Rows as they are, without those with fewer than three entries."""
     return holed[np.sum(~np.isnan(holed), axis=1) >= 3]
 
 
 def filled(holed: Array) -> Array:
-    """The mean of its column in each hole."""
+    """Rows with column means filled in."""
     return np.where(np.isnan(holed), np.nanmean(holed, axis=0), holed)
 
 
 def complete(holed: Array) -> Array:
-    """Only the rows without a hole."""
+    """Only the complete rows."""
     return holed[~np.isnan(holed).any(axis=1)]
 
 
 # %%
-# How well the centers put the complete points into the right clusters. While few entries are
-# missing, filling in does nearly as well. The line of complete rows ends where fewer than six
-# remain.
+# How well the centers put the complete points into the right clusters. If few entries are missing,
+# filling in does nearly as well. The line of complete rows ends where fewer than six remain.
 
 shares = np.linspace(0, 0.6, 9)
 chance = np.random.default_rng(0).uniform(size=points.shape)

@@ -7,7 +7,7 @@ plain k-means cuts along straight lines. A kernel, or a graph of neighbours, map
 space where the clusters are groups around centers.
 
 Both depend on a scale, here `gamma`, and neither has a center to show. For roughly round clusters,
-the plain method is quicker and says more.
+plain k-means is faster and more informative.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ methods = {
 }
 
 # %%
-# The number is the adjusted Rand index: 1 when the clusters are the shapes. The Gaussian kernel
-# finds the rings at one scale and the moons at another, and only the truth tells which to take.
+# The number is the adjusted Rand index: 1 when the clusters match the shapes. The Gaussian kernel
+# finds the rings at one scale and the moons at another, and only the true labels show which to use.
 # Spectral clustering looks for connected clusters, and one scale serves both here; it would fail if
 # a few points bridged the gap.
 

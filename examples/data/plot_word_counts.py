@@ -2,10 +2,10 @@
 Texts by their words
 ====================
 
-The Poisson divergence sorts texts by topic where squared distances sort them by length. Each text
-is a row of word counts. Squared distances mainly see how long texts are, and the words that are
-frequent in all of them; the Poisson divergence compares a difference with what chance would
-produce.
+The Poisson divergence groups texts by topic, whereas squared distances group them by length. Each
+text is a row of word counts. Squared distances mainly reflect how long texts are, and which words
+are frequent in all of them; the Poisson divergence compares a difference with that expected by
+chance.
 
 The texts come from four topics, and some are twenty times as long as others. What matters is the
 share of each word. So divide each row by its sum, and weight each text by its number of words: the
@@ -49,9 +49,9 @@ found = {
 }
 
 # %%
-# How many texts of each topic are in each cluster. A good clustering has one dark field in each row
-# and in each column, in any order. The adjusted Rand index is 1 when clusters and topics are the
-# same, and near 0 when they are unrelated.
+# How many texts of each topic are in each cluster. A good clustering has one dark cell in each row
+# and each column, in any order. The adjusted Rand index is 1 when clusters and topics are the same,
+# and near 0 when they are unrelated.
 
 figure, panels = plt.subplots(1, 3, figsize=(10, 4.2), layout="constrained", sharey=True)
 for ax, (name, labels) in zip(panels, found.items(), strict=True):

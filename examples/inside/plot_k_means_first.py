@@ -2,10 +2,10 @@
 k-means before a Gaussian mixture
 =================================
 
-k-means is often the first step of a costlier model. How much of the work does it do there? A
-mixture of Gaussians with covariances of their own is fitted twice, from random points and from the
-clusters of k-means, and the log-likelihood is set against the seconds, those of k-means included.
-From good clusters few steps of expectation maximisation are left.
+k-means is often the first step of a costlier model. How much of the work does it do? A mixture of
+Gaussians, each with its own covariance, is fitted twice, from random points and from the clusters
+of k-means. The log-likelihood is plotted against time, including that of k-means. From good
+clusters, few steps of expectation maximization remain.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ points = rng.uniform(0, 8, (N_CLUSTERS, N_FEATURES))[labels] + noise
 
 
 # %%
-# `lower_bounds_` has the log-likelihood of a point before each step of the fit.
+# `lower_bounds_` contains the log-likelihood of a point before each step of the fit.
 
 
 def path_of_fit(means: Array, seconds: float) -> tuple[Array, Array]:

@@ -2,13 +2,13 @@
 How hard the borders are
 ========================
 
-`memberships` says how much a point belongs to each cluster, and its `power` sets how hard the
+`memberships` shows how strongly a point belongs to each cluster, and its `power` sets how hard the
 borders are. At a soft power a point between two centers belongs to both; as the power falls, the
 shares tend to those of `predict`, all or nothing. Each panel colours the plane by the largest
 share.
 
-The shares compare distances to centers, and are no probabilities: far from all centers they tend to
-be equal. For probabilities, fit a mixture such as `SphericalMixture`.
+The shares compare distances to centers, and are not probabilities: far from all centers they tend
+to be equal. For probabilities, fit a mixture such as `SphericalMixture`.
 """
 
 from __future__ import annotations

@@ -2,12 +2,12 @@
 What the search adds to a descent
 =================================
 
-A search lowers the sum of squares that one descent reaches, and `effort` says how long it looks.
+A search lowers the sum of squares that one descent reaches, and `effort` sets how long it lasts.
 `PowerKMeans` clusters the same points from twenty random states: with one descent
-(``effort="none"``) and with each further effort. The lower a dot, the better the clustering; the
+(``effort="none"``) and with two higher efforts. The lower a dot, the better the clustering; the
 farther right, the longer it took.
 
-On small and well separated data, all of them end at the same value: then the cheapest will do.
+On small and well separated data, all of them end at the same value, and the cheapest is enough.
 """
 
 from __future__ import annotations

@@ -3,13 +3,13 @@ How hardening makes valleys
 ===========================
 
 Soft powers smooth the objective, so that it has few local minima; as the power falls, more of them
-appear. Points on a line have three clusters, and two centers share them. Each panel shows the
-objective for every pair of centers, with its local minima as crosses. Each panel mirrors itself
-along the diagonal, since centers have no order.
+appear. Points on a line form three clusters, which two centers share. Each panel shows the
+objective for every pair of centers, with its local minima as crosses. Each panel is symmetric about
+the diagonal, since centers have no order.
 
-At s = −1 and −3 there is one minimum, up to that mirror, and it moves with the power. At −∞, which
-is k-means, there are two. Annealing follows the one from −1 on, and here ends in the better of the
-two. It need not always: minima can split where the better one is not the nearer.
+At s = −1 and −3 there is one minimum, up to symmetry, and it moves with the power. At −∞, which is
+k-means, there are two. Annealing follows the one from −1 on, and here ends in the better of the
+two. It need not: a minimum can split so that the better part is not the nearer.
 """
 
 from __future__ import annotations

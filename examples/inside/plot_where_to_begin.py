@@ -3,13 +3,13 @@ Where annealing begins
 ======================
 
 The power of the first sweep decides what annealing does. Above the critical power, which the data
-determine, the centers fall together at the mean, and the seeds count for little. Far below it, the
-weights are nearly hard from the start, and centers stay about where they began. A power near the
-critical one, lowered slowly, works best.
+determine, the centers collapse to the mean, and the seeds matter little. Far below it, the weights
+are nearly hard from the start, and centers stay about where they began. A power near the critical
+one, lowered slowly, works best.
 
-You seldom need to set it: by default, `PowerKMeans` begins at -1 or below, goes faster, and makes
-up for it by its search, which ``effort="none"`` leaves out here. `PathRecorder` copies the centers
-after each sweep, to draw them.
+You seldom need to set it: by default, `PowerKMeans` begins at -1 or below, anneals faster, and
+compensates by its search, which ``effort="none"`` leaves out here. `PathRecorder` copies the
+centers after each sweep, to draw them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ optimum = KMeans(N_CLUSTERS, init=middles, n_init=1).fit(points).inertia_
 
 # %%
 # Two descents from the same seeds, on the two principal axes of the eight features. The path of a
-# center begins at an empty circle, where the first sweep moved it, and ends at a shape.
+# center begins at an empty circle, where the first sweep moved it, and ends at a filled marker.
 
 figure, panels = plt.subplots(1, 2, figsize=(10, 4.8), layout="constrained", sharey=True)
 for ax, power in zip(panels, (-0.5, -30.0), strict=True):

@@ -3,12 +3,12 @@ When the points change
 ======================
 
 `drift_` shows that the points of a stream have changed, and `memory` lets the centers follow them.
-After sixty chunks, every cluster moves. Both streams notice at once: the mean squared distance of
+After sixty chunks, every cluster moves. Both streams show it at once: the mean squared distance of
 the next chunk jumps. The stream with ``memory`` returns to the old level within a few chunks; the
 one without averages old points with new ones.
 
 A short memory also forgets what did not change: centers of rare clusters become noisy. Without
-drift, leave it out.
+drift, omit `memory`.
 """
 
 from __future__ import annotations

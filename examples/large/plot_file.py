@@ -2,12 +2,12 @@
 A file that is larger than memory
 =================================
 
-`PowerKMeans` clusters a file by its path, and never holds all of its rows. It reads them part by
+`PowerKMeans` clusters a file given by its path, and never loads all rows. It reads them part by
 part, once for each sweep, and `predict` writes the labels to another file. Here half a million rows
 of a made-up night sky stand for a file of any size, and a part has forty thousand of them.
 
-If the rows do fit into memory, load them: sweeps are then quicker. If a sample answers your
-question, read only the sample.
+If the rows fit into memory, load them: sweeps are then faster. If a sample answers your question,
+read only the sample.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ stars = middles[rng.integers(12, size=500_000)] + rng.normal(0, 4, size=(500_000
 np.save(folder / "stars.npy", stars.astype(np.float32))
 
 # %%
-# `open_data` says how many rows a part has. A fit of a path has no labels; `predict` writes them.
+# `open_data` sets how many rows a part has. A fit of a file has no labels; `predict` writes them.
 
 data = open_data(folder / "stars.npy", rows_per_part=40_000)
 model = PowerKMeans(12, effort="fast", random_state=0).fit(data)
@@ -36,7 +36,7 @@ sizes = np.bincount(labels)
 print(f"{len(labels)} labels; clusters of {sizes.min()} to {sizes.max()} rows")
 
 # %%
-# The picture also needs one part at a time: it adds up counts on a grid.
+# The picture also needs only one part at a time: it adds up counts on a grid.
 
 counts = np.zeros((160, 160))
 rows = np.load(folder / "stars.npy", mmap_mode="r")

@@ -5,11 +5,11 @@ A kernel for a million rows
 A Gaussian kernel finds a ring around a disc, which no center can represent, but its matrix compares
 all pairs of rows: for a million rows it would take eight terabytes. Random Fourier features (Rahimi
 & Recht 2007) are columns whose products are the kernel up to noise. scikit-learn's ``RBFSampler``
-makes them, and `PowerKMeans` on them is kernel power k-means without a matrix, as RFF-KPKM (AAAI
-2026) promises.
+computes them, and `PowerKMeans` on them is kernel power k-means without a matrix, as in RFF-KPKM
+(AAAI 2026).
 
-The page is built with forty thousand rows; ``python plot_random_features.py 1000000`` takes a
-million, in half a minute and little more than a gigabyte.
+The page is built with forty thousand rows; ``python plot_random_features.py 1000000`` clusters a
+million in half a minute and little more than a gigabyte.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ points, truth = make_circles(N_ROWS, noise=0.06, factor=0.25, random_state=0)
 points = points.astype(np.float32)
 
 # %%
-# The more features, the less noise: the error of a product falls with the root of their number. A
-# thousand rows with the exact kernel show where this leads, and in how much time.
+# The more features, the less noise: the error of a product falls with the root of their number. The
+# exact kernel on a thousand rows shows the limit, and how long it takes.
 
 seconds, indices, numbers = [], [], (4, 8, 16, 32, 64, 128)
 for n_features in numbers:

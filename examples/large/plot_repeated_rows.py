@@ -2,13 +2,13 @@
 Rows that repeat
 ================
 
-Rows that occur many times need to be clustered only once: `sample_weight` says how often each
-occurs. A picture of 427 by 640 pixels has 273 280 rows, but with sixteen steps for each of red,
-green and blue hardly more than a thousand different ones. Both fits end at the same inertia, up to
-local optima, and the one with weights is far quicker.
+Rows that occur many times need to be clustered only once: `sample_weight` is how often each occurs.
+A picture of 427 by 640 pixels has 273 280 rows, but with sixteen steps for each of red, green and
+blue hardly more than a thousand different ones. Both fits end at the same inertia, up to local
+optima, and the one with weights is far faster.
 
-It pays if rows repeat exactly. Measurements with many digits do not, and rounding them changes the
-data: compare the inertia of a few fits before you round.
+This pays if rows repeat exactly. Measurements with many digits do not, and rounding them changes
+the data: compare the inertia of a few fits before you round.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ for name, rows, weights in (("all rows", pixels, None), ("different rows", colou
     print(f"{name}: {figures[name][0]:.3f} s, inertia {figures[name][1]:.0f}")
 
 # %%
-# The label of a colour is that of all its pixels.
+# All pixels of a colour get its label.
 
 labels = model.labels_[places.ravel()]
 painted = np.clip(model.cluster_centers_[labels] * 16 + 8, 0, 255).astype(np.uint8)

@@ -3,10 +3,10 @@ How large a sample is enough
 ============================
 
 A sample finds common clusters with few rows and rare ones only with many. Ten clusters share most
-of sixty thousand rows; six rare ones have one row in a thousand each. `PowerKMeans` looks for all
-sixteen in samples of several sizes, and the centers label all rows.
+of sixty thousand rows; six rare ones have one row in a thousand each. `PowerKMeans` searches for
+all sixteen in samples of several sizes, and the centers label all rows.
 
-The sample needs about ten rows of a cluster to find it, whatever the number of rows in all. Here
+The sample needs about ten rows of a cluster to find it, whatever the total number of rows. Here
 that is ten thousand rows for clusters of one in a thousand. Rare clusters also decide the inertia
 if, as here, they lie far from the others: compare both panels.
 """

@@ -5,8 +5,8 @@ Points that come in chunks
 `MiniBatchPowerKMeans` learns from a stream: it sees each chunk once and keeps only one sum for each
 center. After a hundred chunks, the centers are nearly as good as those of a fit to all points.
 
-If all points fit into memory and you have the time, `PowerKMeans` finds lower sums of squares. The
-stream does not find a rare cluster later if it is not among the first points.
+If all points fit into memory and you have the time, `PowerKMeans` finds lower sums of squares. A
+rare cluster that is not among the first points is not found later.
 """
 
 from __future__ import annotations
