@@ -15,6 +15,7 @@ import pytest
 from app.answers import clusters_in
 
 from powermeans import read_frame
+from powermeans.app.reading.frames import opened
 from powermeans.errors import TableError
 
 ROWS = [(f"n{i}", i % 2 * 50 + i % 7, ["red", "blue"][i % 2]) for i in range(40)]
@@ -71,6 +72,54 @@ def test_a_file_of_any_kind_gives_its_columns(name, tmp_path):
     assert frame["color"].to_pylist() == list(FRAME["color"])
     assert list(map(int, frame["size"].to_pylist())) == list(FRAME["size"])
     assert frame.num_rows == len(FRAME)
+
+
+# The first row, the least and the largest value of each column below, and whether the row contains
+# names: it does so clearly, in doubt, or not.
+FIRST_ROWS = [
+    ("shop,2021,2022,2023", "name 9-50 9-50 900-5000", "names"),
+    ("shop,2023,2020,2015", "name 900-5000 900-5000 900-5000", "names"),
+    (",2021,2022,2023", "name 9-50 9-50 9-50", "names"),
+    ("shop,2021-01-01,2021-02-01", "name 9-50 9-50", "names"),
+    ("sample,400.5,401,401.5", "name 0.1-0.9 0.1-0.9 0.1-0.9", "names"),
+    ("0,1,2", "0.1-9.5 0.1-9.5 0.1-9.5", "names"),
+    ("person,1,2,3,4,5,6", "name 1-5 1-5 1-5 1-5 1-5 1-5", "names"),
+    ("shop,2021", "name 9-50", "names?"),
+    ("shop,2021,2022", "name 900-5000 900-5000", "names?"),
+    ("shop,1001,1007,1023", "name 9-50 9-50 9-50", "names?"),
+    ("Anna,1,2,3", "name 1-5 1-5 1-5", "data?"),
+    ("2021", "9-50", "data?"),
+    ("1,2,3", "1-5 1-5 1-5", "data"),
+    ("Anna,34,1200", "name 18-70 900-5000", "data"),
+    ("Anna,unknown,12", "name 18-70 9-50", "data"),
+    ("Acme,1990,2010", "name 1950-1999 2000-2020", "data"),
+    ("Total,5000,6000,7000", "name 9-50 9-50 9-50", "data"),
+    ("2001,5.5", "2002-2012 1-9", "data"),
+]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "xlsx"])
+@pytest.mark.parametrize(("first", "below", "expected"), FIRST_ROWS)
+def test_names_in_the_first_row_are_told_from_data(first, below, expected, suffix, tmp_path):
+    texts = ["n{}" if each == "name" else each for each in below.split()]
+    ends = [[float(end) for end in each.split("-")] for each in texts if each != "n{}"]
+    rng, rows = np.random.default_rng(0), []
+    for number in range(12):
+        drawn = iter([round(a + (b - a) * rng.random(), int(b < 10 > a % 1 > 0)) for a, b in ends])
+        rows.append([f"n{number}" if each == "n{}" else next(drawn) for each in texts])
+    rows.insert(0, [float(cell) if cell.isdecimal() else cell for cell in first.split(",")])
+    file = tmp_path / f"a.{suffix}"
+    frame = pd.DataFrame(rows)
+    if suffix == "csv":
+        file.write_text(f"{first}\n{frame[1:].to_csv(index=False, header=False)}")
+    else:
+        frame.to_excel(file, index=False, header=False)
+    found = opened(file)
+    assert found.table.num_rows == 12 + expected.startswith("data")
+    (doubt,) = found.doubts or [""]
+    assert ("taken for " + expected[:-1] in doubt) if expected.endswith("?") else not doubt
+    assert opened(file, header=True).table.num_rows == 12
+    assert opened(file, header=False).table.num_rows == 13
 
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "xlsx", "jsonl", "parquet", "feather"])

@@ -17,6 +17,7 @@ from powermeans.preparing.number_forms import (
     NO_VALUE,
     Dates,
     Form,
+    as_number,
     chosen,
     form_of,
     is_unanswered,
@@ -224,11 +225,6 @@ class Cells:
 
 
 _NUMBERS = ("integer", "floating", "decimal", "duration")
-
-
-def as_number(text: str) -> float | None:
-    """Return the number that a plain text writes, or None."""
-    return float(text) if re.fullmatch(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?", text) else None
 
 
 def _is_text(kind: Any) -> bool:

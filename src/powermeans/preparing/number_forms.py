@@ -36,6 +36,7 @@ _Kind = Literal["number", "boolean", "date", "duration", "text", "empty"]
 
 _CLASSES = {"": "", ".": r"\.", ",": ",", " ": "[ \u00a0\u2009\u202f]", "'": "['’]"}
 _MARKS = [(decimal, mark) for mark in _CLASSES for decimal in ".," if mark != decimal]
+_PLAIN = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _NOT_FINITE = re.compile(r"[-+]?(?:inf|infinity)", re.IGNORECASE)
 _PAIRS = ("true false", "yes no", "y n", "t f", "ja nein", "oui non", "wahr falsch", "vrai faux")
 _DURATION = re.compile(r"(-)?(?:(\d+):)?(\d+):([0-5]\d(?:[.,]\d+)?)")
@@ -116,6 +117,11 @@ def is_number(cell: str) -> bool:
     return cell in NO_VALUE or _number_in(cell) is not None or bool(_NOT_FINITE.fullmatch(cell))
 
 
+def as_number(cell: str) -> float | None:
+    """Return the number that a cell writes as programs do, or None."""
+    return float(cell) if _PLAIN.fullmatch(cell) else None
+
+
 def is_date(cell: str) -> bool:
     """Return whether a cell is a date, a time or a duration."""
     return any(pattern.fullmatch(cell) for pattern in (*_DATES.values(), _DURATION))
@@ -161,8 +167,7 @@ def form_of(cells: Sequence[str], decimal: str | None, thousands: str | None) ->
 
 def _form_of_plain(cells: Sequence[str], decimal: str | None) -> Form | None:
     """Return the form of numbers as programs write them, None if points may be for thousands."""
-    plain = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
-    if decimal not in (None, ".") or not all(map(plain.fullmatch, cells)):
+    if decimal not in (None, ".") or not all(map(_PLAIN.fullmatch, cells)):
         return None
     points = [cell for cell in cells if "." in cell]
     if not points and all(re.fullmatch(r"[-+]?\d+", cell) for cell in cells):

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from powermeans.errors import ArgumentError, TableError, nearest
 from powermeans.points.checks.weights import check_sample_weight
 from powermeans.preparing import features
-from powermeans.preparing.cells import Cells, as_frame, as_number, one_array
+from powermeans.preparing.cells import Cells, as_frame, one_array
 from powermeans.preparing.kinds import (
     DATES,
     MOST_CATEGORIES,
@@ -30,7 +30,7 @@ from powermeans.preparing.kinds import (
     with_places,
 )
 from powermeans.preparing.missing_codes import is_code, missing_codes
-from powermeans.preparing.number_forms import Dates, Form
+from powermeans.preparing.number_forms import Dates, Form, as_number
 from powermeans.types import FloatArray
 
 Scale = Literal["auto", "standard", "minmax", "none"]

@@ -116,8 +116,8 @@ def _read(path: Path, name: str, options: dict[str, Any]) -> Frame:
             raise TableError(f"{name} is {what}, and no table: export it as CSV or Excel")
     sheet = options.get("array")
     if sheets.is_workbook(path, start):
-        table, said = sheets.read(path, name, sheet)
-        return Frame(table, sheets.suffix_of(path, start), said)
+        table, said, doubt = sheets.read(path, name, sheet, options.get("header"))
+        return Frame(table, sheets.suffix_of(path, start), said, _on_header(doubt))
     if databases.is_database(start):
         return Frame(databases.read(path, name, sheet), ".csv")
     if json_lines.is_json(start):
@@ -129,10 +129,16 @@ def _read(path: Path, name: str, options: dict[str, Any]) -> Frame:
         table = reader.as_table().replace_schema_metadata({b"decimal": mark})
         layout = reader.layout
         encoding = "utf-8-sig" if start.startswith(BOM_UTF8) else reader.encoding
-        how = reader.how_divided()
-        return Frame(table, ".csv", how, [], layout.delimiter, encoding)
+        how, doubts = reader.how_divided(), _on_header(layout.doubt)
+        return Frame(table, ".csv", how, doubts, layout.delimiter, encoding)
     suffix = ".parquet" if start.startswith(b"PAR1") else ".feather"
     return Frame(reader.as_table(), suffix)
+
+
+def _on_header(doubt: str) -> list[str]:
+    """Return a doubt on the first row with the option that settles it."""
+    way_out = "--no-header, if it is data" if doubt.endswith("names") else "--header, if it is names"
+    return [f"{doubt} ({way_out})"] if doubt else []
 
 
 def _start(path: Path, name: str) -> bytes:

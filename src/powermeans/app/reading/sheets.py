@@ -11,6 +11,7 @@ from typing import Any
 from powermeans.errors import Argument, TableError, nearest
 from powermeans.preparing.cells import as_column
 from powermeans.scale.tables.table import distinct, listed, refusing_damage
+from powermeans.scale.tables.text_form import first_row
 from powermeans.system.arrow import pyarrow_part
 
 _OLD_EXCEL = b"\xd0\xcf\x11\xe0"
@@ -38,8 +39,10 @@ def _members(path: Path) -> str:
     return ".ods" if "content.xml" in names and "mimetype" in names else ""
 
 
-def read(path: Path, name: str, wanted: str | None = None) -> tuple[Any, list[str]]:
-    """Return a sheet as a table of Arrow, and how it was found."""
+def read(
+    path: Path, name: str, wanted: str | None = None, header: bool | None = None
+) -> tuple[Any, list[str], str]:
+    """Return a sheet as a table of Arrow, how it was found, and a doubt on its first row."""
     try:
         from python_calamine import CalamineWorkbook
     except ImportError:
@@ -55,12 +58,12 @@ def read(path: Path, name: str, wanted: str | None = None) -> tuple[Any, list[st
     if not sizes or not max(sizes.values()):
         raise TableError(f"{name} has no cells with anything in them")
     sheet = max(sizes, key=lambda each: sizes[each])
-    table, n_titles = _table_of(_without_margins(found[sheet]), name)
+    table, n_titles, doubt = _table_of(_without_margins(found[sheet]), name, header)
     others = [each for each in names if each != sheet and sizes.get(each, 0)]
     said = [f'sheet "{sheet}" is read, and not {listed(others)}'] if others else []
     rows_above = "1 row" if n_titles == 1 else f"{n_titles} rows"
     said += [f"{rows_above} above the header left out"] if n_titles else []
-    return table, said
+    return table, said, doubt
 
 
 def _n_filled(row: Sequence[Any]) -> int:
@@ -77,19 +80,23 @@ def _without_margins(rows: Sequence[Sequence[Any]]) -> list[list[Any]]:
     return [[row[j] for j in used] for row in rows]
 
 
-def _table_of(rows: list[list[Any]], name: str) -> tuple[Any, int]:
-    """Return the rows below the header, and the number of rows above it."""
+def _table_of(rows: list[list[Any]], name: str, header: bool | None) -> tuple[Any, int, str]:
+    """Return the rows below the header, the number of rows above it, and a doubt on it."""
     width = len(rows[0])
     tops = [j for j, row in enumerate(rows[:_MOST_TITLES]) if _n_filled(row) > width / 2]
     top = tops[0] if tops else 0
-    has_header = all(isinstance(cell, str) for cell in rows[top])
-    header = rows[top] if has_header else [""] * width
+    some = [[*map(_plain, row)] for row in rows[top : top + 50]]
+    are_texts = [all(isinstance(cell, str | None) for cell in row) for row in some[:2]]
+    texts = [["" if cell is None else str(cell) for cell in row] for row in some]
+    if header is None and are_texts == [True, False]:
+        header = True
+    has_header, doubt = first_row(texts, header)
     body = [row for row in rows[top + has_header :] if _n_filled(row)]
     if not body:
         raise TableError(f"{name} has a header and no rows")
     columns = [as_column([_plain(row[j]) for row in body]) for j in range(width)]
-    names = distinct([str(cell) for cell in header])
-    return pyarrow_part().table(columns, names=list(names)), top
+    names = distinct(texts[0] if has_header else [""] * width)
+    return pyarrow_part().table(columns, names=list(names)), top, doubt
 
 
 def _plain(cell: Any) -> Any:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from powermeans.errors import Argument, ExplainedWarning, TableError, nearest, warn_caller
 from powermeans.preparing.kinds import names_addresses, names_identifiers, names_numbers
+from powermeans.preparing.number_forms import as_number
 from powermeans.scale.tables.table import FileFormat, listed
 from powermeans.types import Points
 
@@ -213,11 +214,9 @@ def with_declared_missing(
     points: Points, wanted: Sequence[int], given: Sequence[str] | None, reader: FileFormat
 ) -> Points:
     """Return the points with NaN in place of numbers that stand for missing values."""
-    values = [
-        (columns, float(value))
-        for columns, value in declared_missing(given, reader.names, reader.name)
-        if re.fullmatch(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?", value)
-    ]
+    declared = declared_missing(given, reader.names, reader.name)
+    numbers = [(columns, as_number(value)) for columns, value in declared]
+    values = [(columns, value) for columns, value in numbers if value is not None]
     if values and not points.flags.writeable:
         points = points.copy()
     for columns, value in values:

@@ -114,7 +114,7 @@ class Text(FileFormat):
     def how_read(self, wanted: Sequence[int]) -> str:
         """Return how numbers of these columns are written, where that is not plain."""
         forms = described((self.names[j], self.forms[j]) for j in wanted)
-        return "; ".join([*forms, *self.how_divided()])
+        return "; ".join(filter(None, [*forms, *self.how_divided(), self.layout.doubt]))
 
     def how_divided(self) -> list[str]:
         """Return what of the text is left out, and its encoding if that had to be found."""

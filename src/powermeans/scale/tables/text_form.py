@@ -10,12 +10,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import IO
 
+import numpy as np
+
 from powermeans.errors import Argument, TableError
-from powermeans.preparing.number_forms import NO_VALUE, is_date, is_number, is_unanswered
+from powermeans.preparing.kinds import names_total
+from powermeans.preparing.number_forms import (
+    NO_VALUE,
+    as_number,
+    is_date,
+    is_number,
+    is_unanswered,
+)
 from powermeans.scale.tables.table import NoRowsError, distinct
+from powermeans.types import FloatArray
 
 _SAMPLE_LINES = 50
 _MOST_TITLES = 10
+_MOST_LABELS = 200
 _DELIMITERS = ("\t", ";", "|", ",", " ")
 
 
@@ -94,6 +105,7 @@ class Layout:
     n_titles: int  # lines before the header
     has_blanks: bool  # runs of blanks stand for one
     n_units: int = 0  # rows of units below the header
+    doubt: str = ""  # on whether the first row contains names
 
     @classmethod
     def of(
@@ -108,7 +120,7 @@ class Layout:
         rows, n_lines_of_first = cells_of(apart, mark)
         if not rows:
             raise NoRowsError(f"{name} is empty")
-        has_header = has_names(rows) if header is None else header
+        has_header, doubt = first_row(rows, header)
         body = rows[1:] if has_header else rows
         if not body:
             raise NoRowsError(f"{name} has a header and no rows")
@@ -118,7 +130,7 @@ class Layout:
         n_units = int(has_header and _holds_units(body))
         body, n_skipped = body[n_units:], n_skipped + n_units
         has_blanks = mark == " " and not any('"' in line for line in lines)
-        return cls(mark, names, body, n_skipped, n_titles, has_blanks, n_units)
+        return cls(mark, names, body, n_skipped, n_titles, has_blanks, n_units, doubt)
 
     def columns(self) -> list[list[str]]:
         """Return the values of each column that are there."""
@@ -245,27 +257,76 @@ def cells_of(lines: Sequence[str], delimiter: str) -> tuple[list[list[str]], int
     return rows, n_lines_of_first
 
 
+def first_row(rows: Sequence[Sequence[str]], header: bool | None) -> tuple[bool, str]:
+    """Return whether the first row contains names, if that is not given, and a doubt on it."""
+    found, is_in_doubt = (header, False) if header is not None else header_in(rows)
+    cells, taken_for = ", ".join(rows[0][:4]), "names" if found else "data"
+    return found, f'the first row, "{cells:.50}", is taken for {taken_for}' * is_in_doubt
+
+
 def has_names(rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether the first row contains names: only texts, or some text above a number."""
-    are_names = [_is_text(cell) for cell in rows[0]]
-    if len(rows) > 1 and _counts_up(rows[0]) and not _counts_up(rows[1]):
+    """Return whether the first row contains names."""
+    return header_in(rows)[0]
+
+
+def header_in(rows: Sequence[Sequence[str]]) -> tuple[bool, bool]:
+    """Return whether the first row contains names, and whether that is in doubt.
+
+    It does if it has only texts, a text or date above numbers, or labels such as years.
+    """
+    first, body = [cell.strip() for cell in rows[0]], rows[1 : 1 + _SAMPLE_LINES]
+    are_names = [_is_text(cell) for cell in first]
+    if not body or all(are_names):
+        return any(are_names), False
+    columns = [[row[j].strip() for row in body if len(row) > j] for j in range(len(first))]
+    for cell, is_name, column in zip(first, are_names, columns, strict=True):
+        if (is_name and not is_unanswered(cell)) or is_date(cell):
+            there = [each for each in column if each not in NO_VALUE]
+            if sum(map(is_number, there)) > len(there) / 2:
+                return True, False
+    places = [j for j, cell in enumerate(first) if cell not in NO_VALUE and not are_names[j]]
+    some = () if names_total(first[0]) else places[:_MOST_LABELS]
+    points = _labels_in([first[j] for j in some], [columns[j] for j in some])
+    points += len(places) < len(first)  # a word, or nothing above names of rows
+    return points > 2, 2 <= points <= 3
+
+
+def _labels_in(cells: Sequence[str], columns: Sequence[Sequence[str]]) -> int:
+    """Return how much numbers look like names of columns: years, equal steps, codes."""
+    kind, rows = _kind_of_labels(cells), [*zip(*columns, strict=False)]
+    n_unlike = sum(map(_is_unlike, cells, columns)) if kind else 0
+    if kind == "codes":
+        return 2 * (n_unlike == len(cells) > 1)
+    if not kind or sum(_kind_of_labels(row) == kind for row in rows) > len(rows) / 2:
+        return 0
+    return len(cells) - 2 * (kind == "steps") + n_unlike
+
+
+def _kind_of_labels(cells: Sequence[str]) -> str:
+    values = _plain_numbers(cells)
+    steps, are_whole = np.diff(values), not (values % 1).any()
+    if not len(values) or not ((steps > 0).all() or (steps < 0).all()):
+        return ""
+    if are_whole and 1800 < values.min() <= values.max() < 2200:
+        return "years"
+    if len(steps) > 1 and np.allclose(steps, steps[0], rtol=1e-6, atol=0):
+        return "steps"
+    return "codes" if are_whole and len(set(map(len, cells))) == 1 < len(cells[0]) else ""
+
+
+def _is_unlike(cell: str, column: Sequence[str]) -> bool:
+    """Return whether a number is far from those of a column, or whole above fractions."""
+    (label,), values = _plain_numbers([cell]), _plain_numbers(column)
+    there = values[~np.isnan(values)]
+    if 2 * len(there) <= len(column) or np.mean(there % 1 > 0) > 0.5 > label % 1:
         return True
-    if len(rows) == 1 or all(are_names) or not any(are_names):
-        return any(are_names)
-    below = rows[1]
-    return any(
-        is_name and len(below) > column and not _is_text(below[column])
-        for column, is_name in enumerate(are_names)
-    )
+    return bool(np.abs(there - label).min() > 2 * np.ptp(there))
 
 
-def _counts_up(row: Sequence[str]) -> bool:
-    """Return whether the numbers of a row are years one after the other, or 1, 2, 3, and so on."""
-    numbers = [int(cell) for cell in row if cell.strip().isdecimal()]
-    is_run = len(numbers) >= 3 and numbers == [*range(numbers[0], numbers[0] + len(numbers))]
-    others = [cell for cell in row if not cell.strip().isdecimal()]
-    is_known = is_run and (numbers[0] in (0, 1) or 1800 < numbers[0] <= numbers[-1] < 2200)
-    return is_known and all(map(_is_text, others))
+def _plain_numbers(cells: Sequence[str]) -> FloatArray:
+    """Return the numbers that are written as programs write them, NaN for other cells."""
+    numbers = np.array([*map(as_number, cells)], dtype=np.float64)
+    return np.where(np.isfinite(numbers), numbers, np.nan)
 
 
 def _is_text(cell: str) -> bool:
