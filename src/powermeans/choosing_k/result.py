@@ -41,23 +41,23 @@ class ChoiceOfK:
         The centers of each k.
     was_stopped : bool
         Whether the callback, Ctrl-C or `max_seconds` ended the search. The table then has the k
-        that were tried until then, and `doubt` says what is missing. A stop at one of the last
-        steps leaves out the stability, or the confirmation on all rows, without which nothing is
-        clear; `max_seconds` ends these without a stop.
+        tried so far, and `doubt` states what is missing. A stop at one of the last steps leaves out
+        the stability, or the confirmation on all rows, without which nothing is clear;
+        `max_seconds` ends these without a stop.
     missing : {"error", "observed"}
         As given to `choose_k`.
     n_sampled : int
-        The number of rows on which k was chosen, where these are a sample; 0 where all rows are.
+        The number of rows in the sample on which k was chosen; 0 if all rows were used.
     stability : ndarray of shape (recommended,) or None
-        How much of each cluster of `model()` comes back in 20 bootstrap samples, as
-        `powermeans.stability` measures it; None where there are fewer than 20 points for each.
+        How much of each cluster of `model()` returns in 20 bootstrap samples, as
+        `powermeans.stability` measures it; None if there are fewer than 20 points for each.
     make_model : callable
-        What `model` calls, `PowerKMeans.from_centers`, or that of `BalancedKMeans` with limits.
+        What `model` calls: `PowerKMeans.from_centers` or, with limits, that of `BalancedKMeans`.
 
     See Also
     --------
     choose_k : Returns one.
-    powermeans.plots.choice_of_k : Draws the inertia by k, and what each criterion says.
+    powermeans.plots.choice_of_k : Draws the inertia by k, and the k of each criterion.
 
     Examples
     --------
@@ -96,7 +96,7 @@ class ChoiceOfK:
         Returns
         -------
         PowerKMeans or BalancedKMeans
-            As from their `from_centers`; the latter where sizes are limited.
+            As from their `from_centers`; the latter if sizes are limited.
 
         Examples
         --------

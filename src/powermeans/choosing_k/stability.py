@@ -20,7 +20,7 @@ from powermeans.types import FloatArray, IndexArray
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Stability:
-    """How much of each cluster comes back in bootstrap samples.
+    """How much of each cluster returns in bootstrap samples.
 
     Attributes
     ----------
@@ -58,18 +58,18 @@ class Stability:
 
 
 def stability(model: Any, X: Any, *, n_samples: int = 50, random_state: Any = None) -> Stability:
-    """Return how much of each cluster of a fitted model comes back when the points are drawn anew.
+    """Return how much of each cluster of a fitted model returns when the points are resampled.
 
     Points are drawn with replacement, and each sample, without its copies, is clustered again
     (Hennig 2007, `clusterboot` of the R package fpc). An estimator with centers starts from these
-    and from seeds of its own, and keeps what has less inertia; any other is fitted as it is. So the
-    numbers are those of `clusterboot` with five starts for each sample; with one, as by default, it
-    also counts bad starts against the clusters.
+    and from seeds of its own, and keeps the result with less inertia; any other is fitted as it is.
+    The numbers therefore match `clusterboot` with five starts for each sample; with one, its
+    default, it also counts bad starts against the clusters.
 
     Parameters
     ----------
     model : estimator or pipeline
-        Fitted, with `labels_` or `predict`. It is not changed. Of a pipeline only the last step is
+        Fitted, with `labels_` or `predict`. It is not changed. In a pipeline, only the last step is
         fitted again.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
         The points, or what a pipeline takes.
@@ -84,7 +84,7 @@ def stability(model: Any, X: Any, *, n_samples: int = 50, random_state: Any = No
 
     See Also
     --------
-    choose_k : Asks whether clusters are apart.
+    choose_k : Tests whether clusters are apart.
 
     References
     ----------

@@ -44,10 +44,10 @@ _LEAST_FALL = {"none": 1e-5, "fast": 1e-4, "balanced": 1e-5, "thorough": 1e-6}
 
 
 class BalancedKMeans(CenterEstimator):
-    """K-means with clusters of limited or even sizes.
+    """K-means with clusters of limited or equal sizes.
 
     `PowerKMeans` finds centers without limits. From there, each center gets a price that is added
-    to the squared distances, so that points move at least cost until the sizes are as wished, and
+    to the squared distances, so that points move at least cost until the sizes are as required, and
     the centers move to the means of their points (Bradley, Bennett & Demiriz 2000).
 
     Parameters
@@ -57,14 +57,14 @@ class BalancedKMeans(CenterEstimator):
     size_min, size_max : int or float, optional
         Least and largest number of points in a cluster; with sample weights, their sum. A float
         between 0 and 1 is a share of the whole; 1 is one point, and 1.0, which may mean either, is
-        refused. The limits are met exactly, or with unequal weights up to what moves of whole
-        points reach; a warning states what is missing.
+        refused. The limits are met exactly or, with unequal weights, as far as whole points allow;
+        a warning states by how much they are missed.
     balance : float, optional
-        A wish for even sizes, from 0 (none) to 1 (sizes differ by at most one point, or with
-        unequal weights by as little as whole points allow). In between, a cluster of n points
-        costs c / 2 times the square of n less the mean size, where c is balance / (1 - balance)
-        times the mean squared distance over the mean size. By default it is 1, or 0 where
-        `size_min` or `size_max` is given.
+        Preference for equal sizes, from 0 (none) to 1 (sizes differ by at most one point, or with
+        unequal weights by as little as whole points allow). In between, a cluster of n points costs
+        c / 2 times the square of n less the mean size, where c is balance / (1 - balance) times the
+        mean squared distance over the mean size. By default it is 1, or 0 if `size_min` or
+        `size_max` is given.
     init : {"k-means++", "plain-k-means++", "d-weighted", "random"}, array-like or callable, \
             default="k-means++"
         Initial centers, as in `PowerKMeans`.
@@ -102,16 +102,16 @@ class BalancedKMeans(CenterEstimator):
     inertia_ : float
         Weighted sum of squared distances to the assigned center.
     sizes_ : ndarray of shape (n_clusters,)
-        Number of points in each cluster, or the sum of their weights. Points in parts learn the
-        same centers and have the sizes only nearly; there is no `labels_` then.
+        Number of points in each cluster, or the sum of their weights. Points in parts lead to the
+        same centers, with approximate sizes and without `labels_`.
     prices_ : ndarray of shape (n_clusters,)
-        Price of each center. All points but those on borders are at the center of least squared
-        distance and price.
+        Price of each center. All points but those on borders are assigned to the center with the
+        least sum of squared distance and price.
     assignment_gap_ : float
-        By what share of the inertia, and of the cost of unbalanced sizes, the assignment could at
-        most be better with the same centers, by linear programming duality; zero up to rounding,
-        unless weights are unequal or a fast search has a thousand centers, where it is at most
-        about 0.0005.
+        Bound on how much better the assignment could be with the same centers, as a share of the
+        inertia and the cost of unbalanced sizes, by linear programming duality. It is zero up to
+        rounding, or at most about 0.0005 if weights are unequal or a fast search has a thousand
+        centers.
     n_iter_, history_, n_relocated_, power_, critical_power_, n_separated_, spent_
         As in `PowerKMeans`.
     n_features_in_ : int

@@ -63,18 +63,18 @@ def choose_k(
 ) -> ChoiceOfK:
     """Cluster with each of several k, and recommend a number of clusters.
 
-    Centers for all k are found together: the search for k + 1 begins at those for k, and the other
-    way around, so that 19 values of k take a few times as long as one and the inertia never rises
-    with k. Each criterion then chooses a k.
+    Centers for all k are found together: the search for k + 1 begins at those for k, and vice
+    versa, so that 19 values of k take a few times as long as one and the inertia never rises with
+    k. Each criterion then chooses a k.
 
     The recommended k is the largest at which every two clusters are apart, as "separation" measures
-    it, and further than the parts of one cluster of the same shape. If there is no such k, or it is
-    the largest one tried, `is_clear` is False, `doubt` explains why, and the recommended k is a
-    best guess: that of "dp_means". With more than 30 000 rows, k is chosen on a sample and
+    it, and further apart than the parts of one cluster of the same shape. If there is no such k, or
+    it is the largest one tried, `is_clear` is False, `doubt` explains why, and the recommended k is
+    a best guess: that of "dp_means". With more than 30 000 rows, k is chosen on a sample and
     confirmed on all rows.
 
     A weight of three counts like three copies of a point, in samples too. Weights that add up to
-    less than the number of their points are taken for shares of that number.
+    less than the number of their points are treated as shares of that number.
 
     Parameters
     ----------
@@ -82,15 +82,15 @@ def choose_k(
         The points. Scale the columns first, as for any clustering. A path, chunks, what `open_data`
         returns and Dask collections are read part by part.
     k_range : iterable of int, default=range(2, 21)
-        The values of k to try, rising, up to the number of distinct rows. Let the range extend
-        beyond the largest k that you expect, without holes. If it has k = 1, "separation" and "bic"
+        The values of k to try, increasing, up to the number of distinct rows. Let the range extend
+        beyond the largest k that you expect, without gaps. If it has k = 1, "separation" and "bic"
         may choose it.
     criteria : str or iterable of str, default="all"
         The criteria to evaluate, or "all"; `powermeans.mathematics.criteria` has formulas and
         sources.
 
-        - "separation": the largest k at which any two clusters are apart: further than the halves
-          of one cluster, with a valley between them.
+        - "separation": the largest k at which any two clusters are apart: further apart than the
+          halves of one cluster, with a valley between them.
         - "dp_means": the k with the least W(k) + λk for the longest range of penalties λ.
         - "bic": likelihood of round Gaussians, with a penalty for each parameter.
         - "calinski_harabasz": variance between clusters over variance within.
@@ -98,8 +98,8 @@ def choose_k(
     sample_weight : array-like of shape (n_samples,), optional
         Not negative.
     missing : {"error", "observed"}, default="error"
-        What NaN is: an error, or an entry that is missing, as in `PowerKMeans`. "bic" and
-        "silhouette" cannot be computed with missing entries.
+        Meaning of NaN: an error, or a missing entry, as in `PowerKMeans`. "bic" and "silhouette"
+        cannot be computed with missing entries.
     size_min : float, optional
         Smallest size of a cluster, as in `BalancedKMeans`: clusters are found and judged within
         these limits, a k that they make impossible is left out, and `model()` returns a
@@ -108,7 +108,7 @@ def choose_k(
     size_max : float, optional
         Largest size, likewise.
     balance : float, optional
-        A wish for even sizes, likewise.
+        Preference for equal sizes, likewise.
     effort : {"fast", "balanced", "thorough"}, default="balanced"
         How much to search for lower inertia: "fast" adds and removes centers from k to k and
         improves each solution, "balanced" also seeds each k anew a few times, and "thorough" does
@@ -117,8 +117,8 @@ def choose_k(
         The size of the sample for "silhouette", which compares all pairs.
     max_seconds : float, optional
         Choose k on a sample of the rows, as large as fits into about this time. If even the
-        smallest sample takes longer, the result has the values of k tried by then, and the criteria
-        evaluated so far or that follow from the inertias; `was_stopped` is True, and `doubt` says
+        smallest sample takes longer, the result has the values of k tried so far, and the criteria
+        that were evaluated or follow from the inertias; `was_stopped` is True, and `doubt` states
         what is missing. If not even the first k was finished, the result has that one, with the
         first rows as centers. Ctrl-C ends the search in the same way.
     random_state : int, RandomState instance or None, default=None
@@ -127,7 +127,7 @@ def choose_k(
     n_threads : int, optional
         As in `PowerKMeans`; the result does not depend on it.
     callback : callable, optional
-        Called after each sweep with a `SweepState`, whose sweeps are counted through all k. If it
+        Called after each sweep with a `SweepState`, whose sweeps are counted across all k. If it
         returns True, the search ends as after `max_seconds`. ``powermeans.progress()`` shows how
         many numbers of clusters have been tried.
 
@@ -137,7 +137,7 @@ def choose_k(
 
     See Also
     --------
-    DPMeans : Takes the price of a cluster instead of their number.
+    DPMeans : Takes the price of a cluster instead of the number of clusters.
     powermeans.plots.choice_of_k : Draws the result.
 
     Examples

@@ -111,9 +111,9 @@ def kmeans_plusplus(
     random_state : int, RandomState instance or None, default=None
         An int makes the choice reproducible.
     n_local_trials : int, optional
-        Number of candidates for each center after the first, of which the one that leaves the
-        least inertia is chosen. None is 2 + floor(ln n_clusters). One is plain k-means++. Eight or
-        more candidates for very many points are compared over a sample.
+        Number of candidates for each center after the first, of which the one that leaves the least
+        inertia is chosen. None is 2 + floor(ln n_clusters). One is plain k-means++. Eight or more
+        candidates for very many points are compared on a sample.
     exponent : float, default=2.0
         A point is drawn with probability proportional to its weight times this power of its
         distance to the nearest center so far. One gives the seeds of the power k-means paper.
@@ -128,7 +128,7 @@ def kmeans_plusplus(
     See Also
     --------
     KMeans : Starts from such points.
-    moment_estimates : Estimates means of overlapping Gaussians; nothing is random.
+    moment_estimates : Estimates means of overlapping Gaussians, without randomness.
 
     Examples
     --------
@@ -173,7 +173,7 @@ def critical_power(
     Returns
     -------
     float
-        About 1 - d/2 for data that are alike in all d directions, and at most 1/2.
+        About 1 - d/2 for data that vary equally in all d directions, and at most 1/2.
 
     See Also
     --------

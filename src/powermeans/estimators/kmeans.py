@@ -28,7 +28,7 @@ _N_RUNS_FROM_RANDOM_STARTS = 10
 class KMeans(CenterEstimator):
     """k-means by Lloyd's algorithm, a drop-in replacement for `sklearn.cluster.KMeans`.
 
-    There is no search, so that it does what scikit-learn's does; `PowerKMeans` searches.
+    Without a search, it does what scikit-learn's class does; `PowerKMeans` searches.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class KMeans(CenterEstimator):
 
     See Also
     --------
-    PowerKMeans : Finds lower inertia for a few more sweeps.
+    PowerKMeans : Finds lower inertia in a few more sweeps.
 
     Examples
     --------

@@ -39,13 +39,13 @@ _BLOCK_ELEMENTS = 2**20
 
 
 class LinkedKMeans(CenterEstimator):
-    """K-means with pairs of points that belong together or apart.
+    """K-means with pairs of points that must stay together or apart.
 
-    Points that belong together become one weighted point, and `PowerKMeans` finds centers among
-    these. If other points belong apart, Lloyd's sweeps go on from there, in which no label breaks a
-    link: a point that moves takes along the chain of points that stand in its way. Once a sweep
-    changes no label, points and chains move wherever that lowers the inertia. Pairs that cannot be
-    met raise an error. See :doc:`/how_do_i/links`.
+    Points that must stay together become one weighted point, and `PowerKMeans` finds centers of
+    these. If other points must stay apart, Lloyd's sweeps follow, in which no label violates a
+    link: a point that moves also moves the chain of points in its way. Once a sweep changes no
+    label, points and chains move wherever that lowers the inertia. Pairs that cannot be satisfied
+    raise an error. See :doc:`/how_do_i/links`.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ class LinkedKMeans(CenterEstimator):
         must_link: ArrayLike | None = None,
         cannot_link: ArrayLike | None = None,
     ) -> Self:
-        """Find centers and clusters that keep the links.
+        """Find centers and clusters that satisfy the links.
 
         Parameters
         ----------
@@ -149,9 +149,9 @@ class LinkedKMeans(CenterEstimator):
         sample_weight : array-like of shape (n_samples,), optional
             Nonnegative. Links of points of weight zero count too.
         must_link : array-like of shape (n_pairs, 2), optional
-            Pairs of rows of X that belong together.
+            Pairs of rows of X that must stay together.
         cannot_link : array-like of shape (n_pairs, 2), optional
-            Pairs of rows of X that belong apart.
+            Pairs of rows of X that must stay apart.
 
         Returns
         -------

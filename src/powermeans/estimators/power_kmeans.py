@@ -62,11 +62,11 @@ _GROWTH_IN_A_SEARCH = 20.0
 
 
 class PowerKMeans(CenterEstimator):
-    """Power k-means: anneal from a smooth objective to that of k-means, then search for better.
+    """Power k-means: anneal from a smooth objective to that of k-means, then search.
 
     Each sweep weights every point by the gradient of a power mean of its squared distances to the
     centers, and moves the centers to the weighted means. The power s < 0 falls towards minus
-    infinity, where the method is Lloyd's.
+    infinity, where the method is Lloyd's algorithm.
 
     Parameters
     ----------
@@ -74,18 +74,19 @@ class PowerKMeans(CenterEstimator):
         Number of centers. "auto" is the number from 2 to 20 that `choose_k` recommends.
     init : {"k-means++", "plain-k-means++", "d-weighted", "random"}, array-like or callable, \
             default="k-means++"
-        Initial centers: the best of 2 + floor(ln k) candidates for each, one candidate drawn by its
-        squared distance, or by its distance, or any point; an array of the shape (n_clusters,
-        n_features); or a function called as ``init(X, n_clusters, random_state=random_state)``.
+        Initial centers, in this order: the best of 2 + floor(ln k) candidates for each; one
+        candidate drawn by squared distance; one by distance; any point. Or an array of shape
+        (n_clusters, n_features), or a function called as
+        ``init(X, n_clusters, random_state=random_state)``.
     n_init : int or "auto", default=1
         Number of runs, of which the best is kept. "auto" is 1: each run makes several starts.
     power : float or "auto", default="auto"
         Power of the first sweep, negative; ``-math.inf`` is Lloyd's. "auto" is twice the critical
         power of the data minus one, and at most -1.
     schedule : float, iterable or "auto", default="auto"
-        Factor from one power to the next, above one: "auto" is 1.1, or larger where a search
-        follows. Or the powers of all sweeps: a list, or one of `powermeans.mathematics.schedules`;
-        a rule of `powermeans.mathematics.rules` stands for a power.
+        Factor from one power to the next, above one: "auto" is 1.1, or larger if a search follows.
+        Or the powers of all sweeps: a list, or one of `powermeans.mathematics.schedules`; a rule of
+        `powermeans.mathematics.rules` stands for a power.
     effort : {"none", "fast", "balanced", "thorough"}, default="balanced"
         How much to search. "none" is one descent; "fast" improves it by swaps of centers; the
         others improve several starts and cross them. "thorough" takes longer than "balanced", and
@@ -97,7 +98,7 @@ class PowerKMeans(CenterEstimator):
     divergence : str or Bregman, default="squared_euclidean"
         Distance between a point and a center; `inertia_` is its sum. A name, such as "cosine",
         "poisson", "manhattan" or "mahalanobis", whose covariance is learned; or a value of
-        `powermeans.divergences`, also your own. See :doc:`/how_do_i/which_divergence`.
+        `powermeans.divergences`, or your own. See :doc:`/how_do_i/which_divergence`.
     missing : {"error", "observed"}, default="error"
         Meaning of NaN: an error, or a missing entry. With "observed", squared Euclidean distances
         and means use the observed entries only. See :doc:`/how_do_i/missing_values`.
@@ -109,14 +110,14 @@ class PowerKMeans(CenterEstimator):
         of the features, as in scikit-learn. Without `polish`, a run ends when the
         objective falls by at most ``tol / sqrt(n_features)`` of itself.
     stop : StopRule, optional
-        Ends the sweeps besides `tol`: a rule of `powermeans.engine.stopping`, your own, or several:
-        ``LabelsSettled(1e-3) | MaxSeconds(60)``. `MaxSeconds` limits the whole fit and keeps the
-        best centers.
+        A further rule that ends the sweeps: one of `powermeans.engine.stopping`, your own, or
+        several: ``LabelsSettled(1e-3) | MaxSeconds(60)``. `MaxSeconds` limits the whole fit and
+        keeps the best centers.
     random_state : int, RandomState instance or None, default=None
         Seed. An int makes the result reproducible.
     n_threads : int, optional
         Number of threads. None follows the limits of threadpoolctl, POWERMEANS_NUM_THREADS,
-        OMP_NUM_THREADS, and the number of processors, in this order. The result is the same.
+        OMP_NUM_THREADS, and the number of processors, in this order. It never changes the result.
     callback : callable or "progress", optional
         Called after each sweep with a `SweepState`; returning True ends the fit.
         "progress" is `powermeans.progress()`.
@@ -133,13 +134,13 @@ class PowerKMeans(CenterEstimator):
     inertia_ : float
         Weighted sum of squared distances to the nearest center.
     is_optimal_ : bool
-        Whether it is the lowest for certain, as of points on a line.
+        Whether the inertia is certainly the lowest, as for points on a line.
     n_iter_ : int
         Sweeps of the best run.
     history_ : recarray
         One record for each of these sweeps: `power` (-inf for Lloyd), `objective` and `inertia` at
         the centers before the sweep, `center_shift`, `seconds`, and `skipped`, the share of
-        distances not computed. In a sample, the first two are estimates.
+        distances not computed. In a sample, objective and inertia are estimates.
     power_ : float
         Power at which annealing last ended; -inf if all sweeps were Lloyd's.
     critical_power_ : float
@@ -147,14 +148,14 @@ class PowerKMeans(CenterEstimator):
     n_relocated_ : int
         Number of times an empty cluster was moved.
     n_separated_ : int
-        Number of times a center that coincided with another was moved.
+        Number of times a coincident center was moved.
     spent_ : Spent
         Cost of the best run.
     covariance_ : ndarray of shape (n_features, n_features)
         Covariance of the clusters, scaled to determinant one; set only with
         ``divergence="mahalanobis"``.
     n_clusters_ : int
-        The number that was chosen; set only with ``n_clusters="auto"``.
+        The number chosen; set only with ``n_clusters="auto"``.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -163,12 +164,13 @@ class PowerKMeans(CenterEstimator):
     See Also
     --------
     KMeans : Only Lloyd's algorithm, with scikit-learn's signature.
-    BalancedKMeans : Clusters of limited or even sizes.
+    BalancedKMeans : Clusters of limited or equal sizes.
 
     Notes
     -----
     `PowerKMeans.as_published` is the paper's Algorithm 1 with its settings. After Ctrl-C, or an
-    error raised by the callback, the estimator keeps the last complete state, in a search the best.
+    error raised by the callback, the estimator keeps the last complete state or, in a search, the
+    best.
 
     At a fixed power the method is fuzzy c-means with fuzzifier 1 - 1/s (k-harmonic means at -1):
     ``PowerKMeans(schedule=Fixed(-1.0), polish=False)``.
@@ -192,7 +194,7 @@ class PowerKMeans(CenterEstimator):
     >>> bool(left == right)
     False
 
-    A callback sees the sweeps as they happen, and may end the fit; `history_` records them:
+    A callback receives the sweeps as they happen, and may end the fit; `history_` records them:
 
     >>> model = PowerKMeans(2, power=-2.0, schedule=1.1, effort="none", init=X[[1, 5]],
     ...                     callback=lambda state: state.sweep == 3).fit(X)
@@ -281,7 +283,8 @@ class PowerKMeans(CenterEstimator):
         """Make an estimator that is Algorithm 1 of the paper and nothing else.
 
         Each sweep has the next power of a geometric schedule, and a run ends once the objective
-        hardly falls. There is no search, no Lloyd, and no center is moved otherwise.
+        hardly falls. There is no search, no sweep of Lloyd's algorithm, and no other move of a
+        center.
 
         Parameters
         ----------
@@ -290,8 +293,8 @@ class PowerKMeans(CenterEstimator):
         **params
             Other parameters of the constructor, which replace ``power=-3.0``, ``schedule=1.05``,
             ``init="plain-k-means++"``, ``polish=False`` and ``tol=1e-6``. The tables of the paper
-            have the powers -1, -3, -9 and -18, and are matched by ``init="d-weighted"``: seeds
-            drawn by the distance, and not, as by default, by its square.
+            use the powers -1, -3, -9 and -18, and are matched by ``init="d-weighted"``: seeds drawn
+            by distance, not by its square as in the default.
 
         Returns
         -------
@@ -323,14 +326,14 @@ class PowerKMeans(CenterEstimator):
     def as_authors_code(cls, n_clusters: int = 8, *, power: float = -1.0, **params: Any) -> Self:
         """Make an estimator with the loop in the code behind the authors' later papers.
 
-        It has their `AuthorsSchedule`, and goes on until all labels have stayed for five sweeps.
+        It uses their `AuthorsSchedule`, and stops when no label has changed for five sweeps.
 
         Parameters
         ----------
         n_clusters : int, default=8
             Number of centers.
         power : float, default=-1.0
-            The first power, from which on the schedule grows by a factor.
+            The first power, which the schedule multiplies by a factor.
         **params
             Other parameters of the constructor, which replace ``init="plain-k-means++"``,
             ``polish=False`` and ``max_iter=1000``.
@@ -356,7 +359,7 @@ class PowerKMeans(CenterEstimator):
         return cls(n_clusters, schedule=AuthorsSchedule(power), **{**settings, **params})
 
     def memberships(self, X: MatrixLike, power: float | None = None) -> FloatArray:
-        """Return how much each point belongs to each center.
+        """Return how strongly each point belongs to each center.
 
         Parameters
         ----------

@@ -53,11 +53,11 @@ class RobustPowerKMeans(CenterEstimator):
     Gordaliza & Matrán 1997) with the annealing and the search of `PowerKMeans`, which starts from
     centers of all points too. Before each sweep, it leaves out the points farthest from their
     nearest center, up to the share `trim` of the total weight. Once the weights are hard, no sweep
-    raises this inertia. `score` leaves out the same share of the weight of the points that it gets.
+    raises this inertia. `score` leaves out the same share of the weight of its points.
 
     Use it when some points belong to no cluster, with `trim` at least their share. Without outliers
     the result is close to that of `PowerKMeans` if each cluster has more than `trim` of the weight:
-    a smaller cluster can be left out as a whole, and a clump of outliers larger than that counts as
+    a smaller cluster can be left out completely, and a clump of outliers larger than that counts as
     a cluster. A sweep takes two to four times as long.
 
     Parameters
@@ -76,7 +76,7 @@ class RobustPowerKMeans(CenterEstimator):
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Label of the nearest center of every point, also of those left out.
+        Label of the nearest center of every point, including those left out.
     outliers_ : ndarray of shape (n_samples,)
         True for the points left out, which are farther than `radius_` from all centers. Together
         they have at most the share `trim` of the total weight.
@@ -85,7 +85,7 @@ class RobustPowerKMeans(CenterEstimator):
         `transform`; infinite if no point is left out.
     inertia_ : float
         Weighted sum of the squared distances of the other points to the nearest center. The
-        farthest of them, at `radius_`, may count in part.
+        farthest of them, at `radius_`, may count partly.
     history_ : recarray
         As in `PowerKMeans`; objective and inertia are those of the points not left out.
     cluster_centers_, n_iter_, power_, critical_power_, n_relocated_, n_separated_, spent_

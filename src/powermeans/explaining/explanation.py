@@ -42,7 +42,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Rules for the clusters of a model; printing it gives them in words.
+    """Rules for the clusters of a model; printing it shows them in words.
 
     Attributes
     ----------
@@ -144,10 +144,10 @@ def explain(
     n_leaves: int | Literal["auto"] = "auto",
     sample_weight: ArrayLike | None = None,
 ) -> Explanation:
-    """Explain clusters by rules that ask one column at a time, and say what the rules cost.
+    """Explain clusters by rules on one column at a time, and report what the rules cost.
 
     The rules are the leaves of a tree that is built to add as little as possible to the sum of
-    squares. A plain decision tree on the labels is tried as well, and is used where it is cheaper.
+    squares. A plain decision tree on the labels is tried as well, and is used if it is cheaper.
 
     Parameters
     ----------
@@ -174,9 +174,9 @@ def explain(
     Notes
     -----
     The tree is grown on at most 8,000 rows (3,000 of 100 columns or more), or 200 for each cluster
-    if these are more, which are drawn from each cluster; the price and all shares are of all rows.
-    Distances are those of the model; of one without centers, such as `SpectralClustering`, they
-    are to the means of its clusters.
+    if these are more, drawn from each cluster; the price and all shares are of all rows. Distances
+    are those of the model; for one without centers, such as `SpectralClustering`, they are to the
+    means of its clusters.
 
     References
     ----------

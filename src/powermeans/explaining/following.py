@@ -30,7 +30,7 @@ _MOST_SWEEPS = 300
 
 
 def match_labels(new: Any, old: Any, X: Any = None) -> Any:
-    """Renumber clusters so that they keep the numbers of a former clustering.
+    """Renumber clusters so that they keep the numbers of an earlier clustering.
 
     Clusters are assigned to former ones so that they share as many rows as possible. Two are the
     same if they share half of the rows of either. Without rows in common, centers are assigned at
@@ -48,14 +48,14 @@ def match_labels(new: Any, old: Any, X: Any = None) -> Any:
     Returns
     -------
     estimator, pipeline or ndarray
-        Labels in which new clusters have numbers above all former ones; or a renumbered copy of
-        the model. A model of k clusters has the numbers from 0 to k - 1: a new cluster takes the
-        number of one that is gone only where no higher one is left.
+        Labels in which new clusters have numbers above all former ones; or a renumbered copy of the
+        model. A model of k clusters has the numbers from 0 to k - 1: a new cluster takes the number
+        of one that is gone only if no higher number is left.
 
     See Also
     --------
     refit : Fits a model again, and keeps the numbers.
-    what_changed : Tells which clusters are new, and which are gone.
+    what_changed : Reports which clusters are new, and which are gone.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def refit(
 
     Lloyd's sweeps start from the centers of the model. A new fit with its parameters is made as
     well, and replaces them, with the numbers of `match_labels`, if its inertia is lower by more
-    than the share `worth`. Scaling, and the kinds of columns, stay those of the model.
+    than the share `worth`. Scaling and the kinds of columns are those of the model.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def refit(
     X : table or array
         The new rows.
     keep : sequence of int, default=()
-        Clusters whose centers stay where they are. With any, there is no new fit.
+        Clusters whose centers do not move. If there are any, there is no new fit.
     worth : float, default=0.01
         The share by which a new fit must lower the inertia to be used; ``float("inf")`` never
         uses it.
@@ -186,7 +186,7 @@ class Change:
         `moved`, in units of the spread of its rows, and in words `what` happened to it.
         ``pandas.DataFrame`` takes it.
     flows : ndarray of shape (n_clusters_before, n_clusters_now)
-        How many of the rows went from where to where.
+        Number of rows by cluster before and now.
     stayed : float
         The share of the rows that are in the same cluster as before.
 
@@ -219,7 +219,7 @@ class Change:
 
 
 def what_changed(old: Any, new: Any, X: Any) -> Change:
-    """Tell which clusters grew, shrank, moved, came or went, and where their rows went.
+    """Report which clusters grew, shrank, moved, came or went, and where their rows went.
 
     Both models label the same rows. The shares before are those of the rows that the former model
     was fitted to, if it has their labels.
@@ -237,7 +237,7 @@ def what_changed(old: Any, new: Any, X: Any) -> Change:
 
     See Also
     --------
-    match_labels : Says which clusters are the same.
+    match_labels : Finds which clusters are the same.
 
     Examples
     --------

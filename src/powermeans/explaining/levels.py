@@ -17,13 +17,13 @@ from powermeans.types import FloatArray, IndexArray
 
 @dataclass(frozen=True, slots=True)
 class MergeTree:
-    """Clusters that join two by two; printing it names the next level.
+    """Clusters joined two by two; printing it names the next level.
 
     Attributes
     ----------
     linkage : ndarray of shape (n_clusters - 1, 4)
-        As `scipy.cluster.hierarchy` has it. The square of a height is twice what the merge adds to
-        the sum of squares.
+        As in `scipy.cluster.hierarchy`. The square of a height is twice what the merge adds to the
+        sum of squares.
 
     See Also
     --------
@@ -93,16 +93,16 @@ class MergeTree:
 def merge_tree(model: Any, X: Any, *, sample_weight: ArrayLike | None = None) -> MergeTree:
     """Join clusters two by two, each time those that add least to the sum of squares.
 
-    It is Ward's method on centers with weights, which is exact where centers are means: a merge of
+    This is Ward's method on weighted centers, which is exact if centers are means: a merge of
     clusters with the weights v and w and centers at a distance d adds ``v * w / (v + w) * d**2``.
-    It takes time in the square of the number of clusters, however many rows there are.
+    Its time grows with the square of the number of clusters, whatever the number of rows.
 
     Parameters
     ----------
     model : estimator or pipeline
         Fitted, with centers that are compared by squared Euclidean distances.
     X : table or array
-        Rows as the model takes them, which weigh the clusters.
+        Rows as the model takes them, which give the weights of the clusters.
     sample_weight : array-like of shape (n_samples,), optional
         Weights of the rows.
 

@@ -89,10 +89,10 @@ def to_sql(
 ) -> str:
     """Return a query that labels the rows of a table in a database as `predict` does.
 
-    It has all columns of the table, and the cluster. Distances are computed in float64, in the same
-    units and with the same treatment of missing values as in the model, and of several nearest
-    centers the first counts. Where a distance differs from another by rounding only, labels may
-    differ. A row that `predict` would refuse, such as one with a missing value, has no cluster.
+    It returns all columns of the table, and the cluster. Distances are computed in float64, in the
+    same units and with the same treatment of missing values as in the model, and the first of
+    several nearest centers counts. Labels may differ if two distances differ only by rounding. A
+    row that `predict` would refuse, such as one with a missing value, has no cluster.
 
     Parameters
     ----------
@@ -100,10 +100,10 @@ def to_sql(
         Fitted, with centers that `predict` compares; alone, or after a `Prepare`, a
         `StandardScaler` or a `MinMaxScaler`.
     columns : sequence of str, optional
-        Names of the columns in the database, in the order of those that the model was fitted to.
-        By default these have the same names.
+        Names of the columns in the database, in the order of those that the model was fitted to. By
+        default the names are the same.
     table : str, default="points"
-        The name of the table, after that of its schema and a dot if it has one.
+        The name of the table, preceded by its schema and a dot if it has one.
     dialect : {"duckdb", "sqlite", "postgresql", "bigquery", "snowflake"}, default="duckdb"
         The database.
     name : str, default="cluster"
@@ -112,7 +112,7 @@ def to_sql(
     Returns
     -------
     str
-        One SELECT. ``CREATE TABLE labelled AS`` may stand before it.
+        One SELECT. ``CREATE TABLE labelled AS`` may precede it.
 
     See Also
     --------
@@ -120,9 +120,9 @@ def to_sql(
 
     Notes
     -----
-    Columns of numbers must hold finite numbers in the database, dates dates, and words the words
-    that `Prepare` has seen; names that begin with ``pm_`` are those of the query. SQLite needs its
-    mathematical functions for cosine, logarithms and places.
+    In the database, columns of numbers must contain finite numbers, dates dates, and words the
+    words that `Prepare` has seen; names that begin with ``pm_`` are reserved for the query. SQLite
+    needs its mathematical functions for cosine, logarithms and places.
 
     Examples
     --------

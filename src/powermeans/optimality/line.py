@@ -130,7 +130,7 @@ def _along(points: Points) -> FloatArray | None:
 
 
 def breaks(values: ArrayLike, n_classes: int, *, sample_weight: ArrayLike | None = None) -> Any:
-    """Divide numbers into classes that differ least within, as makers of maps do (Jenks).
+    """Divide numbers into classes that vary least inside, as mapmakers do (Jenks).
 
     The classes have the least sum of squared deviations from their means that as many classes can
     have.

@@ -72,7 +72,7 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
     Use it when `PowerKMeans` takes too long or the points do not fit into memory: after one pass
     the centers are nearly as good. Rare clusters that the first sample misses are not found, so the
     sample must cover the space, and so should each chunk. `fit` draws sample and batches from all
-    points of an array or a file; `partial_fit` takes points in the order in which they come. A
+    points of an array or a file; `partial_fit` takes points in the order in which they arrive. A
     stream that is sorted, or that drifts through space, ends at an inertia far above that of a fit,
     and `drift_` shows this. Shuffle these points first, or fit them at once.
 
@@ -89,7 +89,7 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
         Where `PowerKMeans` starts in the first sample. An array has the shape (n_clusters,
         n_features).
     batch_size : int, default=1024
-        Number of points in a batch of `fit`, and more once there were ten times as many, up to 2^18
+        Number of points in a batch of `fit`; it grows after ten times as many points, up to 2^18
         numbers. In `partial_fit` each chunk is a batch.
     max_iter : int, default=1
         Number of passes of `fit` over the points, each in a new random order.
@@ -98,7 +98,7 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
         ``-math.inf`` all batches are hard.
     growth : float, default=1.2
         Factor from the power of one batch to that of the next, until the weights are practically
-        hard; in `fit`, until half of the points have come.
+        hard; in `fit`, until half of the points have been seen.
     effort : {"fast", "balanced", "thorough"}, default="fast"
         How much `PowerKMeans` searches in the first sample.
     init_size : int or None, default=None
@@ -106,8 +106,8 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
         them. None takes the largest of three batches, 30 points for each center, and, in `fit`, a
         fiftieth of all points. More points help if there are many or rare clusters.
     memory : float or None, default=None
-        About how many points (by weight) are remembered; older ones fade. None remembers all, which
-        is best when the points do not change with time.
+        Approximate number of points (by weight) to remember; older ones fade. None remembers all,
+        which is best when the points do not change with time.
     reassignment_ratio : float, default=0
         A center whose weight is at most this share of the heaviest center's moves to a point of the
         batch. Use a value such as 0.01, together with `memory`, for streams in which clusters come
@@ -130,7 +130,7 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
         Number of batches so far, including the first sample.
     drift_ : Drift
         How far the last call of `partial_fit`, or the whole fit, moved the centers, and how well
-        they fitted the points that came.
+        they fitted the new points.
     n_iter_ : int
         Number of passes of `fit`; an interrupt may have cut the last one short. Like `history_`, it
         is set by `fit` and left unchanged by `partial_fit`.
