@@ -137,8 +137,8 @@ def _read(path: Path, name: str, options: dict[str, Any]) -> Frame:
 
 def _on_header(doubt: str) -> list[str]:
     """Return a doubt on the first row with the option that settles it."""
-    way_out = "--no-header, if it is data" if doubt.endswith("names") else "--header, if it is names"
-    return [f"{doubt} ({way_out})"] if doubt else []
+    option, other = ("no-header", "data") if doubt.endswith("names") else ("header", "names")
+    return [f"{doubt} (--{option}, if it is {other})"] if doubt else []
 
 
 def _start(path: Path, name: str) -> bytes:
