@@ -29,7 +29,7 @@ from powermeans import KMeans as OurKMeans
 from powermeans import PowerKMeans, optimality_gap
 from powermeans.datasets import load_data_set
 from powermeans.metrics import quality_ratio
-from powermeans.optimality import gap as search
+from powermeans.optimality import proof as search
 from powermeans.relatives import FuzzyCMeans, KHarmonicMeans
 
 NAME = "optimality"

@@ -38,8 +38,6 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from powermeans.choosing_k.choose import recommended_k
-from powermeans.choosing_k.counted import CountedPoints
 from powermeans.engine.anneal import Callback, Stage, StageEnd, anneal
 from powermeans.engine.callbacks import (
     CallbackSupportMixin,
@@ -392,6 +390,9 @@ class CenterEstimator(
 
     def _chosen_k(self, X: MatrixLike, sample_weight: ArrayLike | None, fit: Fit) -> int:
         """Return the number of clusters that `choose_k` recommends, in at most half of the time."""
+        from powermeans.choosing_k.choose import recommended_k
+        from powermeans.choosing_k.counted import CountedPoints
+
         asked = self._needs().measure
         if not (self._draws_centers() and asked.divergence.is_squared):
             raise ArgumentError(

@@ -15,7 +15,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, validate_parameter_constraints
 from sklearn.utils.validation import check_is_fitted
 
-from powermeans.optimality.gap import Clustering, Effort, OptimalityGap, prove
+from powermeans.optimality.gap import OptimalityGap
+from powermeans.optimality.proof import Clustering, Effort, prove
 from powermeans.points.checks.centers import check_centers
 from powermeans.points.checks.points import divide_by_power_of_two
 from powermeans.points.needs import Measure, Needs
