@@ -159,6 +159,17 @@ def test_importing_the_package_imports_no_large_library_and_a_limit_before_its_u
     assert others == ["False", "1", "False", "False"]
 
 
+def test_importing_an_estimator_imports_nothing_that_only_some_fits_need() -> None:
+    command = [sys.executable, "-X", "importtime", "-c", "from powermeans import PowerKMeans"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True)
+    imported = {line.rpartition("|")[2].strip() for line in ended.stderr.splitlines()}
+    assert "powermeans.engine.search.search" in imported
+    rooms = {name.split(".")[1] for name in imported if name.startswith("powermeans.")}
+    late = {"app", "choosing_k", "explaining", "plots", "preparing", "relatives", "saving", "scale"}
+    assert not rooms & (late | {"tensors"})
+    assert not imported & {"powermeans.optimality.proof", "sklearn.cluster", "sklearn.metrics"}
+
+
 def test_the_picture_of_an_estimator_links_to_the_page_of_its_class(monkeypatch) -> None:
     about = email.message.Message()
     about["Project-URL"] = "Source, https://code.example/"
