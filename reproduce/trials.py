@@ -270,7 +270,7 @@ def ahead(cases, starts, other, text, source, on):
         f"{text} (than {other})",
         source,
         all_above(figures, none_below=NO_LEAD),
-        f"by how much ARI is higher from the same seeds: {said(means, comma='; ')}; by ARI, NMI "
+        f"increase of ARI from the same seeds: {said(means, comma='; ')}; by ARI, NMI "
         f"and VI better {counted(figures)}; a lead of less than {NO_LEAD:g} is none",
         on=on,
     )

@@ -118,8 +118,8 @@ def iterations_on_mnist(mnist: Rows) -> Claim:
         "Power k-means converges in around 40 iterations on MNIST",
         "the paper, section 4",
         under_settings(exact(abs(np.median(found) - theirs) <= near) for found in counts),
-        f"sweeps, median and range over the seeds, where around {theirs:g} is read as within "
-        f"{near:g}, by the rule the paper states: {_ranges(counts)}; the paper names neither s0 "
+        f"sweeps by the paper's stopping rule, median and range over the seeds (around {theirs:g} "
+        f"means within {near:g}): {_ranges(counts)}; the paper names neither s0 "
         "nor, for MNIST, the rule",
         on="s0",
         sample=_seeds({"MNIST": mnist}),
@@ -147,8 +147,8 @@ def seconds_on_mnist(mnist: Rows) -> Claim:
         "On MNIST it takes roughly 20 seconds, under half of what Lloyd's algorithm requires",
         "the paper, section 4",
         under_settings(below(share, error, 0.5) for share, error in shares.values()),
-        "its seconds over Lloyd's from the same seeds, by the rule the paper states, if each sweep "
-        f"of both computes all distances, where it ends within {SOUND - 1:.0%} of Lloyd's sum of "
+        "ratio of its seconds to Lloyd's from the same seeds, by the paper's rule, if all sweeps "
+        f"compute all distances, for starts that end within {SOUND - 1:.0%} of Lloyd's sum of "
         f"squares: {said(shares, '{}: {:.2f} ± {:.2f}', '; ')}; Lloyd's algorithm as run: "
         f"{median('seconds')(lloyd):.1f} s, {median('iterations')(lloyd):.0f} sweeps",
         on="s0",
@@ -172,7 +172,7 @@ def better(by_set: BySet) -> Claim:
         "Power k-means systematically reaches better solutions than Lloyd's algorithm",
         "the paper, section 4, of all settings and the sets of the supplement",
         all_above(gains.values()),
-        "by how much its sum of squares is lower, in percent of the least known: "
+        "decrease of its sum of squares, in percent of the least known: "
         f"{said(gains, '{} {:+.2f} ± {:.2f}', '; ')}; mean excess of Lloyd's algorithm and of our "
         f"default: {means}",
         on="the data set and the start",
@@ -194,9 +194,9 @@ def more_stable(by_set: BySet) -> Claim:
         "It is more stable across initial guesses",
         "the paper, section 4",
         all_above(logs),
-        "deviation over the seeds of Lloyd's algorithm and from s0 = -1, -3, -9, -18, in percent "
-        "of the least sum of squares; up to the factor in parentheses, a ratio to the first is "
-        f"noise: {'; '.join(words)}",
+        "standard deviation over the seeds, of Lloyd's algorithm and from s0 = -1, -3, -9, -18, in "
+        "percent of the least sum of squares; ratios to the first up to the factor in parentheses "
+        f"are noise: {'; '.join(words)}",
         on="the data set",
         until="several hundred seeds on each set",
         sample=_seeds(by_set),
@@ -217,8 +217,9 @@ def acceleration(by_set: BySet) -> Claim:
         "Geometric acceleration may further improve performance.",
         "the paper, section 5, as an open direction",
         across(verdicts),
-        f"From s = {COMPARED:g}, seconds over those of as many sweeps that compute all distances, "
-        f"and the share of distances left out, which changes no result: {', '.join(words)}.",
+        f"From s = {COMPARED:g}, ratio of seconds to those of as many sweeps that compute all "
+        "distances, and the share of distances left out without changing the result: "
+        f"{', '.join(words)}.",
         on="the data set: it does in the plane, and leaves nothing out with 784 features",
         sample=_seeds(by_set),
     )

@@ -151,7 +151,7 @@ def claim_on_matching(rows: Rows, family: str) -> Claim:
         gains = {name: gain_of_matching(rows, score, family, name) for name in others}
         own = np.mean(scores_of(rows, score, family, MATCHING[family], SEARCH))
         found += gains.values()
-        words.append(f"{score} {own:.3f}, a gain over {said(gains)}")
+        words.append(f"{score} {own:.3f}, gains over {said(gains)}")
     return Claim(
         f"For {family} data the matching divergence finds the clusters best",
         "simulations",
@@ -173,7 +173,7 @@ def _claim_on_power(rows: Rows) -> Claim:
         "Bregman power k-means is better than Bregman hard clustering from the same starts",
         "abstract and simulations",
         all_above(gains.values()),
-        f"with the matching divergence VI is lower by {said(gains)}",
+        f"decrease of VI with the matching divergence: {said(gains)}",
         on="the family",
     )
 

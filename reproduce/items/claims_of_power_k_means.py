@@ -197,10 +197,10 @@ def _collapse(n_cases: int) -> Figures:
 
 @CHECKS.claim(
     "(Beyond the paper, which names s = 1 alone.) Already above the critical power "
-    "1 − 1/(2λ) of the data, centers near the mean collapse to it; below, they part.",
+    "1 − 1/(2λ) of the data, centers near the mean collapse to it; below, they separate.",
     "section 2.1 of the paper, and our derivation",
     "{n_cases} normal clouds, critical powers from {lowest:.2f} to {highest:.2f}: 0.1 above "
-    "it centers gather in {n_gather:.0f}, 0.1 below they part in {n_part:.0f}.",
+    "it, centers collapse in {n_gather:.0f}; 0.1 below, they separate in {n_part:.0f}.",
     lambda share, **_: share == 1,
     n_cases=20,
     n_quick_cases=4,
@@ -320,9 +320,9 @@ def carries_over(**f: float) -> Verdict:
 @CHECKS.claim(
     "Soft memberships find better solutions than hard ones (of Hamerly & Elkan).",
     PAPER.format("3.1"),
-    "In low dimensions, p = 3.5, all ending in Lloyd's sweeps; lower sums of squares in "
-    "percent: hybrid 2 than Lloyd's {even_over_lloyd:+.2f} ± {even_over_lloyd_error:.2f}, KHM "
-    "than hybrid 1 {khm_over_hard:+.2f} ± {khm_over_hard_error:.2f}.",
+    "In low dimensions, p = 3.5, all ending in Lloyd's sweeps; decrease of the sum of squares in "
+    "percent: hybrid 2 over Lloyd's {even_over_lloyd:+.2f} ± {even_over_lloyd_error:.2f}, KHM "
+    "over hybrid 1 {khm_over_hard:+.2f} ± {khm_over_hard_error:.2f}.",
     gains_in(*SOFT_GAINS),
     name="soft",
     n_cases=400,
@@ -330,8 +330,8 @@ def carries_over(**f: float) -> Verdict:
 @CHECKS.claim(
     "Weights that vary find better solutions than constant ones (of Hamerly & Elkan).",
     PAPER.format("3.1"),
-    "The same: hybrid 1 than Lloyd's {hard_over_lloyd:+.2f} ± {hard_over_lloyd_error:.2f}, KHM "
-    "than hybrid 2 {khm_over_even:+.2f} ± {khm_over_even_error:.2f}.",
+    "The same: hybrid 1 over Lloyd's {hard_over_lloyd:+.2f} ± {hard_over_lloyd_error:.2f}, KHM "
+    "over hybrid 2 {khm_over_even:+.2f} ± {khm_over_even_error:.2f}.",
     gains_in(*WEIGHT_GAINS),
     name="weights",
     n_cases=400,
@@ -339,7 +339,7 @@ def carries_over(**f: float) -> Verdict:
 @CHECKS.claim(
     "Power k-means has the strengths that Hamerly & Elkan find in both.",
     PAPER.format("3.1"),
-    "The same, from s = −1: than Lloyd's {power_over_lloyd:+.2f} ± "
+    "The same, from s = −1: over Lloyd's {power_over_lloyd:+.2f} ± "
     "{power_over_lloyd_error:.2f}, hybrid 1 {power_over_hard:+.2f} ± "
     "{power_over_hard_error:.2f}, hybrid 2 {power_over_even:+.2f} ± "
     "{power_over_even_error:.2f}; mean excess of KHM {khm:.2f}, of power k-means {power:.2f}.",

@@ -51,7 +51,7 @@ def entropy(counts: FloatArray) -> float:
 
 
 @CHECKS.claim(
-    "Variation of information is a metric, ARI is none.",
+    "Variation of information is a metric, ARI is not.",
     PAPER,
     "Two unrelated clusterings, and between them the one by both at once: the triangle "
     "inequality fails for variation of information in {n_vi:.0f} of {n_cases} cases, for 1 − "

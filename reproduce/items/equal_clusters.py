@@ -228,7 +228,7 @@ def _numbers(comparisons: Sequence[Comparison]) -> Claim:
         "The charts are of the experiment that the published code runs",
         "the presentation, “Synthetic data”, ARI, NMI and VI",
         exact(all(c.is_within_noise for c in below)),
-        f"their code, written anew, gives {counts[0]} published means to three digits below "
+        f"a reimplementation of their code gives {counts[0]} published means to three digits below "
         f"{FEATURES[-1]} features, and {counts[1]} there, where the limit on distances makes "
         "centers equal and rounding decides which is nearest",
         in_short="the slides' charts come from their published code, which reproduces "
@@ -245,7 +245,7 @@ def _benefits_remain(in_high: Rows, start: str) -> Claim:
         f"Lloyd's algorithm deteriorates ({start})",
         "the presentation, “Annealing”; the paper, section 2.1",
         all_above(found.values()),
-        f"ARI ahead, from the same centers, d = 100 to 2000: {said(found)}; by our loop "
+        f"lead in ARI from the same centers, d = 100 to 2000: {said(found)}; by our loop "
         f"{said(ours)}; over KHM {over_khm[0]:+.3f} ± {over_khm[1]:.3f}",
         on="whether Lloyd's algorithm moves empty centers",
         in_short=f"power k-means is ahead of Lloyd in high dimensions ({start})"

@@ -109,8 +109,8 @@ def fails_in_the_plane(rows: Rows) -> Claim:
         "the paper, Figure 2",
         above(net, error),
         f"from s = -1, {sum(gained):.0f} such clusters are gained in {len(gained)} data sets and "
-        f"{sum(lost):.0f} lost, {net:+.2f} ± {error:.2f} a data set; at least {SEVERAL} at once, "
-        f"as in the picture, are gained, and fewer lost, in {n_like_the_picture} of the sets",
+        f"{sum(lost):.0f} lost, {net:+.2f} ± {error:.2f} per data set; in {n_like_the_picture} of "
+        f"the sets, at least {SEVERAL} are gained at once, as in the picture, and fewer lost",
     )
 
 

@@ -261,12 +261,12 @@ def findings(rows: Rows) -> Findings:
     return Findings(
         tables=[
             table(
-                "Costs of five models, k-means before them, and without it",
+                "Costs of five models, with k-means first and without it",
                 rows,
                 {"model": "model"},
                 columns,
                 f"Medians over {len(kinds(rows, 'draw'))} draws of {N_POINTS} points; shares are "
-                "means. All is NumPy on one core, k-means too.",
+                "means. Everything, k-means too, is NumPy on one core.",
             )._replace(is_published=True)
         ],
         claims=[_claim(rows)],

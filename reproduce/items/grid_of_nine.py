@@ -313,7 +313,7 @@ def claims_on_the_nine(nine: Rows) -> list[Claim]:
             "a grid",
             "comment 5, answer by the author",
             "open",
-            f"with ours, {words} random starts find them; hardly ever: in less than "
+            f"with our widths, {words} random starts find them; no chance means less than "
             f"{HARDLY_EVER:.0%}, which {below(*found, HARDLY_EVER)}",
             until=WIDTHS,
         ),
@@ -321,9 +321,9 @@ def claims_on_the_nine(nine: Rows) -> list[Claim]:
             "k-means++ nails the nine",
             "comment 5, answer by the author",
             "open",
-            f"with ours {share(plus):.1%} of single starts find them, and {share(greedy):.1%} of "
-            f"greedy k-means++; nails: in more than {NEARLY_ALWAYS:.0%}, which "
-            f"{above(*nailed, NEARLY_ALWAYS)}",
+            f"with our widths, {share(plus):.1%} of single starts find them, and "
+            f"{share(greedy):.1%} of greedy k-means++; nails means more than "
+            f"{NEARLY_ALWAYS:.0%}, which {above(*nailed, NEARLY_ALWAYS)}",
             until=WIDTHS,
         ),
     ]
@@ -339,7 +339,7 @@ def claims_on_other_starts(nine: Rows) -> list[Claim]:
             "section 1",
             above(*ratio, 1.5),
             f"its error is {ratio[0]:.2f} ± {ratio[1]:.2f} times the error at the nine, in the "
-            "mean; far: half as much again",
+            "mean; far means half as much again",
         ),
         Claim(
             "k-means++ is better than many random starts",
@@ -353,7 +353,7 @@ def claims_on_other_starts(nine: Rows) -> list[Claim]:
             "comment 5",
             above(*difference_of_shares(far, plus), -MUCH),
             f"farthest first finds the nine in {share(far):.1%} of starts, k-means++ in "
-            f"{share(plus):.1%}; much: by more than {MUCH:.0%}",
+            f"{share(plus):.1%}; much means more than {MUCH:.0%}",
         ),
     ]
 

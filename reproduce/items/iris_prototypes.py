@@ -366,8 +366,8 @@ def claims_on_batch(rows: Rows) -> list[Claim]:
             "All 20 runs of batch k-means converge before the 15th epoch",
             "section 5",
             of_one_experiment(share),
-            f"so in {share:.0%} of {len(last)} repeats of the 20 runs; the last of them converges "
-            f"at epoch {np.median(last):.0f} in the median repeat, {last.min():.0f} to "
+            f"true in {share:.0%} of {len(last)} repeats of the 20 runs; the last of them "
+            f"converges at epoch {np.median(last):.0f} in the median repeat, {last.min():.0f} to "
             f"{last.max():.0f} in all",
         ),
     ]
@@ -390,13 +390,13 @@ def leads_after_five(of_kind: Mapping[str, FloatArray]) -> list[float]:
 def claims_on_leads(of_kind: Mapping[str, FloatArray]) -> list[Claim]:
     led = [epochs_led(values) for values in zip(*of_kind.values(), strict=True)]
     share_led, held = float(np.mean(np.greater_equal(led, 5))), leads_after_five(of_kind)
-    note = "; EM, whose unit is another, counts by the share of its first residue"
+    note = "; EM, which has another unit, is compared by the share of its first residue"
     return [
         Claim(
             "Online k-means outperforms all others during the first five epochs",
             "section 5, figure 1",
             of_one_experiment(share_led),
-            f"so in {share_led:.0%} of {len(led)} repeats of the 20 trials; it leads for "
+            f"true in {share_led:.0%} of {len(led)} repeats of the 20 trials; it leads for "
             f"{np.median(led):.0f} epochs in the median repeat, {min(led)} to {max(led)} in all"
             + note,
         ),
@@ -404,7 +404,7 @@ def claims_on_leads(of_kind: Mapping[str, FloatArray]) -> list[Claim]:
             "After five epochs batch k-means outperforms all others",
             "section 5, figure 1",
             of_one_experiment(float(np.mean(held))),
-            f"in each later epoch, so in {np.mean(held):.0%} of {len(held)} repeats of the 20 "
+            f"true in each later epoch in {np.mean(held):.0%} of {len(held)} repeats of the 20 "
             "trials" + note,
         ),
     ]
@@ -481,7 +481,7 @@ def _claim_on_vanishing(rows: Rows, of_each: Mapping[str, FloatArray]) -> Claim:
         "section 5, figure 2",
         exact(finals[BATCH] == 0 and others > 0.5),
         f"in epoch 20 it is {finals[BATCH]:.2f} in the median repeat, and at least "
-        f"{others:.2f} of the others; no residue is then left in {ended[BATCH]:.1%} of the trials "
+        f"{others:.2f} for the others; no residue is then left in {ended[BATCH]:.1%} of the trials "
         f"of batch k-means and {ended[EM]:.1%} of those of EM",
     )
 
@@ -524,10 +524,10 @@ def _claim_on_switching(rows: Rows) -> Claim:
         "One online epoch and then batch k-means is better than batch k-means alone",
         "section 5",
         together([above(*sooner), exact(above(*lower) != "does not hold")]),
-        f"it takes {sooner[0]:.2f} ± {sooner[1]:.2f} epochs less to 1 % of the first residue and "
-        f"{ends[0]:.2f} ± {ends[1]:.2f} less to the end, and its final error is lower by "
-        f"{lower[0]:.2f} ± {lower[1]:.2f} of {least[0].mean():.1f}; better if "
-        "sooner and not worse beyond the noise",
+        f"it needs {sooner[0]:.2f} ± {sooner[1]:.2f} epochs fewer to 1 % of the first residue and "
+        f"{ends[0]:.2f} ± {ends[1]:.2f} fewer to the end, and its final error is lower by "
+        f"{lower[0]:.2f} ± {lower[1]:.2f} of {least[0].mean():.1f}; better "
+        "means sooner and not worse beyond the noise",
     )
 
 
@@ -550,7 +550,7 @@ def _claims_on_least(rows: Rows) -> list[Claim]:
             "section 5",
             exact(abs(few - many) < 0.15 * many),
             f"that of E_inf over runs is {few:.1f} with {N_TRIALS} runs and {many:.1f} with "
-            f"{of_batch.size}; the error of their mean falls all the same, from "
+            f"{of_batch.size}; the error of their mean still falls, from "
             f"{few / math.sqrt(N_TRIALS):.2f} to {many / math.sqrt(of_batch.size):.2f}",
         ),
     ]

@@ -102,8 +102,8 @@ def _claim_on_drops(rows: Rows) -> Claim:
         "(clusters well apart, much: twice as much)",
         "model selection",
         above(*mean_and_error(np.log(apart).tolist()), math.log(2)),
-        f"the last drop to k* over the first after it, median: {words}; for clusters well apart "
-        f"never below {min(apart):.1f}",
+        f"median ratio of the last drop to k* to the first after it: {words}; for clusters well "
+        f"apart never below {min(apart):.1f}",
     )
 
 
@@ -118,8 +118,8 @@ def claim_on_knee(rows: Rows, name: str) -> Claim:
         f"The ideal k is close to the knee of W (clusters {name})",
         "model selection",
         above(share, error, CLOSE),
-        f"Close: off by at most one in {CLOSE:.0%} of the sets. The slides name no rule; theirs is "
-        "read as the k after which the drops of W shrink most. It is close in "
+        f"Close means off by at most one in {CLOSE:.0%} of the sets. The slides name no rule; we "
+        "take the k after which the drops of W shrink most. It is close in "
         f"{share:.0%} ± {error:.0%} of the sets.",
         until="several thousand draws",
     )

@@ -175,8 +175,8 @@ def _claims(rows: Rows, names: Sequence[str]) -> list[Claim]:
             "model selection",
             exact(rise < 1e-9),
             f"no sweep of {len(fits)} fits raises it (largest rise {max(rise, 0.0):.1e} of it), "
-            f"and they end after at most {max(column(fits, 'sweeps')):.0f} sweeps; within 5 % of "
-            f"the best known are the sweeps alone {_excess_in_words(rows, names, LOOP)}, and with "
+            f"and they end after at most {max(column(fits, 'sweeps')):.0f} sweeps; the sweeps "
+            f"alone end within 5 % of the best known {_excess_in_words(rows, names, LOOP)}, and "
             f"the search of DPMeans {_excess_in_words(rows, names, SEARCH)}",
         ),
         Claim(

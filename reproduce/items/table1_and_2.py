@@ -426,7 +426,7 @@ def _power_is_best(rows: Rows, seeding: str) -> Claim:
         f"(seeds: {seeding})",
         f"Xu & Lange 2019, {places}",
         all_above(gaps),
-        f"of dimension, start, measure, and Lloyd or KHM: ahead {counted(gaps)}",
+        f"over all dimensions, starts and measures, against Lloyd and KHM: ahead {counted(gaps)}",
         on="the dimension and the start",
     )
 
@@ -467,7 +467,7 @@ def _khm_in_the_plane(rows: Rows) -> Claim:
         "KHM is slightly worse than Lloyd even in the plane",
         PAPER,
         verdict,
-        f"KHM less Lloyd from the same seeds (D), {n_sets} sets. {_said_of_gaps(gaps)} The "
+        f"KHM minus Lloyd from the same seeds (D), {n_sets} sets. {_said_of_gaps(gaps)} The "
         f"published differences, {' and '.join(f'{size:+.3f}' for size in theirs)}, lie "
         f"{' and '.join(f'{errors:.1f}' for errors in away)} standard errors above ours. The "
         f"{N_SETS} sets behind them have noise too: with it, they lie "
@@ -483,7 +483,7 @@ def _khm_in_high_dimensions(rows: Rows) -> Claim:
         "KHM is worse than Lloyd in high dimensions",
         PAPER,
         all_above(gaps.values()),
-        f"KHM less Lloyd from the same seeds (D). {_said_of_gaps(gaps)}",
+        f"KHM minus Lloyd from the same seeds (D). {_said_of_gaps(gaps)}",
         on="the dimension",
         in_short="KHM is worse than Lloyd in 10 or more dimensions",
     )
@@ -539,7 +539,7 @@ def _broad_range(rows: Rows) -> Claim:
         "The first power matters, yet a broad range of it is ahead of Lloyd's algorithm",
         "Xu & Lange 2019, sections 2.1 and 4",
         all_above(gaps.values()),
-        f"VI of Lloyd less that from each start: {said(gaps)}; ahead "
+        f"VI of Lloyd minus that from each start: {said(gaps)}; ahead "
         f"{counted(list(gaps.values()))}",
         on="the dimension and the start",
     )
@@ -628,7 +628,7 @@ def _claims_about_seeds(rows: Rows) -> list[Claim]:
             "Power k-means adds to what good seeds give",
             "Xu & Lange 2019, section 1",
             all_above(annealed.values()),
-            "VI of Lloyd less that from s0 = -3, mean over dimensions, by seeding: "
+            "VI of Lloyd minus that from s0 = -3, mean over dimensions, by seeding: "
             + said(annealed, "{}: {:+.3f} ± {:.3f}"),
             on="the seeding",
         ),
@@ -636,7 +636,7 @@ def _claims_about_seeds(rows: Rows) -> list[Claim]:
             "Power k-means is better from k-means++ seeds than from its own at random",
             PAPER,
             all_above(seeded.values()),
-            "VI from uniform seeds less that from D² seeds, mean over dimensions: "
+            "VI from uniform seeds minus that from D² seeds, mean over dimensions: "
             + said(seeded, "{}: {:+.3f} ± {:.3f}"),
             on="the start",
         ),

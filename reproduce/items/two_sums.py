@@ -218,8 +218,8 @@ def _claims_on_partitions(counted: Rows, rows: Rows) -> list[Claim]:
             "The number of cluster maps is S(n, k), with S(10, 4) = 34105 and S(19, 4) near 10^10",
             "the algorithm",
             exact(agree and of_10 == 34105 and abs(of_19 / 1e10 - 1) < 0.2),
-            f"S(10, 4) = {of_10} and S(19, 4) = {of_19}; counted one by one "
-            f"{len(checked)} of them agree",
+            f"S(10, 4) = {of_10} and S(19, 4) = {of_19}; counts one by one "
+            f"agree for {len(checked)} of them",
         ),
         Claim(
             "k-means finds a good partition that need not be the best",
@@ -259,7 +259,7 @@ def claims_on_starts(rows: Rows) -> list[Claim]:
             "Starting far apart, as k-means++ does, is better than random points",
             "initialisation",
             all_above(gains.values()),
-            f"W of random points less that of k-means++, over the least: {said(gains)}",
+            f"W of random points minus that of k-means++, over the least: {said(gains)}",
             on="the data",
         ),
     ]
@@ -274,10 +274,11 @@ def exponent(rows: Rows, grows: str) -> float:
 
 def _claim_on_cost(rows: Rows) -> Claim:
     exponents: Mapping[str, float] = {name: exponent(rows, name) for name in BASE}
+    sizes = ", ".join(f"{name} = {size}" for name, size in BASE.items())
     words = ", ".join(f"{name}^{value:.2f}" for name, value in exponents.items())
     return Claim(
         "The complexity is O(iterations x clusters x instances x dimensions)",
         "the algorithm",
         exact(max(exponents.values()) < 1.25),
-        f"from {BASE} on one thread the seconds of a sweep grow as {words}",
+        f"from {sizes} on one thread, the seconds of a sweep grow as {words}",
     )
