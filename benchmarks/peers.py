@@ -268,7 +268,7 @@ def faiss_methods(n_threads: int) -> Iterator[Method]:
 
     faiss.omp_set_num_threads(n_threads)
     made_with = f"faiss-cpu {version('faiss-cpu')}"
-    own = "faiss Kmeans, with its defaults: 25 iterations, random seeds, at most 256 points a center"
+    own = "faiss Kmeans by default: 25 iterations, random seeds, at most 256 points a center"
     # Fewer points a center than this only make it print a warning.
     quiet = {"min_points_per_centroid": 1}
     yield Faiss("faiss", own, made_with, quiet)

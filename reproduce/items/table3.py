@@ -252,7 +252,8 @@ def _claim_of_mixing(rows: Rows) -> Claim:
         PAPER,
         together(above(*step) for step in steps),
         f"power, map, k-means++, means over runs: {'; '.join(said)}",
-        until="the sizes of the maps and the treatment of missing entries, which the paper does not state",
+        until="the sizes of the maps and the treatment of missing entries, which the paper does "
+        "not state",
     )
 
 
