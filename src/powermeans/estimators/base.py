@@ -336,17 +336,17 @@ class CenterEstimator(
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features), path, chunks or PartedData
-            The points. They are never changed, and are copied only if their dtype is not float32
-            or float64 or their order is not C (CSR, if sparse). float16 and bfloat16 become
-            float32, every other dtype float64. `KMeans` and `PowerKMeans` also keep dense float16,
-            bfloat16, int8 and uint8 as they are, where they compare whole points by squared
-            Euclidean distances on the CPU: they convert some rows at a time to float32, and add in
-            float64. If an estimator needs only sums, a file, a folder, a list of them,
-            or chunks (a list of arrays, an iterable that starts anew each time, or a function that
-            returns one) are read part by part and need not fit into memory; see
-            `powermeans.open_data`. Then there is no `labels_`. A Dask array or DataFrame is
-            processed where Dask has it, and `labels_` is a Dask array. A PyTorch tensor is
-            processed where it is, and centers and labels are tensors there.
+            The points. They are never changed, and are copied only if their dtype is not float32 or
+            float64 or their order is not C (CSR, if sparse). float16 and bfloat16 become float32,
+            every other dtype float64. `KMeans` and `PowerKMeans` also keep dense float16, bfloat16,
+            int8 and uint8 as they are if they compare whole points by squared Euclidean distances
+            on the CPU: they convert a few rows at a time to float32, and sum in float64. If an
+            estimator needs only sums, a file, a folder, a list of them, or chunks (a list of
+            arrays, an iterable that starts anew each time, or a function that returns one) are read
+            part by part and need not fit into memory; see `powermeans.open_data`. Then there is no
+            `labels_`. A Dask array or DataFrame is processed where Dask stores it, and `labels_` is
+            a Dask array. A PyTorch tensor is processed where it is, and centers and labels are
+            tensors there.
         y : None
             Ignored; present for compatibility with scikit-learn.
         sample_weight : array-like of shape (n_samples,), optional
@@ -550,7 +550,7 @@ class CenterEstimator(
     def predict(
         self, X: MatrixLike, *, output: str | os.PathLike[str] | None = None
     ) -> Labels | Path:
-        """Return the label of the nearest center of each point; of equally near ones, the first.
+        """Return the label of each point's nearest center, or of the first of equally near ones.
 
         Parameters
         ----------
@@ -635,7 +635,7 @@ class CenterEstimator(
     def optimality_gap(
         self, X: MatrixLike, *, sample_weight: ArrayLike | None = None, **options: Any
     ) -> OptimalityGap:
-        """Prove how far the centers are from the lowest inertia that as many can have.
+        """Bound how far the centers are from the lowest inertia of as many centers.
 
         Parameters
         ----------

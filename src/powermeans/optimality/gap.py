@@ -13,7 +13,7 @@ Method = Literal["line", "clusters apart", "all points", "subsets", "sample of s
 
 @dataclass(frozen=True, slots=True)
 class OptimalityGap:
-    """A proof of how far a clustering can at most be from the optimum.
+    """A proven bound on how far a clustering is from the optimum.
 
     Attributes
     ----------
@@ -27,16 +27,16 @@ class OptimalityGap:
         ``inertia / bound - 1``: the inertia is at most ``1 + gap`` times the lowest possible.
         Infinite if the bound is zero and the inertia is not.
     method : {"line", "clusters apart", "all points", "subsets", "sample of subsets"}
-        What the bound was computed from: "line" is the optimum itself, of points on a line, and
-        "clusters apart" what no point can save by going to another cluster. Bounds of subsets add
+        What the bound was computed from: "line" is the optimum itself, for points on a line, and
+        "clusters apart" what no point can save by moving to another cluster. Bounds of subsets add
         up to a bound of all points.
     confidence : float or None
         Probability that the bound holds, over the random choice of subsets; None if it is certain.
     n_subsets : int
         Number of subsets that the points were divided into, 1 for all points at once.
     n_searched : int
-        For how many of them a bound was searched for. The others count with the bound by principal
-        components, or, at a confidence, by what the sample says.
+        Number of subsets for which a bound was searched. The others contribute the bound by
+        principal components or, with `confidence`, an estimate from the sample.
     seconds : float
         How long the search took.
     was_interrupted : bool

@@ -43,7 +43,7 @@ def optimality_gap(
     n_threads: int | None = None,
     callback: Callable[[OptimalityGap], object] | None = None,
 ) -> OptimalityGap:
-    """Prove how far centers are from the lowest inertia that as many centers can have.
+    """Bound how far centers are from the lowest inertia of as many centers.
 
     It searches for a lower bound on the inertia of every clustering. The bound holds whenever the
     search ends, and Ctrl-C ends it early. A gap may also be due to the bound: centers with a gap of
@@ -52,25 +52,24 @@ def optimality_gap(
     Parameters
     ----------
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        The points. Up to 600 are worked on at once (more for many centers, and up to 20 000 in two
-        features); beyond, they are divided into subsets that resemble all points, whose bounds add
-        up to one.
+        The points. Up to 600 are processed at once (more for many centers, and up to 20 000 in two
+        features); more are divided into subsets that resemble all points, whose bounds add up.
     centers_or_model : array-like of shape (n_clusters, n_features) or fitted estimator
-        Centers, or an estimator with `cluster_centers_`, also of scikit-learn. It must compare
+        Centers, or an estimator with `cluster_centers_`, including scikit-learn's. It must compare
         points by squared Euclidean distances. There may be up to 500 centers, and more if their
         clusters lie so far apart that this alone proves them optimal.
     sample_weight : array-like of shape (n_samples,), optional
         Nonnegative, as in the fit. A weight of three counts like three copies of the point.
     max_seconds : float, default=10
-        The search ends after about this many seconds, or once there is nothing left to gain.
+        The search ends after about this many seconds, or when nothing is left to gain.
     confidence : float, optional
-        A probability such as 0.99. If there are too many subsets to search in all of them, the
-        bound may then rest on a random sample of subsets, and holds with this probability. By
-        default it is certain.
+        A probability such as 0.99. If there are too many subsets to search them all, the bound may
+        rest on a random sample of subsets, and is valid with this probability. By default it is
+        certain.
     random_state : int, RandomState instance or None, default=None
         Seed of the division into subsets and of the sample.
     n_threads : int, optional
-        Number of subsets to work on at the same time; by default, as in a fit.
+        Number of subsets to process at the same time; by default, as in a fit.
     callback : callable, optional
         Called a few times a second with what is proved so far; returning True ends the search.
 
