@@ -25,7 +25,7 @@ model = PowerKMeans(3, random_state=0).fit(wines)
 
 # %%
 # Clusters in the plane: two columns as they are, more on their two principal axes. The lines show
-# where the clusters meet in this plane, which goes through the mean of all points.
+# where clusters meet in this plane through the mean of all points.
 
 plots.clusters(model, wines)
 plt.show()

@@ -9,7 +9,7 @@ moves.
 
 The share is left out even if there are no anomalies: then the clusters lose their edges. A clump
 with more anomalies than `trim` allows counts as a cluster, and a true cluster smaller than that can
-vanish as a whole.
+vanish.
 """
 
 from __future__ import annotations

@@ -105,8 +105,8 @@ class BalancedKMeans(CenterEstimator):
         Number of points in each cluster, or the sum of their weights. Points in parts lead to the
         same centers, with approximate sizes and without `labels_`.
     prices_ : ndarray of shape (n_clusters,)
-        Price of each center. All points but those on borders are assigned to the center with the
-        least sum of squared distance and price.
+        Price of each center. Points not on borders are assigned to the center with the least sum
+        of squared distance and price.
     assignment_gap_ : float
         Bound on how much better the assignment could be with the same centers, as a share of the
         inertia and the cost of unbalanced sizes, by linear programming duality. It is zero up to
