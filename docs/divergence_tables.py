@@ -15,7 +15,7 @@ def by_differences() -> str:
 
 def by_abilities() -> str:
     """Return what each divergence takes, and whether the search swaps centers."""
-    heads = "divergence", "takes", "sparse matrices", "missing entries", "rows in parts", "swaps"
+    heads = "divergence", "accepts", "sparse matrices", "missing entries", "rows in parts", "swaps"
     return _table(heads, [(_called(kind), kind.wanted, *_abilities(kind)) for kind in KINDS])
 
 
