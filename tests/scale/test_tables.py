@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from pyarrow import ipc, parquet
 from scipy import sparse
 
-from powermeans import open_data, read_frame
+from powermeans import Prepare, open_data, read_frame
 from powermeans.scale.tables import TableError
 
 
@@ -122,6 +122,28 @@ def test_a_nameless_column_that_counts_the_rows_is_left_out(first, write):
     assert read_table(write("b.csv", "0,5\n1,3\n")).names == ("c1", "c2")
 
 
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.filterwarnings("ignore:.*left out")
+def test_identifiers_are_the_same_read_in_parts_and_in_memory(suffix, tmp_path):
+    rng, n_rows = np.random.default_rng(0), 60
+    table = {
+        "number of row": rng.permutation(n_rows) + 7,
+        "customer_id": rng.integers(0, 9, n_rows),
+        "order no": rng.permutation(900)[:n_rows],
+        "filed": rng.permutation(90_000)[:n_rows] + 10_000,
+        "zip": rng.integers(1000, 9999, n_rows),
+        "line": np.arange(n_rows),
+        "salary": rng.permutation(60_000)[:n_rows] + 32_000,
+        "visits": rng.permutation(400)[:n_rows],
+    }
+    file = tmp_path / f"a.{suffix}"
+    frame = pd.DataFrame(table)
+    (frame.to_parquet if suffix == "parquet" else frame.to_csv)(file, index=False)
+    measures = [one.name for one in Prepare().fit(read_frame(file)).columns_ if one.is_used]
+    assert measures == ["salary", "visits"]
+    assert list(open_data(file).feature_names) == measures
+
+
 @pytest.mark.parametrize("packed", [gzip.compress, bz2.compress, lzma.compress, bytes])
 def test_packed_files_and_standard_input_are_read(packed, write, monkeypatch):
     content = packed(PLAIN.encode())
@@ -167,7 +189,7 @@ def test_files_with_types_are_read_by_their_types(writer, write):
     with pytest.warns(UserWarning, match=r'left out "kind" \(of the type dictionary'):
         assert read_table("a.table").names == ("x", "y", "flag")
     # Columns of one name are each read as themselves, from several batches.
-    numbers = np.arange(120_000)
+    numbers = 3 * np.arange(120_000)
     how = {"row_group_size": 50_000} if writer is WRITERS[0] else {"max_chunksize": 50_000}
     columns = [pa.array(numbers + shift) for shift in range(4)]
     writer(pa.Table.from_arrays(columns, names=["a", "b", "a", "a"]), "a.table", **how)

@@ -106,7 +106,11 @@ class Column:
 
 
 def column_of(
-    cells: Cells, told: str | None = None, orders: Sequence[Sequence[str]] = (), place: int = 1
+    cells: Cells,
+    told: str | None = None,
+    orders: Sequence[Sequence[str]] = (),
+    *,
+    is_first: bool = False,
 ) -> Column:
     """Return what a column contains; `told` is its kind if the user names it."""
     name = cells.name
@@ -121,7 +125,7 @@ def column_of(
     if cells.type == "date":
         return Column(name, "ignore", DATES)
     if cells.type == "number":
-        return _column_of_numbers(cells, place)
+        return _column_of_numbers(cells, is_first=is_first)
     return _column_of_words(cells, orders)
 
 
@@ -202,14 +206,18 @@ def _category(cells: Cells, why: str) -> Column:
     return Column(cells.name, "category", why, words)
 
 
-def _column_of_numbers(cells: Cells, place: int) -> Column:
+def _column_of_numbers(cells: Cells, *, is_first: bool) -> Column:
     name, values = cells.name, cells.numbers[~np.isnan(cells.numbers)]
     if not len(values):
         return Column(name, "empty", "contains no values")
     if (values == values[0]).all():
         return Column(name, "constant", "has one value")
-    if (why := _why_identifier(cells, values, place)) is not None:
-        return Column(name, "identifier", why)
+    if cells.is_whole:
+        why = why_identifier(
+            name, values, cells.some_texts if cells.is_text else (), is_first=is_first
+        )
+        if why or cells.has_long_digits:
+            return Column(name, "identifier", why or "numbers of more than 15 digits")
     n_different = len(np.unique(values)) if cells.is_whole else len(values)
     words = words_in(name)
     if cells.is_whole and n_different <= MOST_CATEGORIES and _NAMES_OF_CATEGORIES & set(words[-1:]):
@@ -226,38 +234,42 @@ def _column_of_numbers(cells: Cells, place: int) -> Column:
     return Column(name, "number", f"in {unit}" if unit else "numbers", unit=unit)
 
 
-def _why_identifier(cells: Cells, values: FloatArray, place: int) -> str | None:
-    """Return why whole numbers identify or count the rows; None if they measure something."""
-    name = cells.name
-    if not cells.is_whole:
-        return None
-    if cells.has_long_digits:
-        return "numbers of more than 15 digits"
-    if names_identifiers(name):
+def why_identifier(
+    name: str, values: FloatArray, texts: Sequence[str] = (), *, is_first: bool = False
+) -> str | None:
+    """Return why whole numbers identify or count the rows; None if they measure something.
+
+    `is_first` is for the first column of a table whose columns have names.
+    """
+    if _names_identifiers(name):
         return "because of its name"
-    if cells.is_text and any(re.fullmatch(r"0\d{3,}", text) for text in cells.some_texts):
+    if any(re.fullmatch(r"0\d{3,}", text) for text in texts):
         return "zeros come first, as in a code"
-    if names_addresses(name) and values.min() >= 1000:
+    if len(values) and _names_addresses(name) and values.min() >= 1000:
         return "because of its name"
-    are_different = len(np.unique(values)) == len(values)
-    if are_different and names_numbers(name):
+    if len(np.unique(values)) < max(len(values), 2):
+        return None
+    if _names_numbers(name):
         return "because of its name, and all differ"
-    if are_different and len(values) >= 10 and (np.diff(values) == 1).all() and values[0] in (0, 1):
+    n_least = 2 if is_first and has_no_name(name) else 10
+    if len(values) >= n_least and values[0] in (0, 1) and (np.diff(values) == 1).all():
         return "it counts the rows"
-    digits = np.floor(np.log10(np.maximum(np.abs(values), 1)))
-    if are_different and len(values) >= 20 and digits.min() == digits.max() >= 4:
-        return "all differ and have the same number of digits"
-    if place == 1 and are_different and len(values) >= 20 and _fills(values):
+    reach, n_digits = np.ptp(values), np.floor(np.log10(np.maximum(np.abs(values), 1)))
+    if len(values) >= 20 and is_first and reach < 1.2 * len(values):
         return "its values number the rows"
+    # Amounts of money seldom are as dense, or reach from 10000 to 99999.
+    is_wide = reach < 20 * len(values) or reach > 8 * 10 ** n_digits.max()
+    if len(values) >= 20 and n_digits.min() == n_digits.max() >= 4 and is_wide:
+        return "all differ and have the same number of digits"
     return None
 
 
-def _fills(values: FloatArray) -> bool:
-    """Return whether numbers that all differ are nearly those of a range without gaps."""
-    return bool(values.max() - values.min() < 1.2 * len(values))
+def has_no_name(name: str) -> bool:
+    """Return whether a column is named after its number, for want of a name."""
+    return bool(re.fullmatch(r"c\d+", name))
 
 
-def names_identifiers(name: str) -> bool:
+def _names_identifiers(name: str) -> bool:
     """Return whether a name is that of identifiers, which may repeat."""
     words = words_in(name) or [""]
     joined = (
@@ -268,14 +280,14 @@ def names_identifiers(name: str) -> bool:
     return is_last or words[0] == "id" or bool(re.fullmatch(joined, name, re.IGNORECASE))
 
 
-def names_addresses(name: str) -> bool:
+def _names_addresses(name: str) -> bool:
     """Return whether a name is that of codes of places or telephones."""
     words = words_in(name)
     codes = ("zip", "zipcode", "postcode", "postalcode", "plz", "phone", "phonenumber", "telefon")
     return any("".join(words[-n_words:]) in codes for n_words in (1, 2))
 
 
-def names_numbers(name: str) -> bool:
+def _names_numbers(name: str) -> bool:
     """Return whether a name is that of numbers that count something."""
     last = (words_in(name) or [name.strip()])[-1]
     known = ("nr", "no", "num", "number", "nummer", "index", "row", "code", "ref", "reference", "#")

@@ -27,6 +27,7 @@ from powermeans.preparing.kinds import (
     WORDS,
     Column,
     column_of,
+    has_no_name,
     with_places,
 )
 from powermeans.preparing.missing_codes import is_code, missing_codes
@@ -546,14 +547,14 @@ class Prepare(TransformerMixin, BaseEstimator):
         return Cells(name, array, *marks, self.dates, missing)
 
     def _understood(self, cells: Mapping[str, Cells], told: Mapping[str, str]) -> list[Column]:
-        found = []
+        found, first = [], None if all(map(has_no_name, cells)) else next(iter(cells))
         _check_order(self.order or (), cells)
-        for place, (name, each) in enumerate(cells.items(), 1):
+        for name, each in cells.items():
             kind = told.get(name)
             if kind is None and self.dates is not None and each.type == "date":
                 kind = "date"
             try:
-                found.append(column_of(each, kind, self.order or (), place))
+                found.append(column_of(each, kind, self.order or (), is_first=name == first))
             except TableError:
                 raise
             except ValueError as error:
@@ -583,7 +584,7 @@ class Prepare(TransformerMixin, BaseEstimator):
             if column.name in codes:
                 texts = [f"{code:.15g}" for code in codes[column.name]]
                 cells[column.name] = self._cells(frame, column.name, texts)
-                again = column_of(cells[column.name], (self.as_ or {}).get(column.name), (), j + 1)
+                again = column_of(cells[column.name], (self.as_ or {}).get(column.name))
                 found[j] = replace(again, codes=texts)
         if codes:
             notes.append(Note(_codes_in_words(codes), is_doubt=True))

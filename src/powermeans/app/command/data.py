@@ -19,12 +19,11 @@ from powermeans.app.reading.frames import Frame, opened
 from powermeans.app.report.text import counted
 from powermeans.errors import TableError, nearest
 from powermeans.preparing.cells import Cells, one_array
-from powermeans.preparing.kinds import Column
+from powermeans.preparing.kinds import Column, has_no_name
 from powermeans.preparing.prepare import Note, Prepare
 from powermeans.scale.tables import Missing
 from powermeans.scale.tables.checking import (
     declared_missing,
-    has_no_name,
     numbers_of,
     rows_to_skip,
 )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from powermeans.preparing.kinds import names_identifiers
+from powermeans.scale.tables.checking import identifiers
 from powermeans.scale.tables.table import (
     FileFormat,
     NoRowsError,
@@ -20,6 +20,8 @@ from powermeans.scale.tables.table import (
 )
 from powermeans.system.arrow import pyarrow_part
 from powermeans.types import Points
+
+_N_LOOKED_AT = 200
 
 
 class ArrowFile(FileFormat):
@@ -53,8 +55,12 @@ class ArrowFile(FileFormat):
             for j, kind in enumerate(schema.types)
             if j not in self._dates and not _is_number_type(kind)
         }
-        self.beside = {j: "identifiers" for j in self.whole if names_identifiers(self.names[j])}
-        self.beside |= {} if reads_dates else dict.fromkeys(self._dates, "dates")
+        self.beside = {} if reads_dates else dict.fromkeys(self._dates, "dates")
+        if self.whole and self.n_rows:
+            whole = sorted(self.whole)
+            some = next(self._columns(whole, 0, _N_LOOKED_AT))
+            numbers = [column.drop_null()[:_N_LOOKED_AT].to_numpy() for column in some]
+            self.beside |= identifiers(self.names, dict(zip(whole, numbers, strict=True)))
 
     def how_read(self, wanted: Sequence[int]) -> str:
         """Return how dates are read, which are no numbers in the file."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from powermeans.errors import Argument, ExplainedWarning, TableError, nearest, warn_caller
-from powermeans.preparing.kinds import names_addresses, names_identifiers, names_numbers
+from powermeans.preparing.kinds import has_no_name, why_identifier
 from powermeans.preparing.number_forms import as_number
 from powermeans.scale.tables.table import FileFormat, listed
 from powermeans.types import Points
@@ -57,11 +56,6 @@ def _numbers_by_default(reader: FileFormat, weights: Sequence[int]) -> list[int]
     if told:
         _tell_left_out(reader, told)
     return [number for number in there if number not in left_out]
-
-
-def has_no_name(name: str) -> bool:
-    """Return whether a column is named after its number, for want of a name."""
-    return bool(re.fullmatch(r"c\d+", name))
 
 
 def _kind_of(reader: FileFormat, number: int) -> str:
@@ -163,36 +157,20 @@ def check_whole_numbers(
 
 
 def identifiers(
-    names: Sequence[str], whole: Iterable[int], columns: Sequence[Sequence[str]], n_rows: int
+    names: Sequence[str], columns: Mapping[int, ArrayLike], texts: Sequence[Sequence[str]] = ()
 ) -> dict[int, str]:
-    """Return the columns of whole numbers that identify or count the rows.
-
-    A measure whose values are all different is none, unless its name indicates one. Zeros before
-    other digits are those of a code, such as a postal code. Names of addresses count from some
-    digits on.
-    """
-    has_names = not all(map(has_no_name, names))
+    """Return the columns of whole numbers that identify or count the rows, by some rows of each."""
+    are_named = not all(map(has_no_name, names))
     return {
-        number: "identifiers"
-        for number in whole
-        if names_identifiers(names[number])
-        or any(re.fullmatch(r"0\d{3,}", cell) for cell in columns[number])
-        or (
-            names_addresses(names[number])
-            and min(map(len, columns[number]), default=0) >= 4  # digits, unlike a 1 for yes
+        j: "identifiers"
+        for j, some in columns.items()
+        if why_identifier(
+            names[j],
+            np.asarray(some, dtype=np.float64),
+            texts[j] if texts else (),
+            is_first=are_named and not j,
         )
-        or (names_numbers(names[number]) and len(set(columns[number])) == n_rows)
-        or (has_names and _counts_rows(number, names[number], columns[number], n_rows))
     }
-
-
-def _counts_rows(number: int, name: str, cells: Sequence[str], n_rows: int) -> bool:
-    """Return whether a column counts up by one, in a few rows only if it has no name."""
-    is_nameless = not number and has_no_name(name)
-    if len(cells) < n_rows or n_rows < (2 if is_nameless else 10):
-        return False
-    first = int(cells[0])
-    return first in (0, 1) and all(int(cell) == first + row for row, cell in enumerate(cells))
 
 
 def declared_missing(

@@ -107,7 +107,7 @@ class Text(FileFormat):
         self.beside = {j: "empty" for j, kind in kinds if kind == "empty"}
         if dates is None:
             self.beside |= {j: "dates" for j, kind in kinds if kind == "date"}
-        self.beside |= identifiers(self.names, self.whole, columns, len(self.layout.body))
+        self.beside |= identifiers(self.names, {j: columns[j] for j in self.whole}, columns)
         known = {form.marks.decimal for form in self.forms if form.kind == "number"} - {""}
         self.decimal = "".join(known) if len(known) == 1 else ""
 
