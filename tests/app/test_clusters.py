@@ -49,7 +49,7 @@ def subject_of(points, labels, columns, centers=None, **about):
 
 
 def names_of(points, labels, columns):
-    return subject_of(points, labels, columns).names
+    return subject_of(points, labels, columns).profile.names
 
 
 @pytest.mark.parametrize(

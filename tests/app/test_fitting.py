@@ -15,6 +15,7 @@ from powermeans import read_frame
 from powermeans.app.command.clusters import show_clusters
 from powermeans.app.command.demonstration import COLUMNS, customers
 from powermeans.app.command.screen import Screen
+from powermeans.app.report.profile import Profile
 from powermeans.engine.callbacks import FitProgress
 from powermeans.explaining.summaries import Tally
 
@@ -142,9 +143,10 @@ def test_a_cluster_whose_points_weigh_nothing_is_said_to_be_so(capsys):
     points, labels = np.array([[0.0], [1.0], [5.0]]), np.array([0, 0, 1], dtype=np.int32)
     tally = Tally(points[1:])
     tally.add(points, labels, np.array([1.0, 2.0, 0.0]))
-    _, clusters = tally.summaries(["x"])
-    assert [(c.size, c.weight, c.share) for c in clusters] == [(2, 3.0, 1.0), (1, 0.0, 0.0)]
-    show_clusters(Screen(), clusters, ["x"], has_weights=True)
+    profile = Profile.of(tally, ["x"])
+    found = [(c.size, c.weight, c.share) for c in profile.clusters]
+    assert found == [(2, 3.0, 1.0), (1, 0.0, 0.0)]
+    show_clusters(Screen(), profile, has_weights=True)
     assert rows_shown(capsys.readouterr().out)[1]["what sets it apart"] == "weighs nothing"
 
 
@@ -352,6 +354,20 @@ def test_rows_are_written_as_they_are_with_an_empty_cluster_where_they_were_left
     assert distances == ("distance", "0", "0")
     assert set(seconds) == {"second_cluster", "0", "1"}
     assert sure == ("sure", "1", "1")
+
+
+@pytest.mark.parametrize("how", ["", "--memory-limit 1GB --output again.csv"])
+def test_the_columns_of_a_former_fit_do_not_count(how, run):
+    write("f.csv", "x,y", two_groups())
+    run("fit f.csv -k 2 -q")
+    run("fit f-clusters.csv -k 2 -q -o twice.csv --add cluster,sure")
+    ended = run(f"fit twice.csv -k 2 -q --json {how}")
+    assert ended.json["columns"] == ["x", "y"]
+    if not how:
+        assert '"cluster", "distance"' in run("fit twice.csv -k 2 -q").out
+    else:
+        assert '"cluster.7" (of a former fit)' in ended.err
+    assert "cluster" in run("fit twice.csv -k 2 -q --json --columns x,cluster").json["columns"]
 
 
 def test_progress_is_shown_as_much_as_is_asked_for_and_clusters_that_weigh_nothing(run):

@@ -9,8 +9,9 @@ import numpy as np
 
 from powermeans.app.command.outputs import RowColumns
 from powermeans.app.command.screen import Screen, number
+from powermeans.app.report.profile import Profile
 from powermeans.estimators.base import CenterEstimator
-from powermeans.explaining.summaries import ClusterSummary, Tally
+from powermeans.explaining.summaries import NOTABLE, ClusterSummary, Tally
 from powermeans.explaining.sureness import nearness_of_rows
 from powermeans.points.needs import Measure, Needs
 from powermeans.scale.executors import read_ahead
@@ -63,15 +64,10 @@ def labels_and_score(
 
 
 def show_clusters(
-    screen: Screen,
-    clusters: Sequence[ClusterSummary],
-    features: list[str],
-    *,
-    has_weights: bool,
-    names: Mapping[int, str] | None = None,
+    screen: Screen, profile: Profile, *, has_weights: bool, names: Mapping[int, str] | None = None
 ) -> None:
     """Show size, share, spread and the columns in which each cluster differs most from the rest."""
-    shown = sorted(clusters, key=lambda cluster: -cluster.weight)[:40]
+    shown = sorted(profile.clusters, key=lambda cluster: -cluster.weight)[:40]
     header = ["cluster", "size", *["weight"] * has_weights, "share", "spread"]
     words = [*["name"] * bool(names), "what sets it apart"]
     screen.show(
@@ -84,7 +80,7 @@ def show_clusters(
                 f"{cluster.share:.1%}",
                 f"{cluster.spread:#.4g}".rstrip("."),
                 *([names.get(cluster.label, "")] if names else []),
-                _apart(cluster, features),
+                _apart(cluster, profile),
             ]
             for cluster in sorted(shown, key=lambda cluster: cluster.label)
         ],
@@ -92,17 +88,18 @@ def show_clusters(
     )
     if has_weights:
         screen.say("size: rows; share: of the weight")
-    if len(clusters) > len(shown):
-        screen.say(f"... and {len(clusters) - len(shown)} smaller ones, which --json shows")
+    if len(profile.clusters) > len(shown):
+        n_more = len(profile.clusters) - len(shown)
+        screen.say(f"... and {n_more} smaller ones, which --json shows")
 
 
-def _apart(cluster: ClusterSummary, names: list[str]) -> str:
+def _apart(cluster: ClusterSummary, profile: Profile) -> str:
     if cluster.size == 0:
         return "empty"
     if cluster.weight == 0:
         return "weighs nothing"
-    found = cluster.distinguishing(names)
-    return ", ".join(f"{name} {height:+.1f} sd" for name, height in found) or "near the mean of all"
+    found = [" ".join(fact).rstrip() for fact in profile.facts(cluster.label, NOTABLE)]
+    return "; ".join(found) or "near the mean of all"
 
 
 def clusters_for_machines(

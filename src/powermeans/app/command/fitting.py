@@ -46,6 +46,7 @@ from powermeans.app.command.screen import (
 from powermeans.app.command.sources import DataFiles, Scale
 from powermeans.app.command.wanted import Wanted
 from powermeans.app.reading.frames import opened
+from powermeans.app.report.profile import Profile
 from powermeans.app.report.text import counted
 from powermeans.app.report.warnings_on_data import count_copies
 from powermeans.divergences import resolve
@@ -383,7 +384,7 @@ def _write(fitted: Fitted, data: Data, files: DataFiles, wanted: Wanted, done: l
     model, subject = fitted.model, None
     if not isinstance(data.points, PartedData):
         subject = subject_of(model, data, wanted.names, fitted.why_k)
-    names = wanted.names if subject is None else dict(enumerate(subject.names))
+    names = wanted.names if subject is None else dict(enumerate(subject.profile.names))
     if wanted.output is not None and not wanted.labels_only:
         with waiting_for(f"writing {wanted.output}", is_quiet=wanted.quiet):
             added = about_rows(model, data.points, model.labels_, wanted.added, names)
@@ -414,20 +415,21 @@ def _tell(
     fitted: Fitted, data: Data, tally: Tally, files: DataFiles, wanted: Wanted, screen: Screen
 ) -> None:
     """Print the clusters as a table or as JSON."""
-    names, model = data.names, fitted.model
-    _, clusters = tally.summaries(names)
+    model = fitted.model
+    profile = Profile.of(tally, data.names, data.transformers, data.columns)
+    n_columns = sum(1 + bool(column.other) for column in data.prepare.used)
     how_read = "read part by part"
     if data.seconds_reading is not None:
         how_read = f"read in {seconds(data.seconds_reading)}"
     screen.say(
-        f"✓ {counted(len(clusters), 'cluster')} of {counted(tally.n_rows, 'row')} and "
-        f"{counted(len(data.prepare.used), 'column')} of {files.name}, {how_read}, "
+        f"✓ {counted(len(profile.clusters), 'cluster')} of {counted(tally.n_rows, 'row')} and "
+        f"{counted(n_columns, 'column')} of {files.name}, {how_read}, "
         f"fitted in {seconds(fitted.seconds)}"
     )
     tell_columns(screen, data, is_verbose=wanted.verbose)
     tell_notes(screen, [*data.notes, *fitted.why_k], is_verbose=wanted.verbose)
     screen.say()
-    show_clusters(screen, clusters, names, has_weights=files.weights is not None)
+    show_clusters(screen, profile, has_weights=files.weights is not None)
     screen.say()
     sweeps = f" after {counted(model.n_iter_, 'sweep')}" if model.n_iter_ else ""
     screen.say(f"inertia {number(model.inertia_)}{sweeps}")
@@ -436,7 +438,8 @@ def _tell(
     for line in fitted.changes:
         screen.say(line)
     if screen.as_json:
-        screen.tell_machines(_all_for_machines(fitted, data, tally, clusters, files, wanted))
+        told = _all_for_machines(fitted, data, tally, profile.clusters, files, wanted)
+        screen.tell_machines(told)
 
 
 def _all_for_machines(

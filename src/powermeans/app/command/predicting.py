@@ -29,6 +29,7 @@ from powermeans.app.command.parts import all_paths, open_for, why_in_parts
 from powermeans.app.command.saved import Saved, load_model
 from powermeans.app.command.screen import Screen, number, seconds
 from powermeans.app.command.sources import DataFiles
+from powermeans.app.report.profile import Profile
 from powermeans.app.report.text import counted
 from powermeans.explaining.summaries import Tally
 from powermeans.optimality.of_points import gap_in_a_moment
@@ -56,16 +57,15 @@ def predict(
             found = _predicted(saved, path, files, output, screen, added, labels_only)
         else:
             found = _predicted_in_parts(saved, path, files, why, output, screen)
-        tally, features, labels = found
+        tally, profile, labels = found
         done.append(output or "-")
         elapsed = time.perf_counter() - started
         screen.say(
             f"{counted(tally.n_rows, 'row')} of {files.name} by {path} in {seconds(elapsed)}, "
             f"score {number(tally.score)}"
         )
-        _, clusters = tally.summaries(features)
         has_weights = files.weights is not None
-        show_clusters(screen, clusters, features, has_weights=has_weights, names=saved.names)
+        show_clusters(screen, profile, has_weights=has_weights, names=saved.names)
         if written := listed(output):
             screen.say(f"written: {written}")
         screen.tell_machines(
@@ -92,13 +92,14 @@ def _predicted(
     screen: Screen,
     added: Sequence[str],
     labels_only: bool,
-) -> tuple[Tally, list[str], Any]:
+) -> tuple[Tally, Profile, Any]:
     """Label rows in memory and write them; return their labels if they go into JSON instead."""
     data, last = read_for(saved.model, path, files), steps_of(saved.model)[-1]
     with failures.refusing():
         tally = _tally(saved.model, data.points.shape[1])
         labels, tally.score = labels_and_score(last, data.points, data.weights)
     tally.add(data.points, labels, data.weights)
+    profile = Profile.of(tally, data.names, data.transformers, data.columns)
     clusters = with_rows_left_out({"cluster": labels}, data.is_used)
     tell_notes(screen, data.notes)
     if output is not None and not labels_only:
@@ -106,18 +107,18 @@ def _predicted(
         with failures.refusing():
             write_rows(output, data, about_rows(last, data.points, labels, every, saved.names))
     elif output is None and screen.as_json:
-        return tally, data.names, clusters["cluster"]
+        return tally, profile, clusters["cluster"]
     else:
         if "name" in added:
             more = about_rows(last, data.points, labels, ["name"], saved.names)
             clusters |= with_rows_left_out(more, data.is_used)
         write_labels(output or "-", [clusters])
-    return tally, data.names, None
+    return tally, profile, None
 
 
 def _predicted_in_parts(
     saved: Saved, path: str, files: DataFiles, why: str, output: str | None, screen: Screen
-) -> tuple[Tally, list[str], None]:
+) -> tuple[Tally, Profile, None]:
     """Label rows part by part, and write their labels."""
     if output is None and screen.as_json:
         raise failures.Failure(
@@ -125,12 +126,14 @@ def _predicted_in_parts(
             "name a file for them with --output"
         )
     data = open_for(saved.model, path, files, why)
-    rest = saved.model if prepare_of(saved.model) is None else steps_of(saved.model)[-1]
+    prepare = prepare_of(saved.model)
+    rest = saved.model if prepare is None else steps_of(saved.model)[-1]
     with failures.refusing():
         tally = _tally(saved.model, data.n_features)
         pieces = failures.read_from(files.name, labels_in_parts(rest, data, tally))
         write_labels(output or "-", pieces)
-    return tally, list(data.feature_names or ()), None
+    scalers = [] if prepare is None else [prepare]
+    return tally, Profile.of(tally, list(data.feature_names or ()), scalers), None
 
 
 def _tally(model: Any, n_features: int) -> Tally:

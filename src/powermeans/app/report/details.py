@@ -19,6 +19,7 @@ from powermeans.explaining.features import is_squared
 from powermeans.explaining.levels import merge_tree
 from powermeans.plots import fitted
 from powermeans.plots.canvas import color_of
+from powermeans.preparing.prepare import Prepare
 from powermeans.versions import versions
 
 _MOST_EXPLAINED = 100  # columns; rules on more take longer than all the rest
@@ -58,11 +59,15 @@ def _row(head: str, names: Sequence[str], cells: Sequence[str], styles: Sequence
 
 def _means(subject: Subject, rows: Rows) -> str:
     """Draw a bar from the mean of all rows to that of each cluster, in each column."""
-    clusters = subject.weighing
+    clusters = subject.profile.weighing
     are_across = len(clusters) <= 8
     most = min(20 if are_across else 6, max(1, 2000 // len(clusters)))
-    told = sorted(subject.telling(most))
-    lines = [line for j in told for line in subject.fields[j].lines(subject.means, subject.of_all)]
+    told = sorted(subject.profile.telling(most))
+    lines = [
+        line
+        for j in told
+        for line in subject.profile.fields[j].lines(subject.profile.means, subject.profile.of_all)
+    ]
     heights = [float(np.nanmax(np.abs(apart))) for *_, apart in lines]
     reach = max(*heights, 1e-12)
     lines = [lines[j] for j in sorted(np.argsort(heights)[::-1][: most + 4])]
@@ -74,7 +79,9 @@ def _means(subject: Subject, rows: Rows) -> str:
         cells, bars = [*map(list, zip(*cells, strict=True))], [*map(list, zip(*bars, strict=True))]
         heads, sides, names = sides, heads, [name for name, *_ in lines]
     body = [_row(*each) for each in zip(sides, [names] * len(sides), cells, bars, strict=True)]
-    some = f" Of {len(subject.fields):,} columns, these differ most." * (most < len(subject.fields))
+    some = f" Of {len(subject.profile.fields):,} columns, these differ most." * (
+        most < len(subject.profile.fields)
+    )
     table = _table(["", *heads], ["<tbody>", *body, "</tbody>"], "means")
     explained = "".join(f"<p>{escaped(sentence)}.</p>" for sentence in _explained(subject, rows))
     table += explained.replace(" %", "\N{NO-BREAK SPACE}%")
@@ -86,7 +93,7 @@ def _means(subject: Subject, rows: Rows) -> str:
 
 def _explained(subject: Subject, rows: Rows) -> Iterator[str]:
     """Say what rules would cost, and which clusters are one at the next level."""
-    model, points, n_clusters = subject.model, subject.points, len(subject.clusters)
+    model, points, n_clusters = subject.model, subject.points, len(subject.profile.clusters)
     if sparse.issparse(points) or points.shape[1] > _MOST_EXPLAINED:
         return
     if not isinstance(model, CenterEstimator) or not 2 <= n_clusters <= _MOST_CLUSTERS_EXPLAINED:
@@ -107,22 +114,22 @@ def _bar(share: float) -> str:
 
 def _named(subject: Subject, label: int) -> str:
     badge = f'<span class="badge" style="border-color:{color_of(label)}">{label}</span>'
-    return f"{badge} {breakable(subject.names[label])}"
+    return f"{badge} {breakable(subject.profile.names[label])}"
 
 
 def _examples(subject: Subject, rows: Rows) -> str:
     """List the rows nearest to each center and those farthest from it."""
-    n_each = 3 if len(subject.clusters) <= 12 else 1
+    n_each = 3 if len(subject.profile.clusters) <= 12 else 1
     groups = [
         group
-        for label in range(len(subject.clusters))
+        for label in range(len(subject.profile.clusters))
         for group in (
             (f"{_named(subject, label)}: typical", rows.nearest(label, n_each)),
             ("least typical", rows.nearest(label, n_each, -1)),
         )
     ]
     shown = [place for _, found in groups for place in found]
-    names, cells = rows.cells(subject, subject.telling(MOST_TOLD), shown)
+    names, cells = rows.cells(subject, subject.profile.telling(MOST_TOLD), shown)
     numbers, bodies = subject.row_numbers(rows.places[shown]), list[str]()
     lines = iter(_row(f"row {at:,}", names, told) for at, told in zip(numbers, cells, strict=True))
     for title, found in groups:
@@ -173,7 +180,7 @@ def _gap(subject: Subject, optimality: Any) -> str:
     sure = "" if confidence is None else f", at a confidence of {confidence:g}"
     return (
         f"The inertia of these clusters is {optimality.inertia:.6g}, and no "
-        f"{counted(len(subject.clusters), 'cluster')} can have less than "
+        f"{counted(len(subject.profile.clusters), 'cluster')} can have less than "
         f"{optimality.bound:.6g}{sure}: <strong>{escaped(optimality.verdict)}</strong>."
     )
 
@@ -191,7 +198,8 @@ def _how_read(subject: Subject) -> str:
 
 
 def _how_fitted(subject: Subject) -> Iterator[str]:
-    model, names = subject.model, [type(scaler).__name__ for scaler in subject.scalers]
+    model, scalers = subject.model, subject.scalers
+    names = [type(one).__name__ for one in scalers if not isinstance(one, Prepare)]
     if names:
         yield f"scaled by {', then '.join(names)}"
     sweeps = ""

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from powermeans.app.report.profile import in_own_units
 from powermeans.app.report.rows import Rows
-from powermeans.app.report.subject import Subject, in_own_units
+from powermeans.app.report.subject import Subject
 from powermeans.app.report.text import decimals_of, escaped, fixed
 from powermeans.errors import printable
 from powermeans.plots import fitted
@@ -61,12 +62,15 @@ class Map:
 
 def map_of(subject: Subject, rows: Rows) -> Map:
     """Lay out places by latitude and longitude, one or two columns as they are, else the plane."""
-    fields, centers = subject.fields, np.stack([cluster.mean for cluster in subject.clusters])
+    fields, centers = (
+        subject.profile.fields,
+        np.stack([cluster.mean for cluster in subject.profile.clusters]),
+    )
     if fitted.has_centers(subject.model):
         centers = fitted.centers_of(subject.model)
     centers = np.nan_to_num(centers)
     own = np.nan_to_num(np.asarray(in_own_units(centers, subject.scalers)))
-    shares = np.square(subject.columns.deviations)
+    shares = np.square(subject.profile.columns.deviations)
     for j, field in enumerate(fields):
         if field.column.kind == "place" and shares[field.places].sum() > 0.5 * shares.sum():
             both = np.vstack([rows.values[j], own[:, field.places]])
@@ -82,7 +86,7 @@ def map_of(subject: Subject, rows: Rows) -> Map:
         heights = np.random.default_rng(0).uniform(-0.4, 0.4, (len(values), 1))
         ends = np.hstack([values, heights]), np.hstack([own, np.zeros_like(own)])
         return Map(*ends, (fields[0].name, ""), "Heights are by chance.")
-    plane = Plane.of(subject.points[rows.places], subject.columns.names)
+    plane = Plane.of(subject.points[rows.places], subject.profile.columns.names)
     words = (
         f"The two directions in which rows differ most, with {plane.share:.0%} of their variance: "
         "clusters that overlap here may be apart in others."
@@ -95,7 +99,9 @@ def drawn(found: Map, subject: Subject, labels: Labels) -> str:
     size = 3 if len(labels) > 4000 else 4 if len(labels) > 800 else 6
     dots = np.round(found.places(found.points), 1)
     paths, badges = [], []
-    for cluster, (right, down) in zip(subject.clusters, found.places(found.centers), strict=True):
+    for cluster, (right, down) in zip(
+        subject.profile.clusters, found.places(found.centers), strict=True
+    ):
         label, mine = cluster.label, dots[labels == cluster.label]
         path = "".join(f"M{x:g} {y:g}h0" for x, y in mine.tolist())
         cap = "square" if label // 7 % 2 else "round"
@@ -146,13 +152,13 @@ def _ticks(low: float, reach: float) -> list[float]:
 
 def map_data(found: Map, subject: Subject, rows: Rows) -> dict[str, Any]:
     """Return where the dots lie and what is said of each row, in types of JSON."""
-    names, cells = rows.cells(subject, subject.telling(5))
+    names, cells = rows.cells(subject, subject.profile.telling(5))
     numbers = subject.row_numbers(rows.places).tolist()
     said = zip(numbers, cells, strict=True)
     return {
         "places": np.round(found.places(found.points), 1).tolist(),
         "labels": rows.labels.tolist(),
-        "names": [printable(name) for name in subject.names],
+        "names": [printable(name) for name in subject.profile.names],
         "columns": [printable(name) for name in names],
         "rows": [[number, *map(printable, told)] for number, told in said],
     }

@@ -20,7 +20,7 @@ _MOST_CARDS = 12
 
 def overview(subject: Subject, rows: Rows, found: Map, choice: Any) -> str:
     """Return the first screen in HTML."""
-    cards = [_card(subject, rows, cluster) for cluster in subject.clusters]
+    cards = [_card(subject, rows, cluster) for cluster in subject.profile.clusters]
     more = "".join(cards[_MOST_CARDS:])
     if more:
         n_more = counted(len(cards) - _MOST_CARDS, "more cluster")
@@ -47,7 +47,7 @@ def _figures(subject: Subject, rows: Rows, choice: Any) -> str:
     n_used, frame = len(subject.labels), subject.file.frame
     last = int(subject.row_numbers(np.array([n_used - 1]))[0])
     n_all = last if frame is None else frame.num_rows
-    n_clusters, clear = len(subject.clusters), rows.sure_share()
+    n_clusters, clear = len(subject.profile.clusters), rows.sure_share()
     sure = "of the rows lie on the first third of the way from their center to any other"
     if clear is None:
         sure = (
@@ -56,7 +56,9 @@ def _figures(subject: Subject, rows: Rows, choice: Any) -> str:
     why = "as many as asked for" if choice is None else "no number is clear: this one is a guess"
     if choice is not None and choice.is_clear:
         why = f"chosen by {escaped(choice.decided_by.replace('_', ' '))}"
-    n_columns = len(subject.fields) + sum(one.column.kind == "place" for one in subject.fields)
+    n_columns = len(subject.profile.fields) + sum(
+        one.column.kind == "place" for one in subject.profile.fields
+    )
     n_there = len(subject.file.columns)
     of_columns = f"in {counted(n_columns, 'column')}{f' of {n_there:,}' * (n_there > n_columns)}"
     figures = (
@@ -86,31 +88,27 @@ def _card(subject: Subject, rows: Rows, cluster: ClusterSummary) -> str:
         f'<article class="card" id="cluster-{label}" style="border-color:{color_of(label)}"><h3>'
         f'<button type="button" class="badge" aria-pressed="false" data-label="{label}" '
         f'aria-label="show cluster {label} alone" style="border-color:{color_of(label)}">{label}'
-        f'</button> {breakable(subject.names[label])}</h3><p class="share">{text}</p>'
+        f'</button> {breakable(subject.profile.names[label])}</h3><p class="share">{text}</p>'
         f"<ul>{facts}</ul></article>"
     )
 
 
 def _facts(subject: Subject, label: int) -> Iterator[str]:
     """Say the three fields that set a cluster apart most, in the units and words of the data."""
-    for j in subject.telling(3, label):
-        field, mean, of_all = subject.fields[j], subject.means[label], subject.of_all
-        text, of_rest = field.mean(mean[field.places]), field.mean(of_all[field.places])
-        fact = f"<b>{breakable(field.name)}</b> {escaped(text)}"
-        if field.column.kind not in ("category", "place") and len(subject.clusters) > 1:
-            is_above = mean[field.places.start] > of_all[field.places.start]
-            way = "on" if text == of_rest else "above" if is_above else "below"
-            fact += f' <span class="note">{way} average ({escaped(of_rest)})</span>'
-        yield fact
+    for name, value, compared in subject.profile.facts(label):
+        more = f' <span class="note">{escaped(compared)}</span>' * bool(compared)
+        yield f"<b>{breakable(name)}</b> {escaped(value)}{more}"
 
 
 def _box(subject: Subject) -> str:
     """List what was left out, and what needs a check."""
-    found = warnings_on(subject.points, subject.clusters)
+    found = warnings_on(subject.points, subject.profile.clusters)
+    told = " ".join(subject.file.notes)
     left = [
         f"“{column.name}” ({column.kind}: {column.why})"
         for column in subject.file.columns
-        if not column.is_used and column.kind != "place"
+        if not (column.is_used or column.kind == "place")
+        if f'"{column.name}" ({column.why})' not in told
     ]
     columns = [f"columns left out: {some(left, 6)}"] if left else []
     texts = [*columns, *subject.file.notes, *found]

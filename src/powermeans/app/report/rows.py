@@ -38,10 +38,12 @@ class Rows:
     def of(cls, subject: Subject, max_points: int = 5_000) -> Self:
         """Look at all rows, or at so many of them and more of clusters that have few there."""
         labels, weights = subject.labels, subject.weights
-        places = _places(labels, fitted.sample_of(len(labels), max_points), len(subject.clusters))
+        places = _places(
+            labels, fitted.sample_of(len(labels), max_points), len(subject.profile.clusters)
+        )
         mine = labels[places]
         own = np.ones(len(places)) if weights is None else weights[places]
-        of_all = np.array([cluster.weight for cluster in subject.clusters])
+        of_all = np.array([cluster.weight for cluster in subject.profile.clusters])
         of_sample = np.bincount(mine, own, minlength=len(of_all))
         share = np.divide(of_all, of_sample, out=np.zeros_like(of_all), where=of_sample > 0)
         distances = subject.distances_of(places)
@@ -55,14 +57,14 @@ class Rows:
     ) -> tuple[list[str], list[list[str]]]:
         """Return names and the cells of the rows shown: their identifiers, and these fields."""
         columns = [list(np.array(texts)[shown]) for texts in self.identifiers.values()]
-        for field, values in ((subject.fields[j], self.values[j]) for j in fields):
+        for field, values in ((subject.profile.fields[j], self.values[j]) for j in fields):
             there = values[:, 0][np.isfinite(values[:, 0])]
             is_whole = np.abs(there - np.round(there)) <= 1e-9 * np.maximum(1, np.abs(there))
             more = 0 if is_whole.all() or field.decimals < 0 else field.decimals + 1
             columns.append(
                 [field.cell(each, more or min(0, field.decimals)) for each in values[shown]]
             )
-        names = [*self.identifiers, *(subject.fields[j].name for j in fields)]
+        names = [*self.identifiers, *(subject.profile.fields[j].name for j in fields)]
         return names, [list(row) for row in zip(*columns, strict=True)]
 
     def sure_share(self, label: int | None = None) -> float | None:
@@ -104,9 +106,9 @@ def _places(labels: Labels, shown: IndexArray, n_clusters: int) -> IndexArray:
 
 def _values(subject: Subject, places: IndexArray) -> dict[int, FloatArray]:
     """Return the fields that tell clusters apart, and places, which the map shows."""
-    fields = [j for j, field in enumerate(subject.fields) if field.column.kind == "place"]
-    fields = list(dict.fromkeys([*subject.telling(MOST_TOLD), *fields]))
-    features = [np.arange(*subject.fields[j].places.indices(2**62)) for j in fields]
+    fields = [j for j, field in enumerate(subject.profile.fields) if field.column.kind == "place"]
+    fields = list(dict.fromkeys([*subject.profile.telling(MOST_TOLD), *fields]))
+    features = [np.arange(*subject.profile.fields[j].places.indices(2**62)) for j in fields]
     values = subject.values_of(places, np.concatenate(features))
     ends = np.cumsum([len(one) for one in features])[:-1]
     return dict(zip(fields, np.split(values, ends, axis=1), strict=True))
@@ -114,11 +116,11 @@ def _values(subject: Subject, places: IndexArray) -> dict[int, FloatArray]:
 
 def _ways(subject: Subject, places: IndexArray, distances: FloatArray | None) -> FloatArray | None:
     """Return the ways of rows, each from a center that it has not drawn itself."""
-    if len(subject.clusters) == 1 or distances is None:
+    if len(subject.profile.clusters) == 1 or distances is None:
         return None
     labels, weights = subject.labels[places], subject.weights
     own = np.ones(len(places)) if weights is None else weights[places]
-    rest = np.array([cluster.weight for cluster in subject.clusters])[labels] - own
+    rest = np.array([cluster.weight for cluster in subject.profile.clusters])[labels] - own
     drawn = np.divide(own, rest, out=np.zeros(len(places)), where=rest > 0)
     return ways_to_others(subject.model, subject.points[places], labels, distances, drawn)
 

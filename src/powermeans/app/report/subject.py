@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -12,9 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from powermeans.app.report.fields import Field, fields_of, name_clusters
-from powermeans.errors import ArgumentError
-from powermeans.explaining.summaries import NOTABLE, ClusterSummary, Columns, Tally
+from powermeans.app.report.profile import Profile, in_own_units, without_names
+from powermeans.explaining.summaries import Tally
 from powermeans.plots import fitted
 from powermeans.plots.fitted import PointsLike
 from powermeans.points.checks.weights import check_sample_weight
@@ -45,13 +42,7 @@ class Subject:
     given: PointsLike
     points: FloatArray | SparsePoints
     labels: Labels
-    columns: Columns
-    clusters: list[ClusterSummary]
-    fields: list[Field]
-    scores: FloatArray  # (n_clusters, n_fields), how far a cluster is from all rows in each field
-    names: list[str]  # of the clusters
-    means: FloatArray  # (n_clusters, n_features), in the units of the data
-    of_all: FloatArray  # (n_features,)
+    profile: Profile
     weights: FloatArray | None
     scalers: Sequence[Any]
     file: FileTable
@@ -74,29 +65,12 @@ class Subject:
         features = list(file.names or fitted.names_of(model, X))
         tally = Tally(np.zeros((n_clusters, len(features))))
         tally.add(points, labels, weights)
-        columns, clusters = tally.summaries(features)
-        rows = [columns.means, columns.means + columns.deviations, *(one.mean for one in clusters)]
-        of_all, beside, *own_means = in_own_units(np.vstack(rows), scalers)
-        known = [one.columns_ for one in scalers if hasattr(one, "columns_")] or [file.columns]
-        fields = fields_of(features, known[-1], np.abs(beside - of_all), of_all)
-        scores, means = _scores(fields, columns, clusters), np.array(own_means)
-        named = _names(fields, scores, clusters, means, of_all, names or {})
-        own = (points, labels, columns, clusters, fields, scores, named, means, of_all)
-        return cls(model, X, *own, weights, scalers, file)
-
-    @property
-    def weighing(self) -> list[int]:
-        """Return the clusters whose rows weigh anything."""
-        return [one.label for one in self.clusters if one.weight > 0]
+        profile = Profile.of(tally, features, scalers, file.columns, names)
+        return cls(model, X, points, labels, profile, weights, scalers, file)
 
     def row_numbers(self, rows: IndexArray) -> IndexArray:
         """Return the numbers of rows in their file, from 1."""
         return rows + 1 if self.file.row_numbers is None else self.file.row_numbers[rows]
-
-    def telling(self, most: int, label: int | None = None) -> list[int]:
-        """Return the fields that tell a cluster, or all clusters, apart most."""
-        heights = self.scores[self.weighing].max(axis=0) if label is None else self.scores[label]
-        return [int(j) for j in np.argsort(-heights, kind="stable")[:most]]
 
     def values_of(self, rows: IndexArray, features: IndexArray) -> FloatArray:
         """Return some features of rows in their own units, NaN where values are missing."""
@@ -116,63 +90,6 @@ class Subject:
         """Return the distances of some rows to all centers, None if the model has none."""
         if not hasattr(self.model, "transform"):
             return None
-        with _names_left_out():
+        with without_names():
             found = self.model.transform(fitted.rows_of(self.given, rows))
         return np.asarray(found, dtype=np.float64)
-
-
-def _scores(fields: list[Field], columns: Columns, clusters: list[ClusterSummary]) -> FloatArray:
-    """Return distances from the mean of all rows, in standard deviations of each field."""
-    varies, starts = ~columns.are_constant(), [field.places.start for field in fields]
-    apart = np.square([one.mean - columns.means for one in clusters]) * varies
-    of_field = np.add.reduceat(np.square(columns.deviations) * varies, starts)
-    summed = np.add.reduceat(apart, starts, axis=1)
-    scores: FloatArray = np.nan_to_num(np.sqrt(summed / np.where(of_field > 0, of_field, 1.0)))
-    return scores
-
-
-def _names(
-    fields: list[Field],
-    scores: FloatArray,
-    clusters: list[ClusterSummary],
-    means: FloatArray,
-    of_all: FloatArray,
-    given: Mapping[int, str],
-) -> list[str]:
-    """Name the clusters as the caller does, the others after what sets them apart."""
-    for label in given:
-        if label not in range(len(clusters)):
-            raise ArgumentError(
-                f"is no cluster: there are {len(clusters)}",
-                f"give names to clusters 0 to {len(clusters) - 1}",
-                argument="names",
-                value=label,
-            )
-    phrases, details = [], []
-    for one, heights, mean in zip(clusters, scores, means, strict=True):
-        order = [int(j) for j in np.argsort(-heights, kind="stable")[:3]]
-        first = fields[order[0]]
-        details.append(f"{first.name}: {first.mean(mean[first.places])}")
-        told = [(fields[j], heights[j]) for j in order if heights[j] >= NOTABLE]
-        said = [each.phrase(mean[each.places], of_all[each.places], score) for each, score in told]
-        near = ["in the middle" if first.column.kind == "place" else "near the average"]
-        empty = ["without weight" if one.size else "empty"]
-        phrases.append((said or near) if one.weight > 0 else empty)
-    found = name_clusters(phrases, details)
-    return [given.get(label, name) for label, name in enumerate(found)]
-
-
-def in_own_units(values: Any, scalers: Sequence[Any]) -> Any:
-    """Undo the scaling of rows."""
-    with _names_left_out():
-        for scaler in reversed(scalers):
-            values = getattr(scaler, "in_units", scaler.inverse_transform)(values)
-    return values
-
-
-@contextmanager
-def _names_left_out() -> Iterator[None]:
-    """Let estimators that know names of columns take arrays, which have none."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="X does not have valid feature names")
-        yield

@@ -1,0 +1,138 @@
+"""What clusters contain, in the units and words of the data, and what sets each apart."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from powermeans.app.report.fields import Field, fields_of, name_clusters
+from powermeans.errors import ArgumentError
+from powermeans.explaining.summaries import NOTABLE, ClusterSummary, Columns, Tally
+from powermeans.preparing.kinds import Column
+from powermeans.types import FloatArray
+
+
+class Fact(NamedTuple):
+    """What a cluster has in one field; `compared` is empty where the words say enough."""
+
+    name: str
+    value: str
+    compared: str
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """The clusters of a model, and the fields of its data."""
+
+    columns: Columns
+    clusters: list[ClusterSummary]
+    fields: list[Field]
+    scores: FloatArray  # (n_clusters, n_fields), how far a cluster is from all rows in each field
+    names: list[str]  # of the clusters
+    means: FloatArray  # (n_clusters, n_features), in the units of the data
+    of_all: FloatArray  # (n_features,)
+
+    @classmethod
+    def of(
+        cls,
+        tally: Tally,
+        features: list[str],
+        scalers: Sequence[Any] = (),
+        known: Sequence[Column] = (),
+        names: Mapping[int, str] | None = None,
+    ) -> Self:
+        """Summarize rows that were counted, scaled by these, of columns that may be known."""
+        columns, clusters = tally.summaries(features)
+        rows = [columns.means, columns.means + columns.deviations, *(one.mean for one in clusters)]
+        of_all, beside, *own_means = in_own_units(np.vstack(rows), scalers)
+        of_scalers = [one.columns_ for one in scalers if hasattr(one, "columns_")]
+        fields = fields_of(features, [known, *of_scalers][-1], np.abs(beside - of_all), of_all)
+        scores, means = _scores(fields, columns, clusters), np.array(own_means)
+        named = _names(fields, scores, clusters, means, of_all, names or {})
+        return cls(columns, clusters, fields, scores, named, means, of_all)
+
+    @property
+    def weighing(self) -> list[int]:
+        """Return the clusters whose rows weigh anything."""
+        return [one.label for one in self.clusters if one.weight > 0]
+
+    def telling(self, most: int, label: int | None = None) -> list[int]:
+        """Return the fields that tell a cluster, or all clusters, apart most."""
+        heights = self.scores[self.weighing].max(axis=0) if label is None else self.scores[label]
+        return [int(j) for j in np.argsort(-heights, kind="stable")[:most]]
+
+    def facts(self, label: int, least: float = 0.0) -> Iterator[Fact]:
+        """Yield the three fields that set a cluster apart most, if by so many deviations."""
+        for j in self.telling(3, label):
+            field, mean = self.fields[j], self.means[label]
+            if self.scores[label, j] < least and field.column.kind != "place":
+                continue
+            text, of_rest = field.mean(mean[field.places]), field.mean(self.of_all[field.places])
+            compared = ""
+            if field.column.kind not in ("category", "place") and len(self.clusters) > 1:
+                is_above = mean[field.places.start] > self.of_all[field.places.start]
+                way = "on" if text == of_rest else "above" if is_above else "below"
+                compared = f"{way} average ({of_rest})"
+            yield Fact(field.name, text, compared)
+
+
+def _scores(fields: list[Field], columns: Columns, clusters: list[ClusterSummary]) -> FloatArray:
+    """Return distances from the mean of all rows, in standard deviations of each field."""
+    varies, starts = ~columns.are_constant(), [field.places.start for field in fields]
+    apart = np.square([one.mean - columns.means for one in clusters]) * varies
+    of_field = np.add.reduceat(np.square(columns.deviations) * varies, starts)
+    summed = np.add.reduceat(apart, starts, axis=1)
+    scores: FloatArray = np.nan_to_num(np.sqrt(summed / np.where(of_field > 0, of_field, 1.0)))
+    return scores
+
+
+def _names(
+    fields: list[Field],
+    scores: FloatArray,
+    clusters: list[ClusterSummary],
+    means: FloatArray,
+    of_all: FloatArray,
+    given: Mapping[int, str],
+) -> list[str]:
+    """Name the clusters as the caller does, the others after what sets them apart."""
+    for label in given:
+        if label not in range(len(clusters)):
+            raise ArgumentError(
+                f"is no cluster: there are {len(clusters)}",
+                f"give names to clusters 0 to {len(clusters) - 1}",
+                argument="names",
+                value=label,
+            )
+    phrases, details = [], []
+    for one, heights, mean in zip(clusters, scores, means, strict=True):
+        order = [int(j) for j in np.argsort(-heights, kind="stable")[:3]]
+        first = fields[order[0]]
+        details.append(f"{first.name}: {first.mean(mean[first.places])}")
+        told = [(fields[j], heights[j]) for j in order if heights[j] >= NOTABLE]
+        said = [each.phrase(mean[each.places], of_all[each.places], score) for each, score in told]
+        near = ["in the middle" if first.column.kind == "place" else "near the average"]
+        empty = ["without weight" if one.size else "empty"]
+        phrases.append((said or near) if one.weight > 0 else empty)
+    found = name_clusters(phrases, details)
+    return [given.get(label, name) for label, name in enumerate(found)]
+
+
+def in_own_units(values: Any, scalers: Sequence[Any]) -> Any:
+    """Undo the scaling of rows."""
+    with without_names():
+        for scaler in reversed(scalers):
+            values = getattr(scaler, "in_units", scaler.inverse_transform)(values)
+    return values
+
+
+@contextmanager
+def without_names() -> Iterator[None]:
+    """Let estimators that know names of columns take arrays, which have none."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        yield
