@@ -50,7 +50,7 @@ class Argument:
     """An argument that a way out names, with the value to pass if there is one."""
 
     name: str
-    value: str | list[str] | None = None
+    value: str | list[str] | dict[str, str] | None = None
 
     def __str__(self) -> str:
         match self.value:
@@ -58,6 +58,8 @@ class Argument:
                 return f"{self.name}="
             case str():
                 return f'{self.name}="{self.value}"'
+            case dict():
+                return f"{self.name}={self.value}"
             case names:
                 listed = ", ".join(f'"{name}"' for name in names)
                 return f"{self.name}=[{listed if len(listed) <= 300 else f'{listed[:300]}...'}]"

@@ -356,6 +356,7 @@ def test_rows_are_written_as_they_are_with_an_empty_cluster_where_they_were_left
     assert sure == ("sure", "1", "1")
 
 
+@pytest.mark.filterwarnings("always:.*left out")
 @pytest.mark.parametrize("how", ["", "--memory-limit 1GB --output again.csv"])
 def test_the_columns_of_a_former_fit_do_not_count(how, run):
     write("f.csv", "x,y", two_groups())

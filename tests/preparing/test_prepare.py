@@ -76,6 +76,33 @@ def test_what_the_user_knows_better_counts(kind):
         Prepare(as_={"colum": kind}).fit({"column": values})
 
 
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    [
+        ("as_", ["x"]), ("as_", {"x": None}), ("order", "a<b"), ("order", ["a<b"]),
+        ("scale", "max"), ("codes", "x"), ("codes", -9), ("decimal", ";"), ("thousands", "x"),
+        ("thousands", ","), ("dates", "dayfirst"),
+    ],
+)  # fmt: skip
+def test_parameters_are_checked_where_a_fit_begins(parameter, value):
+    prepare = Prepare(**{"decimal": ",", parameter: value})
+    with pytest.raises(ValueError, match=f'{parameter}|"None"'):
+        prepare.fit({"x": [1, 2.5, 3]})
+
+
+def test_columns_that_a_fit_has_added_do_not_count_unless_they_are_asked_for():
+    given = {name: np.arange(9) % 4 for name in ("distance", "x", "cluster.7", "sure", "name")}
+    prepare = Prepare().fit(given)
+    assert [one.name for one in prepare.used] == ["distance", "x"]
+    (note,) = prepare.notes_
+    assert note.text == (
+        'columns of a former fit do not count: "cluster.7", "sure", "name" '
+        "(as_={'cluster.7': 'number'} would use it)"
+    )
+    assert len(Prepare(as_={"sure": "number"}).fit(given).used) == 3
+    assert len(Prepare().fit({"sure": [1, 5, 2], "name": [4, 7, 9]}).used) == 2
+
+
 def test_each_column_counts_once_and_two_words_are_one_apart():
     table = {name: WORDS[name] for name in ("number", "count", "category", "yes/no", "ordered")}
     prepare = Prepare()
@@ -261,8 +288,8 @@ def test_zeros_tails_and_single_values_far_from_all_others_are_doubted():
     zeros = np.where(np.arange(200) % 20 == 0, 0, values)
     slip = np.where(np.arange(200) == 17, 1e6, values)
     for name, column, hint in (
-        ("zeros", zeros, "--missing-values 0"),
-        ("tails", tails, "=log"),
+        ("zeros", zeros, 'codes=["0"]'),
+        ("tails", tails, "'log'"),
         ("slip", slip, "row 18"),
     ):
         prepare = Prepare().fit({name: column, "other": values})
@@ -320,7 +347,7 @@ def test_dates_of_several_forms_are_dates_and_those_in_doubt_are_told():
     again = Prepare(dates="month-first", scale="none").fit(given)
     assert again.transform(given)[1, 1] - again.transform(given)[0, 1] == 59 + 1
     told = Prepare().fit({**given, "c": [1, 5, 9]}).notes_
-    assert [note.text for note in told] == ['dates do not count: "a", "b" (--dates days uses them)']
+    assert [note.text for note in told] == ['dates do not count: "a", "b" (dates="days" uses them)']
 
 
 def test_contributions_of_other_points_and_scales_are_those_of_their_variances():

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -64,7 +65,8 @@ _TOTALS = re.compile(
 )
 _TWO_NUMBERS = re.compile(r"\d+(?:[.,]\d+)?\s*[/;|]\s*\d+(?:[.,]\d+)?")
 TWO_NUMBERS = "two numbers in a cell"
-DATES = "dates count only with --dates days"
+DATES = "dates count only if they are asked for"
+OF_A_FIT = "of a former fit"
 _NAMES_OF_CATEGORIES = {
     *("type", "category", "class", "region", "segment", "gender", "sex", "department", "dept"),
     *("status", "group", "kind"),
@@ -262,6 +264,13 @@ def why_identifier(
     if len(values) >= 20 and n_digits.min() == n_digits.max() >= 4 and is_wide:
         return "all differ and have the same number of digits"
     return None
+
+
+def added_by_a_fit(names: Iterable[str]) -> list[str]:
+    """Return the columns that a former fit has added to a table: the cluster, and more after it."""
+    added = r"(cluster|distance|second_cluster|sure|name)(\.\d+)?"
+    found = [name for name in names if re.fullmatch(added, name)]
+    return [*itertools.dropwhile(lambda name: not name.startswith("cluster"), found)]
 
 
 def has_no_name(name: str) -> bool:

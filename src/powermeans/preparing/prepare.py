@@ -6,15 +6,16 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from powermeans.errors import ArgumentError, TableError, nearest
+from powermeans.errors import Argument, ArgumentError, TableError, nearest
 from powermeans.points.checks.weights import check_sample_weight
 from powermeans.preparing import features
 from powermeans.preparing.cells import Cells, as_frame, one_array
@@ -22,10 +23,12 @@ from powermeans.preparing.kinds import (
     DATES,
     MOST_CATEGORIES,
     NUMBERS,
+    OF_A_FIT,
     TWO_NUMBERS,
     USED,
     WORDS,
     Column,
+    added_by_a_fit,
     column_of,
     has_no_name,
     with_places,
@@ -47,8 +50,15 @@ _MOSTLY_MISSING = 0.9
 class Note:
     """What a user should know of how a table was understood."""
 
-    text: str
+    said: str
     is_doubt: bool = False  # whether it may make the result worthless
+    way_out: Sequence[str | Argument] = ()
+
+    @property
+    def text(self) -> str:
+        """All of it, with the arguments of Python that settle it."""
+        way_out = "".join(map(str, self.way_out))
+        return f"{self.said} ({way_out})" if way_out else self.said
 
 
 class Prepare(TransformerMixin, BaseEstimator):
@@ -118,6 +128,15 @@ class Prepare(TransformerMixin, BaseEstimator):
     True
     """
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "as_": [Mapping, None],
+        "order": ["array-like", None],
+        "scale": [StrOptions({"auto", "standard", "minmax", "none"})],
+        "codes": [StrOptions({"auto", "none"}), "array-like"],
+        "decimal": [StrOptions({".", ","}), None],
+        "thousands": [StrOptions({"", ".", ",", "'", " "}), None],
+        "dates": [StrOptions({"days", "day-first", "month-first"}), None],
+    }
     _state = """columns_: any! n_features_in_: length[c]! feature_names_in_: names[c]
         decimal_: any!"""
 
@@ -197,6 +216,10 @@ class Prepare(TransformerMixin, BaseEstimator):
         """
         frame = as_frame(X)
         self._validate_params()
+        if self.thousands and self.thousands == self.decimal:
+            raise ArgumentError(
+                "is the decimal mark", "pass another", argument="thousands", value=self.thousands
+            )
         told = self._told(frame.column_names)
         codes = self._given_codes(frame.column_names)
         cells = self._all_cells(frame, codes)
@@ -484,15 +507,6 @@ class Prepare(TransformerMixin, BaseEstimator):
         total = sum(found.values()) or 1.0
         return {name: variance / total for name, variance in found.items()}
 
-    def _validate_params(self) -> None:
-        if self.scale not in ("auto", "standard", "minmax", "none"):
-            raise ArgumentError(
-                "is not known",
-                'pass "auto", "standard", "minmax" or "none"',
-                argument="scale",
-                value=self.scale,
-            )
-
     def _told(self, names: Sequence[str]) -> dict[str, str]:
         told = dict(self.as_ or {})
         for name, kind in told.items():
@@ -500,7 +514,7 @@ class Prepare(TransformerMixin, BaseEstimator):
                 raise ArgumentError(f'there is no column "{name}"{nearest(name, names)}')
             if kind not in (*USED, "ignore"):
                 raise ArgumentError(
-                    f'"{name}" cannot be a "{kind}"{nearest(kind, USED)}',
+                    f'"{name}" cannot be a "{kind}"{nearest(str(kind), USED)}',
                     f"the kinds are {', '.join(USED)} and ignore",
                 )
         return told
@@ -523,13 +537,6 @@ class Prepare(TransformerMixin, BaseEstimator):
 
     def _given_codes(self, names: Sequence[str]) -> dict[str, list[str]]:
         if isinstance(self.codes, str):
-            if self.codes not in ("auto", "none"):
-                raise ArgumentError(
-                    "is not known",
-                    'pass "auto", "none" or a list of codes',
-                    argument="codes",
-                    value=self.codes,
-                )
             return {}
         found: dict[str, list[str]] = {}
         for each in self.codes:
@@ -549,8 +556,12 @@ class Prepare(TransformerMixin, BaseEstimator):
     def _understood(self, cells: Mapping[str, Cells], told: Mapping[str, str]) -> list[Column]:
         found, first = [], None if all(map(has_no_name, cells)) else next(iter(cells))
         _check_order(self.order or (), cells)
+        of_a_fit = added_by_a_fit(cells)
         for name, each in cells.items():
             kind = told.get(name)
+            if name in of_a_fit and kind is None:
+                found.append(Column(name, "ignore", OF_A_FIT))
+                continue
             if kind is None and self.dates is not None and each.type == "date":
                 kind = "date"
             try:
@@ -616,35 +627,47 @@ def _doubts_on_forms(forms: Mapping[str, Form], kinds: Mapping[str, str]) -> Ite
         if kinds[name] in NUMBERS and form.is_assumed
     ]
     if numbers:
-        yield Note(f"{_listed(numbers)} (--decimal . or , settles it)", is_doubt=True)
+        yield Note(_listed(numbers), True, (Argument("decimal"), " settles it"))
     dates = [
         f'{form.sample} in "{name}"'
         for name, form in forms.items()
         if kinds[name] == "date" and not form.order
     ]
     if dates:
-        text = f"taken for dates with the day first: {_listed(dates)}"
-        yield Note(f"{text} (--dates month-first, if they are not)", is_doubt=True)
+        said = f"taken for dates with the day first: {_listed(dates)}"
+        yield Note(said, True, (Argument("dates", "month-first"), ", if they are not"))
 
 
 def _notes_on_left_out(columns: Sequence[Column]) -> Iterator[Note]:
     """Yield notes on columns that are left out, though they may say something."""
     pairs = [f'"{one.name}"' for one in columns if one.why == TWO_NUMBERS]
     if pairs:
-        text = f"left out, since a cell has two numbers, such as 120/80: {_listed(pairs)}"
-        yield Note(f"{text} (write them in two columns)", is_doubt=True)
+        said = f"left out, since a cell has two numbers, such as 120/80: {_listed(pairs)}"
+        yield Note(said, True, ["write them in two columns"])
     dates = [f'"{one.name}"' for one in columns if one.why == DATES]
     if dates:
-        yield Note(f"dates do not count: {_listed(dates)} (--dates days uses them)")
+        way_out = Argument("dates", "days"), " uses them"
+        yield Note(f"dates do not count: {_listed(dates)}", way_out=way_out)
+    if own := [one.name for one in columns if one.why == OF_A_FIT]:
+        said = _listed([f'"{name}"' for name in own], 5)
+        way_out = Argument("as_", {own[0]: "number"}), " would use it"
+        yield Note(f"columns of a former fit do not count: {said}", way_out=way_out)
     words = [one for one in columns if one.kind == "text" and "different" in one.why]
     if words:
-        said = [f'"{one.name}" ({one.why})' for one in words]
-        yield Note(f"left out for too many values: {_listed(said)}")
+        named = [f'"{one.name}" ({one.why})' for one in words]
+        yield Note(f"left out for too many values: {_listed(named)}")
 
 
 def _check_order(order: Sequence[Sequence[str]], cells: Mapping[str, Cells]) -> None:
     """Refuse an order that is of no column, or lacks words of one."""
     for scale in order:
+        if isinstance(scale, str):
+            raise ArgumentError(
+                "has a text where words are",
+                'pass such as [["low", "mid", "high"]]',
+                argument="order",
+                value=order,
+            )
         known, is_used = {word.casefold() for word in scale}, False
         for name, each in cells.items():
             words = [word for word in each.counts if not is_code(word)] if each.is_text else []
@@ -658,7 +681,7 @@ def _check_order(order: Sequence[Sequence[str]], cells: Mapping[str, Cells]) -> 
         if not is_used:
             raise ArgumentError(
                 f"no column has one of the words {', '.join(sorted(known))}",
-                "give those of a column, with < between them at the shell",
+                "give those of a column",
             )
 
 
@@ -683,22 +706,16 @@ def _doubts_on_values(columns: Mapping[str, FloatArray]) -> Iterator[Note]:
         elif there.min() >= 0 and high > 8 * middle > 0 and _skewness(there) > 2:
             tails.append(f'"{name}"')
     if zeros:
-        yield Note(
-            f"0 is far from all other values in {_listed(zeros)}: if it means a missing value, "
-            "use --missing-values 0",
-            is_doubt=True,
-        )
+        said = f"0 is far from all other values in {_listed(zeros)}"
+        way_out = Argument("codes", ["0"]), ", if it means a missing value"
+        yield Note(said, True, way_out)
     if outliers:
         yield Note(
-            f"{_listed(outliers)} is far from all other values (--skip-rows leaves rows out)",
-            is_doubt=True,
+            f"{_listed(outliers)} is far from all other values", True, ["leave out what is wrong"]
         )
     if tails:
-        yield Note(
-            f"few rows have far more than all others of {_listed(tails)} (--as NAME=log takes "
-            "logarithms)",
-            is_doubt=True,
-        )
+        said = f"few rows have far more than all others of {_listed(tails)}"
+        yield Note(said, True, (Argument("as_", {"NAME": "log"}), " takes logarithms"))
 
 
 def _skewness(values: FloatArray) -> float:

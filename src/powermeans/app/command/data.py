@@ -14,12 +14,12 @@ from sklearn.pipeline import Pipeline
 
 from powermeans.app.command import failures
 from powermeans.app.command.screen import waiting_for
-from powermeans.app.command.sources import ADDED, DataFiles, Scale
+from powermeans.app.command.sources import DataFiles, Scale
 from powermeans.app.reading.frames import Frame, opened
 from powermeans.app.report.text import counted
 from powermeans.errors import TableError, nearest
 from powermeans.preparing.cells import Cells, one_array
-from powermeans.preparing.kinds import Column, has_no_name
+from powermeans.preparing.kinds import OF_A_FIT, Column, has_no_name
 from powermeans.preparing.prepare import Note, Prepare
 from powermeans.scale.tables import Missing
 from powermeans.scale.tables.checking import (
@@ -86,9 +86,8 @@ def read_to_fit(
     started = time.perf_counter()
     with failures.refusing(), _naming(files):
         rows = _Rows.of(files)
-        asked, own = files.asked_columns, rows.added_before
+        asked = files.asked_columns
         columns = rows.select(asked)
-        columns = columns if asked is not None else columns.drop_columns(own)
         prepare = Prepare(
             as_=files.kinds,
             order=files.orders,
@@ -108,8 +107,8 @@ def read_to_fit(
         )
     with failures.refusing():
         points = prepare.settle(data.points, data.weights)
-    left_out = [Note(f"the columns {', '.join(ADDED)} of a former fit do not count")] * bool(own)
-    notes = [*left_out, *data.notes, *prepare.notes_]
+    of_columns = [replace(note, way_out=[failures.typed(note.way_out)]) for note in prepare.notes_]
+    notes = [*data.notes, *of_columns]
     seconds = time.perf_counter() - started
     return replace(data, points=points, notes=notes, seconds_reading=seconds)
 
@@ -237,12 +236,6 @@ class _Rows:
         is_used[totals] = False
         return cls(files, frame, is_used, totals)
 
-    @property
-    def added_before(self) -> list[str]:
-        """The columns that a former fit has added."""
-        names = self.frame.table.column_names
-        return [*ADDED] if names[-4:] == [*ADDED] else []
-
     def select(self, asked: Sequence[str] | None) -> Any:
         """Return the columns that are asked for, or all, without the weights."""
         names = self.frame.table.column_names
@@ -346,7 +339,9 @@ def _asked_by_name(prepare: Prepare, asked: Sequence[str]) -> dict[str, str]:
                 f'"{one.name}" has {one.why}, which cannot be compared: leave it out, or pass '
                 f"--as {one.name}=category"
             )
-    return {one.name: "number" for one in left_out if one.kind == "identifier"}
+    return {
+        one.name: "number" for one in left_out if one.kind == "identifier" or one.why == OF_A_FIT
+    }
 
 
 def _without_lacking(data: Data, files: DataFiles, *, takes_missing: bool) -> Data:

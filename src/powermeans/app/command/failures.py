@@ -23,6 +23,8 @@ PIPE_CLOSED = 141
 
 # The other options have the names of the arguments.
 _OPTIONS = {
+    "as_": "--as",
+    "codes": "--missing-values",
     "k": "--to",
     "n_clusters": "--clusters",
     "n_leaves": "--rules",
@@ -54,9 +56,7 @@ def in_options(message: Exception) -> str:
     if not isinstance(message, Explained):
         return one_line(str(message))
     subject = f"{_option(message.argument)} {_typed(message.value)} " if message.argument else ""
-    way_out = "".join(
-        piece if isinstance(piece, str) else _as_option(piece) for piece in message.way_out
-    )
+    way_out = typed(message.way_out)
     if isinstance(message, NotInPartsError):
         way_out = (
             "that takes one file that fits into memory, and neither --memory-limit nor --checkpoint"
@@ -64,10 +64,17 @@ def in_options(message: Exception) -> str:
     return one_line(subject + ": ".join(filter(None, [message.problem, way_out])))
 
 
+def typed(way_out: Iterable[str | Argument]) -> str:
+    """Return a way out with options in place of Python's arguments."""
+    return "".join(each if isinstance(each, str) else _as_option(each) for each in way_out)
+
+
 def _as_option(argument: Argument) -> str:
     value = argument.value
     if value is None:
         return _option(argument.name)
+    if isinstance(value, dict):
+        value = [f"{name}={text}" for name, text in value.items()]
     return f"{_option(argument.name)} {value if isinstance(value, str) else _typed_names(value)}"
 
 

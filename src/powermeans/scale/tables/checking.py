@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from powermeans.errors import Argument, ExplainedWarning, TableError, nearest, warn_caller
-from powermeans.preparing.kinds import has_no_name, why_identifier
+from powermeans.preparing.kinds import OF_A_FIT, added_by_a_fit, has_no_name, why_identifier
 from powermeans.preparing.number_forms import as_number
 from powermeans.scale.tables.table import FileFormat, listed
 from powermeans.types import Points
@@ -43,7 +43,11 @@ def _numbers_by_default(reader: FileFormat, weights: Sequence[int]) -> list[int]
     there = [number for number in range(len(reader.names)) if number not in others]
     if all(number in reader.texts for number in there):
         return there
-    left_out = {number: _kind_of(reader, number) for number in there}
+    of_a_fit = added_by_a_fit(reader.names)
+    left_out = {
+        number: OF_A_FIT if reader.names[number] in of_a_fit else _kind_of(reader, number)
+        for number in there
+    }
     left_out = {number: what for number, what in left_out.items() if what}
     if len(left_out) == len(there):  # identifiers are all there is
         left_out = {number: what for number, what in left_out.items() if number in reader.texts}
