@@ -1,8 +1,7 @@
 """Writes the records of the benchmark problems: the lowest sums of squares known, and bounds.
 
 They stand in records.csv beside this file, a line for each problem. This command lowers them by
-the stored run of benchmarks.quality, and raises the bounds by that of benchmarks.optimality, which
-judges the same thorough fits. `python -m benchmarks.quality --method module:Class` compares a class
+the stored run of benchmarks.quality, and raises the bounds by that of benchmarks.optimality. `python -m benchmarks.quality --method module:Class` compares a class
 with them.
 """
 
@@ -73,7 +72,7 @@ def all_known() -> dict[str, Known]:
     return {one.problem: one for one in found}
 
 
-def updated(known: Known, run: Record, gaps: dict[str, float]) -> Known:
+def updated(known: Known, run: Record, bounds: dict[str, float]) -> Known:
     """Return a record with what the stored runs add to it."""
     about = run.problems.get(known.problem)
     if about is None:
@@ -84,17 +83,14 @@ def updated(known: Known, run: Record, gaps: dict[str, float]) -> Known:
         for method in run.methods
         if any(cell["inertia"] <= lowest * (1 + SAME) for cell in run.good(known.problem, method))
     ]
-    bound = known.bound
-    if known.problem in gaps:
-        proved = run.good(known.problem, "thorough")[0]["inertia"] / (1 + gaps[known.problem])
-        bound = min(lowest, max(bound or 0.0, proved)) or None
+    bound = max(known.bound or 0.0, bounds.get(known.problem, 0.0))
     return dataclasses.replace(
         known,
         n_points=about["n_points"],
         n_features=about["n_features"],
         lowest=lowest,
         reached_by=" ".join(sorted(reached)) or known.reached_by,
-        bound=bound,
+        bound=min(lowest, bound) or None,
     )
 
 
@@ -122,10 +118,11 @@ def main() -> None:
     """Update the file and the page from the stored runs."""
     figures = read("quality", "quality")["figures"]
     run = Record(figures["problems"], figures["cells"])
-    gaps: dict[str, float] = {}
+    bounds: dict[str, float] = {}
     for cell in read("optimality", "optimality")["figures"]["count"]["cells"]:
-        gaps[cell["name"]] = min(cell["gap"], gaps.get(cell["name"], float("inf")))
-    records = [updated(one, run, gaps) for one in all_known().values()]
+        bound = cell["inertia"] / (1 + cell["gap"])
+        bounds[cell["name"]] = max(bound, bounds.get(cell["name"], 0.0))
+    records = [updated(one, run, bounds) for one in all_known().values()]
     write(records)
     PAGE.write(as_page(records))
     print(f"{FILE}\n{PAGE.path}")

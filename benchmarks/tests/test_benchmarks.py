@@ -451,8 +451,8 @@ def test_a_lower_sum_and_a_higher_bound_replace_those_of_a_record() -> None:
     known = records.Known("x", 2, "all", None, None, 10.0, "published", 8.0)
     run = record_of({"thorough": [9.0], "fast": [9.5]})
     run = Record({"x/2": run.problems["0"]}, {"x/2": run.cells["0"]})
-    better = records.updated(known, run, {"x/2": 0.0})
+    better = records.updated(known, run, {"x/2": 9.5})
     assert (better.lowest, better.reached_by, better.bound) == (9.0, "thorough", 9.0)
-    assert records.updated(known, run, {"x/2": 0.5}).bound == 8.0
-    assert records.updated(known, run, {"x/2": np.inf}).bound == 8.0
+    assert records.updated(known, run, {"x/2": 6.0}).bound == 8.0
+    assert records.updated(known, run, {"x/2": 0.0}).bound == 8.0
     assert records.updated(known, Record({}, {}), {}) == known
