@@ -1,8 +1,8 @@
 """Writes the records of the benchmark problems: the lowest sums of squares known, and bounds.
 
-They stand in records.csv beside this file, a line for each problem. This command lowers them by
-the stored run of benchmarks.quality, and raises the bounds by that of benchmarks.optimality. `python -m benchmarks.quality --method module:Class` compares a class
-with them.
+They stand in records.csv beside this file, a line for each problem. This command lowers them by the
+stored run of benchmarks.quality, and raises the bounds by that of benchmarks.optimality. `python -m
+benchmarks.quality --method module:Class` compares a class with them.
 """
 
 from __future__ import annotations
