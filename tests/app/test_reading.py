@@ -242,6 +242,16 @@ def test_absent_counts_are_zeros_and_what_is_absent_elsewhere_is_missing(tmp_pat
     assert frame["score"].null_count == sum("clicks" not in row for row in rows)
 
 
+@pytest.mark.parametrize("suffix", ["csv", "xlsx", "jsonl", "parquet"])
+def test_lists_in_json_are_told_to_be_left_out_and_are_written_again(suffix, run):
+    rows = [{"x": x, "tags": ["a"] * (x % 3), "of": {"n": [{"y": x}]}} for x in (1, 3, 40, 44)]
+    Path("a.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    ended = run(f"fit a.jsonl -k 2 -q -o b.{suffix}")
+    assert 'left out, since cells contain lists: "tags", "of.n"' in ended.out
+    tags = read_frame(f"b.{suffix}")["tags"].to_pylist()
+    assert [str(each) for each in tags] == [str(row["tags"]) for row in rows]
+
+
 def test_a_text_in_json_may_contain_ends_of_lines_other_than_those_of_rows(tmp_path):
     texts = ["a\u2028b", "c\x85d"]
     lines = [json.dumps({"note": text, "x": 1}, ensure_ascii=False) for text in texts]

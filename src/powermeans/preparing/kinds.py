@@ -66,6 +66,7 @@ _TOTALS = re.compile(
 _TWO_NUMBERS = re.compile(r"\d+(?:[.,]\d+)?\s*[/;|]\s*\d+(?:[.,]\d+)?")
 TWO_NUMBERS = "two numbers in a cell"
 DATES = "dates count only if they are asked for"
+LISTS = "contains lists"
 OF_A_FIT = "of a former fit"
 _NAMES_OF_CATEGORIES = {
     *("type", "category", "class", "region", "segment", "gender", "sex", "department", "dept"),
@@ -120,8 +121,10 @@ def column_of(
         return _as_told(cells, told, orders)
     if told == "ignore":
         return Column(name, "ignore", "as specified")
-    if cells.type in ("empty", "nested"):
-        return Column(name, "empty" if cells.type == "empty" else "ignore", "contains no values")
+    if cells.type == "empty":
+        return Column(name, "empty", "contains no values")
+    if cells.type == "nested":
+        return Column(name, "ignore", LISTS)
     if cells.type == "boolean":
         return _yes_or_no(cells)
     if cells.type == "date":

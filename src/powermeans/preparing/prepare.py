@@ -21,6 +21,7 @@ from powermeans.preparing import features
 from powermeans.preparing.cells import Cells, as_frame, one_array
 from powermeans.preparing.kinds import (
     DATES,
+    LISTS,
     MOST_CATEGORIES,
     NUMBERS,
     OF_A_FIT,
@@ -640,18 +641,21 @@ def _doubts_on_forms(forms: Mapping[str, Form], kinds: Mapping[str, str]) -> Ite
 
 def _notes_on_left_out(columns: Sequence[Column]) -> Iterator[Note]:
     """Yield notes on columns that are left out, though they may say something."""
-    pairs = [f'"{one.name}"' for one in columns if one.why == TWO_NUMBERS]
-    if pairs:
-        said = f"left out, since a cell has two numbers, such as 120/80: {_listed(pairs)}"
+    by_why: dict[str, list[str]] = {}
+    for one in columns:
+        by_why.setdefault(one.why, []).append(f'"{one.name}"')
+    found = {why: _listed(names) for why, names in by_why.items()}
+    if TWO_NUMBERS in found:
+        said = f"left out, since a cell has two numbers, such as 120/80: {found[TWO_NUMBERS]}"
         yield Note(said, True, ["write them in two columns"])
-    dates = [f'"{one.name}"' for one in columns if one.why == DATES]
-    if dates:
+    if LISTS in found:
+        yield Note(f"left out, since cells contain lists: {found[LISTS]}")
+    if DATES in found:
         way_out = Argument("dates", "days"), " uses them"
-        yield Note(f"dates do not count: {_listed(dates)}", way_out=way_out)
-    if own := [one.name for one in columns if one.why == OF_A_FIT]:
-        said = _listed([f'"{name}"' for name in own], 5)
-        way_out = Argument("as_", {own[0]: "number"}), " would use it"
-        yield Note(f"columns of a former fit do not count: {said}", way_out=way_out)
+        yield Note(f"dates do not count: {found[DATES]}", way_out=way_out)
+    if OF_A_FIT in found:
+        way_out = Argument("as_", {by_why[OF_A_FIT][0].strip('"'): "number"}), " would use it"
+        yield Note(f"columns of a former fit do not count: {found[OF_A_FIT]}", way_out=way_out)
     words = [one for one in columns if one.kind == "text" and "different" in one.why]
     if words:
         named = [f'"{one.name}" ({one.why})' for one in words]

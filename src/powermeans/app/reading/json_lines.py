@@ -63,7 +63,7 @@ def _flat(row: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     for key, value in row.items():
         if isinstance(value, dict):
             yield from _flat(value, f"{prefix}{key}.")
-        elif not isinstance(value, list):
+        else:
             yield f"{prefix}{key}", value
 
 

@@ -133,6 +133,8 @@ def _cell(sheet: Any, value: Any) -> Any:
     if isinstance(value, datetime.datetime):
         there = value.replace(tzinfo=None)
         return there if there.time() != datetime.time() else there.date()
+    if isinstance(value, list | dict):
+        value = str(value)
     if not isinstance(value, str):
         return value
     from openpyxl.cell import WriteOnlyCell
