@@ -140,6 +140,8 @@ def people(rng, n=300):
             "sure": np.array(["low", "medium", "high"])[rng.integers(3, size=n)],
             "two": np.array(["left", "right"])[rng.integers(2, size=n)],
             "active": rng.random(n) < 0.5,
+            "vip": np.where(rng.random(n) < 0.5, "x", None),
+            "paid": np.where(rng.random(n) < 0.5, 1, None),
             "spend": np.round(rng.lognormal(kind * 2, 0.5, n), 2),
             "seats": rng.poisson(np.array([2, 10, 60])[kind]).astype(float),
             "lat": rng.uniform(40, 60, n),

@@ -68,6 +68,17 @@ def test_names_and_values_tell_identifiers_and_categories_from_measures(name, va
     assert kind_of(values, name) == kind
 
 
+@pytest.mark.parametrize("tick", ["x", "✓", "1", "yes", 1, True])
+def test_a_blank_beside_ticks_means_no(tick):
+    is_so = RNG.integers(0, 2, N).astype(bool)
+    table = {"has_phone": [tick if so else None for so in is_so], "age": RNG.normal(40, 9, N)}
+    prepare = Prepare(scale="none").fit(table)
+    assert prepare.columns_[0].kind == "yes/no"
+    np.testing.assert_array_equal(prepare.transform(table)[:, 0], is_so)
+    assert Prepare().fit(table | {"has_phone": [tick] * N}).columns_[0].kind == "constant"
+    assert Prepare().fit(table | {"has_phone": ["Bern"] * 9 + [None] * (N - 9)}).notes_ == []
+
+
 @pytest.mark.parametrize("kind", ["number", "category", "ignore", "yes/no"])
 def test_what_the_user_knows_better_counts(kind):
     values = RNG.integers(0, 2, N)
@@ -308,6 +319,7 @@ def test_zeros_tails_and_single_values_far_from_all_others_are_doubted():
     [
         (["709 EUR", "7.995 EUR", "31.940 EUR"], [709, 7995, 31940]),
         (["£7.995", "£709", "£3.999"], [7995, 709, 3999]),
+        (["$400K", "$5.3M", "$60.1M"], [0.4, 5.3, 60.1]),
         (["1 kg", "500 g", "2.5 kg", "3 kg"], [1, 0.5, 2.5, 3]),
         (["1.0132e+30", "2e29", "3e28"], [1.0132e30, 2e29, 3e28]),
         (["12", "13", "see note", "15", "9"], [12, 13, np.nan, 15, 9]),

@@ -152,7 +152,7 @@ def explain(
     Parameters
     ----------
     model : estimator or pipeline
-        Fitted. After a `Prepare`, or a scaler, rules are in the units and words of the data.
+        Fitted model. After `Prepare` or a scaler, rules are in the units and words of the data.
     X : table or array
         Rows as the model takes them.
     n_leaves : int or "auto", default="auto"
@@ -173,8 +173,8 @@ def explain(
 
     Notes
     -----
-    The tree is grown on at most 8,000 rows (3,000 of 100 columns or more), or 200 for each cluster
-    if these are more, drawn from each cluster; the price and all shares are of all rows. Distances
+    The tree is grown on at most 8,000 rows (3,000 with 100 columns or more), or 200 for each cluster
+    if that is more, drawn from each cluster; the price and all shares are of all rows. Distances
     are those of the model; for one without centers, such as `SpectralClustering`, they are to the
     means of its clusters.
 

@@ -307,6 +307,10 @@ def _value(
                 for word, level in zip(column.words, column.levels, strict=True)
             )
             return f"CASE {text} {levels} END"
+        case "yes/no" if column.words:
+            word = column.words[0]
+            is_so = f"{number} = {word}" if _is_number(word) else f"{text} = {words.words([word])}"
+            return f"CASE WHEN {is_so} THEN 1e0 ELSE 0e0 END"
         case "yes/no":
             return f"CAST(CAST({given} AS INTEGER) AS {words.number})"
         case "date":

@@ -35,6 +35,8 @@ def encode(column: Column, cells: Cells, other: Cells | None = None) -> FloatArr
                 found[places == -1] = 0.5  # a new word is neither of two
             found[places == -2] = np.nan
             return found
+        case "yes/no" if column.words:  # a tick, or a blank for no
+            return np.asarray(cells.codes_of(column.words)[:, None] == 0, dtype=np.float64)
         case "ordered":
             levels: FloatArray = np.array([*column.levels, np.nan, np.nan])
             return np.asarray(levels[cells.codes_of(column.words)][:, None])

@@ -68,6 +68,10 @@ TWO_NUMBERS = "two numbers in a cell"
 DATES = "dates count only if they are asked for"
 LISTS = "contains lists"
 OF_A_FIT = "of a former fit"
+_TICKS = {
+    *("x", "✓", "✔", "☑", "•", "*", "1"),
+    *("yes", "y", "true", "t", "ja", "j", "oui", "si", "sí"),
+}
 _NAMES_OF_CATEGORIES = {
     *("type", "category", "class", "region", "segment", "gender", "sex", "department", "dept"),
     *("status", "group", "kind"),
@@ -169,8 +173,16 @@ def _as_told(cells: Cells, told: str, orders: Sequence[Sequence[str]]) -> Column
 def _yes_or_no(cells: Cells) -> Column:
     values = cells.numbers[~np.isnan(cells.numbers)]
     if not len(values) or (values == values[0]).all():
-        return Column(cells.name, "constant", "has one value")
+        return _ticked(cells)
     return Column(cells.name, "yes/no", "two answers")
+
+
+def _ticked(cells: Cells) -> Column:
+    """Return a column of one value, in which a blank means no where the value is a tick."""
+    words = list(cells.counts)
+    if len(words) == 1 and words[0].casefold() in _TICKS and cells.counts[words[0]] < len(cells):
+        return Column(cells.name, "yes/no", f"{words[0]} or blank", words)
+    return Column(cells.name, "constant", "has one value")
 
 
 def _column_of_words(cells: Cells, orders: Sequence[Sequence[str]]) -> Column:
@@ -179,7 +191,7 @@ def _column_of_words(cells: Cells, orders: Sequence[Sequence[str]]) -> Column:
     if not n_words:
         return Column(name, "empty", "contains no values")
     if n_words == 1:
-        return Column(name, "constant", "has one value")
+        return _ticked(cells)
     if n_words <= MOST_CATEGORIES:
         codes = [word for word in counts if is_code(word)]
         levels = levels_of([word for word in counts if word not in codes], orders)
@@ -216,7 +228,7 @@ def _column_of_numbers(cells: Cells, *, is_first: bool) -> Column:
     if not len(values):
         return Column(name, "empty", "contains no values")
     if (values == values[0]).all():
-        return Column(name, "constant", "has one value")
+        return _ticked(cells)
     if cells.is_whole:
         why = why_identifier(
             name, values, cells.some_texts if cells.is_text else (), is_first=is_first

@@ -768,7 +768,7 @@ def _unscaled(column: Column) -> Column:
 
 def _without_empty(column: Column, cells: Cells, told: Mapping[str, str]) -> Column:
     """Leave out a column that has hardly any values."""
-    if not column.is_used or column.name in told:
+    if not column.is_used or column.name in told or (column.kind == "yes/no" and column.words):
         return column
     if column.kind in WORDS and cells.type == "words":
         n_missing = int((cells.codes_of(column.words) == -2).sum())
