@@ -95,6 +95,19 @@ def test_labels_of_a_fit_are_those_that_its_model_predicts(scale, suffixes, run)
     assert (found["labels"], found["sizes"]) == (labels, np.bincount(labels).tolist())
 
 
+@pytest.mark.parametrize("how", ["", "--labels-only", "--memory-limit 1GB"])
+@pytest.mark.parametrize("add", ["", "--add sure", "--add distance,name"])
+def test_fit_and_predict_add_the_same_columns(how, add, run):
+    run(f"fit customers.csv -k 3 -q -m m.pm -o a.csv {add} {how}")
+    run(f"predict m.pm customers.csv -o b.csv {add} {how}")
+    text = Path("a.csv").read_text()
+    assert Path("b.csv").read_text() == text
+    asked = add.removeprefix("--add ").split(",") if add else ["distance", "second_cluster", "sure"]
+    header = text.partition("\n")[0]
+    assert header.endswith(",".join(["cluster", *asked][: 1 if how and not add else None]))
+    assert ("basket" in header) != bool(how)
+
+
 def test_a_model_remembers_how_its_file_was_read(run):
     Path("old.csv").write_text("x;day\n1,5;02.01.1970\n;03.01.1970\n9,25;09.01.1970\n")
     run("fit old.csv -k 2 -m m.pm -q --scale none --missing drop --dates days")

@@ -37,9 +37,14 @@ def about_rows(
 
 
 def labels_in_parts(
-    model: Any, data: PartedData, tally: Tally, say: Callable[[int], object] = bool
+    model: Any,
+    data: PartedData,
+    tally: Tally,
+    added: Sequence[str] = ("cluster",),
+    names: Mapping[int, str] | None = None,
+    say: Callable[[int], object] = bool,
 ) -> Iterator[RowColumns]:
-    """Yield the clusters of the rows of each part, and count them; `say` takes their number."""
+    """Yield what is added to the rows of each part, and count them; `say` takes their number."""
     has_missing = getattr(model, "missing", "error") == "observed"
     needs = Needs(name="predict", measure=Measure(has_missing=has_missing))
     parts: Iterator[Any] = read_ahead(data.partition(needs).read())
@@ -48,8 +53,9 @@ def labels_in_parts(
         tally.add(points, labels, weights)
         tally.score += score
         say(tally.n_rows)
+        columns = about_rows(model, points, labels, added, names)
         del points, weights  # so that the part is freed while the caller writes
-        yield {"cluster": labels}
+        yield columns
 
 
 def labels_and_score(

@@ -25,7 +25,6 @@ from powermeans.app.command.wanted import (
     Seed,
     Threads,
     Wanted,
-    added_columns,
     names_of_clusters,
 )
 
@@ -154,7 +153,7 @@ def predict(
 
     screen = _screen(as_json=as_json, output=output or ("" if as_json else "-"))
     files = replace(files, memory_limit=memory_limit)
-    run(model, files, output, screen, added=added_columns(add), labels_only=labels_only)
+    run(model, files, output, screen, add=add, labels_only=labels_only)
 
 
 @app.command(name="choose-k")

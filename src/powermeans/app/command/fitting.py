@@ -33,7 +33,6 @@ from powermeans.app.command.outputs import (
     write_labels,
     write_rows,
 )
-from powermeans.app.command.outputs import with_rows_left_out as of_all_rows
 from powermeans.app.command.parts import all_paths, needing_all_rows, read_or_open, why_in_parts
 from powermeans.app.command.saved import load_model, to_remember
 from powermeans.app.command.screen import (
@@ -44,7 +43,7 @@ from powermeans.app.command.screen import (
     waiting_for,
 )
 from powermeans.app.command.sources import DataFiles, Scale
-from powermeans.app.command.wanted import Wanted
+from powermeans.app.command.wanted import Wanted, has_labels_only
 from powermeans.app.reading.frames import opened
 from powermeans.app.report.profile import Profile
 from powermeans.app.report.text import counted
@@ -79,7 +78,7 @@ class Fitted:
 def fit(files: DataFiles, wanted: Wanted, screen: Screen) -> None:
     """Read the data, fit, write the files asked for and print the clusters."""
     why = why_in_parts(files)
-    labels_only = why is not None or wanted.output == "-" or _is_of_labels(wanted.output)
+    labels_only = why is not None or wanted.output == "-" or has_labels_only(wanted.output)
     wanted = replace(wanted, labels_only=wanted.labels_only or labels_only)
     if not (wanted.output or wanted.model or wanted.report or why is not None or screen.as_json):
         wanted = _with_outputs(files, wanted)
@@ -144,11 +143,6 @@ def _settings_for_machines(model: Any, wanted: Wanted) -> dict[str, Any]:
     if wanted.trials is not None:
         settings |= {"divergence": wanted.divergence, "trials": wanted.trials}
     return settings
-
-
-def _is_of_labels(output: str | None) -> bool:
-    """Return whether a file has room for clusters only."""
-    return output is not None and output.lower().endswith(".npy")
 
 
 def _with_outputs(files: DataFiles, wanted: Wanted) -> Wanted:
@@ -247,7 +241,7 @@ def _check(files: DataFiles, wanted: Wanted, why: str | None) -> None:
 
 def _check_names(wanted: Wanted, n_clusters: int | None) -> None:
     """Refuse names of clusters that nothing would show."""
-    writes_names = "name" in wanted.added and wanted.output and not wanted.labels_only
+    writes_names = "name" in wanted.added and wanted.output
     if wanted.names and not (wanted.report or wanted.model or writes_names):
         raise failures.Failure(
             "--name is for the report, the model and --add name: add one, or leave it out"
@@ -328,17 +322,15 @@ def _naming_entries(data: Data, files: DataFiles) -> Iterator[None]:
 
 
 def _labelled(model: Any, data: Data, files: DataFiles, wanted: Wanted, done: list[str]) -> Tally:
-    """Count the rows of each cluster, and write their clusters alone if that is asked for."""
+    """Count the rows of each cluster, and write their clusters if they are read in parts."""
     tally = Tally(model.cluster_centers_)
     if not isinstance(data.points, PartedData):
         tally.add(data.points, model.labels_, data.weights)
-        if wanted.output is not None and wanted.labels_only:
-            write_labels(wanted.output, [of_all_rows({"cluster": model.labels_}, data.is_used)])
-            done.append(wanted.output)
         return tally
     n_rows, what = data.points.n_rows, "labelling the rows"
     with waiting_for(what, is_quiet=wanted.quiet, n_rows=n_rows) as say, failures.refusing():
-        pieces = failures.read_from(files.name, labels_in_parts(model, data.points, tally, say))
+        columns = labels_in_parts(model, data.points, tally, wanted.added, wanted.names, say)
+        pieces = failures.read_from(files.name, columns)
         if wanted.output is not None:
             write_labels(wanted.output, pieces)
             done.append(wanted.output)
@@ -385,10 +377,10 @@ def _write(fitted: Fitted, data: Data, files: DataFiles, wanted: Wanted, done: l
     if not isinstance(data.points, PartedData):
         subject = subject_of(model, data, wanted.names, fitted.why_k)
     names = wanted.names if subject is None else dict(enumerate(subject.profile.names))
-    if wanted.output is not None and not wanted.labels_only:
+    if wanted.output is not None and subject is not None:
         with waiting_for(f"writing {wanted.output}", is_quiet=wanted.quiet):
             added = about_rows(model, data.points, model.labels_, wanted.added, names)
-            write_rows(wanted.output, data, added)
+            write_rows(wanted.output, data, added, labels_only=wanted.labels_only)
         done.append(wanted.output)
     if wanted.model is not None:
         from powermeans.saving import save

@@ -125,13 +125,17 @@ def write_labels(path: str, pieces: Iterable[RowColumns]) -> None:
     _write(path, map(_table_of, pieces), Frame(None, ".csv"))
 
 
-def write_rows(path: str, data: Data, columns: RowColumns) -> None:
+def write_rows(path: str, data: Data, columns: RowColumns, *, labels_only: bool = False) -> None:
     """Write all columns of the file and these after the last, in the format that `path` names.
 
     Texts are written as they were.
     """
     frame: Frame = data.frame
-    added = _table_of(with_rows_left_out(columns, data.is_used))
+    columns = with_rows_left_out(columns, data.is_used)
+    if labels_only:
+        write_labels(path, [columns])
+        return
+    added = _table_of(columns)
     names = list(frame.table.column_names)
     every = [*names, *distinct([*names, *added.column_names])[len(names) :]]
     table = pyarrow_part().table([*frame.table.columns, *added.columns], names=every)

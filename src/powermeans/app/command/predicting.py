@@ -18,6 +18,7 @@ from powermeans.app.command.clusters import (
 from powermeans.app.command.data import prepare_of, read_for, steps_of
 from powermeans.app.command.notes import subject_of, tell_notes, write_report
 from powermeans.app.command.outputs import (
+    RowColumns,
     check_outputs,
     interruptible,
     listed,
@@ -29,6 +30,7 @@ from powermeans.app.command.parts import all_paths, open_for, why_in_parts
 from powermeans.app.command.saved import Saved, load_model
 from powermeans.app.command.screen import Screen, number, seconds
 from powermeans.app.command.sources import DataFiles
+from powermeans.app.command.wanted import added_columns, has_labels_only
 from powermeans.app.report.profile import Profile
 from powermeans.app.report.text import counted
 from powermeans.explaining.summaries import Tally
@@ -41,12 +43,13 @@ def predict(
     output: str | None,
     screen: Screen,
     *,
-    added: Sequence[str],
+    add: str | None,
     labels_only: bool,
 ) -> None:
     """Label new rows by a saved model, all at once or part by part."""
     why = why_in_parts(files)
-    labels_only |= why is not None or output in (None, "-") or str(output).endswith(".npy")
+    labels_only |= why is not None or output in (None, "-") or has_labels_only(output)
+    added = added_columns(add, output, labels_only=labels_only)
     reads = [path, files.database or files.first]
     reads += [] if why is None else [*files.paths, *all_paths(files)]
     check_outputs(reads=reads, **{"labels" if labels_only else "rows": output})
@@ -56,8 +59,8 @@ def predict(
         if why is None:
             found = _predicted(saved, path, files, output, screen, added, labels_only)
         else:
-            found = _predicted_in_parts(saved, path, files, why, output, screen)
-        tally, profile, labels = found
+            found = _predicted_in_parts(saved, path, files, why, output, screen, added)
+        tally, profile, columns = found
         done.append(output or "-")
         elapsed = time.perf_counter() - started
         screen.say(
@@ -79,7 +82,7 @@ def predict(
                 "names": saved.names,
                 "seconds": {"predicting": elapsed},
                 "written": {"labels": output},
-                **({} if labels is None else {"labels": labels}),
+                **columns,
             }
         )
 
@@ -92,33 +95,33 @@ def _predicted(
     screen: Screen,
     added: Sequence[str],
     labels_only: bool,
-) -> tuple[Tally, Profile, Any]:
-    """Label rows in memory and write them; return their labels if they go into JSON instead."""
+) -> tuple[Tally, Profile, RowColumns]:
+    """Label rows in memory and write them; return what is added to them for JSON instead."""
     data, last = read_for(saved.model, path, files), steps_of(saved.model)[-1]
     with failures.refusing():
         tally = _tally(saved.model, data.points.shape[1])
         labels, tally.score = labels_and_score(last, data.points, data.weights)
     tally.add(data.points, labels, data.weights)
     profile = Profile.of(tally, data.names, data.transformers, data.columns)
-    clusters = with_rows_left_out({"cluster": labels}, data.is_used)
     tell_notes(screen, data.notes)
-    if output is not None and not labels_only:
-        every = [*dict.fromkeys(["cluster", *added])]
-        with failures.refusing():
-            write_rows(output, data, about_rows(last, data.points, labels, every, saved.names))
-    elif output is None and screen.as_json:
-        return tally, profile, clusters["cluster"]
-    else:
-        if "name" in added:
-            more = about_rows(last, data.points, labels, ["name"], saved.names)
-            clusters |= with_rows_left_out(more, data.is_used)
-        write_labels(output or "-", [clusters])
-    return tally, profile, None
+    with failures.refusing():
+        columns = about_rows(last, data.points, labels, added, saved.names)
+    if output is None and screen.as_json:
+        columns = with_rows_left_out(columns, data.is_used)
+        return tally, profile, {"labels": columns.pop("cluster"), **columns}
+    write_rows(output or "-", data, columns, labels_only=labels_only)
+    return tally, profile, {}
 
 
 def _predicted_in_parts(
-    saved: Saved, path: str, files: DataFiles, why: str, output: str | None, screen: Screen
-) -> tuple[Tally, Profile, None]:
+    saved: Saved,
+    path: str,
+    files: DataFiles,
+    why: str,
+    output: str | None,
+    screen: Screen,
+    added: Sequence[str],
+) -> tuple[Tally, Profile, RowColumns]:
     """Label rows part by part, and write their labels."""
     if output is None and screen.as_json:
         raise failures.Failure(
@@ -130,10 +133,10 @@ def _predicted_in_parts(
     rest = saved.model if prepare is None else steps_of(saved.model)[-1]
     with failures.refusing():
         tally = _tally(saved.model, data.n_features)
-        pieces = failures.read_from(files.name, labels_in_parts(rest, data, tally))
-        write_labels(output or "-", pieces)
+        columns = labels_in_parts(rest, data, tally, added, saved.names)
+        write_labels(output or "-", failures.read_from(files.name, columns))
     scalers = [] if prepare is None else [prepare]
-    return tally, Profile.of(tally, list(data.feature_names or ()), scalers), None
+    return tally, Profile.of(tally, list(data.feature_names or ()), scalers), {}
 
 
 def _tally(model: Any, n_features: int) -> Tally:

@@ -26,11 +26,11 @@ Added = Annotated[
     typer.Option(
         "--add",
         metavar="COLUMNS",
-        help=f"Columns to add to the rows: {', '.join(ADDED)}; all by default. Also name, that of "
-        "the cluster.",
+        help=f"Columns to write besides cluster: {', '.join(ADDED[1:])}, by default with the rows; "
+        "name, that of the cluster.",
     ),
 ]
-LabelsOnly = Annotated[bool, typer.Option("--labels-only", help="Write the clusters alone.")]
+LabelsOnly = Annotated[bool, typer.Option("--labels-only", help="Write no columns of the file.")]
 Output = Annotated[
     str | None,
     typer.Option(
@@ -174,7 +174,7 @@ class Wanted:
     @property
     def added(self) -> list[str]:
         """The columns to add to the rows."""
-        return added_columns(self.add)
+        return added_columns(self.add, self.output, labels_only=self.labels_only)
 
     def refuse_beside_like(self, files: DataFiles) -> None:
         """Refuse options that the model settles."""
@@ -202,7 +202,16 @@ def names_of_clusters(given: Sequence[str] | None) -> dict[int, str]:
     return names
 
 
-def added_columns(given: str | None) -> list[str]:
-    """Return the columns to add to the rows, by default all but names."""
-    asked = [*ADDED] if given is None else split_names(given)
-    return known(asked, [*ADDED, "name"], "--add")
+def added_columns(given: str | None, output: str | None, *, labels_only: bool) -> list[str]:
+    """Return the columns to write besides those of the file, first that of the cluster."""
+    if given is None:
+        return [*ADDED[:1]] if labels_only else [*ADDED]
+    asked = known(split_names(given), [*ADDED, "name"], "--add")
+    if has_labels_only(output) and {*asked} - {"cluster"}:
+        raise Failure(f"{output} has room for clusters only: leave out --add, or write .csv")
+    return [*dict.fromkeys(["cluster", *asked])]
+
+
+def has_labels_only(output: str | None) -> bool:
+    """Return whether a file has room for clusters only."""
+    return output is not None and output.lower().endswith(".npy")
