@@ -67,7 +67,7 @@ def choose_k(
     versa, so that 19 values of k take a few times as long as one and the inertia never rises with
     k. Each criterion then chooses a k.
 
-    The recommended k is the largest at which every two clusters are apart, as "separation" measures
+    The recommended k is the largest at which any two clusters are apart, as "separation" measures
     it, and further apart than the parts of one cluster of the same shape. If there is no such k, or
     it is the largest one tried, `is_clear` is False, `doubt` explains why, and the recommended k is
     a best guess: that of "dp_means". With more than 30 000 rows, k is chosen on a sample and
@@ -96,7 +96,7 @@ def choose_k(
         - "calinski_harabasz": variance between clusters over variance within.
         - "silhouette": how much nearer points are to their own cluster than to the next.
     sample_weight : array-like of shape (n_samples,), optional
-        Not negative.
+        Nonnegative weights.
     missing : {"error", "observed"}, default="error"
         Meaning of NaN: an error, or a missing entry, as in `PowerKMeans`. "bic" and "silhouette"
         cannot be computed with missing entries.

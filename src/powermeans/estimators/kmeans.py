@@ -83,7 +83,7 @@ class KMeans(CenterEstimator):
 
     See Also
     --------
-    PowerKMeans : Finds lower inertia in a few more sweeps.
+    PowerKMeans : Finds a lower inertia in a few more sweeps.
 
     Examples
     --------

@@ -74,15 +74,15 @@ class PowerKMeans(CenterEstimator):
         Number of centers. "auto" is the number from 2 to 20 that `choose_k` recommends.
     init : {"k-means++", "plain-k-means++", "d-weighted", "random"}, array-like or callable, \
             default="k-means++"
-        Initial centers, in this order: the best of 2 + floor(ln k) candidates for each; one
-        candidate drawn by squared distance; one by distance; any point. Or an array of shape
+        Initial centers. In this order, each is the best of 2 + floor(ln k) candidates, a point
+        drawn by squared distance, one drawn by distance, or any point. Or an array of shape
         (n_clusters, n_features), or a function called as
         ``init(X, n_clusters, random_state=random_state)``.
     n_init : int or "auto", default=1
         Number of runs, of which the best is kept. "auto" is 1: each run makes several starts.
     power : float or "auto", default="auto"
-        Power of the first sweep, negative; ``-math.inf`` is Lloyd's. "auto" is twice the critical
-        power of the data minus one, and at most -1.
+        Negative power of the first sweep; ``-math.inf`` is Lloyd's algorithm. "auto" is twice the
+        critical power of the data minus one, and at most -1.
     schedule : float, iterable or "auto", default="auto"
         Factor from one power to the next, above one: "auto" is 1.1, or larger if a search follows.
         Or the powers of all sweeps: a list, or one of `powermeans.mathematics.schedules`; a rule of
@@ -93,8 +93,8 @@ class PowerKMeans(CenterEstimator):
         its inertia is never higher. See :doc:`/understand/how_it_searches`.
     polish : bool, default=True
         Whether to finish with Lloyd's sweeps, to separate coincident centers, and to move empty
-        clusters to where the error is largest. With False the sweeps are those of the paper and
-        nothing else: no search either.
+        clusters to where the error is largest. With False, the sweeps are those of the paper,
+        and no search follows.
     divergence : str or Bregman, default="squared_euclidean"
         Distance between a point and a center; `inertia_` is its sum. A name, such as "cosine",
         "poisson", "manhattan" or "mahalanobis", whose covariance is learned; or a value of
@@ -103,11 +103,11 @@ class PowerKMeans(CenterEstimator):
         Meaning of NaN: an error, or a missing entry. With "observed", squared Euclidean distances
         and means use the observed entries only. See :doc:`/how_do_i/missing_values`.
     max_iter : int, default=300
-        Largest number of sweeps, counted separately for annealing and for Lloyd; in a search, for
-        each descent.
+        Largest number of sweeps, counted separately for annealing and Lloyd's algorithm; in a
+        search, for each descent.
     tol : float, default=1e-6
-        Lloyd ends when the squared center shifts add up to at most `tol` times the mean variance
-        of the features, as in scikit-learn. Without `polish`, a run ends when the
+        Lloyd's algorithm ends when the squared center shifts add up to at most `tol` times the mean
+        variance of the features, as in scikit-learn. Without `polish`, a run ends when the
         objective falls by at most ``tol / sqrt(n_features)`` of itself.
     stop : StopRule, optional
         A further rule that ends the sweeps: one of `powermeans.engine.stopping`, your own, or
@@ -138,11 +138,11 @@ class PowerKMeans(CenterEstimator):
     n_iter_ : int
         Sweeps of the best run.
     history_ : recarray
-        One record for each of these sweeps: `power` (-inf for Lloyd), `objective` and `inertia` at
-        the centers before the sweep, `center_shift`, `seconds`, and `skipped`, the share of
-        distances not computed. In a sample, objective and inertia are estimates.
+        One record for each of these sweeps: `power` (-inf in Lloyd's algorithm), `objective` and
+        `inertia` at the centers before the sweep, `center_shift`, `seconds`, and `skipped`, the
+        share of distances not computed. In a sample, objective and inertia are estimates.
     power_ : float
-        Power at which annealing last ended; -inf if all sweeps were Lloyd's.
+        Power at which annealing last ended; -inf if no sweep was annealed.
     critical_power_ : float
         Power above which all centers collapse to the mean of the data.
     n_relocated_ : int

@@ -173,10 +173,10 @@ def explain(
 
     Notes
     -----
-    The tree is grown on at most 8,000 rows (3,000 with 100 columns or more), or 200 for each cluster
-    if that is more, drawn from each cluster; the price and all shares are of all rows. Distances
-    are those of the model; for one without centers, such as `SpectralClustering`, they are to the
-    means of its clusters.
+    The tree is grown on at most 8,000 rows (3,000 with 100 columns or more), or 200 for each
+    cluster if that is more, drawn from each cluster; the price and all shares are of all rows.
+    Distances are those of the model; for one without centers, such as `SpectralClustering`, they
+    are to the means of its clusters.
 
     References
     ----------
