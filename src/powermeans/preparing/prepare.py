@@ -66,23 +66,23 @@ class Prepare(TransformerMixin, BaseEstimator):
     """Turn a table with numbers, categories, answers in words and places into points.
 
     Each column is interpreted by its cells and its name, as `columns_` shows, and is scaled so that
-    it counts as much as any other in distances: one category, with a column of 1 and 0 for each of
-    its values, counts as one column of numbers. What identifies rows and free text is left out.
+    it counts as much as any other in distances: a category, with a column of zeros and ones for
+    each value, counts as one column of numbers. Identifiers and free text are left out.
 
     Parameters
     ----------
     as_ : dict, optional
-        The kinds of some columns, by name, where they are known better: "number", "amount",
-        "count", "share", "log" (for its logarithm), "yes/no", "category", "ordered", "date",
-        "place" or "ignore".
+        The kinds of some columns, by name, where you know better: "number", "amount", "count",
+        "share", "log" (for its logarithm), "yes/no", "category", "ordered", "date", "place" or
+        "ignore".
     order : sequence of sequence of str, optional
         Words with an order, from the lowest on, for each scale of answers.
     scale : {"auto", "standard", "minmax", "none"}, default="auto"
-        Give each column variance one, or the range from 0 to 1, or leave numbers as they are;
+        Whether to give columns variance one, the range from 0 to 1, or neither;
         "auto" gives variance one unless all columns share a unit, such as pixels or one currency.
     codes : {"auto", "none"} or sequence of str, default="auto"
-        Which numbers and words stand for missing values: those that look like codes, such as -999
-        far from all others; none; or those, and these of columns that are named or of all, such as
+        Which numbers and words stand for missing values: "auto" finds those that look like codes,
+        such as -999 far from all others; a list adds others, for one column or for all, such as
         ``["age=99", "-5"]``.
     decimal, thousands : str, optional
         The marks of numbers in text. By default they are inferred from each column.
@@ -94,7 +94,7 @@ class Prepare(TransformerMixin, BaseEstimator):
     columns_ : list of Column
         What each column contains, in `name`, `kind` and `why`, and what is done with it, in `done`.
     notes_ : list of Note
-        What is worth knowing of how the table was understood.
+        What is worth knowing about how the table was read.
     n_features_in_ : int
         The number of columns.
     feature_names_in_ : (n_features_in_,)
@@ -106,10 +106,11 @@ class Prepare(TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    ``ColumnTransformer`` of scikit-learn does what you specify for each column. ``TableVectorizer``
-    of skrub decides by itself too, for models of any kind: words of many values become embeddings,
-    and dates become several columns. `Prepare` is for distances: each column counts the same,
-    missing values stay missing, and what cannot be compared is left out.
+    scikit-learn's ``ColumnTransformer`` does what you specify for each column. skrub's
+    ``TableVectorizer`` decides by itself too, for models of any kind: columns of many
+    different words become embeddings, and dates become several columns. `Prepare` is for distances:
+    each column counts the same, missing values stay missing, and what cannot be compared is left
+    out.
 
     Examples
     --------
