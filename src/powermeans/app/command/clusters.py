@@ -83,7 +83,7 @@ def show_clusters(
                 str(cluster.label),
                 f"{cluster.size:,}",
                 *([number(cluster.weight)] if has_weights else []),
-                f"{cluster.share:.1%}",
+                f"{100 * cluster.share:.1f} %",
                 f"{cluster.spread:#.4g}".rstrip("."),
                 *([names.get(cluster.label, "")] if names else []),
                 _apart(cluster, profile),
@@ -105,7 +105,8 @@ def _apart(cluster: ClusterSummary, profile: Profile) -> str:
     if cluster.weight == 0:
         return "weighs nothing"
     found = [" ".join(fact).rstrip() for fact in profile.facts(cluster.label, NOTABLE)]
-    return "; ".join(found) or "near the mean of all"
+    near = (f"{name} {value}" for name, value, _ in profile.facts(cluster.label))
+    return "; ".join(found) or f"near the mean of all: {'; '.join(near)}"
 
 
 def clusters_for_machines(
