@@ -97,7 +97,7 @@ class PowerKMeans(CenterEstimator):
         and no search follows.
     divergence : str or Bregman, default="squared_euclidean"
         Distance between a point and a center; `inertia_` is its sum. A name, such as "cosine",
-        "poisson", "manhattan" or "mahalanobis", whose covariance is learned; or a value of
+        "poisson", "manhattan" or "mahalanobis", whose covariance is learned; or one of
         `powermeans.divergences`, or your own. See :doc:`/how_do_i/which_divergence`.
     missing : {"error", "observed"}, default="error"
         Meaning of NaN: an error, or a missing entry. With "observed", squared Euclidean distances
