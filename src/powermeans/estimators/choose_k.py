@@ -83,7 +83,7 @@ def choose_k(
         returns and Dask collections are read part by part.
     k_range : iterable of int, default=range(2, 21)
         The values of k to try, increasing, up to the number of distinct rows. Let the range extend
-        beyond the largest k that you expect, without gaps. If it has k = 1, "separation" and "bic"
+        beyond the largest k that you expect, without gaps. If it includes 1, "separation" and "bic"
         may choose it.
     criteria : str or iterable of str, default="all"
         The criteria to evaluate, or "all"; `powermeans.mathematics.criteria` has formulas and

@@ -28,7 +28,7 @@ _N_RUNS_FROM_RANDOM_STARTS = 10
 class KMeans(CenterEstimator):
     """k-means by Lloyd's algorithm, a drop-in replacement for `sklearn.cluster.KMeans`.
 
-    Without a search, it does what scikit-learn's class does; `PowerKMeans` searches.
+    It does what scikit-learn's class does; `PowerKMeans` adds a search.
 
     Parameters
     ----------
