@@ -288,7 +288,7 @@ class ListenerUntil(Listener):
 
     def on_sweep(self, state: SweepState) -> None:
         """Raise if the callback asks to stop, or time is up."""
-        if self(replace(state, run=0, sweep=next(self._sweeps))):
+        if self(state._replace(run=0, sweep=next(self._sweeps))):
             raise _Stopped
         if self.is_late():
             raise _OutOfTime

@@ -6,7 +6,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,8 +29,7 @@ class SweepRecord(NamedTuple):
     changed: float = math.nan
 
 
-@dataclass(frozen=True, slots=True)
-class SweepState:
+class SweepState(NamedTuple):  # which takes a fifth of the time that a frozen dataclass takes
     """A complete sweep, which a callback gets.
 
     Attributes
@@ -96,7 +95,7 @@ class SweepState:
         if centers is self.centers:
             return self
         centers.setflags(write=False)
-        return replace(self, centers=centers)
+        return self._replace(centers=centers)
 
     def record(self) -> SweepRecord:
         """Return the figures without the centers."""

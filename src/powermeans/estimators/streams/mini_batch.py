@@ -318,9 +318,9 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
         learned = step.learned
         course = course.with_points(step.sum_sq_dist, step.weight, self._remembered_weight())
         start.learned[learned.n_steps] = learned, n_passes, course
-        start.history.append(replace(state, sweep=learned.n_steps))
+        start.history.append(state._replace(sweep=learned.n_steps))
         start.learned.pop(learned.n_steps - 1, None)
-        start.callback(replace(state, sweep=learned.n_steps))
+        start.callback(state._replace(sweep=learned.n_steps))
         return course
 
     def _part(self, data: InMemory, indices: IndexArray) -> InMemory:
