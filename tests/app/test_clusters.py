@@ -281,7 +281,7 @@ def test_tiny_clusters_and_copies_are_told():
     assert "tenth" not in said(points[:9], np.repeat([0, 1, 2], [1, 4, 4]), 3)
     assert "mean size: 0:" in said(points, np.repeat([0, 1], [1, 29]), 2)
     found = said(np.vstack([GOOD, GOOD[:30]]), np.concatenate([THREE, np.zeros(30)]), 3)
-    assert found.startswith("30 of 180 rows (17%)")
+    assert found.startswith("30 of 180 rows (17 %)")
     grid = np.stack(np.meshgrid(np.arange(300.0), np.arange(300.0)), axis=-1).reshape(-1, 2)
     assert count_copies(grid) == count_copies(grid[:, ::-1].copy() * 1024) == 0
 

@@ -125,7 +125,7 @@ def test_weights_count_as_copies_and_shares_are_of_the_weight(run):
     assert by_size == [(1.0, 2, 0.2), (4.0, 2, 0.8)]
     predicted = run("predict m.pm weighted.csv --weights n").err
     # The heavy cluster has 0 three times and 1 once: its mean is 1/4, its spread sqrt(3) / 4.
-    heavy = {"size": "2", "weight": "4", "share": "80.0%"}
+    heavy = {"size": "2", "weight": "4", "share": "80.0 %"}
     for shown, told in ((run(command).out, heavy | {"spread": "0.4330"}), (predicted, heavy)):
         assert sum(told.items() <= row.items() for row in rows_shown(shown)) == 1
 
@@ -168,7 +168,7 @@ def test_columns_are_scaled_where_one_would_decide_everything_and_that_is_told(r
         scale = run(f"fit customers.csv -k 2 -q --json --divergence {divergence}").json["scale"]
         assert scale == ("standard" if divergence == "manhattan" else "none")
     said = run("fit customers.csv -k 2 -q --scale none").out
-    assert re.search(r'^check this: "basket" decides \d\d% of all', said, re.MULTILINE)
+    assert re.search(r'^check this: "basket" decides \d\d % of all', said, re.MULTILINE)
     scaled, plain, asked, in_parts = (
         run("fit customers.csv -k 2 -q --json", *options.split()).json
         for options in ("", "--scale none", "--scale standard", "--memory-limit 1GB")

@@ -160,7 +160,7 @@ def test_a_page_has_a_section_for_each_question(page, report_of):
     assert sorted(page.data["columns"]) == sorted(SHOWN)
     for label in range(3):
         assert f"{Counter(page.data['labels'])[label]} rows" in page.card(label)
-    assert "3 clusters are recommended; 75% of the criteria agree" in page.words["k"]
+    assert "3 clusters are recommended; 75 % of the criteria agree" in page.words["k"]
     assert page.text.count("class=chosen") == 1
     assert "model = PowerKMeans(" in page.words["code"]
     unclear = SimpleNamespace(**{**vars(CHOICE), "is_clear": False})

@@ -104,7 +104,7 @@ def test_only_a_long_pass_over_parts_says_how_far_it_is(total, now):
         now[0] = seconds
         listener.part(done, total)
     if total:
-        assert heard.phases == ["improving", "improving, 75% of a pass", "improving"]
+        assert heard.phases == ["improving", "improving, 75 % of a pass", "improving"]
         assert heard.shares == [(0, None), (3, 4), (0, None)]
     else:
         assert heard.phases[1:] == [f"improving, {n} parts of a pass" for n in (3, 4)]
@@ -118,8 +118,8 @@ def test_a_fit_tells_of_its_passes(kind, tmp_path, monkeypatch):
     PowerKMeans(3, effort="none", callback=(heard := Heard()), random_state=0).fit(
         powermeans.open_data(data, rows_per_part=100)
     )
-    assert "checking the rows, 33% of a pass" in heard.phases
-    at = heard.phases.index("improving, 67% of a pass")
+    assert "checking the rows, 33 % of a pass" in heard.phases
+    at = heard.phases.index("improving, 67 % of a pass")
     assert heard.shares[at] == (2, 3)
     assert heard.phases[at + 1] == "improving"
 

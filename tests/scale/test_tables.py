@@ -282,13 +282,13 @@ TWO = np.ones((2, 2))
 # Contents, options, and what the line of the error names.
 ERRORS = [
     ("\n\n", {}, ["^f is empty$"]),
-    ("x,y\n1,2\n3\n4,5\n", {}, ["row 2 has 1 cells where 2 ", "delimiter=$"]),
+    ("x,y\n1,2\n3\n4,5\n", {}, ["row 2 has 1 cell where 2 ", "delimiter=$"]),
     ("x,y\n" + "1,2\n" * 300 + "1,abc\n", {},
      ["\"y\" has 'abc' in row 301", "columns=", r'missing_values=\["y=abc"\]']),
     (b"x,y\n" + b"1,2\n" * 100_000 + "1,ä\n".encode("latin-1") + b"1,2\n", {},
      ["\"y\" has 'ä' in row 100001", "columns=$"]),
     (PLAIN, {"columns": []}, [r"^columns=\[\] names none of f"]),
-    ("x;y\n1;2\n", {"delimiter": ","}, ["\"x;y\" is no number but text .'1;2'.$"]),
+    ("x;y\n1;2\n", {"delimiter": ","}, ["\"x;y\" has no numbers: it is text .'1;2'.$"]),
     ("x\ty\n1,234\t2\n", {},
      ["\"x\" has '1,234'.* 1.234 or 1234", 'decimal="," or thousands=","$']),
     *(("height,weight\n1,2\n", {"columns": [asked]}, [f'no column "{asked}": .* "height"\\?$'])
@@ -299,15 +299,15 @@ ERRORS = [
      ["not in utf-8: .* 0xf6 in position 2", "encoding=$"]),
     (PLAIN.encode("utf-16") + b"5", {}, ["^f is not in utf-16: ", "encoding=$"]),
     (bytes(range(256)), {}, ["^f is of an unknown kind: pass CSV, TSV, "]),
-    (array(np.array([["a"]])), {}, ['"c1" is no number but of dtype <U1']),
-    (array(np.array([[1j]])), {}, ['"c1" is no number but of dtype complex128']),
+    (array(np.array([["a"]])), {}, ['"c1" has no numbers: it is of dtype <U1']),
+    (array(np.array([[1j]])), {}, ['"c1" has no numbers: it is of dtype complex128']),
     (array(np.ones((2, 2, 2))), {}, [r"float64 and shape \(2, 2, 2\): pass "]),
     (array(np.ones((0, 2))), {}, [r"float64 and shape \(0, 2\): pass "]),
     (array(TWO, "(-1, 2)"), {}, [r"float64 and shape \(-"]),
     (array(np.ones(4), "(-3,)"), {}, [r"float64 and shape \(-"]),
     (array(np.array([[None]])), {}, ["no archive|of dtype object"]),
     (archive(X=np.array([[None]])), {}, ["no archive|of dtype object"]),
-    *((content, {"columns": ["x", "name"]}, [r'"name" is no number .* with columns=\["x", "y"\]$'])
+    *((content, {"columns": ["x", "name"]}, [r'"name" has no numbers.* with columns=\["x", "y"\]$'])
       for content in (array(FIELDS), archive(X=FIELDS))),
     (archive(points=TWO, labels=np.ones(2)), {}, ['array= one of "points", "labels"']),
     (archive(points=TWO, labels=np.ones(2)), {"array": "point"}, ['no array "point".* "points"']),

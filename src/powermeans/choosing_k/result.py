@@ -179,7 +179,7 @@ class ChoiceOfK:
         table = f"<details><summary>all k</summary><table>{rows}</table></details>"
         least = ""
         if self.stability is not None:
-            share = f"{np.nanmin(self.stability):.0%}".replace("%", " %")
+            share = f"{100 * np.nanmin(self.stability):.0f} %"
             least = f"<p>the least stable group comes back in {share} of bootstrap samples</p>"
         return f"<p>{said}</p>{least}{self._picture()}{table}"
 

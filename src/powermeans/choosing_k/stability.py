@@ -52,7 +52,7 @@ class Stability:
 
     def __str__(self) -> str:
         return "\n".join(
-            f"cluster {j} comes back in {share:.0%} of the samples".replace("%", " %")
+            f"cluster {j} comes back in {100 * share:.0f} % of the samples"
             for j, share in enumerate(self.jaccard)
         )
 

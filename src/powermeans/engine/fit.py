@@ -54,7 +54,7 @@ class Listener(AbstractContextManager["Listener"]):
         if done == total:
             self.phase(name)
         else:
-            share = f"{done / total:.0%}" if total else f"{done:,} parts"
+            share = f"{100 * done / total:.0f} %" if total else f"{done:,} parts"
             self.phase(f"{name}, {share} of a pass", done, total)
         self._name = name
 

@@ -84,4 +84,4 @@ def _bar(size: int, total: int) -> str:
     share = size / max(total, 1)
     width = round(80 * share, 1)
     style = f"background:currentColor;display:inline-block;height:.6em;opacity:.5;width:{width}px"
-    return f'{size:,} <span style="{style}"></span> {share:.0%}'.replace("%", " %")
+    return f'{size:,} <span style="{style}"></span> {100 * share:.0f} %'

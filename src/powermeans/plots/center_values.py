@@ -132,7 +132,7 @@ def center_bars(
     sizes = np.bincount(labels, minlength=len(centers)) / len(labels)
     ax.set_xticks(
         step * np.arange(len(centers)),
-        [f"{label}\n{size:.0%}".replace("%", " %") for label, size in enumerate(sizes)],
+        [f"{label}\n{100 * size:.0f} %" for label, size in enumerate(sizes)],
     )
     ax.set_yticks(rows, _short(fitted.names_of(model, X), features))
     ax.set(xlabel="cluster, and its share", title="Centers (bars) and all points (marks)")

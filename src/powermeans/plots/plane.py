@@ -32,7 +32,7 @@ class Plane:
             return cls(dense(points), (names[0], names[1]), np.zeros(2), np.eye(2))
         found = principal_axes(points, None, 2)
         shares = np.square(found.deviations / (found.total_deviation or 1.0))
-        one, two = (f"{share:.0%} of the variance" for share in shares)
+        one, two = (f"{100 * share:.0f} % of the variance" for share in shares)
         named = f"principal axis 1 ({one})", f"principal axis 2 ({two})"
         flat = np.asarray(points @ found.axes.T) - found.mean @ found.axes.T
         return cls(flat, named, found.mean, found.axes, float(shares.sum()))

@@ -102,7 +102,7 @@ class Prepare(TransformerMixin, BaseEstimator):
 
     See Also
     --------
-    PowerKMeans : Takes the points.
+    PowerKMeans : Clusters the points.
 
     Notes
     -----
@@ -267,7 +267,7 @@ class Prepare(TransformerMixin, BaseEstimator):
         points = self._in_scale(raw)
         name, share = max(self.contributions_.items(), key=lambda pair: pair[1])
         if share > _DECIDES and len(self.contributions_) > 1:
-            said = Note(f'"{name}" decides {share:.0%} of all distances', is_doubt=True)
+            said = Note(f'"{name}" decides {100 * share:.0f} % of all distances', is_doubt=True)
             self.notes_ = [*self.notes_, said]
         return points
 

@@ -60,7 +60,7 @@ def _run(app: Callable[..., Any], arguments: list[str], is_debugging: bool) -> i
         except BaseException as error:
             if is_debugging:
                 traceback.print_exc()
-            return _explain(error)
+            return _explain(error, arguments)
     if code == failures.INTERRUPTED:
         return _explain(KeyboardInterrupt())
     return code if isinstance(code, int) else 0
@@ -97,7 +97,7 @@ def _ignore_interrupts() -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _explain(error: BaseException) -> int:
+def _explain(error: BaseException, arguments: Sequence[str] = ()) -> int:
     """Say in one line what went wrong, and return the exit code."""
     _ignore_interrupts()
     if isinstance(error, BrokenPipeError) or isinstance(error.__context__, BrokenPipeError):
@@ -117,8 +117,8 @@ def _explain(error: BaseException) -> int:
         return failures.USAGE
     if hasattr(error, "format_message"):  # Typer refuses the arguments
         said = str(error.format_message()).rstrip(".").replace("Value error, ", "")
-        context = getattr(error, "ctx", None)
-        command = "powermeans" if context is None else context.command_path
+        context, typed = getattr(error, "ctx", None), " ".join(["powermeans", *arguments[:1]])
+        command = typed if context is None else context.command_path
         _tell(f"{said} (see {command} --help)")
         return failures.USAGE
     if isinstance(error, MemoryError) or str(error) == "can't start new thread":

@@ -105,7 +105,7 @@ def why_this_k(choice: Any) -> list[str]:
         return [choice.verdict(), choice.doubt]
     decided_by = choice.decided_by.replace("_", " ")
     said = f"{choice.verdict()} by {decided_by}"
-    return [f"{said}; {choice.agreement:.0%} of the criteria say the same"]
+    return [f"{said}; {100 * choice.agreement:.0f} % of the criteria say the same"]
 
 
 def note_on_k(choice: Any) -> Note:
@@ -161,7 +161,7 @@ def _rows(choice: Any, sizes: list[int]) -> Iterator[list[str]]:
     """Yield each k, its inertia, the fall from the k before, and the criteria that recommend it."""
     inertias = [float(inertia) for inertia in choice.table["inertia"]]
     for k, inertia, before in zip(sizes, inertias, [None, *inertias], strict=False):
-        fall = f"{1 - inertia / before:.1%}" if before else ""
+        fall = f"{100 * (1 - inertia / before):.1f} %" if before else ""
         said_by = [name for name, said in choice.by_criterion.items() if said == k]
         yield [str(k), number(inertia), fall, ", ".join(said_by)]
 

@@ -77,7 +77,7 @@ def about_columns(data: Data, columns: Sequence[Column]) -> list[list[str]]:
             one.kind,
             one.why,
             data.prepare.done(one),
-            f"{shares[one.name]:.0%}" if one.name in shares else "",
+            f"{100 * shares[one.name]:.0f} %" if one.name in shares else "",
         ]
         for one in columns
     ]

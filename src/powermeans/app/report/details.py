@@ -163,9 +163,9 @@ def _chart_of_k(choice: Any) -> str:
         verdict = f"No number is clear: {escaped(choice.doubt)}. A guess is {choice.recommended}"
     title = escaped(name.replace("_", " "))
     return (
-        f"<p>{verdict}; {choice.agreement:.0%} of the criteria agree.</p><figure><div role='img' "
-        f'class="of-k" aria-label="{title} by k">{bars}</div><figcaption class="note">{title} for '
-        "each number of clusters</figcaption></figure>"
+        f"<p>{verdict}; {100 * choice.agreement:.0f} % of the criteria agree.</p><figure>"
+        f'<div role="img" class="of-k" aria-label="{title} by k">{bars}</div>'
+        f'<figcaption class="note">{title} for each number of clusters</figcaption></figure>'
     )
 
 

@@ -88,8 +88,8 @@ def map_of(subject: Subject, rows: Rows) -> Map:
         return Map(*ends, (fields[0].name, ""), "Heights are by chance.")
     plane = Plane.of(subject.points[rows.places], subject.profile.columns.names)
     words = (
-        f"The two directions in which rows differ most, with {plane.share:.0%} of their variance: "
-        "clusters that overlap here may be apart in others."
+        f"The two directions in which rows differ most, with {100 * plane.share:.0f} % of their "
+        "variance: clusters that overlap here may be apart in others."
     )
     return Map(plane.points, plane.project(centers), ("", ""), words)
 

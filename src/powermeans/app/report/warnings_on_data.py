@@ -24,9 +24,9 @@ def warnings_on(
     n_copies, n_points = count_copies(points), points.shape[0]
     if n_copies and n_copies >= 0.01 * n_points:
         yield (
-            f"{n_copies:,} of {n_points:,} rows ({n_copies / n_points:.0%}) are copies of others "
-            "in all columns used. Each counts; drop them if they are mistakes, or keep one of each "
-            "with a weight."
+            f"{n_copies:,} of {n_points:,} rows ({100 * n_copies / n_points:.0f} %) are copies of "
+            "others in all columns used. Each counts; drop them if they are mistakes, or keep one "
+            "of each with a weight."
         )
 
 

@@ -134,8 +134,9 @@ def _no_number(reader: FileFormat, number: int, others: Sequence[int]) -> TableE
         for column, name in enumerate(reader.names)
         if not {column} & {*reader.texts, *reader.beside, *others, *reader.index}
     ]
+    what = reader.texts[number]
     return TableError(
-        f'{reader.name}: column "{reader.names[number]}" is no number but {reader.texts[number]}',
+        f'{reader.name}: column "{reader.names[number]}" has no numbers: it is {what}',
         *(("leave it out with ", Argument("columns", numeric)) if numeric else ()),
     )
 

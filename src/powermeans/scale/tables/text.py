@@ -395,9 +395,10 @@ class Text(FileFormat):
             problem = str(error)
         if found := re.search(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+)", problem):
             row = int(found[1]) if found[1] else 0
+            cells = "1 cell" if found[3] == "1" else f"{found[3]} cells"
             where = f"row {row - bool(self.layout.n_skipped)}" if row else "a row"
             return TableError(
-                f"{self.name}: {where} has {found[3]} cells where {found[2]} are expected",
+                f"{self.name}: {where} has {cells} where {found[2]} are expected",
                 "correct it, or pass the right ",
                 Argument("delimiter"),
             )
