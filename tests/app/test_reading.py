@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from app.answers import clusters_in
 
-from powermeans import read_frame
+from powermeans import Prepare, read_frame
 from powermeans.app.reading.frames import opened
 from powermeans.errors import TableError
 
@@ -240,6 +240,29 @@ def test_absent_counts_are_zeros_and_what_is_absent_elsewhere_is_missing(tmp_pat
     assert frame["clicks"].null_count == 0
     assert min(frame["clicks"].to_pylist()) == 0
     assert frame["score"].null_count == sum("clicks" not in row for row in rows)
+
+
+def test_formats_of_cells_in_excel_tell_shares_and_amounts(tmp_path):
+    formats = {
+        "rate": ("0.0%", "share"), "whole": ("0%", "share"), "price": ('#,##0.00\\ "€"', "amount"),
+        "cost": ("[$£-809]#,##0", "amount"), "fee": ('"CHF" 0', "amount"),
+        "n": ("General", "identifier"), "red": ("[Red][$-409]0.00", "number"),
+    }  # fmt: skip
+    book, rng = openpyxl.Workbook(), np.random.default_rng(0)
+    for name in ("Notes", "Data"):
+        book.create_sheet(name)["C1" if name == "Data" else "A1"] = "What there is"
+    sheet = book["Data"]
+    for j, (name, (code, kind)) in enumerate(formats.items(), 3):
+        sheet.cell(3, j, name)
+        for i in range(40):
+            value = rng.random() if kind in ("share", "number") else rng.integers(10_000, 99_000)
+            sheet.cell(4 + i, j, value).number_format = code
+    book.save(tmp_path / "a.xlsx")
+    found = Prepare().fit(read_frame(tmp_path / "a.xlsx")).columns_
+    assert [(one.name, one.kind) for one in found] == [
+        (n, kind) for n, (_, kind) in formats.items()
+    ]
+    assert [one.unit for one in found] == ["%", "%", "€", "£", "CHF", "", ""]
 
 
 @pytest.mark.parametrize("suffix", ["csv", "xlsx", "jsonl", "parquet"])

@@ -53,6 +53,7 @@ class Cells:
     thousands: str | None = None
     dates: Dates | None = None
     missing: frozenset[str] = frozenset()  # words and numbers that stand for missing values
+    unit_of_numbers: str = ""  # that the file tells beside numbers
 
     def __len__(self) -> int:
         return len(self.array)
@@ -154,7 +155,7 @@ class Cells:
     def unit(self) -> str:
         """The unit or currency of the numbers, % for shares; empty if they have none."""
         if not self.is_text or self.type != "number":
-            return ""
+            return self.unit_of_numbers if self.type == "number" else ""
         return self._split[1] or self.form.currency or "%" * self.form.has_percent
 
     @cached_property

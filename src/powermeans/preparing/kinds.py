@@ -229,6 +229,11 @@ def _column_of_numbers(cells: Cells, *, is_first: bool) -> Column:
         return Column(name, "empty", "contains no values")
     if (values == values[0]).all():
         return _ticked(cells)
+    unit = cells.unit
+    if unit == "%":
+        return Column(name, "share", "percentages", unit=unit)
+    if unit and (cells.form.currency if cells.is_text else cells.unit_of_numbers):
+        return Column(name, "amount", f"in {unit}", unit=unit)
     if cells.is_whole:
         why = why_identifier(
             name, values, cells.some_texts if cells.is_text else (), is_first=is_first
@@ -241,11 +246,6 @@ def _column_of_numbers(cells: Cells, *, is_first: bool) -> Column:
         return _category(cells, f"numbers of {n_different} values")
     if n_different == 2 and set(np.unique(values)) == {0.0, 1.0}:
         return Column(name, "yes/no", "0 and 1")
-    unit = cells.unit
-    if unit == "%":
-        return Column(name, "share", "percentages", unit=unit)
-    if cells.is_text and cells.form.currency:
-        return Column(name, "amount", f"in {unit}", unit=unit)
     if cells.is_whole and values.min() >= 0:
         return Column(name, "count", "whole numbers", unit=unit)
     return Column(name, "number", f"in {unit}" if unit else "numbers", unit=unit)

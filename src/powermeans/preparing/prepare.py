@@ -553,7 +553,8 @@ class Prepare(TransformerMixin, BaseEstimator):
         array = one_array(frame[name])
         missing = frozenset(codes)
         marks = self.decimal_, self.decimal, self.thousands
-        return Cells(name, array, *marks, self.dates, missing)
+        unit = (frame.schema.metadata or {}).get(f"unit of {name}".encode(), b"").decode()
+        return Cells(name, array, *marks, self.dates, missing, unit)
 
     def _understood(self, cells: Mapping[str, Cells], told: Mapping[str, str]) -> list[Column]:
         found, first = [], None if all(map(has_no_name, cells)) else next(iter(cells))

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
+import functools
+import re
 import zipfile
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 from powermeans.errors import Argument, TableError, nearest
 from powermeans.preparing.cells import as_column
+from powermeans.scale.tables.reading import UNPACKING
 from powermeans.scale.tables.table import distinct, listed, refusing_damage
 from powermeans.scale.tables.text_form import first_row
 from powermeans.system.arrow import pyarrow_part
 
 _OLD_EXCEL = b"\xd0\xcf\x11\xe0"
 _MOST_TITLES = 15
+_UNIT = re.compile(r"(%)|\[\$([^\]-]+)|(?<!\[)([$€£¥₹])|\"([A-Z]{3})\"")
+_PERCENT = {"9": "0%", "10": "0.00%"}  # the formats that are in no list
+_RELATIONS = "xl/_rels/workbook.xml.rels"
+_N_LOOKED_AT = 2**18
 
 
 def is_workbook(path: Path, start: bytes) -> bool:
@@ -54,11 +64,16 @@ def read(
             raise TableError(f'{name} has no sheet "{wanted}"{nearest(wanted, names)}')
         found = {each: book.get_sheet_by_name(each).to_python() for each in [wanted] if each}
         found = found or {each: book.get_sheet_by_name(each).to_python() for each in names}
+        starts = {each: book.get_sheet_by_name(each).start or (0, 0) for each in found}
     sizes = {each: sum(map(_n_filled, rows)) for each, rows in found.items()}
     if not sizes or not max(sizes.values()):
         raise TableError(f"{name} has no cells with anything in them")
     sheet = max(sizes, key=lambda each: sizes[each])
-    table, n_titles, doubt = _table_of(_without_margins(found[sheet]), name, header)
+    rows, used = _without_margins(found[sheet])
+    table, n_titles, doubt = _table_of(rows, name, header)
+    units = _units(path, sheet)
+    pairs = zip(table.column_names, (units.get(starts[sheet][1] + j) for j in used), strict=True)
+    table = table.replace_schema_metadata({f"unit of {name}": unit for name, unit in pairs if unit})
     others = [each for each in names if each != sheet and sizes.get(each, 0)]
     said = [f'sheet "{sheet}" is read, and not {listed(others)}'] if others else []
     rows_above = "1 row" if n_titles == 1 else f"{n_titles} rows"
@@ -70,14 +85,50 @@ def _n_filled(row: Sequence[Any]) -> int:
     return sum(cell not in ("", None) for cell in row)
 
 
-def _without_margins(rows: Sequence[Sequence[Any]]) -> list[list[Any]]:
-    """Return the rows without empty ones at the ends and without empty columns beside them."""
+def _without_margins(rows: Sequence[Sequence[Any]]) -> tuple[list[list[Any]], list[int]]:
+    """Return the rows without empty ones at the ends, and the columns of them with anything."""
     filled = [number for number, row in enumerate(rows) if _n_filled(row)]
     rows = [list(row) for row in rows[: filled[-1] + 1]]
     width = max(map(len, rows))
     rows = [[*row, *[""] * (width - len(row))] for row in rows]
     used = [j for j in range(width) if any(row[j] not in ("", None) for row in rows)]
-    return [[row[j] for j in used] for row in rows]
+    return [[row[j] for j in used] for row in rows], used
+
+
+def _units(path: Path, sheet: str) -> Mapping[int, str]:
+    """Return the percent signs and currencies of columns in Excel, by the formats of first cells.
+
+    Calamine knows no formats, and OpenPyXL takes seconds to open a large workbook.
+    """
+    found: dict[int, Counter[str]] = {}
+    broken = (*UNPACKING, LookupError, ValueError, ElementTree.ParseError, zipfile.BadZipFile)
+    with contextlib.suppress(*broken), zipfile.ZipFile(path) as archive:
+        relations = {each["Id"]: each["Target"] for _, each in _tags(archive, _RELATIONS, "Id")}
+        sheets = {each["name"]: each for tag, each in _tags(archive, "xl/workbook.xml", "sheetId")}
+        (key,) = (value for name, value in sheets[sheet].items() if name.endswith("}id"))
+        formats, units, is_of_cells = dict(_PERCENT), list[str](), False
+        for tag, each in _tags(archive, "xl/styles.xml"):
+            is_of_cells = tag == "cellXfs" or (is_of_cells and tag != "cellStyles")
+            if tag == "numFmt":
+                formats[each["numFmtId"]] = each["formatCode"]
+            elif tag == "xf" and is_of_cells:
+                match = _UNIT.search(formats.get(each.get("numFmtId", ""), ""))
+                units.append(match[match.lastindex or 0].strip() if match else "")
+        for _, each in _tags(archive, f"xl/{relations[key].removeprefix('/xl/')}", "r"):
+            if letters := re.match("[A-Z]+", each["r"]):
+                place = functools.reduce(lambda n, letter: 26 * n + ord(letter) - 64, letters[0], 0)
+                found.setdefault(place - 1, Counter())[units[int(each.get("s", 0))]] += 1
+    return {place: counts.most_common(1)[0][0] for place, counts in found.items()}
+
+
+def _tags(archive: zipfile.ZipFile, name: str, has: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the tags at the start of XML, and their attributes, of which `has` is one."""
+    parser = ElementTree.XMLPullParser(["start"])
+    with archive.open(name) as file:
+        parser.feed(file.read(_N_LOOKED_AT))
+    for _, element in parser.read_events():
+        if not has or has in element.attrib:
+            yield element.tag.rpartition("}")[2], element.attrib
 
 
 def _table_of(rows: list[list[Any]], name: str, header: bool | None) -> tuple[Any, int, str]:
