@@ -6,7 +6,7 @@ import copyreg
 import difflib
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,6 +36,17 @@ def printable(text: str) -> str:
         letter if letter.isprintable() or letter in spaces else ascii(letter)[1:-1]
         for letter in text
     )
+
+
+def some(words: Sequence[str], most: int = 5) -> str:
+    """Join the first words by commas, and say how many more there are."""
+    more = f" and {len(words) - most:,} more" if len(words) > most else ""
+    return ", ".join(words[:most]) + more
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
 def nearest(name: str, names: Iterable[str]) -> str:

@@ -46,13 +46,6 @@ def axes_or_new(ax: Axes | None, *, figsize: tuple[float, float] = (6.4, 4.8)) -
     return pyplot.figure(figsize=figsize, layout="constrained").subplots()
 
 
-def axes_for_a_file(figsize: tuple[float, float]) -> Axes:
-    """Return the axes of a new figure that is saved and never shown in a window."""
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=figsize, layout="constrained").subplots()
-
-
 def tidy(ax: Axes, *, grid: str | None = None) -> None:
     """Remove the frame at the top and on the right, and draw a pale grid along one axis."""
     ax.spines[["top", "right"]].set_visible(False)

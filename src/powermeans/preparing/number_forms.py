@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from powermeans.errors import some
 from powermeans.system.arrow import pyarrow_part
 from powermeans.types import FloatArray
 
@@ -454,5 +455,4 @@ def described(forms: Iterable[tuple[str, Form]]) -> Iterator[str]:
     for text, pairs in itertools.groupby(by_text, lambda pair: pair[0]):
         if text:
             names = [f'"{name}"' for _, name in pairs]
-            more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-            yield f"{', '.join(names[:3])}{more} {text}"
+            yield f"{some(names, 3)} {text}"

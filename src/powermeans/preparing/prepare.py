@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from powermeans.errors import Argument, ArgumentError, TableError, nearest
+from powermeans.errors import Argument, ArgumentError, TableError, counted, nearest, some
 from powermeans.points.checks.weights import check_sample_weight
 from powermeans.preparing import features
 from powermeans.preparing.cells import Cells, as_frame, one_array
@@ -82,8 +82,8 @@ class Prepare(TransformerMixin, BaseEstimator):
         "auto" gives variance one unless all columns share a unit, such as pixels or one currency.
     codes : {"auto", "none"} or sequence of str, default="auto"
         Which numbers and words stand for missing values: "auto" finds those that look like codes,
-        such as -999 far from all others; a list adds others, for one column or for all, such as
-        ``["age=99", "-5"]``.
+        such as -999 far from all others, and "none" takes all numbers as they are; a list adds
+        others, for one column or for all, such as ``["age=99", "-5"]``.
     decimal, thousands : str, optional
         The marks of numbers in text. By default they are inferred from each column.
     dates : {"days", "day-first", "month-first"}, optional
@@ -610,12 +610,12 @@ class Prepare(TransformerMixin, BaseEstimator):
         yield from _doubts_on_forms({name: each.form for name, each in used.items()}, kinds)
         texts = {name: each.unread() for name, each in used.items() if kinds[name] not in WORDS}
         unread = [
-            f'"{found[0]:.30}" in "{name}" ({_cells(len(found))})'
+            f'"{found[0]:.30}" in "{name}" ({counted(len(found), "cell")})'
             for name, found in texts.items()
             if found
         ]
         if unread:
-            yield Note(f"taken for missing, since no numbers: {_listed(unread)}", is_doubt=True)
+            yield Note(f"taken for missing, since no numbers: {some(unread)}", is_doubt=True)
         yield from _doubts_on_values(
             {one.name: cells[one.name].numbers for one in self.columns_ if one.kind in NUMBERS}
         )
@@ -630,14 +630,14 @@ def _doubts_on_forms(forms: Mapping[str, Form], kinds: Mapping[str, str]) -> Ite
         if kinds[name] in NUMBERS and form.is_assumed
     ]
     if numbers:
-        yield Note(_listed(numbers), True, (Argument("decimal"), " settles it"))
+        yield Note(some(numbers), True, (Argument("decimal"), " settles it"))
     dates = [
         f'{form.sample} in "{name}"'
         for name, form in forms.items()
         if kinds[name] == "date" and not form.order
     ]
     if dates:
-        said = f"taken for dates with the day first: {_listed(dates)}"
+        said = f"taken for dates with the day first: {some(dates)}"
         yield Note(said, True, (Argument("dates", "month-first"), ", if they are not"))
 
 
@@ -646,7 +646,7 @@ def _notes_on_left_out(columns: Sequence[Column]) -> Iterator[Note]:
     by_why: dict[str, list[str]] = {}
     for one in columns:
         by_why.setdefault(one.why, []).append(f'"{one.name}"')
-    found = {why: _listed(names) for why, names in by_why.items()}
+    found = {why: some(names) for why, names in by_why.items()}
     if TWO_NUMBERS in found:
         said = f"left out, since a cell has two numbers, such as 120/80: {found[TWO_NUMBERS]}"
         yield Note(said, True, ["write them in two columns"])
@@ -661,7 +661,7 @@ def _notes_on_left_out(columns: Sequence[Column]) -> Iterator[Note]:
     words = [one for one in columns if one.kind == "text" and "different" in one.why]
     if words:
         named = [f'"{one.name}" ({one.why})' for one in words]
-        yield Note(f"left out for too many values: {_listed(named)}")
+        yield Note(f"left out for too many values: {some(named)}")
 
 
 def _check_order(order: Sequence[Sequence[str]], cells: Mapping[str, Cells]) -> None:
@@ -681,7 +681,7 @@ def _check_order(order: Sequence[Sequence[str]], cells: Mapping[str, Cells]) -> 
             is_used |= len(lacking) < len(words)
             if len(words) <= MOST_CATEGORIES and 0 < len(lacking) < len(words):
                 raise ArgumentError(
-                    f'"{name}" has words that the order lacks: {_listed(lacking)}',
+                    f'"{name}" has words that the order lacks: {some(lacking)}',
                     "give the order of all its words, from the lowest on",
                 )
         if not is_used:
@@ -712,15 +712,15 @@ def _doubts_on_values(columns: Mapping[str, FloatArray]) -> Iterator[Note]:
         elif there.min() >= 0 and high > 8 * middle > 0 and _skewness(there) > 2:
             tails.append(f'"{name}"')
     if zeros:
-        said = f"0 is far from all other values in {_listed(zeros)}"
+        said = f"0 is far from all other values in {some(zeros)}"
         way_out = Argument("codes", ["0"]), ", if it means a missing value"
         yield Note(said, True, way_out)
     if outliers:
         yield Note(
-            f"{_listed(outliers)} is far from all other values", True, ["leave out what is wrong"]
+            f"{some(outliers)} is far from all other values", True, ["leave out what is wrong"]
         )
     if tails:
-        said = f"few rows have far more than all others of {_listed(tails)}"
+        said = f"few rows have far more than all others of {some(tails)}"
         yield Note(said, True, (Argument("as_", {"NAME": "log"}), " takes logarithms"))
 
 
@@ -741,15 +741,6 @@ def _unfound(
                 yield Note(f'"{name}" has no {code} that could mean a missing value')
 
 
-def _cells(count: int) -> str:
-    return "1 cell" if count == 1 else f"{count:,} cells"
-
-
-def _listed(texts: Sequence[str], most: int = 4) -> str:
-    more = f" and {len(texts) - most} more" if len(texts) > most else ""
-    return ", ".join(texts[:most]) + more
-
-
 def _codes_in_words(codes: Mapping[str, Mapping[float, int]]) -> str:
     by_code: dict[float, list[str]] = {}
     for name, found in codes.items():
@@ -757,8 +748,7 @@ def _codes_in_words(codes: Mapping[str, Mapping[float, int]]) -> str:
             by_code.setdefault(code, []).append(f'"{name}"')
     n_rows = {code: sum(found.get(code, 0) for found in codes.values()) for code in by_code}
     said = [
-        f"{code:g} in {_listed(names, 3)} ({n_rows[code]:,} values)"
-        for code, names in by_code.items()
+        f"{code:g} in {some(names, 3)} ({n_rows[code]:,} values)" for code, names in by_code.items()
     ]
     return f"taken for codes of missing values: {'; '.join(said)}"
 
@@ -783,7 +773,7 @@ def _without_empty(column: Column, cells: Cells, told: Mapping[str, str]) -> Col
 
 def _nothing_to_use(columns: Sequence[Column]) -> str:
     said = [f'"{one.name}" ({one.kind}: {one.why})' for one in columns]
-    return f"no column can be clustered: {_listed(said, 6)}"
+    return f"no column can be clustered: {some(said, 6)}"
 
 
 class Moments(NamedTuple):

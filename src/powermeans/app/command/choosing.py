@@ -23,8 +23,8 @@ from powermeans.app.command.screen import (
     waiting_for,
 )
 from powermeans.app.command.sources import DataFiles, Scale, known, split_names
-from powermeans.app.report.text import counted
 from powermeans.engine.fit import Listener
+from powermeans.errors import counted
 from powermeans.preparing.kinds import WORDS
 from powermeans.preparing.prepare import Note
 from powermeans.scale.parted_data import PartedData

@@ -16,8 +16,7 @@ from powermeans.app.command import failures
 from powermeans.app.command.screen import waiting_for
 from powermeans.app.command.sources import DataFiles, Scale
 from powermeans.app.reading.frames import Frame, opened
-from powermeans.app.report.text import counted
-from powermeans.errors import TableError, nearest
+from powermeans.errors import TableError, counted, nearest, some
 from powermeans.preparing.cells import Cells, one_array
 from powermeans.preparing.kinds import OF_A_FIT, Column, has_no_name
 from powermeans.preparing.prepare import Note, Prepare
@@ -414,10 +413,8 @@ def _missing_in_words(
         zip((name.partition(": ")[0] for name in names), is_missing.sum(axis=0), strict=True)
     )
     most = sorted(((int(n), name) for name, n in counts.items() if n), key=lambda pair: -pair[0])
-    shown = ", ".join(f'{n} in "{name}"' for n, name in most[:4])
-    n_more = len(most) - 4
-    more = f" and more in {n_more} other{'s' * (n_more > 1)}" if n_more > 0 else ""
-    values = f"missing values: {shown}{more}, of {len(is_missing)} rows"
+    shown = some([f'{n} in "{name}"' for n, name in most], 4)
+    values = f"missing values: {shown}, of {len(is_missing)} rows"
     if takes_missing:
         values += "; distances use the values that are present"
         return f"{values} (--missing drop leaves those rows out)"

@@ -46,12 +46,11 @@ from powermeans.app.command.sources import DataFiles, Scale
 from powermeans.app.command.wanted import Wanted, has_labels_only
 from powermeans.app.reading.frames import opened
 from powermeans.app.report.profile import Profile
-from powermeans.app.report.text import counted
 from powermeans.app.report.warnings_on_data import count_copies
 from powermeans.divergences import resolve
 from powermeans.engine.fit import Listener
 from powermeans.engine.stopping import MaxSeconds
-from powermeans.errors import EntryError, TableError
+from powermeans.errors import EntryError, TableError, counted
 from powermeans.estimators.balanced_kmeans import BalancedKMeans
 from powermeans.estimators.power_kmeans import PowerKMeans
 from powermeans.explaining.summaries import ClusterSummary, Tally

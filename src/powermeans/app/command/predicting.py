@@ -32,7 +32,7 @@ from powermeans.app.command.screen import Screen, number, seconds
 from powermeans.app.command.sources import DataFiles
 from powermeans.app.command.wanted import added_columns, has_labels_only
 from powermeans.app.report.profile import Profile
-from powermeans.app.report.text import counted
+from powermeans.errors import counted
 from powermeans.explaining.summaries import Tally
 from powermeans.optimality.of_points import gap_in_a_moment
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from powermeans.errors import TableError
+from powermeans.errors import TableError, some
 from powermeans.preparing.cells import as_column
 from powermeans.scale.tables.table import distinct
 from powermeans.system.arrow import pyarrow_part
@@ -32,7 +32,7 @@ def read(path: Path, name: str) -> tuple[Any, list[str]]:
     zeros = [key for key in names if _leaves_zeros_out(columns[key])]
     for key in zeros:
         columns[key] = [0 if value is None else value for value in columns[key]]
-    said = [f"absent counts are taken for 0 in {', '.join(zeros[:8])}"] if zeros else []
+    said = [f"absent counts are taken for 0 in {some(zeros, 8)}"] if zeros else []
     table = pyarrow_part().table(
         [as_column(values) for values in columns.values()], names=list(distinct(names))
     )

@@ -123,7 +123,7 @@ def _units(path: Path, sheet: str) -> Mapping[int, str]:
 
 def _tags(archive: zipfile.ZipFile, name: str, has: str = "") -> Iterator[tuple[str, Any]]:
     """Yield the tags at the start of XML, and their attributes, of which `has` is one."""
-    parser = ElementTree.XMLPullParser(["start"])
+    parser: Any = ElementTree.XMLPullParser(["start"])
     with archive.open(name) as file:
         parser.feed(file.read(_N_LOOKED_AT))
     for _, element in parser.read_events():

@@ -12,7 +12,8 @@ from scipy import sparse
 
 from powermeans.app.report.rows import MOST_TOLD, Rows
 from powermeans.app.report.subject import ABOUT_COLUMNS, Subject
-from powermeans.app.report.text import breakable, counted, escaped
+from powermeans.app.report.text import breakable, escaped
+from powermeans.errors import counted
 from powermeans.estimators.base import CenterEstimator
 from powermeans.explaining.explanation import explain
 from powermeans.explaining.features import is_squared

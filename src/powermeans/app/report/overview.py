@@ -10,8 +10,9 @@ import numpy as np
 from powermeans.app.report.maps import Map, drawn
 from powermeans.app.report.rows import Rows
 from powermeans.app.report.subject import Subject
-from powermeans.app.report.text import breakable, counted, escaped, percent, some
+from powermeans.app.report.text import breakable, escaped, percent
 from powermeans.app.report.warnings_on_data import warnings_on
+from powermeans.errors import counted, some
 from powermeans.explaining.summaries import ClusterSummary
 from powermeans.plots.canvas import color_of
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Sequence
 
 from powermeans.errors import printable
 
@@ -17,17 +16,6 @@ def escaped(text: str) -> str:
 def breakable(name: str) -> str:
     """Return a name as HTML in which lines may break after an underscore."""
     return escaped(name).replace("_", "_<wbr>")
-
-
-def some(words: Sequence[str], most: int = 5) -> str:
-    """Join the first words by commas, and say how many more there are."""
-    more = f" and {len(words) - most:,} more" if len(words) > most else ""
-    return ", ".join(words[:most]) + more
-
-
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun."""
-    return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
 def percent(share: float) -> str:

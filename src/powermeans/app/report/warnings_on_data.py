@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from powermeans.app.report.text import some
 from powermeans.engine.seeds.orders import row_keys
+from powermeans.errors import some
 from powermeans.explaining.summaries import ClusterSummary
 from powermeans.types import FloatArray, SparsePoints
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from powermeans.errors import Argument, ExplainedWarning, TableError, nearest, warn_caller
+from powermeans.errors import Argument, ExplainedWarning, TableError, nearest, some, warn_caller
 from powermeans.preparing.kinds import OF_A_FIT, added_by_a_fit, has_no_name, why_identifier
 from powermeans.preparing.number_forms import as_number
 from powermeans.scale.tables.table import FileFormat, listed
@@ -168,10 +168,10 @@ def identifiers(
     are_named = not all(map(has_no_name, names))
     return {
         j: "identifiers"
-        for j, some in columns.items()
+        for j, values in columns.items()
         if why_identifier(
             names[j],
-            np.asarray(some, dtype=np.float64),
+            np.asarray(values, dtype=np.float64),
             texts[j] if texts else (),
             is_first=are_named and not j,
         )
@@ -227,12 +227,11 @@ def rows_to_skip(skip_rows: Sequence[int], n_rows: int, name: str) -> NDArray[np
 def _tell_left_out(reader: FileFormat, left_out: dict[int, str]) -> None:
     """Warn of columns that are left out, and say how to include those of numbers."""
     named = [f'"{reader.names[number]}" ({what})' for number, what in sorted(left_out.items())]
-    more = f" and {len(named) - _MOST_TOLD} more" if len(named) > _MOST_TOLD else ""
     kinds = set(left_out.values())
     way_out: list[str | Argument] = []
     if "identifiers" in kinds:
         way_out += ["name identifiers with ", Argument("columns"), " to have them"]
     if "dates" in kinds:
         way_out += [", " if way_out else "", Argument("dates", "days"), " reads dates"]
-    told = f"{reader.name}: left out {', '.join(named[:_MOST_TOLD])}{more}"
+    told = f"{reader.name}: left out {some(named, _MOST_TOLD)}"
     warn_caller(ExplainedWarning(told, *way_out))

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from powermeans.errors import Argument, TableError, warn_caller
+from powermeans.errors import Argument, TableError, counted, warn_caller
 from powermeans.preparing.number_forms import (
     NO_VALUE,
     Dates,
@@ -281,9 +281,9 @@ class Text(FileFormat):
         pc, found = pyarrow_part("compute"), Counter[str]()
         for chunk in self._column(number):
             words = pc.filter(chunk, pc.invert(pc.match_substring_regex(chunk, r"[0-9]")))
-            for counted in pc.value_counts(words).to_pylist():
-                word = counted["values"].decode(errors="replace").strip()
-                found[word] += counted["counts"] * (word not in NO_VALUE)
+            for each in pc.value_counts(words).to_pylist():
+                word = each["values"].decode(errors="replace").strip()
+                found[word] += each["counts"] * (word not in NO_VALUE)
         return +found
 
     def _tell_words(self, forms: dict[int, Form]) -> None:
@@ -293,7 +293,7 @@ class Text(FileFormat):
             if words := set(form.words) - self._declared[number]:
                 counts = self._words_in(number)
                 said += [
-                    f'"{word}" in "{self.names[number]}" ({_rows(counts[word])})'
+                    f'"{word}" in "{self.names[number]}" ({counted(counts[word], "row")})'
                     for word in form.words
                     if word in words
                 ]
@@ -395,7 +395,7 @@ class Text(FileFormat):
             problem = str(error)
         if found := re.search(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+)", problem):
             row = int(found[1]) if found[1] else 0
-            cells = "1 cell" if found[3] == "1" else f"{found[3]} cells"
+            cells = counted(int(found[3]), "cell")
             where = f"row {row - bool(self.layout.n_skipped)}" if row else "a row"
             return TableError(
                 f"{self.name}: {where} has {cells} where {found[2]} are expected",
@@ -409,10 +409,6 @@ class Text(FileFormat):
         if not is_number(value.strip()) or not marks.decimal:
             return ""
         return f' with the decimal mark "{marks.decimal}" of the first rows'
-
-
-def _rows(count: int) -> str:
-    return "1 row" if count == 1 else f"{count} rows"
 
 
 def _declared_words(given: Sequence[str] | None, names: Sequence[str], name: str) -> list[set[str]]:
