@@ -39,15 +39,7 @@ WORDS = ("yes/no", "category", "ordered")
 MOST_CATEGORIES = 20
 _LATITUDE = {"latitude", "lat", "breitengrad", "latitud", "latitudine", "breite", "y"}
 _LONGITUDE = {
-    "longitude",
-    "lon",
-    "lng",
-    "long",
-    "längengrad",
-    "longitud",
-    "longitudine",
-    "länge",
-    "x",
+    *("longitude", "lon", "lng", "long", "längengrad", "longitud", "longitudine", "länge", "x")
 }
 _NAMES_OF_TEXTS = {
     *("comment", "comments", "remark", "remarks", "remarques", "note", "notes", "description"),

@@ -75,12 +75,9 @@ class DataFiles:
         Literal["days", "day-first", "month-first"] | None,
         Option(help="Read dates as days; 3/4/2024 begins with the day or the month."),
     ] = None
-    decimal: Annotated[str | None, Option(metavar="MARK", help="Decimal mark of text: . or ,")] = (
-        None
-    )
+    decimal: Annotated[Literal[".", ","] | None, Option(help="Decimal mark of text.")] = None
     thousands: Annotated[
-        str | None,
-        Option(metavar="MARK", help="Mark between thousands: . or , or ' or space, or none."),
+        Literal[".", ",", "'", "space", "none"] | None, Option(help="Mark between thousands.")
     ] = None
     delimiter: Annotated[str | None, Option(help="Character between columns of text.")] = None
     header: Annotated[
@@ -106,14 +103,8 @@ class DataFiles:
     def __post_init__(self) -> None:
         if self.mark is not None and len(self.mark) != 1:
             raise Failure(f"--delimiter must be one character, not {self.delimiter!r}")
-        if self.decimal not in (None, ".", ","):
-            raise Failure(f"--decimal must be . or , and not {self.decimal!r}")
-        between, is_same = self.mark_of_thousands, self.mark_of_thousands == self.decimal
-        if between not in (None, "", ".", ",", "'", " ") or (between and is_same):
-            other = " other than --decimal" if is_same else ""
-            raise Failure(
-                f"--thousands must be . or , or ' or space or none{other}, not {self.thousands!r}"
-            )
+        if self.decimal is not None and self.decimal == self.thousands:
+            raise Failure(f"--thousands {self.thousands} is the decimal mark: pass another")
 
     @property
     def first(self) -> str:

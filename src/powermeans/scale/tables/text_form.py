@@ -177,7 +177,7 @@ def _width(lines: Sequence[str], mark: str, *, may_have_titles: bool) -> tuple[i
         return usual, 0
     if not may_have_titles:
         return 1, 0
-    is_title = first <= _MOST_TITLES and max(widths[:first]) < usual and has_names(rows[first:])
+    is_title = first <= _MOST_TITLES and max(widths[:first]) < usual and header_in(rows[first:])[0]
     line = _line_of(lines, first, mark)
     return (usual, line) if is_title and len(rows) >= first + 3 and line is not None else (1, 0)
 
@@ -207,7 +207,7 @@ def _titles_as_wide(lines: Sequence[str], mark: str) -> int:
     first = next((row for row, n_cells in enumerate(filled) if 2 * n_cells > width), 0)
     if not 0 < first <= _MOST_TITLES or len(rows) < first + 3 or width < 3:
         return 0
-    is_header = all(map(_is_text, filter(str.strip, rows[first]))) and has_names(rows[first:])
+    is_header = all(map(_is_text, filter(str.strip, rows[first]))) and header_in(rows[first:])[0]
     return (_line_of(lines, first, mark) or 0) if is_header else 0
 
 
@@ -262,11 +262,6 @@ def first_row(rows: Sequence[Sequence[str]], header: bool | None) -> tuple[bool,
     found, is_in_doubt = (header, False) if header is not None else header_in(rows)
     cells, taken_for = ", ".join(rows[0][:4]), "names" if found else "data"
     return found, f'the first row, "{cells:.50}", is taken for {taken_for}' * is_in_doubt
-
-
-def has_names(rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether the first row contains names."""
-    return header_in(rows)[0]
 
 
 def header_in(rows: Sequence[Sequence[str]]) -> tuple[bool, bool]:
