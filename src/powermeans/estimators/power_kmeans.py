@@ -74,19 +74,19 @@ class PowerKMeans(CenterEstimator):
         Number of centers. "auto" is the number from 2 to 20 that `choose_k` recommends.
     init : {"k-means++", "plain-k-means++", "d-weighted", "random"}, array-like or callable, \
             default="k-means++"
-        Initial centers. In this order, each is the best of 2 + floor(ln k) candidates, a point
-        drawn by squared distance, one drawn by distance, or any point. Or an array of shape
+        Initial centers. In this order, each is the best of 2 + floor(ln k) candidates, or a point
+        drawn in proportion to squared distance, distance or weight. Or an array of shape
         (n_clusters, n_features), or a function called as
         ``init(X, n_clusters, random_state=random_state)``.
     n_init : int or "auto", default=1
         Number of runs, of which the best is kept. "auto" is 1: each run makes several starts.
     power : float or "auto", default="auto"
-        Negative power of the first sweep; ``-math.inf`` is Lloyd's algorithm. "auto" is twice the
-        critical power of the data minus one, and at most -1.
+        Negative power of the first sweep; ``-math.inf`` is Lloyd's algorithm. "auto" is one less
+        than twice the critical power of the data, and at most -1.
     schedule : float, iterable or "auto", default="auto"
         Factor from one power to the next, above one: "auto" is 1.1, or larger if a search follows.
         Or the powers of all sweeps: a list, or one of `powermeans.mathematics.schedules`; a rule of
-        `powermeans.mathematics.rules` stands for a power.
+        `powermeans.mathematics.rules` can replace a power.
     effort : {"none", "fast", "balanced", "thorough"}, default="balanced"
         How much to search. "none" is one descent; "fast" improves it by swaps of centers; the
         others improve several starts and cross them. "thorough" takes longer than "balanced", and

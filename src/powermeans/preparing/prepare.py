@@ -63,9 +63,9 @@ class Note:
 
 
 class Prepare(TransformerMixin, BaseEstimator):
-    """Turn a table with numbers, categories, answers in words and places into points.
+    """Turn a table of numbers, categories, places and answers in words into points.
 
-    Each column is interpreted by its cells and its name, as `columns_` shows, and is scaled so that
+    Each column is interpreted from its cells and name, as `columns_` shows, and is scaled so that
     it counts as much as any other in distances: a category, with a column of zeros and ones for
     each value, counts as one column of numbers. Identifiers and free text are left out.
 
@@ -76,7 +76,7 @@ class Prepare(TransformerMixin, BaseEstimator):
         "share", "log" (for its logarithm), "yes/no", "category", "ordered", "date", "place" or
         "ignore".
     order : sequence of sequence of str, optional
-        Words with an order, from the lowest on, for each scale of answers.
+        The words of each scale of answers, from the lowest to the highest.
     scale : {"auto", "standard", "minmax", "none"}, default="auto"
         Whether to give columns variance one, the range from 0 to 1, or neither;
         "auto" gives variance one unless all columns share a unit, such as pixels or one currency.
@@ -85,7 +85,7 @@ class Prepare(TransformerMixin, BaseEstimator):
         such as -999 far from all others, and "none" takes all numbers as they are; a list adds
         others, for one column or for all, such as ``["age=99", "-5"]``.
     decimal, thousands : str, optional
-        The marks of numbers in text. By default they are inferred from each column.
+        The separators of numbers in text. By default they are inferred from each column.
     dates : {"days", "day-first", "month-first"}, optional
         Use dates, as days since 1970; by default they are left out.
 
