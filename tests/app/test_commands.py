@@ -163,7 +163,7 @@ def test_a_report_of_a_fit_and_of_its_model(run):
     Path("holes.csv").write_text("1,\n2,2\n,3\n4,4\n50,50\n")
     options = "holes.csv --missing drop --name 1=Loyal"
     said = run("fit -k 2 -q --report a.html -m m.pm --scale none", *options.split())
-    assert "c1 50 above average (19); c2 50 above average (19)" in said.out
+    assert "c1 50 (average 19); c2 50 (average 19)" in said.out
     assert run("report m.pm -o b.html", *options.split()).out == "written: b.html\n"
     for page in (Path(name).read_text(encoding="utf-8") for name in ("a.html", "b.html")):
         assert "<h1>Clusters of holes.csv</h1>" in page

@@ -247,6 +247,7 @@ def test_formats_of_cells_in_excel_tell_shares_and_amounts(tmp_path):
         "rate": ("0.0%", "share"), "whole": ("0%", "share"), "price": ('#,##0.00\\ "€"', "amount"),
         "cost": ("[$£-809]#,##0", "amount"), "fee": ('"CHF" 0', "amount"),
         "n": ("General", "identifier"), "red": ("[Red][$-409]0.00", "number"),
+        "points": ('0.0"%"', "number"), "parts": ('0.00 "PCS"', "number"),
     }  # fmt: skip
     book, rng = openpyxl.Workbook(), np.random.default_rng(0)
     for name in ("Notes", "Data"):
@@ -262,7 +263,7 @@ def test_formats_of_cells_in_excel_tell_shares_and_amounts(tmp_path):
     assert [(one.name, one.kind) for one in found] == [
         (n, kind) for n, (_, kind) in formats.items()
     ]
-    assert [one.unit for one in found] == ["%", "%", "€", "£", "CHF", "", ""]
+    assert [one.unit for one in found] == ["%", "%", "€", "£", "CHF", "", "", "", ""]
 
 
 @pytest.mark.parametrize("suffix", ["csv", "xlsx", "jsonl", "parquet"])

@@ -189,7 +189,7 @@ def test_cards_bars_and_rows_speak_of_the_columns_of_a_file(report_of):
     assert page.figures["rows used"] == "5 of 6"
     assert re.search(r"[Ll]ower Cost", page.card(poor))
     assert "Team IT 100 %" in page.card(poor)
-    assert "Cost −55 below average (−29)" in page.card(poor)
+    assert "Cost −55 (average −29)" in page.card(poor)
     cells = page.cells("rows")
     assert {"Name", "Team", "Cost"} == {*cells[0]} - {""}
     assert {"row 1", "Ann", "IT", "−50.2"} in [{*row} for row in cells]

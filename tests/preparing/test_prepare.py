@@ -68,7 +68,7 @@ def test_names_and_values_tell_identifiers_and_categories_from_measures(name, va
     assert kind_of(values, name) == kind
 
 
-@pytest.mark.parametrize("tick", ["x", "✓", "1", "yes", 1, True])
+@pytest.mark.parametrize("tick", ["x", "✓", "1", "yes", 1])
 def test_a_blank_beside_ticks_means_no(tick):
     is_so = RNG.integers(0, 2, N).astype(bool)
     table = {"has_phone": [tick if so else None for so in is_so], "age": RNG.normal(40, 9, N)}
@@ -76,7 +76,12 @@ def test_a_blank_beside_ticks_means_no(tick):
     assert prepare.columns_[0].kind == "yes/no"
     np.testing.assert_array_equal(prepare.transform(table)[:, 0], is_so)
     assert Prepare().fit(table | {"has_phone": [tick] * N}).columns_[0].kind == "constant"
-    assert Prepare().fit(table | {"has_phone": ["Bern"] * 9 + [None] * (N - 9)}).notes_ == []
+    unknown = ["unknown" if tick == "yes" else "NA", *table["has_phone"][1:]]
+    assert np.isnan(prepare.transform(table | {"has_phone": unknown})[0, 0])
+    assert Prepare().fit(table | {"has_phone": unknown}).columns_[0].kind == "constant"
+    if tick == "x":
+        mixed = [cell and "xX"[row % 2] for row, cell in enumerate(table["has_phone"])]
+        assert Prepare().fit(table | {"has_phone": mixed}).columns_[0].kind == "yes/no"
 
 
 @pytest.mark.parametrize("kind", ["number", "category", "ignore", "yes/no"])
@@ -108,10 +113,12 @@ def test_columns_that_a_fit_has_added_do_not_count_unless_they_are_asked_for():
     (note,) = prepare.notes_
     assert note.text == (
         'columns of a former fit do not count: "cluster.7", "sure", "name" '
-        "(as_={'cluster.7': 'number'} would use it)"
+        "(as_={'cluster.7': 'category'} would use it)"
     )
     assert len(Prepare(as_={"sure": "number"}).fit(given).used) == 3
     assert len(Prepare().fit({"sure": [1, 5, 2], "name": [4, 7, 9]}).used) == 2
+    own = {"cluster": given["x"], "distance": given["x"] % 3, "x": given["x"]}
+    assert len(Prepare().fit(own).used) == 3
 
 
 def test_each_column_counts_once_and_two_words_are_one_apart():
@@ -319,7 +326,6 @@ def test_zeros_tails_and_single_values_far_from_all_others_are_doubted():
     [
         (["709 EUR", "7.995 EUR", "31.940 EUR"], [709, 7995, 31940]),
         (["£7.995", "£709", "£3.999"], [7995, 709, 3999]),
-        (["$400K", "$5.3M", "$60.1M"], [0.4, 5.3, 60.1]),
         (["1 kg", "500 g", "2.5 kg", "3 kg"], [1, 0.5, 2.5, 3]),
         (["1.0132e+30", "2e29", "3e28"], [1.0132e30, 2e29, 3e28]),
         (["12", "13", "see note", "15", "9"], [12, 13, np.nan, 15, 9]),

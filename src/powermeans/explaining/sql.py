@@ -308,9 +308,12 @@ def _value(
             )
             return f"CASE {text} {levels} END"
         case "yes/no" if column.words:
-            word = column.words[0]
-            is_so = f"{number} = {word}" if _is_number(word) else f"{text} = {words.words([word])}"
-            return f"CASE WHEN {is_so} THEN 1e0 ELSE 0e0 END"
+            ticks = words.words([*column.words, *(["1.0"] if "1" in column.words else [])])
+            unanswered = words.words([word for word in (*NO_VALUE, *sorted(UNANSWERED)) if word])
+            return (
+                f"CASE WHEN {text} IN ({ticks}) THEN 1e0 WHEN {text} IN ({unanswered}) "
+                f"OR LOWER({text}) IN ({unanswered}) THEN NULL ELSE 0e0 END"
+            )
         case "yes/no":
             return f"CAST(CAST({given} AS INTEGER) AS {words.number})"
         case "date":

@@ -30,7 +30,7 @@ _N_LOOKED_AT = 2_000
 # Columns of numbers may have some cells that are none, such as "see note", which is told.
 _MOST_UNREAD = 0.34
 _NOT_FINITE = r"(?i)^[-+]?inf(?:inity)?$"
-_WITH_UNIT = r"^(?P<number>[-+]?[$€£]? ?[0-9][0-9.,' ]*)\s*(?P<unit>[a-zA-Zµ°²³/\"]{1,10})\.?$"
+_WITH_UNIT = r"^(?P<number>[-+]?[0-9][0-9.,' ]*)\s*(?P<unit>[a-zA-Zµ°²³/\"]{1,10})\.?$"
 _FACTORS: tuple[dict[str, float], ...] = (
     {"mg": 1e-3, "g": 1.0, "kg": 1e3, "t": 1e6},
     {"mm": 1e-3, "cm": 1e-2, "m": 1.0, "km": 1e3},
@@ -101,6 +101,16 @@ class Cells:
         texts = pc.utf8_trim_whitespace(texts)
         is_missing = pc.is_in(texts, value_set=pa.array([*NO_VALUE, *self.missing]))
         return pc.if_else(is_missing, None, texts)
+
+    @cached_property
+    def are_blank(self) -> NDArray[np.bool_]:
+        """Which cells have nothing at all; False for values of yes and no, which may be missing."""
+        pc, pa = pyarrow_part("compute"), pyarrow_part()
+        if pyarrow_part("types").is_boolean(self.array.type):
+            return np.zeros(len(self), dtype=bool)
+        texts = self.array.cast(pa.string()) if self.is_text else _as_texts(self.array)
+        is_empty = pc.equal(pc.utf8_trim_whitespace(texts), "")
+        return np.asarray(pc.fill_null(is_empty, True).to_numpy(zero_copy_only=False))
 
     @cached_property
     def counts(self) -> dict[str, int]:

@@ -36,7 +36,10 @@ def encode(column: Column, cells: Cells, other: Cells | None = None) -> FloatArr
             found[places == -2] = np.nan
             return found
         case "yes/no" if column.words:  # a tick, or a blank for no
-            return np.asarray(cells.codes_of(column.words)[:, None] == 0, dtype=np.float64)
+            codes = cells.codes_of(column.words)
+            found = np.asarray(codes >= 0, dtype=np.float64)
+            found[(codes == -2) & ~cells.are_blank] = np.nan
+            return found[:, None]
         case "ordered":
             levels: FloatArray = np.array([*column.levels, np.nan, np.nan])
             return np.asarray(levels[cells.codes_of(column.words)][:, None])

@@ -143,6 +143,8 @@ def _as_told(cells: Cells, told: str, orders: Sequence[Sequence[str]]) -> Column
                 f"{'<'.join(words[:3])}"
             )
         return _ordered(cells, levels, why)
+    if told == "yes/no" and (ticked := _ticked(cells)):
+        return ticked
     if told in ("yes/no", "category"):
         return replace(_category(cells, why), kind="category")
     if told in (*NUMBERS, "log") and cells.type == "words":
@@ -165,16 +167,17 @@ def _as_told(cells: Cells, told: str, orders: Sequence[Sequence[str]]) -> Column
 def _yes_or_no(cells: Cells) -> Column:
     values = cells.numbers[~np.isnan(cells.numbers)]
     if not len(values) or (values == values[0]).all():
-        return _ticked(cells)
+        return _ticked(cells) or Column(cells.name, "constant", "has one value")
     return Column(cells.name, "yes/no", "two answers")
 
 
-def _ticked(cells: Cells) -> Column:
-    """Return a column of one value, in which a blank means no where the value is a tick."""
-    words = list(cells.counts)
-    if len(words) == 1 and words[0].casefold() in _TICKS and cells.counts[words[0]] < len(cells):
-        return Column(cells.name, "yes/no", f"{words[0]} or blank", words)
-    return Column(cells.name, "constant", "has one value")
+def _ticked(cells: Cells) -> Column | None:
+    """Return a column of ticks and blanks, which mean no; None if it has anything else."""
+    words, n_blank = list(cells.counts), int(cells.are_blank.sum())
+    is_ticked = bool(words) and all(word.casefold() in _TICKS for word in words)
+    if not is_ticked or not n_blank or sum(cells.counts.values()) + n_blank < len(cells):
+        return None
+    return Column(cells.name, "yes/no", f"{words[0]} or blank", words)
 
 
 def _column_of_words(cells: Cells, orders: Sequence[Sequence[str]]) -> Column:
@@ -182,8 +185,8 @@ def _column_of_words(cells: Cells, orders: Sequence[Sequence[str]]) -> Column:
     n_there, n_words = sum(counts.values()), len(counts)
     if not n_words:
         return Column(name, "empty", "contains no values")
-    if n_words == 1:
-        return _ticked(cells)
+    if (ticked := _ticked(cells)) or n_words == 1:
+        return ticked or Column(name, "constant", "has one value")
     if n_words <= MOST_CATEGORIES:
         codes = [word for word in counts if is_code(word)]
         levels = levels_of([word for word in counts if word not in codes], orders)
@@ -220,7 +223,7 @@ def _column_of_numbers(cells: Cells, *, is_first: bool) -> Column:
     if not len(values):
         return Column(name, "empty", "contains no values")
     if (values == values[0]).all():
-        return _ticked(cells)
+        return _ticked(cells) or Column(name, "constant", "has one value")
     unit = cells.unit
     if unit == "%":
         return Column(name, "share", "percentages", unit=unit)
@@ -274,10 +277,10 @@ def why_identifier(
 
 
 def added_by_a_fit(names: Iterable[str]) -> list[str]:
-    """Return the columns that a former fit has added to a table: the cluster, and more after it."""
-    added = r"(cluster|distance|second_cluster|sure|name)(\.\d+)?"
-    found = [name for name in names if re.fullmatch(added, name)]
-    return [*itertools.dropwhile(lambda name: not name.startswith("cluster"), found)]
+    """Return the last columns of a table if a former fit has added them: the cluster, and more."""
+    added = re.compile(r"(cluster|distance|second_cluster|sure|name)(\.\d+)?")
+    last = [*itertools.takewhile(added.fullmatch, reversed([*names]))]
+    return [*itertools.dropwhile(lambda name: not name.startswith("cluster"), last[::-1])]
 
 
 def has_no_name(name: str) -> bool:

@@ -656,7 +656,7 @@ def _notes_on_left_out(columns: Sequence[Column]) -> Iterator[Note]:
         way_out = Argument("dates", "days"), " uses them"
         yield Note(f"dates do not count: {found[DATES]}", way_out=way_out)
     if OF_A_FIT in found:
-        way_out = Argument("as_", {by_why[OF_A_FIT][0].strip('"'): "number"}), " would use it"
+        way_out = Argument("as_", {by_why[OF_A_FIT][0].strip('"'): "category"}), " would use it"
         yield Note(f"columns of a former fit do not count: {found[OF_A_FIT]}", way_out=way_out)
     words = [one for one in columns if one.kind == "text" and "different" in one.why]
     if words:

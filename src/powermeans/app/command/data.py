@@ -339,7 +339,9 @@ def _asked_by_name(prepare: Prepare, asked: Sequence[str]) -> dict[str, str]:
                 f"--as {one.name}=category"
             )
     return {
-        one.name: "number" for one in left_out if one.kind == "identifier" or one.why == OF_A_FIT
+        one.name: "category" if "cluster" in one.name or one.name == "name" else "number"
+        for one in left_out
+        if one.kind == "identifier" or one.why == OF_A_FIT
     }
 
 

@@ -22,7 +22,9 @@ from powermeans.system.arrow import pyarrow_part
 
 _OLD_EXCEL = b"\xd0\xcf\x11\xe0"
 _MOST_TITLES = 15
-_UNIT = re.compile(r"(%)|\[\$([^\]-]+)|(?<!\[)([$€£¥₹])|\"([A-Z]{3})\"")
+_LITERAL = re.compile(r'\\.|"[^"$€£¥₹]*"')
+_CURRENCY = re.compile(r'"(EUR|USD|GBP|CHF|JPY|CNY|INR|CAD|AUD|SEK|NOK|DKK|PLN|CZK)"')
+_UNIT = re.compile(r"(%)|\[\$([^\]-]{1,5})|(?<!\[)([$€£¥₹])")
 _PERCENT = {"9": "0%", "10": "0.00%"}  # the formats that are in no list
 _RELATIONS = "xl/_rels/workbook.xml.rels"
 _N_LOOKED_AT = 2**18
@@ -112,7 +114,8 @@ def _units(path: Path, sheet: str) -> Mapping[int, str]:
             if tag == "numFmt":
                 formats[each["numFmtId"]] = each["formatCode"]
             elif tag == "xf" and is_of_cells:
-                match = _UNIT.search(formats.get(each.get("numFmtId", ""), ""))
+                code = formats.get(each.get("numFmtId", ""), "")
+                match = _CURRENCY.search(code) or _UNIT.search(_LITERAL.sub("", code))
                 units.append(match[match.lastindex or 0].strip() if match else "")
         for _, each in _tags(archive, f"xl/{relations[key].removeprefix('/xl/')}", "r"):
             if letters := re.match("[A-Z]+", each["r"]):

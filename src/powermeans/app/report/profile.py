@@ -72,12 +72,9 @@ class Profile:
             field, mean = self.fields[j], self.means[label]
             if self.scores[label, j] < least and field.column.kind != "place":
                 continue
-            text, of_rest = field.mean(mean[field.places]), field.mean(self.of_all[field.places])
-            compared = ""
-            if field.column.kind not in ("category", "place") and len(self.clusters) > 1:
-                is_above = mean[field.places.start] > self.of_all[field.places.start]
-                way = "on" if text == of_rest else "above" if is_above else "below"
-                compared = f"{way} average ({of_rest})"
+            text, of_all = field.mean(mean[field.places]), field.mean(self.of_all[field.places])
+            is_compared = field.column.kind not in ("category", "place") and len(self.clusters) > 1
+            compared = f"(average {of_all})" if is_compared else ""
             yield Fact(field.name, text, compared)
 
 

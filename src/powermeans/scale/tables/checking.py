@@ -50,7 +50,11 @@ def _numbers_by_default(reader: FileFormat, weights: Sequence[int]) -> list[int]
     }
     left_out = {number: what for number, what in left_out.items() if what}
     if len(left_out) == len(there):  # identifiers are all there is
-        left_out = {number: what for number, what in left_out.items() if number in reader.texts}
+        left_out = {
+            number: what
+            for number, what in left_out.items()
+            if number in reader.texts or what == OF_A_FIT
+        }
     # A delimiter at the end of each line makes an empty column without a name.
     told = {
         number: what
