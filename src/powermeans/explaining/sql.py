@@ -291,29 +291,10 @@ def _value(
     for code in column.codes:
         number = f"NULLIF({number}, {_number(code)})" if _is_number(code) else number
     match column.kind:
-        case "category":
-            missing = words.words([*NO_VALUE, *column.codes])
-            unanswered = words.words(sorted(UNANSWERED))
-            word, *others = [words.words([word]) for word in column.words[feature.part :]]
-            is_one_of_two = len(column.words) == 2
-            new = f"WHEN {text} = {others[0]} THEN 0e0 ELSE 0.5e0" if is_one_of_two else "ELSE 0e0"
-            return (
-                f"CASE WHEN {given} IS NULL OR {text} IN ({missing}) OR LOWER({text}) IN "
-                f"({unanswered}) THEN NULL WHEN {text} = {word} THEN 1e0 {new} END"
-            )
-        case "ordered":
-            levels = " ".join(
-                f"WHEN {words.words([word])} THEN {_number(level)}"
-                for word, level in zip(column.words, column.levels, strict=True)
-            )
-            return f"CASE {text} {levels} END"
+        case "category" | "ordered":
+            return _of_words(feature, given, text, words)
         case "yes/no" if column.words:
-            ticks = words.words([*column.words, *(["1.0"] if "1" in column.words else [])])
-            unanswered = words.words([word for word in (*NO_VALUE, *sorted(UNANSWERED)) if word])
-            return (
-                f"CASE WHEN {text} IN ({ticks}) THEN 1e0 WHEN {text} IN ({unanswered}) "
-                f"OR LOWER({text}) IN ({unanswered}) THEN NULL ELSE 0e0 END"
-            )
+            return _of_words(feature, given, text, words)
         case "yes/no":
             return f"CAST(CAST({given} AS INTEGER) AS {words.number})"
         case "date":
@@ -327,6 +308,29 @@ def _value(
                 feature.part
             ]
     return number
+
+
+def _of_words(feature: Feature, given: str, text: str, words: _Words) -> str:
+    """Return the value of a feature of words as an expression of a cell and of its text."""
+    column = feature.column
+    missing = words.words([*NO_VALUE, *column.codes])
+    unanswered = words.words(sorted(UNANSWERED))
+    is_missing = f"{given} IS NULL OR {text} IN ({missing}) OR LOWER({text}) IN ({unanswered})"
+    if column.kind == "ordered":
+        levels = " ".join(
+            f"WHEN {words.words([word])} THEN {_number(level)}"
+            for word, level in zip(column.words, column.levels, strict=True)
+        )
+        return f"CASE {text} {levels} END"
+    if column.kind == "yes/no":  # databases write a number that is whole with a fraction too
+        ticks = words.words([*column.words, *(f"{word}.0" for word in column.words if word == "1")])
+        is_blank = f"{given} IS NULL OR {text} = ''"
+        is_ticked = f"WHEN {text} IN ({ticks}) THEN 1e0"
+        return f"CASE WHEN {is_blank} THEN 0e0 WHEN {is_missing} THEN NULL {is_ticked} ELSE 0e0 END"
+    word, *others = [words.words([word]) for word in column.words[feature.part :]]
+    is_one_of_two = len(column.words) == 2
+    new = f"WHEN {text} = {others[0]} THEN 0e0 ELSE 0.5e0" if is_one_of_two else "ELSE 0e0"
+    return f"CASE WHEN {is_missing} THEN NULL WHEN {text} = {word} THEN 1e0 {new} END"
 
 
 def _distances(measure: Any, xs: Sequence[str], centers: FloatArray) -> list[str]:
