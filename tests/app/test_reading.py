@@ -74,8 +74,8 @@ def test_a_file_of_any_kind_gives_its_columns(name, tmp_path):
     assert frame.num_rows == len(FRAME)
 
 
-# The first row, the least and the largest value of each column below, and whether the row contains
-# names: it does so clearly, in doubt, or not.
+# The first row, the least and the largest value or the words of each column below, and whether the
+# row contains names: it does so clearly, in doubt, or not.
 FIRST_ROWS = [
     ("shop,2021,2022,2023", "name 9-50 9-50 900-5000", "names"),
     ("shop,2023,2020,2015", "name 900-5000 900-5000 900-5000", "names"),
@@ -95,18 +95,34 @@ FIRST_ROWS = [
     ("Acme,1990,2010", "name 1950-1999 2000-2020", "data"),
     ("Total,5000,6000,7000", "name 9-50 9-50 9-50", "data"),
     ("2001,5.5", "2002-2012 1-9", "data"),
+    ("yes,red", "yes|no red|blue", "data"),
+    ("yes,Anna", "yes|no name", "data"),
+    ("A-17,B4", "A-7|A-21|A-200 B1|B9", "data"),
+    ("<0.1,5", "0.1-9.5 1-9", "data"),
+    ("asked,red", "yes|no red|blue", "data?"),
+    ("asked,color,other", "yes|no red|blue other|more", "names?"),
+    ("asked,color", "yes|no red|blue", "names"),
+    ("color,red", "red|blue 9-50", "names"),
+    ("day,color", "2024-05-01|2024-05-02 red|blue", "names"),
+    ("odd,5,7", "9-50 9-50 9-50", "names?"),
+    ("5K,10K", "9-50 9-50", "names"),
 ]
 
 
 @pytest.mark.parametrize("suffix", ["csv", "xlsx"])
 @pytest.mark.parametrize(("first", "below", "expected"), FIRST_ROWS)
 def test_names_in_the_first_row_are_told_from_data(first, below, expected, suffix, tmp_path):
-    texts = ["n{}" if each == "name" else each for each in below.split()]
-    ends = [[float(end) for end in each.split("-")] for each in texts if each != "n{}"]
-    rng, rows = np.random.default_rng(0), []
-    for number in range(12):
-        drawn = iter([round(a + (b - a) * rng.random(), int(b < 10 > a % 1 > 0)) for a, b in ends])
-        rows.append([f"n{number}" if each == "n{}" else next(drawn) for each in texts])
+    rng, columns = np.random.default_rng(0), []
+    for each in below.split():
+        if each == "name" or "|" in each:
+            words = each.split("|")
+            columns.append([words[i % len(words)] if words[1:] else f"n{i}" for i in range(12)])
+        else:
+            a, b = map(float, each.split("-"))
+            columns.append(
+                [*map(float, (a + (b - a) * rng.random(12)).round(int(b < 10 > a % 1 > 0)))]
+            )
+    rows = [*map(list, zip(*columns, strict=True))]
     rows.insert(0, [float(cell) if cell.isdecimal() else cell for cell in first.split(",")])
     file = tmp_path / f"a.{suffix}"
     frame = pd.DataFrame(rows)
@@ -120,6 +136,38 @@ def test_names_in_the_first_row_are_told_from_data(first, below, expected, suffi
     assert ("taken for " + expected[:-1] in doubt) if expected.endswith("?") else not doubt
     assert opened(file, header=True).table.num_rows == 12
     assert opened(file, header=False).table.num_rows == 13
+
+
+JANUARY, FEBRUARY = datetime.date(2024, 1, 1), datetime.datetime(2024, 2, 1)
+# Rows of a sheet, the names that they have, the rows below and how these were found.
+SHEETS = {
+    "months": ([["shop", JANUARY, FEBRUARY]], "shop 2024-01 2024-02", ""),
+    "days": ([["shop", JANUARY, datetime.date(2024, 1, 2)]], "shop 2024-01-01 2024-01-02", ""),
+    "units": (
+        [["shop", "mass", "cost"], [None, "kg", "€"]],
+        "shop mass cost",
+        "a row of units below the header left out",
+    ),
+    "title": (
+        [["Report"], [], ["shop", 2021, 2022]],
+        "shop 2021 2022",
+        "2 rows above the header left out",
+    ),
+}
+
+
+@pytest.mark.parametrize(("above", "names", "said"), SHEETS.values(), ids=SHEETS)
+def test_a_sheet_has_titles_dates_as_names_and_units(above, names, said, tmp_path):
+    book = openpyxl.Workbook()
+    for row in [*above, *([f"n{i}", 900.5 + i, 40 + i] for i in range(9))]:
+        book.active.append(row)
+    book.save(tmp_path / "a.xlsx")
+    found = opened(tmp_path / "a.xlsx")
+    assert " ".join(found.table.column_names) == names
+    assert ("; ".join(found.how_read), found.table.num_rows) == (said, 9)
+    plain = opened(tmp_path / "a.xlsx", header=False).table
+    assert plain.column_names == ["c1", "c2", "c3"]
+    assert plain.num_rows == 9 + sum(map(bool, above))
 
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "xlsx", "jsonl", "parquet", "feather"])

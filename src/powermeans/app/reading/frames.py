@@ -110,7 +110,7 @@ def opened(source: str | os.PathLike[str], query: str | None = None, **options: 
 
 
 def _read(path: Path, name: str, options: dict[str, Any]) -> Frame:
-    start = _start(path, name)
+    start = start_of(path, name)
     for mark, what in _PICTURES_AND_MORE.items():
         if start.lstrip().startswith(mark):
             raise TableError(f"{name} is {what}, and no table: export it as CSV or Excel")
@@ -141,19 +141,10 @@ def _on_header(doubt: str) -> list[str]:
     return [f"{doubt} (--{option}, if it is {other})"] if doubt else []
 
 
-def _start(path: Path, name: str) -> bytes:
-    if path.is_dir():
-        return b""
-    try:
-        return start_of(path)
-    except OSError as error:
-        raise TableError(f"{name} cannot be read: {error.strerror}") from None
-
-
 @contextlib.contextmanager
 def _unzipped(path: Path, name: str, options: dict[str, Any]) -> Iterator[tuple[Path, str]]:
     """Yield the one file of data in a zip; other files as they are."""
-    start = _start(path, name)
+    start = start_of(path, name)
     if not start.startswith(b"PK") or sheets.is_workbook(path, start):
         yield path, name
         return

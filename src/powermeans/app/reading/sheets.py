@@ -17,11 +17,11 @@ from powermeans.errors import Argument, TableError, nearest
 from powermeans.preparing.cells import as_column
 from powermeans.scale.tables.reading import UNPACKING
 from powermeans.scale.tables.table import distinct, listed, refusing_damage
-from powermeans.scale.tables.text_form import first_row
+from powermeans.scale.tables.text_form import first_row, holds_units, left_out, titles_above
 from powermeans.system.arrow import pyarrow_part
 
 _OLD_EXCEL = b"\xd0\xcf\x11\xe0"
-_MOST_TITLES = 15
+_SAMPLE_ROWS = 80
 _LITERAL = re.compile(r'\\.|"[^"$€£¥₹]*"')
 _CURRENCY = re.compile(r'"(EUR|USD|GBP|CHF|JPY|CNY|INR|CAD|AUD|SEK|NOK|DKK|PLN|CZK)"')
 _UNIT = re.compile(r"(%)|\[\$([^\]-]{1,5})|(?<!\[)([$€£¥₹])")
@@ -72,15 +72,13 @@ def read(
         raise TableError(f"{name} has no cells with anything in them")
     sheet = max(sizes, key=lambda each: sizes[each])
     rows, used = _without_margins(found[sheet])
-    table, n_titles, doubt = _table_of(rows, name, header)
+    table, around, doubt = _table_of(rows, name, header)
     units = _units(path, sheet)
     pairs = zip(table.column_names, (units.get(starts[sheet][1] + j) for j in used), strict=True)
     table = table.replace_schema_metadata({f"unit of {name}": unit for name, unit in pairs if unit})
     others = [each for each in names if each != sheet and sizes.get(each, 0)]
     said = [f'sheet "{sheet}" is read, and not {listed(others)}'] if others else []
-    rows_above = "1 row" if n_titles == 1 else f"{n_titles} rows"
-    said += [f"{rows_above} above the header left out"] if n_titles else []
-    return table, said, doubt
+    return table, said + around, doubt
 
 
 def _n_filled(row: Sequence[Any]) -> int:
@@ -134,23 +132,27 @@ def _tags(archive: zipfile.ZipFile, name: str, has: str = "") -> Iterator[tuple[
             yield element.tag.rpartition("}")[2], element.attrib
 
 
-def _table_of(rows: list[list[Any]], name: str, header: bool | None) -> tuple[Any, int, str]:
-    """Return the rows below the header, the number of rows above it, and a doubt on it."""
-    width = len(rows[0])
-    tops = [j for j, row in enumerate(rows[:_MOST_TITLES]) if _n_filled(row) > width / 2]
-    top = tops[0] if tops else 0
-    some = [[*map(_plain, row)] for row in rows[top : top + 50]]
-    are_texts = [all(isinstance(cell, str | None) for cell in row) for row in some[:2]]
-    texts = [["" if cell is None else str(cell) for cell in row] for row in some]
-    if header is None and are_texts == [True, False]:
-        header = True
-    has_header, doubt = first_row(texts, header)
-    body = [row for row in rows[top + has_header :] if _n_filled(row)]
+def _table_of(
+    rows: Sequence[Sequence[Any]], name: str, header: bool | None
+) -> tuple[Any, list[str], str]:
+    """Return the rows below the header, what is left out around it, and a doubt on it."""
+    cells = [[*map(_plain, row)] for row in rows]
+    texts = [["" if cell is None else str(cell) for cell in row] for row in cells[:_SAMPLE_ROWS]]
+    top = 0 if header is False else titles_above(texts)
+    has_header, doubt = first_row(texts[top:], header)
+    body = [row for row in cells[top + has_header :] if _n_filled(row)]
     if not body:
         raise TableError(f"{name} has a header and no rows")
-    columns = [as_column([_plain(row[j]) for row in body]) for j in range(width)]
-    names = distinct(texts[0] if has_header else [""] * width)
-    return pyarrow_part().table(columns, names=list(names)), top, doubt
+    n_units = int(has_header and holds_units(texts[top + 1 :]))
+    days = [cell for cell in cells[top] if isinstance(cell, datetime.datetime)]
+    form = "%Y-%m" if all(day.day == 1 for day in days) else "%Y-%m-%d"
+    named = [
+        f"{cell:{form}}" if cell in days else text
+        for cell, text in zip(cells[top], texts[top], strict=True)
+    ]
+    names = distinct(named if has_header else [""] * len(named))
+    columns = [as_column(list(column)) for column in zip(*body[n_units:], strict=True)]
+    return pyarrow_part().table(columns, names=list(names)), left_out(top, n_units, "row"), doubt
 
 
 def _plain(cell: Any) -> Any:

@@ -61,10 +61,7 @@ def format_of(path: Path, name: str | None = None, **options: Any) -> FileFormat
     name = str(path) if name is None else name
     if not is_utf8(path):
         raise TableError(f"{name} has a name that is no UTF-8, which Arrow cannot open: rename it")
-    try:
-        form = format_at(path)
-    except OSError as error:
-        raise TableError(f"{name} cannot be read: {error.strerror}") from None
+    form = format_at(path, name)
     if form is _TEXT:
         _refuse_no_text(path, name)
     given = {option: value for option, value in options.items() if value is not None}
@@ -80,18 +77,23 @@ def options_of(path: Path) -> tuple[str, ...]:
     return (*format_at(path).options, "missing_values")
 
 
-def format_at(path: Path) -> Format:
+def format_at(path: Path, name: str | None = None) -> Format:
     """Return the format that a file has by its first bytes; text if it has no other."""
     if path.is_dir():
         return _ZARR
-    start = start_of(path)
+    start = start_of(path, name)
     return next((form for form in FORMATS if form.marks and start.startswith(form.marks)), _TEXT)
 
 
-def start_of(path: Path) -> bytes:
-    """Return the first bytes of a file."""
-    with open(path, "rb") as file:
-        return file.read(2**10)
+def start_of(path: Path, name: str | None = None) -> bytes:
+    """Return the first bytes of a file, none of a folder."""
+    if path.is_dir():
+        return b""
+    try:
+        with open(path, "rb") as file:
+            return file.read(2**10)
+    except OSError as error:
+        raise TableError(f"{name or path} cannot be read: {error.strerror}") from None
 
 
 def _refuse_no_text(path: Path, name: str) -> None:

@@ -36,8 +36,10 @@ def as_file(source: str | os.PathLike[str]) -> Iterator[tuple[Path, str]]:
                 path = stack.enter_context(_copied(stack.enter_context(open(path, "rb"))))
             elif not is_utf8(path):
                 path = stack.enter_context(_linked(path))
-        if (module := _packed_by(path, name)) is not None:
-            path = stack.enter_context(_unpacked(path, module, name))
+        start = start_of(path, name)
+        for mark, module in PACKED.items():
+            if start.startswith(mark):
+                path = stack.enter_context(_unpacked(path, module, name))
         yield path, name
 
 
@@ -69,15 +71,6 @@ def _unpacked(path: Path, module: str, name: str) -> Iterator[Path]:
         except UNPACKING as error:
             raise TableError(f"{name} cannot be unpacked: {error}") from None
         yield copy
-
-
-def _packed_by(path: Path, name: str) -> str | None:
-    """Return the module that unpacks a file; None if it is not packed."""
-    try:
-        start = start_of(path)
-    except OSError as error:
-        raise TableError(f"{name} cannot be read: {error.strerror}") from None
-    return next((module for mark, module in PACKED.items() if start.startswith(mark)), None)
 
 
 def path_of_file(path: Path) -> Path:

@@ -118,14 +118,8 @@ class Text(FileFormat):
 
     def how_divided(self) -> list[str]:
         """Return what of the text is left out, and its encoding if that had to be found."""
-        said = []
-        if self.layout.n_titles:
-            said.append(f"{self.layout.n_titles} lines above the header left out")
-        if self.layout.n_units:
-            said.append("a row of units below the header left out")
-        if self.encoding != "utf8" and not self._is_encoding_given:
-            said.append(f"encoding {self.encoding}")
-        return said
+        is_found = self.encoding != "utf8" and not self._is_encoding_given
+        return self.layout.left_out + [f"encoding {self.encoding}"] * is_found
 
     def as_table(self) -> Any:
         """Return all columns as they are written, a table of Arrow strings."""

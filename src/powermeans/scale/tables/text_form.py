@@ -12,7 +12,7 @@ from typing import IO
 
 import numpy as np
 
-from powermeans.errors import Argument, TableError
+from powermeans.errors import Argument, TableError, counted
 from powermeans.preparing.kinds import names_total
 from powermeans.preparing.number_forms import (
     NO_VALUE,
@@ -25,8 +25,9 @@ from powermeans.scale.tables.table import NoRowsError, distinct
 from powermeans.types import FloatArray
 
 _SAMPLE_LINES = 50
-_MOST_TITLES = 10
-_MOST_LABELS = 200
+_SAMPLE_COLUMNS = 200
+_MOST_ROWS = 2_000
+_MOST_TITLES = 15
 _DELIMITERS = ("\t", ";", "|", ",", " ")
 
 
@@ -102,9 +103,8 @@ class Layout:
     names: tuple[str, ...]
     body: list[list[str]]
     n_skipped: int  # lines before the first row of values
-    n_titles: int  # lines before the header
     has_blanks: bool  # runs of blanks stand for one
-    n_units: int = 0  # rows of units below the header
+    left_out: list[str]  # what of the text is no row
     doubt: str = ""  # on whether the first row contains names
 
     @classmethod
@@ -113,24 +113,24 @@ class Layout:
     ) -> Layout:
         """Find the delimiter and the header; `point` is a decimal mark that is given, or empty."""
         marks = (delimiter,) if delimiter else _DELIMITERS
-        mark, n_titles = sniffed(lines, point, marks)
-        apart = columns_apart(lines[n_titles:], mark)
-        n_titles += 0 if header is False else _titles_as_wide(apart, mark)
-        apart = columns_apart(lines[n_titles:], mark)
-        rows, n_lines_of_first = cells_of(apart, mark)
+        mark, n_above = sniffed(lines, point, marks)
+        rows, starts = cells_of(columns_apart(lines[n_above:], mark), mark)
         if not rows:
             raise NoRowsError(f"{name} is empty")
+        if _is_a_name_short(rows):
+            rows[0].insert(0, "row")
+        top = 0 if header is False else titles_above(rows)
+        rows, n_titles = rows[top:], n_above + (starts[top] if top else 0)
         has_header, doubt = first_row(rows, header)
-        body = rows[1:] if has_header else rows
-        if not body:
+        if len(rows) == has_header:
             raise NoRowsError(f"{name} has a header and no rows")
-        named = [*["row"] * _is_a_name_short(rows), *rows[0]]
-        names = distinct(named if has_header else [""] * len(rows[0]))
-        n_skipped = n_titles + (n_lines_of_first if has_header else 0)
-        n_units = int(has_header and _holds_units(body))
-        body, n_skipped = body[n_units:], n_skipped + n_units
+        names = distinct(rows[0] if has_header else [""] * len(rows[0]))
+        n_units = int(has_header and holds_units(rows[1:]))
+        first = has_header + n_units
+        n_skipped = n_above + starts[top + first] if top + first else n_above
         has_blanks = mark == " " and not any('"' in line for line in lines)
-        return cls(mark, names, body, n_skipped, n_titles, has_blanks, n_units, doubt)
+        said = left_out(n_titles, n_units, "line")
+        return cls(mark, names, rows[first:], n_skipped, has_blanks, said, doubt)
 
     def columns(self) -> list[list[str]]:
         """Return the values of each column that are there."""
@@ -165,7 +165,7 @@ def sniffed(
 def _width(lines: Sequence[str], mark: str, *, may_have_titles: bool) -> tuple[int, int]:
     """Return the number of columns and of lines above them; one column if rows differ."""
     try:
-        rows, _ = cells_of(columns_apart(lines, mark), mark)
+        rows, starts = cells_of(columns_apart(lines, mark), mark)
     except TableError:
         return 1, 0
     widths = [len(row) for row in rows] or [1]
@@ -178,8 +178,7 @@ def _width(lines: Sequence[str], mark: str, *, may_have_titles: bool) -> tuple[i
     if not may_have_titles:
         return 1, 0
     is_title = first <= _MOST_TITLES and max(widths[:first]) < usual and header_in(rows[first:])[0]
-    line = _line_of(lines, first, mark)
-    return (usual, line) if is_title and len(rows) >= first + 3 and line is not None else (1, 0)
+    return (usual, starts[first]) if is_title and len(rows) >= first + 3 else (1, 0)
 
 
 def _is_a_name_short(rows: Sequence[Sequence[str]]) -> bool:
@@ -188,45 +187,6 @@ def _is_a_name_short(rows: Sequence[Sequence[str]]) -> bool:
     is_short = bool(body) and all(len(row) == len(header) + 1 for row in body)
     is_named = len(header) > 1 and all(map(_is_text, header))
     return is_short and is_named and not all(map(_is_text, body[0]))
-
-
-def _line_of(lines: Sequence[str], row: int, mark: str) -> int | None:
-    """Return the number of lines above a row; None if the row itself may take several."""
-    reader = csv.reader(lines, delimiter=mark)
-    for _ in itertools.islice(filter(None, reader), row + 1):
-        pass
-    line = reader.line_num - 1
-    return None if lines[line].count('"') % 2 else line
-
-
-def _titles_as_wide(lines: Sequence[str], mark: str) -> int:
-    """Return the number of lines above the header of a spreadsheet, padded to the same width."""
-    rows, _ = cells_of(lines[:_SAMPLE_LINES], mark)
-    filled = [sum(bool(cell.strip()) for cell in row) for row in rows]
-    width = max(map(len, rows), default=0)
-    first = next((row for row, n_cells in enumerate(filled) if 2 * n_cells > width), 0)
-    if not 0 < first <= _MOST_TITLES or len(rows) < first + 3 or width < 3:
-        return 0
-    is_header = all(map(_is_text, filter(str.strip, rows[first]))) and header_in(rows[first:])[0]
-    return (_line_of(lines, first, mark) or 0) if is_header else 0
-
-
-def _holds_units(body: Sequence[Sequence[str]]) -> bool:
-    """Return whether the first row has words where all others have numbers."""
-    first, others = body[0], body[1:]
-    if len(others) < 3:
-        return False
-    of_numbers = [
-        j
-        for j in range(len(first))
-        if sum(len(row) > j and is_number(row[j].strip()) for row in others) > 0.8 * len(others)
-        and any(len(row) > j and row[j].strip() not in NO_VALUE for row in others)
-    ]
-    cells = [first[j].strip() for j in of_numbers]
-    n_words = sum(_is_text(cell) and not is_unanswered(cell) for cell in cells)
-    return n_words >= max(1, len(cells) / 2) and all(
-        _is_text(cell) or cell in NO_VALUE or cell == "1" for cell in cells
-    )
 
 
 def columns_apart(lines: Sequence[str], delimiter: str) -> Sequence[str]:
@@ -241,20 +201,53 @@ def without_blanks(text: bytes) -> bytes:
     return re.sub(rb"(?m)^ +| +$|(?<= ) +", b"", text.replace(b" \r\n", b"\r\n"))
 
 
-def cells_of(lines: Sequence[str], delimiter: str) -> tuple[list[list[str]], int]:
-    """Return the first rows as cells, and the number of lines of the first row."""
-    rows, n_lines_of_first = [], 0
+def cells_of(lines: Sequence[str], delimiter: str) -> tuple[list[list[str]], list[int]]:
+    """Return the first rows as cells, and the lines above each of them and below the last one."""
+    rows, starts, line = list[list[str]](), list[int](), 0
     reader = csv.reader(lines, delimiter=delimiter)
     try:
-        for row in reader:
-            n_lines_of_first = n_lines_of_first or (reader.line_num if row else 0)
+        for row in itertools.islice(reader, _MOST_ROWS):
             if row:
                 rows.append(row)
-            if len(rows) > 200:
-                break
+                starts.append(line)
+            line = reader.line_num
     except csv.Error as error:
         raise TableError(f"line {reader.line_num} is no text of columns: {error}") from None
-    return rows, n_lines_of_first
+    return rows, [*starts, line]
+
+
+def titles_above(rows: Sequence[Sequence[str]]) -> int:
+    """Return the number of rows above the header of a spreadsheet, which are mostly empty."""
+    width = max(map(len, rows), default=0)
+    is_full = [2 * sum(map(bool, map(str.strip, row))) > width for row in rows[: _MOST_TITLES + 1]]
+    top = is_full.index(True) if True in is_full else 0
+    if not top or len(rows) < top + 3 or not any(map(_is_text, rows[top])):
+        return 0
+    # Two columns of words may begin with half a row.
+    is_table = width > 2 or any(map(is_number, filter(None, rows[top + 1])))
+    return top if is_table and header_in(rows[top:])[0] else 0
+
+
+def holds_units(body: Sequence[Sequence[str]]) -> bool:
+    """Return whether the first row has words where all others have numbers."""
+    first, others = body[0], body[1 : 1 + _SAMPLE_LINES]
+    if len(others) < 3:
+        return False
+    cells = [
+        first[j].strip()
+        for j, column in enumerate(_columns_of(others, len(first)))
+        if sum(map(is_number, column)) > 0.8 * len(others) and not set(column) <= set(NO_VALUE)
+    ]
+    n_words = sum(_is_text(cell) and not is_unanswered(cell) for cell in cells)
+    return n_words >= max(1, len(cells) / 2) and all(
+        _is_text(cell) or cell in NO_VALUE or cell == "1" for cell in cells
+    )
+
+
+def left_out(n_titles: int, n_units: int, noun: str) -> list[str]:
+    """Return in words what is above the header and below it."""
+    said = [f"{counted(n_titles, noun)} above the header left out"] if n_titles else []
+    return said + ["a row of units below the header left out"] * n_units
 
 
 def first_row(rows: Sequence[Sequence[str]], header: bool | None) -> tuple[bool, str]:
@@ -267,23 +260,55 @@ def first_row(rows: Sequence[Sequence[str]], header: bool | None) -> tuple[bool,
 def header_in(rows: Sequence[Sequence[str]]) -> tuple[bool, bool]:
     """Return whether the first row contains names, and whether that is in doubt.
 
-    It does if it has only texts, a text or date above numbers, or labels such as years.
+    It does if its cells are unlike those below: texts or dates above numbers, words that do not
+    come again, or labels such as years.
     """
-    first, body = [cell.strip() for cell in rows[0]], rows[1 : 1 + _SAMPLE_LINES]
+    first, body = [cell.strip() for cell in rows[0][:_SAMPLE_COLUMNS]], rows[1 : 1 + _SAMPLE_LINES]
     are_names = [_is_text(cell) for cell in first]
-    if not body or all(are_names):
+    if not body:
         return any(are_names), False
-    columns = [[row[j].strip() for row in body if len(row) > j] for j in range(len(first))]
-    for cell, is_name, column in zip(first, are_names, columns, strict=True):
-        if (is_name and not is_unanswered(cell)) or is_date(cell):
-            there = [each for each in column if each not in NO_VALUE]
-            if sum(map(is_number, there)) > len(there) / 2:
-                return True, False
+    columns = _columns_of(body, len(first))
+    is_above = [*map(_is_above_numbers, first, columns)]
+    if any(is_above):  # a header that comes again, where files were joined, is no row
+        columns = _columns_of([row for row in body if row != rows[0]], len(first))
+    recurs = [*map(_recurs, first, columns)]
+    n_data = sum(recurs)
     places = [j for j, cell in enumerate(first) if cell not in NO_VALUE and not are_names[j]]
-    some = () if names_total(first[0]) else places[:_MOST_LABELS]
+    some = () if names_total(first[0]) else places
     points = _labels_in([first[j] for j in some], [columns[j] for j in some])
+    if n_above := sum(is_above):
+        n_like = 0 if points else sum(not is_date(first[j]) for j in places)
+        return n_above > n_data, n_data > 0 or n_like >= n_above
+    if n_data:
+        n_unlike = sum(
+            is_name and not again and 2 * len(set(column)) <= len(column)
+            for again, is_name, column in zip(recurs, are_names, columns, strict=True)
+        )
+        return n_unlike > n_data, n_unlike > 0
+    if all(are_names):
+        return True, False
     points += len(places) < len(first)  # a word, or nothing above names of rows
     return points > 2, 2 <= points <= 3
+
+
+def _columns_of(rows: Sequence[Sequence[str]], width: int) -> list[list[str]]:
+    return [[row[j].strip() for row in rows if len(row) > j] for j in range(width)]
+
+
+def _is_above_numbers(cell: str, column: Sequence[str]) -> bool:
+    """Return whether a text or date is above numbers, or a text above dates."""
+    is_name = _is_text(cell) and not is_unanswered(cell)
+    there = [each for each in column if each not in NO_VALUE]
+    n_alike = sum(is_number(each) or (is_name and is_date(each)) for each in there)
+    return (is_name or is_date(cell)) and n_alike > len(there) / 2
+
+
+def _recurs(cell: str, column: Sequence[str]) -> bool:
+    """Return whether a text is one of those below, or a code such as A-17 above others."""
+    shape, n_alike = re.sub(r"\d+", "0", cell), 0
+    if "0" in shape:
+        n_alike = sum(re.sub(r"\d+", "0", each) == shape for each in column)
+    return _is_text(cell) and (cell in column or n_alike > len(column) / 2)
 
 
 def _labels_in(cells: Sequence[str], columns: Sequence[Sequence[str]]) -> int:
@@ -325,6 +350,6 @@ def _plain_numbers(cells: Sequence[str]) -> FloatArray:
 
 
 def _is_text(cell: str) -> bool:
-    """Return whether a cell is neither a number nor a date nor empty."""
+    """Return whether a cell is neither a number, a limit such as <0.1, a date nor empty."""
     cell = cell.strip()
-    return not is_number(cell) and not is_date(cell)
+    return not (is_number(cell) or is_number(cell.lstrip("<>≤≥~≈ ")) or is_date(cell))
