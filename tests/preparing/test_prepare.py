@@ -96,6 +96,8 @@ def test_what_the_user_knows_better_counts(kind):
     ("parameter", "value"),
     [
         ("as_", ["x"]), ("as_", {"x": None}), ("order", "a<b"), ("order", ["a<b"]),
+        ("order", [1, 2]), ("order", [["a", "b", "A"]]), ("order", np.array(["a", "b"])),
+        ("codes", {"x": 5}),
         ("scale", "max"), ("codes", "x"), ("codes", -9), ("decimal", ";"), ("thousands", "x"),
         ("thousands", ","), ("dates", "dayfirst"),
     ],
@@ -329,11 +331,51 @@ def test_zeros_tails_and_single_values_far_from_all_others_are_doubted():
         (["1 kg", "500 g", "2.5 kg", "3 kg"], [1, 0.5, 2.5, 3]),
         (["1.0132e+30", "2e29", "3e28"], [1.0132e30, 2e29, 3e28]),
         (["12", "13", "see note", "15", "9"], [12, 13, np.nan, 15, 9]),
+        (["$5.3M", "$800K", "$0", "-$1.2bn", "($2m)"], [5.3e6, 8e5, 0, -1.2e9, -2e6]),
+        (["USD 1.5M", "USD 300k", "USD 12"], [1.5e6, 3e5, 12]),
+        (["1,5 Mio €", "800 Tsd. €", "2 Mrd. €", "0 €"], [1.5e6, 8e5, 2e9, 0]),
+        (["1.234 Mio €", "1.500 Mio €"], [1.234e6, 1.5e6]),
+        (["12k", "9k", "1.5k"], [12e3, 9e3, 1500]),
+        (["5K", "10K", "800m", "2M"], [5e3, 10e3, np.nan, 2e6]),
+        (["12 k", "5 M", "7"], [12e3, 5e6, 7]),
+        (["300 K", "310 K", "290 K"], [300, 310, 290]),  # of temperature
     ],
 )
 def test_numbers_are_read_as_they_are_meant(values, numbers):
     found = Prepare(scale="none").fit_transform({"x": values, "y": np.arange(len(values)) * 1.5})
     np.testing.assert_allclose(found[:, 0], numbers)
+
+
+def test_a_unit_is_that_of_the_fit_and_a_suffix_multiplies():
+    given = {"mass": ["1 kg", "2.5 kg", "9 kg"], "paid": ["$1.5M", "$2M", "$9M"], "n": [1, 5, 2]}
+    prepare = Prepare(scale="none").fit(given)
+    later = {"mass": ["500 g", "20 g", "4 g"], "paid": ["$800K", "$20K", "$3K"], "n": [1, 5, 2]}
+    np.testing.assert_allclose(
+        prepare.transform(later)[:, :2], [[0.5, 8e5], [0.02, 2e4], [0.004, 3e3]]
+    )
+
+
+def test_numbers_beside_other_text_are_left_out_and_that_is_told():
+    spans = ["5.3 zillion", "4.1 gazillion", "7.25 squillion", "8.5 dozen"]
+    prepare = Prepare().fit({"span": spans, "age": [20, 40, 61, 70]})
+    assert prepare.columns_[0].kind == "text"
+    assert '"span"' in prepare.notes_[0].text
+
+
+def test_columns_are_named_by_text_and_orders_may_be_arrays():
+    frame = pd.DataFrame({0: ["low", "high", "mid"], 1: [1, 2, 4]})
+    order = np.array([["high", "mid", "low"]])
+    columns = Prepare(as_={1: "category"}, order=order).fit(frame).columns_
+    assert [one.kind for one in columns] == ["ordered", "category"]
+    assert columns[0].words == ["high", "mid", "low"]
+    for given, said in (
+        ({"as_": {2: "number"}}, r'no column "2": there are 0, 1$'),
+        ({"as_": {"0": "ordred"}}, r'did you mean "ordered"\?$'),
+        ({"order": [[1, 2]]}, "no column has one of the words 1, 2"),
+        ({"order": [["low", "mid", "high", "Low"]]}, "has a word twice"),
+    ):
+        with pytest.raises(ArgumentError, match=said):
+            Prepare(**given).fit(frame)
 
 
 def test_a_mark_that_is_told_counts_and_orders_have_to_be_of_words_that_are_there():

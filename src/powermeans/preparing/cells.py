@@ -36,7 +36,6 @@ _FACTORS: tuple[dict[str, float], ...] = (
     {"mm": 1e-3, "cm": 1e-2, "m": 1.0, "km": 1e3},
     {"ml": 1e-3, "cl": 1e-2, "l": 1.0},
     {"ms": 1e-3, "s": 1.0, "sec": 1.0, "min": 60.0, "h": 3600.0, "hrs": 3600.0},
-    {"K": 1e3, "k": 1e3, "M": 1e6, "m": 1e6, "bn": 1e9, "B": 1e9},
 )
 
 Type = Literal["number", "boolean", "date", "words", "empty", "nested"]
@@ -54,6 +53,7 @@ class Cells:
     dates: Dates | None = None
     missing: frozenset[str] = frozenset()  # words and numbers that stand for missing values
     unit_of_numbers: str = ""  # that the file tells beside numbers
+    unit_of_fit: str = ""  # to which units of text are converted
 
     def __len__(self) -> int:
         return len(self.array)
@@ -122,26 +122,29 @@ class Cells:
     @cached_property
     def _split(self) -> tuple[Any, str]:
         """Texts without the unit that all of them have, and the unit."""
-        pc = pyarrow_part("compute")
-        some = self.some_texts
-        n_with = sum(re.match(_WITH_UNIT, text) is not None for text in some[:20])
-        if not n_with or n_with < 0.5 * len(some[:20]):
-            return self.texts, ""
-        if sum(re.match(_WITH_UNIT, text) is not None for text in some) < 0.9 * len(some):
-            return self.texts, ""
+        pc, some, plain = pyarrow_part("compute"), self.some_texts, (self.texts, "")
+        for few, least in ((some[:20], 0.5), (some, 0.9)):
+            if sum(re.match(_WITH_UNIT, each) is not None for each in few) < max(
+                least * len(few), 1
+            ):
+                return plain
+        if form_of(some, self.told, self.thousands).has_suffix:
+            return plain
         parts = pc.extract_regex(self.texts, _WITH_UNIT)
         numbers, units = pc.struct_field(parts, ["number"]), pc.struct_field(parts, ["unit"])
         by_unit = Counter(units.drop_null().to_pylist())
         (most, _), *others = by_unit.most_common()
-        if not others:
+        unit = self.unit_of_fit or most
+        factors = next((each for each in _FACTORS if {unit, *by_unit} <= each.keys()), None)
+        if not others and (unit == most or factors is None):
             return pc.if_else(pc.is_null(numbers), self.texts, numbers), most
-        factors = next((each for each in _FACTORS if by_unit.keys() <= each.keys()), None)
         if factors is None:
-            return self.texts, ""
+            return plain
         values = _parse(numbers, self.decimal, self.thousands, self.told).values
-        of_unit = np.array([factors.get(unit or most, np.nan) for unit in units.to_pylist()])
-        in_most = values * of_unit / factors[most]
-        return pyarrow_part().array([None if v != v else repr(float(v)) for v in in_most]), most
+        in_unit = values * [
+            factors.get(each or unit, np.nan) / factors[unit] for each in units.to_pylist()
+        ]
+        return pyarrow_part().array([None if v != v else repr(float(v)) for v in in_unit]), unit
 
     @cached_property
     def _parsed(self) -> Parsed:
@@ -306,8 +309,9 @@ def _parse(
     if found.form.choices:
         form, mark = found.form, decimal or "."
         fitting = [marks for marks in form.choices if marks.decimal == mark]
-        if is_amount or form.currency:
-            fitting = [marks for marks in form.choices if marks.thousands] or fitting
+        if is_amount or form.currency or form.has_suffix:  # 1.234M has no thousands
+            likely = [each for each in form.choices if bool(each.thousands) != form.has_suffix]
+            fitting = likely or fitting
         marks = (fitting or list(form.choices))[0]
         found = _read(texts, chosen(form, marks, is_assumed=not decimal))
     return found

@@ -55,8 +55,10 @@ _TOTALS = re.compile(
     r"|insgesamt|average|mean|mittelwert|durchschnitt|somme|moyenne|totale|suma|media",
     re.IGNORECASE,
 )
-_TWO_NUMBERS = re.compile(r"\d+(?:[.,]\d+)?\s*[/;|]\s*\d+(?:[.,]\d+)?")
 TWO_NUMBERS = "two numbers in a cell"
+NOT_READ = "numbers beside other text"
+_TWO_NUMBERS = re.compile(r"\d+(?:[.,]\d+)?\s*[/;|]\s*\d+(?:[.,]\d+)?")
+_NUMBER_AND_TEXT = re.compile(r"(?:\d+[.,]|[<>≤≥~≈$€£¥]\s*(?:\d+[.,])?)\d+\s*\D{0,15}")
 DATES = "dates count only if they are asked for"
 LISTS = "contains lists"
 OF_A_FIT = "of a former fit"
@@ -192,20 +194,32 @@ def _column_of_words(cells: Cells, orders: Sequence[Sequence[str]]) -> Column:
         levels = levels_of([word for word in counts if word not in codes], orders)
         if levels is not None and len(levels) > 1:
             return replace(_ordered(cells, levels, "words with an order"), codes=codes)
-    n_pairs = sum(count for text, count in counts.items() if _TWO_NUMBERS.fullmatch(text))
-    if n_pairs > 0.9 * n_there:
-        return Column(name, "text", TWO_NUMBERS)
+    why = _why_text(name, counts)
+    if not why and n_words <= min(MOST_CATEGORIES, n_there / 2):
+        return _category(cells, f"{n_words} values")
+    if not why and _share_of(_NUMBER_AND_TEXT, counts) > 0.5:
+        why = NOT_READ
+    if not why and n_words > 0.9 * n_there:
+        return Column(name, "identifier", "nearly all values differ")
+    return Column(name, "text", why or f"{n_words:,} different words")
+
+
+def _why_text(name: str, counts: Mapping[str, int]) -> str:
+    """Return why words cannot be compared, however few they are."""
+    n_there = sum(counts.values())
     letters = sum(len(text) * count for text, count in counts.items()) / n_there
     blanks = sum(text.count(" ") * count for text, count in counts.items()) / n_there
+    if _share_of(_TWO_NUMBERS, counts) > 0.9:
+        return TWO_NUMBERS
     if _NAMES_OF_PEOPLE.fullmatch(name.strip()):
-        return Column(name, "text", "names of people")
-    if letters > 30 or blanks > 3 or _NAMES_OF_TEXTS & set(words_in(name)[-1:]):
-        return Column(name, "text", "free text")
-    if n_words <= min(MOST_CATEGORIES, n_there / 2):
-        return _category(cells, f"{n_words} values")
-    if n_words > 0.9 * n_there:
-        return Column(name, "identifier", "nearly all values differ")
-    return Column(name, "text", f"{n_words:,} different words")
+        return "names of people"
+    is_free = letters > 30 or blanks > 3 or bool(_NAMES_OF_TEXTS & set(words_in(name)[-1:]))
+    return "free text" * is_free
+
+
+def _share_of(pattern: re.Pattern[str], counts: Mapping[str, int]) -> float:
+    n_alike = sum(count for text, count in counts.items() if pattern.fullmatch(text))
+    return n_alike / sum(counts.values())
 
 
 def _ordered(cells: Cells, levels: Mapping[str, int], why: str) -> Column:
@@ -229,7 +243,7 @@ def _column_of_numbers(cells: Cells, *, is_first: bool) -> Column:
         return Column(name, "share", "percentages", unit=unit)
     if unit and (cells.form.currency if cells.is_text else cells.unit_of_numbers):
         return Column(name, "amount", f"in {unit}", unit=unit)
-    if cells.is_whole:
+    if cells.is_whole and not unit and not (cells.is_text and cells.form.has_suffix):
         why = why_identifier(
             name, values, cells.some_texts if cells.is_text else (), is_first=is_first
         )

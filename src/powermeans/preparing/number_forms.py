@@ -37,6 +37,13 @@ _Kind = Literal["number", "boolean", "date", "duration", "text", "empty"]
 
 _CLASSES = {"": "", ".": r"\.", ",": ",", " ": "[ \u00a0\u2009\u202f]", "'": "['’]"}
 _MARKS = [(decimal, mark) for mark in _CLASSES for decimal in ".," if mark != decimal]
+_SUFFIXES = {
+    **dict.fromkeys(("k", "tsd", "thousand"), 1e3),
+    **dict.fromkeys(("m", "mn", "mio", "mill", "million"), 1e6),
+    **dict.fromkeys(("b", "bn", "mrd", "md", "billion"), 1e9),
+}
+_SUFFIX = "[KkMB]|(?i:" + "|".join(each for each in _SUFFIXES if len(each) > 1) + ")"
+_SUFFIX_OF_MONEY = f"[mb]|{_SUFFIX}"  # without a currency, m is for meters
 _PLAIN = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _NOT_FINITE = re.compile(r"[-+]?(?:inf|infinity)", re.IGNORECASE)
 _PAIRS = ("true false", "yes no", "y n", "t f", "ja nein", "oui non", "wahr falsch", "vrai faux")
@@ -82,6 +89,7 @@ class Form:
     is_whole: bool = False
     currency: str = ""
     has_percent: bool = False
+    has_suffix: bool = False  # such as K and M, which multiply
     order: str = ""  # of the day, month and year
     sample: str = ""
     choices: tuple[Marks, ...] = ()  # that give the sample different values
@@ -104,6 +112,7 @@ class Form:
         said = [f"as {self.marks}"] if has_marks else []
         said += [f"in {self.currency}"] if self.currency else []
         said += ["in percent (12% is 0.12)"] if self.has_percent else []
+        said += ["with K, M and B as thousands, millions and billions"] if self.has_suffix else []
         if self.is_assumed:
             said = [f"{self.sample} taken for {self.marks.value(self.sample):.12g}"]
         return " ".join(said)
@@ -114,8 +123,13 @@ class Form:
 
 
 def is_number(cell: str) -> bool:
-    """Return whether a cell is a number in any of the forms, or stands for a missing one."""
-    return cell in NO_VALUE or _number_in(cell) is not None or bool(_NOT_FINITE.fullmatch(cell))
+    """Return whether a cell is a number in any of the forms, or stands for a missing one.
+
+    One such as 5K may be a name.
+    """
+    found = _number_in(cell)
+    is_one = found is not None and bool(found.currency or found.suffix in ("", "%"))
+    return cell in NO_VALUE or is_one or bool(_NOT_FINITE.fullmatch(cell))
 
 
 def as_number(cell: str) -> float | None:
@@ -155,7 +169,7 @@ def form_of(cells: Sequence[str], decimal: str | None, thousands: str | None) ->
     plain = _form_of_plain(cells, decimal) if thousands is None else None
     if plain is not None:
         return plain
-    found = [(cell, _number_in(cell)) for cell in cells]
+    found = _numbers_in(cells)
     numbers = [number for _, number in found if number is not None]
     texts = [cell for cell, number in found if number is None and not _NOT_FINITE.fullmatch(cell)]
     if len(texts) > 0.5 * len(cells):
@@ -185,20 +199,21 @@ class _Number:
 
     digits: str
     currency: str
-    has_percent: bool
+    suffix: str  # or a percent sign
+    is_unit: bool  # whether the suffix may be one, such as K
     is_plain: bool
 
 
 @functools.cache
 def _pattern_of_cells() -> re.Pattern[str]:
-    """Return a regular expression for a number with its sign, currency and percent sign."""
+    """Return a regular expression for a number with its sign, currency, percent sign and suffix."""
     codes = "AUD BRL CAD CHF CNY CZK DKK EUR GBP HUF INR JPY KRW MXN NOK NZD PLN RUB SEK TRY USD"
     currency = rf"[A-Z]{{0,2}}\$|[€£¥₹₽₩₺₴₪฿]|zł|kr|Fr\.|{codes.replace(' ', '|')}|ZAR"
     sign = "[-+−]"
     return re.compile(
         rf"(\()?({sign})?\s*({currency})?\s*({sign})?"
         r"([\d.,][\d.,'’ \u00a0\u2009\u202f]*(?:[eE][-+]?\d+)?)"
-        rf"\s*(%)?({currency})?(\))?"
+        rf"\s*(%|(?:{_SUFFIX_OF_MONEY})\.?)?\s*({currency})?(\))?"
     )
 
 
@@ -206,14 +221,25 @@ def _number_in(cell: str) -> _Number | None:
     found = _pattern_of_cells().fullmatch(cell)
     if found is None:
         return None
-    opened, sign, before, other_sign, digits, percent, after, closed = found.groups()
+    opened, sign, before, other_sign, given, suffix, after, closed = found.groups(default="")
+    currency, digits = before + after, given.strip()
     if bool(opened) != bool(closed) or (sign and other_sign) or (before and after):
         return None
-    digits = digits.strip()
     if not any(re.fullmatch(Marks(*marks).pattern(), digits) for marks in _MARKS):
         return None
-    is_plain = cell == f"{sign or ''}{digits}" and sign != "−"
-    return _Number(digits, before or after or "", bool(percent), is_plain)
+    if suffix in ("m", "b") and not currency:
+        return None
+    is_plain = cell == f"{sign}{digits}" and sign != "−"
+    is_unit = len(suffix) == 1 and suffix != "%" and given != digits and not currency
+    return _Number(digits, currency, suffix.lower().rstrip("."), is_unit, is_plain)
+
+
+def _numbers_in(cells: Sequence[str]) -> list[tuple[str, _Number | None]]:
+    """Return the number in each cell; K after a blank is a unit where no cell has another."""
+    found = [(cell, _number_in(cell)) for cell in cells]
+    suffixes = {number.suffix for _, number in found if number is not None} - {"", "%"}
+    are_clear = len(suffixes) > 1 or not any(number and number.is_unit for _, number in found)
+    return found if are_clear else [(c, None if n and n.suffix else n) for c, n in found]
 
 
 def _form_of_words(cells: Sequence[str], texts: Sequence[str]) -> Form:
@@ -258,13 +284,14 @@ def _form_of_numbers(
     most = max(fitting.values())
     choices = _apart([each for each in marks if fitting[each] == most], digits)
     (first, *_), currency = choices, Counter(number.currency for number in numbers)
-    percent = any(number.has_percent for number in numbers)
+    suffixes = {number.suffix for number in numbers}
     form = Form(
         "number",
         first,
         is_plain=all(number.is_plain for number in numbers) and not first.thousands,
         currency=max(currency, key=lambda sign: (bool(sign), currency[sign])),
-        has_percent=percent,
+        has_percent="%" in suffixes,
+        has_suffix=not suffixes <= {"", "%"},
         sample=next((each for each in digits if _differ(choices, each)), ""),
         choices=tuple(choices) if len(choices) > 1 else (),
     )
@@ -365,7 +392,9 @@ def _of_numbers(texts: Any, form: Form) -> tuple[FloatArray, Any]:
     texts = pc.replace_substring(texts, "−", "-")
     sign = re.escape(form.currency)
     outer = rf"\s*(?:{sign})?\s*" if sign else r"\s*"
-    number = rf"(?:{form.marks.pattern()})\s*%?{outer}"
+    one_of = _SUFFIX_OF_MONEY if sign else _SUFFIX
+    suffix = rf"(?:(?:{one_of})\.?)?" if form.has_suffix else "%?"
+    number = rf"(?:{form.marks.pattern()})\s*{suffix}{outer}"
     pattern = rf"^(?:[-+]?{outer}[-+]?{number}|\({outer}{number}\))$"
     if form.has_percent:
         pattern = pattern.replace("%?", "%")
@@ -374,12 +403,18 @@ def _of_numbers(texts: Any, form: Form) -> tuple[FloatArray, Any]:
     if sign:
         texts = pc.replace_substring(texts, form.currency, "")
     texts = pc.replace_substring_regex(texts, r"^\((.*)\)$", r"-\1")
+    factors = 1.0
+    if form.has_suffix:
+        ends = pc.struct_field(pc.extract_regex(texts, rf"(?P<end>{one_of})\.?\s*$"), ["end"])
+        places = pc.index_in(pc.utf8_lower(ends), value_set=pyarrow_part().array([*_SUFFIXES]))
+        factors = np.array([*_SUFFIXES.values(), 1.0])[_array_of(pc.fill_null(places, -1))]
+        texts = pc.replace_substring_regex(texts, rf"(?:{one_of})\.?\s*$", "")
     drop = "".join({r"%\s", _CLASSES[form.marks.thousands].strip("[]")})
     texts = pc.replace_substring_regex(texts, f"[{drop}]", "")
     if form.marks.decimal == ",":
         texts = pc.replace_substring(texts, ",", ".")
     values: FloatArray = _array_of(pc.if_else(is_right, texts, None).cast("float64"))
-    return values / (100 if form.has_percent else 1), _array_of(is_right)
+    return values * factors / (100 if form.has_percent else 1), _array_of(is_right)
 
 
 def _of_booleans(texts: Any, form: Form) -> tuple[FloatArray, Any]:

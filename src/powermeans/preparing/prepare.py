@@ -23,6 +23,7 @@ from powermeans.preparing.kinds import (
     DATES,
     LISTS,
     MOST_CATEGORIES,
+    NOT_READ,
     NUMBERS,
     OF_A_FIT,
     TWO_NUMBERS,
@@ -302,8 +303,10 @@ class Prepare(TransformerMixin, BaseEstimator):
             raise TableError(
                 f'X has no column "{name}", which fit saw{hint or f": it has {listed}"}'
             )
-        codes = {column.name: column.codes for column in self.columns_}
-        cells = {name: self._cells(frame, name, codes.get(name, ())) for name in names}
+        known = {one.name: one for one in self.columns_}
+        cells = {
+            name: self._cells(frame, name, known[name].codes, known[name].unit) for name in names
+        }
         raw = [features.encode(one, cells[one.name], cells.get(one.other)) for one in self.used]
         return self._in_scale(np.column_stack(raw))
 
@@ -434,7 +437,7 @@ class Prepare(TransformerMixin, BaseEstimator):
         frame = as_frame(X)
         found: dict[str, dict[str, int]] = {}
         for column in (one for one in self.used if one.name in frame.column_names):
-            cells = self._cells(frame, column.name, column.codes)
+            cells = self._cells(frame, column.name, column.codes, column.unit)
             if column.words:
                 unknown = {word: n for word, n in cells.counts.items() if word not in column.words}
             else:
@@ -510,15 +513,12 @@ class Prepare(TransformerMixin, BaseEstimator):
         return {name: variance / total for name, variance in found.items()}
 
     def _told(self, names: Sequence[str]) -> dict[str, str]:
-        told = dict(self.as_ or {})
+        told = {str(name): kind for name, kind in (self.as_ or {}).items()}
         for name, kind in told.items():
-            if name not in names:
-                raise ArgumentError(f'there is no column "{name}"{nearest(name, names)}')
+            _check_name(name, names)
             if kind not in (*USED, "ignore"):
-                raise ArgumentError(
-                    f'"{name}" cannot be a "{kind}"{nearest(str(kind), USED)}',
-                    f"the kinds are {', '.join(USED)} and ignore",
-                )
+                hint = nearest(str(kind), USED) or f": the kinds are {', '.join(USED)} and ignore"
+                raise ArgumentError(f'"{name}" cannot be a "{kind}"{hint}')
         return told
 
     def _all_cells(self, frame: Any, codes: Mapping[str, Sequence[str]]) -> dict[str, Cells]:
@@ -540,25 +540,28 @@ class Prepare(TransformerMixin, BaseEstimator):
     def _given_codes(self, names: Sequence[str]) -> dict[str, list[str]]:
         if isinstance(self.codes, str):
             return {}
+        if isinstance(self.codes, Mapping):
+            raise ArgumentError(
+                "is a dict", 'pass such as ["age=99"]', argument="codes", value=self.codes
+            )
         found: dict[str, list[str]] = {}
         for each in self.codes:
             name, is_of_one, code = str(each).rpartition("=")
-            if is_of_one and name not in names:
-                raise ArgumentError(f'there is no column "{name}"{nearest(name, names)}')
+            if is_of_one:
+                _check_name(name, names)
             for column in [name] if is_of_one else names:
                 found.setdefault(column, []).append(code.strip())
         return found
 
-    def _cells(self, frame: Any, name: str, codes: Sequence[str]) -> Cells:
-        array = one_array(frame[name])
-        missing = frozenset(codes)
+    def _cells(self, frame: Any, name: str, codes: Sequence[str], unit: str = "") -> Cells:
         marks = self.decimal_, self.decimal, self.thousands
-        unit = (frame.schema.metadata or {}).get(f"unit of {name}".encode(), b"").decode()
-        return Cells(name, array, *marks, self.dates, missing, unit)
+        of_file = (frame.schema.metadata or {}).get(f"unit of {name}".encode(), b"").decode()
+        array, missing = one_array(frame[name]), frozenset(codes)
+        return Cells(name, array, *marks, self.dates, missing, of_file, unit)
 
     def _understood(self, cells: Mapping[str, Cells], told: Mapping[str, str]) -> list[Column]:
         found, first = [], None if all(map(has_no_name, cells)) else next(iter(cells))
-        _check_order(self.order or (), cells)
+        orders = _checked_orders(self.order, cells)
         of_a_fit = added_by_a_fit(cells)
         for name, each in cells.items():
             kind = told.get(name)
@@ -568,7 +571,7 @@ class Prepare(TransformerMixin, BaseEstimator):
             if kind is None and self.dates is not None and each.type == "date":
                 kind = "date"
             try:
-                found.append(column_of(each, kind, self.order or (), is_first=name == first))
+                found.append(column_of(each, kind, orders, is_first=name == first))
             except TableError:
                 raise
             except ValueError as error:
@@ -650,6 +653,9 @@ def _notes_on_left_out(columns: Sequence[Column]) -> Iterator[Note]:
     if TWO_NUMBERS in found:
         said = f"left out, since a cell has two numbers, such as 120/80: {found[TWO_NUMBERS]}"
         yield Note(said, True, ["write them in two columns"])
+    if NOT_READ in found:
+        said = f"left out, since numbers are not all that cells have: {found[NOT_READ]}"
+        yield Note(said, True, ["write numbers alone, or with one unit"])
     if LISTS in found:
         yield Note(f"left out, since cells contain lists: {found[LISTS]}")
     if DATES in found:
@@ -664,22 +670,35 @@ def _notes_on_left_out(columns: Sequence[Column]) -> Iterator[Note]:
         yield Note(f"left out for too many values: {some(named)}")
 
 
-def _check_order(order: Sequence[Sequence[str]], cells: Mapping[str, Cells]) -> None:
-    """Refuse an order that is of no column, or lacks words of one."""
-    for scale in order:
-        if isinstance(scale, str):
+def _check_name(name: str, names: Sequence[str]) -> None:
+    if name not in names:
+        hint = nearest(name, names) or f": there are {some([*names], 10)}"
+        raise ArgumentError(f'there is no column "{name}"{hint}')
+
+
+def _checked_orders(given: Any, cells: Mapping[str, Cells]) -> list[list[str]]:
+    """Return the words of each order; refuse one that is of no column, or lacks words of one."""
+    found = []
+    for scale in () if given is None else given:
+        words = [] if np.ndim(scale) != 1 else [str(word) for word in scale]
+        known = {word.casefold() for word in words}
+        if not words or len(known) < len(words):
             raise ArgumentError(
-                "has a text where words are",
+                "has a word twice" if words else "has no list of words for each scale",
                 'pass such as [["low", "mid", "high"]]',
                 argument="order",
-                value=order,
+                value=given,
             )
-        known, is_used = {word.casefold() for word in scale}, False
+        is_used = False
         for name, each in cells.items():
-            words = [word for word in each.counts if not is_code(word)] if each.is_text else []
-            lacking = [word for word in words if word.casefold() not in known]
-            is_used |= len(lacking) < len(words)
-            if len(words) <= MOST_CATEGORIES and 0 < len(lacking) < len(words):
+            there = (
+                [word for word in each.counts if not is_code(word)]
+                if each.is_text and each.type != "number"
+                else []
+            )
+            lacking = [word for word in there if word.casefold() not in known]
+            is_used |= len(lacking) < len(there)
+            if len(there) <= MOST_CATEGORIES and 0 < len(lacking) < len(there):
                 raise ArgumentError(
                     f'"{name}" has words that the order lacks: {some(lacking)}',
                     "give the order of all its words, from the lowest on",
@@ -689,6 +708,8 @@ def _check_order(order: Sequence[Sequence[str]], cells: Mapping[str, Cells]) -> 
                 f"no column has one of the words {', '.join(sorted(known))}",
                 "give those of a column",
             )
+        found.append(words)
+    return found
 
 
 def _doubts_on_values(columns: Mapping[str, FloatArray]) -> Iterator[Note]:

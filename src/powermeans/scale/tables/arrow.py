@@ -21,7 +21,7 @@ from powermeans.scale.tables.table import (
 from powermeans.system.arrow import pyarrow_part
 from powermeans.types import Points
 
-_N_LOOKED_AT = 200
+_N_LOOKED_AT = 2_000
 
 
 class ArrowFile(FileFormat):
