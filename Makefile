@@ -23,7 +23,7 @@ help:
 demo: $(STAMPS)/installed $(STAMPS)/cli $(STAMPS)/plot ## cluster a small example at the command line, and draw a picture
 	@mkdir -p demo
 	@echo "clustering a small example, and drawing a picture (some seconds)"
-	$(BIN)/powermeans demo --data demo/customers.csv
+	$(BIN)/powermeans fit examples/customers.csv --output demo/clusters.csv --report demo/report.html --model demo/customers.pm
 	$(BIN)/python examples/plot_lloyd_and_power.py --output demo/lloyd_and_power.png
 
 test: $(STAMPS)/installed $(STAMPS)/test ## run the tests

@@ -1,4 +1,4 @@
-"""Columns of what commands print and write, by their names, whatever stands beside them."""
+"""The example, and columns of what commands print and write, by their names."""
 
 import csv
 import re
@@ -7,6 +7,10 @@ from pathlib import Path
 import numpy as np
 
 from powermeans import read_frame
+
+EXAMPLE = Path(__file__).parents[2].joinpath("examples", "customers.csv").read_text()
+COLUMNS = EXAMPLE.partition("\n")[0].split(",")
+CUSTOMERS = np.loadtxt(EXAMPLE.splitlines(), delimiter=",", skiprows=1)
 
 
 def column_of(text: str, name: str = "cluster", mark: str = ",") -> list[str]:

@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from app.answers import EXAMPLE
 from pyarrow import parquet
 
 from powermeans.app.command import main
-from powermeans.app.command.demonstration import as_csv, customers
 
-EXAMPLE = as_csv(customers())
 N_ROWS = 3000
 
 
@@ -36,7 +35,7 @@ Run = Callable[..., Ended]
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: Any) -> Run:
-    """A command in a folder with the example of the demo; one text may hold all its words.
+    """A command in a folder with the example; one text may hold all its words.
 
     It has to end with this exit code.
     """

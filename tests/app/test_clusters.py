@@ -14,7 +14,7 @@ from scipy.spatial.distance import cdist
 
 from powermeans import KMeans, PowerKMeans
 from powermeans.app.command.clusters import about_rows
-from powermeans.app.command.sources import ADDED
+from powermeans.app.command.wanted import ADDED
 from powermeans.app.report.rows import Rows
 from powermeans.app.report.subject import FileTable, Subject
 from powermeans.app.report.text import decimals_of, escaped, fixed

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from app.answers import clusters_in, column_of
+from app.answers import CUSTOMERS, clusters_in, column_of
 
 import powermeans
 from powermeans.app.command import failures
-from powermeans.app.command.demonstration import customers
 
 pytestmark = pytest.mark.filterwarnings("ignore::powermeans.errors.UnlikeScalesWarning")
 
@@ -36,7 +35,7 @@ def test_a_page_is_as_people_read_it(command, shown, run):
 
 def test_every_command_that_answers_has_json(run):
     commands = re.findall(r"^  ([a-z][a-z-]+)  ", run("--help").out, re.MULTILINE)
-    assert len(commands) == 8
+    assert len(commands) == 5
     for command in commands:
         assert "--json" in run(command, "--help").out
     assert run(code=2).out == run("--help").out
@@ -57,25 +56,28 @@ def test_info_and_datasets(run, tmp_path):
     assert "iris.npz has X of shape (150, 4)" in wrong.err
 
 
-def test_the_choice_of_k_that_is_not_clear_or_ends_early(run):
+def test_the_number_of_clusters_that_is_not_clear_or_ends_early(run):
     np.save("cloud.npy", np.random.default_rng(0).uniform(size=(400, 4)))
-    *_, verdict, doubt = run("choose-k cloud.npy --to 6 --quiet").out.splitlines()
-    assert re.fullmatch(r"no clear number of groups; \d is the best guess", verdict)
-    found = run("choose-k cloud.npy --to 6 --quiet --json").json
+    shown = run("fit cloud.npy -k 2-6 --quiet --verbose").out
+    (doubt,) = re.findall(r"^check this: no clear number of groups; \d [^:]*: (.*)$", shown, re.M)
+    assert re.findall(r"^(\d)  +\d+\.\d+ ", shown, re.M) == list("23456")
+    found = run("fit cloud.npy -k 2-6 --quiet --json").json["choice"]
     assert (found["is_clear"], found["doubt"], found["was_stopped"]) == (False, doubt, False)
-    found = run("choose-k cloud.npy --max-seconds 1e-9 --quiet --json").json
-    assert (found["was_stopped"], found["was_interrupted"]) == (True, False)
-    assert "tried none of 19 values of k" in found["doubt"]
-    assert not run("choose-k cloud.npy --to 3 --max-seconds 1000 -q --json").json["was_stopped"]
-    assert "tried none of" in run("fit cloud.npy --max-seconds 1e-6 -o labels.npy --quiet").out
+    assert found["table"]["k"] == [2, 3, 4, 5, 6]
+    found = run("fit cloud.npy --max-seconds 1e-9 --quiet --json").json
+    assert (found["choice"]["was_stopped"], found["was_interrupted"]) == (True, False)
+    assert "tried none of 19 values of k" in found["choice"]["doubt"]
+    found = run("fit cloud.npy -k 2-3 --max-seconds 1000 -q --json").json
+    assert not found["choice"]["was_stopped"]
+    assert run("fit cloud.npy -k 3 -q --json").json["choice"] is None
 
 
 def test_missing_values_may_stay_where_k_is_chosen(run):
-    holed = customers()
+    holed = CUSTOMERS.copy()
     holed[np.random.default_rng(0).uniform(size=holed.shape) < 0.05] = np.nan
     np.save("holed.npy", holed)
-    chosen = run("choose-k holed.npy --to 7 --missing observed --scale standard --json -q").json
-    assert chosen["recommended"] == 5
+    found = run("fit holed.npy -k 2-7 --missing observed --scale standard --json -q").json
+    assert found["choice"]["recommended"] == len(found["clusters"]) == 5
 
 
 @pytest.mark.parametrize(
@@ -90,7 +92,7 @@ def test_labels_of_a_fit_are_those_that_its_model_predicts(scale, suffixes, run)
         assert clusters_in(f"a.{suffix}") == column_of(ended.out)
     labels = [int(label) for label in column_of(ended.out)]
     assert sorted(set(labels)) == list(range(5))
-    np.save("points.npy", customers())  # whose columns have no names
+    np.save("points.npy", CUSTOMERS)  # whose columns have no names
     found = run("predict model.pm points.npy --json").json
     assert (found["labels"], found["sizes"]) == (labels, np.bincount(labels).tolist())
 
@@ -122,7 +124,7 @@ def test_a_model_remembers_how_its_file_was_read(run):
     scores = [run("predict a.pm amounts.csv --json", *more).json["score"]
               for more in ((), ("--thousands", "none", "--decimal", "."))]  # fmt: skip
     assert scores[1] < scores[0] == 0
-    run("report m.pm new.csv -o r.html")
+    run("predict m.pm new.csv --report r.html")
 
 
 def test_columns_are_those_of_the_model_in_whatever_order(run):
@@ -150,7 +152,7 @@ def test_names_of_clusters_are_saved_and_columns_of_files_tell_as_much_as_in_a_f
     assert set(column_of(Path("named.csv").read_text(), "name")) == {"A", "Loyal"}
     run("predict m.pm may.csv -o named.csv --add name")
     assert set(column_of(Path("named.csv").read_text(), "name")) >= {"Loyal"}
-    run("report m.pm may.csv -o b.html")
+    run("predict m.pm may.csv --report b.html")
     for page in (Path(name).read_text(encoding="utf-8") for name in ("a.html", "b.html")):
         assert "</button> Loyal</h3>" in page
         assert "“who” (identifier: nearly all values differ)" in page
@@ -164,7 +166,7 @@ def test_a_report_of_a_fit_and_of_its_model(run):
     options = "holes.csv --missing drop --name 1=Loyal"
     said = run("fit -k 2 -q --report a.html -m m.pm --scale none", *options.split())
     assert "c1 50 (average 19); c2 50 (average 19)" in said.out
-    assert run("report m.pm -o b.html", *options.split()).out == "written: b.html\n"
+    assert "\nwritten: b.html\n" in run("predict m.pm --report b.html", *options.split()).out
     for page in (Path(name).read_text(encoding="utf-8") for name in ("a.html", "b.html")):
         assert "<h1>Clusters of holes.csv</h1>" in page
         assert "<dd>3 <small>of 5</small></dd>" in page

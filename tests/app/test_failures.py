@@ -16,10 +16,10 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from app.answers import COLUMNS, CUSTOMERS
 
 import powermeans
 from powermeans.app.command import failures
-from powermeans.app.command.demonstration import COLUMNS, customers
 from powermeans.engine.callbacks import FitProgress
 from powermeans.relatives import OnlineKMeans
 from powermeans.scale.checkpoint import Journal
@@ -53,9 +53,9 @@ FILES = {
 def others(tmp_path_factory):
     """Files that are no text, among them models: whole, without centers, of a later version."""
     folder = tmp_path_factory.mktemp("others")
-    waiting = OnlineKMeans(2).partial_fit(customers()[:1])
+    waiting = OnlineKMeans(2).partial_fit(CUSTOMERS[:1])
     powermeans.save(waiting, folder / "stream.pm")
-    table = pd.DataFrame(customers(), columns=COLUMNS)
+    table = pd.DataFrame(CUSTOMERS, columns=COLUMNS)
     powermeans.save(powermeans.PowerKMeans(2, random_state=0).fit(table), folder / "model.pm")
     with zipfile.ZipFile(folder / "newer.pm", "w") as archive:
         header = {"format": "powermeans model", "version": 99, "written_by": "9.9", "model": {}}
@@ -137,19 +137,19 @@ def failing_rows(*_):
     raise OSError(5, "Input/output error")
 
 
-FIT, LABELS = "powermeans.PowerKMeans.fit", "powermeans.app.command.{}.labels_in_parts"
-WRITTEN = "powermeans.app.command.fitting.{}"
+FIT, COMMAND = "powermeans.PowerKMeans.fit", "powermeans.app.command."
+PARTS = COMMAND + "clusters._in_parts"
 STOP, TWO_FILES = failing(KeyboardInterrupt), "fit customers.csv -k 2 -q -o labels.csv -m model.pm"
 FAILING = [
     (FIT, failing(MemoryError()), "fit customers.csv -k 5", 3, "not enough memory"),
     (FIT, failing(RuntimeError("can't start new thread")), "fit customers.csv -k 5", 3, "memory"),
     (FIT, half_imported, "fit customers.csv -k 5", 130, "interrupted before"),
     (FIT, failing(OSError(5, "broken", "part-2")), "fit folder -k 4", 3, "part-2 cannot be read"),
-    (LABELS.format("fitting"), failing_rows, "fit folder -k 4 -q -o l.npy", 3, "folder cannot be"),
-    (LABELS.format("predicting"), failing_rows, "predict m.pm folder -o l.npy", 3, "folder cannot"),
-    (WRITTEN.format("write_rows"), STOP, TWO_FILES, 130, "nothing was written"),
+    (PARTS, failing_rows, "fit folder -k 4 -q -o l.npy", 3, "folder cannot be"),
+    (PARTS, failing_rows, "predict m.pm folder -o l.npy", 3, "folder cannot"),
+    (COMMAND + "clusters.write_rows", STOP, TWO_FILES, 130, "nothing was written"),
     ("powermeans.saving.save", STOP, TWO_FILES, 130, "labels.csv is written, and nothing else"),
-    (WRITTEN.format("show_clusters"), STOP, TWO_FILES, 130, "labels.csv, model.pm is written"),
+    (COMMAND + "fitting.show_clusters", STOP, TWO_FILES, 130, "labels.csv, model.pm is written"),
     ("powermeans.PowerKMeans.optimality_gap", STOP, "fit customers.csv -k 5 -q --prove 1 --report "
      "report.html", 0, ""),
 ]  # fmt: skip
@@ -173,9 +173,8 @@ FILLING = [
     *(f"fit much.npy -k 3 -q -o labels.{suffix}" for suffix in ("npy", "csv", "parquet")),
     "fit much.npy -k 3 -q -m model.pm",
     "predict model.pm much.npy -o labels.npy",
-    "report model.pm much.npy -o report.html",
+    "predict model.pm much.npy --report report.html",
     "fit much.npy -k 3 -q -o rows.xlsx",
-    "demo --data example.csv",
 ]
 
 
@@ -185,8 +184,7 @@ def test_a_disk_that_fills_up_is_one_line_and_leaves_what_was_there(command, run
     np.save("much.npy", np.random.default_rng(0).normal(size=(20_000, 2)))
     run("fit customers.csv --columns 1,2 -k 2 -m model.pm -q")
     path = Path(command.rpartition(" ")[2])
-    if is_old := not command.startswith("demo"):
-        path.write_bytes(b"old")
+    path.write_bytes(b"old")
     before = sorted(os.listdir())
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4000, limits[1]))
@@ -195,7 +193,7 @@ def test_a_disk_that_fills_up_is_one_line_and_leaves_what_was_there(command, run
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert ended.err == f"powermeans: {path} cannot be written: File too large\n"
-    assert not is_old or path.read_bytes() == b"old"
+    assert path.read_bytes() == b"old"
     assert {*os.listdir()} <= {*before}
 
 
@@ -224,7 +222,8 @@ def test_a_table_that_the_system_no_longer_opens_is_named(run):
         ended = run("fit customers.csv -k 2 -q", code=failures.DATA)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
-    assert ended.err == "powermeans: customers.csv cannot be opened or read: Too many open files\n"
+    problem = "customers.csv cannot be (opened or )?read: Too many open files"
+    assert re.fullmatch(f"powermeans: {problem}\n", ended.err)
 
 
 VERBOSE = (
@@ -333,10 +332,10 @@ def test_ctrl_c_ends_a_command_with_what_was_found(run, table, monkeypatch):
     assert ended.json["inertia"] == pytest.approx(-score, rel=1e-9)
     np.save("much.npy", np.random.default_rng(0).normal(size=(5_000, 8)))
     monkeypatch.setattr(FitProgress, "__call__", interrupting(40))
-    command = "choose-k much.npy --to 60 --json --criteria bic,calinski_harabasz"
-    ended = run(command, code=failures.INTERRUPTED)
+    ended = run("fit much.npy -k 2-60 --json", code=failures.INTERRUPTED)
     assert ended.err.splitlines()[-1].startswith("powermeans: interrupted: ")
-    assert not ended.out or ended.json["was_interrupted"] is True
+    assert ended.json["was_interrupted"] is True
+    assert ended.json["choice"]["was_stopped"] is True
 
 
 def test_help_starts_without_what_only_commands_need_and_ends_without_garbage_collection():

@@ -118,9 +118,8 @@ def test_a_file_larger_than_memory_is_read_part_by_part_and_that_is_said(run, mo
 
 
 def test_k_is_chosen_and_models_score_in_parts_in_their_way(run, table):
-    ended = run("choose-k folder --columns a,b,c --to 6 --effort fast -q")
+    ended = run("fit folder --columns a,b,c -k 2-6 --effort fast -q")
     assert "4 groups; clear" in ended.out
-    assert re.search(r"read part by part; silhouette of 1\d\d\d rows drawn", ended.out)
     Path("more").mkdir()
     Path("more/one.csv").write_text("a,b\n" + "1,2\n9,8\n" * 500 + "1,\n")
     run("fit more -k 2 -o labels.npy -q --missing observed")

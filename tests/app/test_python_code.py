@@ -140,6 +140,6 @@ def test_the_code_in_the_page_of_a_fit_and_of_a_saved_model_gives_the_same(optio
     np.testing.assert_array_equal(again.labels_, expected.labels_)
     rest = rest[: rest.index("--effort")] if "--effort" in rest else rest
     at = rest.index("--scale") if "--scale" in rest else len(rest)
-    run("report m.pm -o report.html", source, *rest[:at], *rest[at + 2 :], stdin=text)
+    run("predict m.pm --report report.html", source, *rest[:at], *rest[at + 2 :], stdin=text)
     found = ran(code_of("report.html"))
     np.testing.assert_array_equal(found["model"][-1].predict(found["X"]), expected.labels_)

@@ -1,64 +1,69 @@
-"""``powermeans choose-k``."""
+"""Choose the number of clusters of a fit, and show how."""
 
 from __future__ import annotations
 
 import contextlib
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from powermeans.app.command import failures
 from powermeans.app.command.data import Data
-from powermeans.app.command.notes import tell_notes
-from powermeans.app.command.parts import read_or_open, why_in_parts
-from powermeans.app.command.screen import (
-    Screen,
-    number,
-    seconds,
-    shown_progress,
-    waiting_for,
-)
-from powermeans.app.command.sources import DataFiles, Scale, known, split_names
+from powermeans.app.command.screen import Screen, number, shown_progress
+from powermeans.app.command.wanted import Wanted
+from powermeans.app.report.warnings_on_data import count_copies
 from powermeans.engine.fit import Listener
-from powermeans.errors import counted
 from powermeans.preparing.kinds import WORDS
 from powermeans.preparing.prepare import Note
 from powermeans.scale.parted_data import PartedData
 
 
-def choose(
-    files: DataFiles,
-    sizes: range,
-    settings: dict[str, Any],
-    *,
-    criteria: str,
-    scale: Scale,
-    is_quiet: bool,
-    screen: Screen,
-) -> None:
-    """Try each k, and print the recommendation of the criteria."""
-    settings["criteria"] = criteria if criteria == "all" else _known_criteria(criteria)
-    why = why_in_parts(files)
-    with waiting_for(f"reading {files.name}", is_quiet=is_quiet or why is not None):
-        data = read_or_open(files, why, scale, sizes[-1], "--to")
-    rows, said = rows_for_k(data, settings["random_state"], was_asked=files.missing == "observed")
-    started = time.perf_counter()
-    choice, was_interrupted = choice_for(rows, sizes, settings, is_quiet=is_quiet)
-    elapsed = time.perf_counter() - started
-    taken = {"reading": data.seconds_reading, "choosing": elapsed}
-    about = {"seconds": taken, "was_interrupted": was_interrupted}
-    _tell(choice, files, data, [*data.notes, *map(Note, said)], about, screen)
-    if was_interrupted:
-        raise failures.Failure(
-            "interrupted: this is the recommendation so far", failures.INTERRUPTED
-        )
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A number of clusters, and what is said of it."""
+
+    settings: dict[str, Any]  # of the fit
+    notes: list[Note] = field(default_factory=list)
+    choice: Any = None  # what `choose_k` returned; None where nothing was to be chosen
+    was_interrupted: bool = False
 
 
-def choice_for(
+def chosen_k(data: Data, wanted: Wanted, *, was_asked: bool, is_quiet: bool) -> Chosen:
+    """Choose the number of clusters in at most half of the time.
+
+    `was_asked` tells whether the user wants missing values to count.
+    """
+    settings, sizes, began = wanted.settings, wanted.sizes, time.monotonic()
+    if len(sizes) == 1:
+        return Chosen(settings)
+    rows, notes = _rows_for_k(data, wanted.seed, was_asked=was_asked)
+    if not isinstance(data.points, PartedData):
+        n_distinct = len(rows.points) - count_copies(rows.points)
+        most = n_distinct - (n_distinct == len(rows.points))
+        sizes = range(sizes[0], min(sizes[-1], most) + 1)
+        if len(sizes) < 2:
+            k = max(1, min(sizes.start, most))
+            why = Note(f"k = {k}, since there are too few different rows for more")
+            return Chosen(settings | {"n_clusters": k}, [why])
+    limit = settings["max_seconds"]
+    of_choice = {name: settings[name] for name in ("effort", "random_state", "n_threads")}
+    of_choice["max_seconds"] = None if limit is None else limit / 2
+    choice, was_interrupted = _choice(rows, sizes, of_choice, is_quiet=is_quiet)
+    settings["n_clusters"] = choice.recommended
+    if was_interrupted:  # a quick fit with the k so far is better than nothing
+        settings["effort"] = "fast"
+    if limit is not None:
+        settings["max_seconds"] = max(limit - (time.monotonic() - began), 1e-3)
+    if choice.n_sampled:
+        notes.append(Note(f"k was chosen from a sample of {choice.n_sampled:,} rows"))
+    return Chosen(settings, [*notes, _note_on(choice)], choice, was_interrupted)
+
+
+def _choice(
     data: Data, sizes: range, settings: dict[str, Any], *, is_quiet: bool
 ) -> tuple[Any, bool]:
     """Try each k; return the choice and whether Ctrl-C ended the search.
@@ -80,7 +85,7 @@ def choice_for(
         return choice, choice.was_stopped and was_interrupted()
 
 
-def rows_for_k(data: Data, seed: int, *, was_asked: bool) -> tuple[Data, list[str]]:
+def _rows_for_k(data: Data, seed: int, *, was_asked: bool) -> tuple[Data, list[Note]]:
     """Return the whole rows, which all criteria know, if most are whole, and a line on that.
 
     Where missing values were asked for, all rows choose k by the criteria that know these.
@@ -96,74 +101,35 @@ def rows_for_k(data: Data, seed: int, *, was_asked: bool) -> tuple[Data, list[st
         return data, []
     weights = None if data.weights is None else data.weights[is_whole]
     whole = replace(data, points=data.points[is_whole], weights=weights, missing="error")
-    return whole, [f"k is chosen by the {n_whole} rows that have all values"]
+    return whole, [Note(f"k was chosen from the {n_whole:,} complete rows")]
 
 
-def why_this_k(choice: Any) -> list[str]:
-    """Return lines on what is recommended, by what, and what speaks against it."""
-    if choice.doubt:
-        return [choice.verdict(), choice.doubt]
-    decided_by = choice.decided_by.replace("_", " ")
-    said = f"{choice.verdict()} by {decided_by}"
-    return [f"{said}; {100 * choice.agreement:.0f} % of the criteria say the same"]
+def _note_on(choice: Any) -> Note:
+    """Return what is recommended, by what, and what speaks against it: a doubt unless clear."""
+    said = f"{choice.verdict()}: {choice.doubt}"
+    if not choice.doubt:
+        decided_by, share = choice.decided_by.replace("_", " "), 100 * choice.agreement
+        said = f"{choice.verdict()} by {decided_by}; {share:.0f} % of the criteria say the same"
+    return Note(said, is_doubt=not choice.is_agreed)
 
 
-def note_on_k(choice: Any) -> Note:
-    """Return what is said of the number of clusters of a fit; a doubt unless it is clear."""
-    return Note(": ".join(why_this_k(choice)), is_doubt=not choice.is_agreed)
-
-
-def _known_criteria(names: str) -> list[str]:
-    from powermeans.choosing_k.evaluate import CRITERIA
-
-    return known(split_names(names), [*CRITERIA], "--criteria")
-
-
-def _tell(
-    choice: Any,
-    files: DataFiles,
-    data: Data,
-    notes: Sequence[Note],
-    about: dict[str, Any],
-    screen: Screen,
-) -> None:
-    sizes, elapsed = [int(k) for k in choice.table["k"]], about["seconds"]["choosing"]
-    screen.say(f"{counted(len(sizes), 'value')} of k for {files.name} in {seconds(elapsed)}")
-    tell_notes(screen, notes)
-    if isinstance(data.points, PartedData) and choice.silhouette_sample:
-        screen.say(f"read part by part; silhouette of {choice.silhouette_sample} rows drawn")
-    if choice.n_sampled:
-        screen.say(f"k is chosen on a sample of {choice.n_sampled:,} rows")
-    if any(column.kind in WORDS for column in data.prepare.used):
-        screen.say("inertia: with words blurred at random, since words alone look like clusters")
-    screen.say()
-    screen.show(["k", "inertia", "fall", "said by"], _rows(choice, sizes), left=[3])
-    screen.say()
-    for line in why_this_k(choice):
-        screen.say(line)
-    screen.tell_machines(
-        {
-            "data": files.first,
-            "recommended": choice.recommended,
-            "is_clear": choice.is_clear,
-            "doubt": choice.doubt,
-            "decided_by": choice.decided_by,
-            "agreement": choice.agreement,
-            "by_criterion": choice.by_criterion,
-            "table": {name: list(values) for name, values in choice.table.items()},
-            "was_stopped": choice.was_stopped,
-            **about,
-        }
-    )
-
-
-def _rows(choice: Any, sizes: list[int]) -> Iterator[list[str]]:
-    """Yield each k, its inertia, the fall from the k before, and the criteria that recommend it."""
-    inertias = [float(inertia) for inertia in choice.table["inertia"]]
-    for k, inertia, before in zip(sizes, inertias, [None, *inertias], strict=False):
+def show_choice(screen: Screen, choice: Any, data: Data) -> None:
+    """Show each k, its inertia, the fall from the k before, and the criteria that recommend it."""
+    inertias, rows = [float(inertia) for inertia in choice.table["inertia"]], []
+    for k, inertia, before in zip(choice.table["k"], inertias, [None, *inertias], strict=False):
         fall = f"{100 * (1 - inertia / before):.1f} %" if before else ""
         said_by = [name for name, said in choice.by_criterion.items() if said == k]
-        yield [str(k), number(inertia), fall, ", ".join(said_by)]
+        rows.append([str(k), number(inertia), fall, ", ".join(said_by)])
+    screen.say()
+    screen.show(["k", "inertia", "fall", "said by"], rows, left=[3])
+    if any(column.kind in WORDS for column in data.prepare.used):
+        screen.say("inertia: with words blurred at random, since words alone look like clusters")
+
+
+def choice_for_machines(choice: Any) -> dict[str, Any] | None:
+    """Return what is known of the number of clusters, for JSON."""
+    names = "recommended is_clear doubt decided_by agreement by_criterion table was_stopped"
+    return None if choice is None else {name: getattr(choice, name) for name in names.split()}
 
 
 @contextlib.contextmanager

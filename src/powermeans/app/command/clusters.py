@@ -1,14 +1,20 @@
-"""Label rows, count them by cluster, and show the clusters as a table."""
+"""Label rows, count them by cluster, write them, and show the clusters as a table."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import collections
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from powermeans.app.command.outputs import RowColumns
-from powermeans.app.command.screen import Screen, number
+from powermeans.app.command import failures
+from powermeans.app.command.data import Data, steps_of
+from powermeans.app.command.outputs import RowColumns, write_labels, write_rows
+from powermeans.app.command.screen import Screen, number, waiting_for
+from powermeans.app.command.sources import DataFiles
+from powermeans.app.command.wanted import Results
 from powermeans.app.report.profile import Profile
 from powermeans.estimators.base import CenterEstimator
 from powermeans.explaining.summaries import NOTABLE, ClusterSummary, Tally
@@ -19,43 +25,99 @@ from powermeans.scale.parted_data import PartedData
 from powermeans.types import FloatArray, Labels, Points
 
 
-def about_rows(
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """Rows that are counted by cluster, and what clusters contain."""
+
+    tally: Tally
+    profile: Profile
+    labels: Labels | None  # None where rows are read part by part, and no columns
+    columns: RowColumns  # what was asked for of each row
+
+
+def labelled(
     model: Any,
-    points: Points,
-    labels: Labels,
-    added: Sequence[str] = ("cluster",),
-    names: Mapping[int, str] | None = None,
+    data: Data,
+    files: DataFiles,
+    results: Results,
+    names: Mapping[int, str],
+    done: list[str],
+    labels: Labels | None = None,
+) -> Labelled:
+    """Count the rows of each cluster, and write them if that was asked for.
+
+    `labels` are those of a fit; other rows are predicted.
+    """
+    tally, output = _tally(model, data), results.output
+    if isinstance(data.points, PartedData):
+        if "name" in results.added:  # all rows make the names
+            collections.deque(_in_parts(model, data, tally, results, names), maxlen=0)
+            names = dict(enumerate(_profile(tally, data, names).names))
+            tally = _tally(model, data)
+        pieces = failures.read_from(files.name, _in_parts(model, data, tally, results, names))
+        with failures.refusing():
+            if output is not None:
+                write_labels(output, pieces)
+            collections.deque(pieces, maxlen=0)  # labelling a piece counts its rows
+        columns, profile = RowColumns(), _profile(tally, data, names)
+    else:
+        with failures.refusing():
+            if labels is None:
+                labels, tally.score = labels_and_score(model, data.points, data.weights)
+            tally.add(data.points, labels, data.weights)
+            profile = _profile(tally, data, names)
+            columns = about_rows(model, data.points, labels, results.added, profile.names)
+        if output is not None:
+            with waiting_for(f"writing {output}", is_quiet=results.quiet):
+                write_rows(output, data, columns, labels_only=results.labels_only)
+    done += [] if output is None else [output]
+    return Labelled(tally, profile, labels, columns)
+
+
+def _tally(model: Any, data: Data) -> Tally:
+    """Return sums over no rows, about the centers, whose values stand for missing ones."""
+    if hasattr(model, "cluster_centers_"):
+        return Tally(model.cluster_centers_)
+    last = steps_of(model)[-1]
+    n_clusters = len(last.dual_coef_ if hasattr(last, "dual_coef_") else last.cluster_centers_)
+    return Tally(np.zeros((n_clusters, len(data.names))))
+
+
+def _profile(tally: Tally, data: Data, names: Mapping[int, str]) -> Profile:
+    return Profile.of(tally, data.names, data.transformers, data.columns, names)
+
+
+def about_rows(
+    model: Any, points: Points, labels: Labels, added: Sequence[str], names: Sequence[str] = ()
 ) -> RowColumns:
     """Return the columns to add to the rows, such as their cluster and how sure it is."""
     found: RowColumns = {"cluster": labels}
     if {"distance", "second_cluster", "sure"} & {*added} and hasattr(model, "transform"):
         found |= nearness_of_rows(model, points, labels)
     if "name" in added:
-        every = [(names or {}).get(label, str(label)) for label in range(int(labels.max()) + 1)]
-        found["name"] = np.array(every, dtype=object)[labels]
+        found["name"] = np.array(names, dtype=object)[labels]
     return {name: found[name] for name in added if name in found}
 
 
-def labels_in_parts(
-    model: Any,
-    data: PartedData,
-    tally: Tally,
-    added: Sequence[str] = ("cluster",),
-    names: Mapping[int, str] | None = None,
-    say: Callable[[int], object] = bool,
+def _in_parts(
+    model: Any, data: Data, tally: Tally, results: Results, names: Mapping[int, str]
 ) -> Iterator[RowColumns]:
-    """Yield what is added to the rows of each part, and count them; `say` takes their number."""
+    """Yield what is added to the rows of each part, and count them."""
     has_missing = getattr(model, "missing", "error") == "observed"
     needs = Needs(name="predict", measure=Measure(has_missing=has_missing))
-    parts: Iterator[Any] = read_ahead(data.partition(needs).read())
-    for points, weights in parts:
-        labels, score = labels_and_score(model, points, weights)
-        tally.add(points, labels, weights)
-        tally.score += score
-        say(tally.n_rows)
-        columns = about_rows(model, points, labels, added, names)
-        del points, weights  # so that the part is freed while the caller writes
-        yield columns
+    parts: Iterator[Any] = read_ahead(data.points.partition(needs).read())
+    all_names = [names.get(label, str(label)) for label in range(len(tally.sizes))]
+    with waiting_for(
+        "labelling the rows", is_quiet=results.quiet, n_rows=data.points.n_rows
+    ) as say:
+        for points, weights in parts:
+            labels, score = labels_and_score(model, points, weights)
+            tally.add(points, labels, weights)
+            tally.score += score
+            say(tally.n_rows)
+            columns = about_rows(model, points, labels, results.added, all_names)
+            del points, weights  # so that the part is freed while the caller writes
+            yield columns
 
 
 def labels_and_score(
@@ -105,8 +167,9 @@ def _apart(cluster: ClusterSummary, profile: Profile) -> str:
     if cluster.weight == 0:
         return "weighs nothing"
     found = [" ".join(fact).rstrip() for fact in profile.facts(cluster.label, NOTABLE)]
-    near = (f"{name} {value}" for name, value, _ in profile.facts(cluster.label))
-    return "; ".join(found) or f"near the mean of all: {'; '.join(near)}"
+    means = "; ".join(f"{name} {value}" for name, value, _ in profile.facts(cluster.label))
+    near = "near the mean of all: " * (len(profile.clusters) > 1)
+    return "; ".join(found) or f"{near}{means}"
 
 
 def clusters_for_machines(

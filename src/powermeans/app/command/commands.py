@@ -4,29 +4,15 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
-from dataclasses import fields, replace
-from typing import Annotated, Any, Literal, get_origin, get_type_hints
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass, replace
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from powermeans.app.command.failures import Failure
+from powermeans.app.command.failures import Failure, refusing
 from powermeans.app.command.sources import DataFiles
-from powermeans.app.command.wanted import (
-    Added,
-    Json,
-    LabelsOnly,
-    Memory,
-    Names,
-    Output,
-    Quiet,
-    Scaling,
-    Seconds,
-    Seed,
-    Threads,
-    Wanted,
-    names_of_clusters,
-)
+from powermeans.app.command.wanted import Results, Rules, Wanted
 
 app = typer.Typer(
     name="powermeans",
@@ -39,21 +25,19 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-
 _KINDS_OF_DATA = (
     "CSV, Excel, OpenDocument, JSON lines, SQLite, Parquet, Feather, NPY or NPZ, compressed or "
     "not; - is standard input."
 )
-_ONE_FILE: Any = Annotated[str, typer.Argument(metavar="DATA", help=_KINDS_OF_DATA)]
-_FILE_OR_NONE: Any = Annotated[str | None, typer.Argument(metavar="DATA", help=_KINDS_OF_DATA)]
-_FILES: Any = Annotated[
+_Data = Annotated[
     list[str],
     typer.Argument(
         metavar="DATA...",
         help=f"{_KINDS_OF_DATA} Several files, and folders of them, are read part by part.",
     ),
 ]
-Model = Annotated[str, typer.Argument(metavar="MODEL", help="File that fit --model wrote.")]
+_Model = Annotated[str, typer.Argument(metavar="MODEL", help="File that fit --model wrote.")]
+_Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def _tell_version(is_asked: bool) -> None:
@@ -75,53 +59,53 @@ def _options(
     pass
 
 
-def _options_of(kind: type) -> list[inspect.Parameter]:
-    """Return the annotated fields of a dataclass as parameters of a command."""
-    types, named = get_type_hints(kind, include_extras=True), inspect.Parameter.KEYWORD_ONLY
-    return [
-        inspect.Parameter(one.name, named, default=one.default, annotation=types[one.name])
-        for one in fields(kind)
-        if get_origin(types[one.name]) is Annotated
+def _command(function: Callable[..., None]) -> Callable[..., None]:
+    """Register a command; the options of its dataclasses are options of the command."""
+    signature = inspect.signature(function, eval_str=True)
+    groups: dict[str, Any] = {
+        each.name: each.annotation
+        for each in signature.parameters.values()
+        if is_dataclass(each.annotation)
+    }
+
+    @functools.wraps(function)
+    def run(**given: Any) -> None:
+        for name, kind in groups.items():
+            given[name] = kind(**{one.name: given.pop(one.name) for one in _options_of(kind)})
+        function(**given)
+
+    own = [
+        each.replace(kind=each.KEYWORD_ONLY)
+        for each in signature.parameters.values()
+        if each.name not in groups
     ]
+    more = [each for kind in groups.values() for each in _options_of(kind)]
+    # Typer reads the arguments and options of a command from its signature.
+    run.__signature__ = inspect.Signature([*own, *more])  # type: ignore[attr-defined]
+    registered: Callable[..., None] = app.command()(run)
+    return registered
 
 
-def _reading(
-    data: Any, default: Any = inspect.Parameter.empty, wanted: type | None = None
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Put the argument `data` and options in place of a command's `files` and `wanted`."""
-    options = _options_of(DataFiles)
-    of_wanted = [] if wanted is None else _options_of(wanted)
-
-    def give_options(command: Callable[..., None]) -> Callable[..., None]:
-        @functools.wraps(command)
-        def run(data: str | list[str] | None, **given: Any) -> None:
-            reading = {option.name: given.pop(option.name) for option in options}
-            if wanted is not None:
-                given["wanted"] = wanted(**{one.name: given.pop(one.name) for one in of_wanted})
-            paths = [data] if isinstance(data, str) else data or []
-            command(files=DataFiles(tuple(paths), **reading), **given)
-
-        own = dict(inspect.signature(command, eval_str=True).parameters)
-        own["files"] = own["files"].replace(name="data", annotation=data, default=default)
-        own.pop("wanted", None)
-        every = (*own.values(), *of_wanted, *options)
-        parameters = [each.replace(kind=each.KEYWORD_ONLY) for each in every]
-        # Typer reads the arguments and options of a command from its signature.
-        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        return run
-
-    return give_options
+def _options_of(kind: Any) -> Iterator[inspect.Parameter]:
+    """Yield the fields of a dataclass that are options, as parameters of a function."""
+    types, only = get_type_hints(kind), inspect.Parameter.KEYWORD_ONLY
+    for one in fields(kind):
+        if "option" in one.metadata:
+            hint, option = types[one.name], one.metadata["option"]
+            annotation: Any = Annotated[hint, option]
+            yield inspect.Parameter(one.name, only, default=one.default, annotation=annotation)
 
 
-def _screen(*, as_json: bool, output: str | None = None) -> Any:
+def _screen(as_json: bool, output: str | None = None) -> Any:
     from powermeans.app.command.screen import Screen
 
     return Screen(as_json=as_json, to_stderr=output == "-")
 
 
-@app.command()
-@_reading(_FILES, wanted=Wanted)
-def fit(files: Any, wanted: Any, as_json: Json = False) -> None:
+@_command
+def fit(
+    data: _Data, wanted: Wanted, results: Results, files: DataFiles, as_json: _Json = False
+) -> None:
     """Find clusters, and print a table of them.
 
     Without --output, --model and --report, write the rows with their cluster and a report.
@@ -130,135 +114,44 @@ def fit(files: Any, wanted: Any, as_json: Json = False) -> None:
         wanted.refuse_beside_like(files)
     from powermeans.app.command.fitting import fit as run
 
-    files = replace(files, memory_limit=wanted.memory_limit, checkpoint=wanted.checkpoint)
-    run(files, wanted, _screen(as_json=as_json, output=wanted.output))
+    limit, checkpoint = results.memory_limit, wanted.checkpoint
+    files = replace(files, paths=data, memory_limit=limit, checkpoint=checkpoint)
+    run(files, wanted, results, _screen(as_json, results.output))
 
 
-@app.command()
-@_reading(_FILES)
+@_command
 def predict(
-    model: Model,
-    files: Any,
-    output: Output = None,
-    add: Added = None,
-    labels_only: LabelsOnly = False,
-    memory_limit: Memory = None,
-    as_json: Json = False,
+    model: _Model, data: _Data, results: Results, files: DataFiles, as_json: _Json = False
 ) -> None:
     """Label new rows by a saved model.
 
-    Without --output, the labels go to the standard output.
+    Without --output and --report, the labels go to the standard output.
     """
     from powermeans.app.command.predicting import predict as run
 
-    screen = _screen(as_json=as_json, output=output or ("" if as_json else "-"))
-    files = replace(files, memory_limit=memory_limit)
-    run(model, files, output, screen, add=add, labels_only=labels_only)
+    if results.output is None and results.report is None and not as_json:
+        results = replace(results, output="-")
+    files = replace(files, paths=data, memory_limit=results.memory_limit)
+    run(model, files, results, _screen(as_json, results.output))
 
 
-@app.command(name="choose-k")
-@_reading(_FILES)
-def choose_k(
-    files: Any,
-    least: Annotated[int, typer.Option("--from", min=1, help="Smallest k.")] = 2,
-    most: Annotated[int, typer.Option("--to", min=1, help="Largest k.")] = 20,
-    criteria: Annotated[str, typer.Option(help='Names with commas, or "all".')] = "all",
-    scale: Scaling = "auto",
-    effort: Annotated[
-        Literal["fast", "balanced", "thorough"],
-        typer.Option(help="How long to search for lower inertia."),
-    ] = "balanced",
-    max_seconds: Seconds = None,
-    memory_limit: Memory = None,
-    seed: Seed = 0,
-    threads: Threads = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Try several numbers of clusters, and recommend one."""
-    from powermeans.app.command.choosing import choose
-
-    if most < least:
-        raise Failure(f"--to {most} is less than --from {least}")
-    settings = {"effort": effort, "max_seconds": max_seconds}
-    settings |= {"random_state": seed, "n_threads": threads}
-    choose(
-        replace(files, memory_limit=memory_limit),
-        range(least, most + 1),
-        settings,
-        criteria=criteria,
-        scale=scale,
-        is_quiet=quiet,
-        screen=_screen(as_json=as_json),
-    )
-
-
-@app.command()
-@_reading(_ONE_FILE)
-def report(
-    model: Model,
-    files: Any,
-    output: Annotated[str, typer.Option("--output", "-o", help="File for the page.")] = (
-        "report.html"
-    ),
-    name: Names = None,
-    as_json: Json = False,
-) -> None:
-    """Write a report on a saved model and data, one HTML page."""
-    from powermeans.app.command.predicting import report as run
-
-    names = names_of_clusters(name)
-    run(model, files, output, names, _screen(as_json=as_json))
-
-
-@app.command()
-@_reading(_FILE_OR_NONE, default=None)
+@_command
 def explain(
-    model: Model,
-    files: Any,
-    rules: Annotated[
-        int | None,
-        typer.Option(min=1, help="Number of rules; by default as many as are worth it."),
-    ] = None,
-    sql: Annotated[
-        str | None,
-        typer.Option(metavar="TABLE", help="Print a query that labels this table by the rules."),
-    ] = None,
-    exact: Annotated[
-        bool,
-        typer.Option("--exact", help="With --sql, label by the model itself; DATA is not needed."),
-    ] = False,
-    dialect: Annotated[
-        Literal["duckdb", "sqlite", "postgresql", "bigquery", "snowflake"],
-        typer.Option(help="The database of the query."),
-    ] = "duckdb",
-    as_json: Json = False,
+    model: _Model,
+    files: DataFiles,
+    asked: Rules,
+    data: Annotated[str | None, typer.Argument(metavar="DATA", help=_KINDS_OF_DATA)] = None,
+    as_json: _Json = False,
 ) -> None:
     """Explain the clusters of a saved model by rules, and say what the rules cost."""
     from powermeans.app.command.explaining import explain_model, print_exact_query
 
-    if exact and sql is None:
+    if asked.exact and asked.sql is None:
         raise Failure("--exact is for a query: name the table with --sql")
-    screen = _screen(as_json=as_json)
-    if exact and sql is not None:
-        print_exact_query(model, sql, dialect, screen)
-    elif not files.paths:
+    if not asked.exact and data is None:
         raise Failure("DATA is missing: name the rows to explain after the model")
-    else:
-        explain_model(model, files, rules, sql, dialect, screen)
-
-
-@app.command()
-def demo(
-    data: Annotated[
-        str, typer.Option("--data", help="Where to write the example.")
-    ] = "customers.csv",
-    as_json: Json = False,
-) -> None:
-    """Write a small example, cluster it, and say what to try next."""
-    from powermeans.app.command.demonstration import demonstrate
-
-    demonstrate(data, _screen(as_json=as_json))
+    run = print_exact_query if asked.exact else explain_model
+    run(model, replace(files, paths=[data or ""]), asked, _screen(as_json))
 
 
 @app.command()
@@ -273,22 +166,33 @@ def datasets(
     folder: Annotated[
         str | None, typer.Option(help="Where they go; by default where the loaders look.")
     ] = None,
-    as_json: Json = False,
+    as_json: _Json = False,
 ) -> None:
     """List real data sets, or fetch some and check their values."""
-    from powermeans.app.command.demonstration import data_sets
+    from powermeans import datasets
 
-    data_sets(names or [], file or [], folder, _screen(as_json=as_json))
+    if file and len(names or []) != 1:
+        raise Failure("--file is for one data set: name one")
+    screen, paths = _screen(as_json), {}
+    with refusing():
+        described = {name: datasets.about(name) for name in names or datasets.names()}
+    for name, about in described.items():
+        screen.say(f"{name}: {about}", is_whole=True)
+        if names:
+            with refusing(), refusing(OSError), refusing(ImportError):
+                paths[name] = str(datasets.fetch(name, files=file or [], folder=folder))
+            screen.say(f"{name}: its values are right; it is in {paths[name]}", is_whole=True)
+    screen.tell_machines({"sets": described, "files": paths})
 
 
 @app.command()
-def info(as_json: Json = False) -> None:
+def info(as_json: _Json = False) -> None:
     """Show versions, instruction set and threads, for a bug report."""
     from powermeans.versions import versions
 
     optional = ("typer", "rich", "pyarrow", "matplotlib")
     found = versions() | {name: _version(name) for name in optional}
-    screen = _screen(as_json=as_json)
+    screen = _screen(as_json)
     for name, value in found.items():
         screen.say(f"{name:16} {value}")
     screen.tell_machines(found)

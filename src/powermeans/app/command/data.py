@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,7 +12,6 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from powermeans.app.command import failures
-from powermeans.app.command.screen import waiting_for
 from powermeans.app.command.sources import DataFiles, Scale
 from powermeans.app.reading.frames import Frame, opened
 from powermeans.errors import TableError, counted, nearest, some
@@ -43,7 +41,6 @@ class Data:
     frame: Any = None  # of the file; None for rows that are read part by part
     missing: Missing = "error"
     notes: Sequence[Note] = ()
-    seconds_reading: float | None = None  # None for rows that are read for each sweep
     as_read: Any = None  # the points before the scalers that a saved model has after `prepare`
     scalers: Sequence[Any] = ()
     skipped: Sequence[int] = ()  # rows, from 1, that are left out whatever they contain
@@ -70,76 +67,45 @@ class Data:
         return None if self.is_used is None else np.flatnonzero(self.is_used) + 1
 
 
-def read_to_fit(
-    files: DataFiles,
-    scale: Scale,
-    n_clusters: int,
-    option: str,
-    *,
-    takes_missing: bool,
-) -> Data:
-    """Read and scale a table; refuse fewer rows than the clusters that the option asks for.
-
-    `takes_missing` tells whether distances may rest on the values that are present.
-    """
-    started = time.perf_counter()
+def read_to_fit(files: DataFiles, scale: Scale, *, takes_missing: bool) -> Data:
+    """Read and scale a table; `takes_missing` tells whether distances may rest on what is there."""
     with failures.refusing(), _naming(files):
-        rows = _Rows.of(files)
-        asked = files.asked_columns
+        rows, asked = _Rows.of(files), files.asked_columns
         columns = rows.select(asked)
-        prepare = Prepare(
+        prepare = _prepare(
+            files,
+            columns.column_names,
             as_=files.kinds,
             order=files.orders,
             scale=scale,
-            codes=_codes(files, columns.column_names),
-            decimal=files.decimal,
-            thousands=files.mark_of_thousands,
             dates=files.dates,
         )
         raw = _understand(prepare, columns, asked)
         data = rows.data(raw, prepare)
     data = _without_lacking(data, files, takes_missing=takes_missing)
-    if n_clusters > len(data.points):
-        raise failures.Failure(
-            f"{option} {n_clusters} is more than the {len(data.points)} rows of {files.name}: ask "
-            "for fewer clusters"
-        )
     with failures.refusing():
         points = prepare.settle(data.points, data.weights)
     of_columns = [replace(note, way_out=[failures.typed(note.way_out)]) for note in prepare.notes_]
-    notes = [*data.notes, *of_columns]
-    seconds = time.perf_counter() - started
-    return replace(data, points=points, notes=notes, seconds_reading=seconds)
+    return replace(data, points=points, notes=[*data.notes, *of_columns])
 
 
 def read_for(model: Any, path: str, files: DataFiles) -> Data:
     """Read the columns to which a model was fitted, as the points that its last step takes."""
-    if files.as_ or files.order:
-        option = "--as" if files.as_ else "--order"
-        raise failures.Failure(f"{option} is for fit: {path} knows what its columns contain")
-    takes_missing = check_missing(model, path, files)
-    with waiting_for(f"reading {files.name}", is_quiet=False), failures.refusing(), _naming(files):
+    check_reading(model, path, files)
+    with failures.refusing(), _naming(files):
         rows = _Rows.of(files)
-        names = rows.frame.table.column_names
-        found = columns_for(model, path, files, names)
+        found = columns_for(model, path, files, rows.frame.table.column_names)
         columns = rows.select(list(found.values())).rename_columns(list(found))
         prepare = prepare_of(model)
         if prepare is None:
-            plain = Prepare(
-                as_=dict.fromkeys(found, "number"),
-                scale="none",
-                codes=_codes(files, list(found)),
-                decimal=files.decimal,
-                thousands=files.mark_of_thousands,
-            )
-            prepare, points = plain, plain.settle(plain.understand(columns))
+            prepare = _prepare(files, list(found), as_=dict.fromkeys(found, "number"), scale="none")
+            points = prepare.settle(prepare.understand(columns))
         else:
             _adapt(prepare, files)
             points = prepare.transform(columns)
         data = rows.data(points, prepare)
-    data = _without_lacking(data, files, takes_missing=takes_missing)
-    points, scalers = data.points, steps_of(model)[:-1]
-    scalers = [step for step in scalers if step is not prepare]
+    data = _without_lacking(data, files, takes_missing=takes_missing(model))
+    points, scalers = data.points, [step for step in steps_of(model)[:-1] if step is not prepare]
     for scaler in scalers:
         points = scaler.transform(points)
     unknown = _unknown(prepare, columns)
@@ -160,15 +126,21 @@ def prepare_of(model: Any) -> Prepare | None:
     return first if isinstance(first, Prepare) else None
 
 
-def check_missing(model: Any, path: str, files: DataFiles) -> bool:
-    """Return whether a model uses the values that are present; refuse to ask for it if not."""
-    takes_missing: bool = getattr(steps_of(model)[-1], "missing", None) == "observed"
-    if files.missing == "observed" and not takes_missing:
+def takes_missing(model: Any) -> bool:
+    """Return whether a model uses the values that are present."""
+    return getattr(steps_of(model)[-1], "missing", None) == "observed"
+
+
+def check_reading(model: Any, path: str, files: DataFiles) -> None:
+    """Refuse options that only a fit takes, or a model that was fitted with them."""
+    if files.as_ or files.order:
+        option = "--as" if files.as_ else "--order"
+        raise failures.Failure(f"{option} is for fit: {path} knows what its columns contain")
+    if files.missing == "observed" and not takes_missing(model):
         raise failures.Failure(
             f"--missing observed needs a model that was fitted with it, and {path} was not: leave "
             "rows with missing values out by --missing drop"
         )
-    return takes_missing
 
 
 def columns_for(model: Any, path: str, files: DataFiles, there: Sequence[str]) -> dict[str, str]:
@@ -297,14 +269,14 @@ def _naming(files: DataFiles) -> Iterator[None]:
         raise TableError(f"{files.name}: {error.problem}", *error.way_out) from None
 
 
-def _codes(files: DataFiles, names: Sequence[str]) -> Any:
-    """Return the codes for missing values that were given, each for one column."""
-    if files.keep_codes:
-        return "none"
-    if files.codes is None:
-        return "auto"
-    found = declared_missing(files.codes, names, files.name)
-    return [f"{names[j]}={value}" for places, value in found for j in places]
+def _prepare(files: DataFiles, names: Sequence[str], **more: Any) -> Prepare:
+    """Return what reads these columns as the options say."""
+    codes: Any = "none" if files.keep_codes else "auto"
+    if files.codes is not None and not files.keep_codes:
+        found = declared_missing(files.codes, names, files.name)
+        codes = [f"{names[j]}={value}" for places, value in found for j in places]
+    more |= {"decimal": files.decimal, "thousands": files.mark_of_thousands}
+    return Prepare(codes=codes, **more)
 
 
 def _adapt(prepare: Prepare, files: DataFiles) -> None:

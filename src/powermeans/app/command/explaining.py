@@ -13,36 +13,30 @@ from powermeans.app.command.data import Data, prepare_of, read_for, steps_of
 from powermeans.app.command.saved import load_model
 from powermeans.app.command.screen import Screen
 from powermeans.app.command.sources import DataFiles
+from powermeans.app.command.wanted import Rules
 from powermeans.explaining.explanation import explain
 from powermeans.explaining.levels import merge_tree
-from powermeans.explaining.sql import Dialect, to_sql
+from powermeans.explaining.sql import to_sql
 
 
-def print_exact_query(path: str, table: str, dialect: Dialect, screen: Screen) -> None:
-    """Print a query that labels a table of a database as a model does."""
+def print_exact_query(path: str, files: DataFiles, asked: Rules, screen: Screen) -> None:
+    """Print a query that labels a table of a database as a model does; no file is read."""
     with failures.refusing():
-        query = to_sql(load_model(path).model, table=table, dialect=dialect)
+        query = to_sql(load_model(path).model, table=str(asked.sql), dialect=asked.dialect)
     for line in query.splitlines():
         screen.say(line, is_whole=True)
     screen.tell_machines({"model": path, "sql": query})
 
 
-def explain_model(
-    path: str,
-    files: DataFiles,
-    n_rules: int | None,
-    sql: str | None,
-    dialect: Dialect,
-    screen: Screen,
-) -> None:
+def explain_model(path: str, files: DataFiles, asked: Rules, screen: Screen) -> None:
     """Print rules for the clusters of a model, or a query by these for a table in a database."""
     saved = load_model(path)
     data = read_for(saved.model, path, saved.read_like(files))
     X = _rows_as_read(saved.model, data)
     with failures.refusing():
-        found = explain(saved.model, X, n_leaves=n_rules or "auto", sample_weight=data.weights)
+        found = explain(saved.model, X, n_leaves=asked.rules or "auto", sample_weight=data.weights)
         levels = _levels(saved.model, X, data)
-        query = None if sql is None else found.to_sql(sql, dialect=dialect)
+        query = asked.sql and found.to_sql(asked.sql, dialect=asked.dialect)
     lines = [*str(found).splitlines(), "", *levels] if query is None else query.splitlines()
     for line in lines:
         screen.say(line, is_whole=True)

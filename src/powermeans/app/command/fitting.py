@@ -16,24 +16,27 @@ from typing import Any
 from sklearn.pipeline import Pipeline
 
 from powermeans.app.command import failures
-from powermeans.app.command.choosing import choice_for, note_on_k, rows_for_k
+from powermeans.app.command.choosing import choice_for_machines, chosen_k, show_choice
 from powermeans.app.command.clusters import (
-    about_rows,
+    Labelled,
     clusters_for_machines,
-    labels_in_parts,
+    labelled,
     show_clusters,
 )
-from powermeans.app.command.data import Data, read_for, steps_of
-from powermeans.app.command.notes import subject_of, tell_columns, tell_notes, write_report
+from powermeans.app.command.data import Data, read_for, read_to_fit, steps_of
+from powermeans.app.command.notes import tell_columns, tell_notes, write_report
 from powermeans.app.command.outputs import (
     SUFFIXES_OF_ROWS,
     check_outputs,
     interruptible,
     listed,
-    write_labels,
-    write_rows,
 )
-from powermeans.app.command.parts import all_paths, needing_all_rows, read_or_open, why_in_parts
+from powermeans.app.command.parts import (
+    all_paths,
+    needing_all_rows,
+    open_to_fit,
+    why_in_parts,
+)
 from powermeans.app.command.saved import load_model, to_remember
 from powermeans.app.command.screen import (
     Screen,
@@ -43,17 +46,14 @@ from powermeans.app.command.screen import (
     waiting_for,
 )
 from powermeans.app.command.sources import DataFiles, Scale
-from powermeans.app.command.wanted import Wanted, has_labels_only
+from powermeans.app.command.wanted import Results, Wanted
 from powermeans.app.reading.frames import opened
-from powermeans.app.report.profile import Profile
-from powermeans.app.report.warnings_on_data import count_copies
 from powermeans.divergences import resolve
 from powermeans.engine.fit import Listener
 from powermeans.engine.stopping import MaxSeconds
 from powermeans.errors import EntryError, TableError, counted
 from powermeans.estimators.balanced_kmeans import BalancedKMeans
 from powermeans.estimators.power_kmeans import PowerKMeans
-from powermeans.explaining.summaries import ClusterSummary, Tally
 from powermeans.optimality.gap import OptimalityGap
 from powermeans.optimality.of_points import gap_in_a_moment
 from powermeans.preparing.prepare import Note
@@ -66,7 +66,7 @@ class Fitted:
     """A model, and how it was found."""
 
     model: PowerKMeans | BalancedKMeans
-    seconds: float
+    seconds: Mapping[str, float | None]  # of reading, None for rows that are read for each sweep
     was_interrupted: bool = False
     choice: Any = None  # of the number of clusters, by `choose_k`
     why_k: Sequence[Note] = ()  # the number of clusters, where it was chosen
@@ -74,77 +74,74 @@ class Fitted:
     optimality: OptimalityGap | None = None
 
 
-def fit(files: DataFiles, wanted: Wanted, screen: Screen) -> None:
+def fit(files: DataFiles, wanted: Wanted, results: Results, screen: Screen) -> None:
     """Read the data, fit, write the files asked for and print the clusters."""
     why = why_in_parts(files)
-    labels_only = why is not None or wanted.output == "-" or has_labels_only(wanted.output)
-    wanted = replace(wanted, labels_only=wanted.labels_only or labels_only)
-    if not (wanted.output or wanted.model or wanted.report or why is not None or screen.as_json):
-        wanted = _with_outputs(files, wanted)
-    _check(files, wanted, why)
+    if not (results.output or wanted.model or results.report or why is not None or screen.as_json):
+        results = _with_outputs(files, results)
+    results = results.settled(in_parts=why is not None)
+    _check(files, wanted, results, why)
     if wanted.like is None:
-        data, fitted = _fitted_anew(files, wanted, why)
+        data, fitted = _fitted_anew(files, wanted, results, why)
     else:
-        data, fitted = _gone_on(files, wanted)
-    _check_names(wanted, len(fitted.model.cluster_centers_))
+        data, fitted = _gone_on(files, wanted, results)
+    model = fitted.model
     with interruptible() as done:
-        tally = _labelled(fitted.model, data, files, wanted, done)
-        fitted = _with_proof(fitted, data, wanted)
-        _write(fitted, data, files, wanted, done)
-        _tell(fitted, data, tally, files, wanted, screen)
-    _end(fitted, wanted, screen)
+        labels = None if why is not None else model.labels_
+        found = labelled(model, data, files, results, results.names, done, labels)
+        if why is not None:  # an interrupted fit knows it only of the centers one sweep earlier
+            model.inertia_ = -found.tally.score
+        fitted = _with_proof(fitted, data, wanted, results)
+        _write(fitted, data, found, files, wanted, results, done)
+        _tell(fitted, data, found, files, results, screen)
+        if screen.as_json:
+            screen.tell_machines(_for_machines(fitted, data, found, files, wanted, results))
+    _end(fitted, wanted, results, screen)
 
 
-def _fitted_anew(files: DataFiles, wanted: Wanted, why: str | None) -> tuple[Data, Fitted]:
+def _fitted_anew(
+    files: DataFiles, wanted: Wanted, results: Results, why: str | None
+) -> tuple[Data, Fitted]:
     """Read the data and fit."""
     is_scale_idle = wanted.scale == "auto" and not wanted.distance.depends_on_scale
     scale: Scale = "none" if is_scale_idle else wanted.scale
-    with waiting_for(f"reading {files.name}", is_quiet=wanted.quiet or why is not None):
-        n_clusters, takes_missing = wanted.n_clusters or 1, wanted.distance.takes_missing
-        data = read_or_open(
-            files, why, scale, n_clusters, "--clusters", takes_missing=takes_missing
-        )
+    takes_missing, began = wanted.distance.takes_missing, time.perf_counter()
+    if why is None:
+        with waiting_for(f"reading {files.name}", is_quiet=results.quiet):
+            data = read_to_fit(files, scale, takes_missing=takes_missing)
+    else:
+        data = open_to_fit(files, why, scale, takes_missing=takes_missing)
     _check_proof(data.missing, wanted)
+    taken = {"reading": time.perf_counter() - began if why is None else None}
+    was_asked = files.missing == "observed"
+    chosen = chosen_k(data, wanted, was_asked=was_asked, is_quiet=results.quiet)
     started = time.perf_counter()
-    settings, choice, why_k, is_cut_short = wanted.settings, None, list[Note](), False
-    if settings["n_clusters"] is None:
-        settings, choice, why_k, is_cut_short = _with_k(data, files, wanted)
-        started = time.perf_counter()
-    model = _estimator(
-        settings | {"missing": "observed" if data.missing == "observed" else "error"}
-    )
-    was_interrupted = _fit(model, data, files, wanted)
-    elapsed = time.perf_counter() - started
-    return data, Fitted(model, elapsed, was_interrupted or is_cut_short, choice, why_k)
+    missing = "observed" if data.missing == "observed" else "error"
+    model = _estimator(chosen.settings | {"missing": missing})
+    was_interrupted = _fit(model, data, files, results) or chosen.was_interrupted
+    taken["fitting"] = time.perf_counter() - started
+    return data, Fitted(model, taken, was_interrupted, chosen.choice, chosen.notes)
 
 
-def _gone_on(files: DataFiles, wanted: Wanted) -> tuple[Data, Fitted]:
+def _gone_on(files: DataFiles, wanted: Wanted, results: Results) -> tuple[Data, Fitted]:
     """Read the data as those of a model, go on from there, and find what has changed."""
     from powermeans.explaining.following import refit, what_changed
 
     path, began = str(wanted.like), time.perf_counter()
     saved = load_model(path)
     last = steps_of(saved.model)[-1]
-    data = read_for(saved.model, path, saved.read_like(files))
+    with waiting_for(f"reading {files.name}", is_quiet=results.quiet):
+        data = read_for(saved.model, path, saved.read_like(files))
     _check_proof(data.missing, wanted)
     started = time.perf_counter()
     with failures.refusing():
         model = refit(last, data.points, sample_weight=data.weights)
         change = what_changed(last, model, data.points)
-    data = replace(data, seconds_reading=started - began)
-    elapsed = time.perf_counter() - started
-    return data, Fitted(model, elapsed, changes=["", *str(change).splitlines()])
+    taken = {"reading": started - began, "fitting": time.perf_counter() - started}
+    return data, Fitted(model, taken, changes=["", *str(change).splitlines()])
 
 
-def _settings_for_machines(model: Any, wanted: Wanted) -> dict[str, Any]:
-    known = model.get_params(deep=False) | {"n_clusters": len(model.cluster_centers_)}
-    settings = {name: known.get(name, value) for name, value in wanted.settings.items()}
-    if wanted.trials is not None:
-        settings |= {"divergence": wanted.divergence, "trials": wanted.trials}
-    return settings
-
-
-def _with_outputs(files: DataFiles, wanted: Wanted) -> Wanted:
+def _with_outputs(files: DataFiles, results: Results) -> Results:
     """Name a file for the rows and one for the report, beside no other file of that name."""
     source = Path(files.database or files.first)
     inner_name = Path(source.stem)  # of bank.csv.gz: bank.csv
@@ -158,7 +155,7 @@ def _with_outputs(files: DataFiles, wanted: Wanted) -> Wanted:
             raise failures.Failure(
                 f"{path} exists and was not written here: name another file with {option}"
             )
-    return replace(wanted, output=rows, report=page)
+    return replace(results, output=rows, report=page)
 
 
 def _is_of_a_fit(path: str, *, is_page: bool) -> bool:
@@ -176,81 +173,40 @@ def _is_of_a_fit(path: str, *, is_page: bool) -> bool:
     )
 
 
-def _with_k(
-    data: Data, files: DataFiles, wanted: Wanted
-) -> tuple[dict[str, Any], Any, list[Note], bool]:
-    """Choose the number of clusters in at most half of the time; return the settings of the fit.
-
-    With them come the choice, notes on it, and whether Ctrl-C ended it.
-    """
-    settings, began = wanted.settings, time.monotonic()
-    was_asked = files.missing == "observed"
-    rows, said = rows_for_k(data, settings["random_state"], was_asked=was_asked)
-    most = 20
-    if not isinstance(data.points, PartedData):
-        n_distinct = len(rows.points) - count_copies(rows.points)
-        most = min(most, n_distinct if n_distinct < len(rows.points) else n_distinct - 1)
-    if most < 3:
-        k = max(most, 1)
-        why = [Note(f"k = {k}, since there are too few different rows for more")]
-        return settings | {"n_clusters": k}, None, why, False
-    names = ("effort", "random_state", "n_threads", "max_seconds")
-    of_choice, limit = {name: settings[name] for name in names}, settings["max_seconds"]
-    if limit is not None:
-        of_choice["max_seconds"] = limit / 2
-    choice, was_interrupted = choice_for(rows, range(2, most + 1), of_choice, is_quiet=wanted.quiet)
-    settings = settings | {"n_clusters": choice.recommended}
-    if was_interrupted:  # a quick fit with the k so far is better than nothing
-        settings |= {"effort": "fast"}
-    if limit is not None:
-        settings |= {"max_seconds": max(limit - (time.monotonic() - began), 1e-3)}
-    return settings, choice, [*map(Note, said), note_on_k(choice)], was_interrupted
-
-
-def _check(files: DataFiles, wanted: Wanted, why: str | None) -> None:
+def _check(files: DataFiles, wanted: Wanted, results: Results, why: str | None) -> None:
     """Refuse, before anything is read, what cannot be done or written."""
     in_memory = "pass one file that fits into memory, without --memory-limit and --checkpoint"
+    distance = wanted.distance
     for what, is_asked, way_out in (
-        ("--report", wanted.report, "leave it out, and report on some of the rows"),
+        ("--report", results.report, "leave it out, and report on some of the rows"),
         ("--prove", wanted.prove, "leave it out, or prove it for some of the rows"),
         ("--like", wanted.like, "pass one file, and no limits"),
         ("--size-min", wanted.size_min, in_memory),
         ("--size-max", wanted.size_max, in_memory),
-        (
-            f"--divergence {wanted.divergence}",
-            wanted.distance.needs_all_points is not None,
-            in_memory,
-        ),
+        (f"--divergence {wanted.divergence}", distance.needs_all_points is not None, in_memory),
     ):
         if is_asked:
             needing_all_rows(files, why, what, way_out)
-    if wanted.n_clusters is None and not wanted.distance.is_squared:
+    n_clusters = wanted.n_clusters
+    if n_clusters is None and not distance.is_squared:
         raise failures.Failure(
-            "-k auto is for squared Euclidean distances: pass a number, or leave out --divergence"
+            f"-k {wanted.clusters} is for squared Euclidean distances: pass a number, or leave out "
+            "--divergence"
         )
     _check_proof(files.missing, wanted)
-    _check_names(wanted, wanted.n_clusters)
-    reads = [files.database] if files.database is not None else files.paths
-    reads = reads if why is None else [*reads, *all_paths(files)]
-    what = "labels" if wanted.labels_only else "rows"
-    check_outputs(
-        wanted.model, files.checkpoint, reads=reads, page=wanted.report, **{what: wanted.output}
-    )
-
-
-def _check_names(wanted: Wanted, n_clusters: int | None) -> None:
-    """Refuse names of clusters that nothing would show."""
-    writes_names = "name" in wanted.added and wanted.output
-    if wanted.names and not (wanted.report or wanted.model or writes_names):
-        raise failures.Failure(
-            "--name is for the report, the model and --add name: add one, or leave it out"
-        )
-    for label in wanted.names:
+    for label in results.names:
         if n_clusters is not None and label >= n_clusters:
             raise failures.Failure(
                 f"--name has a cluster {label}, and there are {n_clusters}: give names to clusters "
                 f"0 to {n_clusters - 1}"
             )
+    if results.names and not (results.report or wanted.model or "name" in results.added):
+        raise failures.Failure(
+            "--name is for the report, the model and --add name: add one, or leave it out"
+        )
+    reads = [files.database] if files.database is not None else files.paths
+    reads = reads if why is None else [*reads, *all_paths(files)]
+    check_outputs(results, wanted.model, files.checkpoint, reads=reads)
 
 
 def _check_proof(missing: str | None, wanted: Wanted) -> None:
@@ -280,9 +236,11 @@ def _estimator(settings: Mapping[str, Any]) -> PowerKMeans | BalancedKMeans:
     return BalancedKMeans(**others, **sizes)
 
 
-def _fit(model: PowerKMeans | BalancedKMeans, data: Data, files: DataFiles, wanted: Wanted) -> bool:
+def _fit(
+    model: PowerKMeans | BalancedKMeans, data: Data, files: DataFiles, results: Results
+) -> bool:
     """Fit; Ctrl-C ends the fit and keeps the centers it has reached, and is returned."""
-    shown = None if wanted.quiet else shown_progress(details=wanted.verbose)
+    shown = None if results.quiet else shown_progress(details=results.verbose)
     was_interrupted, writes = False, files.checkpoint
     try:
         with (
@@ -320,28 +278,7 @@ def _naming_entries(data: Data, files: DataFiles) -> Iterator[None]:
         ) from error
 
 
-def _labelled(model: Any, data: Data, files: DataFiles, wanted: Wanted, done: list[str]) -> Tally:
-    """Count the rows of each cluster, and write their clusters if they are read in parts."""
-    tally = Tally(model.cluster_centers_)
-    if not isinstance(data.points, PartedData):
-        tally.add(data.points, model.labels_, data.weights)
-        return tally
-    n_rows, what = data.points.n_rows, "labelling the rows"
-    with waiting_for(what, is_quiet=wanted.quiet, n_rows=n_rows) as say, failures.refusing():
-        columns = labels_in_parts(model, data.points, tally, wanted.added, wanted.names, say)
-        pieces = failures.read_from(files.name, columns)
-        if wanted.output is not None:
-            write_labels(wanted.output, pieces)
-            done.append(wanted.output)
-        else:
-            for _ in pieces:  # labelling a piece counts its rows
-                pass
-    # An interrupted fit knows the inertia only of the centers one sweep earlier.
-    model.inertia_ = -tally.score
-    return tally
-
-
-def _with_proof(fitted: Fitted, data: Data, wanted: Wanted) -> Fitted:
+def _with_proof(fitted: Fitted, data: Data, wanted: Wanted, results: Results) -> Fitted:
     """Search for a proof of how far the fit is from the optimum, if asked for or easy."""
     if fitted.was_interrupted:
         return fitted
@@ -349,16 +286,16 @@ def _with_proof(fitted: Fitted, data: Data, wanted: Wanted) -> Fitted:
         if wanted.prove is None:
             found = gap_in_a_moment(fitted.model, data.points, data.weights)
         else:
-            found = _proof(fitted.model, data, wanted, wanted.prove)
+            found = _proof(fitted.model, data, wanted.prove, is_quiet=results.quiet)
         return replace(fitted, optimality=found)
     return fitted
 
 
 def _proof(
-    model: PowerKMeans | BalancedKMeans, data: Data, wanted: Wanted, max_seconds: float
+    model: PowerKMeans | BalancedKMeans, data: Data, max_seconds: float, *, is_quiet: bool
 ) -> OptimalityGap:
     searching = "searching for a proof"
-    with Listener(None if wanted.quiet else shown_progress()) as shown:
+    with Listener(None if is_quiet else shown_progress()) as shown:
         shown.phase(searching)
         return model.optimality_gap(
             data.points,
@@ -370,55 +307,62 @@ def _proof(
         )
 
 
-def _write(fitted: Fitted, data: Data, files: DataFiles, wanted: Wanted, done: list[str]) -> None:
-    """Write the rows, the model and the report that are asked for."""
-    model, subject = fitted.model, None
-    if not isinstance(data.points, PartedData):
-        subject = subject_of(model, data, wanted.names, fitted.why_k)
-    names = wanted.names if subject is None else dict(enumerate(subject.profile.names))
-    if wanted.output is not None and subject is not None:
-        with waiting_for(f"writing {wanted.output}", is_quiet=wanted.quiet):
-            added = about_rows(model, data.points, model.labels_, wanted.added, names)
-            write_rows(wanted.output, data, added, labels_only=wanted.labels_only)
-        done.append(wanted.output)
+def _write(
+    fitted: Fitted,
+    data: Data,
+    found: Labelled,
+    files: DataFiles,
+    wanted: Wanted,
+    results: Results,
+    done: list[str],
+) -> None:
+    """Write the model and the report that are asked for."""
     if wanted.model is not None:
         from powermeans.saving import save
 
-        whole = Pipeline([("prepare", data.prepare), ("powerkmeans", model)])
+        whole = Pipeline([("prepare", data.prepare), ("powerkmeans", fitted.model)])
+        names = dict(enumerate(found.profile.names))
         with failures.writing(wanted.model):
             save(whole, wanted.model, reading=to_remember(files, data, names))
         done.append(wanted.model)
-    if wanted.report is not None and subject is not None:
+    if results.report is not None:
         write_report(
-            wanted.report,
-            subject,
-            files,
+            results.report,
+            fitted.model,
             data,
-            is_quiet=wanted.quiet,
+            files,
+            found,
+            is_quiet=results.quiet,
+            why_k=fitted.why_k,
             model_file=wanted.model if fitted.was_interrupted else None,
             choice=fitted.choice,
             optimality=fitted.optimality,
         )
-        done.append(wanted.report)
+        done.append(results.report)
 
 
 def _tell(
-    fitted: Fitted, data: Data, tally: Tally, files: DataFiles, wanted: Wanted, screen: Screen
+    fitted: Fitted,
+    data: Data,
+    found: Labelled,
+    files: DataFiles,
+    results: Results,
+    screen: Screen,
 ) -> None:
-    """Print the clusters as a table or as JSON."""
-    model = fitted.model
-    profile = Profile.of(tally, data.names, data.transformers, data.columns)
+    """Print the clusters as a table."""
+    model, profile, is_verbose = fitted.model, found.profile, results.verbose
     n_columns = sum(1 + bool(column.other) for column in data.prepare.used)
-    how_read = "read part by part"
-    if data.seconds_reading is not None:
-        how_read = f"read in {seconds(data.seconds_reading)}"
+    reading = fitted.seconds["reading"]
     screen.say(
-        f"✓ {counted(len(profile.clusters), 'cluster')} of {counted(tally.n_rows, 'row')} and "
-        f"{counted(n_columns, 'column')} of {files.name}, {how_read}, "
-        f"fitted in {seconds(fitted.seconds)}"
+        f"✓ {counted(len(profile.clusters), 'cluster')} of {counted(found.tally.n_rows, 'row')} "
+        f"and {counted(n_columns, 'column')} of {files.name}, "
+        f"read {'part by part' if reading is None else f'in {seconds(reading)}'}, "
+        f"fitted in {seconds(fitted.seconds['fitting'] or 0.0)}"
     )
-    tell_columns(screen, data, is_verbose=wanted.verbose)
-    tell_notes(screen, [*data.notes, *fitted.why_k], is_verbose=wanted.verbose)
+    tell_columns(screen, data, is_verbose=is_verbose)
+    tell_notes(screen, [*data.notes, *fitted.why_k], is_verbose=is_verbose)
+    if fitted.choice is not None and is_verbose:
+        show_choice(screen, fitted.choice, data)
     screen.say()
     show_clusters(screen, profile, has_weights=files.weights is not None)
     screen.say()
@@ -428,20 +372,18 @@ def _tell(
         screen.say(fitted.optimality.verdict)
     for line in fitted.changes:
         screen.say(line)
-    if screen.as_json:
-        told = _all_for_machines(fitted, data, tally, profile.clusters, files, wanted)
-        screen.tell_machines(told)
 
 
-def _all_for_machines(
+def _for_machines(
     fitted: Fitted,
     data: Data,
-    tally: Tally,
-    clusters: list[ClusterSummary],
+    found: Labelled,
     files: DataFiles,
     wanted: Wanted,
+    results: Results,
 ) -> dict[str, Any]:
-    prepare = data.prepare
+    """Return the clusters, and all that is known of the fit, for JSON."""
+    model, prepare, tally = fitted.model, data.prepare, found.tally
     kinds = [
         {"column": one.name, "kind": one.kind, "why": one.why, "done": prepare.done(one)}
         for one in data.columns
@@ -459,24 +401,29 @@ def _all_for_machines(
             "spread": "data",
             "inertia": "scaled" if prepare.is_scaled else "data",
         },
-        "settings": _settings_for_machines(fitted.model, wanted),
-        "inertia": fitted.model.inertia_,
-        "n_sweeps": fitted.model.n_iter_,
+        "settings": _settings_for_machines(model, wanted),
+        "choice": choice_for_machines(fitted.choice),
+        "inertia": model.inertia_,
+        "n_sweeps": model.n_iter_,
         **_proof_for_machines(fitted.optimality, is_asked=wanted.prove is not None),
-        "seconds": {"reading": data.seconds_reading, "fitting": fitted.seconds},
+        "seconds": fitted.seconds,
         "was_interrupted": fitted.was_interrupted,
         "clusters": clusters_for_machines(
-            clusters,
-            prepare.in_units(fitted.model.cluster_centers_),
+            found.profile.clusters,
+            prepare.in_units(model.cluster_centers_),
             tally.spreads_in(prepare.scaling[1]),
             data.names,
         ),
-        "written": {
-            "labels" if wanted.labels_only else "rows": wanted.output,
-            "model": wanted.model,
-            "report": wanted.report,
-        },
+        "written": {"rows": results.output, "model": wanted.model, "report": results.report},
     }
+
+
+def _settings_for_machines(model: Any, wanted: Wanted) -> dict[str, Any]:
+    known = model.get_params(deep=False) | {"n_clusters": len(model.cluster_centers_)}
+    settings = {name: known.get(name, value) for name, value in wanted.settings.items()}
+    if wanted.trials is not None:
+        settings |= {"divergence": wanted.divergence, "trials": wanted.trials}
+    return settings
 
 
 def _proof_for_machines(optimality: OptimalityGap | None, *, is_asked: bool) -> dict[str, Any]:
@@ -487,9 +434,9 @@ def _proof_for_machines(optimality: OptimalityGap | None, *, is_asked: bool) -> 
     return {"optimality": {"bound": optimality.bound, "gap": gap, "method": optimality.method}}
 
 
-def _end(fitted: Fitted, wanted: Wanted, screen: Screen) -> None:
+def _end(fitted: Fitted, wanted: Wanted, results: Results, screen: Screen) -> None:
     """Name the files written; fail if the fit was interrupted."""
-    written = listed(wanted.output, wanted.model, wanted.report)
+    written = listed(results.output, wanted.model, results.report)
     if fitted.was_interrupted:
         rest = f", written to {written}" if written else ""
         raise failures.Failure(
@@ -497,6 +444,6 @@ def _end(fitted: Fitted, wanted: Wanted, screen: Screen) -> None:
         )
     if written:
         screen.say(f"written: {written}")
-    if wanted.report is not None:
+    if results.report is not None:
         opener = {"darwin": "open", "win32": "start"}.get(sys.platform, "xdg-open")
-        screen.say(f"open the report: {opener} {shlex.quote(wanted.report)}")
+        screen.say(f"open the report: {opener} {shlex.quote(results.report)}")

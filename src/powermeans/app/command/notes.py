@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from powermeans.app.command import failures
+from powermeans.app.command.clusters import Labelled
 from powermeans.app.command.data import Data
 from powermeans.app.command.saved import reading_again
 from powermeans.app.command.screen import Screen, waiting_for
@@ -22,53 +23,46 @@ _MOST_LINES = 8
 _MOST_COLUMNS = 12
 
 
-def subject_of(
-    model: Any, data: Data, names: Mapping[int, str], why_k: Sequence[Note] = ()
-) -> Subject:
-    """Return what a report tells of a fit and its file: first what may make it worthless."""
-    how_read = [note.text for note in data.notes if note.text.startswith("read: ")]
-    notes = sorted([*data.notes, *(one for one in why_k if one.is_doubt)], key=_place)
-    file = FileTable(
-        data.frame.table,
-        data.columns,
-        [note.text for note in notes if note.text not in how_read],
-        [*how_read, *(note.text for note in why_k)],
-        data.row_numbers,
-        data.names,
-        about_columns(data, data.columns[:200]),
-    )
-    about: dict[str, Any] = {
-        "sample_weight": data.weights,
-        "scalers": data.transformers,
-        "names": names,
-    }
-    with failures.refusing():
-        return Subject.of(model, data.points, **about, file=file)
-
-
 def write_report(
     path: str,
-    subject: Subject,
-    files: DataFiles,
+    model: Any,
     data: Data,
+    files: DataFiles,
+    found: Labelled,
     *,
-    is_quiet: bool = False,
+    is_quiet: bool,
+    why_k: Sequence[Note] = (),
     model_file: str | None = None,
     choice: Any = None,
     optimality: Any = None,
 ) -> None:
-    """Write the page about a fit."""
+    """Write the page about a fit and its file: first what may make it worthless."""
+    how_read = [note.text for note in data.notes if note.text.startswith("read: ")]
+    notes = sorted([*data.notes, *(one for one in why_k if one.is_doubt)], key=_place)
     with (
         waiting_for(f"writing {path}", is_quiet=is_quiet),
         failures.writing(path),
         failures.refusing(),
     ):
+        file = FileTable(
+            data.frame.table,
+            data.columns,
+            [note.text for note in notes if note.text not in how_read],
+            [*how_read, *(note.text for note in why_k)],
+            data.row_numbers,
+            data.names,
+            _about_columns(data, data.columns[:200]),
+        )
+        about: dict[str, Any] = {"sample_weight": data.weights, "scalers": data.transformers}
+        subject = Subject.of(
+            model, data.points, **about, file=file, labels=found.labels, profile=found.profile
+        )
         code = python_code(subject, files.first, reading_again(files, data), model_file)
         title = f"Clusters of {printable(os.path.basename(files.name))}"
         write_page(subject, path, title, code, choice, optimality)
 
 
-def about_columns(data: Data, columns: Sequence[Column]) -> list[list[str]]:
+def _about_columns(data: Data, columns: Sequence[Column]) -> list[list[str]]:
     """Return the lines of a table: what columns contain, why, and what is done with them."""
     shares = data.prepare.contributions_
     return [
@@ -83,19 +77,20 @@ def about_columns(data: Data, columns: Sequence[Column]) -> list[list[str]]:
     ]
 
 
-def tell_columns(screen: Screen, data: Data, *, is_verbose: bool = False) -> None:
+def tell_columns(screen: Screen, data: Data, *, is_verbose: bool) -> None:
     """Show what each column contains, unless all are numbers that are used as they are."""
-    if data.frame is None or all(one.kind in NUMBERS for one in data.columns):
+    are_plain = all(one.kind in NUMBERS for one in data.columns)
+    if data.frame is None or (are_plain and not is_verbose):
         return
     shown = data.columns if is_verbose else data.columns[:_MOST_COLUMNS]
     screen.say()
-    screen.show(ABOUT_COLUMNS, about_columns(data, shown), left=[0, 1, 2, 3])
+    screen.show(ABOUT_COLUMNS, _about_columns(data, shown), left=[0, 1, 2, 3])
     if len(shown) < len(data.columns):
         screen.say(f"... and {len(data.columns) - len(shown)} more, which --verbose shows")
     screen.say()
 
 
-def tell_notes(screen: Screen, notes: Sequence[Note], *, is_verbose: bool = False) -> None:
+def tell_notes(screen: Screen, notes: Sequence[Note], *, is_verbose: bool) -> None:
     """Print at most eight lines, first what may make the result worthless."""
     lines = [f"{'check this: ' * note.is_doubt}{note.text}" for note in sorted(notes, key=_place)]
     for line in lines if is_verbose else lines[:_MOST_LINES]:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import codecs
 import contextlib
-import csv
-import io
 import itertools
 import json
 import os
+import re
 import stat
 import sys
 import tempfile
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -21,10 +20,10 @@ from numpy.typing import NDArray
 
 from powermeans.app.command import failures
 from powermeans.app.command.data import Data
+from powermeans.app.command.wanted import Results
 from powermeans.app.reading import sheets
 from powermeans.app.reading.frames import Frame
 from powermeans.scale.parted_data import is_read_with
-from powermeans.scale.tables.table import distinct
 from powermeans.system.arrow import pyarrow_part
 from powermeans.system.atomic_write import atomic_write
 from powermeans.system.label_files import write_npy
@@ -38,28 +37,21 @@ SUFFIXES_OF_ROWS = (*_MARKS, ".xlsx", ".jsonl", ".parquet", ".feather")
 _SUFFIXES_OF_LABELS = (*_MARKS, ".npy", ".jsonl", ".parquet", ".feather")
 
 
-def check_outputs(
-    *paths: str | None,
-    reads: Iterable[str] = (),
-    labels: str | None = None,
-    page: str | None = None,
-    rows: str | None = None,
-) -> None:
+def check_outputs(results: Results, *paths: str | None, reads: Iterable[str]) -> None:
     """Refuse, before anything is computed, outputs that cannot be written or that are inputs."""
-    files = [path for path in (*paths, page, rows) if path is not None]
+    output, page = None if results.output == "-" else results.output, results.report
+    files = [path for path in (*paths, page, output) if path is not None]
     if "-" in files:
         raise failures.Failure("- is the standard output, which takes only labels: name a file")
-    files += [labels] if labels is not None and labels != "-" else []
     for place, path in enumerate(files):
         _check_place(path)
         _refuse_read(path, reads)
         _refuse_same(path, files[:place], "would be written twice: name two files")
-    _check_kind(rows, SUFFIXES_OF_ROWS, f"rows are written as {', '.join(SUFFIXES_OF_ROWS)}")
+    what, kinds = "rows", SUFFIXES_OF_ROWS
+    if results.labels_only:
+        what, kinds = "labels", _SUFFIXES_OF_LABELS
+    _check_kind(output, kinds, f"{what} are written as {', '.join(kinds)}")
     _check_kind(page, ("", ".html", ".htm"), "the report is a page of HTML: .html")
-    if labels != "-":
-        _check_kind(
-            labels, _SUFFIXES_OF_LABELS, f"labels are written as {', '.join(_SUFFIXES_OF_LABELS)}"
-        )
 
 
 def _check_kind(path: str | None, kinds: Collection[str], problem: str) -> None:
@@ -135,9 +127,10 @@ def write_rows(path: str, data: Data, columns: RowColumns, *, labels_only: bool 
     if labels_only:
         write_labels(path, [columns])
         return
-    added = _table_of(columns)
-    names = list(frame.table.column_names)
-    every = [*names, *distinct([*names, *added.column_names])[len(names) :]]
+    added, every = _table_of(columns), list(frame.table.column_names)
+    for name in added.column_names:
+        free = (f"{name}.{number}" for number in itertools.count(2))
+        every.append(name if name not in every else next(one for one in free if one not in every))
     table = pyarrow_part().table([*frame.table.columns, *added.columns], names=every)
     if Path(path).suffix.lower() not in _MARKS:
         table = pyarrow_part().table([*map(_typed, table.columns)], names=every)
@@ -226,41 +219,36 @@ def _values_of(column: Any) -> list[Any]:
 
 def _write_text(file: IO[bytes], tables: Iterable[Any], mark: str, encoding: str) -> None:
     encode = codecs.getincrementalencoder(encoding)(errors="surrogateescape").encode
-    are_plain = encoding in ("utf-8", "utf-8-sig")  # which begins with a mark that Excel needs
     for number, table in enumerate(tables):
         if number == 0:
-            file.write(encode(_lines([table.column_names], mark)))
+            names = [pyarrow_part().array([name]) for name in table.column_names]
+            file.write(encode(_lines(names, mark)))
         for batch in table.to_batches(max_chunksize=_AT_ONCE):
-            lines = _bare_lines(batch, mark) if are_plain else None
-            if lines is None:
-                lines = encode(_lines(zip(*map(_texts_of, batch.columns), strict=True), mark))
-            file.write(lines)
+            file.write(encode(_lines(batch.columns, mark)))
             file.flush()  # a closed pipe ends this soon
 
 
-def _bare_lines(batch: Any, mark: str) -> bytes | None:
-    """Return rows as text, ten times as fast; None if a cell needs quotes."""
-    csv_of, text = pyarrow_part("csv"), io.BytesIO()
-    form = {"include_header": False, "delimiter": mark, "quoting_style": "none"}
+def _lines(columns: Sequence[Any], mark: str) -> str:
+    """Return rows as text; cells that have marks, quotes or ends of lines are in quotes."""
+    pa, pc = pyarrow_part(), pyarrow_part("compute")
+    cells = []
+    for texts in map(_texts_of, columns):
+        quoted = pc.binary_join_element_wise('"', pc.replace_substring(texts, '"', '""'), '"', "")
+        needs_quotes = pc.match_substring_regex(texts, f'["\r\n{re.escape(mark)}]')
+        cells.append(pc.if_else(needs_quotes, quoted, texts))
+    joined = {"null_handling": "replace", "null_replacement": ""}
+    rows = pc.binary_join_element_wise(*cells, mark, **joined)
+    (text,) = pc.binary_join(pa.ListArray.from_arrays([0, len(rows)], rows), "\n").to_pylist()
+    return f"{text}\n"
+
+
+def _texts_of(column: Any) -> Any:
+    pa = pyarrow_part()
     try:
-        csv_of.write_csv(batch, text, csv_of.WriteOptions(**form))
-    except pyarrow_part().ArrowInvalid:
-        return None
-    return text.getvalue()
-
-
-def _lines(rows: Iterable[Iterable[str]], mark: str) -> str:
-    text = io.StringIO(newline="")
-    csv.writer(text, delimiter=mark, lineterminator="\n").writerows(rows)
-    return text.getvalue()
-
-
-def _texts_of(column: Any) -> list[str]:
-    values = _values_of(column)
-    return [
-        "" if value is None else f"{value:.15g}" if isinstance(value, float) else str(value)
-        for value in values
-    ]
+        return column.cast(pa.string())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # such as lists
+        values = [None if value is None else str(value) for value in _values_of(column)]
+        return pa.array(values, pa.string())
 
 
 @contextlib.contextmanager

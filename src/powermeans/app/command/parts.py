@@ -13,10 +13,9 @@ import numpy as np
 from powermeans.app.command import failures
 from powermeans.app.command.data import (
     Data,
-    check_missing,
+    check_reading,
     columns_for,
     prepare_of,
-    read_to_fit,
 )
 from powermeans.app.command.sources import DataFiles, Scale
 from powermeans.app.reading.sheets import is_workbook
@@ -83,7 +82,8 @@ def _is_pipe(path: Path) -> bool:
 
 def _bytes_as_table(path: Path, files: DataFiles) -> int | None:
     """Estimate the memory of a table; None for a format that is never read as a whole."""
-    kind = format_at(path).kind
+    with failures.refusing():
+        kind = format_at(path).kind
     if kind == "HDF5":
         return None
     if kind != "Parquet":
@@ -111,22 +111,7 @@ def all_paths(files: DataFiles) -> list[str]:
         return folders + [str(file) for path in files.paths for file in files_at(Path(path))]
 
 
-def read_or_open(
-    files: DataFiles,
-    why: str | None,
-    scale: Scale,
-    n_clusters: int,
-    option: str,
-    *,
-    takes_missing: bool = True,
-) -> Data:
-    """Read the data for a fit whole, or open them for reading part by part if there is a reason."""
-    if why is None:
-        return read_to_fit(files, scale, n_clusters, option, takes_missing=takes_missing)
-    return _open_to_fit(files, why, scale, takes_missing=takes_missing)
-
-
-def _open_to_fit(files: DataFiles, why: str, scale: Scale, *, takes_missing: bool) -> Data:
+def open_to_fit(files: DataFiles, why: str, scale: Scale, *, takes_missing: bool) -> Data:
     """Open the data for a fit; the first rows decide its scale, which saves a pass over all."""
     missing: Missing = "observed" if files.missing == "observed" else "error"
     notes = [_IN_PARTS]
@@ -153,10 +138,11 @@ def _prepared(files: DataFiles, data: PartedData, scale: Scale) -> Prepare:
     with failures.refusing(), failures.reading(files.name, writes=files.checkpoint):
         scaling = data.scaling or Scaling(np.zeros(len(names)), np.ones(len(names)))
         codes = declared_missing(files.codes, names, files.name)
+    dates = _dates(files) if files.dates else ()
     prepare.columns_ = [
         Column(
             name,
-            "number",
+            "date" if name in dates else "number",
             codes=[code for places, code in codes if place in places],
             offsets=[float(scaling.offsets[place])],
             scales=[float(scaling.units[place])],
@@ -169,9 +155,15 @@ def _prepared(files: DataFiles, data: PartedData, scale: Scale) -> Prepare:
     return prepare
 
 
-def open_for(model: Any, path: str, files: DataFiles, why: str) -> PartedData:
+def _dates(files: DataFiles) -> list[str]:
+    """Return the columns that are dates, which do not count unless they are asked for."""
+    form = _format_of(files_at(Path(files.first))[0], replace(files, dates=None))
+    return [form.names[place] for place, what in form.beside.items() if what == "dates"]
+
+
+def open_for(model: Any, path: str, files: DataFiles, why: str) -> Data:
     """Open the columns to which a model was fitted, as the points that its last step takes."""
-    check_missing(model, path, files)
+    check_reading(model, path, files)
     prepare, scaling = prepare_of(model), None
     there = list(_format_of(Path(files.first), files).names)
     with failures.refusing():
@@ -192,7 +184,7 @@ def open_for(model: Any, path: str, files: DataFiles, why: str) -> PartedData:
         scaling = Scaling(*prepare.scaling)
     data = _opened(files, columns, scaling)
     _warn_of_parts(files, why)
-    return data
+    return Data(data, prepare or _prepared(files, data, "none"))
 
 
 def _opened(files: DataFiles, columns: Sequence[str] | None, scale: Any = None) -> PartedData:

@@ -1,76 +1,79 @@
-"""``powermeans predict`` and ``powermeans report``: saved models on data."""
+"""``powermeans predict``: a saved model on new rows."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from typing import Any
-
-import numpy as np
 
 from powermeans.app.command import failures
-from powermeans.app.command.clusters import (
-    about_rows,
-    labels_and_score,
-    labels_in_parts,
-    show_clusters,
-)
+from powermeans.app.command.clusters import labelled, show_clusters
 from powermeans.app.command.data import prepare_of, read_for, steps_of
-from powermeans.app.command.notes import subject_of, tell_notes, write_report
+from powermeans.app.command.notes import tell_notes, write_report
 from powermeans.app.command.outputs import (
-    RowColumns,
     check_outputs,
     interruptible,
     listed,
     with_rows_left_out,
-    write_labels,
-    write_rows,
 )
-from powermeans.app.command.parts import all_paths, open_for, why_in_parts
-from powermeans.app.command.saved import Saved, load_model
-from powermeans.app.command.screen import Screen, number, seconds
+from powermeans.app.command.parts import all_paths, needing_all_rows, open_for, why_in_parts
+from powermeans.app.command.saved import load_model
+from powermeans.app.command.screen import Screen, number, seconds, waiting_for
 from powermeans.app.command.sources import DataFiles
-from powermeans.app.command.wanted import added_columns, has_labels_only
-from powermeans.app.report.profile import Profile
+from powermeans.app.command.wanted import Results
 from powermeans.errors import counted
-from powermeans.explaining.summaries import Tally
 from powermeans.optimality.of_points import gap_in_a_moment
 
 
-def predict(
-    path: str,
-    files: DataFiles,
-    output: str | None,
-    screen: Screen,
-    *,
-    add: str | None,
-    labels_only: bool,
-) -> None:
-    """Label new rows by a saved model, all at once or part by part."""
+def predict(path: str, files: DataFiles, results: Results, screen: Screen) -> None:
+    """Label new rows by a saved model, all at once or part by part, and report on them."""
     why = why_in_parts(files)
-    labels_only |= why is not None or output in (None, "-") or has_labels_only(output)
-    added = added_columns(add, output, labels_only=labels_only)
+    shows_rows = screen.as_json and results.output is None
+    if results.report is not None:
+        needing_all_rows(files, why, "--report", "leave it out, and report on some of the rows")
+    if shows_rows:
+        way_out = "name a file for the labels with --output"
+        needing_all_rows(files, why, "JSON of the labels", way_out)
+    results = results.settled(in_parts=why is not None, shows_rows=shows_rows)
     reads = [path, files.database or files.first]
     reads += [] if why is None else [*files.paths, *all_paths(files)]
-    check_outputs(reads=reads, **{"labels" if labels_only else "rows": output})
+    check_outputs(results, reads=reads)
     saved = load_model(path)
     files, started = saved.read_like(files), time.perf_counter()
+    names = saved.names | results.names
     with interruptible() as done:
-        if why is None:
-            found = _predicted(saved, path, files, output, screen, added, labels_only)
-        else:
-            found = _predicted_in_parts(saved, path, files, why, output, screen, added)
-        tally, profile, columns = found
-        done.append(output or "-")
+        with waiting_for(f"reading {files.name}", is_quiet=results.quiet or why is not None):
+            if why is None:
+                data = read_for(saved.model, path, files)
+            else:
+                data = open_for(saved.model, path, files, why)
+        # Rows in parts have no other scaling than that of `Prepare`.
+        is_bare = why is None or prepare_of(saved.model) is not None
+        model = steps_of(saved.model)[-1] if is_bare else saved.model
+        found = labelled(model, data, files, results, names, done)
         elapsed = time.perf_counter() - started
+        if results.report is not None:
+            with failures.refusing():
+                gap = gap_in_a_moment(model, data.points, data.weights)
+            write_report(
+                results.report,
+                model,
+                data,
+                files,
+                found,
+                is_quiet=results.quiet,
+                model_file=path,
+                optimality=gap,
+            )
+            done.append(results.report)
+        tally = found.tally
         screen.say(
             f"{counted(tally.n_rows, 'row')} of {files.name} by {path} in {seconds(elapsed)}, "
             f"score {number(tally.score)}"
         )
-        has_weights = files.weights is not None
-        show_clusters(screen, profile, has_weights=has_weights, names=saved.names)
-        if written := listed(output):
+        tell_notes(screen, data.notes, is_verbose=results.verbose)
+        show_clusters(screen, found.profile, has_weights=files.weights is not None, names=names)
+        if written := listed(results.output, results.report):
             screen.say(f"written: {written}")
+        columns = with_rows_left_out(found.columns, data.is_used) if shows_rows else {}
         screen.tell_machines(
             {
                 "model": path,
@@ -79,81 +82,9 @@ def predict(
                 "score": tally.score,
                 "sizes": tally.sizes,
                 "weights": tally.weights,
-                "names": saved.names,
+                "names": names,
                 "seconds": {"predicting": elapsed},
-                "written": {"labels": output},
-                **columns,
+                "written": {"rows": results.output, "report": results.report},
+                **{{"cluster": "labels"}.get(name, name): one for name, one in columns.items()},
             }
         )
-
-
-def _predicted(
-    saved: Saved,
-    path: str,
-    files: DataFiles,
-    output: str | None,
-    screen: Screen,
-    added: Sequence[str],
-    labels_only: bool,
-) -> tuple[Tally, Profile, RowColumns]:
-    """Label rows in memory and write them; return what is added to them for JSON instead."""
-    data, last = read_for(saved.model, path, files), steps_of(saved.model)[-1]
-    with failures.refusing():
-        tally = _tally(saved.model, data.points.shape[1])
-        labels, tally.score = labels_and_score(last, data.points, data.weights)
-    tally.add(data.points, labels, data.weights)
-    profile = Profile.of(tally, data.names, data.transformers, data.columns)
-    tell_notes(screen, data.notes)
-    with failures.refusing():
-        columns = about_rows(last, data.points, labels, added, saved.names)
-    if output is None and screen.as_json:
-        columns = with_rows_left_out(columns, data.is_used)
-        return tally, profile, {"labels": columns.pop("cluster"), **columns}
-    write_rows(output or "-", data, columns, labels_only=labels_only)
-    return tally, profile, {}
-
-
-def _predicted_in_parts(
-    saved: Saved,
-    path: str,
-    files: DataFiles,
-    why: str,
-    output: str | None,
-    screen: Screen,
-    added: Sequence[str],
-) -> tuple[Tally, Profile, RowColumns]:
-    """Label rows part by part, and write their labels."""
-    if output is None and screen.as_json:
-        raise failures.Failure(
-            "the labels of rows that are read part by part may not fit into one JSON object: "
-            "name a file for them with --output"
-        )
-    data = open_for(saved.model, path, files, why)
-    prepare = prepare_of(saved.model)
-    rest = saved.model if prepare is None else steps_of(saved.model)[-1]
-    with failures.refusing():
-        tally = _tally(saved.model, data.n_features)
-        columns = labels_in_parts(rest, data, tally, added, saved.names)
-        write_labels(output or "-", failures.read_from(files.name, columns))
-    scalers = [] if prepare is None else [prepare]
-    return tally, Profile.of(tally, list(data.feature_names or ()), scalers), {}
-
-
-def _tally(model: Any, n_features: int) -> Tally:
-    last = steps_of(model)[-1]
-    centers = last.dual_coef_ if hasattr(last, "dual_coef_") else last.cluster_centers_
-    return Tally(np.zeros((len(centers), n_features)))
-
-
-def report(path: str, files: DataFiles, output: str, names: dict[int, str], screen: Screen) -> None:
-    """Write a page about a saved model and data."""
-    check_outputs(reads=[path, files.first], page=output)
-    saved = load_model(path)
-    files, last = saved.read_like(files), steps_of(saved.model)[-1]
-    data = read_for(saved.model, path, files)
-    with failures.refusing():
-        gap = gap_in_a_moment(last, data.points, data.weights)
-    subject = subject_of(last, data, saved.names | names)
-    write_report(output, subject, files, data, model_file=path, optimality=gap)
-    screen.say(f"written: {output}")
-    screen.tell_machines({"model": path, "data": files.first, "written": {"report": output}})

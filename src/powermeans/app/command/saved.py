@@ -11,9 +11,10 @@ from typing import Any
 from powermeans.app.command import failures
 from powermeans.app.command.data import Data
 from powermeans.app.command.sources import DataFiles
+from powermeans.app.reading.sheets import is_workbook
 from powermeans.errors import ModelFileError, nearest
 from powermeans.estimators.streams.base import is_waiting
-from powermeans.scale.tables.formats import options_of
+from powermeans.scale.tables.formats import options_of, start_of
 
 _REMEMBERED = ("delimiter", "header", "encoding", "array", "missing")
 _NAME_OF = "name of cluster "
@@ -28,8 +29,9 @@ class Saved:
 
     def read_like(self, files: DataFiles) -> DataFiles:
         """Return the data with options that were not given as they were in the fit."""
-        is_file = os.path.isfile(files.first)
-        options = ("missing", *(options_of(Path(files.first)) if is_file else _REMEMBERED))
+        path, options = Path(files.first), tuple[str, ...](_REMEMBERED)
+        if path.is_file() and not is_workbook(path, start_of(path)):
+            options = ("missing", *options_of(path))
         not_given = {
             name: self.reading[name]
             for name in _REMEMBERED

@@ -4,101 +4,76 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
-from typer import Option
+import typer
 
 from powermeans.app.command.failures import Failure
 from powermeans.errors import nearest
 
-# The columns that are added to the rows of a file, if not others are asked for.
-ADDED = ("cluster", "distance", "second_cluster", "sure")
 Scale = Literal["auto", "standard", "minmax", "none"]
+
+
+def option(help: str, *names: str, default: Any = None, **more: Any) -> Any:
+    """Return a field of a dataclass that is an option of the commands which take this dataclass."""
+    return field(default=default, metadata={"option": typer.Option(*names, help=help, **more)})
 
 
 @dataclass(frozen=True, slots=True)
 class DataFiles:
-    """Paths of data and how to read them; the annotated fields are options of the commands.
+    """Paths of data and how to read them.
 
     Several files, or a folder, are read part by part, and so is one file with a limit of memory or
     a checkpoint.
     """
 
-    paths: tuple[str, ...]
-    columns: Annotated[
-        str | None,
-        Option(help="Columns to use, with commas: names, numbers from 1, ranges as 2-4 or a-c."),
-    ] = None
-    weights: Annotated[str | None, Option(metavar="COLUMN", help="Column of weights.")] = None
-    missing: Annotated[
-        Literal["auto", "error", "drop", "observed"] | None,
-        Option(
-            help="What to do with missing values; auto: use the values that are present; if that "
-            "is impossible, drop the row with a note."
-        ),
-    ] = None
-    missing_values: Annotated[
-        str | None,
-        Option(
-            metavar="VALUES",
-            help="Values that mean a missing one, with commas: -999 anywhere, age=99 in a column, "
-            "q1-q9=99 in a range of columns.",
-        ),
-    ] = None
-    keep_codes: Annotated[
-        bool, Option("--keep-codes", help="Read -9, 99, 999 and the like as numbers.")
-    ] = False
-    skip_rows: Annotated[
-        str | None,
-        Option(
-            metavar="ROWS", help="Rows to leave out, such as totals: numbers from 1, ranges as 5-9."
-        ),
-    ] = None
-    keep_totals: Annotated[bool, Option("--keep-totals", help="Keep rows that sum up others.")] = (
-        False
-    )
-    as_: Annotated[
-        list[str] | None,
-        Option(
-            "--as",
-            metavar="COLUMN=KIND",
-            help="What columns contain: plan=category,visits=count,id=ignore; number, amount, "
-            "count, share, log, yes/no, category, ordered, date, place, ignore.",
-        ),
-    ] = None
-    order: Annotated[
-        list[str] | None,
-        Option(metavar="WORDS", help='Words from the lowest on: "low<mid<high"; once for each.'),
-    ] = None
-    dates: Annotated[
-        Literal["days", "day-first", "month-first"] | None,
-        Option(help="Read dates as days; 3/4/2024 begins with the day or the month."),
-    ] = None
-    decimal: Annotated[Literal[".", ","] | None, Option(help="Decimal mark of text.")] = None
-    thousands: Annotated[
-        Literal[".", ",", "'", "space", "none"] | None, Option(help="Mark between thousands.")
-    ] = None
-    delimiter: Annotated[str | None, Option(help="Character between columns of text.")] = None
-    header: Annotated[
-        bool | None, Option("--header/--no-header", help="Whether the first row contains names.")
-    ] = None
-    encoding: Annotated[
-        str | None, Option(metavar="NAME", help="Encoding of text: cp1252, ...")
-    ] = None
-    array: Annotated[
-        str | None,
-        Option(
-            metavar="NAME",
-            help="Array of an NPZ file, sheet, table of a database, or file in a zip.",
-        ),
-    ] = None
-    database: Annotated[
-        str | None,
-        Option(metavar="FILE", help="SQLite or DuckDB, of which DATA is then a query in SQL."),
-    ] = None
+    paths: Sequence[str] = ()
     memory_limit: str | None = None
     checkpoint: str | None = None
+    columns: str | None = option(
+        "Columns to use, with commas: names, numbers from 1, ranges as 2-4 or a-c."
+    )
+    weights: str | None = option("Column of weights.", metavar="COLUMN")
+    missing: Literal["auto", "error", "drop", "observed"] | None = option(
+        "What to do with missing values; auto: use the values that are present; if that is "
+        "impossible, drop the row with a note."
+    )
+    missing_values: str | None = option(
+        "Values that mean a missing one, with commas: -999 anywhere, age=99 in a column, q1-q9=99 "
+        "in a range of columns.",
+        metavar="VALUES",
+    )
+    keep_codes: bool = option(
+        "Read -9, 99, 999 and the like as numbers.", "--keep-codes", default=False
+    )
+    skip_rows: str | None = option(
+        "Rows to leave out, such as totals: numbers from 1, ranges as 5-9.", metavar="ROWS"
+    )
+    keep_totals: bool = option("Keep rows that sum up others.", "--keep-totals", default=False)
+    as_: list[str] | None = option(
+        "What columns contain: plan=category,visits=count,id=ignore; number, amount, count, share, "
+        "log, yes/no, category, ordered, date, place, ignore.",
+        "--as",
+        metavar="COLUMN=KIND",
+    )
+    order: list[str] | None = option(
+        'Words from the lowest on: "low<mid<high"; once for each.', metavar="WORDS"
+    )
+    dates: Literal["days", "day-first", "month-first"] | None = option(
+        "Read dates as days; 3/4/2024 begins with the day or the month."
+    )
+    decimal: Literal[".", ","] | None = option("Decimal mark of text.")
+    thousands: Literal[".", ",", "'", "space", "none"] | None = option("Mark between thousands.")
+    delimiter: str | None = option("Character between columns of text.")
+    header: bool | None = option("Whether the first row contains names.", "--header/--no-header")
+    encoding: str | None = option("Encoding of text: cp1252, ...", metavar="NAME")
+    array: str | None = option(
+        "Array of an NPZ file, sheet, table of a database, or file in a zip.", metavar="NAME"
+    )
+    database: str | None = option(
+        "SQLite or DuckDB, of which DATA is then a query in SQL.", metavar="FILE"
+    )
 
     def __post_init__(self) -> None:
         if self.mark is not None and len(self.mark) != 1:

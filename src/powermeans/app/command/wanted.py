@@ -1,59 +1,16 @@
-"""What ``powermeans fit`` is to do: its options, some of which other commands have too."""
+"""What commands are to do: the options of ``powermeans fit``, and those of what is written."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from typing import Annotated, Any, Literal
-
-import typer
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, Self
 
 from powermeans.app.command.failures import Failure
-from powermeans.app.command.sources import ADDED, DataFiles, Scale, known, split_names
+from powermeans.app.command.sources import DataFiles, Scale, known, option, split_names
 
-Memory = Annotated[
-    str | None,
-    typer.Option(
-        "--memory-limit", metavar="SIZE", help="Read part by part within 500MB, 2GiB, ..."
-    ),
-]
-Scaling = Annotated[
-    Scale, typer.Option(help="How to scale columns; auto: to variance one unless all share a unit.")
-]
-Added = Annotated[
-    str | None,
-    typer.Option(
-        "--add",
-        metavar="COLUMNS",
-        help=f"Columns to write besides cluster: {', '.join(ADDED[1:])}, by default with the rows; "
-        "name, that of the cluster.",
-    ),
-]
-LabelsOnly = Annotated[bool, typer.Option("--labels-only", help="Write no columns of the file.")]
-Output = Annotated[
-    str | None,
-    typer.Option(
-        "--output",
-        "-o",
-        help="File for the rows with their cluster: .csv, .tsv, .xlsx, .jsonl, .parquet, .feather; "
-        "- prints the clusters.",
-    ),
-]
-Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same result.")]
-Threads = Annotated[int | None, typer.Option(min=1, help="Number of threads.")]
-Seconds = Annotated[float | None, typer.Option(min=0, help="Stop after about this many seconds.")]
-Names = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--name",
-        metavar="CLUSTER=NAME",
-        help='Name of a cluster, such as 1="Loyal"; once for each.',
-    ),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
-
+# The columns that are added to the rows of a file, if not others are asked for.
+ADDED = ("cluster", "distance", "second_cluster", "sure")
 _OF_THE_MODEL = (
     *("clusters", "scale", "divergence", "trials", "effort", "max_seconds"),
     *("size_min", "size_max", "seed"),
@@ -61,84 +18,149 @@ _OF_THE_MODEL = (
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What to fit, and where to write it."""
+class Results:
+    """What is written of rows and their clusters, and how much is shown."""
 
-    clusters: Annotated[
-        str,
-        typer.Option(
-            "-k",
-            "--clusters",
-            metavar="NUMBER",
-            help="Number of clusters, or auto: as many as the criteria of choose-k recommend.",
-        ),
-    ] = "auto"
-    scale: Scaling = "auto"
-    divergence: Annotated[
-        str, typer.Option(help="Distance: manhattan, cosine, poisson, ...; a wrong name lists all.")
-    ] = "squared_euclidean"
-    trials: Annotated[float | None, typer.Option(help="Number of trials of binomial data.")] = None
-    effort: Annotated[
-        Literal["none", "fast", "balanced", "thorough"],
-        typer.Option(help="How long to search for lower inertia; none is one descent."),
-    ] = "balanced"
-    max_seconds: Seconds = None
-    size_min: Annotated[
-        float | None,
-        typer.Option(help="Least size of a cluster: rows, sum of weights, or share such as 0.1."),
-    ] = None
-    size_max: Annotated[float | None, typer.Option(help="Largest size of a cluster, likewise.")] = (
-        None
+    output: str | None = option(
+        "File for the rows with their cluster: .csv, .tsv, .xlsx, .jsonl, .parquet, .feather; "
+        "- prints the clusters.",
+        "--output",
+        "-o",
     )
-    output: Output = None
-    add: Added = None
-    labels_only: LabelsOnly = False
-    model: Annotated[str | None, typer.Option("--model", "-m", help="File for the model.")] = None
-    report: Annotated[str | None, typer.Option(help="File for a report, one HTML page.")] = None
-    name: Names = None
-    prove: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SECONDS",
-            help="Search so long for a proof of how far from the optimum the clusters are.",
-        ),
-    ] = None
-    like: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODEL",
-            help="Go on from a saved model: same columns, scaling and numbers of clusters.",
-        ),
-    ] = None
-    memory_limit: Memory = None
-    checkpoint: Annotated[
-        str | None,
-        typer.Option(help="File for the state of the fit, which goes on from there if killed."),
-    ] = None
-    seed: Seed = 0
-    threads: Threads = None
-    quiet: Quiet = False
-    verbose: Annotated[
-        bool,
-        typer.Option("--verbose", help="Show all columns and notes, and powers in the progress."),
-    ] = False
+    add: str | None = option(
+        f"Columns to write besides cluster: {', '.join(ADDED[1:])}, by default with the rows; "
+        "name, that of the cluster.",
+        metavar="COLUMNS",
+    )
+    labels_only: bool = option("Write no columns of the file.", "--labels-only", default=False)
+    report: str | None = option("File for a report, one HTML page.")
+    name: list[str] | None = option(
+        'Name of a cluster, such as 1="Loyal"; once for each.', metavar="CLUSTER=NAME"
+    )
+    memory_limit: str | None = option("Read part by part within 500MB, 2GiB, ...", metavar="SIZE")
+    quiet: bool = option("Show no progress.", "--quiet", "-q", default=False)
+    verbose: bool = option(
+        "Show all columns, notes and numbers of clusters tried, and powers in the progress.",
+        "--verbose",
+        default=False,
+    )
+
+    def __post_init__(self) -> None:
+        _ = self.names, self.added  # refuses what is no name
+
+    def settled(self, *, in_parts: bool, shows_rows: bool = False) -> Self:
+        """Return the same for an output that has room for columns of the file, or not.
+
+        `shows_rows` says that JSON has what is asked for of rows.
+        """
+        if (self.add is not None or self.labels_only) and not (self.output or shows_rows):
+            option = "--labels-only" if self.add is None else "--add"
+            raise Failure(f"{option} is for the rows: name a file for them with --output")
+        is_bare = in_parts or shows_rows or self.output == "-" or _has_clusters_only(self.output)
+        return replace(self, labels_only=self.labels_only or is_bare)
+
+    @property
+    def added(self) -> list[str]:
+        """The columns to add to the rows, first that of the cluster."""
+        if self.add is None:
+            return [*ADDED[:1]] if self.labels_only else [*ADDED]
+        asked = known(split_names(self.add), [*ADDED, "name"], "--add")
+        if _has_clusters_only(self.output) and {*asked} - {"cluster"}:
+            raise Failure(
+                f"{self.output} has room for clusters only: leave out --add, or write .csv"
+            )
+        return [*dict.fromkeys(["cluster", *asked])]
+
+    @property
+    def names(self) -> dict[int, str]:
+        """The names of clusters, such as that of 1="Loyal", by the number of the cluster."""
+        names = {}
+        for text in self.name or []:
+            label, has_name, name = text.partition("=")
+            if not (has_name and label.strip().isdecimal() and name.strip()):
+                raise Failure(
+                    f'--name must be a cluster and its name, such as 1="Loyal", not {text!r}'
+                )
+            names[int(label)] = name.strip()
+        return names
+
+    def check_names(self, n_clusters: int) -> None:
+        """Refuse names of clusters that are not there."""
+        for label in self.names:
+            if label >= n_clusters:
+                raise Failure(
+                    f"--name has a cluster {label}, and there are {n_clusters}: give names to "
+                    f"clusters 0 to {n_clusters - 1}"
+                )
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What to fit."""
+
+    clusters: str = option(
+        "Number of clusters; 2-12 for one of these, or auto for one from 2 to 20: as many as the "
+        "criteria recommend.",
+        "-k",
+        "--clusters",
+        metavar="NUMBER",
+        default="auto",
+    )
+    scale: Scale = option(
+        "How to scale columns; auto: to variance one unless all share a unit.", default="auto"
+    )
+    divergence: str = option(
+        "Distance: manhattan, cosine, poisson, ...; a wrong name lists all.",
+        default="squared_euclidean",
+    )
+    trials: float | None = option("Number of trials of binomial data.")
+    effort: Literal["none", "fast", "balanced", "thorough"] = option(
+        "How long to search for lower inertia; none is one descent.", default="balanced"
+    )
+    max_seconds: float | None = option("Stop after about this many seconds.", min=0)
+    size_min: float | None = option(
+        "Least size of a cluster: rows, sum of weights, or share such as 0.1."
+    )
+    size_max: float | None = option("Largest size of a cluster, likewise.")
+    model: str | None = option("File for the model.", "--model", "-m")
+    prove: float | None = option(
+        "Search so long for a proof of how far from the optimum the clusters are.",
+        metavar="SECONDS",
+    )
+    like: str | None = option(
+        "Go on from a saved model: same columns, scaling and numbers of clusters.",
+        metavar="MODEL",
+    )
+    checkpoint: str | None = option(
+        "File for the state of the fit, which goes on from there if killed."
+    )
+    seed: int = option("The same seed gives the same result.", min=0, default=0)
+    threads: int | None = option("Number of threads.", min=1)
 
     def __post_init__(self) -> None:
         for name in ("trials", "size_min", "size_max", "prove"):
             value = getattr(self, name)
             if value is not None and not 0 < value < math.inf:
-                option = name.replace("_", "-")
-                raise Failure(f"--{option} must be above 0, not {value:g}")
-        _ = self.n_clusters, self.names, self.added  # refuses what is no number or name
+                raise Failure(f"--{name.replace('_', '-')} must be above 0, not {value:g}")
+        _ = self.sizes  # refuses what is no number
+
+    @property
+    def sizes(self) -> range:
+        """The numbers of clusters to choose from, or the one that was asked for."""
+        asked = "2-20" if self.clusters == "auto" else self.clusters
+        least, is_range, most = asked.partition("-")
+        ends = least, most if is_range else least
+        if not all(map(str.isdecimal, ends)) or not 1 <= int(ends[0]) <= int(ends[1]):
+            raise Failure(
+                f"-k must be a number from 1 on, a range such as 2-12, or auto, not "
+                f"{self.clusters!r}"
+            )
+        return range(int(ends[0]), int(ends[1]) + 1)
 
     @property
     def n_clusters(self) -> int | None:
         """The number of clusters, or None where the data decide it."""
-        if self.clusters == "auto":
-            return None
-        if not self.clusters.isdecimal() or int(self.clusters) < 1:
-            raise Failure(f"-k must be a number from 1 on, or auto, not {self.clusters!r}")
-        return int(self.clusters)
+        return self.sizes[0] if len(self.sizes) == 1 else None
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -166,16 +188,6 @@ class Wanted:
             raise Failure("--divergence binomial needs --trials: pass the number of trials")
         return resolve(self.divergence) if self.trials is None else Binomial(self.trials)
 
-    @property
-    def names(self) -> dict[int, str]:
-        """The names of clusters, by their number."""
-        return names_of_clusters(self.name)
-
-    @property
-    def added(self) -> list[str]:
-        """The columns to add to the rows."""
-        return added_columns(self.add, self.output, labels_only=self.labels_only)
-
     def refuse_beside_like(self, files: DataFiles) -> None:
         """Refuse options that the model settles."""
         defaults = {one.name: one.default for one in fields(self)}
@@ -186,32 +198,24 @@ class Wanted:
             raise Failure(f"--like takes that from the model: leave out {options}")
 
 
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How to explain clusters."""
+
+    rules: int | None = option("Number of rules; by default as many as are worth it.", min=1)
+    sql: str | None = option("Print a query that labels this table by the rules.", metavar="TABLE")
+    exact: bool = option(
+        "With --sql, label by the model itself; DATA is not needed.", "--exact", default=False
+    )
+    dialect: Literal["duckdb", "sqlite", "postgresql", "bigquery", "snowflake"] = option(
+        "The database of the query.", default="duckdb"
+    )
+
+
 def _size(size: float | None) -> float | None:
     """Return a whole number as one, so that 1 is a row and not the share of all."""
     return int(size) if size is not None and size.is_integer() else size
 
 
-def names_of_clusters(given: Sequence[str] | None) -> dict[int, str]:
-    """Return names such as that of 1="Loyal", by the number of the cluster."""
-    names = {}
-    for text in given or []:
-        label, has_name, name = text.partition("=")
-        if not (has_name and label.strip().isdecimal() and name.strip()):
-            raise Failure(f'--name must be a cluster and its name, such as 1="Loyal", not {text!r}')
-        names[int(label)] = name.strip()
-    return names
-
-
-def added_columns(given: str | None, output: str | None, *, labels_only: bool) -> list[str]:
-    """Return the columns to write besides those of the file, first that of the cluster."""
-    if given is None:
-        return [*ADDED[:1]] if labels_only else [*ADDED]
-    asked = known(split_names(given), [*ADDED, "name"], "--add")
-    if has_labels_only(output) and {*asked} - {"cluster"}:
-        raise Failure(f"{output} has room for clusters only: leave out --add, or write .csv")
-    return [*dict.fromkeys(["cluster", *asked])]
-
-
-def has_labels_only(output: str | None) -> bool:
-    """Return whether a file has room for clusters only."""
+def _has_clusters_only(output: str | None) -> bool:
     return output is not None and output.lower().endswith(".npy")

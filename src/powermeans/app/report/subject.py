@@ -57,15 +57,19 @@ class Subject:
         scalers: Sequence[Any] = (),
         names: Mapping[int, str] | None = None,
         file: FileTable | None = None,
+        labels: Labels | None = None,
+        profile: Profile | None = None,
     ) -> Self:
-        """Label and summarize the points."""
-        file, labels = file or FileTable(), fitted.labels_of(model, X)
+        """Label and summarize the points, unless labels and profile are known."""
+        file = file or FileTable()
+        labels = fitted.labels_of(model, X) if labels is None else labels
         points, n_clusters = fitted.points_of(model, X, labels), fitted.n_clusters_of(model, labels)
         weights = check_sample_weight(sample_weight, len(labels))
-        features = list(file.names or fitted.names_of(model, X))
-        tally = Tally(np.zeros((n_clusters, len(features))))
-        tally.add(points, labels, weights)
-        profile = Profile.of(tally, features, scalers, file.columns, names)
+        if profile is None:
+            features = list(file.names or fitted.names_of(model, X))
+            tally = Tally(np.zeros((n_clusters, len(features))))
+            tally.add(points, labels, weights)
+            profile = Profile.of(tally, features, scalers, file.columns, names)
         return cls(model, X, points, labels, profile, weights, scalers, file)
 
     def row_numbers(self, rows: IndexArray) -> IndexArray:
