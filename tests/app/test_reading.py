@@ -217,7 +217,7 @@ def hostile():
     yield "damaged.sqlite", b"SQLite format 3\0" + bytes(90), "quer"
     yield "damaged.parquet", b"PAR1" + bytes(90) + b"PAR1", "Parquet"
     yield "page.csv", b"<!DOCTYPE html><table></table>", "HTML"
-    yield "picture.csv", b"\x89PNG\r\n\x1a\n", "PNG"
+    yield "picture.csv", b"\x89PNG\r\n\x1a\n", "picture"
 
 
 @pytest.mark.parametrize(("name", "content", "said"), list(hostile()))
@@ -227,6 +227,27 @@ def test_what_is_no_table_is_one_line_that_names_it(name, content, said, run):
     assert ended.err.count("\n") == 1
     assert name in ended.err
     assert said is None or said in ended.err
+
+
+@pytest.mark.parametrize(
+    ("cell", "row", "is_far"),
+    [("AAAA1", 1, True), ("XFD1048576", 41, True), ("B99999999", 41, True), ("XFD41", 41, False),
+     ("", 900_000_000, True)],
+)  # fmt: skip
+def test_a_cell_beyond_all_sheets_is_refused_before_the_sheet_is_read(cell, row, is_far, tmp_path):
+    as_workbook(tmp_path / "a.xlsx")
+    with (
+        zipfile.ZipFile(tmp_path / "a.xlsx") as given,
+        zipfile.ZipFile(tmp_path / "b.xlsx", "w") as made,
+    ):
+        for name in given.namelist():
+            content = given.read(name).replace(b'r="C41"', f'r="{cell}"'.encode())
+            made.writestr(name, content.replace(b'<row r="41"', f'<row r="{row}"'.encode()))
+    if not is_far:
+        assert read_frame(tmp_path / "b.xlsx").num_rows == 40
+        return
+    with pytest.raises(TableError, match="far from all others: delete it"):
+        read_frame(tmp_path / "b.xlsx")
 
 
 def test_archives_that_hold_too_much_or_too_many(tmp_path):

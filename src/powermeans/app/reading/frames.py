@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 import zipfile
 from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
@@ -17,22 +16,17 @@ from powermeans.app.reading import databases, json_lines, sheets
 from powermeans.errors import Argument, TableError
 from powermeans.preparing.kinds import names_total
 from powermeans.scale.tables.formats import format_of, start_of
-from powermeans.scale.tables.reading import UNPACKING, as_file
+from powermeans.scale.tables.reading import as_file, unpacked
 from powermeans.scale.tables.table import listed
 from powermeans.scale.tables.text import Text
 from powermeans.system.arrow import pyarrow_part
 
 _PICTURES_AND_MORE = {
-    b"\x89PNG": "a PNG picture",
-    b"\xff\xd8\xff": "a JPEG picture",
-    b"GIF8": "a GIF picture",
+    **dict.fromkeys((b"\x89PNG", b"\xff\xd8\xff", b"GIF8"), "a picture"),
+    **dict.fromkeys((b"RIFF", b"ID3"), "sound or video"),
+    **dict.fromkeys((b"\x7fELF", b"MZ"), "a program"),
+    **dict.fromkeys((b"<!DOCTYPE", b"<html"), "a page of HTML"),
     b"%PDF": "a PDF document",
-    b"RIFF": "sound or video",
-    b"ID3": "sound",
-    b"\x7fELF": "a program",
-    b"MZ": "a program",
-    b"<!DOCTYPE": "a page of HTML",
-    b"<html": "a page of HTML",
     b"<?xml": "XML",
     b"7z\xbc\xaf": "a 7z archive",
     b"Rar!": "a RAR archive",
@@ -88,8 +82,7 @@ def read_frame(source: str | os.PathLike[str], **options: Any) -> Any:
 
     Examples
     --------
-    >>> import tempfile
-    >>> from pathlib import Path
+    >>>     >>> from pathlib import Path
     >>> from powermeans import read_frame
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder, "people.csv")
@@ -163,22 +156,8 @@ def _unzipped(path: Path, name: str, options: dict[str, Any]) -> Iterator[tuple[
                 f"{name} unpacks from {member.compress_size:,} to {member.file_size:,} bytes: "
                 "unpack it yourself if you trust it"
             )
-        folder = stack.enter_context(tempfile.TemporaryDirectory())
-        file = Path(folder) / Path(member.filename).name
-        try:
-            with archive.open(member) as packed, open(file, "wb") as unpacked:
-                _copy(packed, unpacked, member.file_size)
-        except (*UNPACKING, RuntimeError, zipfile.BadZipFile) as error:
-            raise TableError(f"{member.filename} in {name} cannot be unpacked: {error}") from None
-        yield file, f"{name}: {member.filename}"
-
-
-def _copy(packed: Any, unpacked: Any, n_bytes: int) -> None:
-    while block := packed.read(2**20):
-        n_bytes -= len(block)
-        if n_bytes < 0:
-            raise zipfile.BadZipFile("it is longer than it says")
-        unpacked.write(block)
+        inside = f"{name}: {member.filename}"
+        yield stack.enter_context(unpacked(lambda: archive.open(member), inside)), inside
 
 
 def _is_data(member: zipfile.ZipInfo) -> bool:

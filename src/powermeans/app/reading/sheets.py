@@ -28,6 +28,8 @@ _UNIT = re.compile(r"(%)|\[\$([^\]-]{1,5})|(?<!\[)([$€£¥₹])")
 _PERCENT = {"9": "0%", "10": "0.00%"}  # the formats that are in no list
 _RELATIONS = "xl/_rels/workbook.xml.rels"
 _N_LOOKED_AT = 2**18
+_FAR = re.compile(rb"r=[\"'](?=[A-Z]{3}|[A-Z]*\d{6})([A-Z]*)(\d*)")
+_BROKEN = (*UNPACKING, LookupError, ElementTree.ParseError)
 
 
 def is_workbook(path: Path, start: bytes) -> bool:
@@ -59,26 +61,44 @@ def read(
         from python_calamine import CalamineWorkbook
     except ImportError:
         raise TableError('this needs python-calamine: pip install "powermeans[cli]"') from None
+    if _has_far_cells(path):
+        raise TableError(
+            f"{name} has a cell far from all others", "delete it, or export the table as CSV"
+        )
     with refusing_damage(name, "Excel or OpenDocument"):
         book = CalamineWorkbook.from_path(str(path))
         names = list(book.sheet_names)
         if wanted is not None and wanted not in names:
             raise TableError(f'{name} has no sheet "{wanted}"{nearest(wanted, names)}')
-        found = {each: book.get_sheet_by_name(each).to_python() for each in [wanted] if each}
-        found = found or {each: book.get_sheet_by_name(each).to_python() for each in names}
-        starts = {each: book.get_sheet_by_name(each).start or (0, 0) for each in found}
+        sheets = {each: book.get_sheet_by_name(each) for each in names if wanted in (None, each)}
+        found = {each: sheet.to_python() for each, sheet in sheets.items()}
     sizes = {each: sum(map(_n_filled, rows)) for each, rows in found.items()}
     if not sizes or not max(sizes.values()):
         raise TableError(f"{name} has no cells with anything in them")
     sheet = max(sizes, key=lambda each: sizes[each])
     rows, used = _without_margins(found[sheet])
     table, around, doubt = _table_of(rows, name, header)
-    units = _units(path, sheet)
-    pairs = zip(table.column_names, (units.get(starts[sheet][1] + j) for j in used), strict=True)
+    units, (_, first) = _units(path, sheet), sheets[sheet].start or (0, 0)
+    pairs = zip(table.column_names, (units.get(first + j) for j in used), strict=True)
     table = table.replace_schema_metadata({f"unit of {name}": unit for name, unit in pairs if unit})
     others = [each for each in names if each != sheet and sizes.get(each, 0)]
     said = [f'sheet "{sheet}" is read, and not {listed(others)}'] if others else []
     return table, said + around, doubt
+
+
+def _has_far_cells(path: Path) -> bool:
+    """Return whether a sheet has more cells than fit into memory, which end Calamine's process."""
+    with contextlib.suppress(*_BROKEN), zipfile.ZipFile(path) as archive:
+        for sheet in (each for each in archive.namelist() if each.startswith("xl/worksheets/")):
+            width, length, rest = 0, 0, b""  # letters of columns and digits of rows, of far ones
+            with archive.open(sheet) as file:
+                while block := file.read(2**20):
+                    for letters, digits in _FAR.findall(rest + block):
+                        width, length = max(width, len(letters)), max(length, len(digits))
+                    rest = block[-20:]
+            if width > 3 or length > 7 or (width == 3 and length > 5):
+                return True
+    return False
 
 
 def _n_filled(row: Sequence[Any]) -> int:
@@ -101,8 +121,7 @@ def _units(path: Path, sheet: str) -> Mapping[int, str]:
     Calamine knows no formats, and OpenPyXL takes seconds to open a large workbook.
     """
     found: dict[int, Counter[str]] = {}
-    broken = (*UNPACKING, LookupError, ValueError, ElementTree.ParseError, zipfile.BadZipFile)
-    with contextlib.suppress(*broken), zipfile.ZipFile(path) as archive:
+    with contextlib.suppress(*_BROKEN), zipfile.ZipFile(path) as archive:
         relations = {each["Id"]: each["Target"] for _, each in _tags(archive, _RELATIONS, "Id")}
         sheets = {each["name"]: each for tag, each in _tags(archive, "xl/workbook.xml", "sheetId")}
         (key,) = (value for name, value in sheets[sheet].items() if name.endswith("}id"))

@@ -9,8 +9,11 @@ import os
 import shutil
 import sys
 import tempfile
+import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -19,7 +22,10 @@ from powermeans.scale.tables.formats import PACKED, start_of
 from powermeans.scale.tables.table import is_utf8, missing_path
 
 # What the modules that unpack files raise of damaged ones.
-UNPACKING = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError)
+UNPACKING = (
+    *(OSError, EOFError, ValueError, RuntimeError),
+    *(zlib.error, lzma.LZMAError, zipfile.BadZipFile),
+)
 
 
 @contextlib.contextmanager
@@ -39,7 +45,8 @@ def as_file(source: str | os.PathLike[str]) -> Iterator[tuple[Path, str]]:
         start = start_of(path, name)
         for mark, module in PACKED.items():
             if start.startswith(mark):
-                path = stack.enter_context(_unpacked(path, module, name))
+                opened = partial(importlib.import_module(module).open, path, "rb")
+                path = stack.enter_context(unpacked(opened, name))
         yield path, name
 
 
@@ -62,12 +69,11 @@ def _copied(stream: IO[bytes]) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def _unpacked(path: Path, module: str, name: str) -> Iterator[Path]:
-    """Yield an unpacked copy of a packed file."""
+def unpacked(opened: Callable[[], AbstractContextManager[IO[bytes]]], name: str) -> Iterator[Path]:
+    """Yield an unpacked copy of a packed file, which a function opens."""
     with contextlib.ExitStack() as stack:
         try:
-            stream = stack.enter_context(importlib.import_module(module).open(path, "rb"))
-            copy = stack.enter_context(_copied(stream))
+            copy = stack.enter_context(_copied(stack.enter_context(opened())))
         except UNPACKING as error:
             raise TableError(f"{name} cannot be unpacked: {error}") from None
         yield copy
