@@ -5,6 +5,7 @@ import shlex
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from app.answers import CUSTOMERS, clusters_in, column_of
 
@@ -125,6 +126,14 @@ def test_a_model_remembers_how_its_file_was_read(run):
               for more in ((), ("--thousands", "none", "--decimal", "."))]  # fmt: skip
     assert scores[1] < scores[0] == 0
     run("predict m.pm new.csv --report r.html")
+
+
+def test_a_model_remembers_whether_sheets_have_a_header(run):
+    sheet = pd.DataFrame([[2001, 2002], [1, 2], [9, 8], [8, 9]])
+    sheet.to_excel("years.xlsx", header=False, index=False)
+    for header, n_rows in (("--header", 3), ("--no-header", 4)):
+        run(f"fit years.xlsx -k 2 -q -m m.pm {header}")
+        assert run("predict m.pm years.xlsx --json").json["n_rows"] == n_rows
 
 
 def test_columns_are_those_of_the_model_in_whatever_order(run):

@@ -132,21 +132,16 @@ def half_imported(*_, **__):
         raise AttributeError("module has no attribute 'exceptions'")
 
 
-def failing_rows(*_):
-    yield {"cluster": np.zeros(3, np.int32)}
-    raise OSError(5, "Input/output error")
-
-
 FIT, COMMAND = "powermeans.PowerKMeans.fit", "powermeans.app.command."
-PARTS = COMMAND + "clusters._in_parts"
+PARTS, BROKEN = COMMAND + "clusters.labels_and_score", OSError(5, "Input/output error")
 STOP, TWO_FILES = failing(KeyboardInterrupt), "fit customers.csv -k 2 -q -o labels.csv -m model.pm"
 FAILING = [
     (FIT, failing(MemoryError()), "fit customers.csv -k 5", 3, "not enough memory"),
     (FIT, failing(RuntimeError("can't start new thread")), "fit customers.csv -k 5", 3, "memory"),
     (FIT, half_imported, "fit customers.csv -k 5", 130, "interrupted before"),
     (FIT, failing(OSError(5, "broken", "part-2")), "fit folder -k 4", 3, "part-2 cannot be read"),
-    (PARTS, failing_rows, "fit folder -k 4 -q -o l.npy", 3, "folder cannot be"),
-    (PARTS, failing_rows, "predict m.pm folder -o l.npy", 3, "folder cannot"),
+    (PARTS, failing(BROKEN), "fit folder -k 4 -q -o l.npy", 3, "folder cannot be"),
+    (PARTS, failing(BROKEN), "predict m.pm folder -o l.npy", 3, "folder cannot"),
     (COMMAND + "clusters.write_rows", STOP, TWO_FILES, 130, "nothing was written"),
     ("powermeans.saving.save", STOP, TWO_FILES, 130, "labels.csv is written, and nothing else"),
     (COMMAND + "fitting.show_clusters", STOP, TWO_FILES, 130, "labels.csv, model.pm is written"),
@@ -332,6 +327,7 @@ def test_ctrl_c_ends_a_command_with_what_was_found(run, table, monkeypatch):
     assert ended.json["inertia"] == pytest.approx(-score, rel=1e-9)
     np.save("much.npy", np.random.default_rng(0).normal(size=(5_000, 8)))
     monkeypatch.setattr(FitProgress, "__call__", interrupting(40))
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # which a command ends by ignoring
     ended = run("fit much.npy -k 2-60 --json", code=failures.INTERRUPTED)
     assert ended.err.splitlines()[-1].startswith("powermeans: interrupted: ")
     assert ended.json["was_interrupted"] is True

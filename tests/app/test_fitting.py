@@ -138,6 +138,15 @@ def test_a_cluster_whose_points_weigh_nothing_is_said_to_be_so(capsys):
     assert rows_shown(capsys.readouterr().out)[1]["what sets it apart"] == "weighs nothing"
 
 
+def test_no_line_of_a_table_ends_between_a_number_and_its_unit(capsys, monkeypatch):
+    for width in range(10, 30):
+        monkeypatch.setenv("COLUMNS", str(width))
+        Screen().show(["words"], [["yes 97 %, weighs 12\u00a0kg, " * 9]], left=[0])
+        shown = capsys.readouterr().out
+        assert not re.search(r"\d$", shown, re.MULTILINE)
+        assert (shown.count("97 %"), shown.count("12 kg")) == (9, 9)
+
+
 def test_a_fit_proves_how_far_from_the_optimum_it_is(run, monkeypatch):
     fit, heard = "fit customers.csv -k 5 --scale standard --prove 1", []
     said = run(fit, "-q", "--report", "report.html")
@@ -350,6 +359,8 @@ def test_the_columns_of_a_former_fit_do_not_count(how, run):
     write("f.csv", "x,y", two_groups())
     run("fit f.csv -k 2 -q")
     run("fit f-clusters.csv -k 2 -q -o twice.csv --add cluster,sure")
+    run("fit twice.csv -k 2 -q -o thrice.csv --add cluster")
+    assert lines("thrice.csv")[0].endswith(",sure,cluster.2,sure.2,cluster.3")
     ended = run(f"fit twice.csv -k 2 -q --json {how}")
     assert ended.json["columns"] == ["x", "y"]
     if not how:
@@ -369,6 +380,9 @@ def test_progress_is_shown_as_much_as_is_asked_for_and_clusters_that_weigh_nothi
     assert re.fullmatch(r"ended, \d+ sweeps, inertia .*, \d+\.\d s", end)
     assert re.fullmatch(r"ended, \d+ sweeps, power -inf, .*, 5 centers, .* s\n", verbose.err)
     assert quiet.err == ""
+    assert ("standardized" in plain.out, "standardized" in verbose.out) == (False, True)
+    (only,) = rows_shown(run("fit customers.csv -k 1 -q").out)
+    assert only["what sets it apart"] == "visits_per_month 9.9; basket 48; share_at_weekend 0.42"
     Path("f.csv").write_text("a\x1b]0;PWNED\x07,b\u202er\n1,2\n3,4\n50,60\n")
     ended = run("fit f.csv -k 2 -q")
     assert "a\\x1b]0;PWNED\\x07" in ended.out

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from app.answers import clusters_in, column_of
+from app.answers import clusters_in, column_of, rows_shown
 from pyarrow import feather, parquet
 
 from powermeans import RobustPowerKMeans
@@ -80,6 +80,19 @@ def test_a_tally_of_parts_is_that_of_all_rows(far):
         assert one.spread == pytest.approx(spread, rel=1e-6)
         np.testing.assert_allclose(one.mean, center, rtol=1e-12)
     assert found[3].size == 0
+
+
+def test_names_and_dates_in_parts_are_those_in_memory(run):
+    days = "".join(f"{i % 2 * 50 + i % 3},20{10 + i % 2}-03-0{i % 9 + 1}\n" for i in range(40))
+    Path("days.csv").write_text(f"visits,day\n{days}")
+    told = []
+    for how in ("", "--memory-limit 1GB"):
+        fit = f"fit days.csv -k 2 -q --dates days -o l.csv --add name -m m.pm {how}"
+        shown = [rows_shown(run(fit).out), rows_shown(run(f"predict m.pm days.csv {how}").err)]
+        words = [[row["what sets it apart"] for row in rows] for rows in shown]
+        told.append([*map(sorted, words), column_of(Path("l.csv").read_text(), "name")])
+    assert told[0] == told[1]
+    assert any("day 2011-03-0" in text for text in told[0][0])
 
 
 @pytest.mark.parametrize("suffix", ["csv", "npy", "parquet", "feather"])

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import signal
+import math
 import time
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -37,6 +35,8 @@ def chosen_k(data: Data, wanted: Wanted, *, was_asked: bool, is_quiet: bool) -> 
 
     `was_asked` tells whether the user wants missing values to count.
     """
+    from powermeans.estimators.choose_k import choose_k
+
     settings, sizes, began = wanted.settings, wanted.sizes, time.monotonic()
     if len(sizes) == 1:
         return Chosen(settings)
@@ -50,39 +50,26 @@ def chosen_k(data: Data, wanted: Wanted, *, was_asked: bool, is_quiet: bool) -> 
             why = Note(f"k = {k}, since there are too few different rows for more")
             return Chosen(settings | {"n_clusters": k}, [why])
     limit = settings["max_seconds"]
-    of_choice = {name: settings[name] for name in ("effort", "random_state", "n_threads")}
-    of_choice["max_seconds"] = None if limit is None else limit / 2
-    choice, was_interrupted = _choice(rows, sizes, of_choice, is_quiet=is_quiet)
-    settings["n_clusters"] = choice.recommended
+    half = None if limit is None else limit / 2
+    with failures.refusing():
+        choice = choose_k(
+            rows.points,
+            sizes,
+            sample_weight=rows.weights,
+            callback=None if is_quiet else Listener(shown_progress()),
+            missing="observed" if rows.missing == "observed" else "error",
+            max_seconds=half,
+            **{name: settings[name] for name in ("effort", "random_state", "n_threads")},
+        )
+    settings["n_clusters"], passed = choice.recommended, time.monotonic() - began
+    was_interrupted = choice.was_stopped and passed < (half or math.inf)  # by Ctrl-C
     if was_interrupted:  # a quick fit with the k so far is better than nothing
         settings["effort"] = "fast"
     if limit is not None:
-        settings["max_seconds"] = max(limit - (time.monotonic() - began), 1e-3)
+        settings["max_seconds"] = max(limit - passed, 1e-3)
     if choice.n_sampled:
         notes.append(Note(f"k was chosen from a sample of {choice.n_sampled:,} rows"))
     return Chosen(settings, [*notes, _note_on(choice)], choice, was_interrupted)
-
-
-def _choice(
-    data: Data, sizes: range, settings: dict[str, Any], *, is_quiet: bool
-) -> tuple[Any, bool]:
-    """Try each k; return the choice and whether Ctrl-C ended the search.
-
-    A second Ctrl-C interrupts.
-    """
-    from powermeans.estimators.choose_k import choose_k
-
-    shown = None if is_quiet else shown_progress()
-    with _remembering_interrupt() as was_interrupted, failures.refusing():
-        choice = choose_k(
-            data.points,
-            sizes,
-            sample_weight=data.weights,
-            callback=Listener(shown, lambda state: was_interrupted()),
-            missing="observed" if data.missing == "observed" else "error",
-            **settings,
-        )
-        return choice, choice.was_stopped and was_interrupted()
 
 
 def _rows_for_k(data: Data, seed: int, *, was_asked: bool) -> tuple[Data, list[Note]]:
@@ -130,19 +117,3 @@ def choice_for_machines(choice: Any) -> dict[str, Any] | None:
     """Return what is known of the number of clusters, for JSON."""
     names = "recommended is_clear doubt decided_by agreement by_criterion table was_stopped"
     return None if choice is None else {name: getattr(choice, name) for name in names.split()}
-
-
-@contextlib.contextmanager
-def _remembering_interrupt() -> Iterator[Callable[[], bool]]:
-    """Remember the first Ctrl-C, on which the callback stops the fits; a second one interrupts."""
-    seen: list[int] = []
-
-    def remember(number: int, frame: object) -> None:
-        seen.append(number)
-        signal.signal(signal.SIGINT, before)
-
-    before = signal.signal(signal.SIGINT, remember)
-    try:
-        yield lambda: bool(seen)
-    finally:
-        signal.signal(signal.SIGINT, before)

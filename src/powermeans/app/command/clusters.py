@@ -51,10 +51,10 @@ def labelled(
     tally, output = _tally(model, data), results.output
     if isinstance(data.points, PartedData):
         if "name" in results.added:  # all rows make the names
-            collections.deque(_in_parts(model, data, tally, results, names), maxlen=0)
+            collections.deque(_in_parts(model, data, tally, files, results, names), maxlen=0)
             names = dict(enumerate(_profile(tally, data, names).names))
             tally = _tally(model, data)
-        pieces = failures.read_from(files.name, _in_parts(model, data, tally, results, names))
+        pieces = _in_parts(model, data, tally, files, results, names)
         with failures.refusing():
             if output is not None:
                 write_labels(output, pieces)
@@ -100,16 +100,23 @@ def about_rows(
 
 
 def _in_parts(
-    model: Any, data: Data, tally: Tally, results: Results, names: Mapping[int, str]
+    model: Any,
+    data: Data,
+    tally: Tally,
+    files: DataFiles,
+    results: Results,
+    names: Mapping[int, str],
 ) -> Iterator[RowColumns]:
     """Yield what is added to the rows of each part, and count them."""
     has_missing = getattr(model, "missing", "error") == "observed"
     needs = Needs(name="predict", measure=Measure(has_missing=has_missing))
     parts: Iterator[Any] = read_ahead(data.points.partition(needs).read())
     all_names = [names.get(label, str(label)) for label in range(len(tally.sizes))]
-    with waiting_for(
-        "labelling the rows", is_quiet=results.quiet, n_rows=data.points.n_rows
-    ) as say:
+    is_quiet, n_rows = results.quiet, data.points.n_rows
+    with (
+        failures.reading(files.name),
+        waiting_for("labelling the rows", is_quiet=is_quiet, n_rows=n_rows) as say,
+    ):
         for points, weights in parts:
             labels, score = labels_and_score(model, points, weights)
             tally.add(points, labels, weights)

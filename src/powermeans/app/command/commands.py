@@ -89,7 +89,7 @@ def _command(function: Callable[..., None]) -> Callable[..., None]:
 def _options_of(kind: Any) -> Iterator[inspect.Parameter]:
     """Yield the fields of a dataclass that are options, as parameters of a function."""
     types, only = get_type_hints(kind), inspect.Parameter.KEYWORD_ONLY
-    for one in fields(kind):
+    for one in sorted(fields(kind), key=lambda one: one.name not in kind.__annotations__):
         if "option" in one.metadata:
             hint, option = types[one.name], one.metadata["option"]
             annotation: Any = Annotated[hint, option]
@@ -103,9 +103,7 @@ def _screen(as_json: bool, output: str | None = None) -> Any:
 
 
 @_command
-def fit(
-    data: _Data, wanted: Wanted, results: Results, files: DataFiles, as_json: _Json = False
-) -> None:
+def fit(data: _Data, wanted: Wanted, files: DataFiles, as_json: _Json = False) -> None:
     """Find clusters, and print a table of them.
 
     Without --output, --model and --report, write the rows with their cluster and a report.
@@ -114,9 +112,9 @@ def fit(
         wanted.refuse_beside_like(files)
     from powermeans.app.command.fitting import fit as run
 
-    limit, checkpoint = results.memory_limit, wanted.checkpoint
+    limit, checkpoint = wanted.memory_limit, wanted.checkpoint
     files = replace(files, paths=data, memory_limit=limit, checkpoint=checkpoint)
-    run(files, wanted, results, _screen(as_json, results.output))
+    run(files, wanted, _screen(as_json, wanted.output))
 
 
 @_command

@@ -8,11 +8,9 @@ import io
 import os
 import shlex
 from collections.abc import Iterable, Iterator
-from typing import Any, TypeVar
+from typing import Any
 
 from powermeans.errors import Argument, ArgumentError, Explained, NotInPartsError, printable
-
-Piece = TypeVar("Piece")
 
 BUG = 1
 USAGE = 2
@@ -115,12 +113,6 @@ def reading(name: str, *, writes: str | None = None) -> Iterator[None]:
         if writes is not None and error.filename == writes:
             raise Failure(f"{writes} cannot be written: {reason}", OUTPUT) from error
         raise Failure(f"{error.filename or name} cannot be read: {reason}", DATA) from error
-
-
-def read_from(name: str, pieces: Iterable[Piece]) -> Iterator[Piece]:
-    """Yield the same pieces, and name the data that the system cannot read for them."""
-    with reading(name):
-        yield from pieces
 
 
 def one_line(message: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import shlex
 import sys
@@ -46,7 +45,7 @@ from powermeans.app.command.screen import (
     waiting_for,
 )
 from powermeans.app.command.sources import DataFiles, Scale
-from powermeans.app.command.wanted import Results, Wanted
+from powermeans.app.command.wanted import Wanted
 from powermeans.app.reading.frames import opened
 from powermeans.divergences import resolve
 from powermeans.engine.fit import Listener
@@ -65,6 +64,7 @@ from powermeans.system.attributes import forget
 class Fitted:
     """A model, and how it was found."""
 
+    data: Data
     model: PowerKMeans | BalancedKMeans
     seconds: Mapping[str, float | None]  # of reading, None for rows that are read for each sweep
     was_interrupted: bool = False
@@ -74,63 +74,58 @@ class Fitted:
     optimality: OptimalityGap | None = None
 
 
-def fit(files: DataFiles, wanted: Wanted, results: Results, screen: Screen) -> None:
+def fit(files: DataFiles, wanted: Wanted, screen: Screen) -> None:
     """Read the data, fit, write the files asked for and print the clusters."""
     why = why_in_parts(files)
-    if not (results.output or wanted.model or results.report or why is not None or screen.as_json):
-        results = _with_outputs(files, results)
-    results = results.settled(in_parts=why is not None)
-    _check(files, wanted, results, why)
-    if wanted.like is None:
-        data, fitted = _fitted_anew(files, wanted, results, why)
-    else:
-        data, fitted = _gone_on(files, wanted, results)
+    if not (wanted.output or wanted.model or wanted.report or why is not None or screen.as_json):
+        wanted = _with_outputs(files, wanted)
+    wanted = wanted.settled(in_parts=why is not None)
+    _check(files, wanted, why)
+    fitted = _gone_on(files, wanted) if wanted.like else _fitted_anew(files, wanted, why)
     model = fitted.model
     with interruptible() as done:
         labels = None if why is not None else model.labels_
-        found = labelled(model, data, files, results, results.names, done, labels)
+        found = labelled(model, fitted.data, files, wanted, wanted.names, done, labels)
         if why is not None:  # an interrupted fit knows it only of the centers one sweep earlier
             model.inertia_ = -found.tally.score
-        fitted = _with_proof(fitted, data, wanted, results)
-        _write(fitted, data, found, files, wanted, results, done)
-        _tell(fitted, data, found, files, results, screen)
+        fitted = _with_proof(fitted, wanted)
+        _write(fitted, found, files, wanted, done)
+        _tell(fitted, found, files, wanted, screen)
         if screen.as_json:
-            screen.tell_machines(_for_machines(fitted, data, found, files, wanted, results))
-    _end(fitted, wanted, results, screen)
+            screen.tell_machines(_for_machines(fitted, found, files, wanted))
+    _end(fitted, wanted, screen)
 
 
-def _fitted_anew(
-    files: DataFiles, wanted: Wanted, results: Results, why: str | None
-) -> tuple[Data, Fitted]:
+def _fitted_anew(files: DataFiles, wanted: Wanted, why: str | None) -> Fitted:
     """Read the data and fit."""
     is_scale_idle = wanted.scale == "auto" and not wanted.distance.depends_on_scale
     scale: Scale = "none" if is_scale_idle else wanted.scale
     takes_missing, began = wanted.distance.takes_missing, time.perf_counter()
     if why is None:
-        with waiting_for(f"reading {files.name}", is_quiet=results.quiet):
+        with waiting_for(f"reading {files.name}", is_quiet=wanted.quiet):
             data = read_to_fit(files, scale, takes_missing=takes_missing)
     else:
         data = open_to_fit(files, why, scale, takes_missing=takes_missing)
     _check_proof(data.missing, wanted)
     taken = {"reading": time.perf_counter() - began if why is None else None}
     was_asked = files.missing == "observed"
-    chosen = chosen_k(data, wanted, was_asked=was_asked, is_quiet=results.quiet)
+    chosen = chosen_k(data, wanted, was_asked=was_asked, is_quiet=wanted.quiet)
     started = time.perf_counter()
     missing = "observed" if data.missing == "observed" else "error"
     model = _estimator(chosen.settings | {"missing": missing})
-    was_interrupted = _fit(model, data, files, results) or chosen.was_interrupted
+    was_interrupted = _fit(model, data, files, wanted) or chosen.was_interrupted
     taken["fitting"] = time.perf_counter() - started
-    return data, Fitted(model, taken, was_interrupted, chosen.choice, chosen.notes)
+    return Fitted(data, model, taken, was_interrupted, chosen.choice, chosen.notes)
 
 
-def _gone_on(files: DataFiles, wanted: Wanted, results: Results) -> tuple[Data, Fitted]:
+def _gone_on(files: DataFiles, wanted: Wanted) -> Fitted:
     """Read the data as those of a model, go on from there, and find what has changed."""
     from powermeans.explaining.following import refit, what_changed
 
     path, began = str(wanted.like), time.perf_counter()
     saved = load_model(path)
     last = steps_of(saved.model)[-1]
-    with waiting_for(f"reading {files.name}", is_quiet=results.quiet):
+    with waiting_for(f"reading {files.name}", is_quiet=wanted.quiet):
         data = read_for(saved.model, path, saved.read_like(files))
     _check_proof(data.missing, wanted)
     started = time.perf_counter()
@@ -138,10 +133,10 @@ def _gone_on(files: DataFiles, wanted: Wanted, results: Results) -> tuple[Data, 
         model = refit(last, data.points, sample_weight=data.weights)
         change = what_changed(last, model, data.points)
     taken = {"reading": started - began, "fitting": time.perf_counter() - started}
-    return data, Fitted(model, taken, changes=["", *str(change).splitlines()])
+    return Fitted(data, model, taken, changes=["", *str(change).splitlines()])
 
 
-def _with_outputs(files: DataFiles, results: Results) -> Results:
+def _with_outputs(files: DataFiles, wanted: Wanted) -> Wanted:
     """Name a file for the rows and one for the report, beside no other file of that name."""
     source = Path(files.database or files.first)
     inner_name = Path(source.stem)  # of bank.csv.gz: bank.csv
@@ -151,34 +146,29 @@ def _with_outputs(files: DataFiles, results: Results) -> Results:
     suffix = inner if inner in SUFFIXES_OF_ROWS else ".tsv" if ".tsv" in source.suffixes else ".csv"
     rows, page = f"{stem}clusters{suffix}", f"{stem}report.html"
     for path, option in ((rows, "--output"), (page, "--report")):
-        if os.path.isfile(path) and not _is_of_a_fit(path, is_page=path == page):
+        if os.path.isfile(path) and not _is_of_a_fit(path):
             raise failures.Failure(
                 f"{path} exists and was not written here: name another file with {option}"
             )
-    return replace(results, output=rows, report=page)
+    return replace(wanted, output=rows, report=page)
 
 
-def _is_of_a_fit(path: str, *, is_page: bool) -> bool:
+def _is_of_a_fit(path: str) -> bool:
     """Return whether a file looks as if a fit had written it."""
-    if Path(path).suffix in (".xlsx", ".parquet", ".feather"):
-        with contextlib.suppress(TableError):
-            return "cluster" in opened(path).table.column_names
-        return False
-    with failures.reading(path), open(path, "rb") as file:
-        start = file.read(2**16)
-    return (
-        b"powermeans" in start
-        if is_page
-        else b"cluster" in start.partition(b"\n")[0].replace(b"\0", b"")
-    )
+    if path.endswith(".html"):
+        with failures.reading(path), open(path, "rb") as file:
+            return b"powermeans" in file.read(2**16)
+    with contextlib.suppress(TableError):
+        return "cluster" in opened(path).table.column_names
+    return False
 
 
-def _check(files: DataFiles, wanted: Wanted, results: Results, why: str | None) -> None:
+def _check(files: DataFiles, wanted: Wanted, why: str | None) -> None:
     """Refuse, before anything is read, what cannot be done or written."""
     in_memory = "pass one file that fits into memory, without --memory-limit and --checkpoint"
     distance = wanted.distance
     for what, is_asked, way_out in (
-        ("--report", results.report, "leave it out, and report on some of the rows"),
+        ("--report", wanted.report, "leave it out, and report on some of the rows"),
         ("--prove", wanted.prove, "leave it out, or prove it for some of the rows"),
         ("--like", wanted.like, "pass one file, and no limits"),
         ("--size-min", wanted.size_min, in_memory),
@@ -194,19 +184,19 @@ def _check(files: DataFiles, wanted: Wanted, results: Results, why: str | None) 
             "--divergence"
         )
     _check_proof(files.missing, wanted)
-    for label in results.names:
+    for label in wanted.names:
         if n_clusters is not None and label >= n_clusters:
             raise failures.Failure(
                 f"--name has a cluster {label}, and there are {n_clusters}: give names to clusters "
                 f"0 to {n_clusters - 1}"
             )
-    if results.names and not (results.report or wanted.model or "name" in results.added):
+    if wanted.names and not (wanted.report or wanted.model or "name" in wanted.added):
         raise failures.Failure(
             "--name is for the report, the model and --add name: add one, or leave it out"
         )
     reads = [files.database] if files.database is not None else files.paths
     reads = reads if why is None else [*reads, *all_paths(files)]
-    check_outputs(results, wanted.model, files.checkpoint, reads=reads)
+    check_outputs(wanted, wanted.model, files.checkpoint, reads=reads)
 
 
 def _check_proof(missing: str | None, wanted: Wanted) -> None:
@@ -236,11 +226,9 @@ def _estimator(settings: Mapping[str, Any]) -> PowerKMeans | BalancedKMeans:
     return BalancedKMeans(**others, **sizes)
 
 
-def _fit(
-    model: PowerKMeans | BalancedKMeans, data: Data, files: DataFiles, results: Results
-) -> bool:
+def _fit(model: PowerKMeans | BalancedKMeans, data: Data, files: DataFiles, wanted: Wanted) -> bool:
     """Fit; Ctrl-C ends the fit and keeps the centers it has reached, and is returned."""
-    shown = None if results.quiet else shown_progress(details=results.verbose)
+    shown = None if wanted.quiet else shown_progress(details=wanted.verbose)
     was_interrupted, writes = False, files.checkpoint
     try:
         with (
@@ -278,15 +266,15 @@ def _naming_entries(data: Data, files: DataFiles) -> Iterator[None]:
         ) from error
 
 
-def _with_proof(fitted: Fitted, data: Data, wanted: Wanted, results: Results) -> Fitted:
+def _with_proof(fitted: Fitted, wanted: Wanted) -> Fitted:
     """Search for a proof of how far the fit is from the optimum, if asked for or easy."""
     if fitted.was_interrupted:
         return fitted
     with contextlib.suppress(KeyboardInterrupt):  # before anything is proved
         if wanted.prove is None:
-            found = gap_in_a_moment(fitted.model, data.points, data.weights)
+            found = gap_in_a_moment(fitted.model, fitted.data.points, fitted.data.weights)
         else:
-            found = _proof(fitted.model, data, wanted.prove, is_quiet=results.quiet)
+            found = _proof(fitted.model, fitted.data, wanted.prove, is_quiet=wanted.quiet)
         return replace(fitted, optimality=found)
     return fitted
 
@@ -308,49 +296,38 @@ def _proof(
 
 
 def _write(
-    fitted: Fitted,
-    data: Data,
-    found: Labelled,
-    files: DataFiles,
-    wanted: Wanted,
-    results: Results,
-    done: list[str],
+    fitted: Fitted, found: Labelled, files: DataFiles, wanted: Wanted, done: list[str]
 ) -> None:
     """Write the model and the report that are asked for."""
     if wanted.model is not None:
         from powermeans.saving import save
 
-        whole = Pipeline([("prepare", data.prepare), ("powerkmeans", fitted.model)])
+        whole = Pipeline([("prepare", fitted.data.prepare), ("powerkmeans", fitted.model)])
         names = dict(enumerate(found.profile.names))
         with failures.writing(wanted.model):
-            save(whole, wanted.model, reading=to_remember(files, data, names))
+            save(whole, wanted.model, reading=to_remember(files, fitted.data, names))
         done.append(wanted.model)
-    if results.report is not None:
+    if wanted.report is not None:
         write_report(
-            results.report,
+            wanted.report,
             fitted.model,
-            data,
+            fitted.data,
             files,
             found,
-            is_quiet=results.quiet,
+            is_quiet=wanted.quiet,
             why_k=fitted.why_k,
             model_file=wanted.model if fitted.was_interrupted else None,
             choice=fitted.choice,
             optimality=fitted.optimality,
         )
-        done.append(results.report)
+        done.append(wanted.report)
 
 
 def _tell(
-    fitted: Fitted,
-    data: Data,
-    found: Labelled,
-    files: DataFiles,
-    results: Results,
-    screen: Screen,
+    fitted: Fitted, found: Labelled, files: DataFiles, wanted: Wanted, screen: Screen
 ) -> None:
     """Print the clusters as a table."""
-    model, profile, is_verbose = fitted.model, found.profile, results.verbose
+    data, model, profile, is_verbose = fitted.data, fitted.model, found.profile, wanted.verbose
     n_columns = sum(1 + bool(column.other) for column in data.prepare.used)
     reading = fitted.seconds["reading"]
     screen.say(
@@ -375,15 +352,14 @@ def _tell(
 
 
 def _for_machines(
-    fitted: Fitted,
-    data: Data,
-    found: Labelled,
-    files: DataFiles,
-    wanted: Wanted,
-    results: Results,
+    fitted: Fitted, found: Labelled, files: DataFiles, wanted: Wanted
 ) -> dict[str, Any]:
     """Return the clusters, and all that is known of the fit, for JSON."""
-    model, prepare, tally = fitted.model, data.prepare, found.tally
+    data, model, tally = fitted.data, fitted.model, found.tally
+    prepare, proved = data.prepare, {}
+    if wanted.prove is not None:  # another run may not prove the same in a moment
+        names = ("bound", "gap", "method")
+        proved = {"optimality": {name: getattr(fitted.optimality, name, None) for name in names}}
     kinds = [
         {"column": one.name, "kind": one.kind, "why": one.why, "done": prepare.done(one)}
         for one in data.columns
@@ -405,7 +381,7 @@ def _for_machines(
         "choice": choice_for_machines(fitted.choice),
         "inertia": model.inertia_,
         "n_sweeps": model.n_iter_,
-        **_proof_for_machines(fitted.optimality, is_asked=wanted.prove is not None),
+        **proved,
         "seconds": fitted.seconds,
         "was_interrupted": fitted.was_interrupted,
         "clusters": clusters_for_machines(
@@ -414,7 +390,7 @@ def _for_machines(
             tally.spreads_in(prepare.scaling[1]),
             data.names,
         ),
-        "written": {"rows": results.output, "model": wanted.model, "report": results.report},
+        "written": {"rows": wanted.output, "model": wanted.model, "report": wanted.report},
     }
 
 
@@ -426,17 +402,9 @@ def _settings_for_machines(model: Any, wanted: Wanted) -> dict[str, Any]:
     return settings
 
 
-def _proof_for_machines(optimality: OptimalityGap | None, *, is_asked: bool) -> dict[str, Any]:
-    """Return what is proved, but not what another run may not prove in a moment."""
-    if optimality is None or not (is_asked or optimality.method == "line"):
-        return {}
-    gap = optimality.gap if math.isfinite(optimality.gap) else None
-    return {"optimality": {"bound": optimality.bound, "gap": gap, "method": optimality.method}}
-
-
-def _end(fitted: Fitted, wanted: Wanted, results: Results, screen: Screen) -> None:
+def _end(fitted: Fitted, wanted: Wanted, screen: Screen) -> None:
     """Name the files written; fail if the fit was interrupted."""
-    written = listed(results.output, wanted.model, results.report)
+    written = listed(wanted.output, wanted.model, wanted.report)
     if fitted.was_interrupted:
         rest = f", written to {written}" if written else ""
         raise failures.Failure(
@@ -444,6 +412,6 @@ def _end(fitted: Fitted, wanted: Wanted, results: Results, screen: Screen) -> No
         )
     if written:
         screen.say(f"written: {written}")
-    if results.report is not None:
+    if wanted.report is not None:
         opener = {"darwin": "open", "win32": "start"}.get(sys.platform, "xdg-open")
-        screen.say(f"open the report: {opener} {shlex.quote(results.report)}")
+        screen.say(f"open the report: {opener} {shlex.quote(wanted.report)}")

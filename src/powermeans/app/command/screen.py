@@ -20,8 +20,8 @@ from rich.text import Text
 from powermeans.engine.callbacks import FitProgress, Lines
 from powermeans.errors import printable
 
-# Controls, marks of direction and halves of characters, which JSON keeps as they are.
-_NOT_PRINTABLE = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+# Rich breaks lines at no-break spaces too; no printable text has this character.
+_NO_BREAK = "\ue000"
 
 
 class Screen:
@@ -36,12 +36,10 @@ class Screen:
     def say(self, line: str = "", *, is_whole: bool = False) -> None:
         """Print a line for people; terminals wrap it between words unless it must stay whole."""
         if not self.as_json:
-            self._console.print(
-                Text(printable(line)), soft_wrap=is_whole or not self._console.is_terminal
-            )
+            self._print(_text(line), soft_wrap=is_whole or not self._console.is_terminal)
 
     def show(
-        self, names: Sequence[str], rows: Iterable[Sequence[str | Text]], left: Iterable[int] = ()
+        self, names: Sequence[str], rows: Iterable[Sequence[str]], left: Iterable[int] = ()
     ) -> None:
         """Print a table for people; the columns at `left` contain words, the others numbers."""
         if self.as_json:
@@ -52,21 +50,21 @@ class Screen:
             side: Any = "left" if place in words else "right"
             grid.add_column(name, justify=side, no_wrap=place not in words, overflow="fold")
         for row in rows:
-            grid.add_row(
-                *(Text(printable(cell)) if isinstance(cell, str) else cell for cell in row)
-            )
-        # Rich pads every line to the width of the table.
+            grid.add_row(*map(_text, row))
+        self._print(grid)
+
+    def _print(self, what: Any, *, soft_wrap: bool = False) -> None:
+        """Print without the blanks by which Rich fills lines."""
         with self._console.capture() as shown:
-            self._console.print(grid)
+            self._console.print(what, soft_wrap=soft_wrap)
         lines = [line.rstrip() for line in shown.get().splitlines()]
-        self._console.file.write("\n".join(lines) + "\n")
+        self._console.file.write("\n".join(lines).replace(_NO_BREAK, " ") + "\n")
 
     def tell_machines(self, what: dict[str, Any]) -> None:
         """Print the result as JSON, if that was asked for."""
         if self.as_json:
-            text = json.dumps(_plain(what), indent=2, ensure_ascii=False, allow_nan=False)
             # Rich takes seconds to lay out the centers of many clusters.
-            self._console.file.write(_NOT_PRINTABLE.sub(_escaped, text) + "\n")
+            self._console.file.write(json.dumps(_plain(what), indent=2, allow_nan=False) + "\n")
 
 
 class Bar(FitProgress):
@@ -110,9 +108,9 @@ def waiting_for(
         yield lambda n_done: shown.phase(what, n_done, n_rows)
 
 
-def _escaped(found: re.Match[str]) -> str:
-    """Return a character as JSON writes it in ASCII."""
-    return json.dumps(found[0])[1:-1]
+def _text(cell: str) -> Text:
+    """Return text in which lines do not break between a number and its unit."""
+    return Text(re.sub(r"\u00a0|(?<=\d) (?=%)", _NO_BREAK, printable(cell)))
 
 
 def _plain(value: Any) -> Any:

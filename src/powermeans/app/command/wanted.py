@@ -95,8 +95,8 @@ class Results:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What to fit."""
+class Wanted(Results):
+    """What to fit, and what to write."""
 
     clusters: str = option(
         "Number of clusters; 2-12 for one of these, or auto for one from 2 to 20: as many as the "
@@ -138,6 +138,7 @@ class Wanted:
     threads: int | None = option("Number of threads.", min=1)
 
     def __post_init__(self) -> None:
+        Results.__post_init__(self)
         for name in ("trials", "size_min", "size_max", "prove"):
             value = getattr(self, name)
             if value is not None and not 0 < value < math.inf:
