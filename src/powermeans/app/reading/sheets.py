@@ -17,7 +17,7 @@ from powermeans.errors import Argument, TableError, nearest
 from powermeans.preparing.cells import as_column
 from powermeans.scale.tables.reading import UNPACKING
 from powermeans.scale.tables.table import distinct, listed, refusing_damage
-from powermeans.scale.tables.text_form import first_row, holds_units, left_out, titles_above
+from powermeans.scale.tables.text_form import first_rows, left_out, titles_above
 from powermeans.system.arrow import pyarrow_part
 
 _OLD_EXCEL = b"\xd0\xcf\x11\xe0"
@@ -158,11 +158,10 @@ def _table_of(
     cells = [[*map(_plain, row)] for row in rows]
     texts = [["" if cell is None else str(cell) for cell in row] for row in cells[:_SAMPLE_ROWS]]
     top = 0 if header is False else titles_above(texts)
-    has_header, doubt = first_row(texts[top:], header)
+    has_header, n_units, doubt = first_rows(texts[top:], header)
     body = [row for row in cells[top + has_header :] if _n_filled(row)]
     if not body:
         raise TableError(f"{name} has a header and no rows")
-    n_units = int(has_header and holds_units(texts[top + 1 :]))
     days = [cell for cell in cells[top] if isinstance(cell, datetime.datetime)]
     form = "%Y-%m" if all(day.day == 1 for day in days) else "%Y-%m-%d"
     named = [

@@ -121,11 +121,10 @@ class Layout:
             rows[0].insert(0, "row")
         top = 0 if header is False else titles_above(rows)
         rows, n_titles = rows[top:], n_above + (starts[top] if top else 0)
-        has_header, doubt = first_row(rows, header)
+        has_header, n_units, doubt = first_rows(rows, header)
         if len(rows) == has_header:
             raise NoRowsError(f"{name} has a header and no rows")
         names = distinct(rows[0] if has_header else [""] * len(rows[0]))
-        n_units = int(has_header and holds_units(rows[1:]))
         first = has_header + n_units
         n_skipped = n_above + starts[top + first] if top + first else n_above
         has_blanks = mark == " " and not any('"' in line for line in lines)
@@ -228,33 +227,40 @@ def titles_above(rows: Sequence[Sequence[str]]) -> int:
     return top if is_table and header_in(rows[top:])[0] else 0
 
 
-def holds_units(body: Sequence[Sequence[str]]) -> bool:
-    """Return whether the first row has words where all others have numbers."""
-    first, others = body[0], body[1 : 1 + _SAMPLE_LINES]
+def rows_of_units(body: Sequence[Sequence[str]]) -> int:
+    """Return the number of first rows with words where all others have numbers."""
+    first, others = body[0] if body else [], body[1 : 1 + _SAMPLE_LINES]
     if len(others) < 3:
-        return False
+        return 0
     cells = [
         first[j].strip()
         for j, column in enumerate(_columns_of(others, len(first)))
         if sum(map(is_number, column)) > 0.8 * len(others) and not set(column) <= set(NO_VALUE)
     ]
     n_words = sum(_is_text(cell) and not is_unanswered(cell) for cell in cells)
-    return n_words >= max(1, len(cells) / 2) and all(
+    is_one = n_words >= max(1, len(cells) / 2) and all(
         _is_text(cell) or cell in NO_VALUE or cell == "1" for cell in cells
     )
+    return 1 + rows_of_units(body[1:]) if is_one else 0
 
 
 def left_out(n_titles: int, n_units: int, noun: str) -> list[str]:
     """Return in words what is above the header and below it."""
     said = [f"{counted(n_titles, noun)} above the header left out"] if n_titles else []
-    return said + ["a row of units below the header left out"] * n_units
+    rows = "a row" if n_units == 1 else f"{n_units} rows"
+    return said + [f"{rows} of units below the header left out"] * bool(n_units)
 
 
-def first_row(rows: Sequence[Sequence[str]], header: bool | None) -> tuple[bool, str]:
-    """Return whether the first row contains names, if that is not given, and a doubt on it."""
-    found, is_in_doubt = (header, False) if header is not None else header_in(rows)
+def first_rows(rows: Sequence[Sequence[str]], header: bool | None) -> tuple[bool, int, str]:
+    """Return whether the first row contains names, the rows of units below, and a doubt on it."""
+    n_units = rows_of_units(rows[1:])
+    if header is None:
+        found, is_in_doubt = header_in([rows[0], *rows[1 + n_units :]])
+    else:
+        found, is_in_doubt = header, False
     cells, taken_for = ", ".join(rows[0][:4]), "names" if found else "data"
-    return found, f'the first row, "{cells:.50}", is taken for {taken_for}' * is_in_doubt
+    doubt = f'the first row, "{cells:.50}", is taken for {taken_for}' * is_in_doubt
+    return found, n_units * found, doubt
 
 
 def header_in(rows: Sequence[Sequence[str]]) -> tuple[bool, bool]:
