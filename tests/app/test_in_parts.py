@@ -10,7 +10,7 @@ from pyarrow import feather, parquet
 from powermeans import RobustPowerKMeans
 from powermeans.app.command import failures, parts
 from powermeans.app.command.outputs import with_rows_left_out, write_labels
-from powermeans.app.command.screen import shown_progress
+from powermeans.app.command.screen import listening
 from powermeans.engine.history import SweepState
 from powermeans.explaining.summaries import Tally
 from powermeans.saving import load, save
@@ -153,11 +153,11 @@ def test_a_terminal_shows_the_phase_its_share_the_time_and_the_sweeps(monkeypatc
     monkeypatch.setattr("sys.stderr", terminal := Terminal())
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setenv("COLUMNS", "120")
-    with shown_progress() as shown:
+    with listening() as shown:
         shown.phase("improving, start 2 of 5", 1, 5)
         shown(SweepState(0, 1, -1.0, 5.0, 4.25, 0.5, 0.1, np.zeros((1, 1))))
         shown.phase("crossing solutions")
-        shown._shown.refresh()
+        shown._callbacks[0]._shown.refresh()
     text = re.sub(r"\x1b\[[^A-Za-z]*[A-Za-z]", "", terminal.getvalue())
     assert re.search(r"crossing solutions .*0:00:00 1 sweep, inertia 4\.25", text)
     assert terminal.getvalue().endswith("\x1b[2K")  # it leaves nothing behind

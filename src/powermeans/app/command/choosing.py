@@ -11,10 +11,9 @@ import numpy as np
 
 from powermeans.app.command import failures
 from powermeans.app.command.data import Data
-from powermeans.app.command.screen import Screen, number, shown_progress
+from powermeans.app.command.screen import Screen, listening, number
 from powermeans.app.command.wanted import Wanted
 from powermeans.app.report.warnings_on_data import count_copies
-from powermeans.engine.fit import Listener
 from powermeans.preparing.kinds import WORDS
 from powermeans.preparing.prepare import Note
 from powermeans.scale.parted_data import PartedData
@@ -56,7 +55,7 @@ def chosen_k(data: Data, wanted: Wanted, *, was_asked: bool, is_quiet: bool) -> 
             rows.points,
             sizes,
             sample_weight=rows.weights,
-            callback=None if is_quiet else Listener(shown_progress()),
+            callback=listening(is_quiet=is_quiet),
             missing="observed" if rows.missing == "observed" else "error",
             max_seconds=half,
             **{name: settings[name] for name in ("effort", "random_state", "n_threads")},

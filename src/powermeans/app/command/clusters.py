@@ -180,18 +180,12 @@ def _apart(cluster: ClusterSummary, profile: Profile) -> str:
 
 
 def clusters_for_machines(
-    clusters: Sequence[ClusterSummary],
-    centers: Points,
-    spreads: Iterable[float],
-    names: list[str],
+    clusters: Sequence[ClusterSummary], centers: Points, spreads: Iterable[float], names: list[str]
 ) -> list[dict[str, Any]]:
     """Return the clusters for JSON, with these centers and spreads."""
     return [
         {
-            "label": cluster.label,
-            "size": cluster.size,
-            "weight": cluster.weight,
-            "share": cluster.share,
+            **{name: getattr(cluster, name) for name in ("label", "size", "weight", "share")},
             "spread": spread,
             "center": dict(zip(names, centers[cluster.label].tolist(), strict=True)),
             "distinguishing": [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,11 +18,7 @@ from powermeans.preparing.cells import Cells, one_array
 from powermeans.preparing.kinds import OF_A_FIT, Column, has_no_name
 from powermeans.preparing.prepare import Note, Prepare
 from powermeans.scale.tables import Missing
-from powermeans.scale.tables.checking import (
-    declared_missing,
-    numbers_of,
-    rows_to_skip,
-)
+from powermeans.scale.tables.checking import declared_missing, numbers_of, rows_to_skip
 from powermeans.system.arrow import pyarrow_part
 from powermeans.types import FloatArray
 
@@ -66,10 +61,14 @@ class Data:
         """The numbers, from 1, of the rows that are used; None if all are."""
         return None if self.is_used is None else np.flatnonzero(self.is_used) + 1
 
+    def number_of(self, row: int | np.intp) -> int:
+        """Return the number in the file, from 1, of a row that is used."""
+        return int(row) + 1 if self.row_numbers is None else int(self.row_numbers[row])
+
 
 def read_to_fit(files: DataFiles, scale: Scale, *, takes_missing: bool) -> Data:
     """Read and scale a table; `takes_missing` tells whether distances may rest on what is there."""
-    with failures.refusing(), _naming(files):
+    with failures.refusing(name=files.name):
         rows, asked = _Rows.of(files), files.asked_columns
         columns = rows.select(asked)
         prepare = _prepare(
@@ -92,7 +91,7 @@ def read_to_fit(files: DataFiles, scale: Scale, *, takes_missing: bool) -> Data:
 def read_for(model: Any, path: str, files: DataFiles) -> Data:
     """Read the columns to which a model was fitted, as the points that its last step takes."""
     check_reading(model, path, files)
-    with failures.refusing(), _naming(files):
+    with failures.refusing(name=files.name):
         rows = _Rows.of(files)
         found = columns_for(model, path, files, rows.frame.table.column_names)
         columns = rows.select(list(found.values())).rename_columns(list(found))
@@ -170,8 +169,7 @@ def columns_for(model: Any, path: str, files: DataFiles, there: Sequence[str]) -
         name = next(name for name in names if name not in there)
         hint = nearest(name, there)
         raise failures.Failure(
-            f'{files.name} has no column "{name}", to which {path} was fitted{hint}',
-            failures.DATA,
+            f'{files.name} has no column "{name}", to which {path} was fitted{hint}', failures.DATA
         )
     for by_place in (names, every):
         if len(by_place) == len(found):
@@ -258,17 +256,6 @@ class _Rows:
         return None
 
 
-@contextlib.contextmanager
-def _naming(files: DataFiles) -> Iterator[None]:
-    """Name the file in errors that speak of its columns."""
-    try:
-        yield
-    except TableError as error:
-        if error.argument or files.name in error.problem:
-            raise
-        raise TableError(f"{files.name}: {error.problem}", *error.way_out) from None
-
-
 def _prepare(files: DataFiles, names: Sequence[str], **more: Any) -> Prepare:
     """Return what reads these columns as the options say."""
     codes: Any = "none" if files.keep_codes else "auto"
@@ -334,8 +321,8 @@ def _without_lacking(data: Data, files: DataFiles, *, takes_missing: bool) -> Da
     if files.missing != "drop" and lacks_weight.any():
         raise failures.Failure(
             f'{files.name}: column "{files.weights}" has no value in row '
-            f"{_row(data, lacks_weight)}, and rows need weights: --missing drop leaves such rows "
-            "out",
+            f"{data.number_of(np.argmax(lacks_weight))}, and rows need weights: --missing drop "
+            "leaves such rows out",
             failures.DATA,
         )
     notes = [*data.notes]
@@ -360,19 +347,12 @@ def _without(data: Data, is_left_out: NDArray[np.bool_]) -> Data:
     return replace(data, points=points, weights=weights, is_used=is_used, n_lacking=n_lacking)
 
 
-def _row(data: Data, is_bad: NDArray[np.bool_]) -> int:
-    """Return the number in the file of the first bad row."""
-    numbers = data.row_numbers
-    place = int(np.argmax(is_bad))
-    return place + 1 if numbers is None else int(numbers[place])
-
-
 def _lacking(data: Data, files: DataFiles, is_missing: NDArray[np.bool_]) -> failures.Failure:
     lacks: Any = is_missing.any(axis=1)
     place = int(np.argmax(lacks))
     name = data.names[int(np.argmax(is_missing[place]))].partition(": ")[0]
     return failures.Failure(
-        f'{files.name}: column "{name}" has no value in row {_row(data, lacks)} '
+        f'{files.name}: column "{name}" has no value in row {data.number_of(place)} '
         f"({np.count_nonzero(lacks)} of {len(lacks)} rows lack one): --missing drop leaves such "
         "rows out, and --missing observed uses the values that are present",
         failures.DATA,

@@ -10,7 +10,14 @@ import shlex
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from powermeans.errors import Argument, ArgumentError, Explained, NotInPartsError, printable
+from powermeans.errors import (
+    Argument,
+    ArgumentError,
+    Explained,
+    NotInPartsError,
+    TableError,
+    printable,
+)
 
 BUG = 1
 USAGE = 2
@@ -40,13 +47,15 @@ class Failure(Exception):
 
 
 @contextlib.contextmanager
-def refusing(kind: type[Exception] = ValueError) -> Iterator[None]:
-    """End the command on an error in options or data."""
+def refusing(kind: type[Exception] = ValueError, *, name: str = "") -> Iterator[None]:
+    """End the command on an error in options or data; name the file of columns that it names."""
     try:
         yield
     except kind as error:
-        is_option = isinstance(error, ArgumentError) and error.argument
-        raise Failure(in_options(error), USAGE if is_option else DATA) from error
+        is_option, said = isinstance(error, ArgumentError) and error.argument, in_options(error)
+        if isinstance(error, TableError) and not is_option and name not in error.problem:
+            said = f"{name}: {said}"
+        raise Failure(said, USAGE if is_option else DATA) from error
 
 
 def in_options(message: Exception) -> str:

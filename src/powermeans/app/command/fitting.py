@@ -16,39 +16,17 @@ from sklearn.pipeline import Pipeline
 
 from powermeans.app.command import failures
 from powermeans.app.command.choosing import choice_for_machines, chosen_k, show_choice
-from powermeans.app.command.clusters import (
-    Labelled,
-    clusters_for_machines,
-    labelled,
-    show_clusters,
-)
+from powermeans.app.command.clusters import Labelled, clusters_for_machines, labelled, show_clusters
 from powermeans.app.command.data import Data, read_for, read_to_fit, steps_of
 from powermeans.app.command.notes import tell_columns, tell_notes, write_report
-from powermeans.app.command.outputs import (
-    SUFFIXES_OF_ROWS,
-    check_outputs,
-    interruptible,
-    listed,
-)
-from powermeans.app.command.parts import (
-    all_paths,
-    needing_all_rows,
-    open_to_fit,
-    why_in_parts,
-)
+from powermeans.app.command.outputs import SUFFIXES_OF_ROWS, check_outputs, interruptible, listed
+from powermeans.app.command.parts import all_paths, needing_all_rows, open_to_fit, why_in_parts
 from powermeans.app.command.saved import load_model, to_remember
-from powermeans.app.command.screen import (
-    Screen,
-    number,
-    seconds,
-    shown_progress,
-    waiting_for,
-)
+from powermeans.app.command.screen import Screen, listening, number, seconds, waiting_for
 from powermeans.app.command.sources import DataFiles, Scale
 from powermeans.app.command.wanted import Wanted
 from powermeans.app.reading.frames import opened
 from powermeans.divergences import resolve
-from powermeans.engine.fit import Listener
 from powermeans.engine.stopping import MaxSeconds
 from powermeans.errors import EntryError, TableError, counted
 from powermeans.estimators.balanced_kmeans import BalancedKMeans
@@ -139,12 +117,11 @@ def _gone_on(files: DataFiles, wanted: Wanted) -> Fitted:
 def _with_outputs(files: DataFiles, wanted: Wanted) -> Wanted:
     """Name a file for the rows and one for the report, beside no other file of that name."""
     source = Path(files.database or files.first)
-    inner_name = Path(source.stem)  # of bank.csv.gz: bank.csv
-    is_packed = inner_name.suffix.lower() in (".txt", *SUFFIXES_OF_ROWS)
-    stem = f"{inner_name.stem if is_packed else inner_name}-" if source.is_file() else ""
-    inner = source.suffixes[-1].lower() if source.suffixes else ""
-    suffix = inner if inner in SUFFIXES_OF_ROWS else ".tsv" if ".tsv" in source.suffixes else ".csv"
-    rows, page = f"{stem}clusters{suffix}", f"{stem}report.html"
+    is_packed = source.suffix.lower() in (".gz", ".bz2", ".xz", ".zip")
+    inner = Path(source.stem) if is_packed else source
+    stem, suffix = f"{inner.stem}-" if source.is_file() else "", inner.suffix.lower()
+    rows = f"{stem}clusters{suffix if suffix in SUFFIXES_OF_ROWS else '.csv'}"
+    page = f"{stem}report.html"
     for path, option in ((rows, "--output"), (page, "--report")):
         if os.path.isfile(path) and not _is_of_a_fit(path):
             raise failures.Failure(
@@ -228,7 +205,7 @@ def _estimator(settings: Mapping[str, Any]) -> PowerKMeans | BalancedKMeans:
 
 def _fit(model: PowerKMeans | BalancedKMeans, data: Data, files: DataFiles, wanted: Wanted) -> bool:
     """Fit; Ctrl-C ends the fit and keeps the centers it has reached, and is returned."""
-    shown = None if wanted.quiet else shown_progress(details=wanted.verbose)
+    shown = listening(is_quiet=wanted.quiet, details=wanted.verbose)
     was_interrupted, writes = False, files.checkpoint
     try:
         with (
@@ -236,7 +213,7 @@ def _fit(model: PowerKMeans | BalancedKMeans, data: Data, files: DataFiles, want
             failures.refusing(),
             _naming_entries(data, files),
         ):
-            model.set_params(callback=Listener(shown))
+            model.set_params(callback=shown)
             model.fit(data.points, sample_weight=data.weights)
     except KeyboardInterrupt:
         if not hasattr(model, "cluster_centers_"):
@@ -257,8 +234,7 @@ def _naming_entries(data: Data, files: DataFiles) -> Iterator[None]:
     except EntryError as error:
         where, row = error.name, error.row
         if not isinstance(data.points, PartedData):
-            numbers = data.row_numbers
-            where, row = files.name, row + 1 if numbers is None else int(numbers[row])
+            where, row = files.name, data.number_of(row)
         raise failures.Failure(
             f'{where}: column "{data.names[error.column]}" has {error.value:g} in row {row}: '
             f"{''.join(map(str, error.way_out))}",
@@ -268,31 +244,24 @@ def _naming_entries(data: Data, files: DataFiles) -> Iterator[None]:
 
 def _with_proof(fitted: Fitted, wanted: Wanted) -> Fitted:
     """Search for a proof of how far the fit is from the optimum, if asked for or easy."""
+    data, model, searching = fitted.data, fitted.model, "searching for a proof"
     if fitted.was_interrupted:
         return fitted
     with contextlib.suppress(KeyboardInterrupt):  # before anything is proved
         if wanted.prove is None:
-            found = gap_in_a_moment(fitted.model, fitted.data.points, fitted.data.weights)
-        else:
-            found = _proof(fitted.model, fitted.data, wanted.prove, is_quiet=wanted.quiet)
+            return replace(fitted, optimality=gap_in_a_moment(model, data.points, data.weights))
+        with listening(is_quiet=wanted.quiet) as shown:
+            shown.phase(searching)
+            found = model.optimality_gap(
+                data.points,
+                sample_weight=data.weights,
+                max_seconds=wanted.prove,
+                random_state=model.random_state,
+                n_threads=model.n_threads,
+                callback=lambda found: shown.phase(found.verdict if found.bound > 0 else searching),
+            )
         return replace(fitted, optimality=found)
     return fitted
-
-
-def _proof(
-    model: PowerKMeans | BalancedKMeans, data: Data, max_seconds: float, *, is_quiet: bool
-) -> OptimalityGap:
-    searching = "searching for a proof"
-    with Listener(None if is_quiet else shown_progress()) as shown:
-        shown.phase(searching)
-        return model.optimality_gap(
-            data.points,
-            sample_weight=data.weights,
-            max_seconds=max_seconds,
-            random_state=model.random_state,
-            n_threads=model.n_threads,
-            callback=lambda found: shown.phase(found.verdict if found.bound > 0 else searching),
-        )
 
 
 def _write(

@@ -11,7 +11,7 @@ import re
 import stat
 import sys
 import tempfile
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -50,13 +50,10 @@ def check_outputs(results: Results, *paths: str | None, reads: Iterable[str]) ->
     what, kinds = "rows", SUFFIXES_OF_ROWS
     if results.labels_only:
         what, kinds = "labels", _SUFFIXES_OF_LABELS
-    _check_kind(output, kinds, f"{what} are written as {', '.join(kinds)}")
-    _check_kind(page, ("", ".html", ".htm"), "the report is a page of HTML: .html")
-
-
-def _check_kind(path: str | None, kinds: Collection[str], problem: str) -> None:
-    if path is not None and Path(path).suffix.lower() not in kinds:
-        raise failures.Failure(f"{path}: {problem}")
+    if output is not None and Path(output).suffix.lower() not in kinds:
+        raise failures.Failure(f"{output}: {what} are written as {', '.join(kinds)}")
+    if page is not None and Path(page).suffix.lower() not in ("", ".html", ".htm"):
+        raise failures.Failure(f"{page}: the report is a page of HTML: .html")
 
 
 def _refuse_read(path: str, reads: Iterable[str]) -> None:
@@ -85,10 +82,6 @@ def _check_place(path: str) -> None:
     place = Path(path)
     if place.is_dir():
         raise failures.Failure(f"{path} is a directory: name a file in it", failures.OUTPUT)
-    if not place.parent.is_dir():
-        raise failures.Failure(
-            f"{path} cannot be written: there is no folder {place.parent}", failures.OUTPUT
-        )
     may_be_written = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
     if place.is_file() and not place.stat().st_mode & may_be_written:
         raise failures.Failure(

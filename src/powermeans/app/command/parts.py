@@ -11,12 +11,7 @@ from typing import Any
 import numpy as np
 
 from powermeans.app.command import failures
-from powermeans.app.command.data import (
-    Data,
-    check_reading,
-    columns_for,
-    prepare_of,
-)
+from powermeans.app.command.data import Data, check_reading, columns_for, prepare_of
 from powermeans.app.command.sources import DataFiles, Scale
 from powermeans.app.reading.sheets import is_workbook
 from powermeans.points.scaling import Scaling

@@ -18,6 +18,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from powermeans.engine.callbacks import FitProgress, Lines
+from powermeans.engine.fit import Listener
 from powermeans.errors import printable
 
 # Rich breaks lines at no-break spaces too; no printable text has this character.
@@ -88,11 +89,13 @@ class Bar(FitProgress):
         self._shown.stop()
 
 
-def shown_progress(*, details: bool = False) -> FitProgress:
-    """Return what shows a fit: a bar on a terminal, and a line now and then elsewhere."""
+def listening(*, is_quiet: bool = False, details: bool = False) -> Listener:
+    """Return what shows a fit: a bar on a terminal, elsewhere a line now and then, or nothing."""
+    if is_quiet:
+        return Listener()
     if sys.stderr.isatty():
-        return Bar(details=details)
-    return Lines(details=details, stream=sys.stderr, seconds=10.0, first=1.0)
+        return Listener(Bar(details=details))
+    return Listener(Lines(details=details, stream=sys.stderr, seconds=10.0, first=1.0))
 
 
 @contextlib.contextmanager
@@ -100,10 +103,7 @@ def waiting_for(
     what: str, *, is_quiet: bool, n_rows: int | None = None
 ) -> Iterator[Callable[[int], object]]:
     """Show a task, and yield a function that takes the number of rows done."""
-    if is_quiet:
-        yield lambda n_done: None
-        return
-    with shown_progress() as shown:
+    with listening(is_quiet=is_quiet) as shown:
         shown.phase(what)
         yield lambda n_done: shown.phase(what, n_done, n_rows)
 

@@ -128,8 +128,7 @@ class Wanted(Results):
         metavar="SECONDS",
     )
     like: str | None = option(
-        "Go on from a saved model: same columns, scaling and numbers of clusters.",
-        metavar="MODEL",
+        "Go on from a saved model: same columns, scaling and numbers of clusters.", metavar="MODEL"
     )
     checkpoint: str | None = option(
         "File for the state of the fit, which goes on from there if killed."
@@ -183,10 +182,8 @@ class Wanted(Results):
         from powermeans.divergences import NAMES, Binomial, resolve
 
         known([self.divergence], sorted(NAMES), "--divergence")
-        if self.divergence != "binomial" and self.trials is not None:
-            raise Failure(f"--trials is for --divergence binomial, not {self.divergence}")
-        if self.divergence == "binomial" and self.trials is None:
-            raise Failure("--divergence binomial needs --trials: pass the number of trials")
+        if (self.divergence == "binomial") != (self.trials is not None):
+            raise Failure("--divergence binomial and --trials go together: pass both, or neither")
         return resolve(self.divergence) if self.trials is None else Binomial(self.trials)
 
     def refuse_beside_like(self, files: DataFiles) -> None:
