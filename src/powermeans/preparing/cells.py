@@ -66,7 +66,7 @@ class Cells:
             return "empty"
         if types.is_boolean(kind):
             return "boolean"
-        if types.is_date(kind) or types.is_timestamp(kind):
+        if is_date_type(kind):
             return "date"
         if _is_text(kind):
             found = self.form.kind
@@ -124,9 +124,8 @@ class Cells:
         """Texts without the unit that all of them have, and the unit."""
         pc, some, plain = pyarrow_part("compute"), self.some_texts, (self.texts, "")
         for few, least in ((some[:20], 0.5), (some, 0.9)):
-            if sum(re.match(_WITH_UNIT, each) is not None for each in few) < max(
-                least * len(few), 1
-            ):
+            n_with = sum(re.match(_WITH_UNIT, each) is not None for each in few)
+            if n_with < max(least * len(few), 1):
                 return plain
         if form_of(some, self.told, self.thousands).has_suffix:
             return plain
@@ -173,32 +172,22 @@ class Cells:
 
     @cached_property
     def _read(self) -> tuple[FloatArray, NDArray[np.bool_]]:
-        pa = pyarrow_part()
         if self.is_text:
-            if self._parsed.is_wrong.any():
-                self._refuse_infinite(self.texts)
-            return self._parsed.values, self._parsed.is_wrong
-        array = self.array
-        if self.type == "date":
-            array = array.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
-        values = np.array(array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))
-        values = values / 86400e6 if self.type == "date" else values
-        if np.isinf(values).any():
-            row = int(np.argmax(np.isinf(values)))
-            raise self._infinite(f"{values[row]:g}", row)
-        return values, np.zeros(len(values), dtype=bool)
-
-    def _refuse_infinite(self, texts: Any) -> None:
-        pc = pyarrow_part("compute")
-        is_infinite = pc.fill_null(pc.match_substring_regex(texts, _NOT_FINITE), False)
-        if (row := pc.index(is_infinite, True).as_py()) >= 0:
-            raise self._infinite(texts[row].as_py(), row)
-
-    def _infinite(self, value: str, row: int) -> TableError:
-        return TableError(
-            f'column "{self.name}" has {value} in row {row + 1}',
-            "correct it, or leave the row or the column out",
-        )
+            values, is_wrong = self._parsed.values, self._parsed.is_wrong
+            are_infinite = _are_infinite(self.texts) if is_wrong.any() else is_wrong
+        elif self.type == "date":
+            return days_in(self.array), np.zeros(len(self), dtype=bool)
+        else:
+            floats = self.array.cast("float64", safe=False)
+            values = np.array(floats.to_numpy(zero_copy_only=False))
+            is_wrong, are_infinite = np.zeros(len(self), dtype=bool), np.isinf(values)
+        if are_infinite.any():
+            row = int(np.argmax(are_infinite))
+            raise TableError(
+                f'column "{self.name}" has {self.texts[row].as_py()} in row {row + 1}',
+                "correct it, or leave the row or the column out",
+            )
+        return values, is_wrong
 
     @cached_property
     def numbers(self) -> FloatArray:
@@ -223,22 +212,33 @@ class Cells:
 
     def codes_of(self, words: Sequence[str]) -> NDArray[np.intp]:
         """Return the place of each text among these words, -1 for others, -2 for missing ones."""
-        pc, pa = pyarrow_part("compute"), pyarrow_part()
-        texts = self.texts
-        found = pc.fill_null(pc.index_in(texts, value_set=pa.array(list(words), pa.string())), -1)
-        codes: NDArray[np.intp] = np.array(found.to_numpy(zero_copy_only=False), dtype=np.intp)
-        is_missing = ~texts.is_valid().to_numpy(zero_copy_only=False)
-        unanswered = [
-            text for text in pc.unique(texts.drop_null()).to_pylist() if is_unanswered(text)
-        ]
-        is_missing |= pc.is_in(texts, value_set=pa.array(unanswered, pa.string())).to_numpy(
-            zero_copy_only=False
+        places, encoded = (
+            {word: place for place, word in enumerate(words)},
+            self.texts.dictionary_encode(),
         )
-        codes[is_missing] = -2
-        return codes
+        known = encoded.dictionary.to_pylist()
+        codes = [-2 if is_unanswered(text) else places.get(text, -1) for text in known]
+        indices = encoded.indices.fill_null(len(codes)).to_numpy(zero_copy_only=False)
+        found: NDArray[np.intp] = np.array([*codes, -2], dtype=np.intp)[indices]
+        return found
 
 
 _NUMBERS = ("integer", "floating", "decimal", "duration")
+
+
+def is_date_type(kind: Any) -> bool:
+    """Return whether a type of Arrow is that of dates."""
+    types = pyarrow_part("types")
+    return bool(types.is_date(kind) or types.is_timestamp(kind))
+
+
+def days_in(column: Any) -> FloatArray:
+    """Return dates of Arrow as days since 1970, with NaN for missing ones."""
+    pa = pyarrow_part()
+    zone = getattr(column.type, "tz", None)
+    microseconds = column.cast(pa.timestamp("us", zone), safe=False).cast(pa.int64())
+    days: FloatArray = microseconds.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    return days / 86400e6
 
 
 def _is_text(kind: Any) -> bool:
@@ -321,10 +321,13 @@ def _share_unread(texts: Any, found: Parsed) -> float:
     """Return the share of texts that are no numbers; infinities are refused later."""
     if not found.is_wrong.any():
         return 0.0
-    pc = pyarrow_part("compute")
-    is_infinite = pc.fill_null(pc.match_substring_regex(texts, _NOT_FINITE), False)
-    n_unread = int(found.is_wrong.sum()) - (pc.sum(is_infinite).as_py() or 0)
+    n_unread = found.is_wrong.sum() - _are_infinite(texts).sum()
     return float(n_unread / (len(texts) - texts.null_count))
+
+
+def _are_infinite(texts: Any) -> NDArray[np.bool_]:
+    found = pyarrow_part("compute").match_substring_regex(texts, _NOT_FINITE).fill_null(False)
+    return np.asarray(found.to_numpy(zero_copy_only=False))
 
 
 def as_frame(X: Any) -> Any:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from powermeans.errors import ArgumentError
 from powermeans.preparing.cells import Cells
 from powermeans.preparing.missing_codes import is_code
 from powermeans.preparing.ordered_words import levels_of
@@ -140,7 +141,7 @@ def _as_told(cells: Cells, told: str, orders: Sequence[Sequence[str]]) -> Column
             return Column(name, "number", why)
         levels = levels_of(words, orders)
         if levels is None:
-            raise ValueError(
+            raise ArgumentError(
                 f'"{name}" has words whose order is not known: tell it, such as '
                 f"{'<'.join(words[:3])}"
             )
@@ -149,19 +150,16 @@ def _as_told(cells: Cells, told: str, orders: Sequence[Sequence[str]]) -> Column
         return ticked
     if told in ("yes/no", "category"):
         return replace(_category(cells, why), kind="category")
-    if told in (*NUMBERS, "log") and cells.type == "words":
-        word = next(iter(cells.counts), "")
-        raise ValueError(f'"{name}" contains words such as {word!r:.40}, not numbers')
-    if told == "date" and cells.type == "words":
-        word = next(iter(cells.counts), "")
-        raise ValueError(f'"{name}" contains {word!r:.40}, not dates such as 2024-05-31')
+    if told in (*NUMBERS, "log", "date") and cells.type == "words":
+        word, are = next(iter(cells.counts), ""), "dates" if told == "date" else "numbers"
+        raise ArgumentError(f'"{name}" contains words such as {word!r:.40}, not {are}')
     if told in NUMBERS and cells.has_long_digits:
-        raise ValueError(
+        raise ArgumentError(
             f'"{name}" has whole numbers of more than 15 digits, which look like identifiers: '
             "leave the column out"
         )
     if told == "log" and np.nanmin(cells.numbers) < 0:
-        raise ValueError(f'"{name}" has negative numbers, which have no logarithm')
+        raise ArgumentError(f'"{name}" has negative numbers, which have no logarithm')
     unit = cells.unit if told in (*NUMBERS, "log") else ""
     return Column(name, told, why, unit=unit)
 
@@ -366,5 +364,5 @@ def with_places(
         found[longitude] = Column(names[1], "place", f'with "{names[0]}"')
     for one in found:
         if one.kind == "place" and not (one.other or any(two.other == one.name for two in found)):
-            raise ValueError(f'"{one.name}" is no place: one has a latitude and a longitude')
+            raise ArgumentError(f'"{one.name}" is no place: one has a latitude and a longitude')
     return found

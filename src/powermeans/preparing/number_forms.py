@@ -36,7 +36,6 @@ Dates = Literal["days", "day-first", "month-first"]
 _Kind = Literal["number", "boolean", "date", "duration", "text", "empty"]
 
 _CLASSES = {"": "", ".": r"\.", ",": ",", " ": "[ \u00a0\u2009\u202f]", "'": "['’]"}
-_MARKS = [(decimal, mark) for mark in _CLASSES for decimal in ".," if mark != decimal]
 _SUFFIXES = {
     **dict.fromkeys(("k", "tsd", "thousand"), 1e3),
     **dict.fromkeys(("m", "mn", "mio", "mill", "million"), 1e6),
@@ -47,7 +46,7 @@ _SUFFIX_OF_MONEY = f"[mb]|{_SUFFIX}"  # without a currency, m is for meters
 _PLAIN = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _NOT_FINITE = re.compile(r"[-+]?(?:inf|infinity)", re.IGNORECASE)
 _PAIRS = ("true false", "yes no", "y n", "t f", "ja nein", "oui non", "wahr falsch", "vrai faux")
-_DURATION = re.compile(r"(-)?(?:(\d+):)?(\d+):([0-5]\d(?:[.,]\d+)?)")
+_DURATION = re.compile(r"-?(?:(\d+):)?(\d+):([0-5]\d(?:[.,]\d+)?)")
 _DATES = {
     order: re.compile(day + r"(?:[T ](\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?Z?)?")
     for order, day in {
@@ -70,6 +69,10 @@ class Marks:
         whole = rf"\d+|[1-9]\d{{0,2}}(?:{mark}\d{{2,3}})*{mark}\d{{3}}" if mark else r"\d+"
         return rf"(?:(?:{whole})(?:{point}\d*)?|{point}\d+)(?:[eE][-+]?\d+)?"
 
+    def fits(self, digits: str) -> bool:
+        """Return whether these marks may write a number of these digits and marks."""
+        return re.fullmatch(self.pattern(), digits) is not None
+
     def value(self, digits: str) -> float:
         """Return the number that these digits and marks write."""
         bare = re.sub(_CLASSES[self.thousands], "", digits) if self.thousands else digits
@@ -77,6 +80,9 @@ class Marks:
 
     def __str__(self) -> str:
         return f"1{self.thousands}234{self.decimal or '.'}5"
+
+
+_MARKS = [Marks(decimal, mark) for mark in _CLASSES for decimal in ".," if mark != decimal]
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +231,7 @@ def _number_in(cell: str) -> _Number | None:
     currency, digits = before + after, given.strip()
     if bool(opened) != bool(closed) or (sign and other_sign) or (before and after):
         return None
-    if not any(re.fullmatch(Marks(*marks).pattern(), digits) for marks in _MARKS):
+    if not any(marks.fits(digits) for marks in _MARKS):
         return None
     if suffix in ("m", "b") and not currency:
         return None
@@ -270,9 +276,7 @@ def _form_of_numbers(
 ) -> Form:
     if not numbers:
         return Form("number", Marks(decimal or ""))
-    marks = [Marks(*each) for each in _MARKS]
-    if decimal is not None:
-        marks = [each for each in marks if each.decimal == decimal]
+    marks = [each for each in _MARKS if decimal in (None, each.decimal)]
     if thousands is not None:
         marks = [
             each
@@ -280,9 +284,8 @@ def _form_of_numbers(
             if each.thousands in ("", thousands) and each.decimal != thousands
         ]
     digits = [number.digits for number in numbers]
-    fitting = {each: _n_fitting(each, digits) for each in marks}
-    most = max(fitting.values())
-    choices = _apart([each for each in marks if fitting[each] == most], digits)
+    fitting = {each: sum(map(each.fits, digits)) for each in marks}
+    choices = _apart([each for each in marks if fitting[each] == max(fitting.values())], digits)
     (first, *_), currency = choices, Counter(number.currency for number in numbers)
     suffixes = {number.suffix for number in numbers}
     form = Form(
@@ -292,7 +295,7 @@ def _form_of_numbers(
         currency=max(currency, key=lambda sign: (bool(sign), currency[sign])),
         has_percent="%" in suffixes,
         has_suffix=not suffixes <= {"", "%"},
-        sample=next((each for each in digits if _differ(choices, each)), ""),
+        sample=next((each for each in digits if len(_values_of(each, choices)) > 1), ""),
         choices=tuple(choices) if len(choices) > 1 else (),
     )
     if thousands and all(map(str.isdigit, digits)):
@@ -303,30 +306,20 @@ def _form_of_numbers(
     return form
 
 
-def _n_fitting(marks: Marks, digits: Iterable[str]) -> int:
-    matches = re.compile(marks.pattern()).fullmatch
-    return sum(matches(each) is not None for each in digits)
-
-
 def _apart(choices: Sequence[Marks], digits: Sequence[str]) -> list[Marks]:
     """Return one of all marks that give the same numbers; the mark is open if several do."""
-    fitting = {
-        each: [text for text in digits if re.fullmatch(each.pattern(), text)] for each in choices
-    }
     by_values: dict[tuple[float, ...], list[Marks]] = {}
-    for each, texts in fitting.items():
-        by_values.setdefault(tuple(map(each.value, texts)), []).append(each)
-    return [_common(same) for same in by_values.values()]
+    for each in choices:
+        values = tuple(each.value(text) for text in digits if each.fits(text))
+        by_values.setdefault(values, []).append(each)
+    return [
+        same[0] if len({each.decimal for each in same}) == 1 else Marks("", same[0].thousands)
+        for same in by_values.values()
+    ]
 
 
-def _common(same: Sequence[Marks]) -> Marks:
-    decimals = {marks.decimal for marks in same}
-    return same[0] if len(decimals) == 1 else Marks("", same[0].thousands)
-
-
-def _differ(choices: Sequence[Marks], digits: str) -> bool:
-    found = [each for each in choices if re.fullmatch(each.pattern(), digits)]
-    return len({each.value(digits) for each in found}) > 1
+def _values_of(digits: str, choices: Sequence[Marks]) -> set[float]:
+    return {marks.value(digits) for marks in choices if marks.fits(digits)}
 
 
 def settled(forms: Sequence[Form]) -> list[Form]:
@@ -438,12 +431,9 @@ def _of_dates(texts: Any, form: Form) -> tuple[FloatArray, Any]:
 
 
 def _of_dates_in(texts: Any, order: str) -> tuple[FloatArray, Any]:
-    pc = pyarrow_part("compute")
-    base = _DATES["year-first" if order == "year-first" else "day-first"].pattern
-    names = iter("abcHMS")
-    named = re.sub(r"\((?!\?)", lambda _: f"(?P<{next(names)}>", base)
-    parts = pc.extract_regex(texts, f"^{named}$")
-    fields = {name: _float_field(parts, name) for name in "abcHMS"}
+    fields = _fields(
+        texts, _DATES["year-first" if order == "year-first" else "day-first"], "abcHMS"
+    )
     places = {"year-first": "abc", "day-first": "cba", "month-first": "cab"}[order]
     year, month, day = (fields[name] for name in places)
     is_there = ~np.isnan(year)
@@ -461,21 +451,23 @@ def _of_dates_in(texts: Any, order: str) -> tuple[FloatArray, Any]:
 def _of_durations(texts: Any, form: Form) -> tuple[FloatArray, Any]:
     """Return seconds."""
     pc = pyarrow_part("compute")
-    names = iter(("sign", "H", "M", "S"))
-    named = re.sub(r"\((?!\?)", lambda _: f"(?P<{next(names)}>", _DURATION.pattern)
-    parts = pc.extract_regex(pc.replace_substring(texts, ",", "."), f"^{named}$")
-    hours, minutes, seconds = (_float_field(parts, name) for name in "HMS")
+    texts = pc.replace_substring(texts, ",", ".")
+    hours, minutes, seconds = _fields(texts, _DURATION, "HMS").values()
     sign = np.where(_array_of(pc.fill_null(pc.starts_with(texts, "-"), False)), -1.0, 1.0)
     has_hours = np.isnan(hours) != (form.sample.count(":") > 1)
     values = sign * (3600 * np.nan_to_num(hours) + 60 * minutes + seconds)
     return values, ~np.isnan(values) & has_hours
 
 
-def _float_field(parts: Any, name: str) -> FloatArray:
-    pc = pyarrow_part("compute")
-    field = pc.struct_field(parts, [name])
-    values: FloatArray = _array_of(pc.if_else(pc.equal(field, ""), None, field).cast("float64"))
-    return values
+def _fields(texts: Any, pattern: re.Pattern[str], names: str) -> dict[str, FloatArray]:
+    """Return the numbers in the groups of a pattern, NaN where there are none."""
+    pc, unnamed = pyarrow_part("compute"), iter(names)
+    named = re.sub(r"\((?!\?)", lambda _: f"(?P<{next(unnamed)}>", pattern.pattern)
+    parts, found = pc.extract_regex(texts, f"^{named}$"), {}
+    for name in names:
+        field = pc.struct_field(parts, [name])
+        found[name] = _array_of(pc.if_else(pc.equal(field, ""), None, field).cast("float64"))
+    return found
 
 
 def _array_of(values: Any) -> Any:

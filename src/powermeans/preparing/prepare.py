@@ -44,6 +44,21 @@ Scale = Literal["auto", "standard", "minmax", "none"]
 # Columns of one unit are scaled all the same where one spreads so much farther than another.
 _UNLIKE = 100.0
 _UNITS = re.compile(r"[(\[]\s*([^()\[\]]+?)\s*[)\]]\s*$|_(cm|mm|m|km|kg|g|ml|usd|eur|px)$")
+# What is said of columns that are left out for a reason, whether that is a doubt, and the way out.
+_LEFT_OUT: dict[str, tuple[str, bool, Sequence[str | Argument]]] = {
+    TWO_NUMBERS: (
+        "left out, since a cell has two numbers, such as 120/80",
+        True,
+        ["write them in two columns"],
+    ),
+    NOT_READ: (
+        "left out, since numbers are not all that cells have",
+        True,
+        ["write numbers alone, or with one unit"],
+    ),
+    LISTS: ("left out, since cells contain lists", False, ()),
+    DATES: ("dates do not count", False, (Argument("dates", "days"), " uses them")),
+}
 _DECIDES = 0.8
 _MOSTLY_MISSING = 0.9
 
@@ -227,11 +242,8 @@ class Prepare(TransformerMixin, BaseEstimator):
         codes = self._given_codes(frame.column_names)
         cells = self._all_cells(frame, codes)
         found = self._understood(cells, told)
-        found, cells, code_notes = self._with_codes(found, cells, frame, codes)
-        try:
-            found = with_places(found, lambda name: cells[name].numbers, told)
-        except ValueError as error:
-            raise ArgumentError(str(error)) from None
+        found, cells, code_notes = self._with_codes(found, cells, frame, codes, told)
+        found = with_places(found, lambda name: cells[name].numbers, told)
         found = [_without_empty(column, cells[column.name], told) for column in found]
         self.n_features_in_ = len(found)
         self.feature_names_in_ = np.array([column.name for column in found], dtype=object)
@@ -297,12 +309,8 @@ class Prepare(TransformerMixin, BaseEstimator):
                 )
             frame = frame.rename_columns([*map(str, self.feature_names_in_)])
         names = {name for column in self.used for name in (column.name, column.other) if name}
-        for name in sorted(names - set(frame.column_names)):
-            hint = nearest(name, frame.column_names)
-            listed = ", ".join(f'"{other}"' for other in frame.column_names[:10])
-            raise TableError(
-                f'X has no column "{name}", which fit saw{hint or f": it has {listed}"}'
-            )
+        for name in sorted(names):
+            _check_name(name, frame.column_names, "X has", ", which fit saw")
         known = {one.name: one for one in self.columns_}
         cells = {
             name: self._cells(frame, name, known[name].codes, known[name].unit) for name in names
@@ -458,12 +466,9 @@ class Prepare(TransformerMixin, BaseEstimator):
         dict
             A column for each name that was used; ``pandas.DataFrame`` takes it.
         """
-        found: dict[str, Any] = {}
-        values, start = self.in_units(X), 0
-        for column in self.used:
-            end = start + len(column.scales)
-            found |= dict(features.decode(column, values[:, start:end]))
-            start = end
+        found, values = dict[str, Any](), self.in_units(X)
+        for column, part in _parts(self.used):
+            found |= dict(features.decode(column, values[:, part]))
         return found
 
     def spread_out(self, X: ArrayLike, random_state: Any = None) -> FloatArray:
@@ -483,13 +488,11 @@ class Prepare(TransformerMixin, BaseEstimator):
         (n_samples, n_features)
             Points with the same numbers.
         """
-        random, start = check_random_state(random_state), 0
+        random = check_random_state(random_state)
         has_words = any(column.kind in WORDS for column in self.used)
         found: FloatArray = (np.array if has_words else np.asarray)(X, dtype=np.float64)
-        for column in self.used if has_words else ():
-            which = slice(start, start + len(column.scales))
-            found[:, which] += features.noise_of(column, found[:, which], random)
-            start = which.stop
+        for column, part in _parts(self.used) if has_words else ():
+            found[:, part] += features.noise_of(column, found[:, part], random)
         return found
 
     def _in_scale(self, raw: FloatArray) -> FloatArray:
@@ -505,10 +508,8 @@ class Prepare(TransformerMixin, BaseEstimator):
     def _contributions(self, deviations: FloatArray) -> dict[str, float]:
         """Return the share of each column in the variance, and so in distances."""
         _, scales = self.scaling
-        variances, start, found = np.square(deviations / scales), 0, {}
-        for column in self.used:
-            end = start + len(column.scales)
-            found[column.name], start = float(variances[start:end].sum()), end
+        variances = np.square(deviations / scales)
+        found = {one.name: float(variances[part].sum()) for one, part in _parts(self.used)}
         total = sum(found.values()) or 1.0
         return {name: variance / total for name, variance in found.items()}
 
@@ -564,18 +565,12 @@ class Prepare(TransformerMixin, BaseEstimator):
         orders = _checked_orders(self.order, cells)
         of_a_fit = added_by_a_fit(cells)
         for name, each in cells.items():
-            kind = told.get(name)
-            if name in of_a_fit and kind is None:
+            is_date = self.dates is not None and each.type == "date"
+            kind = told.get(name, "date" if is_date else None)
+            if name in of_a_fit and name not in told:
                 found.append(Column(name, "ignore", OF_A_FIT))
-                continue
-            if kind is None and self.dates is not None and each.type == "date":
-                kind = "date"
-            try:
+            else:
                 found.append(column_of(each, kind, orders, is_first=name == first))
-            except TableError:
-                raise
-            except ValueError as error:
-                raise ArgumentError(str(error)) from None
         return found
 
     def _with_codes(
@@ -584,6 +579,7 @@ class Prepare(TransformerMixin, BaseEstimator):
         cells: dict[str, Cells],
         frame: Any,
         given: Mapping[str, list[str]],
+        told: Mapping[str, str],
     ) -> tuple[list[Column], dict[str, Cells], list[Note]]:
         """Take numbers that look like codes for missing values, and understand columns again."""
         found = [replace(one, codes=[*one.codes, *given.get(one.name, ())]) for one in columns]
@@ -601,7 +597,7 @@ class Prepare(TransformerMixin, BaseEstimator):
             if column.name in codes:
                 texts = [f"{code:.15g}" for code in codes[column.name]]
                 cells[column.name] = self._cells(frame, column.name, texts)
-                again = column_of(cells[column.name], (self.as_ or {}).get(column.name))
+                again = column_of(cells[column.name], told.get(column.name))
                 found[j] = replace(again, codes=texts)
         if codes:
             notes.append(Note(_codes_in_words(codes), is_doubt=True))
@@ -650,19 +646,11 @@ def _notes_on_left_out(columns: Sequence[Column]) -> Iterator[Note]:
     for one in columns:
         by_why.setdefault(one.why, []).append(f'"{one.name}"')
     found = {why: some(names) for why, names in by_why.items()}
-    if TWO_NUMBERS in found:
-        said = f"left out, since a cell has two numbers, such as 120/80: {found[TWO_NUMBERS]}"
-        yield Note(said, True, ["write them in two columns"])
-    if NOT_READ in found:
-        said = f"left out, since numbers are not all that cells have: {found[NOT_READ]}"
-        yield Note(said, True, ["write numbers alone, or with one unit"])
-    if LISTS in found:
-        yield Note(f"left out, since cells contain lists: {found[LISTS]}")
-    if DATES in found:
-        way_out = Argument("dates", "days"), " uses them"
-        yield Note(f"dates do not count: {found[DATES]}", way_out=way_out)
+    for why, (said, is_doubt, way_out) in _LEFT_OUT.items():
+        if why in found:
+            yield Note(f"{said}: {found[why]}", is_doubt, way_out)
     if OF_A_FIT in found:
-        way_out = Argument("as_", {by_why[OF_A_FIT][0].strip('"'): "category"}), " would use it"
+        way_out = (Argument("as_", {by_why[OF_A_FIT][0].strip('"'): "category"}), " would use it")
         yield Note(f"columns of a former fit do not count: {found[OF_A_FIT]}", way_out=way_out)
     words = [one for one in columns if one.kind == "text" and "different" in one.why]
     if words:
@@ -670,10 +658,10 @@ def _notes_on_left_out(columns: Sequence[Column]) -> Iterator[Note]:
         yield Note(f"left out for too many values: {some(named)}")
 
 
-def _check_name(name: str, names: Sequence[str]) -> None:
+def _check_name(name: str, names: Sequence[str], who: str = "there is", why: str = "") -> None:
     if name not in names:
         hint = nearest(name, names) or f": there are {some([*names], 10)}"
-        raise ArgumentError(f'there is no column "{name}"{hint}')
+        raise TableError(f'{who} no column "{name}"{why}{hint}')
 
 
 def _checked_orders(given: Any, cells: Mapping[str, Cells]) -> list[list[str]]:
@@ -691,11 +679,8 @@ def _checked_orders(given: Any, cells: Mapping[str, Cells]) -> list[list[str]]:
             )
         is_used = False
         for name, each in cells.items():
-            there = (
-                [word for word in each.counts if not is_code(word)]
-                if each.is_text and each.type != "number"
-                else []
-            )
+            are_words = each.is_text and each.type != "number"
+            there = [word for word in each.counts if are_words and not is_code(word)]
             lacking = [word for word in there if word.casefold() not in known]
             is_used |= len(lacking) < len(there)
             if len(there) <= MOST_CATEGORIES and 0 < len(lacking) < len(there):
@@ -797,6 +782,14 @@ def _nothing_to_use(columns: Sequence[Column]) -> str:
     return f"no column can be clustered: {some(said, 6)}"
 
 
+def _parts(columns: Sequence[Column]) -> Iterator[tuple[Column, slice]]:
+    """Yield each column with the place of its features."""
+    end = 0
+    for column in columns:
+        start, end = end, end + len(column.scales)
+        yield column, slice(start, end)
+
+
 class Moments(NamedTuple):
     """Means and standard deviations of columns over the values that are there; else zeros."""
 
@@ -805,46 +798,31 @@ class Moments(NamedTuple):
 
 
 def _moments(points: FloatArray, weights: FloatArray | None) -> Moments:
-    n_rows, width = points.shape
-    counts = np.ones(n_rows) if weights is None else weights
-    n_at_once = max(1, 2**18 // max(1, width))
-    blocks = [slice(start, start + n_at_once) for start in range(0, n_rows, n_at_once)]
-    # Distances from a value of the column lose no digits, and are 0 where it is constant.
-    origins = np.full(width, np.nan)
-    for rows in reversed(blocks):
-        first = np.argmax(~np.isnan(points[rows]), axis=0)
-        found = points[rows][first, np.arange(width)]
-        origins = np.where(np.isnan(found), origins, found)
-    origins = np.nan_to_num(origins)
-
-    def mean_of(about: FloatArray, power: int) -> FloatArray:
-        totals, sums = np.zeros((2, width))
-        for rows in blocks:
-            apart = points[rows] - about
-            totals += counts[rows] @ ~np.isnan(apart)
-            sums += counts[rows] @ np.nan_to_num(apart, copy=False) ** power
-        return np.divide(sums, totals, out=np.zeros(width), where=totals > 0)
-
-    means = origins + mean_of(origins, 1)
-    deviations = np.sqrt(mean_of(means, 2))
-    return Moments(means, np.where(mean_of(origins, 2) > 0, deviations, 0.0))
+    means, deviations = np.zeros((2, points.shape[1]))
+    for place, column in enumerate(points.T):
+        is_there = ~np.isnan(column)
+        there, counts = column[is_there], None if weights is None else weights[is_there]
+        if len(there) and (counts is None or counts.any()):
+            # Distances from a value of the column lose no digits, and are 0 where it is constant.
+            apart = there - there[0]
+            mean = np.average(apart, weights=counts)
+            means[place] = there[0] + mean
+            deviations[place] = np.sqrt(np.average(np.square(apart - mean), weights=counts))
+    return Moments(means, deviations)
 
 
 def _scaled(
     columns: Sequence[Column], raw: FloatArray, moments: Moments, scale: Scale
 ) -> list[Column]:
     """Return the columns with the offset and scale of each of their features."""
-    ends = np.cumsum([len(column.scales) for column in columns])
-    parts = [slice(end - len(one.scales), end) for one, end in zip(columns, ends, strict=True)]
-    are_numbers = [one.kind in NUMBERS for one in columns]
-    numbers = [part.start for part, is_number in zip(parts, are_numbers, strict=True) if is_number]
+    numbers = [part.start for one, part in _parts(columns) if one.kind in NUMBERS]
     spreads = moments.deviations[numbers]
     names = [one for one in columns if one.kind in NUMBERS]
     is_only = len(columns) == len(names) == 1
     shares_unit = scale == "auto" and (is_only or _have_one_unit(names, raw[:, numbers], spreads))
     of_group = float(np.sqrt(np.mean(np.square(spreads)))) if numbers else 1.0
     scaled = []
-    for column, part in zip(columns, parts, strict=True):
+    for column, part in _parts(columns):
         means, deviations = moments.means[part], moments.deviations[part]
         offsets, width = means, len(means)
         if scale == "none":
@@ -853,7 +831,7 @@ def _scaled(
             offsets = np.nanmin(raw[:, part], axis=0)
             scales = np.nanmax(raw[:, part], axis=0) - offsets
         elif shares_unit and column.kind in NUMBERS:
-            is_alone = all(are_numbers)
+            is_alone = len(numbers) == len(columns)
             scales = np.full(width, 1.0 if is_alone else of_group)
             offsets = np.zeros(width) if is_alone else means
         elif column.kind == "place":

@@ -108,9 +108,9 @@ def _read(path: Path, name: str, options: dict[str, Any]) -> Frame:
         if start.lstrip().startswith(mark):
             raise TableError(f"{name} is {what}, and no table: export it as CSV or Excel")
     sheet = options.get("array")
-    if sheets.is_workbook(path, start):
+    if suffix := sheets.suffix_of(path, start):
         table, said, doubt = sheets.read(path, name, sheet, options.get("header"))
-        return Frame(table, sheets.suffix_of(path, start), said, _on_header(doubt))
+        return Frame(table, suffix, said, _on_header(doubt))
     if databases.is_database(start):
         return Frame(databases.read(path, name, sheet), ".csv")
     if json_lines.is_json(start):

@@ -34,23 +34,19 @@ _BROKEN = (*UNPACKING, LookupError, ElementTree.ParseError)
 
 def is_workbook(path: Path, start: bytes) -> bool:
     """Return whether a file is a workbook of Excel or OpenDocument."""
-    return start.startswith(_OLD_EXCEL) or (start.startswith(b"PK") and bool(_members(path)))
+    return bool(suffix_of(path, start))
 
 
 def suffix_of(path: Path, start: bytes) -> str:
-    """Return the suffix of files of this kind."""
-    return ".xls" if start.startswith(_OLD_EXCEL) else _members(path)
-
-
-def _members(path: Path) -> str:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            names = archive.namelist()
-    except (zipfile.BadZipFile, OSError):
-        return ""
-    if any(name.startswith("xl/workbook") for name in names):
-        return ".xlsx"
-    return ".ods" if "content.xml" in names and "mimetype" in names else ""
+    """Return the suffix of workbooks of a kind, empty for other files."""
+    names = set[str]()
+    if start.startswith(b"PK"):
+        with contextlib.suppress(zipfile.BadZipFile, OSError), zipfile.ZipFile(path) as archive:
+            names = set(archive.namelist())
+    is_new = any(name.startswith("xl/workbook") for name in names)
+    is_open = {"content.xml", "mimetype"} <= names
+    is_old = start.startswith(_OLD_EXCEL)
+    return ".xls" * is_old or ".xlsx" * is_new or ".ods" * is_open
 
 
 def read(

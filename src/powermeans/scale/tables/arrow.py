@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from powermeans.preparing.cells import days_in, is_date_type
 from powermeans.scale.tables.checking import identifiers
 from powermeans.scale.tables.table import (
     FileFormat,
@@ -48,7 +49,7 @@ class ArrowFile(FileFormat):
             return frozenset(j for j, kind in enumerate(schema.types) if is_kind(kind))
 
         self.names, self.index = distinct(self._keys), _index_of(schema)
-        self.whole, self._dates = those_of(types.is_integer), those_of(_is_date_type)
+        self.whole, self._dates = those_of(types.is_integer), those_of(is_date_type)
         self._narrow = those_of(types.is_float32) | those_of(types.is_float16)
         self.texts = {
             j: f"of the type {kind}"
@@ -200,27 +201,13 @@ def _is_number_type(kind: Any) -> bool:
     return any(getattr(types, f"is_{name}")(kind) for name in names)
 
 
-def _is_date_type(kind: Any) -> bool:
-    types = pyarrow_part("types")
-    return bool(types.is_date(kind) or types.is_timestamp(kind))
-
-
 def values_of(column: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
     """Return a column as an array, without a copy if it can be used in place."""
     if isinstance(column, np.ndarray):
         return column
-    if _is_date_type(column.type):
-        return _days_in(column).astype(dtype)
+    if is_date_type(column.type):
+        return days_in(column).astype(dtype)
     wanted = pyarrow_part().from_numpy_dtype(dtype)
     of_dtype = column if column.type == wanted else column.cast(wanted, safe=False)
     values: NDArray[Any] = of_dtype.to_numpy(zero_copy_only=False)
     return values
-
-
-def _days_in(column: Any) -> NDArray[Any]:
-    """Return dates as days since 1970, with NaN for missing ones."""
-    pa = pyarrow_part()
-    zone = getattr(column.type, "tz", None)
-    microseconds = column.cast(pa.timestamp("us", zone), safe=False).cast(pa.int64())
-    days: NDArray[Any] = microseconds.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-    return days / 86400e6
