@@ -84,7 +84,7 @@ def test_what_cannot_be_written_out_or_done_again_is_said(code, has, lacks):
 
 
 def code_of(page):
-    found = re.search(r'<code id="program">(.*?)</code>', Path(page).read_text("utf-8"), re.DOTALL)
+    found = re.search(r"<pre[^>]*><code>(.*?)</code>", Path(page).read_text("utf-8"), re.DOTALL)
     return html.unescape(found[1])
 
 

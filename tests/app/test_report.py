@@ -179,11 +179,9 @@ def test_cards_bars_and_rows_speak_of_the_columns_of_a_file(report_of):
     })  # fmt: skip
     prepare = Prepare()
     points = prepare.fit_transform(table.slice(0, 5))
-    columns = [Column("Name", "identifier", "all differ"), *prepare.columns_[1:]]
+    prepare.columns_[0] = Column("Name", "identifier", "all differ")
     model = PowerKMeans(2, random_state=0).fit(points)
-    names = [str(name) for name in prepare.get_feature_names_out()]
-    numbers = np.arange(1, 6)
-    file = FileTable(table, columns, ["check <me>"], ["read with care"], numbers, names)
+    file = FileTable(table, ["check <me>"], ["read with care"], np.arange(1, 6))
     page = report_of(model, points, scalers=[prepare], file=file)
     poor = int(model.labels_[0])
     assert page.figures["rows used"] == "5 of 6"
@@ -359,10 +357,6 @@ def tab(browser, written, request):
     context.close()
 
 
-def expect(locator):
-    return pytest.importorskip("playwright.sync_api").expect(locator)
-
-
 IS_NO_WIDER = "document.documentElement.scrollWidth <= innerWidth"
 
 
@@ -413,8 +407,6 @@ def test_the_map_is_there_without_scripts_and_a_print_has_all_details_open(brows
     for event, expected in ("beforeprint", 0), ("afterprint", 1):
         opened.evaluate(f"dispatchEvent(new Event('{event}'))")
         assert opened.evaluate(folded) == expected
-    opened.click("#copy")
-    expect(opened.locator("#copy")).to_have_text(re.compile("copied|selected: press Ctrl.C"))
     opened.close()
 
 

@@ -13,7 +13,7 @@ from powermeans.app.command import failures
 from powermeans.app.command.data import Data
 from powermeans.app.command.screen import Screen, listening, number
 from powermeans.app.command.wanted import Wanted
-from powermeans.app.report.warnings_on_data import count_copies
+from powermeans.engine.seeds.orders import row_keys
 from powermeans.preparing.kinds import WORDS
 from powermeans.preparing.prepare import Note
 from powermeans.scale.parted_data import PartedData
@@ -41,7 +41,7 @@ def chosen_k(data: Data, wanted: Wanted, *, was_asked: bool, is_quiet: bool) -> 
         return Chosen(settings)
     rows, notes = _rows_for_k(data, wanted.seed, was_asked=was_asked)
     if not isinstance(data.points, PartedData):
-        n_distinct = len(rows.points) - count_copies(rows.points)
+        n_distinct = len(np.unique(row_keys(rows.points, np.random.RandomState(0))))
         most = n_distinct - (n_distinct == len(rows.points))
         sizes = range(sizes[0], min(sizes[-1], most) + 1)
         if len(sizes) < 2:

@@ -14,9 +14,9 @@ from powermeans.app.command.screen import Screen, waiting_for
 from powermeans.app.command.sources import DataFiles
 from powermeans.app.report.python_code import python_code
 from powermeans.app.report.report import write_page
-from powermeans.app.report.subject import ABOUT_COLUMNS, FileTable, Subject
+from powermeans.app.report.subject import ABOUT_COLUMNS, FileTable, Subject, about_columns
 from powermeans.errors import printable
-from powermeans.preparing.kinds import NUMBERS, Column
+from powermeans.preparing.kinds import NUMBERS
 from powermeans.preparing.prepare import Note
 
 _MOST_LINES = 8
@@ -46,12 +46,9 @@ def write_report(
     ):
         file = FileTable(
             data.frame.table,
-            data.columns,
             [note.text for note in notes if note.text not in how_read],
             [*how_read, *(note.text for note in why_k)],
             data.row_numbers,
-            data.names,
-            _about_columns(data, data.columns[:200]),
         )
         about: dict[str, Any] = {"sample_weight": data.weights, "scalers": data.transformers}
         subject = Subject.of(
@@ -62,21 +59,6 @@ def write_report(
         write_page(subject, path, title, code, choice, optimality)
 
 
-def _about_columns(data: Data, columns: Sequence[Column]) -> list[list[str]]:
-    """Return the lines of a table: what columns contain, why, and what is done with them."""
-    shares = data.prepare.contributions_
-    return [
-        [
-            one.name,
-            one.kind,
-            one.why,
-            data.prepare.done(one),
-            f"{100 * shares[one.name]:.0f} %" if one.name in shares else "",
-        ]
-        for one in columns
-    ]
-
-
 def tell_columns(screen: Screen, data: Data, *, is_verbose: bool) -> None:
     """Show what each column contains, unless all are numbers that are used as they are."""
     are_plain = all(one.kind in NUMBERS for one in data.columns)
@@ -84,7 +66,7 @@ def tell_columns(screen: Screen, data: Data, *, is_verbose: bool) -> None:
         return
     shown = data.columns if is_verbose else data.columns[:_MOST_COLUMNS]
     screen.say()
-    screen.show(ABOUT_COLUMNS, _about_columns(data, shown), left=[0, 1, 2, 3])
+    screen.show(ABOUT_COLUMNS, about_columns(data.prepare, shown), left=[0, 1, 2, 3])
     if len(shown) < len(data.columns):
         screen.say(f"... and {len(data.columns) - len(shown)} more, which --verbose shows")
     screen.say()

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from powermeans.app.report.rows import MOST_TOLD, Rows
-from powermeans.app.report.subject import ABOUT_COLUMNS, Subject
+from powermeans.app.report.subject import ABOUT_COLUMNS, Subject, about_columns
 from powermeans.app.report.text import breakable, escaped
 from powermeans.errors import counted
 from powermeans.estimators.base import CenterEstimator
@@ -187,9 +187,10 @@ def _gap(subject: Subject, optimality: Any) -> str:
 
 
 def _how_read(subject: Subject) -> str:
-    file, (_, *heads) = subject.file, ABOUT_COLUMNS
-    notes = "".join(f"<li>{escaped(text)}</li>" for text in file.how_read)
-    lines = [_row(breakable(name), heads, told) for name, *told in file.told]
+    prepare, (_, *heads) = subject.prepare, ABOUT_COLUMNS
+    notes = "".join(f"<li>{escaped(text)}</li>" for text in subject.file.how_read)
+    told = about_columns(prepare, subject.columns[:200]) if prepare else []
+    lines = [_row(breakable(name), heads, cells) for name, *cells in told]
     table = _table(ABOUT_COLUMNS, ["<tbody>", *lines, "</tbody>"], "read") if lines else ""
     if len(lines) > 20:
         table = f"<details class=columns><summary>all columns</summary>{table}</details>"
@@ -212,7 +213,6 @@ def _how_fitted(subject: Subject) -> Iterator[str]:
 
 def _code(code: str) -> str:
     return (
-        '<button type="button" id="copy">copy</button>'
         f'<pre tabindex="0"{" class=long" * (len(code) > 5_000)}>'
-        f'<code id="program">{html.escape(code)}</code></pre>'
+        f"<code>{html.escape(code)}</code></pre>"
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,11 @@ from powermeans.app.report.maps import Map, drawn
 from powermeans.app.report.rows import Rows
 from powermeans.app.report.subject import Subject
 from powermeans.app.report.text import breakable, escaped, percent
-from powermeans.app.report.warnings_on_data import warnings_on
+from powermeans.engine.seeds.orders import row_keys
 from powermeans.errors import counted, some
 from powermeans.explaining.summaries import ClusterSummary
 from powermeans.plots.canvas import color_of
+from powermeans.types import FloatArray, SparsePoints
 
 _MOST_CARDS = 12
 
@@ -46,8 +47,7 @@ shows its cluster alone.</p>"""
 
 def _figures(subject: Subject, rows: Rows, choice: Any) -> str:
     n_used, frame = len(subject.labels), subject.file.frame
-    last = int(subject.row_numbers(np.array([n_used - 1]))[0])
-    n_all = last if frame is None else frame.num_rows
+    n_all = n_used if frame is None else frame.num_rows
     n_clusters, clear = len(subject.profile.clusters), rows.sure_share()
     sure = "of the rows lie on the first third of the way from their center to any other"
     if clear is None:
@@ -60,7 +60,7 @@ def _figures(subject: Subject, rows: Rows, choice: Any) -> str:
     n_columns = len(subject.profile.fields) + sum(
         one.column.kind == "place" for one in subject.profile.fields
     )
-    n_there = len(subject.file.columns)
+    n_there = len(subject.columns)
     of_columns = f"in {counted(n_columns, 'column')}{f' of {n_there:,}' * (n_there > n_columns)}"
     figures = (
         ("clusters", f"{n_clusters:,}", why),
@@ -80,7 +80,11 @@ def _card(subject: Subject, rows: Rows, cluster: ClusterSummary) -> str:
     of = "of the weight" if subject.weights is not None else "of all"
     is_clear = "" if clear is None else f", {percent(clear)} sure"
     if cluster.weight > 0:
-        facts = "".join(f"<li>{fact}</li>" for fact in _facts(subject, label))
+        facts = "".join(
+            f"<li><b>{breakable(name)}</b> {escaped(value)} "
+            f'<span class="note">{escaped(compared)}</span></li>'
+            for name, value, compared in subject.profile.facts(label)
+        )
         text = f"{percent(cluster.share)} {of}, {size}{is_clear}"
     else:
         facts = ""
@@ -94,11 +98,20 @@ def _card(subject: Subject, rows: Rows, cluster: ClusterSummary) -> str:
     )
 
 
-def _facts(subject: Subject, label: int) -> Iterator[str]:
-    """Say the three fields that set a cluster apart most, in the units and words of the data."""
-    for name, value, compared in subject.profile.facts(label):
-        more = f' <span class="note">{escaped(compared)}</span>' * bool(compared)
-        yield f"<b>{breakable(name)}</b> {escaped(value)}{more}"
+def warnings_on(
+    points: FloatArray | SparsePoints, summaries: Sequence[ClusterSummary]
+) -> Iterator[str]:
+    """Yield what may be wrong with finite points and their clusters."""
+    mean_size, n_points = sum(one.size for one in summaries) / len(summaries), points.shape[0]
+    if tiny := [str(one.label) for one in summaries if 0 < one.size < 0.1 * mean_size]:
+        yield f"clusters with less than a tenth of the mean size: {some(tiny)} (outliers?)"
+    n_copies = n_points - len(np.unique(row_keys(points, np.random.RandomState(0))))
+    if n_copies and n_copies >= 0.01 * n_points:
+        yield (
+            f"{n_copies:,} of {n_points:,} rows ({percent(n_copies / n_points)}) are copies of "
+            "others in all columns used. Each counts; drop them if they are mistakes, or keep one "
+            "of each with a weight."
+        )
 
 
 def _box(subject: Subject) -> str:
@@ -107,7 +120,7 @@ def _box(subject: Subject) -> str:
     told = " ".join(subject.file.notes)
     left = [
         f"“{column.name}” ({column.kind}: {column.why})"
-        for column in subject.file.columns
+        for column in subject.columns
         if not (column.is_used or column.kind == "place")
         if f'"{column.name}" ({column.why})' not in told
     ]

@@ -6,23 +6,15 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 
 from powermeans.app.report.fields import Field, fields_of, name_clusters
 from powermeans.errors import ArgumentError
 from powermeans.explaining.summaries import NOTABLE, ClusterSummary, Columns, Tally
-from powermeans.preparing.kinds import Column
+from powermeans.preparing.prepare import Prepare
 from powermeans.types import FloatArray
-
-
-class Fact(NamedTuple):
-    """What a cluster has in one field; `compared` is empty where the words say enough."""
-
-    name: str
-    value: str
-    compared: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +35,14 @@ class Profile:
         tally: Tally,
         features: list[str],
         scalers: Sequence[Any] = (),
-        known: Sequence[Column] = (),
         names: Mapping[int, str] | None = None,
     ) -> Self:
-        """Summarize rows that were counted, scaled by these, of columns that may be known."""
+        """Summarize rows that were counted, scaled by these."""
         columns, clusters = tally.summaries(features)
         rows = [columns.means, columns.means + columns.deviations, *(one.mean for one in clusters)]
         of_all, beside, *own_means = in_own_units(np.vstack(rows), scalers)
-        of_scalers = [one.columns_ for one in scalers if hasattr(one, "columns_")]
-        fields = fields_of(features, [known, *of_scalers][-1], np.abs(beside - of_all), of_all)
+        known = next((one.columns_ for one in scalers if isinstance(one, Prepare)), [])
+        fields = fields_of(features, known, np.abs(beside - of_all), of_all)
         scores, means = _scores(fields, columns, clusters), np.array(own_means)
         named = _names(fields, scores, clusters, means, of_all, names or {})
         return cls(columns, clusters, fields, scores, named, means, of_all)
@@ -66,8 +57,11 @@ class Profile:
         heights = self.scores[self.weighing].max(axis=0) if label is None else self.scores[label]
         return [int(j) for j in np.argsort(-heights, kind="stable")[:most]]
 
-    def facts(self, label: int, least: float = 0.0) -> Iterator[Fact]:
-        """Yield the three fields that set a cluster apart most, if by so many deviations."""
+    def facts(self, label: int, least: float = 0.0) -> Iterator[tuple[str, str, str]]:
+        """Yield name, mean and that of all in the three fields that set a cluster apart most.
+
+        Each does so by at least so many deviations; the last is empty where words say enough.
+        """
         for j in self.telling(3, label):
             field, mean = self.fields[j], self.means[label]
             if self.scores[label, j] < least and field.column.kind != "place":
@@ -75,7 +69,7 @@ class Profile:
             text, of_all = field.mean(mean[field.places]), field.mean(self.of_all[field.places])
             is_compared = field.column.kind not in ("category", "place") and len(self.clusters) > 1
             compared = f"(average {of_all})" if is_compared else ""
-            yield Fact(field.name, text, compared)
+            yield field.name, text, compared
 
 
 def _scores(fields: list[Field], columns: Columns, clusters: list[ClusterSummary]) -> FloatArray:

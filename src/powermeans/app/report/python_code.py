@@ -66,25 +66,18 @@ def _module_of(kind: type) -> str:
 
 
 def _fit(model: Any, *, has_weights: bool) -> list[str]:
-    call, missing = _call_of(model)
-    weighting = ", sample_weight=weights" * has_weights
-    return [
-        *[f"{name} = ...  # as it was given" for name in missing],
-        *_what_may_differ(model),
-        f"model = {call}.fit(X{weighting})",
-        f"print({'model.inertia_, ' * hasattr(model, 'inertia_')}model.labels_)",
-    ]
-
-
-def _what_may_differ(model: Any) -> list[str]:
-    """Write comments on parameters that may make this fit end elsewhere."""
-    parameters = model.get_params(deep=False)
-    comments = []
+    (call, missing), parameters = _call_of(model), model.get_params(deep=False)
+    weighting, comments = ", sample_weight=weights" * has_weights, []
     if parameters.get("random_state", 0) is None:
         comments.append("# Without a random_state each fit draws anew: this one may end elsewhere.")
     if math.isfinite(seconds_of(parameters.get("stop"))):
         comments.append("# The clock ends this search: on another machine it may end elsewhere.")
-    return comments
+    return [
+        *[f"{name} = ...  # as it was given" for name in missing],
+        *comments,
+        f"model = {call}.fit(X{weighting})",
+        f"print({'model.inertia_, ' * hasattr(model, 'inertia_')}model.labels_)",
+    ]
 
 
 def _loading(model_file: str, *, has_frame: bool, drops: bool) -> list[str]:

@@ -77,11 +77,9 @@ def report(
         What `powermeans.optimality_gap` proved; found here if that takes only a moment.
     names : dict from int to str, optional
         Names of clusters, by label. The others are named after what sets them apart.
-    max_points : int, default=10_000
+    max_points : int, default=5_000
         If there are more points, the map, the examples and how sure rows are come from a sample
         of this size, which the page states. Everything else is computed from all points.
-    file : FileTable, optional
-        What a command knows of the file: its rows, its columns, and notes on them.
 
     Returns
     -------

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
+from powermeans.app.report.profile import in_own_units, without_names
 from powermeans.app.report.subject import Subject
 from powermeans.explaining.sureness import ways_to_others
 from powermeans.plots import fitted
@@ -46,10 +48,17 @@ class Rows:
         of_all = np.array([cluster.weight for cluster in subject.profile.clusters])
         of_sample = np.bincount(mine, own, minlength=len(of_all))
         share = np.divide(of_all, of_sample, out=np.zeros_like(of_all), where=of_sample > 0)
-        distances = subject.distances_of(places)
+        given, distances = fitted.rows_of(subject.given, places), None
+        if hasattr(subject.model, "transform"):
+            with without_names():
+                distances = fitted.distances_of(subject.model, given)
         away = None if distances is None else distances[np.arange(len(mine)), mine]
         ways, names = _ways(subject, places, distances), _identifiers(subject, places)
-        values, is_whole = _values(subject, places), subject.are_whole(places)
+        raw: Any = sparse.csr_matrix(given) if sparse.issparse(given) else np.asarray(given, float)
+        values = _values(subject, raw.astype(float))
+        is_whole = np.ones(len(places), dtype=bool)
+        if not sparse.issparse(raw):
+            is_whole = ~np.isnan(raw).any(axis=1)
         return cls(places, mine, own * share[mine], values, names, away, ways, is_whole)
 
     def cells(
@@ -104,12 +113,12 @@ def _places(labels: Labels, shown: IndexArray, n_clusters: int) -> IndexArray:
     return np.unique(np.concatenate([shown, *more]))
 
 
-def _values(subject: Subject, places: IndexArray) -> dict[int, FloatArray]:
+def _values(subject: Subject, raw: Any) -> dict[int, FloatArray]:
     """Return the fields that tell clusters apart, and places, which the map shows."""
     fields = [j for j, field in enumerate(subject.profile.fields) if field.column.kind == "place"]
     fields = list(dict.fromkeys([*subject.profile.telling(MOST_TOLD), *fields]))
     features = [np.arange(*subject.profile.fields[j].places.indices(2**62)) for j in fields]
-    values = subject.values_of(places, np.concatenate(features))
+    values = fitted.dense(in_own_units(raw, subject.scalers)[:, np.concatenate(features)])
     ends = np.cumsum([len(one) for one in features])[:-1]
     return dict(zip(fields, np.split(values, ends, axis=1), strict=True))
 
@@ -129,7 +138,7 @@ def _identifiers(subject: Subject, places: IndexArray) -> dict[str, list[str]]:
     """Return columns of the file that say which row is which: at most a number and a name."""
     file, found = subject.file, {}
     for kinds in (("identifier",), ("text", "ignore")) if file.frame is not None else ():
-        for column in (one for one in file.columns if one.kind in kinds):
+        for column in (one for one in subject.columns if one.kind in kinds):
             cells = file.frame[column.name].take(subject.row_numbers(places) - 1).to_pylist()
             texts = ["" if cell is None else str(cell) for cell in cells]
             if any(texts) and max(map(len, texts)) <= _MOST_LETTERS:

@@ -57,12 +57,6 @@
   };
   for (const badge of badges) badge.addEventListener("click", () => single(alone === Number(badge.dataset.label) ? -1 : Number(badge.dataset.label)));
 
-  byId("copy").addEventListener("click", async () => {
-    const program = byId("program"), copy = byId("copy");
-    try { await navigator.clipboard.writeText(program.textContent); copy.textContent = "copied"; }
-    catch { getSelection().selectAllChildren(program); copy.textContent = "selected: press Ctrl+C"; }
-  });
-
   // A print has all details open.
   let folded = [];
   addEventListener("beforeprint", () => {
