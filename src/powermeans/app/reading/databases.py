@@ -49,7 +49,10 @@ def selected(path: str, query: str) -> Any:
         start = file.read(16)
     if not is_database(start):
         raise TableError(f"{path} is no database of SQLite or DuckDB")
-    return _of_sqlite(path, query) if start.startswith(_SQLITE) else _of_duckdb(path, query)
+    table = _of_sqlite(path, query) if start.startswith(_SQLITE) else _of_duckdb(path, query)
+    if table is None or not table.num_rows:
+        raise TableError(f"{path}: the query found no rows")
+    return table.rename_columns(list(distinct(table.column_names)))
 
 
 def _of_sqlite(path: str, query: str) -> Any:
@@ -63,10 +66,8 @@ def _of_sqlite(path: str, query: str) -> Any:
             rows = found.fetchall()
         except (sqlite3.Error, sqlite3.Warning) as error:
             raise TableError(f"{path}: the query failed: {error}") from None
-    if not names or not rows:
-        raise TableError(f"{path}: the query found no rows")
     columns = [as_column(list(cells)) for cells in zip(*rows, strict=True)]
-    return pyarrow_part().table(columns, names=list(distinct(names)))
+    return pyarrow_part().table(columns, names=names) if columns else None
 
 
 def _of_duckdb(path: str, query: str) -> Any:
@@ -78,9 +79,6 @@ def _of_duckdb(path: str, query: str) -> Any:
         with duckdb.connect(path, read_only=True) as opened:
             opened.execute("set enable_external_access = false")
             found: Any = opened.sql(query)
-            table = None if found is None else found.to_arrow_table()
+            return None if found is None else found.to_arrow_table()
     except duckdb.Error as error:
         raise TableError(f"{path}: the query failed: {str(error).splitlines()[0]}") from None
-    if table is None or not table.num_rows:
-        raise TableError(f"{path}: the query found no rows")
-    return table.rename_columns(list(distinct(table.column_names)))

@@ -68,12 +68,16 @@ def read(
             raise TableError(f'{name} has no sheet "{wanted}"{nearest(wanted, names)}')
         sheets = {each: book.get_sheet_by_name(each) for each in names if wanted in (None, each)}
         found = {each: sheet.to_python() for each, sheet in sheets.items()}
-    sizes = {each: sum(map(_n_filled, rows)) for each, rows in found.items()}
+    sizes = {
+        each: sum(cell not in ("", None) for row in rows for cell in row)
+        for each, rows in found.items()
+    }
     if not sizes or not max(sizes.values()):
         raise TableError(f"{name} has no cells with anything in them")
     sheet = max(sizes, key=lambda each: sizes[each])
-    rows, used = _without_margins(found[sheet])
-    table, around, doubt = _table_of(rows, name, header)
+    cells = [[*map(_plain, row)] for row in found[sheet]]
+    used = [j for j, column in enumerate(zip(*cells, strict=True)) if _has_any(column)]
+    table, around, doubt = _table_of([[row[j] for j in used] for row in cells], name, header)
     units, (_, first) = _units(path, sheet), sheets[sheet].start or (0, 0)
     pairs = zip(table.column_names, (units.get(first + j) for j in used), strict=True)
     table = table.replace_schema_metadata({f"unit of {name}": unit for name, unit in pairs if unit})
@@ -95,20 +99,6 @@ def _has_far_cells(path: Path) -> bool:
             if width > 3 or length > 7 or (width == 3 and length > 5):
                 return True
     return False
-
-
-def _n_filled(row: Sequence[Any]) -> int:
-    return sum(cell not in ("", None) for cell in row)
-
-
-def _without_margins(rows: Sequence[Sequence[Any]]) -> tuple[list[list[Any]], list[int]]:
-    """Return the rows without empty ones at the ends, and the columns of them with anything."""
-    filled = [number for number, row in enumerate(rows) if _n_filled(row)]
-    rows = [list(row) for row in rows[: filled[-1] + 1]]
-    width = max(map(len, rows))
-    rows = [[*row, *[""] * (width - len(row))] for row in rows]
-    used = [j for j in range(width) if any(row[j] not in ("", None) for row in rows)]
-    return [[row[j] for j in used] for row in rows], used
 
 
 def _units(path: Path, sheet: str) -> Mapping[int, str]:
@@ -147,15 +137,18 @@ def _tags(archive: zipfile.ZipFile, name: str, has: str = "") -> Iterator[tuple[
             yield element.tag.rpartition("}")[2], element.attrib
 
 
+def _has_any(cells: Sequence[Any]) -> bool:
+    return any(cell is not None for cell in cells)
+
+
 def _table_of(
-    rows: Sequence[Sequence[Any]], name: str, header: bool | None
+    cells: Sequence[Sequence[Any]], name: str, header: bool | None
 ) -> tuple[Any, list[str], str]:
     """Return the rows below the header, what is left out around it, and a doubt on it."""
-    cells = [[*map(_plain, row)] for row in rows]
     texts = [["" if cell is None else str(cell) for cell in row] for row in cells[:_SAMPLE_ROWS]]
     top = 0 if header is False else titles_above(texts)
     has_header, n_units, doubt = first_rows(texts[top:], header)
-    body = [row for row in cells[top + has_header :] if _n_filled(row)]
+    body = [*filter(_has_any, cells[top + has_header :])]
     if not body:
         raise TableError(f"{name} has a header and no rows")
     days = [cell for cell in cells[top] if isinstance(cell, datetime.datetime)]
@@ -170,15 +163,13 @@ def _table_of(
 
 
 def _plain(cell: Any) -> Any:
-    if cell in ("", None):
-        return None
+    if isinstance(cell, float):
+        return int(cell) if cell.is_integer() and abs(cell) < 2**53 else cell
     if isinstance(cell, datetime.time | datetime.timedelta):
         return str(cell)
     if isinstance(cell, datetime.date) and not isinstance(cell, datetime.datetime):
         return datetime.datetime(cell.year, cell.month, cell.day)
-    return (
-        int(cell) if isinstance(cell, float) and cell.is_integer() and abs(cell) < 2**53 else cell
-    )
+    return None if cell == "" else cell
 
 
 def write(

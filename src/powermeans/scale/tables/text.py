@@ -173,9 +173,7 @@ class Text(FileFormat):
                 raise in_other_encoding(self.name, self.encoding, error) from None
             except pyarrow_part().ArrowInvalid as error:
                 # Try without cells of several lines first: they are rare, and slow to look for.
-                if forms != (forms := self._with_fractions(str(error), forms, wanted)):
-                    continue
-                if forms != (forms := self._with_later_words(str(error), forms)):
+                if forms != (forms := self._with_later_cells(str(error), forms, wanted)):
                     continue
                 if has_long_cells:
                     raise self._explained(str(error)) from None
@@ -191,10 +189,8 @@ class Text(FileFormat):
                 raise TableError(
                     f'{self.name}: column "{self.names[number]}" has {form.sample!r}, which may '
                     "begin with the day or the month",
-                    "pass ",
-                    Argument("dates", "day-first"),
-                    " or ",
-                    Argument("dates", "month-first"),
+                    *("pass ", Argument("dates", "day-first")),
+                    *(" or ", Argument("dates", "month-first")),
                 )
         return forms
 
@@ -203,23 +199,26 @@ class Text(FileFormat):
         mark = next(each for each in cell if each in ".,")
         return TableError(
             f'{self.name}: column "{self.names[number]}" has {cell!r}, which may be {readings}',
-            "pass ",
-            Argument("decimal", mark),
-            " or ",
-            Argument("thousands", mark),
+            *("pass ", Argument("decimal", mark), " or ", Argument("thousands", mark)),
         )
 
-    def _with_fractions(
+    def _with_later_cells(
         self, problem: str, forms: dict[int, Form], wanted: Sequence[int]
     ) -> dict[int, Form]:
-        """Return the forms after a fraction in a column that began with whole numbers."""
-        found = _INVALID.search(problem)
-        if not found or not _is_int64(forms[int(found[1])]):
+        """Return the forms after words for missing values, or a fraction after whole numbers."""
+        if not (found := _INVALID.search(problem)):
             return forms
-        cell = self._place_of(found[2], int(found[1]))[0].strip()
+        number, form = int(found[1]), forms[int(found[1])]
+        if is_word(found[2]):
+            words = words_for_missing(self._words_in(number))
+            later = replace(form, words=words, is_whole=False)
+            return forms | {number: later} if words else forms
+        if not _is_int64(form):
+            return forms
+        cell = self._place_of(found[2], number)[0].strip()
         form = form_of([cell], *self._marks_given)
         if form.choices:
-            raise self._in_doubt(int(found[1]), cell, form.choices)
+            raise self._in_doubt(number, cell, form.choices)
         if form.kind != "number" or not form.is_plain:
             return forms
         decimal = form.marks.decimal or "."
@@ -255,20 +254,10 @@ class Text(FileFormat):
     def _with_words(self, error: NotInForm, forms: dict[int, Form]) -> dict[int, Form]:
         """Return the forms with words for missing values that the first rows lack, or raise."""
         form = forms[error.number]
-        words = self._words_of(error.number) if is_word(error.value) else ()
+        words = words_for_missing(self._words_in(error.number)) if is_word(error.value) else ()
         if form.kind != "number" or set(words) <= set(form.words):
             raise self._in_other_form(error, error.number, form) from None
         return forms | {error.number: replace(form, words=words)}
-
-    def _with_later_words(self, problem: str, forms: dict[int, Form]) -> dict[int, Form]:
-        found = _INVALID.search(problem)
-        if not found or not is_word(found[2]) or not (words := self._words_of(int(found[1]))):
-            return forms
-        form = replace(forms[int(found[1])], words=words, is_whole=False)
-        return forms | {int(found[1]): form}
-
-    def _words_of(self, number: int) -> tuple[str, ...]:
-        return words_for_missing(self._words_in(number))
 
     def _words_in(self, number: int) -> Counter[str]:
         """Count the words in a column of numbers."""
@@ -300,12 +289,8 @@ class Text(FileFormat):
         return TableError(
             f'{self.name}: column "{self.names[number]}" has {error.value[:40]!r} in row '
             f"{error.row}, where the first rows are read{said}",
-            "correct it, pass ",
-            Argument("decimal"),
-            " or ",
-            Argument("thousands"),
-            ", or leave the column out with ",
-            Argument("columns"),
+            *("correct it, pass ", Argument("decimal"), " or ", Argument("thousands")),
+            *(", or leave the column out with ", Argument("columns")),
         )
 
     def _opened(self, options: dict[str, Any]) -> Any:
