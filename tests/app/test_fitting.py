@@ -239,7 +239,7 @@ def test_rows_without_a_value_or_weight_are_left_out_and_have_no_label(run):
     ended = run("fit holes.csv -k 2 --divergence manhattan -m m.pm -o labels.csv -q")
     assert 'missing values: 1 in "x", of 60 rows; such rows are left out, ' in ended.out
     assert clusters_in("labels.csv").index("") == 3
-    assert run("predict m.pm holes.csv --json").json["labels"][3] == -1
+    assert run("predict m.pm holes.csv --json").json["labels"][3] is None
 
 
 BANK = "Tag;Text;Betrag;Saldo\n" + "".join(

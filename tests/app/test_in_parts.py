@@ -9,7 +9,7 @@ from pyarrow import feather, parquet
 
 from powermeans import RobustPowerKMeans
 from powermeans.app.command import failures, parts
-from powermeans.app.command.outputs import with_rows_left_out, write_labels
+from powermeans.app.command.outputs import write_labels
 from powermeans.app.command.screen import listening
 from powermeans.engine.history import SweepState
 from powermeans.explaining.summaries import Tally
@@ -178,8 +178,8 @@ def test_labels_are_written_one_a_line(cuts, tmp_path, capfdbinary):
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet", ".feather", ".npy"])
 def test_another_column_is_written_beside_the_cluster(suffix, tmp_path):
-    columns = {"cluster": np.array([1, 0], np.int32), "distance": np.array([0.5, 2.0])}
-    piece = with_rows_left_out(columns, np.array([True, False, True]))
+    clusters, distances = np.array([1, -1, 0], np.int32), np.array([0.5, np.nan, 2.0])
+    piece = {"cluster": clusters, "distance": distances}
     path = tmp_path / f"rows{suffix}"
     write_labels(str(path), [piece, piece])
     if suffix == ".npy":

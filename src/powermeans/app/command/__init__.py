@@ -8,7 +8,6 @@ from __future__ import annotations
 import _thread
 import atexit
 import contextlib
-import errno
 import gc
 import os
 import signal
@@ -16,8 +15,8 @@ import sys
 import threading
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NoReturn
+from collections.abc import Iterator, Sequence
+from typing import NoReturn
 
 from powermeans.app.command import failures
 
@@ -30,23 +29,13 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     is_debugging = "--debug" in wanted
     wanted = [argument for argument in wanted if argument != "--debug"]
     try:
-        _listen_to_interrupts()
-        from powermeans.app.command.commands import app
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in ("typer", "rich"):
-            raise
-        _tell(f'the command line needs {error.name}: pip install "powermeans[cli]"')
-        sys.exit(failures.USAGE)
-    except KeyboardInterrupt as error:
-        sys.exit(_explain(error))
-    try:
-        code = _run(app, wanted, is_debugging)
+        code = _run(wanted, is_debugging)
     except KeyboardInterrupt as error:  # again, before the first was explained
         code = _explain(error)
     sys.exit(code)
 
 
-def _run(app: Callable[..., Any], arguments: list[str], is_debugging: bool) -> int:
+def _run(arguments: list[str], is_debugging: bool) -> int:
     with warnings.catch_warnings(), _repeating_lost_interrupts():
         warnings.showwarning = _note
         # The commands have matched the columns by name.
@@ -54,6 +43,9 @@ def _run(app: Callable[..., Any], arguments: list[str], is_debugging: bool) -> i
         # They scale the columns or speak of them in their own words.
         warnings.filterwarnings("ignore", message="X has columns of very different scales")
         try:
+            _listen_to_interrupts()
+            from powermeans.app.command.commands import app
+
             code = app(arguments, prog_name="powermeans", standalone_mode=False)
             sys.stdout.flush()
             _ignore_interrupts()
@@ -106,39 +98,40 @@ def _explain(error: BaseException, arguments: Sequence[str] = ()) -> int:
         return failures.PIPE_CLOSED
     if isinstance(error, SystemExit):
         return error.code if isinstance(error.code, int) else 0
-    if isinstance(error, failures.Failure):
-        _tell(str(error))
-        return error.code
-    if isinstance(error, KeyboardInterrupt) or type(error).__name__ == "Abort":
-        _tell("interrupted before there was a result: nothing was written")
-        return failures.INTERRUPTED
     if type(error).__name__ == "NoArgsIsHelpError":
         print(error)
         return failures.USAGE
+    said, code = _in_words(error, arguments)
+    _tell(said)
+    return code
+
+
+def _in_words(error: BaseException, arguments: Sequence[str]) -> tuple[str, int]:
+    if isinstance(error, failures.Failure):
+        return str(error), error.code
     if hasattr(error, "format_message"):  # Typer refuses the arguments
         said = str(error.format_message()).rstrip(".").replace("Value error, ", "")
         context, typed = getattr(error, "ctx", None), " ".join(["powermeans", *arguments[:1]])
         command = typed if context is None else context.command_path
-        _tell(f"{said} (see {command} --help)")
-        return failures.USAGE
+        return f"{said} (see {command} --help)", failures.USAGE
+    if type(error).__name__ == "Abort" or _follows_interrupt(error):
+        return "interrupted before there was a result: nothing was written", failures.INTERRUPTED
+    if isinstance(error, ModuleNotFoundError) and error.name in ("typer", "rich"):
+        return f'the command line needs {error.name}: pip install "powermeans[cli]"', failures.USAGE
     if isinstance(error, MemoryError) or str(error) == "can't start new thread":
-        _tell("there is not enough memory: pass fewer rows or columns")
-        return failures.DATA
-    if (interrupt := _interrupt_before(error)) is not None:
-        return _explain(interrupt)
-    if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE, errno.EIO):
-        _tell(f"{error.filename or 'a file'} cannot be opened or read: {error.strerror}")
-        return failures.DATA
-    _tell(f"unexpected {type(error).__name__}: {error} (--debug shows where; please report it)")
-    return failures.BUG
+        return "there is not enough memory: pass fewer rows or columns", failures.DATA
+    if isinstance(error, OSError):
+        name = error.filename or "a file"
+        return f"{name} cannot be opened or read: {error.strerror}", failures.DATA
+    where = "(--debug shows where; please report it)"
+    return f"unexpected {type(error).__name__}: {error} {where}", failures.BUG
 
 
-def _interrupt_before(error: BaseException) -> BaseException | None:
-    """Return the Ctrl-C from which an error follows, such as one of a module half imported."""
-    before = error.__context__
-    while before is not None and not isinstance(before, KeyboardInterrupt):
-        before = before.__context__
-    return before
+def _follows_interrupt(error: BaseException | None) -> bool:
+    """Return whether an error is or follows from Ctrl-C, such as one of a module half imported."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__context__
+    return error is not None
 
 
 def _tell(message: str) -> None:

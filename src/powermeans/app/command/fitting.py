@@ -329,6 +329,11 @@ def _for_machines(
     if wanted.prove is not None:  # another run may not prove the same in a moment
         names = ("bound", "gap", "method")
         proved = {"optimality": {name: getattr(fitted.optimality, name, None) for name in names}}
+    unit, known = "scaled" if prepare.is_scaled else "data", model.get_params(deep=False)
+    settings = {name: known.get(name, value) for name, value in wanted.settings.items()}
+    settings["n_clusters"] = len(model.cluster_centers_)
+    if wanted.trials is not None:
+        settings |= {"divergence": wanted.divergence, "trials": wanted.trials}
     kinds = [
         {"column": one.name, "kind": one.kind, "why": one.why, "done": prepare.done(one)}
         for one in data.columns
@@ -341,12 +346,8 @@ def _for_machines(
         "doubts": [note.text for note in data.notes if note.is_doubt],
         "weights": files.weights,
         "scale": prepare.scale_,
-        "units": {
-            "center": "data",
-            "spread": "data",
-            "inertia": "scaled" if prepare.is_scaled else "data",
-        },
-        "settings": _settings_for_machines(model, wanted),
+        "units": {"center": "data", "spread": "data", "inertia": unit},
+        "settings": settings,
         "choice": choice_for_machines(fitted.choice),
         "inertia": model.inertia_,
         "n_sweeps": model.n_iter_,
@@ -361,14 +362,6 @@ def _for_machines(
         ),
         "written": {"rows": wanted.output, "model": wanted.model, "report": wanted.report},
     }
-
-
-def _settings_for_machines(model: Any, wanted: Wanted) -> dict[str, Any]:
-    known = model.get_params(deep=False) | {"n_clusters": len(model.cluster_centers_)}
-    settings = {name: known.get(name, value) for name, value in wanted.settings.items()}
-    if wanted.trials is not None:
-        settings |= {"divergence": wanted.divergence, "trials": wanted.trials}
-    return settings
 
 
 def _end(fitted: Fitted, wanted: Wanted, screen: Screen) -> None:

@@ -93,21 +93,9 @@ def _check_place(path: str) -> None:
             pass
 
 
-def with_rows_left_out(columns: RowColumns, is_used: NDArray[np.bool_] | None) -> RowColumns:
-    """Return columns of all rows of the file: -1 or NaN for rows that were left out."""
-    if is_used is None:
-        return columns
-    found: RowColumns = {}
-    for name, values in columns.items():
-        nothing = {"i": -1, "u": -1, "O": None}.get(values.dtype.kind, np.nan)
-        found[name] = np.full(len(is_used), nothing, dtype=values.dtype)
-        found[name][is_used] = values
-    return found
-
-
 def write_labels(path: str, pieces: Iterable[RowColumns]) -> None:
     """Write columns of rows as they come, those of a fit or of a prediction alone."""
-    _write(path, map(_table_of, pieces), Frame(None, ".csv"))
+    _write(path, map(table_of, pieces), Frame(None, ".csv"))
 
 
 def write_rows(path: str, data: Data, columns: RowColumns, *, labels_only: bool = False) -> None:
@@ -115,12 +103,11 @@ def write_rows(path: str, data: Data, columns: RowColumns, *, labels_only: bool 
 
     Texts are written as they were.
     """
-    frame: Frame = data.frame
-    columns = with_rows_left_out(columns, data.is_used)
+    frame, added = data.frame, table_of(columns, data.is_used)
     if labels_only:
-        write_labels(path, [columns])
+        _write(path, [added], Frame(None, ".csv"))
         return
-    added, every = _table_of(columns), list(frame.table.column_names)
+    every = list(frame.table.column_names)
     for name in added.column_names:
         free = (f"{name}.{number}" for number in itertools.count(2))
         every.append(name if name not in every else next(one for one in free if one not in every))
@@ -130,8 +117,13 @@ def write_rows(path: str, data: Data, columns: RowColumns, *, labels_only: bool 
     _write(path, [table], frame)
 
 
-def _table_of(columns: RowColumns) -> Any:
-    return pyarrow_part().table([*map(_arrow_of, columns.values())], names=list(columns))
+def table_of(columns: RowColumns, is_used: NDArray[np.bool_] | None = None) -> Any:
+    """Return columns of all rows of the file, without values in those that were left out."""
+    pa = pyarrow_part()
+    table = pa.table([*map(_arrow_of, columns.values())], names=list(columns))
+    if is_used is None:
+        return table
+    return table.take(pa.array(np.cumsum(is_used) - 1, mask=~is_used))
 
 
 def _arrow_of(values: NDArray[Any]) -> Any:

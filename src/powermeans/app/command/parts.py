@@ -36,17 +36,14 @@ def why_in_parts(files: DataFiles) -> str | None:
     """Return why data is read part by part: empty if by option or format; None if read whole."""
     is_limited = files.memory_limit is not None or files.checkpoint is not None
     path, is_asked = Path(files.first), is_limited or len(files.paths) > 1
-    pipe = next((each for each in files.paths if each == "-" or _is_pipe(Path(each))), None)
-    if pipe is not None:
-        if not is_asked:
-            return None
-        name = "standard input" if pipe == "-" else pipe
-        raise failures.Failure(
-            f"{name} can be read only once, and each sweep reads the rows: write them to a "
-            "file, or leave out --memory-limit, --checkpoint and other files"
-        )
-    for each in files.paths if is_asked else ():
-        if Path(each).is_file() and is_workbook(Path(each), start_of(Path(each))):
+    for each in map(Path, files.paths if is_asked else ()):
+        if str(each) == "-" or (each.exists() and not each.is_file() and not each.is_dir()):
+            name = "standard input" if str(each) == "-" else each
+            raise failures.Failure(
+                f"{name} can be read only once, and each sweep reads the rows: write them to a "
+                "file, or leave out --memory-limit, --checkpoint and other files"
+            )
+        if each.is_file() and is_workbook(each, start_of(each)):
             raise failures.Failure(
                 f"{each} is a workbook, which is read whole and alone: pass one file, or CSV files"
             )
@@ -69,10 +66,6 @@ def needing_all_rows(files: DataFiles, why: str | None, what: str, way_out: str)
         raise failures.Failure(
             f"{what} needs all rows at once, and {files.name} is read part by part: {way_out}"
         )
-
-
-def _is_pipe(path: Path) -> bool:
-    return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def _bytes_as_table(path: Path, files: DataFiles) -> int | None:
@@ -120,8 +113,8 @@ def open_to_fit(files: DataFiles, why: str, scale: Scale, *, takes_missing: bool
         if scale == "auto":
             columns = dict(zip(start.feature_names or (), points.T, strict=True))
             scale = Prepare(as_=dict.fromkeys(columns, "number")).fit(columns).scale_
-    data = _opened(files, files.asked_columns, scale if scale in ("standard", "minmax") else None)
-    _warn_of_parts(files, why)
+    learned = scale if scale in ("standard", "minmax") else None
+    data = _opened(files, files.asked_columns, learned, why)
     if how_read := getattr(data.source, "how_read", ""):
         notes.append(Note(f"read: {how_read}"))
     return Data(data, _prepared(files, data, scale), missing=missing, notes=notes)
@@ -177,22 +170,20 @@ def open_for(model: Any, path: str, files: DataFiles, why: str) -> Data:
             dates=files.dates or prepare.dates,
         )
         scaling = Scaling(*prepare.scaling)
-    data = _opened(files, columns, scaling)
-    _warn_of_parts(files, why)
+    data = _opened(files, columns, scaling, why)
     return Data(data, prepare or _prepared(files, data, "none"))
 
 
-def _opened(files: DataFiles, columns: Sequence[str] | None, scale: Any = None) -> PartedData:
-    """Open the data for reading part by part."""
-    for option, is_given, instead in (
-        ("--skip-rows", files.skip_rows is not None, ""),
-        ("--missing drop", files.missing == "drop", ", or pass --missing observed"),
-    ):
-        if is_given:
-            raise failures.Failure(
-                f"{files.name} is read part by part, which {option} does not support: remove those "
-                f"rows from the file{instead}"
-            )
+def _opened(
+    files: DataFiles, columns: Sequence[str] | None, scale: Any = None, why: str = ""
+) -> PartedData:
+    """Open the data for reading part by part, and warn if no option asked for that."""
+    if files.skip_rows is not None or files.missing == "drop":
+        option = "--missing drop" if files.skip_rows is None else "--skip-rows"
+        raise failures.Failure(
+            f"{files.name} is read part by part, which {option} does not support: remove those "
+            "rows from the file, or pass --missing observed if they lack values"
+        )
     with failures.refusing():
         data: PartedData = open_data(
             files.paths,
@@ -205,10 +196,6 @@ def _opened(files: DataFiles, columns: Sequence[str] | None, scale: Any = None) 
         )
     if files.checkpoint is not None and is_checkpoint(files.checkpoint):
         warnings.warn(f"the fit resumes from {files.checkpoint}", stacklevel=2)
-    return data
-
-
-def _warn_of_parts(files: DataFiles, why: str) -> None:
-    """Warn of reading part by part where no option asked for it."""
     if why:
         warnings.warn(f"{files.name} is read part by part, since {why}", stacklevel=2)
+    return data

@@ -8,7 +8,7 @@ from powermeans.app.command import failures
 from powermeans.app.command.clusters import labelled, show_clusters
 from powermeans.app.command.data import prepare_of, read_for, steps_of
 from powermeans.app.command.notes import tell_notes, write_report
-from powermeans.app.command.outputs import check_outputs, interruptible, listed, with_rows_left_out
+from powermeans.app.command.outputs import check_outputs, interruptible, listed, table_of
 from powermeans.app.command.parts import all_paths, needing_all_rows, open_for, why_in_parts
 from powermeans.app.command.saved import load_model
 from powermeans.app.command.screen import Screen, number, seconds, waiting_for
@@ -68,7 +68,7 @@ def predict(path: str, files: DataFiles, results: Results, screen: Screen) -> No
         show_clusters(screen, found.profile, has_weights=files.weights is not None, names=names)
         if written := listed(results.output, results.report):
             screen.say(f"written: {written}")
-        columns = with_rows_left_out(found.columns, data.is_used) if shows_rows else {}
+        columns = table_of(found.columns, data.is_used).to_pydict() if shows_rows else {}
         screen.tell_machines(
             {
                 "model": path,
