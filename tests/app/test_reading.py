@@ -335,6 +335,39 @@ def test_formats_of_cells_in_excel_tell_shares_and_amounts(tmp_path):
     assert [one.unit for one in found] == ["%", "%", "€", "£", "CHF", "", "", "", ""]
 
 
+def test_types_of_cells_in_open_document_tell_shares_amounts_and_dates(tmp_path):
+    of, days = "urn:oasis:names:tc:opendocument:xmlns:", pd.date_range("2024-01-01", periods=27)
+    cells = {
+        "percentage": ('o:value="{}"', [0.25, 0.5, 0.125] * 9),
+        "currency": ('o:currency="EUR" o:value="{}"', range(10_500, 10_770, 10)),
+        "float": ('o:value="{}"', [3.5, 1.25, 9] * 9),
+        "date": ('o:date-value="{:%Y-%m-%d}"', days),
+    }
+    columns = [
+        [
+            f'<table-cell o:value-type="string"><t:p>{kind}</t:p></table-cell>',
+            *(
+                f'<table-cell o:value-type="{kind}" {form.format(value)}><t:p>1</t:p></table-cell>'
+                for value in values
+            ),
+        ]
+        for kind, (form, values) in cells.items()
+    ]
+    rows = [f"<table-row>{''.join(row)}</table-row>" for row in zip(*columns, strict=True)]
+    names = f'xmlns:o="{of}office:1.0" xmlns:t="{of}text:1.0" xmlns="{of}table:1.0"'
+    body = f'<o:body><o:spreadsheet><table name="One">{"".join(rows)}</table></o:spreadsheet>'
+    with zipfile.ZipFile(tmp_path / "a.ods", "w") as archive:
+        archive.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
+        text = f"<o:document-content {names}>{body}</o:body></o:document-content>"
+        archive.writestr("content.xml", text)
+        archive.writestr("META-INF/manifest.xml", "<manifest/>")
+    found = read_frame(tmp_path / "a.ods")
+    assert found["date"].to_pylist() == days.to_list()
+    understood = Prepare(dates="days").fit(found).columns_
+    assert [one.kind for one in understood] == ["share", "amount", "number", "date"]
+    assert [one.unit for one in understood] == ["%", "EUR", "", ""]
+
+
 @pytest.mark.parametrize("suffix", ["csv", "xlsx", "jsonl", "parquet"])
 def test_lists_in_json_are_told_to_be_left_out_and_are_written_again(suffix, run):
     rows = [{"x": x, "tags": ["a"] * (x % 3), "of": {"n": [{"y": x}]}} for x in (1, 3, 40, 44)]

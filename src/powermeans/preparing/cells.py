@@ -347,10 +347,7 @@ def as_frame(X: Any) -> Any:
         raise TableError(
             f"X has the shape {array.shape}", "pass a frame, or an array of rows and columns"
         )
-    return pa.table(
-        [as_column(array[:, j]) for j in range(array.shape[1])],
-        names=[f"c{j + 1}" for j in range(array.shape[1])],
-    )
+    return as_frame({f"c{number}": column for number, column in enumerate(array.T, 1)})
 
 
 def as_column(values: Any) -> Any:

@@ -44,20 +44,11 @@ Scale = Literal["auto", "standard", "minmax", "none"]
 # Columns of one unit are scaled all the same where one spreads so much farther than another.
 _UNLIKE = 100.0
 _UNITS = re.compile(r"[(\[]\s*([^()\[\]]+?)\s*[)\]]\s*$|_(cm|mm|m|km|kg|g|ml|usd|eur|px)$")
-# What is said of columns that are left out for a reason, whether that is a doubt, and the way out.
-_LEFT_OUT: dict[str, tuple[str, bool, Sequence[str | Argument]]] = {
-    TWO_NUMBERS: (
-        "left out, since a cell has two numbers, such as 120/80",
-        True,
-        ["write them in two columns"],
-    ),
-    NOT_READ: (
-        "left out, since numbers are not all that cells have",
-        True,
-        ["write numbers alone, or with one unit"],
-    ),
-    LISTS: ("left out, since cells contain lists", False, ()),
-    DATES: ("dates do not count", False, (Argument("dates", "days"), " uses them")),
+# Why columns are left out though they may say something, and what to do.
+_LEFT_OUT = {
+    TWO_NUMBERS: ("a cell has two numbers, such as 120/80", ["write them in two columns"]),
+    NOT_READ: ("cells have text beside numbers", ["write numbers alone, or with one unit"]),
+    LISTS: ("cells contain lists", []),
 }
 _DECIDES = 0.8
 _MOSTLY_MISSING = 0.9
@@ -646,9 +637,12 @@ def _notes_on_left_out(columns: Sequence[Column]) -> Iterator[Note]:
     for one in columns:
         by_why.setdefault(one.why, []).append(f'"{one.name}"')
     found = {why: some(names) for why, names in by_why.items()}
-    for why, (said, is_doubt, way_out) in _LEFT_OUT.items():
+    for why, (what, to_do) in _LEFT_OUT.items():
         if why in found:
-            yield Note(f"{said}: {found[why]}", is_doubt, way_out)
+            yield Note(f"left out, since {what}: {found[why]}", bool(to_do), to_do)
+    if DATES in found:
+        way_out = Argument("dates", "days"), " uses them"
+        yield Note(f"dates do not count: {found[DATES]}", way_out=way_out)
     if OF_A_FIT in found:
         way_out = (Argument("as_", {by_why[OF_A_FIT][0].strip('"'): "category"}), " would use it")
         yield Note(f"columns of a former fit do not count: {found[OF_A_FIT]}", way_out=way_out)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import zipfile
 from codecs import BOM_UTF8
@@ -17,7 +18,7 @@ from powermeans.errors import Argument, TableError
 from powermeans.preparing.kinds import names_total
 from powermeans.scale.tables.formats import format_of, start_of
 from powermeans.scale.tables.reading import as_file, unpacked
-from powermeans.scale.tables.table import listed
+from powermeans.scale.tables.table import listed, refusing_damage
 from powermeans.scale.tables.text import Text
 from powermeans.system.arrow import pyarrow_part
 
@@ -50,13 +51,14 @@ class Frame:
     @cached_property
     def totals(self) -> list[int]:
         """The last rows, from 0, where they sum up the others."""
-        pa, found = pyarrow_part(), list[int]()
+        pa, n_rows = pyarrow_part(), self.table.num_rows
         texts = [one for one in self.table.columns if one.type == pa.string()][:50]
-        for row in range(self.table.num_rows - 1, max(self.table.num_rows - 4, 0), -1):
-            if not any(names_total(column[row].as_py() or "") for column in texts):
-                break
-            found.append(row)
-        return found
+        last = range(n_rows - 1, max(n_rows - 4, 0), -1)
+        return [
+            *itertools.takewhile(
+                lambda row: any(names_total(each[row].as_py() or "") for each in texts), last
+            )
+        ]
 
 
 def read_frame(source: str | os.PathLike[str], **options: Any) -> Any:
@@ -142,10 +144,8 @@ def _unzipped(path: Path, name: str, options: dict[str, Any]) -> Iterator[tuple[
         yield path, name
         return
     with contextlib.ExitStack() as stack:
-        try:
+        with refusing_damage(name, "archive"):
             archive = stack.enter_context(zipfile.ZipFile(path))
-        except zipfile.BadZipFile as error:
-            raise TableError(f"{name} is no archive that can be read: {error}") from None
         members = [each for each in archive.infolist() if _is_data(each)]
         if members and all(each.filename.endswith(".npy") for each in members):
             yield path, name
@@ -179,9 +179,7 @@ def _one_of(
     if wanted is None and len(members) > 1:
         raise TableError(
             f"{name} contains {len(members)} files",
-            "choose with ",
-            Argument("array"),
-            f" one of {listed(names)}",
+            *("choose with ", Argument("array"), f" one of {listed(names)}"),
         )
     if wanted is not None and wanted not in names:
         raise TableError(f'{name} contains no file "{wanted}": there are {listed(names)}')

@@ -33,10 +33,8 @@ def read(path: Path, name: str) -> tuple[Any, list[str]]:
     for key in zeros:
         columns[key] = [0 if value is None else value for value in columns[key]]
     said = [f"absent counts are taken for 0 in {some(zeros, 8)}"] if zeros else []
-    table = pyarrow_part().table(
-        [as_column(values) for values in columns.values()], names=list(distinct(names))
-    )
-    return table, said
+    arrays = [*map(as_column, columns.values())]
+    return pyarrow_part().table(arrays, names=list(distinct(names))), said
 
 
 def _objects(path: Path, name: str) -> Iterator[dict[str, Any]]:

@@ -68,15 +68,12 @@ def read(
             raise TableError(f'{name} has no sheet "{wanted}"{nearest(wanted, names)}')
         sheets = {each: book.get_sheet_by_name(each) for each in names if wanted in (None, each)}
         found = {each: sheet.to_python() for each, sheet in sheets.items()}
-    sizes = {
-        each: sum(cell not in ("", None) for row in rows for cell in row)
-        for each, rows in found.items()
-    }
+    sizes = {each: sum(len(row) - row.count("") for row in found[each]) for each in found}
     if not sizes or not max(sizes.values()):
         raise TableError(f"{name} has no cells with anything in them")
     sheet = max(sizes, key=lambda each: sizes[each])
     cells = [[*map(_plain, row)] for row in found[sheet]]
-    used = [j for j, column in enumerate(zip(*cells, strict=True)) if _has_any(column)]
+    used = [j for j, column in enumerate(zip(*cells, strict=True)) if {*column} - {None}]
     table, around, doubt = _table_of([[row[j] for j in used] for row in cells], name, header)
     units, (_, first) = _units(path, sheet), sheets[sheet].start or (0, 0)
     pairs = zip(table.column_names, (units.get(first + j) for j in used), strict=True)
@@ -102,12 +99,14 @@ def _has_far_cells(path: Path) -> bool:
 
 
 def _units(path: Path, sheet: str) -> Mapping[int, str]:
-    """Return the percent signs and currencies of columns in Excel, by the formats of first cells.
+    """Return the percent signs and currencies of columns, by the formats of first cells.
 
     Calamine knows no formats, and OpenPyXL takes seconds to open a large workbook.
     """
-    found: dict[int, Counter[str]] = {}
+    found = dict[int, Counter[str]]()
     with contextlib.suppress(*_BROKEN), zipfile.ZipFile(path) as archive:
+        if "content.xml" in archive.namelist():
+            return _units_of_open_document(archive, sheet)
         relations = {each["Id"]: each["Target"] for _, each in _tags(archive, _RELATIONS, "Id")}
         sheets = {each["name"]: each for tag, each in _tags(archive, "xl/workbook.xml", "sheetId")}
         (key,) = (value for name, value in sheets[sheet].items() if name.endswith("}id"))
@@ -127,6 +126,19 @@ def _units(path: Path, sheet: str) -> Mapping[int, str]:
     return {place: counts.most_common(1)[0][0] for place, counts in found.items()}
 
 
+def _units_of_open_document(archive: zipfile.ZipFile, sheet: str) -> Mapping[int, str]:
+    found, place, table = dict[int, str](), 0, ""
+    for tag, given in _tags(archive, "content.xml"):
+        each = {name.rpartition("}")[2]: value for name, value in given.items()}
+        table = each["name"] if tag == "table" else table
+        place = 0 if tag == "table-row" else place
+        if tag == "table-cell" and table == sheet:
+            unit = "%" if each.get("value-type") == "percentage" else each.get("currency", "")
+            found |= {place: unit} if unit else {}
+            place += int(each.get("number-columns-repeated", 1))
+    return found
+
+
 def _tags(archive: zipfile.ZipFile, name: str, has: str = "") -> Iterator[tuple[str, Any]]:
     """Yield the tags at the start of XML, and their attributes, of which `has` is one."""
     parser: Any = ElementTree.XMLPullParser(["start"])
@@ -137,10 +149,6 @@ def _tags(archive: zipfile.ZipFile, name: str, has: str = "") -> Iterator[tuple[
             yield element.tag.rpartition("}")[2], element.attrib
 
 
-def _has_any(cells: Sequence[Any]) -> bool:
-    return any(cell is not None for cell in cells)
-
-
 def _table_of(
     cells: Sequence[Sequence[Any]], name: str, header: bool | None
 ) -> tuple[Any, list[str], str]:
@@ -148,7 +156,7 @@ def _table_of(
     texts = [["" if cell is None else str(cell) for cell in row] for row in cells[:_SAMPLE_ROWS]]
     top = 0 if header is False else titles_above(texts)
     has_header, n_units, doubt = first_rows(texts[top:], header)
-    body = [*filter(_has_any, cells[top + has_header :])]
+    body = [row for row in cells[top + has_header :] if {*row} - {None}]
     if not body:
         raise TableError(f"{name} has a header and no rows")
     days = [cell for cell in cells[top] if isinstance(cell, datetime.datetime)]
@@ -194,13 +202,11 @@ def _cell(sheet: Any, value: Any) -> Any:
     if isinstance(value, datetime.datetime):
         there = value.replace(tzinfo=None)
         return there if there.time() != datetime.time() else there.date()
-    if isinstance(value, list | dict):
-        value = str(value)
-    if not isinstance(value, str):
+    if not isinstance(value, str | list | dict):
         return value
     from openpyxl.cell import WriteOnlyCell
     from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
 
-    cell = WriteOnlyCell(sheet, ILLEGAL_CHARACTERS_RE.sub("", value))
+    cell = WriteOnlyCell(sheet, ILLEGAL_CHARACTERS_RE.sub("", str(value)))
     cell.data_type = "s"
     return cell

@@ -257,9 +257,7 @@ def _chosen(keys: Sequence[str], wanted: str | None, name: str) -> str:
     if wanted is None and len(keys) != 1:
         raise TableError(
             f"{name} has {len(keys)} arrays",
-            "choose with ",
-            Argument("array"),
-            f" one of {listed(keys)}",
+            *("choose with ", Argument("array"), f" one of {listed(keys)}"),
         )
     return wanted or keys[0]
 

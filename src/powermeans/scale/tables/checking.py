@@ -125,9 +125,7 @@ def _nothing_wanted(reader: FileFormat, columns: Sequence[str | int] | None) -> 
         names = listed(reader.names[number] for number in sorted(reader.index))
         return TableError(
             f"{reader.name} has no columns but those of an index, {names}",
-            "name with ",
-            Argument("columns"),
-            " what is meant",
+            *("name with ", Argument("columns"), " what is meant"),
         )
     return TableError(f"{reader.name} has no columns but that of the weights")
 
@@ -159,8 +157,7 @@ def check_whole_numbers(
                     f'{reader.name}: column "{reader.names[number]}" has in row '
                     f"{first_row + int(np.argmax(is_huge)) + 1} a whole number of more than 15 "
                     "digits, which looks like an identifier",
-                    "leave the column out with ",
-                    Argument("columns"),
+                    *("leave the column out with ", Argument("columns")),
                     ", or write 1.0e17 for a number",
                 )
 

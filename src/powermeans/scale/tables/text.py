@@ -358,14 +358,11 @@ class Text(FileFormat):
             number = int(found[1])
             value, row = self._place_of(found[2], number)
             code = Argument("missing_values", [f"{self.names[number]}={value}"])
-            as_missing: list[str | Argument]
-            as_missing = ["; ", code, " reads it as missing"] if "\ufffd" not in found[2] else []
+            as_missing = ("; ", code, " reads it as missing") if "\ufffd" not in found[2] else ()
             return TableError(
                 f'{self.name}: column "{self.names[number]}" has {value[:40]!r} in row {row}, '
                 f"which is no number{self._mark_of_others(value, number)}",
-                "correct it, or leave the column out with ",
-                Argument("columns"),
-                *as_missing,
+                *("correct it, or leave the column out with ", Argument("columns"), *as_missing),
             )
         try:
             for _ in self._column(0):
@@ -378,8 +375,7 @@ class Text(FileFormat):
             where = f"row {row - bool(self.layout.n_skipped)}" if row else "a row"
             return TableError(
                 f"{self.name}: {where} has {cells} where {found[2]} are expected",
-                "correct it, or pass the right ",
-                Argument("delimiter"),
+                *("correct it, or pass the right ", Argument("delimiter")),
             )
         return TableError(f"{self.name} cannot be read: {problem.splitlines()[0][:200]}")
 

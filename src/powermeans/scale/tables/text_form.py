@@ -133,10 +133,8 @@ class Layout:
 
     def columns(self) -> list[list[str]]:
         """Return the values of each column that are there."""
-        return [
-            [cell for row in self.body if len(row) > j and (cell := row[j].strip()) not in NO_VALUE]
-            for j in range(len(self.names))
-        ]
+        columns = _columns_of(self.body, len(self.names))
+        return [[cell for cell in column if cell not in NO_VALUE] for column in columns]
 
 
 def sniffed(
