@@ -19,10 +19,26 @@ from powermeans.app.report.profile import Profile
 from powermeans.estimators.base import CenterEstimator
 from powermeans.explaining.summaries import NOTABLE, ClusterSummary, Tally
 from powermeans.explaining.sureness import nearness_of_rows
+from powermeans.optimality.gap import OptimalityGap
 from powermeans.points.needs import Measure, Needs
+from powermeans.preparing.prepare import Note
 from powermeans.scale.executors import read_ahead
 from powermeans.scale.parted_data import PartedData
 from powermeans.types import FloatArray, Labels, Points
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A model, and how it was found."""
+
+    data: Data
+    model: Any
+    seconds: Mapping[str, float | None]  # None for rows that are read for each sweep
+    was_interrupted: bool = False
+    choice: Any = None  # of the number of clusters, by `choose_k`
+    why_k: Sequence[Note] = ()  # the number of clusters, where it was chosen
+    changes: Sequence[str] = ()  # from the model that the fit goes on from
+    optimality: OptimalityGap | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +52,7 @@ class Labelled:
 
 
 def labelled(
-    model: Any,
-    data: Data,
+    fitted: Fitted,
     files: DataFiles,
     results: Results,
     names: Mapping[int, str],
@@ -48,7 +63,8 @@ def labelled(
 
     `labels` are those of a fit; other rows are predicted.
     """
-    tally, output = _tally(model, data), results.output
+    model, data, output = fitted.model, fitted.data, results.output
+    tally = _tally(model, data)
     if isinstance(data.points, PartedData):
         if "name" in results.added:  # all rows make the names
             collections.deque(_in_parts(model, data, tally, files, results, names), maxlen=0)

@@ -14,7 +14,6 @@ from powermeans.app.command import failures
 from powermeans.app.command.sources import DataFiles, Scale
 from powermeans.app.reading.frames import Frame, opened
 from powermeans.errors import TableError, counted, nearest, some
-from powermeans.preparing.cells import Cells, one_array
 from powermeans.preparing.kinds import OF_A_FIT, Column, has_no_name
 from powermeans.preparing.prepare import Note, Prepare
 from powermeans.scale.tables import Missing
@@ -241,18 +240,17 @@ class _Rows:
     def _weights(self) -> FloatArray | None:
         for place in self._place_of_weights():
             name = self.frame.table.column_names[place]
-            column = self.frame.table[place].filter(pyarrow_part().array(self.is_used))
-            cells = Cells(name, one_array(column))
-            if cells.type not in ("number", "empty"):
-                raise TableError(f'"{name}" contains no weights, but {cells.type} values')
-            is_bad = cells.numbers < 0
+            column = self.frame.table.select([place]).filter(pyarrow_part().array(self.is_used))
+            plain = Prepare(as_={name: "number"}, scale="none", codes="none")
+            weights: FloatArray = plain.understand(column)[:, 0]
+            is_bad = weights < 0
             if is_bad.any():
                 row = int(np.flatnonzero(self.is_used)[np.argmax(is_bad)]) + 1
                 raise TableError(
-                    f'column "{name}" has {cells.numbers[is_bad][0]:g} in row {row}, which is no '
+                    f'column "{name}" has {weights[is_bad][0]:g} in row {row}, which is no '
                     "weight: weights are finite and not negative"
                 )
-            return cells.numbers
+            return weights
         return None
 
 

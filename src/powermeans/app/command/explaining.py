@@ -15,6 +15,7 @@ from powermeans.app.command.screen import Screen
 from powermeans.app.command.sources import DataFiles
 from powermeans.app.command.wanted import Rules
 from powermeans.explaining.explanation import explain
+from powermeans.explaining.features import is_squared
 from powermeans.explaining.levels import merge_tree
 from powermeans.explaining.sql import to_sql
 
@@ -48,7 +49,7 @@ def explain_model(path: str, files: DataFiles, asked: Rules, screen: Screen) -> 
 
 def _rows_as_read(model: Any, data: Data) -> Any:
     """Return the rows as the model takes them: the columns of the file, or numbers."""
-    if prepare_of(model) is None or data.frame is None:
+    if prepare_of(model) is None:
         return data.as_read
     X = data.frame.table
     return X if data.is_used is None else X.take(np.flatnonzero(data.is_used))
@@ -57,9 +58,7 @@ def _rows_as_read(model: Any, data: Data) -> Any:
 def _levels(model: Any, X: Any, data: Data) -> Sequence[str]:
     """Name the next level, where centers are means."""
     last = steps_of(model)[-1]
-    if not (
-        hasattr(last, "cluster_centers_") and last._fitted_needs().measure.divergence.is_squared
-    ):
+    if not hasattr(last, "cluster_centers_") or not is_squared(last):
         return []
     tree = merge_tree(model, X, sample_weight=data.weights)
     return [f"{tree}."] if len(tree.linkage) > 1 else []

@@ -7,8 +7,8 @@ import os
 import shlex
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,13 @@ from sklearn.pipeline import Pipeline
 
 from powermeans.app.command import failures
 from powermeans.app.command.choosing import choice_for_machines, chosen_k, show_choice
-from powermeans.app.command.clusters import Labelled, clusters_for_machines, labelled, show_clusters
+from powermeans.app.command.clusters import (
+    Fitted,
+    Labelled,
+    clusters_for_machines,
+    labelled,
+    show_clusters,
+)
 from powermeans.app.command.data import Data, read_for, read_to_fit, steps_of
 from powermeans.app.command.notes import tell_columns, tell_notes, write_report
 from powermeans.app.command.outputs import SUFFIXES_OF_ROWS, check_outputs, interruptible, listed
@@ -31,25 +37,9 @@ from powermeans.engine.stopping import MaxSeconds
 from powermeans.errors import EntryError, TableError, counted
 from powermeans.estimators.balanced_kmeans import BalancedKMeans
 from powermeans.estimators.power_kmeans import PowerKMeans
-from powermeans.optimality.gap import OptimalityGap
 from powermeans.optimality.of_points import gap_in_a_moment
-from powermeans.preparing.prepare import Note
 from powermeans.scale.parted_data import PartedData
 from powermeans.system.attributes import forget
-
-
-@dataclass(frozen=True, slots=True)
-class Fitted:
-    """A model, and how it was found."""
-
-    data: Data
-    model: PowerKMeans | BalancedKMeans
-    seconds: Mapping[str, float | None]  # of reading, None for rows that are read for each sweep
-    was_interrupted: bool = False
-    choice: Any = None  # of the number of clusters, by `choose_k`
-    why_k: Sequence[Note] = ()  # the number of clusters, where it was chosen
-    changes: Sequence[str] = ()  # from the model that the fit goes on from
-    optimality: OptimalityGap | None = None
 
 
 def fit(files: DataFiles, wanted: Wanted, screen: Screen) -> None:
@@ -63,7 +53,7 @@ def fit(files: DataFiles, wanted: Wanted, screen: Screen) -> None:
     model = fitted.model
     with interruptible() as done:
         labels = None if why is not None else model.labels_
-        found = labelled(model, fitted.data, files, wanted, wanted.names, done, labels)
+        found = labelled(fitted, files, wanted, wanted.names, done, labels)
         if why is not None:  # an interrupted fit knows it only of the centers one sweep earlier
             model.inertia_ = -found.tally.score
         fitted = _with_proof(fitted, wanted)
@@ -272,22 +262,14 @@ def _write(
         from powermeans.saving import save
 
         whole = Pipeline([("prepare", fitted.data.prepare), ("powerkmeans", fitted.model)])
-        names = dict(enumerate(found.profile.names))
+        reading = to_remember(files, fitted.data, found.profile.names)
         with failures.writing(wanted.model):
-            save(whole, wanted.model, reading=to_remember(files, fitted.data, names))
+            save(whole, wanted.model, reading=reading)
         done.append(wanted.model)
     if wanted.report is not None:
+        model_file = wanted.model if fitted.was_interrupted else None
         write_report(
-            wanted.report,
-            fitted.model,
-            fitted.data,
-            files,
-            found,
-            is_quiet=wanted.quiet,
-            why_k=fitted.why_k,
-            model_file=wanted.model if fitted.was_interrupted else None,
-            choice=fitted.choice,
-            optimality=fitted.optimality,
+            wanted.report, fitted, found, files, is_quiet=wanted.quiet, model_file=model_file
         )
         done.append(wanted.report)
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
 
 from powermeans.app.command import failures
-from powermeans.app.command.clusters import Labelled
+from powermeans.app.command.clusters import Fitted, Labelled
 from powermeans.app.command.data import Data
 from powermeans.app.command.saved import reading_again
 from powermeans.app.command.screen import Screen, waiting_for
@@ -25,18 +24,15 @@ _MOST_COLUMNS = 12
 
 def write_report(
     path: str,
-    model: Any,
-    data: Data,
-    files: DataFiles,
+    fitted: Fitted,
     found: Labelled,
+    files: DataFiles,
     *,
     is_quiet: bool,
-    why_k: Sequence[Note] = (),
     model_file: str | None = None,
-    choice: Any = None,
-    optimality: Any = None,
 ) -> None:
     """Write the page about a fit and its file: first what may make it worthless."""
+    data, why_k = fitted.data, fitted.why_k
     how_read = [note.text for note in data.notes if note.text.startswith("read: ")]
     notes = sorted([*data.notes, *(one for one in why_k if one.is_doubt)], key=_place)
     with (
@@ -50,13 +46,18 @@ def write_report(
             [*how_read, *(note.text for note in why_k)],
             data.row_numbers,
         )
-        about: dict[str, Any] = {"sample_weight": data.weights, "scalers": data.transformers}
         subject = Subject.of(
-            model, data.points, **about, file=file, labels=found.labels, profile=found.profile
+            fitted.model,
+            data.points,
+            sample_weight=data.weights,
+            scalers=data.transformers,
+            file=file,
+            labels=found.labels,
+            profile=found.profile,
         )
         code = python_code(subject, files.first, reading_again(files, data), model_file)
         title = f"Clusters of {printable(os.path.basename(files.name))}"
-        write_page(subject, path, title, code, choice, optimality)
+        write_page(subject, path, title, code, fitted.choice, fitted.optimality)
 
 
 def tell_columns(screen: Screen, data: Data, *, is_verbose: bool) -> None:

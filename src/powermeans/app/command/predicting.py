@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 from powermeans.app.command import failures
-from powermeans.app.command.clusters import labelled, show_clusters
+from powermeans.app.command.clusters import Fitted, labelled, show_clusters
 from powermeans.app.command.data import prepare_of, read_for, steps_of
 from powermeans.app.command.notes import tell_notes, write_report
 from powermeans.app.command.outputs import check_outputs, interruptible, listed, table_of
@@ -43,21 +44,15 @@ def predict(path: str, files: DataFiles, results: Results, screen: Screen) -> No
         # Rows in parts have no other scaling than that of `Prepare`.
         is_bare = why is None or prepare_of(saved.model) is not None
         model = steps_of(saved.model)[-1] if is_bare else saved.model
-        found = labelled(model, data, files, results, names, done)
+        fitted = Fitted(data, model, {})
+        found = labelled(fitted, files, results, names, done)
         elapsed = time.perf_counter() - started
         if results.report is not None:
             with failures.refusing():
                 gap = gap_in_a_moment(model, data.points, data.weights)
-            write_report(
-                results.report,
-                model,
-                data,
-                files,
-                found,
-                is_quiet=results.quiet,
-                model_file=path,
-                optimality=gap,
-            )
+            fitted = replace(fitted, optimality=gap)
+            is_quiet = results.quiet
+            write_report(results.report, fitted, found, files, is_quiet=is_quiet, model_file=path)
             done.append(results.report)
         tally = found.tally
         screen.say(

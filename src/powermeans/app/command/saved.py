@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,6 @@ from powermeans.estimators.streams.base import is_waiting
 from powermeans.scale.tables.formats import options_of, start_of
 
 _REMEMBERED = ("delimiter", "header", "encoding", "array", "missing")
-_NAME_OF = "name of cluster "
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,21 +41,17 @@ class Saved:
     @property
     def names(self) -> dict[int, str]:
         """The names of the clusters, as far as they are known."""
-        given = {
-            name.removeprefix(_NAME_OF): text
-            for name, text in self.reading.items()
-            if name.startswith(_NAME_OF)
-        }
-        return {int(label): text for label, text in given.items() if label.isdecimal()}
+        names = self.reading.get("names")
+        return {} if names is None else dict(enumerate(names.split("\n")))
 
 
-def to_remember(files: DataFiles, data: Data, names: Mapping[int, str]) -> dict[str, Any]:
+def to_remember(files: DataFiles, data: Data, names: Sequence[str]) -> dict[str, Any]:
     """Return how to read other files of this form, and the names of the clusters."""
     how = {name: getattr(files, name) for name in _REMEMBERED}
     if files.is_missing_open:
         how["missing"] = None if data.missing == "error" else data.missing
-    of_clusters = {f"{_NAME_OF}{label}": name for label, name in names.items()}
-    return {name: value for name, value in how.items() if value is not None} | of_clusters
+    how["names"] = "\n".join(" ".join(name.split()) for name in names)
+    return {name: value for name, value in how.items() if value is not None}
 
 
 def load_model(path: str) -> Saved:

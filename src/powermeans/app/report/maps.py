@@ -64,7 +64,7 @@ def map_of(subject: Subject, rows: Rows) -> Map:
     """Lay out places by latitude and longitude, one or two columns as they are, else the plane."""
     fields, centers = (
         subject.profile.fields,
-        np.stack([cluster.mean for cluster in subject.profile.clusters]),
+        np.stack([one.mean for one in subject.profile.clusters]),
     )
     if fitted.has_centers(subject.model):
         centers = fitted.centers_of(subject.model)

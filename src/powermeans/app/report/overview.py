@@ -51,15 +51,11 @@ def _figures(subject: Subject, rows: Rows, choice: Any) -> str:
     n_clusters, clear = len(subject.profile.clusters), rows.sure_share()
     sure = "of the rows lie on the first third of the way from their center to any other"
     if clear is None:
-        sure = (
-            "This model gives no distances to centers." if n_clusters > 1 else "There is no other."
-        )
+        sure = "Nothing says how near other centers are."
     why = "as many as asked for" if choice is None else "no number is clear: this one is a guess"
     if choice is not None and choice.is_clear:
         why = f"chosen by {escaped(choice.decided_by.replace('_', ' '))}"
-    n_columns = len(subject.profile.fields) + sum(
-        one.column.kind == "place" for one in subject.profile.fields
-    )
+    n_columns = sum(1 + (one.column.kind == "place") for one in subject.profile.fields)
     n_there = len(subject.columns)
     of_columns = f"in {counted(n_columns, 'column')}{f' of {n_there:,}' * (n_there > n_columns)}"
     figures = (
