@@ -335,31 +335,35 @@ def test_formats_of_cells_in_excel_tell_shares_and_amounts(tmp_path):
     assert [one.unit for one in found] == ["%", "%", "€", "£", "CHF", "", "", "", ""]
 
 
+def tag(name, content, *attributes):
+    return f"<{' '.join([name, *attributes])}>{content}</{name}>"
+
+
+def open_document_cell(kind, text, *attributes):
+    shown = tag("text:p", text)
+    return tag("table:table-cell", shown, f'office:value-type="{kind}"', *attributes)
+
+
 def test_types_of_cells_in_open_document_tell_shares_amounts_and_dates(tmp_path):
-    of, days = "urn:oasis:names:tc:opendocument:xmlns:", pd.date_range("2024-01-01", periods=27)
+    days = pd.date_range("2024-01-01", periods=27)
     cells = {
-        "percentage": ('o:value="{}"', [0.25, 0.5, 0.125] * 9),
-        "currency": ('o:currency="EUR" o:value="{}"', range(10_500, 10_770, 10)),
-        "float": ('o:value="{}"', [3.5, 1.25, 9] * 9),
-        "date": ('o:date-value="{:%Y-%m-%d}"', days),
+        "percentage": ('office:value="{}"', [0.25, 0.5, 0.125] * 9),
+        "currency": ('office:currency="EUR" office:value="{}"', range(10_500, 10_770, 10)),
+        "float": ('office:value="{}"', [3.5, 1.25, 9] * 9),
+        "date": ('office:date-value="{:%Y-%m-%d}"', days),
     }
-    columns = [
-        [
-            f'<table-cell o:value-type="string"><t:p>{kind}</t:p></table-cell>',
-            *(
-                f'<table-cell o:value-type="{kind}" {form.format(value)}><t:p>1</t:p></table-cell>'
-                for value in values
-            ),
-        ]
-        for kind, (form, values) in cells.items()
-    ]
-    rows = [f"<table-row>{''.join(row)}</table-row>" for row in zip(*columns, strict=True)]
-    names = f'xmlns:o="{of}office:1.0" xmlns:t="{of}text:1.0" xmlns="{of}table:1.0"'
-    body = f'<o:body><o:spreadsheet><table name="One">{"".join(rows)}</table></o:spreadsheet>'
+    rows = [[open_document_cell("string", kind) for kind in cells]]
+    for values in zip(*(values for _, values in cells.values()), strict=True):
+        pairs = zip(cells.items(), values, strict=True)
+        rows.append([open_document_cell(k, "1", form.format(v)) for (k, (form, _)), v in pairs])
+    table = "".join(tag("table:table-row", "".join(row)) for row in rows)
+    sheet = tag("office:spreadsheet", tag("table:table", table, 'table:name="One"'))
+    of = "urn:oasis:names:tc:opendocument:xmlns:"
+    names = [f'xmlns:{name}="{of}{name}:1.0"' for name in ("office", "table", "text")]
     with zipfile.ZipFile(tmp_path / "a.ods", "w") as archive:
         archive.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
-        text = f"<o:document-content {names}>{body}</o:body></o:document-content>"
-        archive.writestr("content.xml", text)
+        content = tag("office:document-content", tag("office:body", sheet), *names)
+        archive.writestr("content.xml", content)
         archive.writestr("META-INF/manifest.xml", "<manifest/>")
     found = read_frame(tmp_path / "a.ods")
     assert found["date"].to_pylist() == days.to_list()
