@@ -138,6 +138,18 @@ def test_names_in_the_first_row_are_told_from_data(first, below, expected, suffi
     assert opened(file, header=False).table.num_rows == 13
 
 
+def test_a_source_below_a_text_is_left_out_and_a_row_that_is_too_short_is_refused(tmp_path):
+    file = tmp_path / "a.csv"
+    file.write_text(f"{CSV}\nSource: the office of 2024\nAll rights reserved\n")
+    found = opened(file)
+    assert found.table.num_rows == 40
+    assert found.how_read == ["2 lines below the table left out"]
+    for content in (f"{CSV}5\n", CSV.replace("n39,54,blue", "lost\nn39,54,blue")):
+        file.write_text(content)
+        with pytest.raises(TableError, match="has 1 cell where 3 are expected"):
+            opened(file)
+
+
 JANUARY, FEBRUARY = datetime.date(2024, 1, 1), datetime.datetime(2024, 2, 1)
 # Rows of a sheet, the names that they have, the rows below and how these were found.
 SHEETS = {

@@ -68,7 +68,7 @@ def test_names_and_values_tell_identifiers_and_categories_from_measures(name, va
     assert kind_of(values, name) == kind
 
 
-@pytest.mark.parametrize("tick", ["x", "✓", "1", "yes", 1])
+@pytest.mark.parametrize("tick", ["x", "✓", "1", "yes", 1, "Phone"])
 def test_a_blank_beside_ticks_means_no(tick):
     is_so = RNG.integers(0, 2, N).astype(bool)
     table = {"has_phone": [tick if so else None for so in is_so], "age": RNG.normal(40, 9, N)}
@@ -236,6 +236,7 @@ def test_columns_of_one_unit_keep_their_spreads():
         (["Stimme voll zu", "teils/teils", "stimme gar nicht zu"], [5, 3, 1]),
         (["65+", "18-24", "under 18"], [3, 2, 1]),
         (["2 - good", "1 - bad", "3 - best"], [2, 1, 3]),
+        (["$100,000+", "<$25,000", "$25,000-$49,999"], [3, 1, 2]),
         (["red", "blue"], None),
         (["A1", "B2"], None),
     ],
@@ -338,6 +339,7 @@ def test_zeros_tails_and_single_values_far_from_all_others_are_doubted():
         (["12k", "9k", "1.5k"], [12e3, 9e3, 1500]),
         (["5K", "10K", "800m", "2M"], [5e3, 10e3, np.nan, 2e6]),
         (["12 k", "5 M", "7"], [12e3, 5e6, 7]),
+        (["8.1/10", "7/10", "3.5/10"], [8.1, 7, 3.5]),
         (["300 K", "310 K", "290 K"], [300, 310, 290]),  # of temperature
     ],
 )

@@ -30,7 +30,7 @@ _N_LOOKED_AT = 2_000
 # Columns of numbers may have some cells that are none, such as "see note", which is told.
 _MOST_UNREAD = 0.34
 _NOT_FINITE = r"(?i)^[-+]?inf(?:inity)?$"
-_WITH_UNIT = r"^(?P<number>[-+]?[0-9][0-9.,' ]*)\s*(?P<unit>[a-zA-Zµ°²³/\"]{1,10})\.?$"
+_WITH_UNIT = r"^(?P<number>[-+]?[0-9][0-9.,' ]*)\s*(?P<unit>[a-zA-Zµ°²³/\"]{1,10}|/ ?[0-9]+)\.?$"
 _FACTORS: tuple[dict[str, float], ...] = (
     {"mg": 1e-3, "g": 1.0, "kg": 1e3, "t": 1e6},
     {"mm": 1e-3, "cm": 1e-2, "m": 1.0, "km": 1e3},

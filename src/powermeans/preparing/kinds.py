@@ -175,6 +175,8 @@ def _ticked(cells: Cells) -> Column | None:
     """Return a column of ticks and blanks, which mean no; None if it has anything else."""
     words, n_blank = list(cells.counts), int(cells.are_blank.sum())
     is_ticked = bool(words) and all(word.casefold() in _TICKS for word in words)
+    # Surveys write an answer in the column that is named after it.
+    is_ticked |= len(words) == 1 and words[0].casefold() in cells.name.casefold()
     if not is_ticked or not n_blank or sum(cells.counts.values()) + n_blank < len(cells):
         return None
     return Column(cells.name, "yes/no", f"{words[0]} or blank", words)

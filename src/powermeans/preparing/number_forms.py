@@ -145,7 +145,12 @@ def as_number(cell: str) -> float | None:
 
 def is_date(cell: str) -> bool:
     """Return whether a cell is a date, a time or a duration."""
-    return any(pattern.fullmatch(cell) for pattern in (*_DATES.values(), _DURATION))
+    return _is_day(cell) or _DURATION.fullmatch(cell) is not None
+
+
+def _is_day(cell: str) -> bool:
+    has_one_mark = re.match(r"\d+([-/.])\d+\1", cell) is not None
+    return has_one_mark and any(pattern.fullmatch(cell) for pattern in _DATES.values())
 
 
 def words_for_missing(counts: Mapping[str, int]) -> tuple[str, ...]:
@@ -256,7 +261,7 @@ def _form_of_words(cells: Sequence[str], texts: Sequence[str]) -> Form:
         return Form("boolean", is_plain=False, sample=sample, words=unanswered)
     if all(map(_DURATION.fullmatch, cells)) and len({cell.count(":") for cell in cells}) == 1:
         return Form("duration", is_plain=False, sample=texts[0])
-    if all(any(pattern.fullmatch(cell) for pattern in _DATES.values()) for cell in cells):
+    if all(map(_is_day, cells)):
         return Form("date", is_plain=False, order=_order_of(cells), sample=texts[0])
     return Form("text", sample=texts[0])
 

@@ -91,14 +91,15 @@ def levels_of(words: Collection[str], given: Sequence[Sequence[str]] = ()) -> di
 
 
 def _plain(word: str) -> str:
-    plain = word.replace("’", "'").replace("/", " ").replace(",", " ").casefold()
+    plain = re.sub(r"(?<=\d)[.,](?=\d{3}\b)", "", word.replace("’", "'"))  # 25,000
+    plain = plain.replace("/", " ").replace(",", " ").casefold()
     return " ".join(plain.split()).strip(" .!")
 
 
 def _by_number(plain: dict[str, str]) -> dict[str, int] | None:
     """Return the levels of words that begin with a number, or are ranges such as 18-24."""
     firsts = _firsts(plain, _NUMBERED)
-    is_range = any(re.search(r"\d\s*[-–]\s*\d", each) for each in plain.values())
+    is_range = any(re.search(r"\d\s*[-–]\s*[$£€]?\d", each) for each in plain.values())
     if firsts is None and is_range:
         firsts = _firsts(plain, _RANGE)
     if firsts is None or len(set(firsts.values())) < len(firsts):

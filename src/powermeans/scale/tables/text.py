@@ -125,10 +125,20 @@ class Text(FileFormat):
         """Return all columns as they are written, a table of Arrow strings."""
         pa, csv_of = pyarrow_part(), pyarrow_part("csv")
         wanted: dict[int, Form | None] = dict.fromkeys(range(len(self.names)))
-        problem = ""
+        problem, below, end = "", list[str](), self._end()
+
+        def leave_out(row: Any) -> str:
+            _, found, after = end.rpartition(row.text)
+            is_last = bool(found) and self.layout.delimiter not in after
+            is_below = row.actual_columns == 1 and is_last and not is_number(row.text)
+            below.extend([row.text] * is_below)
+            return "skip" if is_below else "error"
+
         for has_long_cells in (False, True):
             options = self._options(wanted, has_long_cells=has_long_cells)
             options["convert_options"].strings_can_be_null = False
+            options["parse_options"].invalid_row_handler = leave_out
+            below.clear()
             try:
                 table = csv_of.read_csv(self._stream(), **options)
             except UnicodeError as error:
@@ -138,9 +148,17 @@ class Text(FileFormat):
                 continue
             if not table.num_rows:
                 raise NoRowsError(f"{self.name} has a header and no rows")
+            self.layout.left_out.extend(
+                [f"{counted(len(below), 'line')} below the table left out"] * bool(below)
+            )
             columns = [column.cast(pa.string(), safe=False) for column in table.columns]
             return pa.table(columns, names=list(self.names))
         raise self._explained(problem)
+
+    def _end(self) -> str:
+        with open(self.path, "rb") as file:
+            file.seek(max(self.path.stat().st_size - 2**11, 0))
+            return file.read().decode(self.encoding, errors="replace")
 
     def fits_float32(self, wanted: Sequence[int]) -> bool:
         """Return False: text has no precision of its own."""
