@@ -196,12 +196,14 @@ def _apart(cluster: ClusterSummary, profile: Profile) -> str:
 
 
 def clusters_for_machines(
-    clusters: Sequence[ClusterSummary], centers: Points, spreads: Iterable[float], names: list[str]
+    profile: Profile, centers: Points, spreads: Iterable[float]
 ) -> list[dict[str, Any]]:
     """Return the clusters for JSON, with these centers and spreads."""
+    names = profile.columns.names
     return [
         {
             **{name: getattr(cluster, name) for name in ("label", "size", "weight", "share")},
+            "name": profile.names[cluster.label],
             "spread": spread,
             "center": dict(zip(names, centers[cluster.label].tolist(), strict=True)),
             "distinguishing": [
@@ -209,5 +211,5 @@ def clusters_for_machines(
                 for name, height in cluster.distinguishing(names)
             ],
         }
-        for cluster, spread in zip(clusters, spreads, strict=True)
+        for cluster, spread in zip(profile.clusters, spreads, strict=True)
     ]

@@ -158,25 +158,17 @@ def columns_for(model: Any, path: str, files: DataFiles, there: Sequence[str]) -
         found = [there[place] for place in numbers_of(asked, there, files.name)]
     if set(names) <= set(found):
         return {name: name for name in names}
-    are_same = not set(found).isdisjoint(names)
-    if asked is not None and are_same:
-        raise failures.Failure(
-            f"{path} was fitted to the columns {', '.join(names)}, and --columns asks for "
-            f"{', '.join(found)} of {files.name}: ask for the same, in any order"
-        )
-    if asked is None and are_names(names) and are_names(there):
-        name = next(name for name in names if name not in there)
-        hint = nearest(name, there)
-        raise failures.Failure(
-            f'{files.name} has no column "{name}", to which {path} was fitted{hint}', failures.DATA
-        )
+    goes_by_place = not (are_names(names) and are_names(there))
+    if asked is not None:
+        goes_by_place = set(found).isdisjoint(names)
     for by_place in (names, every):
-        if len(by_place) == len(found):
+        if goes_by_place and len(by_place) == len(found):
             places = dict(zip(by_place, found, strict=True))
             return {name: places[name] for name in names}
+    lacking = next(name for name in names if name not in found)
     raise failures.Failure(
-        f"{files.name} has {len(found)} columns, and {path} was fitted to {len(names)}: choose "
-        "them with --columns",
+        f'{files.name} has no "{lacking}" in {counted(len(found), "column")}, and {path} was '
+        f"fitted to {len(names)}{nearest(lacking, there) or ': choose them with --columns'}",
         failures.DATA,
     )
 

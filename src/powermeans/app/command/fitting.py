@@ -150,17 +150,12 @@ def _check(files: DataFiles, wanted: Wanted, why: str | None) -> None:
             f"-k {wanted.clusters} is for squared Euclidean distances: pass a number, or leave out "
             "--divergence"
         )
-    _check_proof(files.missing, wanted)
     for label in wanted.names:
         if n_clusters is not None and label >= n_clusters:
             raise failures.Failure(
                 f"--name has a cluster {label}, and there are {n_clusters}: give names to clusters "
                 f"0 to {n_clusters - 1}"
             )
-    if wanted.names and not (wanted.report or wanted.model or "name" in wanted.added):
-        raise failures.Failure(
-            "--name is for the report, the model and --add name: add one, or leave it out"
-        )
     reads = [files.database] if files.database is not None else files.paths
     reads = reads if why is None else [*reads, *all_paths(files)]
     check_outputs(wanted, wanted.model, files.checkpoint, reads=reads)
@@ -292,7 +287,7 @@ def _tell(
     if fitted.choice is not None and is_verbose:
         show_choice(screen, fitted.choice, data)
     screen.say()
-    show_clusters(screen, profile, has_weights=files.weights is not None)
+    show_clusters(screen, profile, has_weights=files.weights is not None, names=wanted.names)
     screen.say()
     sweeps = f" after {counted(model.n_iter_, 'sweep')}" if model.n_iter_ else ""
     screen.say(f"inertia {number(model.inertia_)}{sweeps}")
@@ -337,10 +332,9 @@ def _for_machines(
         "seconds": fitted.seconds,
         "was_interrupted": fitted.was_interrupted,
         "clusters": clusters_for_machines(
-            found.profile.clusters,
+            found.profile,
             prepare.in_units(model.cluster_centers_),
             tally.spreads_in(prepare.scaling[1]),
-            data.names,
         ),
         "written": {"rows": wanted.output, "model": wanted.model, "report": wanted.report},
     }

@@ -20,6 +20,11 @@ def option(help: str, *names: str, default: Any = None, **more: Any) -> Any:
     return field(default=default, metadata={"option": typer.Option(*names, help=help, **more)})
 
 
+def flag(help: str, *names: str) -> Any:
+    """Return such a field that is True where one of the names is given."""
+    return option(help, *names, default=False)
+
+
 @dataclass(frozen=True, slots=True)
 class DataFiles:
     """Paths of data and how to read them.
@@ -44,13 +49,11 @@ class DataFiles:
         "in a range of columns.",
         metavar="VALUES",
     )
-    keep_codes: bool = option(
-        "Read -9, 99, 999 and the like as numbers.", "--keep-codes", default=False
-    )
+    keep_codes: bool = flag("Read -9, 99, 999 and the like as numbers.", "--keep-codes")
     skip_rows: str | None = option(
         "Rows to leave out, such as totals: numbers from 1, ranges as 5-9.", metavar="ROWS"
     )
-    keep_totals: bool = option("Keep rows that sum up others.", "--keep-totals", default=False)
+    keep_totals: bool = flag("Keep rows that sum up others.", "--keep-totals")
     as_: list[str] | None = option(
         "What columns contain: plan=category,visits=count,id=ignore; number, amount, count, share, "
         "log, yes/no, category, ordered, date, place, ignore.",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, Self
 
 from powermeans.app.command.failures import Failure
-from powermeans.app.command.sources import DataFiles, Scale, known, option, split_names
+from powermeans.app.command.sources import DataFiles, Scale, flag, known, option, split_names
 
 # The columns that are added to the rows of a file, if not others are asked for.
 ADDED = ("cluster", "distance", "second_cluster", "sure")
@@ -32,18 +32,14 @@ class Results:
         "name, that of the cluster.",
         metavar="COLUMNS",
     )
-    labels_only: bool = option("Write no columns of the file.", "--labels-only", default=False)
+    labels_only: bool = flag("Write no columns of the file.", "--labels-only")
     report: str | None = option("File for a report, one HTML page.")
     name: list[str] | None = option(
         'Name of a cluster, such as 1="Loyal"; once for each.', metavar="CLUSTER=NAME"
     )
     memory_limit: str | None = option("Read part by part within 500MB, 2GiB, ...", metavar="SIZE")
-    quiet: bool = option("Show no progress.", "--quiet", "-q", default=False)
-    verbose: bool = option(
-        "Show all columns, notes and numbers of clusters tried, and powers in the progress.",
-        "--verbose",
-        default=False,
-    )
+    quiet: bool = flag("Show no progress.", "--quiet", "-q")
+    verbose: bool = flag("Show all columns, notes, powers and numbers of clusters.", "--verbose")
 
     def __post_init__(self) -> None:
         _ = self.names, self.added  # refuses what is no name
@@ -202,9 +198,7 @@ class Rules:
 
     rules: int | None = option("Number of rules; by default as many as are worth it.", min=1)
     sql: str | None = option("Print a query that labels this table by the rules.", metavar="TABLE")
-    exact: bool = option(
-        "With --sql, label by the model itself; DATA is not needed.", "--exact", default=False
-    )
+    exact: bool = flag("With --sql, label by the model itself, without DATA.", "--exact")
     dialect: Literal["duckdb", "sqlite", "postgresql", "bigquery", "snowflake"] = option(
         "The database of the query.", default="duckdb"
     )

@@ -30,13 +30,14 @@ Section = tuple[str, str, str]  # its name in links, its heading, and the HTML b
 
 def details(subject: Subject, rows: Rows, choice: Any, optimality: Any, code: str) -> list[Section]:
     """Return the sections below the first screen, without those that have nothing to show."""
+    pre = f'<pre tabindex="0"{" class=long" * (len(code) > 5_000)}>'
     found = [
         ("means", "Means of all clusters", _means(subject, rows)),
         ("rows", "Example rows", _examples(subject, rows)),
         ("k", "Number of clusters", _chart_of_k(choice)),
         ("gap", "Gap to the optimum", f"<p>{_gap(subject, optimality)}</p>"),
         ("read", "How it was read and fitted", _how_read(subject)),
-        ("code", "Code to repeat it", _code(code)),
+        ("code", "Code to repeat it", f"{pre}<code>{html.escape(code)}</code></pre>"),
     ]
     return [section for section in found if section[2]]
 
@@ -209,10 +210,3 @@ def _how_fitted(subject: Subject) -> Iterator[str]:
         sweeps = f", {counted(int(np.max(model.n_iter_)), 'sweep')}"
     inertia = f", inertia {model.inertia_:.6g}" if hasattr(model, "inertia_") else ""
     yield f"fitted by {type(model).__name__}{sweeps}{inertia}"
-
-
-def _code(code: str) -> str:
-    return (
-        f'<pre tabindex="0"{" class=long" * (len(code) > 5_000)}>'
-        f"<code>{html.escape(code)}</code></pre>"
-    )

@@ -53,7 +53,11 @@ class Rows:
             with without_names():
                 distances = fitted.distances_of(subject.model, given)
         away = None if distances is None else distances[np.arange(len(mine)), mine]
-        ways, names = _ways(subject, places, distances), _identifiers(subject, places)
+        ways, names = None, _identifiers(subject, places)
+        if distances is not None and len(of_all) > 1:
+            rest = of_all[mine] - own  # which has not been drawn by the row itself
+            drawn = np.divide(own, rest, out=np.zeros_like(own), where=rest > 0)
+            ways = ways_to_others(subject.model, subject.points[places], mine, distances, drawn)
         raw: Any = sparse.csr_matrix(given) if sparse.issparse(given) else np.asarray(given, float)
         values = _values(subject, raw.astype(float))
         is_whole = np.ones(len(places), dtype=bool)
@@ -121,17 +125,6 @@ def _values(subject: Subject, raw: Any) -> dict[int, FloatArray]:
     values = fitted.dense(in_own_units(raw, subject.scalers)[:, np.concatenate(features)])
     ends = np.cumsum([len(one) for one in features])[:-1]
     return dict(zip(fields, np.split(values, ends, axis=1), strict=True))
-
-
-def _ways(subject: Subject, places: IndexArray, distances: FloatArray | None) -> FloatArray | None:
-    """Return the ways of rows, each from a center that it has not drawn itself."""
-    if len(subject.profile.clusters) == 1 or distances is None:
-        return None
-    labels, weights = subject.labels[places], subject.weights
-    own = np.ones(len(places)) if weights is None else weights[places]
-    rest = np.array([cluster.weight for cluster in subject.profile.clusters])[labels] - own
-    drawn = np.divide(own, rest, out=np.zeros(len(places)), where=rest > 0)
-    return ways_to_others(subject.model, subject.points[places], labels, distances, drawn)
 
 
 def _identifiers(subject: Subject, places: IndexArray) -> dict[str, list[str]]:
