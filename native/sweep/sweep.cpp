@@ -127,27 +127,36 @@ void add_stripes(const Points& points, const Job<T>& job, const SweepShape& shap
     const SweepKernel<Points>& kernel = *chosen_instruction_set().kernels;
     const int n_workers = worthwhile_workers(shape, job.plan, team.n_threads());
     const int64_t call_points = points_per_call(shape, job.plan);
-    std::vector<std::optional<WorkerMemory<T>>> memories(static_cast<std::size_t>(n_workers));
-    const auto compute = [&](int worker, int64_t stripe) {
-        std::optional<WorkerMemory<T>>& memory = memories[std::size_t(worker)];
-        if (memory) {
-            memory->sums.clear();
-        } else {
-            team.arena(worker).clear();
-            memory.emplace(team.arena(worker), shape, job.plan, job.centers.n_padded);
+    const int n_places = total.n_places();
+    std::vector<std::optional<Workspace<T>>> works(static_cast<std::size_t>(n_workers));
+    std::vector<std::vector<StripeSums>> sums(works.size());
+    const auto sums_at = [&](int place) -> StripeSums& {
+        return sums[std::size_t(place / n_places)][std::size_t(place % n_places)];
+    };
+    const auto compute = [&](int place, int64_t stripe) {
+        const std::size_t worker = std::size_t(place / n_places);
+        Arena& arena = team.arena(int(worker));
+        if (!works[worker]) {
+            arena.clear();
+            works[worker] = take_workspace<T>(arena, shape, job.plan, job.centers.n_padded);
         }
+        // The lowest free place comes first, so that places follow one another.
+        if (std::size_t(place % n_places) == sums[worker].size())
+            sums[worker].emplace_back(arena, shape, job.plan, job.centers.n_padded);
+        else
+            sums_at(place).clear();
+        PartialSums& partial = sums_at(place).partial;
         const int64_t end = std::min(shape.n_points, (stripe + 1) * job.plan.stripe_points);
         // The sums are the same however many calls a stripe takes, as long as blocks stay whole.
         for (int64_t begin = stripe * job.plan.stripe_points; begin < end; begin += call_points) {
             check_interrupt();
             const int64_t n = std::min(call_points, end - begin);
-            kernel.sweep({points, job, memory->work, memory->sums.partial, begin, n});
+            kernel.sweep({points, job, *works[worker], partial, begin, n});
         }
     };
     const int64_t n_parts = total.n_parts();
-    const Merge merge{n_parts, [&](int worker, int64_t, int64_t part) {
-                          total.add(memories[std::size_t(worker)]->sums, part, n_parts);
-                      }};
+    const auto add = [&](int place, int64_t, int64_t part) { total.add(sums_at(place), part, n_parts); };
+    const Merge merge{n_parts, add, n_places};
     team.run(divide_up(shape.n_points, job.plan.stripe_points), n_workers, compute, merge);
 }
 

@@ -76,6 +76,9 @@ class StripeSums {
         partial.n_changed = 0;
     }
 
+    // How many stripes of a worker may wait for those before them.
+    int n_places() const { return int(std::clamp<int64_t>(most_sums_waiting / (n_sums_ + 3 * n_padded_), 1, most_places)); }
+
     // Sums are added in this many parts, by several threads.
     int64_t n_parts() const { return std::clamp<int64_t>(n_sums_ / sums_per_part, 1, most_parts); }
 
@@ -95,6 +98,8 @@ class StripeSums {
     // A part takes longer to add than a thread to see that it is its turn.
     static constexpr int64_t sums_per_part = 1 << 12;
     static constexpr int64_t most_parts = 32;
+    // While another process has the processor of a worker, some milliseconds, the others fill so many.
+    static constexpr int64_t most_places = 16, most_sums_waiting = 1 << 19;
     static constexpr double* PartialSums::* by_center[] = {&PartialSums::weights, &PartialSums::error,
                                                            &PartialSums::utility};
     static constexpr double PartialSums::* of_all[] = {&PartialSums::objective, &PartialSums::inertia,

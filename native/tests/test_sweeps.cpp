@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <numeric>
@@ -282,6 +283,28 @@ void parts_are_merged_in_order() {
     require(next == std::vector<int64_t>(std::size_t(n_parts), n_stripes), "every part has every stripe");
 }
 
+void others_go_on_while_one_is_late() {
+    Team team(2);
+    const int64_t n_stripes = 40, n_ahead = 3;
+    std::atomic<int64_t> n_others{0};
+    bool went_on = false;
+    const auto compute = [&](int, int64_t stripe) {
+        if (stripe != 0) {
+            ++n_others;
+            return;
+        }
+        for (int i = 0; i < 5000 && n_others < n_ahead; ++i)
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        went_on = n_others >= n_ahead;
+    };
+    int64_t next = 0;
+    const auto add = [&](int place, int64_t stripe, int64_t) {
+        require(stripe == next++ && 0 <= place && place < 8, "stripes are merged in order, from their places");
+    };
+    team.run(n_stripes, 2, compute, Merge{1, add, 4});
+    require(went_on && next == n_stripes, "a worker with places goes on before the stripe of another is merged");
+}
+
 struct Stopped {};
 
 // Returns whether `work` ends early where the interrupt throws at its n-th question.
@@ -438,6 +461,7 @@ int main() {
     long_sweeps_have_more_stripes();
     only_points_that_can_be_numbered_are_ordered();
     parts_are_merged_in_order();
+    others_go_on_while_one_is_late();
     interrupts_end_a_run();
     interrupted_sweeps_leave_the_points_usable(DensePoints<double>(40000, 3).source, 40);
     interrupted_sweeps_leave_the_points_usable(DensePoints<float>(12000, 40).source, 200);

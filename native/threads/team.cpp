@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <deque>
 #include <utility>
 
 #include "threads/interrupts.hpp"
@@ -14,6 +15,35 @@ constexpr std::chrono::milliseconds between_looks{20};
 
 // Ends the stripe of a worker after another's has failed, whose error the caller gets.
 struct OtherFailed {};
+
+// The places of one worker, and the stripes in them that are not merged yet, in order.
+class Places {
+  public:
+    explicit Places(int first, int n) : first_(first), free_(~std::uint32_t{0} >> (32 - n)) {}
+
+    bool are_taken() const { return free_ == 0; }
+    bool are_free() const { return waiting_.empty(); }
+    std::pair<int, int64_t> oldest() const { return waiting_.front(); }
+
+    // The lowest, whose memory is likeliest to be in cache.
+    int take(int64_t stripe) {
+        int number = 0;
+        while (!(free_ >> number & 1)) ++number;
+        free_ &= ~(std::uint32_t{1} << number);
+        waiting_.emplace_back(first_ + number, stripe);
+        return first_ + number;
+    }
+
+    void give_back_oldest() {
+        free_ |= std::uint32_t{1} << (waiting_.front().first - first_);
+        waiting_.pop_front();
+    }
+
+  private:
+    int first_;
+    std::uint32_t free_;
+    std::deque<std::pair<int, int64_t>> waiting_;
+};
 
 }  // namespace
 
@@ -119,22 +149,35 @@ void ThreadPool::serve(int worker) {
 
 void ThreadPool::work(int worker, int64_t stripe) {
     try {
+        Places places(worker * merge_->n_places, merge_->n_places);
+        const auto merge_oldest = [&] {
+            const auto [place, oldest] = places.oldest();
+            merge(worker, place, oldest);
+            places.give_back_oldest();
+        };
         do {
             check_interrupt();
-            (*compute_)(worker, stripe);
-            merge(worker, stripe);
+            (*compute_)(places.take(stripe), stripe);
+            while (!places.are_free() && (places.are_taken() || is_turn_of(places.oldest().second)))
+                merge_oldest();
         } while (claim(worker, stripe));
+        while (!places.are_free()) merge_oldest();
     } catch (...) {
         record_failure();
     }
 }
 
-// Stripes in the making follow each other, one on each worker, so that each has a signal of its own.
+// Several stripes may share a signal.
 std::condition_variable& ThreadPool::turn_of(int64_t stripe) {
     return turn_came_[std::size_t(stripe % n_workers_)];
 }
 
-void ThreadPool::merge(int worker, int64_t stripe) {
+bool ThreadPool::is_turn_of(int64_t stripe) {
+    std::lock_guard lock(mutex_);
+    return next_merge_.empty() || next_merge_.front() == stripe || has_failed_;
+}
+
+void ThreadPool::merge(int worker, int place, int64_t stripe) {
     for (int64_t part = 0; part < merge_->n_parts; ++part) {
         int64_t& next = next_merge_[std::size_t(part)];
         std::unique_lock lock(mutex_);
@@ -145,11 +188,11 @@ void ThreadPool::merge(int worker, int64_t stripe) {
             turn_of(stripe).wait(lock, came);
         end_with_others();
         lock.unlock();
-        merge_->add(worker, stripe, part);
+        merge_->add(place, stripe, part);
         lock.lock();
         ++next;
         lock.unlock();
-        turn_of(stripe + 1).notify_one();
+        turn_of(stripe + 1).notify_all();
     }
 }
 
@@ -189,7 +232,7 @@ void Team::run(int64_t n_stripes, int n_workers, const StripeWork& compute, cons
 
 void Team::run(int64_t n_stripes, int n_workers, const StripeWork& compute, const StripeWork& merge) {
     run(n_stripes, n_workers, compute,
-        Merge{1, [&](int worker, int64_t stripe, int64_t) { merge(worker, stripe); }});
+        Merge{1, [&](int place, int64_t stripe, int64_t) { merge(place, stripe); }});
 }
 
 }  // namespace powermeans

@@ -16,14 +16,17 @@
 
 namespace powermeans {
 
-// Called with the number of a worker and of a stripe.
-using StripeWork = std::function<void(int, int64_t)>;
+// Called with a place for the results, one of those of the worker, and with the number of a stripe. Where
+// workers have one place each, it is the number of the worker.
+using StripeWork = std::function<void(int place, int64_t stripe)>;
 
 // How the results of a stripe are added to those before it: in parts, each of which takes the stripes in
-// order, so that several stripes are merged at a time.
+// order, so that several stripes are merged at a time. A worker with several places goes on while the stripe
+// before is not merged, such as that of a worker whose processor another process has taken.
 struct Merge {
     int64_t n_parts = 0;
-    std::function<void(int worker, int64_t stripe, int64_t part)> add = nullptr;
+    std::function<void(int place, int64_t stripe, int64_t part)> add = nullptr;
+    int n_places = 1;  // of each worker, at most 32
 };
 
 // The threads, and what they wait for.
@@ -41,7 +44,8 @@ class ThreadPool {
     void wait_for_workers();
     void serve(int worker);
     void work(int worker, int64_t stripe);
-    void merge(int worker, int64_t stripe);
+    void merge(int worker, int place, int64_t stripe);
+    bool is_turn_of(int64_t stripe);
     bool claim(int worker, int64_t& stripe);
     bool claim_locked(int worker, int64_t& stripe);
     void record_failure();
@@ -76,12 +80,12 @@ class Team {
     explicit Team(int n_threads);
     int n_threads() const { return n_threads_; }
 
-    // Calls compute(worker, stripe) for each stripe, on at most n_workers threads, and then merges it. Stripes go
+    // Calls compute(place, stripe) for each stripe, on at most n_workers threads, and then merges it. Stripes go
     // to whichever thread is free: one that wakes late, because others keep its processor busy, is not waited
     // for. Ends early where `check_interrupt` throws, on the thread of the caller; the others learn of it where
     // they call that.
     void run(int64_t n_stripes, int n_workers, const StripeWork& compute, const Merge& merge = {});
-    // The same, with merge(worker, stripe) for whole stripes, one at a time.
+    // The same, with merge(place, stripe) for whole stripes, one at a time.
     void run(int64_t n_stripes, int n_workers, const StripeWork& compute, const StripeWork& merge);
 
     // The memory of a worker, for use within a run only.
