@@ -56,6 +56,15 @@ _TOTALS = re.compile(
     r"|insgesamt|average|mean|mittelwert|durchschnitt|somme|moyenne|totale|suma|media",
     re.IGNORECASE,
 )
+# Names of identifiers, which may repeat, of codes of places and telephones, and of what counts.
+_IDENTIFIERS = re.compile(
+    r"(?:.* )?(?:ids?|uuid|guid|key|pk|ticket)|id .*|(?:account|client|customer|employee|item|order"
+    r"|patient|product|record|row|sample|session|user) ?(?:id|number)"
+)
+_ADDRESSES = re.compile(
+    r"(?:.* )?(?:zip|(?:zip|post|postal) ?code|plz|phone|phone ?number|telefon)"
+)
+_NUMBERS = re.compile(r"(?:.* )?(?:\w*(?:nr|number|nummer)|no|num|index|row|code|ref|reference|#)")
 TWO_NUMBERS = "two numbers in a cell"
 NOT_READ = "numbers beside other text"
 _TWO_NUMBERS = re.compile(r"\d+(?:[.,]\d+)?\s*[/;|]\s*\d+(?:[.,]\d+)?")
@@ -267,15 +276,15 @@ def why_identifier(
 
     `is_first` is for the first column of a table whose columns have names.
     """
-    if _names_identifiers(name):
+    if _is_named(name, _IDENTIFIERS):
         return "because of its name"
     if any(re.fullmatch(r"0\d{3,}", text) for text in texts):
         return "zeros come first, as in a code"
-    if len(values) and _names_addresses(name) and values.min() >= 1000:
+    if len(values) and _is_named(name, _ADDRESSES) and values.min() >= 1000:
         return "because of its name"
     if len(np.unique(values)) < max(len(values), 2):
         return None
-    if _names_numbers(name):
+    if _is_named(name, _NUMBERS):
         return "because of its name, and all differ"
     n_least = 2 if is_first and has_no_name(name) else 10
     if len(values) >= n_least and values[0] in (0, 1) and (np.diff(values) == 1).all():
@@ -302,29 +311,9 @@ def has_no_name(name: str) -> bool:
     return bool(re.fullmatch(r"c\d+", name))
 
 
-def _names_identifiers(name: str) -> bool:
-    """Return whether a name is that of identifiers, which may repeat."""
-    words = words_in(name) or [""]
-    joined = (
-        r"(account|client|customer|employee|item|order|patient|product|record|row|sample|session"
-        r"|user)(id|number)"
-    )
-    is_last = words[-1] in ("id", "ids", "uuid", "guid", "key", "pk", "ticket")
-    return is_last or words[0] == "id" or bool(re.fullmatch(joined, name, re.IGNORECASE))
-
-
-def _names_addresses(name: str) -> bool:
-    """Return whether a name is that of codes of places or telephones."""
-    words = words_in(name)
-    codes = ("zip", "zipcode", "postcode", "postalcode", "plz", "phone", "phonenumber", "telefon")
-    return any("".join(words[-n_words:]) in codes for n_words in (1, 2))
-
-
-def _names_numbers(name: str) -> bool:
-    """Return whether a name is that of numbers that count something."""
-    last = (words_in(name) or [name.strip()])[-1]
-    known = ("nr", "no", "num", "number", "nummer", "index", "row", "code", "ref", "reference", "#")
-    return last in known or last.endswith(("nummer", "number", "nr"))
+def _is_named(name: str, pattern: re.Pattern[str]) -> bool:
+    """Return whether the words of a name end as a pattern says."""
+    return bool(pattern.fullmatch(" ".join(words_in(name)) or name.strip()))
 
 
 def names_total(cell: str) -> bool:

@@ -92,8 +92,7 @@ def levels_of(words: Collection[str], given: Sequence[Sequence[str]] = ()) -> di
 
 def _plain(word: str) -> str:
     plain = re.sub(r"(?<=\d)[.,](?=\d{3}\b)", "", word.replace("’", "'"))  # 25,000
-    plain = plain.replace("/", " ").replace(",", " ").casefold()
-    return " ".join(plain.split()).strip(" .!")
+    return " ".join(plain.casefold().replace("/", " ").replace(",", " ").split()).strip(" .!")
 
 
 def _by_number(plain: dict[str, str]) -> dict[str, int] | None:

@@ -148,9 +148,8 @@ class Text(FileFormat):
                 continue
             if not table.num_rows:
                 raise NoRowsError(f"{self.name} has a header and no rows")
-            self.layout.left_out.extend(
-                [f"{counted(len(below), 'line')} below the table left out"] * bool(below)
-            )
+            said = f"{counted(len(below), 'line')} below the table left out"
+            self.layout.left_out.extend([said] * bool(below))
             columns = [column.cast(pa.string(), safe=False) for column in table.columns]
             return pa.table(columns, names=list(self.names))
         raise self._explained(problem)
@@ -239,10 +238,8 @@ class Text(FileFormat):
             raise self._in_doubt(number, cell, form.choices)
         if form.kind != "number" or not form.is_plain:
             return forms
-        decimal = form.marks.decimal or "."
-        return dict(
-            zip(wanted, settled([*(forms[j] for j in wanted), _plain(decimal)]), strict=False)
-        )
+        fraction = Form("number", Marks(form.marks.decimal or "."))
+        return dict(zip(wanted, settled([*(forms[j] for j in wanted), fraction]), strict=False))
 
     def _blocks(
         self, wanted: Sequence[int], forms: dict[int, Form], *, has_long_cells: bool
@@ -414,10 +411,6 @@ def _declared_words(given: Sequence[str] | None, names: Sequence[str], name: str
     return found
 
 
-def _plain(decimal: str) -> Form:
-    return Form("number", Marks(decimal))
-
-
 def _is_int64(form: Form) -> bool:
     """Return whether a column is read as whole numbers, since no fraction shows its mark."""
     return form.kind == "number" and form.is_whole and not form.marks.decimal
@@ -436,11 +429,9 @@ def _dated(form: Form, dates: Dates | None) -> Form:
 def _assumed(form: Form, delimiter: str) -> Form:
     """Settle a mark in doubt by the delimiter: semicolons come with decimal commas."""
     likely = "," if delimiter == ";" else "."
-    mark = next((each for each in form.sample if each in ".,"), "") if form.choices else ""
-    if mark != likely:
-        return form
-    (marks,) = (each for each in form.choices if each.decimal == likely)
-    return chosen(form, marks, is_assumed=True)
+    mark = next((each for each in form.sample if each in ".,"), "")
+    fitting = [marks for marks in form.choices if marks.decimal == likely == mark]
+    return chosen(form, fitting[0], is_assumed=True) if fitting else form
 
 
 class _OneBlank(io.RawIOBase):

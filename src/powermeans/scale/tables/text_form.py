@@ -34,10 +34,7 @@ _DELIMITERS = ("\t", ";", "|", ",", " ")
 def first_bytes(file: IO[bytes]) -> bytes:
     """Read the start of a text; where its lines are long, at least three of them."""
     start = file.read(2**18)
-    while len(start.splitlines()) < 4 and len(start) < 2**26:
-        more = file.read(len(start))
-        if not more:
-            break
+    while len(start.splitlines()) < 4 and len(start) < 2**26 and (more := file.read(len(start))):
         start += more
     return start
 
@@ -85,11 +82,9 @@ def _encoding_of(start: bytes, name: str) -> str:
 
 
 def _utf_16_without_mark(start: bytes, name: str) -> str:
-    n_pairs = len(start) // 2
-    for first, encoding in ((1, "utf-16-le"), (0, "utf-16-be")):
-        n_zeros, n_others = start[first::2].count(0), start[1 - first :: 2].count(0)
-        if n_zeros > 0.7 * n_pairs and not n_others:
-            return encoding
+    n_zeros = start[::2].count(0), start[1::2].count(0)
+    if max(n_zeros) > 0.7 * (len(start) // 2) and not min(n_zeros):
+        return "utf-16-be" if n_zeros[0] else "utf-16-le"
     raise TableError(
         f"{name} is of an unknown kind: pass CSV, TSV, Parquet, Feather, Arrow, NPY or NPZ"
     )
