@@ -198,4 +198,4 @@ def test_new_rows_that_the_model_does_not_know_are_told(run):
     assert run("predict m.pm may.csv -o l.csv").err == ""
     assert '"channel" has "app" (20 rows)' in run("predict m.pm june.csv -o l.csv").out
     assert 'far from those of the fit in "returns"' in run("predict m.pm july.csv -o l.csv").out
-    assert "--as is for fit" in run("predict m.pm may.csv --as returns=share", code=2).err
+    assert "No such option: --as" in run("predict m.pm may.csv --as returns=share", code=2).err

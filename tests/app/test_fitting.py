@@ -195,7 +195,7 @@ def test_a_file_alone_is_clustered_by_the_values_that_are_there(run):
     write("holes.csv", "x,y,z", rows)
     ended = run("fit holes.csv -q")
     for told in ('missing values: 2 in "x", 2 in "y", of 60 rows;',
-                 "1 row without any value was left out\n",
+                 "left out: 1 row without any value\n",
                  "k was chosen from the 57 complete rows\n",
                  "2 groups; clear by separation; "):  # fmt: skip
         assert f"\n{told}" in ended.out
@@ -230,7 +230,7 @@ def test_declared_codes_and_skipped_rows_are_remembered_and_left_out(run):
 def test_rows_without_a_value_or_weight_are_left_out_and_have_no_label(run):
     Path("weighted.csv").write_text("x,w\n1,1\n2,\n,3\n9,2\n1,1\n")
     ended = run("fit weighted.csv -k 2 --weights w --missing drop -o labels.csv -q")
-    assert "2 rows with missing values were left out" in ended.out.splitlines()
+    assert "left out: 2 rows with missing values" in ended.out.splitlines()
     a, *left_out, b, c = clusters_in("labels.csv")
     assert (left_out, a, {a, b}) == (["", ""], c, {"0", "1"})
     rows = two_groups()

@@ -29,7 +29,7 @@ class Chosen:
     was_interrupted: bool = False
 
 
-def chosen_k(data: Data, wanted: Wanted, *, was_asked: bool, is_quiet: bool) -> Chosen:
+def chosen_k(data: Data, wanted: Wanted, *, was_asked: bool) -> Chosen:
     """Choose the number of clusters in at most half of the time.
 
     `was_asked` tells whether the user wants missing values to count.
@@ -55,7 +55,7 @@ def chosen_k(data: Data, wanted: Wanted, *, was_asked: bool, is_quiet: bool) -> 
             rows.points,
             sizes,
             sample_weight=rows.weights,
-            callback=listening(is_quiet=is_quiet),
+            callback=listening(is_quiet=wanted.quiet),
             missing="observed" if rows.missing == "observed" else "error",
             max_seconds=half,
             **{name: settings[name] for name in ("effort", "random_state", "n_threads")},

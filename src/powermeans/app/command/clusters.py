@@ -100,7 +100,7 @@ def _tally(model: Any, data: Data) -> Tally:
 
 
 def _profile(tally: Tally, data: Data, names: Mapping[int, str]) -> Profile:
-    return Profile.of(tally, data.names, data.transformers, names)
+    return Profile.of(tally, data.names, [data.prepare, *data.scalers], names)
 
 
 def about_rows(

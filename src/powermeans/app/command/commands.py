@@ -112,8 +112,8 @@ def fit(data: _Data, wanted: Wanted, files: DataFiles, as_json: _Json = False) -
         wanted.refuse_beside_like(files)
     from powermeans.app.command.fitting import fit as run
 
-    limit, checkpoint = wanted.memory_limit, wanted.checkpoint
-    files = replace(files, paths=data, memory_limit=limit, checkpoint=checkpoint)
+    names = ("memory_limit", "checkpoint", "as_", "order")
+    files = replace(files, paths=data, **{name: getattr(wanted, name) for name in names})
     run(files, wanted, _screen(as_json, wanted.output))
 
 

@@ -14,7 +14,7 @@ from powermeans.app.command import failures
 from powermeans.app.command.sources import DataFiles, Scale
 from powermeans.app.reading.frames import Frame, opened
 from powermeans.errors import TableError, counted, nearest, some
-from powermeans.preparing.kinds import OF_A_FIT, Column, has_no_name
+from powermeans.preparing.kinds import OF_A_FIT, has_no_name
 from powermeans.preparing.prepare import Note, Prepare
 from powermeans.scale.tables import Missing
 from powermeans.scale.tables.checking import declared_missing, numbers_of, rows_to_skip
@@ -44,16 +44,6 @@ class Data:
     def names(self) -> list[str]:
         """The names of the columns of the points."""
         return list(map(str, self.prepare.get_feature_names_out()))
-
-    @property
-    def columns(self) -> Sequence[Column]:
-        """What the columns of the file contain."""
-        return self.prepare.columns_
-
-    @property
-    def transformers(self) -> list[Any]:
-        """The transformers that made the points."""
-        return [self.prepare, *self.scalers]
 
     @property
     def row_numbers(self) -> NDArray[np.intp] | None:
@@ -89,7 +79,7 @@ def read_to_fit(files: DataFiles, scale: Scale, *, takes_missing: bool) -> Data:
 
 def read_for(model: Any, path: str, files: DataFiles) -> Data:
     """Read the columns to which a model was fitted, as the points that its last step takes."""
-    check_reading(model, path, files)
+    check_missing(model, path, files)
     with failures.refusing(name=files.name):
         rows = _Rows.of(files)
         found = columns_for(model, path, files, rows.frame.table.column_names)
@@ -129,11 +119,8 @@ def takes_missing(model: Any) -> bool:
     return getattr(steps_of(model)[-1], "missing", None) == "observed"
 
 
-def check_reading(model: Any, path: str, files: DataFiles) -> None:
-    """Refuse options that only a fit takes, or a model that was fitted with them."""
-    if files.as_ or files.order:
-        option = "--as" if files.as_ else "--order"
-        raise failures.Failure(f"{option} is for fit: {path} knows what its columns contain")
+def check_missing(model: Any, path: str, files: DataFiles) -> None:
+    """Refuse to use the values that are present where a model does not."""
     if files.missing == "observed" and not takes_missing(model):
         raise failures.Failure(
             f"--missing observed needs a model that was fitted with it, and {path} was not: leave "
@@ -252,17 +239,14 @@ def _prepare(files: DataFiles, names: Sequence[str], **more: Any) -> Prepare:
     if files.codes is not None and not files.keep_codes:
         found = declared_missing(files.codes, names, files.name)
         codes = [f"{names[j]}={value}" for places, value in found for j in places]
-    more |= {"decimal": files.decimal, "thousands": files.mark_of_thousands}
-    return Prepare(codes=codes, **more)
+    return Prepare(codes=codes, **files.marks, **more)
 
 
 def _adapt(prepare: Prepare, files: DataFiles) -> None:
     """Let options replace how the model reads numbers and dates."""
-    if files.decimal is not None:
-        prepare.decimal = prepare.decimal_ = files.decimal
-    if files.mark_of_thousands is not None:
-        prepare.thousands = files.mark_of_thousands
-    prepare.dates = files.dates or prepare.dates
+    given = {name: mark for name, mark in files.marks.items() if mark is not None}
+    prepare.set_params(**given, dates=files.dates or prepare.dates)
+    prepare.decimal_ = files.decimal or prepare.decimal_
 
 
 def _understand(prepare: Prepare, columns: Any, asked: Sequence[str] | None) -> FloatArray:
@@ -301,9 +285,8 @@ def _without_lacking(data: Data, files: DataFiles, *, takes_missing: bool) -> Da
     if data.weights is not None:
         lacks_weight = np.isnan(data.weights)
     lacks = is_missing.any(axis=1) | lacks_weight
-    asked = "observed" if files.missing == "observed" else "error"
     if not lacks.any():
-        return replace(data, missing="observed" if asked == "observed" else "error")
+        return replace(data, missing="observed" if files.missing == "observed" else "error")
     uses_present = takes_missing if files.is_missing_open else files.missing == "observed"
     is_left_out = is_missing.all(axis=1) if uses_present else lacks
     if files.missing == "error" or is_left_out.all():
@@ -320,8 +303,7 @@ def _without_lacking(data: Data, files: DataFiles, *, takes_missing: bool) -> Da
         notes.append(Note(_missing_in_words(data.names, is_missing, takes_missing=takes_missing)))
     if n_left_out := np.count_nonzero(is_left_out):
         what = "without any value" if uses_present else "with missing values"
-        were = f"row {what} was" if n_left_out == 1 else f"rows {what} were"
-        notes.append(Note(f"{n_left_out} {were} left out"))
+        notes.append(Note(f"left out: {counted(int(n_left_out), 'row')} {what}"))
         data = _without(data, is_left_out)
     has_missing = bool(np.isnan(data.points).any())
     missing: Missing = "observed" if has_missing else "drop"

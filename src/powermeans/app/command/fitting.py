@@ -32,7 +32,6 @@ from powermeans.app.command.screen import Screen, listening, number, seconds, wa
 from powermeans.app.command.sources import DataFiles, Scale
 from powermeans.app.command.wanted import Wanted
 from powermeans.app.reading.frames import opened
-from powermeans.divergences import resolve
 from powermeans.engine.stopping import MaxSeconds
 from powermeans.errors import EntryError, TableError, counted
 from powermeans.estimators.balanced_kmeans import BalancedKMeans
@@ -76,8 +75,7 @@ def _fitted_anew(files: DataFiles, wanted: Wanted, why: str | None) -> Fitted:
         data = open_to_fit(files, why, scale, takes_missing=takes_missing)
     _check_proof(data.missing, wanted)
     taken = {"reading": time.perf_counter() - began if why is None else None}
-    was_asked = files.missing == "observed"
-    chosen = chosen_k(data, wanted, was_asked=was_asked, is_quiet=wanted.quiet)
+    chosen = chosen_k(data, wanted, was_asked=files.missing == "observed")
     started = time.perf_counter()
     missing = "observed" if data.missing == "observed" else "error"
     model = _estimator(chosen.settings | {"missing": missing})
@@ -174,17 +172,12 @@ def _check_proof(missing: str | None, wanted: Wanted) -> None:
 
 def _estimator(settings: Mapping[str, Any]) -> PowerKMeans | BalancedKMeans:
     """Return the estimator with these settings: another one where sizes are limited."""
-    sizes: dict[str, Any] = {name: settings.get(name) for name in ("size_min", "size_max")}
-    others = {name: value for name, value in settings.items() if name not in sizes}
-    if (limit := others.pop("max_seconds", None)) is not None:
-        others["stop"] = MaxSeconds(limit)
+    sizes: dict[str, Any] = {name: settings[name] for name in ("size_min", "size_max")}
+    limit, beside = settings["max_seconds"], (*sizes, "max_seconds")
+    others = {name: value for name, value in settings.items() if name not in beside}
+    others |= {} if limit is None else {"stop": MaxSeconds(limit)}
     if all(size is None for size in sizes.values()):
         return PowerKMeans(**others)
-    if resolve(others["divergence"]).is_learned:
-        raise failures.Failure(
-            f"--divergence {others['divergence']} learns a covariance, which does not go with "
-            "limits of size: leave one of them out"
-        )
     return BalancedKMeans(**others, **sizes)
 
 
@@ -313,7 +306,7 @@ def _for_machines(
         settings |= {"divergence": wanted.divergence, "trials": wanted.trials}
     kinds = [
         {"column": one.name, "kind": one.kind, "why": one.why, "done": prepare.done(one)}
-        for one in data.columns
+        for one in prepare.columns_
     ]
     return {
         "data": files.first,

@@ -15,7 +15,7 @@ from powermeans.app.report.python_code import python_code
 from powermeans.app.report.report import write_page
 from powermeans.app.report.subject import ABOUT_COLUMNS, FileTable, Subject, about_columns
 from powermeans.errors import printable
-from powermeans.preparing.kinds import NUMBERS
+from powermeans.preparing.kinds import NUMBERS, Column
 from powermeans.preparing.prepare import Note
 
 _MOST_LINES = 8
@@ -50,7 +50,7 @@ def write_report(
             fitted.model,
             data.points,
             sample_weight=data.weights,
-            scalers=data.transformers,
+            scalers=[data.prepare, *data.scalers],
             file=file,
             labels=found.labels,
             profile=found.profile,
@@ -62,14 +62,15 @@ def write_report(
 
 def tell_columns(screen: Screen, data: Data, *, is_verbose: bool) -> None:
     """Show what each column contains, unless all are numbers that are used as they are."""
-    are_plain = all(one.kind in NUMBERS for one in data.columns)
+    columns: Sequence[Column] = data.prepare.columns_
+    are_plain = all(one.kind in NUMBERS for one in columns)
     if data.frame is None or (are_plain and not is_verbose):
         return
-    shown = data.columns if is_verbose else data.columns[:_MOST_COLUMNS]
+    shown = columns if is_verbose else columns[:_MOST_COLUMNS]
     screen.say()
     screen.show(ABOUT_COLUMNS, about_columns(data.prepare, shown), left=[0, 1, 2, 3])
-    if len(shown) < len(data.columns):
-        screen.say(f"... and {len(data.columns) - len(shown)} more, which --verbose shows")
+    if len(shown) < len(columns):
+        screen.say(f"... and {len(columns) - len(shown)} more, which --verbose shows")
     screen.say()
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from powermeans.app.command import failures
-from powermeans.app.command.data import Data, check_reading, columns_for, prepare_of
+from powermeans.app.command.data import Data, check_missing, columns_for, prepare_of
 from powermeans.app.command.sources import DataFiles, Scale
 from powermeans.app.reading.sheets import is_workbook
 from powermeans.points.scaling import Scaling
@@ -88,8 +88,7 @@ def _format_of(path: Path, files: DataFiles) -> FileFormat:
 
 def _options(files: DataFiles) -> dict[str, Any]:
     codes = None if files.keep_codes else files.codes
-    marks = {"decimal": files.decimal, "thousands": files.mark_of_thousands}
-    return {**files.form, **marks, "dates": files.dates, "missing_values": codes}
+    return {**files.form, **files.marks, "dates": files.dates, "missing_values": codes}
 
 
 def all_paths(files: DataFiles) -> list[str]:
@@ -151,7 +150,7 @@ def _dates(files: DataFiles) -> list[str]:
 
 def open_for(model: Any, path: str, files: DataFiles, why: str) -> Data:
     """Open the columns to which a model was fitted, as the points that its last step takes."""
-    check_reading(model, path, files)
+    check_missing(model, path, files)
     prepare, scaling = prepare_of(model), None
     there = list(_format_of(Path(files.first), files).names)
     with failures.refusing():

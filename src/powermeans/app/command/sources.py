@@ -36,6 +36,8 @@ class DataFiles:
     paths: Sequence[str] = ()
     memory_limit: str | None = None
     checkpoint: str | None = None
+    as_: Sequence[str] | None = None
+    order: Sequence[str] | None = None
     columns: str | None = option(
         "Columns to use, with commas: names, numbers from 1, ranges as 2-4 or a-c."
     )
@@ -54,15 +56,6 @@ class DataFiles:
         "Rows to leave out, such as totals: numbers from 1, ranges as 5-9.", metavar="ROWS"
     )
     keep_totals: bool = flag("Keep rows that sum up others.", "--keep-totals")
-    as_: list[str] | None = option(
-        "What columns contain: plan=category,visits=count,id=ignore; number, amount, count, share, "
-        "log, yes/no, category, ordered, date, place, ignore.",
-        "--as",
-        metavar="COLUMN=KIND",
-    )
-    order: list[str] | None = option(
-        'Words from the lowest on: "low<mid<high"; once for each.', metavar="WORDS"
-    )
     dates: Literal["days", "day-first", "month-first"] | None = option(
         "Read dates as days; 3/4/2024 begins with the day or the month."
     )
@@ -102,9 +95,10 @@ class DataFiles:
         return {"tab": "\t", "\\t": "\t"}.get(self.delimiter or "", self.delimiter)
 
     @property
-    def mark_of_thousands(self) -> str | None:
-        """The mark between thousands, empty for none."""
-        return {"space": " ", "none": ""}.get(self.thousands or "", self.thousands)
+    def marks(self) -> dict[str, Any]:
+        """The marks in numbers; that between thousands is empty for none."""
+        thousands = {"space": " ", "none": ""}.get(self.thousands or "", self.thousands)
+        return {"decimal": self.decimal, "thousands": thousands}
 
     @property
     def is_missing_open(self) -> bool:

@@ -12,7 +12,7 @@ from powermeans.app.command.sources import DataFiles, Scale, flag, known, option
 # The columns that are added to the rows of a file, if not others are asked for.
 ADDED = ("cluster", "distance", "second_cluster", "sure")
 _OF_THE_MODEL = (
-    *("clusters", "scale", "divergence", "trials", "effort", "max_seconds"),
+    *("clusters", "scale", "as_", "order", "divergence", "trials", "effort", "max_seconds"),
     *("size_min", "size_max", "seed"),
 )
 
@@ -105,6 +105,15 @@ class Wanted(Results):
     scale: Scale = option(
         "How to scale columns; auto: to variance one unless all share a unit.", default="auto"
     )
+    as_: list[str] | None = option(
+        "What columns contain: plan=category,visits=count,id=ignore; number, amount, count, share, "
+        "log, yes/no, category, ordered, date, place, ignore.",
+        "--as",
+        metavar="COLUMN=KIND",
+    )
+    order: list[str] | None = option(
+        'Words from the lowest on: "low<mid<high"; once for each.', metavar="WORDS"
+    )
     divergence: str = option(
         "Distance: manhattan, cosine, poisson, ...; a wrong name lists all.",
         default="squared_euclidean",
@@ -186,9 +195,9 @@ class Wanted(Results):
         """Refuse options that the model settles."""
         defaults = {one.name: one.default for one in fields(self)}
         asked = [name for name in _OF_THE_MODEL if getattr(self, name) != defaults[name]]
-        asked += ["columns"] * (files.columns is not None) + ["as"] * (files.as_ is not None)
+        asked += ["columns"] * (files.columns is not None)
         if asked:
-            options = ", ".join(f"--{name.replace('_', '-')}" for name in asked)
+            options = ", ".join(f"--{name.strip('_').replace('_', '-')}" for name in asked)
             raise Failure(f"--like takes that from the model: leave out {options}")
 
 

@@ -30,14 +30,13 @@ Section = tuple[str, str, str]  # its name in links, its heading, and the HTML b
 
 def details(subject: Subject, rows: Rows, choice: Any, optimality: Any, code: str) -> list[Section]:
     """Return the sections below the first screen, without those that have nothing to show."""
-    pre = f'<pre tabindex="0"{" class=long" * (len(code) > 5_000)}>'
     found = [
         ("means", "Means of all clusters", _means(subject, rows)),
         ("rows", "Example rows", _examples(subject, rows)),
         ("k", "Number of clusters", _chart_of_k(choice)),
         ("gap", "Gap to the optimum", f"<p>{_gap(subject, optimality)}</p>"),
         ("read", "How it was read and fitted", _how_read(subject)),
-        ("code", "Code to repeat it", f"{pre}<code>{html.escape(code)}</code></pre>"),
+        ("code", "Code to repeat it", f"<pre><code>{html.escape(code)}</code></pre>"),
     ]
     return [section for section in found if section[2]]
 
@@ -61,15 +60,11 @@ def _row(head: str, names: Sequence[str], cells: Sequence[str], styles: Sequence
 
 def _means(subject: Subject, rows: Rows) -> str:
     """Draw a bar from the mean of all rows to that of each cluster, in each column."""
-    clusters = subject.profile.weighing
+    profile, clusters = subject.profile, subject.profile.weighing
     are_across = len(clusters) <= 8
     most = min(20 if are_across else 6, max(1, 2000 // len(clusters)))
-    told = sorted(subject.profile.telling(most))
-    lines = [
-        line
-        for j in told
-        for line in subject.profile.fields[j].lines(subject.profile.means, subject.profile.of_all)
-    ]
+    told = [profile.fields[j] for j in sorted(profile.telling(most))]
+    lines = [line for field in told for line in field.lines(profile.means, profile.of_all)]
     heights = [float(np.nanmax(np.abs(apart))) for *_, apart in lines]
     reach = max(*heights, 1e-12)
     lines = [lines[j] for j in sorted(np.argsort(heights)[::-1][: most + 4])]
@@ -81,9 +76,8 @@ def _means(subject: Subject, rows: Rows) -> str:
         cells, bars = [*map(list, zip(*cells, strict=True))], [*map(list, zip(*bars, strict=True))]
         heads, sides, names = sides, heads, [name for name, *_ in lines]
     body = [_row(*each) for each in zip(sides, [names] * len(sides), cells, bars, strict=True)]
-    some = f" Of {len(subject.profile.fields):,} columns, these differ most." * (
-        most < len(subject.profile.fields)
-    )
+    n_fields = len(profile.fields)
+    some = f" Of {n_fields:,} columns, these differ most." * (most < n_fields)
     table = _table(["", *heads], ["<tbody>", *body, "</tbody>"], "means")
     explained = "".join(f"<p>{escaped(sentence)}.</p>" for sentence in _explained(subject, rows))
     table += explained.replace(" %", "\N{NO-BREAK SPACE}%")
