@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
 import zipfile
 from codecs import BOM_UTF8
@@ -54,11 +53,8 @@ class Frame:
         pa, n_rows = pyarrow_part(), self.table.num_rows
         texts = [one for one in self.table.columns if one.type == pa.string()][:50]
         last = range(n_rows - 1, max(n_rows - 4, 0), -1)
-        return [
-            *itertools.takewhile(
-                lambda row: any(names_total(each[row].as_py() or "") for each in texts), last
-            )
-        ]
+        sum_up = [any(names_total(each[row].as_py() or "") for each in texts) for row in last]
+        return [*last[: [*sum_up, False].index(False)]]
 
 
 def read_frame(source: str | os.PathLike[str], **options: Any) -> Any:
@@ -84,7 +80,8 @@ def read_frame(source: str | os.PathLike[str], **options: Any) -> Any:
 
     Examples
     --------
-    >>>     >>> from pathlib import Path
+    >>> import tempfile
+    >>> from pathlib import Path
     >>> from powermeans import read_frame
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder, "people.csv")
