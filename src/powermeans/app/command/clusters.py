@@ -67,10 +67,10 @@ def labelled(
     tally = _tally(model, data)
     if isinstance(data.points, PartedData):
         if "name" in results.added:  # all rows make the names
-            collections.deque(_in_parts(model, data, tally, files, results, names), maxlen=0)
+            collections.deque(_in_parts(fitted, tally, files, results, names), maxlen=0)
             names = dict(enumerate(_profile(tally, data, names).names))
             tally = _tally(model, data)
-        pieces = _in_parts(model, data, tally, files, results, names)
+        pieces = _in_parts(fitted, tally, files, results, names)
         with failures.refusing():
             if output is not None:
                 write_labels(output, pieces)
@@ -116,14 +116,10 @@ def about_rows(
 
 
 def _in_parts(
-    model: Any,
-    data: Data,
-    tally: Tally,
-    files: DataFiles,
-    results: Results,
-    names: Mapping[int, str],
+    fitted: Fitted, tally: Tally, files: DataFiles, results: Results, names: Mapping[int, str]
 ) -> Iterator[RowColumns]:
     """Yield what is added to the rows of each part, and count them."""
+    model, data = fitted.model, fitted.data
     has_missing = getattr(model, "missing", "error") == "observed"
     needs = Needs(name="predict", measure=Measure(has_missing=has_missing))
     parts: Iterator[Any] = read_ahead(data.points.partition(needs).read())
