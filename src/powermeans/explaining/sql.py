@@ -202,12 +202,9 @@ def _without_query(why: str) -> ArgumentError:
 
 def _words_of(dialect: str) -> _Words:
     if dialect not in _DIALECTS:
-        raise ArgumentError(
-            f"is not known{nearest(str(dialect), _DIALECTS)}",
-            f"the dialects are {', '.join(get_args(Dialect))}",
-            argument="dialect",
-            value=dialect,
-        )
+        known = f": the dialects are {', '.join(get_args(Dialect))}"
+        hint = nearest(str(dialect), _DIALECTS) or known
+        raise ArgumentError(f"is not known{hint}", argument="dialect", value=dialect)
     return _DIALECTS[dialect]
 
 
