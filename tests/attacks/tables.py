@@ -159,8 +159,8 @@ def prepare(folder: Path) -> Try:
     def one(rng: random.Random) -> str:
         if rng.random() < 0.2:
             Path("m.pm").write_bytes(rng.choice(models.DAMAGE)(rng.choice(saved), rng))
-            of_model = rng.choice(["predict"] * 4 + ["report"])
-            return judged([of_model, "m.pm", "two.npy", "--output", "out"])
+            output = rng.choice([["--output", "out.csv"]] * 4 + [["--report", "out.html"]])
+            return judged(["predict", "m.pm", "two.npy", *output])
         suffix = rng.choice(list(files))
         path = Path("t" + (suffix if rng.random() < 0.9 else rng.choice(SUFFIXES)))
         path.write_bytes(damaged(files[suffix], suffix, rng))

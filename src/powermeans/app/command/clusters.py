@@ -14,7 +14,7 @@ from powermeans.app.command.data import Data, steps_of
 from powermeans.app.command.outputs import RowColumns, write_labels, write_rows
 from powermeans.app.command.screen import Screen, number, waiting_for
 from powermeans.app.command.sources import DataFiles
-from powermeans.app.command.wanted import Results
+from powermeans.app.command.wanted import Results, check_names
 from powermeans.app.report.profile import Profile
 from powermeans.estimators.base import CenterEstimator
 from powermeans.explaining.summaries import NOTABLE, ClusterSummary, Tally
@@ -65,6 +65,7 @@ def labelled(
     """
     model, data, output = fitted.model, fitted.data, results.output
     tally = _tally(model, data)
+    check_names(names, len(tally.sizes))
     if isinstance(data.points, PartedData):
         if "name" in results.added:  # all rows make the names
             collections.deque(_in_parts(fitted, tally, files, results, names), maxlen=0)

@@ -30,7 +30,8 @@ PIPE_CLOSED = 141
 _OPTIONS = {
     "as_": "--as",
     "codes": "--missing-values",
-    "k": "--to",
+    "k": "-k",
+    "k_range": "-k",
     "n_clusters": "--clusters",
     "n_leaves": "--rules",
     "n_threads": "--threads",

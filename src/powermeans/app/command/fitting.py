@@ -30,7 +30,7 @@ from powermeans.app.command.parts import all_paths, needing_all_rows, open_to_fi
 from powermeans.app.command.saved import load_model, to_remember
 from powermeans.app.command.screen import Screen, listening, number, seconds, waiting_for
 from powermeans.app.command.sources import DataFiles, Scale
-from powermeans.app.command.wanted import Wanted
+from powermeans.app.command.wanted import Wanted, check_names
 from powermeans.app.reading.frames import opened
 from powermeans.engine.stopping import MaxSeconds
 from powermeans.errors import EntryError, TableError, counted
@@ -148,12 +148,8 @@ def _check(files: DataFiles, wanted: Wanted, why: str | None) -> None:
             f"-k {wanted.clusters} is for squared Euclidean distances: pass a number, or leave out "
             "--divergence"
         )
-    for label in wanted.names:
-        if n_clusters is not None and label >= n_clusters:
-            raise failures.Failure(
-                f"--name has a cluster {label}, and there are {n_clusters}: give names to clusters "
-                f"0 to {n_clusters - 1}"
-            )
+    if n_clusters is not None:
+        check_names(wanted.names, n_clusters)
     reads = [files.database] if files.database is not None else files.paths
     reads = reads if why is None else [*reads, *all_paths(files)]
     check_outputs(wanted, wanted.model, files.checkpoint, reads=reads)

@@ -43,7 +43,9 @@ def why_in_parts(files: DataFiles) -> str | None:
                 f"{name} can be read only once, and each sweep reads the rows: write them to a "
                 "file, or leave out --memory-limit, --checkpoint and other files"
             )
-        if each.is_file() and is_workbook(each, start_of(each)):
+        with failures.refusing():
+            is_sheet = each.is_file() and is_workbook(each, start_of(each))
+        if is_sheet:
             raise failures.Failure(
                 f"{each} is a workbook, which is read whole and alone: pass one file, or CSV files"
             )

@@ -29,8 +29,9 @@ class Saved:
     def read_like(self, files: DataFiles) -> DataFiles:
         """Return the data with options that were not given as they were in the fit."""
         path, options = Path(files.first), tuple[str, ...](_REMEMBERED)
-        if path.is_file() and not is_workbook(path, start_of(path)):
-            options = ("missing", *options_of(path))
+        with failures.refusing():
+            if path.is_file() and not is_workbook(path, start_of(path)):
+                options = ("missing", *options_of(path))
         not_given = {
             name: self.reading[name]
             for name in _REMEMBERED

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, Self
 
@@ -80,14 +81,15 @@ class Results:
             names[int(label)] = name.strip()
         return names
 
-    def check_names(self, n_clusters: int) -> None:
-        """Refuse names of clusters that are not there."""
-        for label in self.names:
-            if label >= n_clusters:
-                raise Failure(
-                    f"--name has a cluster {label}, and there are {n_clusters}: give names to "
-                    f"clusters 0 to {n_clusters - 1}"
-                )
+
+def check_names(names: Mapping[int, str], n_clusters: int) -> None:
+    """Refuse names of clusters that are not there."""
+    for label in names:
+        if label >= n_clusters:
+            raise Failure(
+                f"--name has a cluster {label}, and there are {n_clusters}: give names to clusters "
+                f"0 to {n_clusters - 1}"
+            )
 
 
 @dataclass(frozen=True, slots=True)
