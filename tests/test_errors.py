@@ -137,5 +137,5 @@ def test_a_pickle_and_a_missing_column_are_named(tmp_path) -> None:
     with pytest.raises(powermeans.errors.ModelFileError, match="or joblib read if you trust it"):
         powermeans.load(tmp_path / "model.pkl")
     prepare = powermeans.Prepare().fit(FRAME)
-    with pytest.raises(ValueError, match='X has no column "income", which fit saw: it has "age"'):
+    with pytest.raises(ValueError, match='X has no column "income", which fit saw: there are age'):
         prepare.transform(FRAME[["age"]])
