@@ -103,6 +103,8 @@ def files(run):
     np.savez("two.npz", first=rng.normal(size=(9, 9)), second=table.to_numpy())
     np.save("single.npy", table.to_numpy().astype(np.float32))
     holes = table.mask(rng.random(table.shape) < 0.1)
+    holes.loc[7] = np.nan  # a line without values, or with a weight alone
+    holes.to_csv("blank.csv", index=False)
     holes.assign(w=table["w"]).to_csv("holes.csv", index=False)
 
 
@@ -125,6 +127,9 @@ def files(run):
         "holes.csv --missing drop --weights w",
         "holes.csv --missing observed --weights w --scale standard",
         "holes.csv --skip-rows 4,7 --weights w",
+        "holes.csv --columns 1,2,4 --missing drop",
+        "holes.csv --columns 1,2,4",
+        "blank.csv",
         "-",
     ],
 )

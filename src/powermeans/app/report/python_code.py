@@ -31,7 +31,7 @@ def python_code(
     model, scalers = subject.model, subject.scalers
     reading = {name: value for name, value in (reading or {}).items() if value or value is False}
     prepare = scalers[0] if scalers and isinstance(scalers[0], Prepare) else None
-    has_weights, drops = subject.weights is not None, bool(reading.get("drops_missing"))
+    has_weights, drops = subject.weights is not None, reading.get("drops_lacking", "")
     if prepare is None:
         body = ["X = ...  # the points, one a row, as they were fitted"]
         body += ["weights = ...  # one for each row, as it was given"] * has_weights
@@ -80,11 +80,11 @@ def _fit(model: Any, *, has_weights: bool) -> list[str]:
     ]
 
 
-def _loading(model_file: str, *, has_frame: bool, drops: bool) -> list[str]:
+def _loading(model_file: str, *, has_frame: bool, drops: str) -> list[str]:
     lines = [f"model = powermeans.load({model_file!r})"]
     if not has_frame:
         return [*lines, "print(model.predict(X))"]
-    whole = ["X = X[~np.isnan(X).any(axis=1)]"] * drops
+    whole = [f"X = X[~np.isnan(X).{drops}(axis=1)]"] * bool(drops)
     return [*lines, "X = model[0].transform(frame)", *whole, "print(model[-1].predict(X))"]
 
 
@@ -124,14 +124,14 @@ def _reading(source: str | None, reading: Mapping[str, Any], *, has_weights: boo
     return lines
 
 
-def _preparing(prepare: Prepare, drops: bool, has_weights: bool) -> list[str]:
+def _preparing(prepare: Prepare, drops: str, has_weights: bool) -> list[str]:
     """Write the lines that turn the columns into points."""
     given = prepare.get_params().items()
     options = [f"{name}={value!r}" for name, value in given if value not in _LEFT_OUT]
     call = f"Prepare({', '.join(options)})"
     if not drops:
         return [f"X = {call}.fit_transform(frame{', sample_weight=weights' * has_weights})"]
-    is_whole = "is_whole = ~np.isnan(X).any(axis=1)" + " & ~np.isnan(weights)" * has_weights
-    lines = [f"prepare = {call}", "X = prepare.understand(frame)", is_whole]
-    lines += ["weights = weights[is_whole]"] * has_weights
-    return [*lines, f"X = prepare.settle(X[is_whole]{', weights' * has_weights})"]
+    is_used = f"is_used = ~np.isnan(X).{drops}(axis=1)" + " & ~np.isnan(weights)" * has_weights
+    lines = [f"prepare = {call}", "X = prepare.understand(frame)", is_used]
+    lines += ["weights = weights[is_used]"] * has_weights
+    return [*lines, f"X = prepare.settle(X[is_used]{', weights' * has_weights})"]
