@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from app.answers import CUSTOMERS, clusters_in, column_of
 
 import powermeans
 from powermeans.app.command import failures
+from powermeans.estimators import choose_k
 
 pytestmark = pytest.mark.filterwarnings("ignore::powermeans.errors.UnlikeScalesWarning")
 
@@ -71,6 +73,18 @@ def test_the_number_of_clusters_that_is_not_clear_or_ends_early(run):
     found = run("fit cloud.npy -k 2-3 --max-seconds 1000 -q --json").json
     assert not found["choice"]["was_stopped"]
     assert run("fit cloud.npy -k 3 -q --json").json["choice"] is None
+
+
+def test_a_number_that_most_criteria_do_not_recommend_comes_with_theirs(run, monkeypatch):
+    other = {"by_criterion": dict(zip("abcde", [3, 2, 2, 2, 20], strict=True)), "agreement": 0.2}
+    other |= {"is_clear": True, "doubt": "", "recommended": 3, "decided_by": "dp_means"}
+    chosen = choose_k.choose_k
+    monkeypatch.setattr(choose_k, "choose_k", lambda *a, **o: replace(chosen(*a, **o), **other))
+    shown = run("fit customers.csv -q").out
+    assert "\ncheck this: 3 groups by dp means; 60 % of the criteria say 2 (-k 2 " in shown
+    other["by_criterion"] = dict(zip("abcde", [3, 3, 2, 2, 20], strict=True))
+    shown = run("fit customers.csv -q").out
+    assert "\ncheck this: 3 groups by dp means; 40 % of the criteria say 2\n" in shown
 
 
 def test_missing_values_may_stay_where_k_is_chosen(run):

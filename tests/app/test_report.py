@@ -99,7 +99,7 @@ CHOICE = SimpleNamespace(
     decided_by="separation",
     is_clear=True,
     doubt="clusters overlap & touch",
-    by_criterion={"separation": 3},
+    by_criterion={"separation": 3, "dp_means": 2, "bic": None},
 )
 
 
@@ -160,13 +160,14 @@ def test_a_page_has_a_section_for_each_question(page, report_of):
     assert sorted(page.data["columns"]) == sorted(SHOWN)
     for label in range(3):
         assert f"{Counter(page.data['labels'])[label]} rows" in page.card(label)
-    assert "3 clusters are recommended; 75 % of the criteria agree" in page.words["k"]
+    assert "3 clusters are recommended. Each criterion recommends" in page.words["k"]
+    assert "a number: separation 3, dp means 2, bic none." in page.words["k"]
     assert page.text.count("class=chosen") == 1
     assert "model = PowerKMeans(" in page.words["code"]
     unclear = SimpleNamespace(**{**vars(CHOICE), "is_clear": False})
     model = PowerKMeans(3, random_state=0, effort="none").fit(TABLE)
     page = report_of(model, TABLE, choice=unclear)
-    assert "No number is clear: clusters overlap & touch. A guess is 3;" in page.words["k"]
+    assert "No number is clear: clusters overlap & touch. A guess is 3." in page.words["k"]
     assert "this one is a guess" in page.words["overview"]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -92,11 +93,17 @@ def _rows_for_k(data: Data, seed: int, *, was_asked: bool) -> tuple[Data, list[N
 
 def _note_on(choice: Any) -> Note:
     """Return what is recommended, by what, and what speaks against it: a doubt unless clear."""
-    said = f"{choice.verdict()}: {choice.doubt}"
-    if not choice.doubt:
-        decided_by, share = choice.decided_by.replace("_", " "), 100 * choice.agreement
-        said = f"{choice.verdict()} by {decided_by}; {share:.0f} % of the criteria say the same"
-    return Note(said, is_doubt=not choice.is_agreed)
+    if choice.doubt:
+        return Note(f"{choice.verdict()}: {choice.doubt}", is_doubt=True)
+    verdict, by = choice.verdict().removesuffix("; likely"), choice.decided_by.replace("_", " ")
+    counts = Counter(k for k in choice.by_criterion.values() if k is not None)
+    n_all, n_same = counts.total(), counts.pop(choice.recommended, 0)
+    said, n_saying, way_out = "the same", n_same, ""
+    if not choice.is_agreed:
+        (said, n_saying), *_ = counts.most_common(1)
+        way_out = f" (-k {said} fits that many)" * (n_saying > n_same)
+    share = f"{100 * n_saying / n_all:.0f} % of the criteria say {said}{way_out}"
+    return Note(f"{verdict} by {by}; {share}", is_doubt=not choice.is_agreed)
 
 
 def show_choice(screen: Screen, choice: Any, data: Data) -> None:

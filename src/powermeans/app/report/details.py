@@ -142,13 +142,11 @@ def _examples(subject: Subject, rows: Rows) -> str:
 
 
 def _chart_of_k(choice: Any) -> str:
-    """Draw the criterion that decided, for each k that was tried."""
+    """Name the k of each criterion, and draw the inertia for each k that was tried."""
     if choice is None:
         return ""
-    name = choice.decided_by if choice.decided_by in choice.table else "inertia"
-    values = np.nan_to_num(np.asarray(choice.table[name], dtype=np.float64), posinf=0, neginf=0)
-    heights = values - min(0.0, values.min())
-    heights = 100 * heights / (heights.max() or 1.0)
+    values = np.asarray(choice.table["inertia"], dtype=np.float64)
+    heights = 100 * values / (values.max() or 1.0)
     bars = "".join(
         f'<div{" class=chosen" * int(k == choice.recommended)} title="{value:.4g}">'
         f'<span style="height:{height:.1f}%"></span>{k}</div>'
@@ -157,11 +155,11 @@ def _chart_of_k(choice: Any) -> str:
     verdict = f"{choice.recommended} clusters are recommended"
     if not choice.is_clear:
         verdict = f"No number is clear: {escaped(choice.doubt)}. A guess is {choice.recommended}"
-    title = escaped(name.replace("_", " "))
+    said = [f"{name} {k or 'none'}".replace("_", " ") for name, k in choice.by_criterion.items()]
     return (
-        f"<p>{verdict}; {100 * choice.agreement:.0f} % of the criteria agree.</p><figure>"
-        f'<div role="img" class="of-k" aria-label="{title} by k">{bars}</div>'
-        f'<figcaption class="note">{title} for each number of clusters</figcaption></figure>'
+        f"<p>{verdict}. Each criterion recommends a number: {escaped(', '.join(said))}.</p><figure>"
+        f'<div role="img" class="of-k" aria-label="inertia by k">{bars}</div>'
+        '<figcaption class="note">inertia for each number of clusters</figcaption></figure>'
     )
 
 

@@ -61,7 +61,7 @@ def report(
     title : str, default="Clusters"
         The title of the page.
     choice : result of `choose_k`, optional
-        Adds a chart of the criterion that decided.
+        Adds the k of each criterion, and a chart of the inertia by k.
     source : str, optional
         The file of the points, for the code at the end, if one of the scalers is a `Prepare`.
     scalers : sequence of transformer
