@@ -84,8 +84,12 @@ def test_columns_of_numbers_are_followed_in_the_scale_of_the_model(run):
     rows.to_csv("april.csv", index=False)
     (rows + 3).to_csv("may.csv", index=False)
     for scale in ("standard", "minmax", "none"):
-        run(f"fit april.csv -k 3 --scale {scale} -m april.pm -q")
-        run("fit may.csv --like april.pm -m may.pm -q")
+        run(f"fit april.csv -k 3 --scale {scale} -m april.pm -q --name 0=New --name 1=Old")
+        shown = run("fit may.csv --like april.pm -m may.pm -q --name 1=Loyal").out
+        assert " New " in shown
+        assert " Loyal " in shown
+        names = run("predict may.pm may.csv --json").json["names"]
+        assert (names["0"], names["1"]) == ("New", "Loyal")
         april, may = load("april.pm"), load("may.pm")
         assert what_changed(april, may, (rows + 3).to_numpy(float)).stayed > 0.9
         assert "3 rules keep" in run("explain may.pm may.csv").out

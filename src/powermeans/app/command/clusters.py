@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,7 @@ class Fitted:
     why_k: Sequence[Note] = ()  # the number of clusters, where it was chosen
     changes: Sequence[str] = ()  # from the model that the fit goes on from
     optimality: OptimalityGap | None = None
+    names: Mapping[int, str] = field(default_factory=dict)  # of clusters, as they were given
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,6 @@ def labelled(
     fitted: Fitted,
     files: DataFiles,
     results: Results,
-    names: Mapping[int, str],
     done: list[str],
     labels: Labels | None = None,
 ) -> Labelled:
@@ -63,7 +63,7 @@ def labelled(
 
     `labels` are those of a fit; other rows are predicted.
     """
-    model, data, output = fitted.model, fitted.data, results.output
+    model, data, output, names = fitted.model, fitted.data, results.output, fitted.names
     tally = _tally(model, data)
     check_names(names, len(tally.sizes))
     if isinstance(data.points, PartedData):

@@ -52,7 +52,7 @@ def fit(files: DataFiles, wanted: Wanted, screen: Screen) -> None:
     model = fitted.model
     with interruptible() as done:
         labels = None if why is not None else model.labels_
-        found = labelled(fitted, files, wanted, wanted.names, done, labels)
+        found = labelled(fitted, files, wanted, done, labels)
         if why is not None:  # an interrupted fit knows it only of the centers one sweep earlier
             model.inertia_ = -found.tally.score
         fitted = _with_proof(fitted, wanted)
@@ -81,7 +81,8 @@ def _fitted_anew(files: DataFiles, wanted: Wanted, why: str | None) -> Fitted:
     model = _estimator(chosen.settings | {"missing": missing})
     was_interrupted = _fit(model, data, files, wanted) or chosen.was_interrupted
     taken["fitting"] = time.perf_counter() - started
-    return Fitted(data, model, taken, was_interrupted, chosen.choice, chosen.notes)
+    choice, why_k = chosen.choice, chosen.notes
+    return Fitted(data, model, taken, was_interrupted, choice, why_k, names=wanted.names)
 
 
 def _gone_on(files: DataFiles, wanted: Wanted) -> Fitted:
@@ -99,7 +100,8 @@ def _gone_on(files: DataFiles, wanted: Wanted) -> Fitted:
         model = refit(last, data.points, sample_weight=data.weights)
         change = what_changed(last, model, data.points)
     taken = {"reading": started - began, "fitting": time.perf_counter() - started}
-    return Fitted(data, model, taken, changes=["", *str(change).splitlines()])
+    changes, names = ["", *str(change).splitlines()], saved.names | wanted.names
+    return Fitted(data, model, taken, changes=changes, names=names)
 
 
 def _with_outputs(files: DataFiles, wanted: Wanted) -> Wanted:
@@ -276,7 +278,7 @@ def _tell(
     if fitted.choice is not None and is_verbose:
         show_choice(screen, fitted.choice, data)
     screen.say()
-    show_clusters(screen, profile, has_weights=files.weights is not None, names=wanted.names)
+    show_clusters(screen, profile, has_weights=files.weights is not None, names=fitted.names)
     screen.say()
     sweeps = f" after {counted(model.n_iter_, 'sweep')}" if model.n_iter_ else ""
     screen.say(f"inertia {number(model.inertia_)}{sweeps}")

@@ -34,7 +34,6 @@ def predict(path: str, files: DataFiles, results: Results, screen: Screen) -> No
     check_outputs(results, reads=reads)
     saved = load_model(path)
     files, started = saved.read_like(files), time.perf_counter()
-    names = saved.names | results.names
     with interruptible() as done:
         with waiting_for(f"reading {files.name}", is_quiet=results.quiet or why is not None):
             if why is None:
@@ -44,8 +43,8 @@ def predict(path: str, files: DataFiles, results: Results, screen: Screen) -> No
         # Rows in parts have no other scaling than that of `Prepare`.
         is_bare = why is None or prepare_of(saved.model) is not None
         model = steps_of(saved.model)[-1] if is_bare else saved.model
-        fitted = Fitted(data, model, {})
-        found = labelled(fitted, files, results, names, done)
+        fitted = Fitted(data, model, {}, names=saved.names | results.names)
+        found = labelled(fitted, files, results, done)
         elapsed = time.perf_counter() - started
         if results.report is not None:
             with failures.refusing():
@@ -60,7 +59,8 @@ def predict(path: str, files: DataFiles, results: Results, screen: Screen) -> No
             f"score {number(tally.score)}"
         )
         tell_notes(screen, data.notes, is_verbose=results.verbose)
-        show_clusters(screen, found.profile, has_weights=files.weights is not None, names=names)
+        has_weights = files.weights is not None
+        show_clusters(screen, found.profile, has_weights=has_weights, names=fitted.names)
         if written := listed(results.output, results.report):
             screen.say(f"written: {written}")
         columns = table_of(found.columns, data.is_used).to_pydict() if shows_rows else {}
@@ -72,7 +72,7 @@ def predict(path: str, files: DataFiles, results: Results, screen: Screen) -> No
                 "score": tally.score,
                 "sizes": tally.sizes,
                 "weights": tally.weights,
-                "names": names,
+                "names": fitted.names,
                 "seconds": {"predicting": elapsed},
                 "written": {"rows": results.output, "report": results.report},
                 **{{"cluster": "labels"}.get(name, name): one for name, one in columns.items()},
