@@ -20,6 +20,10 @@ from typing import NoReturn
 
 from powermeans.app.command import failures
 
+# What people type for options of another name.
+_MEANT = {"--k": "-k", "--n-clusters": "-k", "--sheet": "--array"}
+_MEANT |= dict.fromkeys(["--ignore", "--exclude", "--drop"], "--as COLUMN=ignore")
+
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run a command, by default the one in the arguments of the process, and exit with its code."""
@@ -111,6 +115,8 @@ def _in_words(error: BaseException, arguments: Sequence[str]) -> tuple[str, int]
         return str(error), error.code
     if hasattr(error, "format_message"):  # Typer refuses the arguments
         said = str(error.format_message()).rstrip(".").replace("Value error, ", "")
+        if meant := _MEANT.get(getattr(error, "option_name", "")):
+            said = f"{said.partition(' (')[0]}: did you mean {meant}?"
         context, typed = getattr(error, "ctx", None), " ".join(["powermeans", *arguments[:1]])
         command = typed if context is None else context.command_path
         return f"{said} (see {command} --help)", failures.USAGE

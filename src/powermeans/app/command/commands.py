@@ -29,6 +29,7 @@ _KINDS_OF_DATA = (
     "CSV, Excel, OpenDocument, JSON lines, SQLite, Parquet, Feather, NPY or NPZ, compressed or "
     "not; - is standard input."
 )
+_DATA_TO_EXPLAIN = f"{_KINDS_OF_DATA} Only --exact does without."
 _Data = Annotated[
     list[str],
     typer.Argument(
@@ -117,6 +118,11 @@ def fit(data: _Data, wanted: Wanted, files: DataFiles, as_json: _Json = False) -
     run(files, wanted, _screen(as_json, wanted.output))
 
 
+def _check_order(model: str, data: str) -> None:
+    if data.endswith(".pm") and not model.endswith(".pm"):
+        raise Failure(f"the model comes first, then the data: {data} {model}")
+
+
 @_command
 def predict(
     model: _Model, data: _Data, results: Results, files: DataFiles, as_json: _Json = False
@@ -127,6 +133,7 @@ def predict(
     """
     from powermeans.app.command.predicting import predict as run
 
+    _check_order(model, data[0])
     if results.output is None and results.report is None and not as_json:
         results = replace(results, output="-")
     files = replace(files, paths=data, memory_limit=results.memory_limit)
@@ -138,7 +145,7 @@ def explain(
     model: _Model,
     files: DataFiles,
     asked: Rules,
-    data: Annotated[str | None, typer.Argument(metavar="DATA", help=_KINDS_OF_DATA)] = None,
+    data: Annotated[str | None, typer.Argument(metavar="DATA", help=_DATA_TO_EXPLAIN)] = None,
     as_json: _Json = False,
 ) -> None:
     """Explain the clusters of a saved model by rules, and say what the rules cost."""
@@ -148,6 +155,7 @@ def explain(
         raise Failure("--exact is for a query: name the table with --sql")
     if not asked.exact and data is None:
         raise Failure("DATA is missing: name the rows to explain after the model")
+    _check_order(model, data or "")
     run = print_exact_query if asked.exact else explain_model
     run(model, replace(files, paths=[data or ""]), asked, _screen(as_json))
 
