@@ -201,6 +201,15 @@ def test_a_file_alone_is_clustered_by_the_values_that_are_there(run):
         assert f"\n{told}" in ended.out
     assert re.search("^z +constant +has one value +left out$", ended.out, re.MULTILINE)
     assert ended.err == ""
+    inertia = re.search(r"^inertia \S+", run("fit holes.csv -q -k 2 -m m.pm").out, re.MULTILINE)
+    again = run("predict m.pm holes.csv -o labels.csv").out
+    assert f", {inertia[0]}\n" in again
+    assert '\nmissing values: 2 in "x", 2 in "y", of 60 rows;' in again
+    write(
+        "more.csv", "a,b,c,d,e", [["NA" if i == j else i % 7 for j in range(5)] for i in range(30)]
+    )
+    assert '1 in "d" and 1 more, of 30' in run("fit more.csv -q -k 2 -m m.pm").out
+    assert '1 in "d", 1 in "e", of 30' in run("fit more.csv -q -k 2 -m m.pm --verbose").out
     clusters = clusters_in("holes-clusters.csv")
     assert clusters.pop(20) == ""
     clusters.insert(20, clusters[0])

@@ -113,7 +113,7 @@ def fit(data: _Data, wanted: Wanted, files: DataFiles, as_json: _Json = False) -
         wanted.refuse_beside_like(files)
     from powermeans.app.command.fitting import fit as run
 
-    names = ("memory_limit", "checkpoint", "as_", "order")
+    names = ("memory_limit", "checkpoint", "as_", "order", "verbose")
     files = replace(files, paths=data, **{name: getattr(wanted, name) for name in names})
     run(files, wanted, _screen(as_json, wanted.output))
 
@@ -136,7 +136,8 @@ def predict(
     _check_order(model, data[0])
     if results.output is None and results.report is None and not as_json:
         results = replace(results, output="-")
-    files = replace(files, paths=data, memory_limit=results.memory_limit)
+    more = {name: getattr(results, name) for name in ("memory_limit", "verbose")}
+    files = replace(files, paths=data, **more)
     run(model, files, results, _screen(as_json, results.output))
 
 

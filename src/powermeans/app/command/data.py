@@ -299,8 +299,9 @@ def _without_lacking(data: Data, files: DataFiles, *, takes_missing: bool) -> Da
             failures.DATA,
         )
     notes = [*data.notes]
-    if files.is_missing_open and is_missing.any():
-        notes.append(Note(_missing_in_words(data.names, is_missing, takes_missing=takes_missing)))
+    if is_missing.any() and (uses_present or files.is_missing_open):
+        most = len(data.names) if files.verbose else 4
+        notes.append(Note(_missing_in_words(data.names, is_missing, most, uses_present)))
     if n_left_out := np.count_nonzero(is_left_out):
         what = "without any value" if uses_present else "with missing values"
         notes.append(Note(f"left out: {counted(int(n_left_out), 'row')} {what}"))
@@ -332,16 +333,16 @@ def _lacking(data: Data, files: DataFiles, is_missing: NDArray[np.bool_]) -> fai
 
 
 def _missing_in_words(
-    names: Sequence[str], is_missing: NDArray[np.bool_], *, takes_missing: bool
+    names: Sequence[str], is_missing: NDArray[np.bool_], n_shown: int, uses_present: bool
 ) -> str:
     # The features of one category miss a value together.
     counts = dict(
         zip((name.partition(": ")[0] for name in names), is_missing.sum(axis=0), strict=True)
     )
     most = sorted(((int(n), name) for name, n in counts.items() if n), key=lambda pair: -pair[0])
-    shown = some([f'{n} in "{name}"' for n, name in most], 4)
+    shown = some([f'{n} in "{name}"' for n, name in most], n_shown)
     values = f"missing values: {shown}, of {len(is_missing)} rows"
-    if takes_missing:
+    if uses_present:
         values += "; distances use the values that are present"
         return f"{values} (--missing drop leaves those rows out)"
     return f"{values}; such rows are left out, since this divergence needs whole rows"

@@ -16,6 +16,7 @@ from powermeans.app.command.screen import Screen, number, seconds, waiting_for
 from powermeans.app.command.sources import DataFiles
 from powermeans.app.command.wanted import Results
 from powermeans.errors import counted
+from powermeans.estimators.base import CenterEstimator
 from powermeans.optimality.of_points import gap_in_a_moment
 
 
@@ -54,10 +55,12 @@ def predict(path: str, files: DataFiles, results: Results, screen: Screen) -> No
             write_report(results.report, fitted, found, files, is_quiet=is_quiet, model_file=path)
             done.append(results.report)
         tally = found.tally
-        screen.say(
-            f"{counted(tally.n_rows, 'row')} of {files.name} by {path} in {seconds(elapsed)}, "
-            f"score {number(tally.score)}"
+        is_inertia = getattr(type(model), "score", None) is CenterEstimator.score
+        score = (
+            f"inertia {number(0 - tally.score)}" if is_inertia else f"score {number(tally.score)}"
         )
+        n_rows = counted(tally.n_rows, "row")
+        screen.say(f"{n_rows} of {files.name} by {path} in {seconds(elapsed)}, {score}")
         tell_notes(screen, data.notes, is_verbose=results.verbose)
         has_weights = files.weights is not None
         show_clusters(screen, found.profile, has_weights=has_weights, names=fitted.names)

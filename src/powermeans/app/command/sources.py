@@ -38,6 +38,7 @@ class DataFiles:
     checkpoint: str | None = None
     as_: Sequence[str] | None = None
     order: Sequence[str] | None = None
+    verbose: bool = False
     columns: str | None = option(
         "Columns to use, with commas: names, numbers from 1, ranges as 2-4 or a-c."
     )
