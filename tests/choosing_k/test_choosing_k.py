@@ -254,6 +254,26 @@ def test_the_callback_sees_sweeps_and_can_stop_them_as_time_does_at_once() -> No
     assert "tried none of 7 values of k" in str(choice)
 
 
+@pytest.mark.parametrize(
+    ("criteria", "lacking"),
+    [(["bic"], "finish improving the clusters"), (["bic", "silhouette"], "evaluate silhouette")],
+)
+def test_a_stop_after_the_last_k_says_what_is_left_out(criteria: list[str], lacking: str) -> None:
+    class Stopping:
+        is_late = False
+
+        def phase(self, name: str, done: int = 0, total: int | None = None) -> None:
+            self.is_late = name.startswith("improving")
+
+        def __call__(self, state: SweepState) -> bool:
+            return self.is_late
+
+    choice = choose_k(
+        on_lattice(4), range(2, 6), criteria=criteria, callback=Stopping(), random_state=0
+    )
+    assert choice.doubt == f"the search ended early: it did not {lacking}"
+
+
 def test_the_callback_hears_in_words_how_many_numbers_of_clusters_were_tried() -> None:
     told: list[str] = []
 

@@ -391,9 +391,10 @@ def _with_what_is_missing(
         for name, evaluation in evaluations.items()
         if name not in FROM_INERTIAS and np.isnan(evaluation.values).all()
     ]
-    doubt = f"the search ended early: it tried {n_tried or 'none'} of {n_sizes} values of k"
-    if missing:
-        doubt += f", and did not evaluate {', '.join(missing)}"
+    lacks = [f"it tried {n_tried or 'none'} of {n_sizes} values of k"] * (n_tried < n_sizes)
+    lacks += [f"{'and' if lacks else 'it'} did not evaluate {', '.join(missing)}"] * bool(missing)
+    lacks = lacks or ["it did not finish improving the clusters"]
+    doubt = f"the search ended early: {', '.join(lacks)}"
     return replace(choice, is_clear=False, doubt=doubt)
 
 
