@@ -109,6 +109,15 @@ FIRST_ROWS = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("last", "n_totals"),
+    [("Total,9,6", 1), ("12 runs,,", 1), ("12,,", 0), ("Run 12,,", 0), ("12 runs,5,", 0)],
+)
+def test_a_last_row_that_sums_up_or_counts_the_others_is_found(last, n_totals, tmp_path):
+    (tmp_path / "a.csv").write_text(f"name,a,b\nx,4,5\ny,5,1\n{last}\n")
+    assert len(opened(tmp_path / "a.csv").totals) == n_totals
+
+
 @pytest.mark.parametrize("suffix", ["csv", "xlsx"])
 @pytest.mark.parametrize(("first", "below", "expected"), FIRST_ROWS)
 def test_names_in_the_first_row_are_told_from_data(first, below, expected, suffix, tmp_path):

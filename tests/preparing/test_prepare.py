@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 
-from powermeans import PowerKMeans, Prepare, load, save
+from powermeans import PowerKMeans, Prepare, load, read_frame, save
 from powermeans.errors import ArgumentError, TableError
 from powermeans.preparing.ordered_words import levels_of
 
@@ -61,7 +61,8 @@ def test_the_kind_of_a_column_is_told_by_its_cells(kind):
         ("city", [f"place {value}" for value in RNG.integers(0, 30, N)], "text"),
         ("weight", [f"{value:.1f} kg" for value in RNG.uniform(1, 9, N)], "number"),
         ("day", pd.date_range("2024-01-01", periods=N), "ignore"),
-        ("lasting", [f"{value}:{value % 60:02d}" for value in RNG.integers(1, 59, N)], "count"),
+        ("lasting", [f"{value}:{value % 60:02d}" for value in RNG.integers(1, 59, N)], "number"),
+        ("id", np.arange(N), "identifier"),
     ],
 )
 def test_names_and_values_tell_identifiers_and_categories_from_measures(name, values, kind):
@@ -341,11 +342,41 @@ def test_zeros_tails_and_single_values_far_from_all_others_are_doubted():
         (["12 k", "5 M", "7"], [12e3, 5e6, 7]),
         (["8.1/10", "7/10", "3.5/10"], [8.1, 7, 3.5]),
         (["300 K", "310 K", "290 K"], [300, 310, 290]),  # of temperature
+        (["2:21:34", "42:39", "1:00:00"], [8494, 2559, 3600]),
+        (["5:42 /km", "4:44 /km", "10:00 /km"], [342, 284, 600]),
+        (["0:42 h", "1:44 h", "12:00 h"], [2520, 6240, 43200]),
     ],
 )
 def test_numbers_are_read_as_they_are_meant(values, numbers):
     found = Prepare(scale="none").fit_transform({"x": values, "y": np.arange(len(values)) * 1.5})
     np.testing.assert_allclose(found[:, 0], numbers)
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers", "way_out"),
+    [
+        ('a,b\n1,585\n2,"1,526"', [585, 1526], 'decimal=","'),
+        ("a;b\n1;585\n2;1.526", [585, 1526], 'decimal="."'),
+        ("a;b\n1;585\n2;1,526", [585, 1526], 'decimal=","'),
+        ("a;b\n1;2.019\n2;8.814", [2019, 8814], 'decimal="."'),
+        ("a,b\n1,2.019\n2,8.814", [2.019, 8.814], 'thousands="."'),
+        ("a,b\n1,0\n2,8.814", [0, 8.814], 'thousands="."'),
+        ("a;b;c\n1;585;7,25 km\n2;1.526;18,5 km", [585, 1526], ""),
+        ("a;b;c\n1;585;7.25 km\n2;1,526;18.5 km", [585, 1526], ""),
+        ("a;b;c\n1;585;24,84 %\n2;1.526;8,91 %", [585, 1526], ""),
+        ("a;b;c\n1;585;24,84 km\n2;1,526;8,91 km", [585, 1.526], 'thousands=","'),
+        ("a;b;c\n1;0.123;4.5\n2;12.345;9", [0.123, 12.345], ""),
+    ],
+)
+def test_a_mark_of_thousands_is_told_by_other_numbers_or_doubted(text, numbers, way_out, tmp_path):
+    (tmp_path / "a.csv").write_text(text)
+    table = read_frame(tmp_path / "a.csv")
+    prepare = Prepare(scale="none")
+    np.testing.assert_allclose(prepare.fit_transform(table)[:, 1], numbers)
+    doubts = [note.text for note in prepare.notes_ if " is taken for " in note.text]
+    assert [way_out in doubt for doubt in doubts] == [True] * bool(way_out)
+    assert all(any(f" for {each:.12g} (" in doubt for each in numbers) for doubt in doubts)
+    np.testing.assert_allclose(prepare.transform(table.slice(1))[0, 1], numbers[1])
 
 
 def test_a_unit_is_that_of_the_fit_and_a_suffix_multiplies():
@@ -391,6 +422,28 @@ def test_a_mark_that_is_told_counts_and_orders_have_to_be_of_words_that_are_ther
         Prepare(order=[["a", "c"]]).fit(table)
     with pytest.raises(ArgumentError, match='"x" is no place'):
         Prepare(as_={"x": "place"}).fit(table)
+
+
+def test_times_have_a_unit_and_it_is_told_how_they_are_read():
+    table = {
+        "start": ["13:07:05", "9:11:09", "3:09:23"],
+        "pace": ["5:42 /km", "4:44 /km", "6:01 /km"],
+    }
+    prepare = Prepare().fit(table)
+    assert [(one.kind, one.unit) for one in prepare.columns_] == [
+        ("number", "s"),
+        ("number", "s/km"),
+    ]
+    (note,) = prepare.notes_
+    assert '"start" in seconds (13:07:05 taken for 13 h 7 min 5 s)' in note.text
+    assert prepare.transform(table)[:, 1].std() == pytest.approx(1)
+
+
+def test_identifiers_may_be_named_and_are_left_out():
+    table = {"nr": [4, 2, 9], "x": [1.0, 2.5, 3]}
+    assert Prepare(as_={"nr": "identifier"}).fit(table).columns_[0].kind == "identifier"
+    with pytest.raises(ArgumentError, match="ignore, identifier, of which the last two leave a"):
+        Prepare(as_={"nr": "key"}).fit(table)
 
 
 def test_two_numbers_in_a_cell_are_left_out_and_that_is_told():

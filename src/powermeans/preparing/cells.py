@@ -30,7 +30,8 @@ _N_LOOKED_AT = 2_000
 # Columns of numbers may have some cells that are none, such as "see note", which is told.
 _MOST_UNREAD = 0.34
 _NOT_FINITE = r"(?i)^[-+]?inf(?:inity)?$"
-_WITH_UNIT = r"^(?P<number>[-+]?[0-9][0-9.,' ]*)\s*(?P<unit>[a-zA-Zµ°²³/\"]{1,10}|/ ?[0-9]+)\.?$"
+_WITH_UNIT = r"^(?P<number>[-+]?[0-9][0-9.,:' ]*)\s*(?P<unit>[a-zA-Zµ°²³/\"]{1,10}|/ ?[0-9]+)\.?$"
+_HOURS = ("h", "hrs", "std", "uhr")
 _FACTORS: tuple[dict[str, float], ...] = (
     {"mg": 1e-3, "g": 1.0, "kg": 1e3, "t": 1e6},
     {"mm": 1e-3, "cm": 1e-2, "m": 1.0, "km": 1e3},
@@ -54,6 +55,7 @@ class Cells:
     missing: frozenset[str] = frozenset()  # words and numbers that stand for missing values
     unit_of_numbers: str = ""  # that the file tells beside numbers
     unit_of_fit: str = ""  # to which units of text are converted
+    likely: str = ""  # the decimal mark that the file suggests
 
     def __len__(self) -> int:
         return len(self.array)
@@ -121,7 +123,7 @@ class Cells:
 
     @cached_property
     def _split(self) -> tuple[Any, str]:
-        """Texts without the unit that all of them have, and the unit."""
+        """Texts without the unit that all of them have, or numbers in one unit, and the unit."""
         pc, some, plain = pyarrow_part("compute"), self.some_texts, (self.texts, "")
         for few, least in ((some[:20], 0.5), (some, 0.9)):
             n_with = sum(re.match(_WITH_UNIT, each) is not None for each in few)
@@ -130,33 +132,64 @@ class Cells:
         if form_of(some, self.told, self.thousands).has_suffix:
             return plain
         parts = pc.extract_regex(self.texts, _WITH_UNIT)
-        numbers, units = pc.struct_field(parts, ["number"]), pc.struct_field(parts, ["unit"])
+        numbers, units = (pc.struct_field(parts, [each]) for each in ("number", "unit"))
+        numbers = pc.utf8_trim_whitespace(numbers)
         by_unit = Counter(units.drop_null().to_pylist())
         (most, _), *others = by_unit.most_common()
+        has_times = any(":" in each for each in some)
+        if has_times and (others or most.lower() in ("am", "pm")):
+            return plain
+        if has_times and most.lower() in _HOURS:
+            numbers = pc.replace_substring_regex(numbers, r"^(\d+:\d+)$", r"\1:00")
         unit = self.unit_of_fit or most
         factors = next((each for each in _FACTORS if {unit, *by_unit} <= each.keys()), None)
-        if not others and (unit == most or factors is None):
+        if has_times or (not others and (unit == most or factors is None)):
             return pc.if_else(pc.is_null(numbers), self.texts, numbers), most
         if factors is None:
             return plain
-        values = _parse(numbers, self.decimal, self.thousands, self.told).values
-        in_unit = values * [
+        parsed = self._parse(numbers, is_amount=False)
+        in_unit = parsed.values * [
             factors.get(each or unit, np.nan) / factors[unit] for each in units.to_pylist()
         ]
-        return pyarrow_part().array([None if v != v else repr(float(v)) for v in in_unit]), unit
+        return parsed._replace(values=in_unit), unit
 
     @cached_property
     def _parsed(self) -> Parsed:
         """How the texts write numbers or dates, and what these are."""
         texts, unit = self._split
-        # Amounts such as 12.900 EUR have no three decimals, whatever other columns have.
-        decimal = "" if unit else self.decimal
-        found = _parse(texts, decimal, self.thousands, self.told, is_amount=bool(unit))
+        if isinstance(texts, Parsed):
+            return texts
+        found = self._parse(texts, is_amount=bool(unit))
         if found.form.kind == "date" and not found.form.order and self.dates not in (None, "days"):
             found = _read(texts, replace(found.form, order=str(self.dates)))
         if found.form.kind in ("number", "date") and _share_unread(texts, found) > _MOST_UNREAD:
             return found._replace(form=Form("text", sample=found.form.sample))
         return found
+
+    def _parse(self, texts: Any, *, is_amount: bool) -> Parsed:
+        """Return the numbers of texts; marks in doubt are settled by the decimal mark of others."""
+        some = _some_of(texts)
+        found = _read(texts, form_of(some, self.told, self.thousands))
+        for _ in range(3):
+            if found.form.kind != "number" or not found.is_wrong.any():
+                break
+            # Later rows may show what the first ones leave open, such as a mark for thousands.
+            wrong = texts.filter(pyarrow_part().array(found.is_wrong))
+            other = form_of([*some, *_some_of(wrong)], self.told, self.thousands)
+            if other == found.form:
+                break
+            found = _read(texts, other)
+        if not (choices := found.form.choices):
+            return found
+        mark = self.decimal or found.form.likely or self.likely or "."
+        fitting = [marks for marks in choices if marks.decimal == mark]
+        if is_amount or found.form.currency or found.form.has_suffix:
+            # Amounts such as 12.900 EUR have no three decimals, and 1.234M has no thousands.
+            usual = [marks for marks in choices if bool(marks.thousands) != found.form.has_suffix]
+            fitting = usual or fitting
+        (marks, *_) = fitting or choices
+        suggested = {self.decimal, found.form.likely or self.decimal}
+        return _read(texts, chosen(found.form, marks, is_assumed=suggested != {marks.decimal}))
 
     @property
     def form(self) -> Form:
@@ -168,7 +201,10 @@ class Cells:
         """The unit or currency of the numbers, % for shares; empty if they have none."""
         if not self.is_text or self.type != "number":
             return self.unit_of_numbers if self.type == "number" else ""
-        return self._split[1] or self.form.currency or "%" * self.form.has_percent
+        unit = self._split[1]
+        if self.form.kind == "duration":
+            return f"s{unit}" if unit.startswith("/") else "s"
+        return unit or self.form.currency or "%" * self.form.has_percent
 
     @cached_property
     def _read(self) -> tuple[FloatArray, NDArray[np.bool_]]:
@@ -289,32 +325,6 @@ def _read(texts: Any, form: Form) -> Parsed:
     if form.kind in ("text", "empty"):
         return Parsed(form, np.full(len(texts), np.nan), np.ones(len(texts), dtype=bool))
     return Parsed(form, *read_values(texts, form))
-
-
-def _parse(
-    texts: Any, decimal: str, thousands: str | None, told: str | None, *, is_amount: bool = False
-) -> Parsed:
-    """Return the numbers of texts; marks in doubt are settled by the decimal mark of others."""
-    some = _some_of(texts)
-    found = _read(texts, form_of(some, told, thousands))
-    for _ in range(3):
-        if found.form.kind != "number" or not found.is_wrong.any():
-            break
-        # Later rows may show what the first ones leave open, such as a mark for thousands.
-        wrong = texts.filter(pyarrow_part().array(found.is_wrong))
-        other = form_of([*some, *_some_of(wrong)], told, thousands)
-        if other == found.form:
-            break
-        found = _read(texts, other)
-    if found.form.choices:
-        form, mark = found.form, decimal or "."
-        fitting = [marks for marks in form.choices if marks.decimal == mark]
-        if is_amount or form.currency or form.has_suffix:  # 1.234M has no thousands
-            likely = [each for each in form.choices if bool(each.thousands) != form.has_suffix]
-            fitting = likely or fitting
-        marks = (fitting or list(form.choices))[0]
-        found = _read(texts, chosen(form, marks, is_assumed=not decimal))
-    return found
 
 
 def _share_unread(texts: Any, found: Parsed) -> float:

@@ -34,6 +34,7 @@ KINDS = {
     "ignore": "",
 }
 USED = tuple(kind for kind, done in KINDS.items() if done)
+UNUSED = ("ignore", "identifier")  # of the kinds that a user may name
 NUMBERS = ("number", "amount", "count", "share")
 WORDS = ("yes/no", "category", "ordered")
 
@@ -125,10 +126,10 @@ def column_of(
 ) -> Column:
     """Return what a column contains; `told` is its kind if the user names it."""
     name = cells.name
-    if told is not None and told != "ignore" and cells.type != "empty":
+    if told in UNUSED:
+        return Column(name, str(told), "as specified")
+    if told is not None and cells.type != "empty":
         return _as_told(cells, told, orders)
-    if told == "ignore":
-        return Column(name, "ignore", "as specified")
     if cells.type == "empty":
         return Column(name, "empty", "contains no values")
     if cells.type == "nested":
@@ -248,10 +249,8 @@ def _column_of_numbers(cells: Cells, *, is_first: bool) -> Column:
     if (values == values[0]).all():
         return _ticked(cells) or Column(name, "constant", "has one value")
     unit = cells.unit
-    if unit == "%":
-        return Column(name, "share", "percentages", unit=unit)
-    if unit and (cells.form.currency if cells.is_text else cells.unit_of_numbers):
-        return Column(name, "amount", f"in {unit}", unit=unit)
+    if measured := _with_unit(cells, unit):
+        return measured
     if cells.is_whole and not unit and not (cells.is_text and cells.form.has_suffix):
         why = why_identifier(
             name, values, cells.some_texts if cells.is_text else (), is_first=is_first
@@ -267,6 +266,17 @@ def _column_of_numbers(cells: Cells, *, is_first: bool) -> Column:
     if cells.is_whole and values.min() >= 0:
         return Column(name, "count", "whole numbers", unit=unit)
     return Column(name, "number", f"in {unit}" if unit else "numbers", unit=unit)
+
+
+def _with_unit(cells: Cells, unit: str) -> Column | None:
+    """Return a column of percentages, times or money; None for any other."""
+    if unit == "%":
+        return Column(cells.name, "share", "percentages", unit=unit)
+    if cells.is_text and cells.form.kind == "duration":
+        return Column(cells.name, "number", f"times in {unit}", unit=unit)
+    if unit and (cells.form.currency if cells.is_text else cells.unit_of_numbers):
+        return Column(cells.name, "amount", f"in {unit}", unit=unit)
+    return None
 
 
 def why_identifier(
@@ -319,6 +329,15 @@ def _is_named(name: str, pattern: re.Pattern[str]) -> bool:
 def names_total(cell: str) -> bool:
     """Return whether a cell is the name of a row that sums up others."""
     return bool(_TOTALS.fullmatch(cell.strip().rstrip(" :.")))
+
+
+def sums_up(cells: Iterable[str]) -> bool:
+    """Return whether cells are of a row that sums up others, or has but a count such as 3 rows."""
+    given = [*cells]
+    there = [cell.strip() for cell in given if cell.strip()]
+    is_alone = len(there) == 1 and len(given) > 2
+    is_count = is_alone and re.fullmatch(r"\d[\d.,' ]* [^\W\d]+( [^\W\d]+)*", there[0])
+    return bool(is_count) or any(map(names_total, there))
 
 
 def words_in(name: str) -> list[str]:

@@ -48,7 +48,9 @@ _NOT_FINITE = re.compile(r"[-+]?(?:inf|infinity)", re.IGNORECASE)
 _PAIRS = ("true false", "yes no", "y n", "t f", "ja nein", "oui non", "wahr falsch", "vrai faux")
 _DURATION = re.compile(r"-?(?:(\d+):)?(\d+):([0-5]\d(?:[.,]\d+)?)")
 _DATES = {
-    order: re.compile(day + r"(?:[T ](\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?Z?)?")
+    order: re.compile(
+        day + r"(?:[T ](\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?(?:Z| ?\+?(-?\d{2}):?(\d{2}))?)?"
+    )
     for order, day in {
         "year-first": r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})",
         "day-first": r"(\d{1,2})[-/.](\d{1,2})[-/.](\d{4}|\d{2})",
@@ -99,6 +101,7 @@ class Form:
     order: str = ""  # of the day, month and year
     sample: str = ""
     choices: tuple[Marks, ...] = ()  # that give the sample different values
+    likely: str = ""  # the decimal mark that whole numbers suggest
     is_assumed: bool = False
     words: tuple[str, ...] = ()  # that stand for missing values in this column
 
@@ -259,8 +262,8 @@ def _form_of_words(cells: Sequence[str], texts: Sequence[str]) -> Form:
     if words and any(words <= set(pair.split()) for pair in _PAIRS):
         sample = next(cell for cell in cells if cell not in unanswered)
         return Form("boolean", is_plain=False, sample=sample, words=unanswered)
-    if all(map(_DURATION.fullmatch, cells)) and len({cell.count(":") for cell in cells}) == 1:
-        return Form("duration", is_plain=False, sample=texts[0])
+    if all(map(_DURATION.fullmatch, cells)):
+        return Form("duration", is_plain=False, sample=max(texts, key=lambda each: each.count(":")))
     if all(map(_is_day, cells)):
         return Form("date", is_plain=False, order=_order_of(cells), sample=texts[0])
     return Form("text", sample=texts[0])
@@ -302,6 +305,7 @@ def _form_of_numbers(
         has_suffix=not suffixes <= {"", "%"},
         sample=next((each for each in digits if len(_values_of(each, choices)) > 1), ""),
         choices=tuple(choices) if len(choices) > 1 else (),
+        likely=_likely_decimal(choices, digits),
     )
     if thousands and all(map(str.isdigit, digits)):
         point = decimal or {",": "."}.get(thousands, "," if thousands == "." else "")
@@ -309,6 +313,16 @@ def _form_of_numbers(
     if all(map(str.isdigit, digits)):
         return replace(form, marks=Marks(decimal or ""), is_whole=form.is_plain)
     return form
+
+
+def _likely_decimal(choices: Sequence[Marks], digits: Sequence[str]) -> str:
+    """Return the mark that leaves the other for thousands, where whole numbers end below 1000.
+
+    Fractions of always three decimals would have them in whole numbers too, except in 0.
+    """
+    wholes = [int(each) for each in digits if each.isdigit()]
+    has_few = len(choices) > 1 and 0 < max(wholes, default=0) < 1000
+    return next((each.decimal for each in choices if each.thousands), "") if has_few else ""
 
 
 def _apart(choices: Sequence[Marks], digits: Sequence[str]) -> list[Marks]:
@@ -342,7 +356,8 @@ def _with_decimal(form: Form, decimal: str) -> Form:
         known = replace(form.marks, decimal=form.marks.decimal or decimal)
         return form if known.thousands == known.decimal else replace(form, marks=known)
     fitting = [marks for marks in form.choices if marks.decimal == decimal]
-    return chosen(form, fitting[0]) if len(fitting) == 1 else form
+    is_sure = len(fitting) == 1 and form.likely in ("", decimal)
+    return chosen(form, fitting[0]) if is_sure else form
 
 
 def chosen(form: Form, marks: Marks, *, is_assumed: bool = False) -> Form:
@@ -437,7 +452,7 @@ def _of_dates(texts: Any, form: Form) -> tuple[FloatArray, Any]:
 
 def _of_dates_in(texts: Any, order: str) -> tuple[FloatArray, Any]:
     fields = _fields(
-        texts, _DATES["year-first" if order == "year-first" else "day-first"], "abcHMS"
+        texts, _DATES["year-first" if order == "year-first" else "day-first"], "abcHMSzm"
     )
     places = {"year-first": "abc", "day-first": "cba", "month-first": "cab"}[order]
     year, month, day = (fields[name] for name in places)
@@ -448,20 +463,20 @@ def _of_dates_in(texts: Any, order: str) -> tuple[FloatArray, Any]:
     days = months.astype("M8[D]") + (day - 1)
     is_right = is_there & (month >= 1) & (month <= 12) & (day >= 1)
     is_right &= days.astype("M8[M]") == months
-    time = fields["H"] / 24, fields["M"] / 1440, fields["S"] / 86400
+    east = fields["z"] + np.copysign(fields["m"] / 60, fields["z"])
+    time = fields["H"] / 24, fields["M"] / 1440, fields["S"] / 86400, -east / 24
     values = days.astype(np.float64) + sum(np.nan_to_num(part) for part in time)
     return np.where(is_right, values, np.nan), is_right
 
 
 def _of_durations(texts: Any, form: Form) -> tuple[FloatArray, Any]:
-    """Return seconds."""
+    """Return seconds: where some have hours, others such as 42:39 have minutes and seconds."""
     pc = pyarrow_part("compute")
     texts = pc.replace_substring(texts, ",", ".")
     hours, minutes, seconds = _fields(texts, _DURATION, "HMS").values()
     sign = np.where(_array_of(pc.fill_null(pc.starts_with(texts, "-"), False)), -1.0, 1.0)
-    has_hours = np.isnan(hours) != (form.sample.count(":") > 1)
     values = sign * (3600 * np.nan_to_num(hours) + 60 * minutes + seconds)
-    return values, ~np.isnan(values) & has_hours
+    return values, ~np.isnan(values)
 
 
 def _fields(texts: Any, pattern: re.Pattern[str], names: str) -> dict[str, FloatArray]:

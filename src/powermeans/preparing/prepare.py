@@ -27,6 +27,7 @@ from powermeans.preparing.kinds import (
     NUMBERS,
     OF_A_FIT,
     TWO_NUMBERS,
+    UNUSED,
     USED,
     WORDS,
     Column,
@@ -36,7 +37,7 @@ from powermeans.preparing.kinds import (
     with_places,
 )
 from powermeans.preparing.missing_codes import is_code, missing_codes
-from powermeans.preparing.number_forms import Dates, Form, as_number
+from powermeans.preparing.number_forms import Dates, Form, as_number, described
 from powermeans.types import FloatArray
 
 Scale = Literal["auto", "standard", "minmax", "none"]
@@ -81,7 +82,7 @@ class Prepare(TransformerMixin, BaseEstimator):
     as_ : dict, optional
         The kinds of some columns, by name, where you know better: "number", "amount", "count",
         "share", "log" (for its logarithm), "yes/no", "category", "ordered", "date", "place" or
-        "ignore".
+        "ignore" or "identifier", which leave a column out.
     order : sequence of sequence of str, optional
         The words of each scale of answers, from the lowest to the highest.
     scale : {"auto", "standard", "minmax", "none"}, default="auto"
@@ -508,25 +509,29 @@ class Prepare(TransformerMixin, BaseEstimator):
         told = {str(name): kind for name, kind in (self.as_ or {}).items()}
         for name, kind in told.items():
             _check_name(name, names)
-            if kind not in (*USED, "ignore"):
-                hint = nearest(str(kind), USED) or f": the kinds are {', '.join(USED)} and ignore"
+            if kind not in (kinds := [*USED, *UNUSED]):
+                listed = f"{', '.join(kinds)}, of which the last two leave a column out"
+                hint = nearest(str(kind), kinds) or f": the kinds are {listed}"
                 raise ArgumentError(f'"{name}" cannot be a "{kind}"{hint}')
         return told
 
     def _all_cells(self, frame: Any, codes: Mapping[str, Sequence[str]]) -> dict[str, Cells]:
         """Return all columns; marks in doubt are settled by the columns that show theirs."""
-        names, metadata = frame.column_names, frame.schema.metadata or {}
-        self.decimal_: str = self.decimal or metadata.get(b"decimal", b"").decode()
-        cells = {name: self._cells(frame, name, codes.get(name, ())) for name in names}
-        forms = {
-            name: each.form for name, each in cells.items() if each.is_text and not self.decimal_
-        }
+        self.decimal_: str = self.decimal or ""
+        cells = {name: self._cells(frame, name, codes.get(name, ())) for name in frame.column_names}
+        if self.decimal_:
+            return cells
+        forms = {name: each.form for name, each in cells.items() if each.is_text}
         numbers = [form for form in forms.values() if form.kind == "number"]
         known = {form.marks.decimal for form in numbers if not form.is_assumed} - {""}
-        if len(known) == 1:
-            self.decimal_ = known.pop()
-            doubtful = [name for name, form in forms.items() if form.is_assumed]
-            cells |= {name: self._cells(frame, name, codes.get(name, ())) for name in doubtful}
+        doubtful = [name for name, form in forms.items() if form.is_assumed]
+        if len(known) > 1:
+            return cells
+        of_columns = [forms[name].likely for name in doubtful if forms[name].likely]
+        of_file = (frame.schema.metadata or {}).get(b"likely decimal", b"").decode()
+        self.decimal_ = [*known, *of_columns, of_file or "." * bool(doubtful)][0]
+        for name in doubtful:
+            cells[name] = replace(cells[name], decimal="".join(known), likely=self.decimal_)
         return cells
 
     def _given_codes(self, names: Sequence[str]) -> dict[str, list[str]]:
@@ -587,7 +592,7 @@ class Prepare(TransformerMixin, BaseEstimator):
         for j, column in enumerate(columns):
             if column.name in codes:
                 texts = [f"{code:.15g}" for code in codes[column.name]]
-                cells[column.name] = self._cells(frame, column.name, texts)
+                cells[column.name] = replace(cells[column.name], missing=frozenset(texts))
                 again = column_of(cells[column.name], told.get(column.name))
                 found[j] = replace(again, codes=texts)
         if codes:
@@ -614,13 +619,19 @@ class Prepare(TransformerMixin, BaseEstimator):
 
 def _doubts_on_forms(forms: Mapping[str, Form], kinds: Mapping[str, str]) -> Iterator[Note]:
     """Yield notes on numbers and dates whose text may mean something else."""
-    numbers = [
-        f'{form.sample} in "{name}" is taken for {form.marks.value(form.sample):.12g}'
+    assumed = [
+        (f'{form.sample} in "{name}" is taken for {form.marks.value(form.sample):.12g}', form)
         for name, form in forms.items()
         if kinds[name] in NUMBERS and form.is_assumed
     ]
-    if numbers:
-        yield Note(some(numbers), True, (Argument("decimal"), " settles it"))
+    if assumed:
+        _, form = assumed[0]
+        mark = next(each for each in form.sample if each in ".,")
+        way_out = Argument("decimal" if form.marks.thousands else "thousands", mark)
+        yield Note(some([said for said, _ in assumed]), True, (way_out, ", if it is not"))
+    times = [(name, each) for name, each in forms.items() if each.kind == "duration"]
+    if in_words := [*described((name, form) for name, form in times if kinds[name] in NUMBERS)]:
+        yield Note(f"times are read: {some(in_words)}")
     dates = [
         f'{form.sample} in "{name}"'
         for name, form in forms.items()

@@ -14,7 +14,7 @@ from typing import Any
 
 from powermeans.app.reading import databases, json_lines, sheets
 from powermeans.errors import Argument, TableError
-from powermeans.preparing.kinds import names_total
+from powermeans.preparing.kinds import sums_up
 from powermeans.scale.tables.formats import format_of, start_of
 from powermeans.scale.tables.reading import as_file, unpacked
 from powermeans.scale.tables.table import listed, refusing_damage
@@ -53,7 +53,7 @@ class Frame:
         pa, n_rows = pyarrow_part(), self.table.num_rows
         texts = [one for one in self.table.columns if one.type == pa.string()][:50]
         last = range(n_rows - 1, max(n_rows - 4, 0), -1)
-        sum_up = [any(names_total(each[row].as_py() or "") for each in texts) for row in last]
+        sum_up = [sums_up(each[row].as_py() or "" for each in texts) for row in last]
         return [*last[: [*sum_up, False].index(False)]]
 
 
@@ -117,9 +117,9 @@ def _read(path: Path, name: str, options: dict[str, Any]) -> Frame:
         return Frame(table, ".jsonl", doubts=doubts)
     reader = format_of(path, name, **options)
     if isinstance(reader, Text):
-        mark = (reader.decimal or ("," if reader.layout.delimiter == ";" else "")).encode()
-        table = reader.as_table().replace_schema_metadata({b"decimal": mark})
         layout = reader.layout
+        likely = b"," if layout.delimiter == ";" else b""
+        table = reader.as_table().replace_schema_metadata({b"likely decimal": likely})
         encoding = "utf-8-sig" if start.startswith(BOM_UTF8) else reader.encoding
         how, doubts = reader.how_divided(), _on_header(layout.doubt)
         return Frame(table, ".csv", how, doubts, layout.delimiter, encoding)

@@ -108,7 +108,8 @@ class Text(FileFormat):
         if dates is None:
             self.beside |= {j: "dates" for j, kind in kinds if kind == "date"}
         self.beside |= identifiers(self.names, {j: columns[j] for j in self.whole}, columns)
-        known = {form.marks.decimal for form in self.forms if form.kind == "number"} - {""}
+        sure = [form for form in self.forms if form.kind == "number" and not form.choices]
+        known = {form.marks.decimal for form in sure} - {""}
         self.decimal = "".join(known) if len(known) == 1 else ""
 
     def how_read(self, wanted: Sequence[int]) -> str:
@@ -431,7 +432,8 @@ def _assumed(form: Form, delimiter: str) -> Form:
     likely = "," if delimiter == ";" else "."
     mark = next((each for each in form.sample if each in ".,"), "")
     fitting = [marks for marks in form.choices if marks.decimal == likely == mark]
-    return chosen(form, fitting[0], is_assumed=True) if fitting else form
+    is_likely = fitting and not form.likely
+    return chosen(form, fitting[0], is_assumed=True) if is_likely else form
 
 
 class _OneBlank(io.RawIOBase):
