@@ -140,7 +140,7 @@ void add_stripes(const Points& points, const Job<T>& job, const SweepShape& shap
             arena.clear();
             works[worker] = take_workspace<T>(arena, shape, job.plan, job.centers.n_padded);
         }
-        // The lowest free place comes first, so that places follow one another.
+        // Places are first taken in their order.
         if (std::size_t(place % n_places) == sums[worker].size())
             sums[worker].emplace_back(arena, shape, job.plan, job.centers.n_padded);
         else

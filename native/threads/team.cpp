@@ -19,29 +19,29 @@ struct OtherFailed {};
 // The places of one worker, and the stripes in them that are not merged yet, in order.
 class Places {
   public:
-    explicit Places(int first, int n) : first_(first), free_(~std::uint32_t{0} >> (32 - n)) {}
+    Places(int first, int n) {
+        for (int place = first + n; place-- > first;) free_.push_back(place);
+    }
 
-    bool are_taken() const { return free_ == 0; }
-    bool are_free() const { return waiting_.empty(); }
+    bool are_full() const { return free_.empty(); }
+    bool are_empty() const { return waiting_.empty(); }
     std::pair<int, int64_t> oldest() const { return waiting_.front(); }
 
-    // The lowest, whose memory is likeliest to be in cache.
+    // The one given back last, whose memory is likeliest to be in cache, or else the next one.
     int take(int64_t stripe) {
-        int number = 0;
-        while (!(free_ >> number & 1)) ++number;
-        free_ &= ~(std::uint32_t{1} << number);
-        waiting_.emplace_back(first_ + number, stripe);
-        return first_ + number;
+        const int place = free_.back();
+        free_.pop_back();
+        waiting_.emplace_back(place, stripe);
+        return place;
     }
 
     void give_back_oldest() {
-        free_ |= std::uint32_t{1} << (waiting_.front().first - first_);
+        free_.push_back(waiting_.front().first);
         waiting_.pop_front();
     }
 
   private:
-    int first_;
-    std::uint32_t free_;
+    std::vector<int> free_;
     std::deque<std::pair<int, int64_t>> waiting_;
 };
 
@@ -158,10 +158,10 @@ void ThreadPool::work(int worker, int64_t stripe) {
         do {
             check_interrupt();
             (*compute_)(places.take(stripe), stripe);
-            while (!places.are_free() && (places.are_taken() || is_turn_of(places.oldest().second)))
+            while (!places.are_empty() && (places.are_full() || is_turn_of(places.oldest().second)))
                 merge_oldest();
         } while (claim(worker, stripe));
-        while (!places.are_free()) merge_oldest();
+        while (!places.are_empty()) merge_oldest();
     } catch (...) {
         record_failure();
     }

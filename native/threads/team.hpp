@@ -26,7 +26,7 @@ using StripeWork = std::function<void(int place, int64_t stripe)>;
 struct Merge {
     int64_t n_parts = 0;
     std::function<void(int place, int64_t stripe, int64_t part)> add = nullptr;
-    int n_places = 1;  // of each worker, at most 32
+    int n_places = 1;  // of each worker
 };
 
 // The threads, and what they wait for.
