@@ -111,7 +111,14 @@ FIRST_ROWS = [
 
 @pytest.mark.parametrize(
     ("last", "n_totals"),
-    [("Total,9,6", 1), ("12 runs,,", 1), ("12,,", 0), ("Run 12,,", 0), ("12 runs,5,", 0)],
+    [
+        ("Total,9,6", 1),
+        ("12 runs,,", 1),
+        ("12,,", 0),
+        ("12 kg,,", 0),
+        ("Run 12,,", 0),
+        ("12 runs,5,", 0),
+    ],
 )
 def test_a_last_row_that_sums_up_or_counts_the_others_is_found(last, n_totals, tmp_path):
     (tmp_path / "a.csv").write_text(f"name,a,b\nx,4,5\ny,5,1\n{last}\n")

@@ -147,7 +147,7 @@ class Cells:
             return pc.if_else(pc.is_null(numbers), self.texts, numbers), most
         if factors is None:
             return plain
-        parsed = self._parse(numbers, is_amount=False)
+        parsed = self._parse(numbers, len({unit, *by_unit}))
         in_unit = parsed.values * [
             factors.get(each or unit, np.nan) / factors[unit] for each in units.to_pylist()
         ]
@@ -159,14 +159,14 @@ class Cells:
         texts, unit = self._split
         if isinstance(texts, Parsed):
             return texts
-        found = self._parse(texts, is_amount=bool(unit))
+        found = self._parse(texts, n_units=bool(unit))
         if found.form.kind == "date" and not found.form.order and self.dates not in (None, "days"):
             found = _read(texts, replace(found.form, order=str(self.dates)))
         if found.form.kind in ("number", "date") and _share_unread(texts, found) > _MOST_UNREAD:
             return found._replace(form=Form("text", sample=found.form.sample))
         return found
 
-    def _parse(self, texts: Any, *, is_amount: bool) -> Parsed:
+    def _parse(self, texts: Any, n_units: int) -> Parsed:
         """Return the numbers of texts; marks in doubt are settled by the decimal mark of others."""
         some = _some_of(texts)
         found = _read(texts, form_of(some, self.told, self.thousands))
@@ -181,15 +181,16 @@ class Cells:
             found = _read(texts, other)
         if not (choices := found.form.choices):
             return found
-        mark = self.decimal or found.form.likely or self.likely or "."
+        # 1.250 kg are less than 1250 kg beside 500 g.
+        form = replace(found.form, likely=found.form.likely * (n_units < 2))
+        mark = self.decimal or form.likely or self.likely or "."
         fitting = [marks for marks in choices if marks.decimal == mark]
-        if is_amount or found.form.currency or found.form.has_suffix:
+        if n_units == 1 or form.currency or form.has_suffix:
             # Amounts such as 12.900 EUR have no three decimals, and 1.234M has no thousands.
-            usual = [marks for marks in choices if bool(marks.thousands) != found.form.has_suffix]
-            fitting = usual or fitting
+            fitting = [one for one in choices if bool(one.thousands) != form.has_suffix] or fitting
         (marks, *_) = fitting or choices
-        suggested = {self.decimal, found.form.likely or self.decimal}
-        return _read(texts, chosen(found.form, marks, is_assumed=suggested != {marks.decimal}))
+        suggested = {self.decimal, form.likely or self.decimal}
+        return _read(texts, chosen(form, marks, is_assumed=suggested != {marks.decimal}))
 
     @property
     def form(self) -> Form:
@@ -242,7 +243,9 @@ class Cells:
 
     @cached_property
     def is_whole(self) -> bool:
-        """Whether all numbers are whole."""
+        """Whether all numbers are whole, and not times."""
+        if self.is_text and self.form.kind == "duration":
+            return False
         values = self.numbers[~np.isnan(self.numbers)]
         return bool(len(values)) and bool((values == np.rint(values)).all())
 

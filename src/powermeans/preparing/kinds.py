@@ -57,6 +57,7 @@ _TOTALS = re.compile(
     r"|insgesamt|average|mean|mittelwert|durchschnitt|somme|moyenne|totale|suma|media",
     re.IGNORECASE,
 )
+_COUNT = re.compile(r"\d[\d.,']* [^\W\d]{4,}(?: [^\W\d]+)*")  # such as 300 activities
 # Names of identifiers, which may repeat, of codes of places and telephones, and of what counts.
 _IDENTIFIERS = re.compile(
     r"(?:.* )?(?:ids?|uuid|guid|key|pk|ticket)|id .*|(?:account|client|customer|employee|item|order"
@@ -249,8 +250,10 @@ def _column_of_numbers(cells: Cells, *, is_first: bool) -> Column:
     if (values == values[0]).all():
         return _ticked(cells) or Column(name, "constant", "has one value")
     unit = cells.unit
-    if measured := _with_unit(cells, unit):
-        return measured
+    if unit == "%":
+        return Column(name, "share", "percentages", unit=unit)
+    if unit and (cells.form.currency if cells.is_text else cells.unit_of_numbers):
+        return Column(name, "amount", f"in {unit}", unit=unit)
     if cells.is_whole and not unit and not (cells.is_text and cells.form.has_suffix):
         why = why_identifier(
             name, values, cells.some_texts if cells.is_text else (), is_first=is_first
@@ -266,17 +269,6 @@ def _column_of_numbers(cells: Cells, *, is_first: bool) -> Column:
     if cells.is_whole and values.min() >= 0:
         return Column(name, "count", "whole numbers", unit=unit)
     return Column(name, "number", f"in {unit}" if unit else "numbers", unit=unit)
-
-
-def _with_unit(cells: Cells, unit: str) -> Column | None:
-    """Return a column of percentages, times or money; None for any other."""
-    if unit == "%":
-        return Column(cells.name, "share", "percentages", unit=unit)
-    if cells.is_text and cells.form.kind == "duration":
-        return Column(cells.name, "number", f"times in {unit}", unit=unit)
-    if unit and (cells.form.currency if cells.is_text else cells.unit_of_numbers):
-        return Column(cells.name, "amount", f"in {unit}", unit=unit)
-    return None
 
 
 def why_identifier(
@@ -332,12 +324,10 @@ def names_total(cell: str) -> bool:
 
 
 def sums_up(cells: Iterable[str]) -> bool:
-    """Return whether cells are of a row that sums up others, or has but a count such as 3 rows."""
-    given = [*cells]
-    there = [cell.strip() for cell in given if cell.strip()]
-    is_alone = len(there) == 1 and len(given) > 2
-    is_count = is_alone and re.fullmatch(r"\d[\d.,' ]* [^\W\d]+( [^\W\d]+)*", there[0])
-    return bool(is_count) or any(map(names_total, there))
+    """Return whether cells are of a row that sums up others, or has only a count of them."""
+    texts = [cell.strip() for cell in cells]
+    is_alone = texts.count("") == len(texts) - 1 > 1
+    return any(map(names_total, texts)) or (is_alone and bool(_COUNT.fullmatch("".join(texts))))
 
 
 def words_in(name: str) -> list[str]:

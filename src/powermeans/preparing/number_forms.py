@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powermeans.errors import some
+from powermeans.preparing.missing_codes import is_code
 from powermeans.system.arrow import pyarrow_part
 from powermeans.types import FloatArray
 
@@ -320,7 +321,7 @@ def _likely_decimal(choices: Sequence[Marks], digits: Sequence[str]) -> str:
 
     Fractions of always three decimals would have them in whole numbers too, except in 0.
     """
-    wholes = [int(each) for each in digits if each.isdigit()]
+    wholes = [int(each) for each in digits if each.isdigit() and not is_code(each)]
     has_few = len(choices) > 1 and 0 < max(wholes, default=0) < 1000
     return next((each.decimal for each in choices if each.thousands), "") if has_few else ""
 
