@@ -317,10 +317,7 @@ def _form_of_numbers(
 
 
 def _likely_decimal(choices: Sequence[Marks], digits: Sequence[str]) -> str:
-    """Return the mark that leaves the other for thousands, where whole numbers end below 1000.
-
-    Fractions of always three decimals would have them in whole numbers too, except in 0.
-    """
+    """Return the mark that leaves the other for thousands, where whole numbers end below 1000."""
     wholes = [int(each) for each in digits if each.isdigit() and not is_code(each)]
     has_few = len(choices) > 1 and 0 < max(wholes, default=0) < 1000
     return next((each.decimal for each in choices if each.thousands), "") if has_few else ""

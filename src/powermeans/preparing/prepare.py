@@ -519,13 +519,11 @@ class Prepare(TransformerMixin, BaseEstimator):
         """Return all columns; marks in doubt are settled by the columns that show theirs."""
         self.decimal_: str = self.decimal or ""
         cells = {name: self._cells(frame, name, codes.get(name, ())) for name in frame.column_names}
-        if self.decimal_:
-            return cells
         forms = {name: each.form for name, each in cells.items() if each.is_text}
         numbers = [form for form in forms.values() if form.kind == "number"]
         known = {form.marks.decimal for form in numbers if not form.is_assumed} - {""}
         doubtful = [name for name, form in forms.items() if form.is_assumed]
-        if len(known) > 1:
+        if self.decimal_ or len(known) > 1:
             return cells
         of_columns = [forms[name].likely for name in doubtful if forms[name].likely]
         of_file = (frame.schema.metadata or {}).get(b"likely decimal", b"").decode()

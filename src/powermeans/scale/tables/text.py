@@ -432,8 +432,7 @@ def _assumed(form: Form, delimiter: str) -> Form:
     likely = "," if delimiter == ";" else "."
     mark = next((each for each in form.sample if each in ".,"), "")
     fitting = [marks for marks in form.choices if marks.decimal == likely == mark]
-    is_likely = fitting and not form.likely
-    return chosen(form, fitting[0], is_assumed=True) if is_likely else form
+    return chosen(form, fitting[0], is_assumed=True) if fitting and not form.likely else form
 
 
 class _OneBlank(io.RawIOBase):
