@@ -326,7 +326,7 @@ def test_ctrl_c_ends_a_command_with_what_was_found(run, table, monkeypatch):
     score = powermeans.load("m.pm").score(table.select(["a", "b", "c"]).to_pandas())
     assert ended.json["inertia"] == pytest.approx(-score, rel=1e-9)
     np.save("much.npy", np.random.default_rng(0).normal(size=(5_000, 8)))
-    monkeypatch.setattr(FitProgress, "__call__", interrupting(40))
+    monkeypatch.setattr(COMMAND + "screen._Phases.__call__", interrupting(40))
     signal.signal(signal.SIGINT, signal.default_int_handler)  # which a command ends by ignoring
     ended = run("fit much.npy -k 2-60 --json", code=failures.INTERRUPTED)
     assert ended.err.splitlines()[-1].startswith("powermeans: interrupted: ")

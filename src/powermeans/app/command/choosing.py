@@ -56,7 +56,7 @@ def chosen_k(data: Data, wanted: Wanted, *, was_asked: bool) -> Chosen:
             rows.points,
             sizes,
             sample_weight=rows.weights,
-            callback=listening(is_quiet=wanted.quiet),
+            callback=listening(is_quiet=wanted.quiet, sweeps=False),
             missing="observed" if rows.missing == "observed" else "error",
             max_seconds=half,
             **{name: settings[name] for name in ("effort", "random_state", "n_threads")},

@@ -14,8 +14,8 @@ from powermeans.app.command.data import Data, steps_of
 from powermeans.app.command.outputs import RowColumns, write_labels, write_rows
 from powermeans.app.command.screen import Screen, number, waiting_for
 from powermeans.app.command.sources import DataFiles
-from powermeans.app.command.wanted import Results, check_names
-from powermeans.app.report.profile import Profile
+from powermeans.app.command.wanted import Results
+from powermeans.app.report.profile import Profile, check_names
 from powermeans.estimators.base import CenterEstimator
 from powermeans.explaining.summaries import NOTABLE, ClusterSummary, Tally
 from powermeans.explaining.sureness import nearness_of_rows
@@ -65,7 +65,8 @@ def labelled(
     """
     model, data, output, names = fitted.model, fitted.data, results.output, fitted.names
     tally = _tally(model, data)
-    check_names(names, len(tally.sizes))
+    with failures.refusing():
+        check_names(names, len(tally.sizes))
     if isinstance(data.points, PartedData):
         if "name" in results.added:  # all rows make the names
             collections.deque(_in_parts(fitted, tally, files, results, names), maxlen=0)

@@ -107,6 +107,8 @@ def _screen(as_json: bool, output: str | None = None) -> Any:
 def fit(data: _Data, wanted: Wanted, files: DataFiles, as_json: _Json = False) -> None:
     """Find clusters, and print a table of them.
 
+    Spread is the root mean square distance of the rows from the mean of their cluster.
+
     Without --output, --model and --report, write the rows with their cluster and a report.
     """
     if wanted.like is not None:

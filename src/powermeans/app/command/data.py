@@ -38,7 +38,7 @@ class Data:
     as_read: Any = None  # the points before the scalers that a saved model has after `prepare`
     scalers: Sequence[Any] = ()
     skipped: Sequence[int] = ()  # rows, from 1, that are left out whatever they contain
-    n_lacking: int = 0  # rows that are left out since they lack a value
+    lacking: str = ""  # the values, all or any, whose lack leaves a row out; empty if none does
 
     @property
     def names(self) -> list[str]:
@@ -60,14 +60,8 @@ def read_to_fit(files: DataFiles, scale: Scale, *, takes_missing: bool) -> Data:
     with failures.refusing(name=files.name):
         rows, asked = _Rows.of(files), files.asked_columns
         columns = rows.select(asked)
-        prepare = _prepare(
-            files,
-            columns.column_names,
-            as_=files.kinds,
-            order=files.orders,
-            scale=scale,
-            dates=files.dates,
-        )
+        told = {"as_": files.kinds, "order": files.orders, "scale": scale, "dates": files.dates}
+        prepare = _prepare(files, columns.column_names, **told)
         raw = _understand(prepare, columns, asked)
         data = rows.data(raw, prepare)
     data = _without_lacking(data, files, takes_missing=takes_missing)
@@ -145,7 +139,7 @@ def columns_for(model: Any, path: str, files: DataFiles, there: Sequence[str]) -
         found = [there[place] for place in numbers_of(asked, there, files.name)]
     if set(names) <= set(found):
         return {name: name for name in names}
-    goes_by_place = not (are_names(names) and are_names(there))
+    goes_by_place = any(all(map(has_no_name, these)) for these in (names, there))
     if asked is not None:
         goes_by_place = set(found).isdisjoint(names)
     for by_place in (names, every):
@@ -158,11 +152,6 @@ def columns_for(model: Any, path: str, files: DataFiles, there: Sequence[str]) -
         f"fitted to {len(names)}{nearest(lacking, there) or ': choose them with --columns'}",
         failures.DATA,
     )
-
-
-def are_names(names: Sequence[str]) -> bool:
-    """Return whether the columns have names of their own, and not just c1, c2, …."""
-    return bool(names) and not all(map(has_no_name, names))
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,7 +294,7 @@ def _without_lacking(data: Data, files: DataFiles, *, takes_missing: bool) -> Da
     if n_left_out := np.count_nonzero(is_left_out):
         what = "without any value" if uses_present else "with missing values"
         notes.append(Note(f"left out: {counted(int(n_left_out), 'row')} {what}"))
-        data = _without(data, is_left_out)
+        data = replace(_without(data, is_left_out), lacking="all" if uses_present else "any")
     has_missing = bool(np.isnan(data.points).any())
     missing: Missing = "observed" if has_missing else "drop"
     return replace(data, missing=missing if has_missing or n_left_out else "error", notes=notes)
@@ -316,8 +305,7 @@ def _without(data: Data, is_left_out: NDArray[np.bool_]) -> Data:
     is_used = np.ones(len(is_left_out), dtype=bool) if data.is_used is None else data.is_used.copy()
     is_used[np.flatnonzero(is_used)[is_left_out]] = False
     weights = None if data.weights is None else data.weights[~is_left_out]
-    n_lacking, points = int(np.count_nonzero(is_left_out)), data.points[~is_left_out]
-    return replace(data, points=points, weights=weights, is_used=is_used, n_lacking=n_lacking)
+    return replace(data, points=data.points[~is_left_out], weights=weights, is_used=is_used)
 
 
 def _lacking(data: Data, files: DataFiles, is_missing: NDArray[np.bool_]) -> failures.Failure:
@@ -336,15 +324,14 @@ def _missing_in_words(
     names: Sequence[str], is_missing: NDArray[np.bool_], n_shown: int, uses_present: bool
 ) -> str:
     # The features of one category miss a value together.
-    counts = dict(
-        zip((name.partition(": ")[0] for name in names), is_missing.sum(axis=0), strict=True)
-    )
+    columns = (name.partition(": ")[0] for name in names)
+    counts = dict(zip(columns, is_missing.sum(axis=0), strict=True))
     most = sorted(((int(n), name) for name, n in counts.items() if n), key=lambda pair: -pair[0])
     shown = some([f'{n} in "{name}"' for n, name in most], n_shown)
     values = f"missing values: {shown}, of {len(is_missing)} rows"
     if uses_present:
-        values += "; distances use the values that are present"
-        return f"{values} (--missing drop leaves those rows out)"
+        used = "distances use the values that are present"
+        return f"{values}; {used} (--missing drop leaves those rows out)"
     return f"{values}; such rows are left out, since this divergence needs whole rows"
 
 

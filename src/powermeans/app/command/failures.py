@@ -8,7 +8,6 @@ import io
 import os
 import shlex
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from powermeans.errors import (
     Argument,
@@ -33,6 +32,7 @@ _OPTIONS = {
     "k": "-k",
     "k_range": "-k",
     "n_clusters": "--clusters",
+    "names": "--name",
     "n_leaves": "--rules",
     "n_threads": "--threads",
     "random_state": "--seed",
@@ -63,7 +63,9 @@ def in_options(message: Exception) -> str:
     """Return the text of an error or warning, with options in place of Python's arguments."""
     if not isinstance(message, Explained):
         return one_line(str(message))
-    subject = f"{_option(message.argument)} {_typed(message.value)} " if message.argument else ""
+    value = message.value
+    said = _typed_names(value) if isinstance(value, list) else repr(value)
+    subject = f"{_option(message.argument)} {said} " if message.argument else ""
     way_out = typed(message.way_out)
     if isinstance(message, NotInPartsError):
         way_out = (
@@ -88,10 +90,6 @@ def _as_option(argument: Argument) -> str:
 
 def _option(name: str) -> str:
     return _OPTIONS.get(name, f"--{name.replace('_', '-')}")
-
-
-def _typed(value: Any) -> str:
-    return _typed_names(value) if isinstance(value, list) else repr(value)
 
 
 def _typed_names(names: list[str]) -> str:

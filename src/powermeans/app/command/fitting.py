@@ -30,8 +30,9 @@ from powermeans.app.command.parts import all_paths, needing_all_rows, open_to_fi
 from powermeans.app.command.saved import load_model, to_remember
 from powermeans.app.command.screen import Screen, listening, number, seconds, waiting_for
 from powermeans.app.command.sources import DataFiles, Scale
-from powermeans.app.command.wanted import Wanted, check_names
+from powermeans.app.command.wanted import Wanted
 from powermeans.app.reading.frames import opened
+from powermeans.app.report.profile import check_names
 from powermeans.engine.stopping import MaxSeconds
 from powermeans.errors import EntryError, TableError, counted
 from powermeans.estimators.balanced_kmeans import BalancedKMeans
@@ -151,7 +152,8 @@ def _check(files: DataFiles, wanted: Wanted, why: str | None) -> None:
             "--divergence"
         )
     if n_clusters is not None:
-        check_names(wanted.names, n_clusters)
+        with failures.refusing():
+            check_names(wanted.names, n_clusters)
     reads = [files.database] if files.database is not None else files.paths
     reads = reads if why is None else [*reads, *all_paths(files)]
     check_outputs(wanted, wanted.model, files.checkpoint, reads=reads)
@@ -340,7 +342,8 @@ def _end(fitted: Fitted, wanted: Wanted, screen: Screen) -> None:
             f"interrupted: this is the best result so far{rest}", failures.INTERRUPTED
         )
     if written:
-        screen.say(f"written: {written}")
+        more = " (--output and --report write the rows and a page)" * (written == wanted.model)
+        screen.say(f"written: {written}{more}")
     if wanted.report is not None:
         opener = {"darwin": "open", "win32": "start"}.get(sys.platform, "xdg-open")
         screen.say(f"open the report: {opener} {shlex.quote(wanted.report)}")

@@ -165,11 +165,8 @@ def open_for(model: Any, path: str, files: DataFiles, why: str) -> Data:
             )
         pairs = zip(columns, prepare.used, strict=True)
         codes = ",".join(f"{name}={code}" for name, one in pairs for code in one.codes)
-        files = replace(
-            files,
-            missing_values=files.missing_values or codes or None,
-            dates=files.dates or prepare.dates,
-        )
+        given = files.missing_values or codes or None
+        files = replace(files, missing_values=given, dates=files.dates or prepare.dates)
         scaling = Scaling(*prepare.scaling)
     data = _opened(files, columns, scaling, why)
     return Data(data, prepare or _prepared(files, data, "none"))

@@ -86,5 +86,4 @@ def reading_again(files: DataFiles, data: Data) -> dict[str, Any]:
     """Return how code reads the same rows and columns again."""
     columns = files.asked_columns and list(map(str, data.prepare.feature_names_in_))
     beside = {"columns": columns, "weights": files.weights, "skip_rows": [*data.skipped]}
-    lacking = data.n_lacking > 0 and ("all" if data.missing == "observed" else "any")
-    return {**files.form, **beside, "drops_lacking": lacking}
+    return {**files.form, **beside, "drops_lacking": data.lacking}

@@ -19,6 +19,7 @@ from rich.text import Text
 
 from powermeans.engine.callbacks import FitProgress, Lines
 from powermeans.engine.fit import Listener
+from powermeans.engine.history import SweepState
 from powermeans.errors import printable
 
 # Rich breaks lines at no-break spaces too; no printable text has this character.
@@ -80,22 +81,32 @@ class Bar(FitProgress):
         self._shown.start()
 
     def _show(self, done: int, total: int | None, *, is_new: bool) -> None:
-        self._shown.update(
-            self._task, description=self._name, completed=done, figures=self.figures()
-        )
+        figures = self.figures()
+        self._shown.update(self._task, description=self._name, completed=done, figures=figures)
         self._shown.tasks[0].total = total  # which `update` cannot make unknown again
 
     def _close(self) -> None:
         self._shown.stop()
 
 
-def listening(*, is_quiet: bool = False, details: bool = False) -> Listener:
+class _Phases:
+    """Show no sweeps, where their inertias are those of many numbers of clusters."""
+
+    def __init__(self, shown: FitProgress) -> None:
+        self.phase, self.fit_ended = shown.phase, shown.fit_ended
+
+    def __call__(self, state: SweepState) -> None:
+        pass
+
+
+def listening(*, is_quiet: bool = False, details: bool = False, sweeps: bool = True) -> Listener:
     """Return what shows a fit: a bar on a terminal, elsewhere a line now and then, or nothing."""
     if is_quiet:
         return Listener()
-    if sys.stderr.isatty():
-        return Listener(Bar(details=details))
-    return Listener(Lines(details=details, stream=sys.stderr, seconds=10.0, first=1.0))
+    shown: FitProgress = Bar(details=details)
+    if not sys.stderr.isatty():
+        shown = Lines(details=details, stream=sys.stderr, seconds=10.0, first=1.0)
+    return Listener(shown if sweeps else _Phases(shown))
 
 
 @contextlib.contextmanager

@@ -153,12 +153,8 @@ class DataFiles:
     @property
     def form(self) -> dict[str, Any]:
         """How the file is written, as `read_frame` takes it."""
-        return {
-            "delimiter": self.mark,
-            "header": self.header,
-            "encoding": self.encoding,
-            "array": self.array,
-        }
+        given = {name: getattr(self, name) for name in ("header", "encoding", "array")}
+        return {"delimiter": self.mark, **given}
 
 
 def split_names(names: str) -> list[str]:

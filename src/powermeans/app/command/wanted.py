@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, Self
 
@@ -29,8 +28,8 @@ class Results:
         "-o",
     )
     add: str | None = option(
-        f"Columns to write besides cluster: {', '.join(ADDED[1:])}, by default with the rows; "
-        "name, that of the cluster.",
+        "Columns to write besides cluster: distance, to its center; second_cluster; sure, 1 at the "
+        "center and 0 halfway to another; name. By default the first three, with the rows.",
         metavar="COLUMNS",
     )
     labels_only: bool = flag("Write no columns of the file.", "--labels-only")
@@ -80,16 +79,6 @@ class Results:
                 )
             names[int(label)] = name.strip()
         return names
-
-
-def check_names(names: Mapping[int, str], n_clusters: int) -> None:
-    """Refuse names of clusters that are not there."""
-    for label in names:
-        if label >= n_clusters:
-            raise Failure(
-                f"--name has a cluster {label}, and there are {n_clusters}: give names to clusters "
-                f"0 to {n_clusters - 1}"
-            )
 
 
 @dataclass(frozen=True, slots=True)

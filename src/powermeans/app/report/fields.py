@@ -51,7 +51,9 @@ class Field:
             case "ordered":
                 return column.words[int(np.argmin(np.abs(first - np.array(column.levels))))]
             case "place":
-                return _place(*self.coordinates(values))
+                (lat, lon), gap = self.coordinates(values), "\u00a0"
+                north, east = "N" if lat >= 0 else "S", "E" if lon >= 0 else "W"
+                return f"{abs(lat):.2f}°{gap}{north}, {abs(lon):.2f}°{gap}{east}"
             case "date":
                 return str(np.datetime64(round(first), "D"))
         return self._number(first, self.decimals)
@@ -125,11 +127,6 @@ class Field:
 
 
 _COMPASS = "east", "north-east", "north", "north-west", "west", "south-west", "south", "south-east"
-
-
-def _place(latitude: float, longitude: float) -> str:
-    north, east = "N" if latitude >= 0 else "S", "E" if longitude >= 0 else "W"
-    return f"{abs(latitude):.2f}°\u00a0{north}, {abs(longitude):.2f}°\u00a0{east}"
 
 
 def fields_of(

@@ -62,10 +62,8 @@ class Map:
 
 def map_of(subject: Subject, rows: Rows) -> Map:
     """Lay out places by latitude and longitude, one or two columns as they are, else the plane."""
-    fields, centers = (
-        subject.profile.fields,
-        np.stack([one.mean for one in subject.profile.clusters]),
-    )
+    fields = subject.profile.fields
+    centers = np.stack([one.mean for one in subject.profile.clusters])
     if fitted.has_centers(subject.model):
         centers = fitted.centers_of(subject.model)
     centers = np.nan_to_num(centers)
@@ -99,9 +97,8 @@ def drawn(found: Map, subject: Subject, labels: Labels) -> str:
     size = 3 if len(labels) > 4000 else 4 if len(labels) > 800 else 6
     dots = np.round(found.places(found.points), 1)
     paths, badges = [], []
-    for cluster, (right, down) in zip(
-        subject.profile.clusters, found.places(found.centers), strict=True
-    ):
+    ends = zip(subject.profile.clusters, found.places(found.centers), strict=True)
+    for cluster, (right, down) in ends:
         label, mine = cluster.label, dots[labels == cluster.label]
         path = "".join(f"M{x:g} {y:g}h0" for x, y in mine.tolist())
         cap = "square" if label // 7 % 2 else "round"

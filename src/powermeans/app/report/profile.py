@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Self
@@ -72,6 +72,18 @@ class Profile:
             yield field.name, text, compared
 
 
+def check_names(names: Iterable[int], n_clusters: int) -> None:
+    """Refuse names of clusters that are not there."""
+    for label in names:
+        if label not in range(n_clusters):
+            raise ArgumentError(
+                f"is no cluster: there are {n_clusters}",
+                f"give names to clusters 0 to {n_clusters - 1}",
+                argument="names",
+                value=label,
+            )
+
+
 def _scores(fields: list[Field], columns: Columns, clusters: list[ClusterSummary]) -> FloatArray:
     """Return distances from the mean of all rows, in standard deviations of each field."""
     varies, starts = ~columns.are_constant(), [field.places.start for field in fields]
@@ -91,14 +103,7 @@ def _names(
     given: Mapping[int, str],
 ) -> list[str]:
     """Name the clusters as the caller does, the others after what sets them apart."""
-    for label in given:
-        if label not in range(len(clusters)):
-            raise ArgumentError(
-                f"is no cluster: there are {len(clusters)}",
-                f"give names to clusters 0 to {len(clusters) - 1}",
-                argument="names",
-                value=label,
-            )
+    check_names(given, len(clusters))
     phrases, details = [], []
     for one, heights, mean in zip(clusters, scores, means, strict=True):
         order = [int(j) for j in np.argsort(-heights, kind="stable")[:3]]

@@ -101,7 +101,12 @@ def report(
     ...     written.stat().st_size < 100_000
     True
     """
-    _refuse_parted(X)
+    if is_dask(X) or is_stream(X):
+        kind = "a Dask collection" if is_dask(X) else "to be read part by part"
+        raise ValueError(
+            f"a report looks at all rows at once, and X is {kind}, which may not fit into memory: "
+            "pass some of the rows, as an array"
+        )
     X, weights = brought_to_host(X, "X"), brought_to_host(sample_weight, "sample_weight")
     if optimality is None:
         optimality = gap_in_a_moment(model, X, weights)
@@ -128,15 +133,6 @@ def write_page(
     with atomic_write(path) as written:
         written.write(page.encode("utf-8", "backslashreplace"))
     return Path(path)
-
-
-def _refuse_parted(X: Any) -> None:
-    if is_dask(X) or is_stream(X):
-        kind = "a Dask collection" if is_dask(X) else "to be read part by part"
-        raise ValueError(
-            f"a report looks at all rows at once, and X is {kind}, which may not fit into memory: "
-            "pass some of the rows, as an array"
-        )
 
 
 def _page(title: str, first: str, sections: list[Section], data: dict[str, Any]) -> str:

@@ -40,9 +40,8 @@ class Rows:
     def of(cls, subject: Subject, max_points: int = 5_000) -> Self:
         """Look at all rows, or at so many of them and more of clusters that have few there."""
         labels, weights = subject.labels, subject.weights
-        places = _places(
-            labels, fitted.sample_of(len(labels), max_points), len(subject.profile.clusters)
-        )
+        sample = fitted.sample_of(len(labels), max_points)
+        places = _places(labels, sample, len(subject.profile.clusters))
         mine = labels[places]
         own = np.ones(len(places)) if weights is None else weights[places]
         of_all = np.array([cluster.weight for cluster in subject.profile.clusters])
@@ -74,9 +73,8 @@ class Rows:
             there = values[:, 0][np.isfinite(values[:, 0])]
             is_whole = np.abs(there - np.round(there)) <= 1e-9 * np.maximum(1, np.abs(there))
             more = 0 if is_whole.all() or field.decimals < 0 else field.decimals + 1
-            columns.append(
-                [field.cell(each, more or min(0, field.decimals)) for each in values[shown]]
-            )
+            decimals = more or min(0, field.decimals)
+            columns.append([field.cell(each, decimals) for each in values[shown]])
         names = [*self.identifiers, *(subject.profile.fields[j].name for j in fields)]
         return names, [list(row) for row in zip(*columns, strict=True)]
 
