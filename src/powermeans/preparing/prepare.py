@@ -626,7 +626,7 @@ def _doubts_on_forms(forms: Mapping[str, Form], kinds: Mapping[str, str]) -> Ite
         _, form = assumed[0]
         mark = next(each for each in form.sample if each in ".,")
         way_out = Argument("decimal" if form.marks.thousands else "thousands", mark)
-        yield Note(some([said for said, _ in assumed]), True, (way_out, ", if it is not"))
+        yield Note(some([said for said, _ in assumed]), True, (way_out, " if it is not"))
     times = [(name, each) for name, each in forms.items() if each.kind == "duration"]
     if in_words := [*described((name, form) for name, form in times if kinds[name] in NUMBERS)]:
         yield Note(f"times are read: {some(in_words)}")
