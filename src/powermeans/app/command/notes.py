@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from operator import attrgetter
 
 from powermeans.app.command import failures
 from powermeans.app.command.clusters import Fitted, Labelled
@@ -35,11 +34,7 @@ def write_report(
     """Write the page about a fit and its file: first what may make it worthless."""
     data, why_k = fitted.data, fitted.why_k
     how_read = [note.text for note in data.notes if note.text.startswith("read: ")]
-    notes = sorted(
-        [*data.notes, *(one for one in why_k if one.is_doubt)],
-        key=attrgetter("is_doubt"),
-        reverse=True,
-    )
+    notes = sorted([*data.notes, *(one for one in why_k if one.is_doubt)], key=_place)
     with (
         waiting_for(f"writing {path}", is_quiet=is_quiet),
         failures.writing(path),
@@ -81,11 +76,12 @@ def tell_columns(screen: Screen, data: Data, *, is_verbose: bool) -> None:
 
 def tell_notes(screen: Screen, notes: Sequence[Note], *, is_verbose: bool) -> None:
     """Print at most eight lines, first what may make the result worthless."""
-    lines = [
-        f"{'check this: ' * note.is_doubt}{note.text}"
-        for note in sorted(notes, key=attrgetter("is_doubt"), reverse=True)
-    ]
+    lines = [f"{'check this: ' * note.is_doubt}{note.text}" for note in sorted(notes, key=_place)]
     for line in lines if is_verbose else lines[:_MOST_LINES]:
         screen.say(line)
     if len(lines) > _MOST_LINES and not is_verbose:
         screen.say(f"... and {len(lines) - _MOST_LINES} more, which --verbose shows")
+
+
+def _place(note: Note) -> bool:
+    return not note.is_doubt
