@@ -77,7 +77,9 @@ class StripeSums {
     }
 
     // How many stripes of a worker may wait for those before them.
-    int n_places() const { return int(std::clamp<int64_t>(most_sums_waiting / (n_sums_ + 3 * n_padded_), 1, most_places)); }
+    int n_places() const {
+        return int(std::clamp<int64_t>(most_sums_waiting / (n_sums_ + 3 * n_padded_), 1, most_places));
+    }
 
     // Sums are added in this many parts, by several threads.
     int64_t n_parts() const { return std::clamp<int64_t>(n_sums_ / sums_per_part, 1, most_parts); }

@@ -299,10 +299,12 @@ void others_go_on_while_one_is_late() {
     };
     int64_t next = 0;
     const auto add = [&](int place, int64_t stripe, int64_t) {
-        require(stripe == next++ && 0 <= place && place < 8, "stripes are merged in order, from their places");
+        require(stripe == next++ && 0 <= place && place < 8,
+                "stripes are merged in order, from their places");
     };
     team.run(n_stripes, 2, compute, Merge{1, add, 4});
-    require(went_on && next == n_stripes, "a worker with places goes on before the stripe of another is merged");
+    require(went_on && next == n_stripes,
+            "a worker with places goes on before the stripe of another is merged");
 }
 
 struct Stopped {};
