@@ -11,6 +11,7 @@ from sklearn.pipeline import make_pipeline
 from powermeans import PowerKMeans, Prepare, load, read_frame, save
 from powermeans.errors import ArgumentError, TableError
 from powermeans.preparing.ordered_words import levels_of
+from powermeans.preparing.prepare import doubts_on_units
 
 N = 60
 RNG = np.random.default_rng(0)
@@ -258,6 +259,28 @@ def test_what_a_fit_has_not_seen_is_no_word_that_it_knows():
     assert prepare.unknown_words({"c": ["a", "z", "z"]}) == {"c": {"z": 2}}
     with pytest.raises(TableError, match='no column "x", which fit saw'):
         prepare.transform({"c": ["a"]})
+
+
+@pytest.mark.parametrize(
+    ("fitted", "given", "doubt"),
+    [
+        ("{} kg", "{} lb", ""),  # which is converted
+        ("{} kg", "{} KG", ""),
+        ("{} kg", "{} m", '"x" is in m, and is in kg in the model'),
+        ("{} kg", "{}", '"x" has no unit, and is in kg in the model'),
+        ("{}", "{} kg", '"x" is in kg, and has no unit in the model'),
+        ("${}.10", "€{}.10", '"x" is in €, and is in $ in the model'),
+        ("€{}.10", "EUR {}.10", ""),
+        ("{} %", "{} %", ""),
+    ],
+)
+def test_a_table_in_another_unit_than_the_fit_is_converted_or_doubted(fitted, given, doubt):
+    prepare = Prepare().fit({"x": [fitted.format(n) for n in range(11, 71, 3)]})
+    table = {"x": [given.format(n) for n in range(11, 71, 3)]}
+    assert [note.said for note in doubts_on_units(prepare, table)] == [doubt] * bool(doubt)
+    factor = 0.45359237 if "lb" in given else 0.01 if "%" in given else 1.0
+    found = prepare.in_units(prepare.transform(table))[:, 0]
+    np.testing.assert_allclose(found, (np.arange(11, 71, 3) + 0.1 * (".1" in given)) * factor)
 
 
 @pytest.mark.parametrize("container", [pd.DataFrame, pa.table, dict])

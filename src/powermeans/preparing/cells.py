@@ -32,9 +32,10 @@ _MOST_UNREAD = 0.34
 _NOT_FINITE = r"(?i)^[-+]?inf(?:inity)?$"
 _WITH_UNIT = r"^(?P<number>[-+]?[0-9][0-9.,:' ]*)\s*(?P<unit>[a-zA-Zµ°²³/\"]{1,10}|/ ?[0-9]+)\.?$"
 _HOURS = ("h", "hrs", "std", "uhr")
+_SAME = {"EUR": "€", "USD": "$", "US$": "$", "GBP": "£", "lbs": "lb", "sec": "s", "hrs": "h"}
 _FACTORS: tuple[dict[str, float], ...] = (
-    {"mg": 1e-3, "g": 1.0, "kg": 1e3, "t": 1e6},
-    {"mm": 1e-3, "cm": 1e-2, "m": 1.0, "km": 1e3},
+    {"mg": 1e-3, "g": 1.0, "kg": 1e3, "t": 1e6, "oz": 28.34952, "lb": 453.59237, "lbs": 453.59237},
+    {"mm": 1e-3, "cm": 1e-2, "m": 1.0, "km": 1e3, "in": 0.0254, "ft": 0.3048, "mi": 1609.344},
     {"ml": 1e-3, "cl": 1e-2, "l": 1.0},
     {"ms": 1e-3, "s": 1.0, "sec": 1.0, "min": 60.0, "h": 3600.0, "hrs": 3600.0},
 )
@@ -206,6 +207,14 @@ class Cells:
         if self.form.kind == "duration":
             return f"s{unit}" if unit.startswith("/") else "s"
         return unit or self.form.currency or "%" * self.form.has_percent
+
+    @property
+    def has_other_unit(self) -> bool:
+        """Whether the numbers are in another unit than those of the fit, as far as both tell it."""
+        if self.type != "number" or (self.unit_of_fit == "%" and not (self.numbers > 1).any()):
+            return False
+        ours, other = (_SAME.get(each, each) for each in (self.unit, self.unit_of_fit))
+        return ours.casefold() != other.casefold()
 
     @cached_property
     def _read(self) -> tuple[FloatArray, NDArray[np.bool_]]:

@@ -648,6 +648,20 @@ def _notes_on_left_out(columns: Sequence[Column]) -> Iterator[Note]:
     found = {why: some(names) for why, names in by_why.items()}
     for why, (what, to_do) in _LEFT_OUT.items():
         if why in found:
+def doubts_on_units(prepare: Prepare, X: Any) -> Iterator[Note]:
+    """Yield notes on columns of a table in other units than those of the fit."""
+    frame = as_frame(X)
+    for one in prepare.used:
+        if one.kind not in (*NUMBERS, "log") or one.name not in frame.column_names:
+            continue
+        cells = prepare._cells(frame, one.name, one.codes, one.unit)
+        if cells.has_other_unit:
+            ours, fitted = (
+                f"is in {unit}" if unit else "has no unit" for unit in (cells.unit, one.unit)
+            )
+            yield Note(f'"{one.name}" {ours}, and {fitted} in the model', is_doubt=True)
+
+
             yield Note(f"left out, since {what}: {found[why]}", bool(to_do), to_do)
     if DATES in found:
         way_out = Argument("dates", "days"), " uses them"

@@ -15,7 +15,7 @@ from powermeans.app.command.sources import DataFiles, Scale
 from powermeans.app.reading.frames import Frame, opened
 from powermeans.errors import TableError, counted, nearest, some
 from powermeans.preparing.kinds import OF_A_FIT, has_no_name
-from powermeans.preparing.prepare import Note, Prepare
+from powermeans.preparing.prepare import Note, Prepare, doubts_on_units
 from powermeans.scale.tables import Missing
 from powermeans.scale.tables.checking import declared_missing, numbers_of, rows_to_skip
 from powermeans.system.arrow import pyarrow_part
@@ -90,7 +90,7 @@ def read_for(model: Any, path: str, files: DataFiles) -> Data:
     points, scalers = data.points, [step for step in steps_of(model)[:-1] if step is not prepare]
     for scaler in scalers:
         points = scaler.transform(points)
-    unknown = _unknown(prepare, columns)
+    unknown = [*doubts_on_units(prepare, columns), *_unknown(prepare, columns)]
     in_units = _in_other_units(points, data.names) if scalers or prepare.scale_ != "none" else []
     prepare.measure(data.points, data.weights)
     notes = [*data.notes, *unknown, *in_units]
