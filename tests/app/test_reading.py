@@ -181,6 +181,11 @@ SHEETS = {
         "shop 2021 2022",
         "2 rows above the header left out",
     ),
+    "title of several cells": (
+        [["Report", None, JANUARY], [], ["shop", "mass", "cost"]],
+        "shop mass cost",
+        "2 rows above the header left out",
+    ),
 }
 
 
@@ -361,6 +366,24 @@ def test_formats_of_cells_in_excel_tell_shares_and_amounts(tmp_path):
         (n, kind) for n, (_, kind) in formats.items()
     ]
     assert [one.unit for one in found] == ["%", "%", "€", "£", "CHF", "", "", "", ""]
+
+
+def test_cells_of_one_column_in_two_currencies_are_in_doubt(tmp_path):
+    book = openpyxl.Workbook()
+    for i in range(40):
+        book.active.append([900.5 + i, 40 + i])
+        book.active.cell(i + 1, 1).number_format = "$#,##0" if i % 2 else "€#,##0"
+        book.active.cell(i + 1, 2).number_format = '#,##0 "€"' if i % 2 else "[$€-407]#,##0"
+    book.save(tmp_path / "a.xlsx")
+    (doubt,) = opened(tmp_path / "a.xlsx").doubts
+    assert doubt == 'cells in several units are read as if in one: "c1" (€ and $)'
+
+
+def test_names_with_a_gap_above_a_row_that_may_be_names_are_in_doubt(tmp_path):
+    file, rows = tmp_path / "a.csv", "".join(f"n{i},{900.5 + i},{40 + i}\n" for i in range(9))
+    for above, n_doubts in ((",as of,2024-03-31\nshop,mass,cost", 1), (",mass,cost\n,kg,€", 0)):
+        file.write_text(f"{above}\n{rows}")
+        assert len(opened(file).doubts) == n_doubts
 
 
 def tag(name, content, *attributes):

@@ -108,8 +108,8 @@ def _read(path: Path, name: str, options: dict[str, Any]) -> Frame:
             raise TableError(f"{name} is {what}, and no table: export it as CSV or Excel")
     sheet = options.get("array")
     if suffix := sheets.suffix_of(path, start):
-        table, said, doubt = sheets.read(path, name, sheet, options.get("header"))
-        return Frame(table, suffix, said, _on_header(doubt))
+        table, said, doubt, doubts = sheets.read(path, name, sheet, options.get("header"))
+        return Frame(table, suffix, said, _on_header(doubt) + doubts)
     if databases.is_database(start):
         return Frame(databases.read(path, name, sheet), ".csv")
     if json_lines.is_json(start):

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from powermeans.errors import Argument, TableError, nearest
+from powermeans.errors import Argument, TableError, nearest, some
 from powermeans.preparing.cells import as_column
 from powermeans.scale.tables.reading import UNPACKING
 from powermeans.scale.tables.table import distinct, listed, refusing_damage
@@ -51,8 +51,8 @@ def suffix_of(path: Path, start: bytes) -> str:
 
 def read(
     path: Path, name: str, wanted: str | None = None, header: bool | None = None
-) -> tuple[Any, list[str], str]:
-    """Return a sheet as a table of Arrow, how it was found, and a doubt on its first row."""
+) -> tuple[Any, list[str], str, list[str]]:
+    """Return a sheet as a table of Arrow, how it was found, doubts on its first row and units."""
     try:
         from python_calamine import CalamineWorkbook
     except ImportError:
@@ -77,10 +77,18 @@ def read(
     table, around, doubt = _table_of([[row[j] for j in used] for row in cells], name, header)
     units, (_, first) = _units(path, sheet), sheets[sheet].start or (0, 0)
     pairs = zip(table.column_names, (units.get(first + j) for j in used), strict=True)
-    table = table.replace_schema_metadata({f"unit of {name}": unit for name, unit in pairs if unit})
+    counts = {name: each for name, each in pairs if each}
+    most = {f"unit of {name}": each.most_common(1)[0][0] for name, each in counts.items()}
+    table = table.replace_schema_metadata({key: unit for key, unit in most.items() if unit})
+    unlike = [
+        f'"{name}" ({" and ".join(filter(None, each))})'
+        for name, each in counts.items()
+        if len(each.keys() - {""}) > 1
+    ]
+    doubts = [f"cells in several units are read as if in one: {some(unlike)}"] if unlike else []
     others = [each for each in names if each != sheet and sizes.get(each, 0)]
     said = [f'sheet "{sheet}" is read, and not {listed(others)}'] if others else []
-    return table, said + around, doubt
+    return table, said + around, doubt, doubts
 
 
 def _has_far_cells(path: Path) -> bool:
@@ -98,8 +106,8 @@ def _has_far_cells(path: Path) -> bool:
     return False
 
 
-def _units(path: Path, sheet: str) -> Mapping[int, str]:
-    """Return the percent signs and currencies of columns, by the formats of first cells.
+def _units(path: Path, sheet: str) -> Mapping[int, Counter[str]]:
+    """Count the percent signs and currencies of columns, by the formats of first cells.
 
     Calamine knows no formats, and OpenPyXL takes seconds to open a large workbook.
     """
@@ -123,18 +131,18 @@ def _units(path: Path, sheet: str) -> Mapping[int, str]:
             if letters := re.match("[A-Z]+", each["r"]):
                 place = functools.reduce(lambda n, letter: 26 * n + ord(letter) - 64, letters[0], 0)
                 found.setdefault(place - 1, Counter())[units[int(each.get("s", 0))]] += 1
-    return {place: counts.most_common(1)[0][0] for place, counts in found.items()}
+    return found
 
 
-def _units_of_open_document(archive: zipfile.ZipFile, sheet: str) -> Mapping[int, str]:
-    found, place, table = dict[int, str](), 0, ""
+def _units_of_open_document(archive: zipfile.ZipFile, sheet: str) -> Mapping[int, Counter[str]]:
+    found, place, table = dict[int, Counter[str]](), 0, ""
     for tag, given in _tags(archive, "content.xml"):
         each = {name.rpartition("}")[2]: value for name, value in given.items()}
         table = each["name"] if tag == "table" else table
         place = 0 if tag == "table-row" else place
         if tag == "table-cell" and table == sheet:
             unit = "%" if each.get("value-type") == "percentage" else each.get("currency", "")
-            found |= {place: unit} if unit else {}
+            found.setdefault(place, Counter())[unit] += bool(unit)
             place += int(each.get("number-columns-repeated", 1))
     return found
 

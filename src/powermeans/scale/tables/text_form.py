@@ -211,13 +211,21 @@ def cells_of(lines: Sequence[str], delimiter: str) -> tuple[list[list[str]], lis
 def titles_above(rows: Sequence[Sequence[str]]) -> int:
     """Return the number of rows above the header of a spreadsheet, which are mostly empty."""
     width = max(map(len, rows), default=0)
-    is_full = [2 * sum(map(bool, map(str.strip, row))) > width for row in rows[: _MOST_TITLES + 1]]
-    top = is_full.index(True) if True in is_full else 0
-    if not top or len(rows) < top + 3 or not any(map(_is_text, rows[top])):
-        return 0
+    sizes = [sum(map(bool, map(str.strip, row))) for row in rows[: _MOST_TITLES + 1]]
+    top = next((i for i, size in enumerate(sizes) if 2 * size > width), 0)
+    # A title of several cells has fewer than the header, and an empty row below it.
+    below = [
+        i for i, size in enumerate(sizes) if i > top and size > sizes[top] and not sizes[i - 1]
+    ]
+    return next((i for i in (*below[:1], top) if _is_header_below_titles(rows[i:], width)), 0)
+
+
+def _is_header_below_titles(rows: Sequence[Sequence[str]], width: int) -> bool:
+    if len(rows) < 3 or not any(map(_is_text, rows[0])):
+        return False
     # Two columns of words may begin with half a row.
-    is_table = width > 2 or any(map(is_number, filter(None, rows[top + 1])))
-    return top if is_table and header_in(rows[top:])[0] else 0
+    is_table = width > 2 or any(map(is_number, filter(None, rows[1])))
+    return is_table and header_in(rows)[0]
 
 
 def rows_of_units(body: Sequence[Sequence[str]]) -> int:
@@ -249,6 +257,8 @@ def first_rows(rows: Sequence[Sequence[str]], header: bool | None) -> tuple[bool
     n_units = rows_of_units(rows[1:])
     if header is None:
         found, is_in_doubt = header_in([rows[0], *rows[1 + n_units :]])
+        if found and "" in map(str.strip, rows[0]) and len(rows) > 2:
+            is_in_doubt |= all(map(_is_text, rows[1])) and header_in(rows[1:])[0]
     else:
         found, is_in_doubt = header, False
     cells, taken_for = ", ".join(rows[0][:4]), "names" if found else "data"
