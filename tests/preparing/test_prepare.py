@@ -501,3 +501,20 @@ def test_contributions_of_other_points_and_scales_are_those_of_their_variances()
     points = scaled.transform({name: column * [1.0] for name, column in given.items()})
     points[:, 1] *= 2
     assert scaled.measure(points).contributions_["b (cm)"] == pytest.approx(0.8)
+
+
+def test_columns_share_a_unit_by_names_that_say_what_they_are():
+    rng, words = np.random.default_rng(0), ["red", "blue"] * 20
+    amounts, counts = rng.normal(50, [[9.0], [30.0]], (2, 40)), rng.integers(1, 90, 40)
+    for names, scale in {
+        ("c1", "c2"): "standard",
+        ("1", "2"): "standard",
+        ("2019", "2020"): "none",
+        ("pixel 1", "pixel 2"): "none",
+    }.items():
+        assert Prepare().fit(dict(zip(names, amounts, strict=True))).scale_ == scale
+    assert Prepare().fit({"2019": amounts[0], "2020": counts}).scale_ == "standard"
+    beside = Prepare().fit({"pixel 1": amounts[0], "pixel 2": amounts[1], "colour": words})
+    assert beside.scale_ == "shared"
+    assert [*map(beside.done, beside.columns_)][:2] == ["one scale for all numbers"] * 2
+    assert len({one.scales[0] for one in beside.columns_[:2]}) == 1

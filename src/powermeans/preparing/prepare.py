@@ -20,6 +20,7 @@ from powermeans.points.checks.weights import check_sample_weight
 from powermeans.preparing import features
 from powermeans.preparing.cells import Cells, as_frame, one_array
 from powermeans.preparing.kinds import (
+    CURRENCIES,
     DATES,
     LISTS,
     MOST_CATEGORIES,
@@ -37,18 +38,20 @@ from powermeans.preparing.kinds import (
     with_places,
 )
 from powermeans.preparing.missing_codes import is_code, missing_codes
-from powermeans.preparing.number_forms import Dates, Form, as_number, described
+from powermeans.preparing.number_forms import Dates, Form, as_number, described, is_number
 from powermeans.types import FloatArray
 
 Scale = Literal["auto", "standard", "minmax", "none"]
 
 # Columns of one unit are scaled all the same where one spreads so much farther than another.
 _UNLIKE = 100.0
+_YEAR = re.compile(r"(1[89]|2[01])\d\d")
 _UNITS = re.compile(r"[(\[]\s*([^()\[\]]+?)\s*[)\]]\s*$|_(cm|mm|m|km|kg|g|ml|usd|eur|px)$")
 # Why columns are left out though they may say something, and what to do.
 _LEFT_OUT = {
     TWO_NUMBERS: ("a cell has two numbers, such as 120/80", ["write them in two columns"]),
     NOT_READ: ("cells have text beside numbers", ["write numbers alone, or with one unit"]),
+    CURRENCIES: ("amounts are in several currencies", ["convert them to one"]),
     LISTS: ("cells contain lists", []),
 }
 _DECIDES = 0.8
@@ -333,12 +336,18 @@ class Prepare(TransformerMixin, BaseEstimator):
         return [column for column in self.columns_ if column.is_used]
 
     @property
-    def scale_(self) -> Scale:
-        """How numbers are scaled, which the data tell with ``scale="auto"``."""
+    def scale_(self) -> Literal["standard", "shared", "minmax", "none"]:
+        """How numbers are scaled, which the data tell with ``scale="auto"``.
+
+        It is "shared" where numbers in one unit, next to words, are divided by one scale.
+        """
+        if self.scale != "auto":
+            return self.scale
         numbers = [column for column in self.used if column.kind in NUMBERS]
-        is_as_given = all(one.scales == [1.0] and one.offsets == [0.0] for one in numbers)
-        found: Scale = "none" if numbers and is_as_given else "standard"
-        return found if self.scale == "auto" else self.scale
+        if numbers and all(one.scales == [1.0] and one.offsets == [0.0] for one in numbers):
+            return "none"
+        is_one = len({one.scales[0] for one in numbers}) == 1
+        return "shared" if is_one and 1 < len(numbers) < len(self.used) else "standard"
 
     @property
     def is_scaled(self) -> bool:
@@ -362,7 +371,8 @@ class Prepare(TransformerMixin, BaseEstimator):
         """
         if column.kind not in NUMBERS:
             return column.done
-        return {"none": "as it is", "minmax": "from 0 to 1"}.get(self.scale_, column.done)
+        said = {"none": "as it is", "minmax": "from 0 to 1", "shared": "one scale for all numbers"}
+        return said.get(self.scale_, column.done)
 
     def measure(self, X: ArrayLike, weights: FloatArray | None = None) -> Self:
         """Find what each column contributes to the distances of other points than those of the fit.
@@ -640,14 +650,6 @@ def _doubts_on_forms(forms: Mapping[str, Form], kinds: Mapping[str, str]) -> Ite
         yield Note(said, True, (Argument("dates", "month-first"), ", if they are not"))
 
 
-def _notes_on_left_out(columns: Sequence[Column]) -> Iterator[Note]:
-    """Yield notes on columns that are left out, though they may say something."""
-    by_why: dict[str, list[str]] = {}
-    for one in columns:
-        by_why.setdefault(one.why, []).append(f'"{one.name}"')
-    found = {why: some(names) for why, names in by_why.items()}
-    for why, (what, to_do) in _LEFT_OUT.items():
-        if why in found:
 def doubts_on_units(prepare: Prepare, X: Any) -> Iterator[Note]:
     """Yield notes on columns of a table in other units than those of the fit."""
     frame = as_frame(X)
@@ -662,6 +664,15 @@ def doubts_on_units(prepare: Prepare, X: Any) -> Iterator[Note]:
             yield Note(f'"{one.name}" {ours}, and {fitted} in the model', is_doubt=True)
 
 
+def _notes_on_left_out(columns: Sequence[Column]) -> Iterator[Note]:
+    """Yield notes on columns that are left out, though they may say something."""
+    by_why: dict[str, list[str]] = {}
+    for one in columns:
+        unit = f" ({one.unit})" * (one.why == CURRENCIES)
+        by_why.setdefault(one.why, []).append(f'"{one.name}"{unit}')
+    found = {why: some(names) for why, names in by_why.items()}
+    for why, (what, to_do) in _LEFT_OUT.items():
+        if why in found:
             yield Note(f"left out, since {what}: {found[why]}", bool(to_do), to_do)
     if DATES in found:
         way_out = Argument("dates", "days"), " uses them"
@@ -874,11 +885,19 @@ def _have_one_unit(columns: Sequence[Column], raw: FloatArray, spreads: FloatArr
     if len(units) == 1 and "" not in units:
         return True
     stems = {re.sub(r"\d+", "0", one.name.casefold()) for one in columns}
-    if len(stems) == 1 and re.search(r"\d", next(iter(stems))):
+    if len(stems) == 1 and re.search(r"\d", next(iter(stems))) and _say_what_they_are(columns):
         return True
     sums = raw.sum(axis=1)
     sums = sums[~np.isnan(sums)]
     return bool(len(sums)) and bool(sums[0] > 0 and np.allclose(sums, sums[0], rtol=2e-3))
+
+
+def _say_what_they_are(columns: Sequence[Column]) -> bool:
+    """Return whether names are more than numbers, or years above values of one kind."""
+    names = [one.name for one in columns]
+    if all(map(_YEAR.fullmatch, names)):
+        return len({(one.kind, one.unit) for one in columns}) == 1
+    return not any(has_no_name(name) or is_number(name) for name in names)
 
 
 def _unit_in(name: str) -> str:
