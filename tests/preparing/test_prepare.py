@@ -283,6 +283,22 @@ def test_a_table_in_another_unit_than_the_fit_is_converted_or_doubted(fitted, gi
     np.testing.assert_allclose(found, (np.arange(11, 71, 3) + 0.1 * (".1" in given)) * factor)
 
 
+@pytest.mark.parametrize(
+    ("forms", "said"),
+    [
+        (["${},074.20", "€{},910.73", "£{},100.00"], '"x" ($, €, £)'),
+        (["EUR {}.1K", "USD {}.1K"], '"x" (EUR, USD)'),
+        (["€{}", "${}", "n/a"], '"x" (€, $)'),
+    ],
+)
+def test_amounts_in_several_currencies_are_doubted(forms, said):
+    amounts = [form.format(n) for n in range(20, 40) for form in forms]
+    prepare = Prepare().fit({"x": amounts, "y": RNG.normal(size=len(amounts))})
+    assert [one.kind for one in prepare.columns_] == ["text", "number"]
+    told = f"left out, since amounts are in several currencies: {said}"
+    assert [note.said for note in prepare.notes_ if note.is_doubt] == [told]
+
+
 @pytest.mark.parametrize("container", [pd.DataFrame, pa.table, dict])
 def test_tables_of_all_kinds_give_the_same_and_a_pipeline_is_saved(container, tmp_path):
     table = {name: WORDS[name] for name in ("number", "category", "ordered", "identifier")}

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from powermeans.errors import ArgumentError
+from powermeans.errors import ArgumentError, some
 from powermeans.preparing.cells import Cells
 from powermeans.preparing.missing_codes import is_code
+from powermeans.preparing.number_forms import currencies_in
 from powermeans.preparing.ordered_words import levels_of
 from powermeans.types import FloatArray
 
@@ -69,8 +70,9 @@ _ADDRESSES = re.compile(
 _NUMBERS = re.compile(r"(?:.* )?(?:\w*(?:nr|number|nummer)|no|num|index|row|code|ref|reference|#)")
 TWO_NUMBERS = "two numbers in a cell"
 NOT_READ = "numbers beside other text"
+CURRENCIES = "in several currencies"
 _TWO_NUMBERS = re.compile(r"\d+(?:[.,]\d+)?\s*[/;|]\s*\d+(?:[.,]\d+)?")
-_NUMBER_AND_TEXT = re.compile(r"(?:\d+[.,]|[<>≤≥~≈$€£¥]\s*(?:\d+[.,])?)\d+\s*\D{0,15}")
+_NUMBER_AND_TEXT = re.compile(r"(?:\d+[.,]|[<>≤≥~≈$€£¥]\s*(?:\d+[.,])*)\d+\s*\D{0,15}")
 DATES = "dates count only if they are asked for"
 LISTS = "contains lists"
 OF_A_FIT = "of a former fit"
@@ -205,6 +207,8 @@ def _column_of_words(cells: Cells, orders: Sequence[Sequence[str]]) -> Column:
         levels = levels_of([word for word in counts if word not in codes], orders)
         if levels is not None and len(levels) > 1:
             return replace(_ordered(cells, levels, "words with an order"), codes=codes)
+    if len(currencies := currencies_in(counts)) > 1:
+        return Column(name, "text", CURRENCIES, unit=some(currencies))
     why = _why_text(name, counts)
     if not why and n_words <= min(MOST_CATEGORIES, n_there / 2):
         return _category(cells, f"{n_words} values")

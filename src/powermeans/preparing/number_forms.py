@@ -142,6 +142,16 @@ def is_number(cell: str) -> bool:
     return cell in NO_VALUE or is_one or bool(_NOT_FINITE.fullmatch(cell))
 
 
+def currencies_in(counts: Mapping[str, int]) -> list[str]:
+    """Return the currencies of the numbers in most cells, the most frequent first."""
+    found: Counter[str] = Counter()
+    for cell, count in counts.items():
+        number = _number_in(cell)
+        found[number.currency if number else ""] += count
+    n_without = found.pop("", 0)
+    return [each for each, _ in found.most_common()] if n_without < found.total() else []
+
+
 def as_number(cell: str) -> float | None:
     """Return the number that a cell writes as programs do, or None."""
     return float(cell) if _PLAIN.fullmatch(cell) else None
