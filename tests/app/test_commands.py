@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from app.answers import CUSTOMERS, clusters_in, column_of
+from app.answers import CUSTOMERS, clusters_in, column_of, rows_shown
 
 import powermeans
 from powermeans.app.command import failures
@@ -163,6 +163,40 @@ def test_columns_are_those_of_the_model_in_whatever_order(run):
                            ["others.csv", "--columns", "z,x,y"]):  # fmt: skip
         other = run("predict model.pm --json", file, *columns).json
         assert (other["labels"], other["score"]) == (straight["labels"], straight["score"])
+
+
+def test_names_of_columns_may_differ_in_case_where_one_column_is_meant(run):
+    run("fit customers.csv -k 3 -q -m m.pm -o l.csv")
+    text = Path("customers.csv").read_text()
+    head, rows = text.split("\n", 1)
+    Path("upper.csv").write_text(f"{head.upper()}\n{rows}")
+    for how in ("", "--memory-limit 1MB"):
+        run(f"predict m.pm upper.csv -o u.csv --labels-only -q {how}")
+        assert clusters_in("u.csv") == clusters_in("l.csv")
+    first = head.partition(",")[0]
+    lines = [f"{line},{line.partition(',')[0]}" for line in rows.splitlines()]
+    twice = f"{head.replace(first, first.upper())},{first.title()}"
+    Path("twice.csv").write_text("\n".join([twice, *lines]))
+    assert f'no "{first}"' in run("predict m.pm twice.csv", code=3).err
+
+
+def test_rows_that_lack_values_are_in_doubt_where_the_model_has_none(run):
+    run("fit customers.csv -k 3 -q -m m.pm -o l.csv")
+    head, first, rest = Path("customers.csv").read_text().split("\n", 2)
+    Path("gap.csv").write_text("\n".join([head, f",{first.partition(',')[2]}", rest]))
+    told = run("predict m.pm gap.csv -o g.csv").out
+    assert "\ncheck this: missing values: 1 in " in told
+    assert "since the model was fitted without missing values" in told
+
+
+def test_tables_of_a_fit_and_of_its_model_have_the_same_names(run):
+    Path("words.csv").write_text("x,word\n" + "1,a\n2,a\n11,b\n12,b\n" * 5)
+    fit = run("fit words.csv -k 2 -q -m m.pm --name 1=Loyal").out
+    assert "\n\n\n" not in fit
+    names = [row["name"] for row in rows_shown(fit)]
+    assert names[1] == "Loyal"
+    assert names[0] != ""
+    assert names == [row["name"] for row in rows_shown(run("predict m.pm words.csv").err)]
 
 
 def test_names_of_clusters_are_saved_and_columns_of_files_tell_as_much_as_in_a_fit(run):

@@ -42,6 +42,7 @@ def test_rules_are_those_of_python(april, run):
     told = run("explain april.pm april.csv --json").json
     assert told["price"] == found.price
     assert [rule["text"] for rule in told["rules"]] == [rule.text for rule in found.rules]
+    assert run("explain april.pm april.csv --rules auto").out == shown
     assert len(run("explain april.pm april.csv --rules 5 --json").json["rules"]) <= 5
     assert "--rules 2 is less than 3" in run("explain april.pm april.csv --rules 2", code=2).err
 

@@ -109,6 +109,15 @@ def test_labels_are_written_part_by_part_and_predicted_again(suffix, run, table)
         assert found == list(map(str, labels))
 
 
+def test_clusters_alone_are_written_without_output(run):
+    for add in ("", " --add distance"):  # the second one replaces the first
+        fit = run(f"fit rows.parquet -k 4 --memory-limit 100kB -q{add}")
+        assert "\nwritten: rows-clusters.parquet; no report, which needs all rows" in fit.out
+        names = ["cluster", *add.split()[1:]]
+        assert parquet.read_table("rows-clusters.parquet").column_names == names
+    assert not Path("rows-report.html").exists()
+
+
 @pytest.mark.filterwarnings("default")  # which the command tells as notes
 def test_a_fit_goes_on_from_its_checkpoint_and_no_other_does(run):
     command = "fit rows.parquet -k 4 --columns a,b,c --scale none --checkpoint state -q"

@@ -98,11 +98,11 @@ def _note_on(choice: Any) -> Note:
     verdict, by = choice.verdict().removesuffix("; likely"), choice.decided_by.replace("_", " ")
     counts = Counter(k for k in choice.by_criterion.values() if k is not None)
     n_all, n_same = counts.total(), counts.pop(choice.recommended, 0)
-    said, n_saying, way_out = "the same", n_same, ""
+    said, n_saying = "agree", n_same
     if not choice.is_agreed:
-        (said, n_saying), *_ = counts.most_common(1)
-        way_out = f" (-k {said} fits that many)" * (n_saying > n_same)
-    share = f"{100 * n_saying / n_all:.0f} % of the criteria say {said}{way_out}"
+        (k, n_saying), *_ = counts.most_common(1)
+        said = f"say {k}" + f" (-k {k} fits that many)" * (n_saying > n_same)
+    share = f"{100 * n_saying / n_all:.0f} % of the criteria {said}"
     return Note(f"{verdict} by {by}; {share}", is_doubt=not choice.is_agreed)
 
 

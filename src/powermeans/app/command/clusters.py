@@ -153,12 +153,12 @@ def labels_and_score(
 
 
 def show_clusters(
-    screen: Screen, profile: Profile, *, has_weights: bool, names: Mapping[int, str] | None = None
+    screen: Screen, profile: Profile, *, has_weights: bool, has_names: bool = False
 ) -> None:
     """Show size, share, spread and the columns in which each cluster differs most from the rest."""
     shown = sorted(profile.clusters, key=lambda cluster: -cluster.weight)[:40]
     header = ["cluster", "size", *["weight"] * has_weights, "share", "spread"]
-    words = [*["name"] * bool(names), "what sets it apart"]
+    words = [*["name"] * has_names, "what sets it apart"]
     screen.show(
         [*header, *words],
         [
@@ -168,7 +168,7 @@ def show_clusters(
                 *([number(cluster.weight)] if has_weights else []),
                 f"{100 * cluster.share:.1f} %",
                 f"{cluster.spread:#.4g}".rstrip("."),
-                *([names.get(cluster.label, "")] if names else []),
+                *[profile.names[cluster.label]] * has_names,
                 _apart(cluster, profile),
             ]
             for cluster in sorted(shown, key=lambda cluster: cluster.label)

@@ -109,7 +109,8 @@ def fit(data: _Data, wanted: Wanted, files: DataFiles, as_json: _Json = False) -
 
     Spread is the root mean square distance of the rows from the mean of their cluster.
 
-    Without --output, --model and --report, write the rows with their cluster and a report.
+    Without --output, --model and --report, write the rows with their cluster and a report; of rows
+    that are read part by part, the clusters alone.
     """
     if wanted.like is not None:
         wanted.refuse_beside_like(files)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -64,7 +65,8 @@ def read_to_fit(files: DataFiles, scale: Scale, *, takes_missing: bool) -> Data:
         prepare = _prepare(files, columns.column_names, **told)
         raw = _understand(prepare, columns, asked)
         data = rows.data(raw, prepare)
-    data = _without_lacking(data, files, takes_missing=takes_missing)
+    why_whole = "" if takes_missing else "this divergence needs whole rows"
+    data = _without_lacking(data, files, why_whole)
     with failures.refusing():
         points = prepare.settle(data.points, data.weights)
     of_columns = [replace(note, way_out=[failures.typed(note.way_out)]) for note in prepare.notes_]
@@ -86,7 +88,8 @@ def read_for(model: Any, path: str, files: DataFiles) -> Data:
             _adapt(prepare, files)
             points = prepare.transform(columns)
         data = rows.data(points, prepare)
-    data = _without_lacking(data, files, takes_missing=takes_missing(model))
+    why_whole = "" if takes_missing(model) else "the model was fitted without missing values"
+    data = _without_lacking(data, files, why_whole)
     points, scalers = data.points, [step for step in steps_of(model)[:-1] if step is not prepare]
     for scaler in scalers:
         points = scaler.transform(points)
@@ -137,8 +140,8 @@ def columns_for(model: Any, path: str, files: DataFiles, there: Sequence[str]) -
     found = list(there)
     if asked is not None:
         found = [there[place] for place in numbers_of(asked, there, files.name)]
-    if set(names) <= set(found):
-        return {name: name for name in names}
+    if len(same := _by_name(names, found)) == len(names):
+        return same
     goes_by_place = any(all(map(has_no_name, these)) for these in (names, there))
     if asked is not None:
         goes_by_place = set(found).isdisjoint(names)
@@ -146,12 +149,23 @@ def columns_for(model: Any, path: str, files: DataFiles, there: Sequence[str]) -
         if goes_by_place and len(by_place) == len(found):
             places = dict(zip(by_place, found, strict=True))
             return {name: places[name] for name in names}
-    lacking = next(name for name in names if name not in found)
+    lacking, n_free = next(name for name in names if name not in same), len({*there} - {*names})
+    may_choose = asked is None and n_free >= len(names)
+    way_out = "choose them with --columns" if may_choose else "add that column, or rename one"
     raise failures.Failure(
         f'{files.name} has no "{lacking}" in {counted(len(found), "column")}, and {path} was '
-        f"fitted to {len(names)}{nearest(lacking, there) or ': choose them with --columns'}",
+        f"fitted to {len(names)}{nearest(lacking, there) or f': {way_out}'}",
         failures.DATA,
     )
+
+
+def _by_name(names: Sequence[str], there: Sequence[str]) -> dict[str, str]:
+    """Return the column of each name, in another case only where no other name or column has it."""
+    counts = Counter(name.casefold() for name in [*{*names}, *{*there}])
+    alike = {one.casefold(): one for one in there if counts[one.casefold()] == 2}
+    found = {one: one for one in there}
+    every = {name: found.get(name, alike.get(name.casefold())) for name in names}
+    return {name: one for name, one in every.items() if one is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,8 +281,11 @@ def _asked_by_name(prepare: Prepare, asked: Sequence[str]) -> dict[str, str]:
     }
 
 
-def _without_lacking(data: Data, files: DataFiles, *, takes_missing: bool) -> Data:
-    """Leave out rows that lack a value, or all of them, as is asked for or as the data decide."""
+def _without_lacking(data: Data, files: DataFiles, why_whole: str) -> Data:
+    """Leave out rows that lack a value, or all of them, as is asked for or as the data decide.
+
+    `why_whole` says why rows must be whole; it is empty where distances use what is present.
+    """
     is_missing = np.isnan(data.points)
     lacks_weight = np.zeros(len(is_missing), dtype=bool)
     if data.weights is not None:
@@ -276,7 +293,7 @@ def _without_lacking(data: Data, files: DataFiles, *, takes_missing: bool) -> Da
     lacks = is_missing.any(axis=1) | lacks_weight
     if not lacks.any():
         return replace(data, missing="observed" if files.missing == "observed" else "error")
-    uses_present = takes_missing if files.is_missing_open else files.missing == "observed"
+    uses_present = not why_whole if files.is_missing_open else files.missing == "observed"
     is_left_out = is_missing.all(axis=1) if uses_present else lacks
     if files.missing == "error" or is_left_out.all():
         raise _lacking(data, files, is_missing)
@@ -290,7 +307,9 @@ def _without_lacking(data: Data, files: DataFiles, *, takes_missing: bool) -> Da
     notes = [*data.notes]
     if is_missing.any() and (uses_present or files.is_missing_open):
         most = len(data.names) if files.verbose else 4
-        notes.append(Note(_missing_in_words(data.names, is_missing, most, uses_present)))
+        why = "" if uses_present else why_whole
+        said = _missing_in_words(data.names, is_missing, most, why)
+        notes.append(Note(said, is_doubt=not uses_present))
     if n_left_out := np.count_nonzero(is_left_out):
         what = "without any value" if uses_present else "with missing values"
         notes.append(Note(f"left out: {counted(int(n_left_out), 'row')} {what}"))
@@ -321,7 +340,7 @@ def _lacking(data: Data, files: DataFiles, is_missing: NDArray[np.bool_]) -> fai
 
 
 def _missing_in_words(
-    names: Sequence[str], is_missing: NDArray[np.bool_], n_shown: int, uses_present: bool
+    names: Sequence[str], is_missing: NDArray[np.bool_], n_shown: int, why_whole: str
 ) -> str:
     # The features of one category miss a value together.
     columns = (name.partition(": ")[0] for name in names)
@@ -329,10 +348,10 @@ def _missing_in_words(
     most = sorted(((int(n), name) for name, n in counts.items() if n), key=lambda pair: -pair[0])
     shown = some([f'{n} in "{name}"' for n, name in most], n_shown)
     values = f"missing values: {shown}, of {len(is_missing)} rows"
-    if uses_present:
-        used = "distances use the values that are present"
-        return f"{values}; {used} (--missing drop leaves those rows out)"
-    return f"{values}; such rows are left out, since this divergence needs whole rows"
+    if why_whole:
+        return f"{values}; such rows are left out, since {why_whole}"
+    used = "distances use the values that are present"
+    return f"{values}; {used} (--missing drop leaves those rows out)"
 
 
 def _unknown(prepare: Prepare, columns: Any) -> Iterator[Note]:

@@ -35,7 +35,7 @@ def explain_model(path: str, files: DataFiles, asked: Rules, screen: Screen) -> 
     data = read_for(saved.model, path, saved.read_like(files))
     X = _rows_as_read(saved.model, data)
     with failures.refusing():
-        found = explain(saved.model, X, n_leaves=asked.rules or "auto", sample_weight=data.weights)
+        found = explain(saved.model, X, n_leaves=asked.n_leaves, sample_weight=data.weights)
         levels = _levels(saved.model, X, data)
         query = asked.sql and found.to_sql(asked.sql, dialect=asked.dialect)
     lines = [*str(found).splitlines(), "", *levels] if query is None else query.splitlines()

@@ -23,10 +23,16 @@ from powermeans.app.command.clusters import (
     labelled,
     show_clusters,
 )
-from powermeans.app.command.data import Data, read_for, read_to_fit, steps_of
-from powermeans.app.command.notes import tell_columns, tell_notes, write_report
+from powermeans.app.command.data import Data, read_to_fit, steps_of
+from powermeans.app.command.notes import tell_about, write_report
 from powermeans.app.command.outputs import SUFFIXES_OF_ROWS, check_outputs, interruptible, listed
-from powermeans.app.command.parts import all_paths, needing_all_rows, open_to_fit, why_in_parts
+from powermeans.app.command.parts import (
+    all_paths,
+    needing_all_rows,
+    open_to_fit,
+    read_as_model,
+    why_in_parts,
+)
 from powermeans.app.command.saved import load_model, to_remember
 from powermeans.app.command.screen import Screen, listening, number, seconds, waiting_for
 from powermeans.app.command.sources import DataFiles, Scale
@@ -39,14 +45,16 @@ from powermeans.estimators.balanced_kmeans import BalancedKMeans
 from powermeans.estimators.power_kmeans import PowerKMeans
 from powermeans.optimality.of_points import gap_in_a_moment
 from powermeans.scale.parted_data import PartedData
+from powermeans.scale.tables.formats import format_of
 from powermeans.system.attributes import forget
 
 
 def fit(files: DataFiles, wanted: Wanted, screen: Screen) -> None:
     """Read the data, fit, write the files asked for and print the clusters."""
     why = why_in_parts(files)
-    if not (wanted.output or wanted.model or wanted.report or why is not None or screen.as_json):
-        wanted = _with_outputs(files, wanted)
+    is_open = not (wanted.output or wanted.model or wanted.report or screen.as_json)
+    if is_open:
+        wanted = _with_outputs(files, wanted, has_report=why is None)
     wanted = wanted.settled(in_parts=why is not None)
     _check(files, wanted, why)
     fitted = _gone_on(files, wanted) if wanted.like else _fitted_anew(files, wanted, why)
@@ -61,7 +69,7 @@ def fit(files: DataFiles, wanted: Wanted, screen: Screen) -> None:
         _tell(fitted, found, files, wanted, screen)
         if screen.as_json:
             screen.tell_machines(_for_machines(fitted, found, files, wanted))
-    _end(fitted, wanted, screen)
+    _end(fitted, wanted, screen, lacks_report=is_open and why is not None)
 
 
 def _fitted_anew(files: DataFiles, wanted: Wanted, why: str | None) -> Fitted:
@@ -93,8 +101,7 @@ def _gone_on(files: DataFiles, wanted: Wanted) -> Fitted:
     path, began = str(wanted.like), time.perf_counter()
     saved = load_model(path)
     last = steps_of(saved.model)[-1]
-    with waiting_for(f"reading {files.name}", is_quiet=wanted.quiet):
-        data = read_for(saved.model, path, saved.read_like(files))
+    data = read_as_model(saved, path, saved.read_like(files), None, is_quiet=wanted.quiet)
     _check_proof(data.missing, wanted)
     started = time.perf_counter()
     with failures.refusing():
@@ -105,7 +112,7 @@ def _gone_on(files: DataFiles, wanted: Wanted) -> Fitted:
     return Fitted(data, model, taken, changes=changes, names=names)
 
 
-def _with_outputs(files: DataFiles, wanted: Wanted) -> Wanted:
+def _with_outputs(files: DataFiles, wanted: Wanted, *, has_report: bool) -> Wanted:
     """Name a file for the rows and one for the report, beside no other file of that name."""
     source = Path(files.database or files.first)
     is_packed = source.suffix.lower() in (".gz", ".bz2", ".xz", ".zip")
@@ -113,21 +120,22 @@ def _with_outputs(files: DataFiles, wanted: Wanted) -> Wanted:
     stem, suffix = f"{inner.stem}-" if source.is_file() else "", inner.suffix.lower()
     rows = f"{stem}clusters{suffix if suffix in SUFFIXES_OF_ROWS else '.csv'}"
     page = f"{stem}report.html"
-    for path, option in ((rows, "--output"), (page, "--report")):
-        if os.path.isfile(path) and not _is_of_a_fit(path):
+    for path, option in [(rows, "--output"), (page, "--report")][: 1 + has_report]:
+        if os.path.isfile(path) and not _is_of_a_fit(path, is_large=not has_report):
             raise failures.Failure(
                 f"{path} exists and was not written here: name another file with {option}"
             )
-    return replace(wanted, output=rows, report=page)
+    return replace(wanted, output=rows, report=page if has_report else None)
 
 
-def _is_of_a_fit(path: str) -> bool:
+def _is_of_a_fit(path: str, *, is_large: bool) -> bool:
     """Return whether a file looks as if a fit had written it."""
     if path.endswith(".html"):
         with failures.reading(path), open(path, "rb") as file:
             return b"powermeans" in file.read(2**16)
     with contextlib.suppress(TableError):
-        return "cluster" in opened(path).table.column_names
+        names = format_of(Path(path)).names if is_large else opened(path).table.column_names
+        return "cluster" in names
     return False
 
 
@@ -275,12 +283,12 @@ def _tell(
         f"read {'part by part' if reading is None else f'in {seconds(reading)}'}, "
         f"fitted in {seconds(fitted.seconds['fitting'] or 0.0)}"
     )
-    tell_columns(screen, data, is_verbose=is_verbose)
-    tell_notes(screen, [*data.notes, *fitted.why_k], is_verbose=is_verbose)
+    tell_about(screen, data, fitted.why_k, is_verbose=is_verbose)
     if fitted.choice is not None and is_verbose:
         show_choice(screen, fitted.choice, data)
     screen.say()
-    show_clusters(screen, profile, has_weights=files.weights is not None, names=fitted.names)
+    has_weights, has_names = files.weights is not None, bool(fitted.names)
+    show_clusters(screen, profile, has_weights=has_weights, has_names=has_names)
     screen.say()
     sweeps = f" after {counted(model.n_iter_, 'sweep')}" if model.n_iter_ else ""
     screen.say(f"inertia {number(model.inertia_)}{sweeps}")
@@ -333,7 +341,7 @@ def _for_machines(
     }
 
 
-def _end(fitted: Fitted, wanted: Wanted, screen: Screen) -> None:
+def _end(fitted: Fitted, wanted: Wanted, screen: Screen, *, lacks_report: bool) -> None:
     """Name the files written; fail if the fit was interrupted."""
     written = listed(wanted.output, wanted.model, wanted.report)
     if fitted.was_interrupted:
@@ -343,6 +351,9 @@ def _end(fitted: Fitted, wanted: Wanted, screen: Screen) -> None:
         )
     if written:
         more = " (--output and --report write the rows and a page)" * (written == wanted.model)
+        if more and isinstance(fitted.data.points, PartedData):
+            more = " (--output writes the clusters of the rows)"
+        more = "; no report, which needs all rows at once" if lacks_report else more
         screen.say(f"written: {written}{more}")
     if wanted.report is not None:
         opener = {"darwin": "open", "win32": "start"}.get(sys.platform, "xdg-open")

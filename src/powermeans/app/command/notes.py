@@ -60,18 +60,19 @@ def write_report(
         write_page(subject, path, title, code, fitted.choice, fitted.optimality)
 
 
-def tell_columns(screen: Screen, data: Data, *, is_verbose: bool) -> None:
-    """Show what each column contains, unless all are numbers that are used as they are."""
+def tell_about(screen: Screen, data: Data, more: Sequence[Note], *, is_verbose: bool) -> None:
+    """Show the columns, unless all are numbers that are used as they are, and the notes."""
     columns: Sequence[Column] = data.prepare.columns_
-    are_plain = all(one.kind in NUMBERS for one in columns)
-    if data.frame is None or (are_plain and not is_verbose):
-        return
-    shown = columns if is_verbose else columns[:_MOST_COLUMNS]
-    screen.say()
-    screen.show(ABOUT_COLUMNS, about_columns(data.prepare, shown), left=[0, 1, 2, 3])
-    if len(shown) < len(columns):
-        screen.say(f"... and {len(columns) - len(shown)} more, which --verbose shows")
-    screen.say()
+    notes, are_plain = [*data.notes, *more], all(one.kind in NUMBERS for one in columns)
+    if data.frame is not None and (is_verbose or not are_plain):
+        shown = columns if is_verbose else columns[:_MOST_COLUMNS]
+        screen.say()
+        screen.show(ABOUT_COLUMNS, about_columns(data.prepare, shown), left=[0, 1, 2, 3])
+        if len(shown) < len(columns):
+            screen.say(f"... and {len(columns) - len(shown)} more, which --verbose shows")
+        if notes:
+            screen.say()
+    tell_notes(screen, notes, is_verbose=is_verbose)
 
 
 def tell_notes(screen: Screen, notes: Sequence[Note], *, is_verbose: bool) -> None:

@@ -11,9 +11,12 @@ from typing import Any
 import numpy as np
 
 from powermeans.app.command import failures
-from powermeans.app.command.data import Data, check_missing, columns_for, prepare_of
+from powermeans.app.command.data import Data, check_missing, columns_for, prepare_of, read_for
+from powermeans.app.command.saved import Saved
+from powermeans.app.command.screen import waiting_for
 from powermeans.app.command.sources import DataFiles, Scale
 from powermeans.app.reading.sheets import is_workbook
+from powermeans.errors import some
 from powermeans.points.scaling import Scaling
 from powermeans.preparing.kinds import NUMBERS, Column
 from powermeans.preparing.prepare import Note, Prepare
@@ -25,11 +28,6 @@ from powermeans.scale.tables.checking import declared_missing
 from powermeans.scale.tables.formats import format_at, format_of, start_of
 from powermeans.scale.tables.table import FileFormat
 from powermeans.system.free_memory import free_memory
-
-_IN_PARTS = Note(
-    "read part by part: columns of words do not count, and codes for missing values are not found",
-    is_doubt=True,
-)
 
 
 def why_in_parts(files: DataFiles) -> str | None:
@@ -103,7 +101,7 @@ def all_paths(files: DataFiles) -> list[str]:
 def open_to_fit(files: DataFiles, why: str, scale: Scale, *, takes_missing: bool) -> Data:
     """Open the data for a fit; the first rows decide its scale, which saves a pass over all."""
     missing: Missing = "observed" if files.missing == "observed" else "error"
-    notes = [_IN_PARTS]
+    notes = [_in_parts(files)]
     if scale == "auto" or files.is_missing_open:
         start = _opened(replace(files, checkpoint=None), files.asked_columns)
         with failures.refusing():
@@ -120,6 +118,14 @@ def open_to_fit(files: DataFiles, why: str, scale: Scale, *, takes_missing: bool
     if how_read := getattr(data.source, "how_read", ""):
         notes.append(Note(f"read: {how_read}"))
     return Data(data, _prepared(files, data, scale), missing=missing, notes=notes)
+
+
+def _in_parts(files: DataFiles) -> Note:
+    """Return the doubt on what reading part by part leaves out, with the columns of words."""
+    form = _format_of(files_at(Path(files.first))[0], files)
+    lost = [] if files.asked_columns else [f'"{form.names[place]}"' for place in form.texts]
+    words = f"columns of words do not count{', here ' * bool(lost)}{some(lost)}"
+    return Note(f"read part by part: {words}, and codes for missing values are not found", True)
 
 
 def _prepared(files: DataFiles, data: PartedData, scale: Scale) -> Prepare:
@@ -151,7 +157,17 @@ def _dates(files: DataFiles) -> list[str]:
     return [form.names[place] for place, what in form.beside.items() if what == "dates"]
 
 
-def open_for(model: Any, path: str, files: DataFiles, why: str) -> Data:
+def read_as_model(
+    saved: Saved, path: str, files: DataFiles, why: str | None, *, is_quiet: bool
+) -> Data:
+    """Read the columns to which a model was fitted, or open them if there is a reason for that."""
+    with waiting_for(f"reading {files.name}", is_quiet=is_quiet or why is not None):
+        if why is None:
+            return read_for(saved.model, path, files)
+        return _open_for(saved.model, path, files, why)
+
+
+def _open_for(model: Any, path: str, files: DataFiles, why: str) -> Data:
     """Open the columns to which a model was fitted, as the points that its last step takes."""
     check_missing(model, path, files)
     prepare, scaling = prepare_of(model), None

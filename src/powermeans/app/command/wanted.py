@@ -120,7 +120,7 @@ class Wanted(Results):
     size_max: float | None = option("Largest size of a cluster, likewise.")
     model: str | None = option("File for the model.", "--model", "-m")
     prove: float | None = option(
-        "Search so long for a proof of how far from the optimum the clusters are.",
+        "Search this many seconds for a proof of how far from the optimum the clusters are.",
         metavar="SECONDS",
     )
     like: str | None = option(
@@ -189,19 +189,28 @@ class Wanted(Results):
         asked += ["columns"] * (files.columns is not None)
         if asked:
             options = ", ".join(f"--{name.strip('_').replace('_', '-')}" for name in asked)
-            raise Failure(f"--like takes that from the model: leave out {options}")
+            raise Failure(f"--like takes these from the model: leave out {options}")
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
     """How to explain clusters."""
 
-    rules: int | None = option("Number of rules; by default as many as are worth it.", min=1)
+    rules: str = option("Number of rules, or auto: as many as are worth it.", default="auto")
     sql: str | None = option("Print a query that labels this table by the rules.", metavar="TABLE")
     exact: bool = flag("With --sql, label by the model itself, without DATA.", "--exact")
     dialect: Literal["duckdb", "sqlite", "postgresql", "bigquery", "snowflake"] = option(
         "The database of the query.", default="duckdb"
     )
+
+    def __post_init__(self) -> None:
+        if self.rules != "auto" and not (self.rules.isdecimal() and int(self.rules)):
+            raise Failure(f"--rules must be a number from 1 on, or auto, not {self.rules!r}")
+
+    @property
+    def n_leaves(self) -> Any:
+        """The number of rules, or "auto"."""
+        return self.rules if self.rules == "auto" else int(self.rules)
 
 
 def _size(size: float | None) -> float | None:
