@@ -368,6 +368,14 @@ def test_formats_of_cells_in_excel_tell_shares_and_amounts(tmp_path):
     assert [one.unit for one in found] == ["%", "%", "€", "£", "CHF", "", "", "", ""]
 
 
+def test_a_source_in_a_column_of_numbers_is_left_out(tmp_path):
+    file, rows = tmp_path / "a.csv", "mass,cost\n" + "".join(f"{i}.5,{9 * i}\n" for i in range(9))
+    for last, n_rows in (("Source: a survey of 2024,", 9), ("not available,", 10), ("4 kg,", 10)):
+        file.write_text(f"{rows}{last}\n")
+        assert opened(file).table.num_rows == n_rows
+        assert bool(opened(file).how_read) == (n_rows == 9)
+
+
 def test_cells_of_one_column_in_two_currencies_are_in_doubt(tmp_path):
     book = openpyxl.Workbook()
     for i in range(40):

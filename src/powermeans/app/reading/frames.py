@@ -7,18 +7,19 @@ import os
 import zipfile
 from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from powermeans.app.reading import databases, json_lines, sheets
-from powermeans.errors import Argument, TableError
+from powermeans.errors import Argument, TableError, counted
 from powermeans.preparing.kinds import sums_up
 from powermeans.scale.tables.formats import format_of, start_of
 from powermeans.scale.tables.reading import as_file, unpacked
 from powermeans.scale.tables.table import listed, refusing_damage
 from powermeans.scale.tables.text import Text
+from powermeans.scale.tables.text_form import notes_below
 from powermeans.system.arrow import pyarrow_part
 
 _PICTURES_AND_MORE = {
@@ -34,6 +35,7 @@ _PICTURES_AND_MORE = {
 }
 # A small archive that unpacks to much more is likely made to fill a disk.
 _MOST_TIMES, _LARGE = 200, 10**9
+_MOST_NOTES = 5
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,21 @@ def opened(source: str | os.PathLike[str], query: str | None = None, **options: 
     if query is not None:
         return Frame(databases.selected(os.fspath(source), query), ".csv")
     with as_file(source) as (path, name), _unzipped(path, name, given) as (file, called):
-        return _read(file, called, given)
+        return _without_notes(_read(file, called, given))
+
+
+def _without_notes(frame: Frame) -> Frame:
+    """Leave out the last rows if they have only a text below numbers, such as a source."""
+    n_rows = frame.table.num_rows
+    last = frame.table.slice(max(n_rows - _MOST_NOTES - 1, 0))
+    columns = (
+        ["" if cell is None else str(cell) for cell in one.to_pylist()] for one in last.columns
+    )
+    n_notes = notes_below([*zip(*columns, strict=True)])
+    if not n_notes:
+        return frame
+    said = [*frame.how_read, f"{counted(n_notes, 'row')} below the table left out"]
+    return replace(frame, table=frame.table.slice(0, n_rows - n_notes), how_read=said)
 
 
 def _read(path: Path, name: str, options: dict[str, Any]) -> Frame:

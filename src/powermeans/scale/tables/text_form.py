@@ -228,6 +228,17 @@ def _is_header_below_titles(rows: Sequence[Sequence[str]], width: int) -> bool:
     return is_table and header_in(rows)[0]
 
 
+def notes_below(rows: Sequence[Sequence[str]]) -> int:
+    """Return the number of last rows with one cell, of words below a number of the first row."""
+    for n_notes, row in enumerate(reversed(rows)):
+        there = [(cell, top) for cell, top in zip(row, rows[0], strict=True) if cell.strip()]
+        ((cell, top), *others) = there or [("", "")]
+        is_note = re.match(r"\*|[^\W\d]+:? ", cell) and not is_unanswered(cell)
+        if others or len(row) < 2 or not (is_note and top and is_number(top)):
+            return n_notes
+    return 0
+
+
 def rows_of_units(body: Sequence[Sequence[str]]) -> int:
     """Return the number of first rows with words where all others have numbers."""
     first, others = body[0] if body else [], body[1 : 1 + _SAMPLE_LINES]
