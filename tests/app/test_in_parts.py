@@ -109,6 +109,14 @@ def test_labels_are_written_part_by_part_and_predicted_again(suffix, run, table)
         assert found == list(map(str, labels))
 
 
+@pytest.mark.filterwarnings("default")  # which the command tells as notes
+def test_columns_of_words_that_are_lost_in_parts_are_named_in_a_doubt(run):
+    rows = "".join(f"{n}{n} g,{n * n}\n" for n in range(11, 99))
+    Path("words.csv").write_text(f"weight,x\n{rows}")
+    fit = run("fit words.csv -k 2 --memory-limit 1GB -q -o l.csv")
+    assert 'check this: read part by part: columns of words do not count, here "weight"' in fit.out
+
+
 def test_clusters_alone_are_written_without_output(run):
     for add in ("", " --add distance"):  # the second one replaces the first
         fit = run(f"fit rows.parquet -k 4 --memory-limit 100kB -q{add}")
