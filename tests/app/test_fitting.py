@@ -392,7 +392,7 @@ def test_progress_is_shown_as_much_as_is_asked_for_and_clusters_that_weigh_nothi
     assert ("standardized" in plain.out, "standardized" in verbose.out) == (False, True)
     chosen = run("fit customers.csv -k 2-6 -m m.pm")  # no inertia of other numbers of clusters
     assert chosen.err.count("ended, ") == 1
-    assert "\nwritten: m.pm (--output and --report write the rows and a page)\n" in chosen.out
+    assert "\nwritten: m.pm (--output writes the rows with their cluster)\n" in chosen.out
     (only,) = rows_shown(run("fit customers.csv -k 1 -q").out)
     assert only["what sets it apart"] == "visits_per_month 9.9; basket 48; share_at_weekend 0.42"
     Path("f.csv").write_text("a\x1b]0;PWNED\x07,b\u202er\n1,2\n3,4\n50,60\n")

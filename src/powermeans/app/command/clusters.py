@@ -40,6 +40,7 @@ class Fitted:
     changes: Sequence[str] = ()  # from the model that the fit goes on from
     optimality: OptimalityGap | None = None
     names: Mapping[int, str] = field(default_factory=dict)  # of clusters, as they were given
+    file: str | None = None  # of the model, where code that repeats the fit would not give it
 
 
 @dataclass(frozen=True, slots=True)

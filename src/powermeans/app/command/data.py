@@ -164,8 +164,8 @@ def _by_name(names: Sequence[str], there: Sequence[str]) -> dict[str, str]:
     counts = Counter(name.casefold() for name in [*{*names}, *{*there}])
     alike = {one.casefold(): one for one in there if counts[one.casefold()] == 2}
     found = {one: one for one in there}
-    every = {name: found.get(name, alike.get(name.casefold())) for name in names}
-    return {name: one for name, one in every.items() if one is not None}
+    pairs = ((name, found.get(name, alike.get(name.casefold()))) for name in names)
+    return {name: one for name, one in pairs if one is not None}
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from typing import Any
 
 from sklearn.pipeline import Pipeline
 
-from powermeans.app.command import failures
+from powermeans.app.command import failures, parts
 from powermeans.app.command.choosing import choice_for_machines, chosen_k, show_choice
 from powermeans.app.command.clusters import (
     Fitted,
@@ -26,13 +26,6 @@ from powermeans.app.command.clusters import (
 from powermeans.app.command.data import Data, read_to_fit, steps_of
 from powermeans.app.command.notes import tell_about, write_report
 from powermeans.app.command.outputs import SUFFIXES_OF_ROWS, check_outputs, interruptible, listed
-from powermeans.app.command.parts import (
-    all_paths,
-    needing_all_rows,
-    open_to_fit,
-    read_as_model,
-    why_in_parts,
-)
 from powermeans.app.command.saved import load_model, to_remember
 from powermeans.app.command.screen import Screen, listening, number, seconds, waiting_for
 from powermeans.app.command.sources import DataFiles, Scale
@@ -51,7 +44,7 @@ from powermeans.system.attributes import forget
 
 def fit(files: DataFiles, wanted: Wanted, screen: Screen) -> None:
     """Read the data, fit, write the files asked for and print the clusters."""
-    why = why_in_parts(files)
+    why = parts.why_in_parts(files)
     is_open = not (wanted.output or wanted.model or wanted.report or screen.as_json)
     if is_open:
         wanted = _with_outputs(files, wanted, has_report=why is None)
@@ -81,7 +74,7 @@ def _fitted_anew(files: DataFiles, wanted: Wanted, why: str | None) -> Fitted:
         with waiting_for(f"reading {files.name}", is_quiet=wanted.quiet):
             data = read_to_fit(files, scale, takes_missing=takes_missing)
     else:
-        data = open_to_fit(files, why, scale, takes_missing=takes_missing)
+        data = parts.open_to_fit(files, why, scale, takes_missing=takes_missing)
     _check_proof(data.missing, wanted)
     taken = {"reading": time.perf_counter() - began if why is None else None}
     chosen = chosen_k(data, wanted, was_asked=files.missing == "observed")
@@ -101,7 +94,7 @@ def _gone_on(files: DataFiles, wanted: Wanted) -> Fitted:
     path, began = str(wanted.like), time.perf_counter()
     saved = load_model(path)
     last = steps_of(saved.model)[-1]
-    data = read_as_model(saved, path, saved.read_like(files), None, is_quiet=wanted.quiet)
+    data = parts.read_as_model(saved, path, saved.read_like(files), None, is_quiet=wanted.quiet)
     _check_proof(data.missing, wanted)
     started = time.perf_counter()
     with failures.refusing():
@@ -152,7 +145,7 @@ def _check(files: DataFiles, wanted: Wanted, why: str | None) -> None:
         (f"--divergence {wanted.divergence}", distance.needs_all_points is not None, in_memory),
     ):
         if is_asked:
-            needing_all_rows(files, why, what, way_out)
+            parts.needing_all_rows(files, why, what, way_out)
     n_clusters = wanted.n_clusters
     if n_clusters is None and not distance.is_squared:
         raise failures.Failure(
@@ -163,7 +156,7 @@ def _check(files: DataFiles, wanted: Wanted, why: str | None) -> None:
         with failures.refusing():
             check_names(wanted.names, n_clusters)
     reads = [files.database] if files.database is not None else files.paths
-    reads = reads if why is None else [*reads, *all_paths(files)]
+    reads = reads if why is None else [*reads, *parts.all_paths(files)]
     check_outputs(wanted, wanted.model, files.checkpoint, reads=reads)
 
 
@@ -263,11 +256,8 @@ def _write(
             save(whole, wanted.model, reading=reading)
         done.append(wanted.model)
     if wanted.report is not None:
-        model_file = wanted.model if fitted.was_interrupted else None
-        write_report(
-            wanted.report, fitted, found, files, is_quiet=wanted.quiet, model_file=model_file
-        )
-        done.append(wanted.report)
+        file = wanted.model if fitted.was_interrupted else None
+        write_report(replace(fitted, file=file), found, files, wanted, done)
 
 
 def _tell(
@@ -350,9 +340,7 @@ def _end(fitted: Fitted, wanted: Wanted, screen: Screen, *, lacks_report: bool) 
             f"interrupted: this is the best result so far{rest}", failures.INTERRUPTED
         )
     if written:
-        more = " (--output and --report write the rows and a page)" * (written == wanted.model)
-        if more and isinstance(fitted.data.points, PartedData):
-            more = " (--output writes the clusters of the rows)"
+        more = " (--output writes the rows with their cluster)" * (written == wanted.model)
         more = "; no report, which needs all rows at once" if lacks_report else more
         screen.say(f"written: {written}{more}")
     if wanted.report is not None:

@@ -11,6 +11,7 @@ from powermeans.app.command.data import Data
 from powermeans.app.command.saved import reading_again
 from powermeans.app.command.screen import Screen, waiting_for
 from powermeans.app.command.sources import DataFiles
+from powermeans.app.command.wanted import Results
 from powermeans.app.report.python_code import python_code
 from powermeans.app.report.report import write_page
 from powermeans.app.report.subject import ABOUT_COLUMNS, FileTable, Subject, about_columns
@@ -23,20 +24,14 @@ _MOST_COLUMNS = 12
 
 
 def write_report(
-    path: str,
-    fitted: Fitted,
-    found: Labelled,
-    files: DataFiles,
-    *,
-    is_quiet: bool,
-    model_file: str | None = None,
+    fitted: Fitted, found: Labelled, files: DataFiles, results: Results, done: list[str]
 ) -> None:
     """Write the page about a fit and its file: first what may make it worthless."""
-    data, why_k = fitted.data, fitted.why_k
+    data, why_k, path = fitted.data, fitted.why_k, str(results.report)
     how_read = [note.text for note in data.notes if note.text.startswith("read: ")]
     notes = sorted([*data.notes, *(one for one in why_k if one.is_doubt)], key=_place)
     with (
-        waiting_for(f"writing {path}", is_quiet=is_quiet),
+        waiting_for(f"writing {path}", is_quiet=results.quiet),
         failures.writing(path),
         failures.refusing(),
     ):
@@ -55,9 +50,10 @@ def write_report(
             labels=found.labels,
             profile=found.profile,
         )
-        code = python_code(subject, files.first, reading_again(files, data), model_file)
+        code = python_code(subject, files.first, reading_again(files, data), fitted.file)
         title = f"Clusters of {printable(os.path.basename(files.name))}"
         write_page(subject, path, title, code, fitted.choice, fitted.optimality)
+    done.append(path)
 
 
 def tell_about(screen: Screen, data: Data, more: Sequence[Note], *, is_verbose: bool) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import Any
 
 from powermeans.app.command import failures
 from powermeans.app.command.clusters import Fitted, Labelled, labelled, show_clusters
@@ -33,19 +32,28 @@ def predict(path: str, files: DataFiles, results: Results, screen: Screen) -> No
         # Rows in parts have no other scaling than that of `Prepare`.
         is_bare = why is None or prepare_of(saved.model) is not None
         model = steps_of(saved.model)[-1] if is_bare else saved.model
-        fitted = Fitted(data, model, {}, names=saved.names | results.names)
+        fitted = Fitted(data, model, {}, names=saved.names | results.names, file=path)
         found = labelled(fitted, files, results, done)
         fitted = replace(fitted, seconds={"predicting": time.perf_counter() - started})
         if results.report is not None:
             with failures.refusing():
                 gap = gap_in_a_moment(model, data.points, data.weights)
-            proved, is_quiet = replace(fitted, optimality=gap), results.quiet
-            write_report(results.report, proved, found, files, is_quiet=is_quiet, model_file=path)
-            done.append(results.report)
-        _tell(path, fitted, found, files, results, screen)
+            write_report(replace(fitted, optimality=gap), found, files, results, done)
+        _tell(fitted, found, files, results, screen)
         columns = table_of(found.columns, data.is_used).to_pydict() if shows_rows else {}
         labels = {{"cluster": "labels"}.get(name, name): one for name, one in columns.items()}
-        screen.tell_machines(_for_machines(path, fitted, found, files, results) | labels)
+        sums = ("n_rows", "score", "sizes", "weights")
+        screen.tell_machines(
+            {
+                "model": path,
+                "data": files.first,
+                **{name: getattr(found.tally, name) for name in sums},
+                "names": fitted.names,
+                "seconds": fitted.seconds,
+                "written": {"rows": results.output, "report": results.report},
+                **labels,
+            }
+        )
 
 
 def _check(
@@ -63,33 +71,16 @@ def _check(
 
 
 def _tell(
-    path: str, fitted: Fitted, found: Labelled, files: DataFiles, results: Results, screen: Screen
+    fitted: Fitted, found: Labelled, files: DataFiles, results: Results, screen: Screen
 ) -> None:
     """Print the clusters as a table."""
     tally, kind = found.tally, type(fitted.model)
     is_inertia = getattr(kind, "score", None) is CenterEstimator.score
     score = f"inertia {number(0 - tally.score)}" if is_inertia else f"score {number(tally.score)}"
     n_rows, elapsed = counted(tally.n_rows, "row"), seconds(fitted.seconds["predicting"] or 0.0)
-    screen.say(f"{n_rows} of {files.name} by {path} in {elapsed}, {score}")
+    screen.say(f"{n_rows} of {files.name} by {fitted.file} in {elapsed}, {score}")
     tell_notes(screen, fitted.data.notes, is_verbose=results.verbose)
     has_weights, has_names = files.weights is not None, bool(fitted.names)
     show_clusters(screen, found.profile, has_weights=has_weights, has_names=has_names)
     if written := listed(results.output, results.report):
         screen.say(f"written: {written}")
-
-
-def _for_machines(
-    path: str, fitted: Fitted, found: Labelled, files: DataFiles, results: Results
-) -> dict[str, Any]:
-    """Return the sizes of the clusters, and what was done, for JSON."""
-    return {
-        "model": path,
-        "data": files.first,
-        "n_rows": found.tally.n_rows,
-        "score": found.tally.score,
-        "sizes": found.tally.sizes,
-        "weights": found.tally.weights,
-        "names": fitted.names,
-        "seconds": fitted.seconds,
-        "written": {"rows": results.output, "report": results.report},
-    }

@@ -203,13 +203,11 @@ class Rules:
         "The database of the query.", default="duckdb"
     )
 
-    def __post_init__(self) -> None:
-        if self.rules != "auto" and not (self.rules.isdecimal() and int(self.rules)):
-            raise Failure(f"--rules must be a number from 1 on, or auto, not {self.rules!r}")
-
     @property
     def n_leaves(self) -> Any:
         """The number of rules, or "auto"."""
+        if self.rules != "auto" and not (self.rules.isdecimal() and int(self.rules)):
+            raise Failure(f"--rules must be a number from 1 on, or auto, not {self.rules!r}")
         return self.rules if self.rules == "auto" else int(self.rules)
 
 
