@@ -117,6 +117,18 @@ def test_columns_of_words_that_are_lost_in_parts_are_named_in_a_doubt(run):
     assert 'check this: read part by part: columns of words do not count, here "weight"' in fit.out
 
 
+def test_another_currency_than_that_of_the_model_is_doubted_in_parts(run):
+    for sign in "$€":
+        rows = "".join(f"{sign}{n}.10,{n * n}\n" for n in range(11, 99))
+        Path(f"{sign}.csv").write_text(f"revenue,x\n{rows}")
+    run("fit $.csv -k 2 -q -o l.csv -m whole.pm")
+    run("fit $.csv -k 2 -q -o l.csv -m parts.pm --memory-limit 1GB")
+    for model, limit in (("whole", " --memory-limit 1GB"), ("parts", "")):
+        doubt = 'check this: "revenue" is in €, and is in $ in the model'
+        assert doubt in run(f"predict {model}.pm €.csv -o l.csv{limit}").out
+        assert "check this" not in run(f"predict {model}.pm $.csv -o l.csv{limit}").out
+
+
 def test_clusters_alone_are_written_without_output(run):
     for add in ("", " --add distance"):  # the second one replaces the first
         fit = run(f"fit rows.parquet -k 4 --memory-limit 100kB -q{add}")

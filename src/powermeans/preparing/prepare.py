@@ -654,14 +654,16 @@ def doubts_on_units(prepare: Prepare, X: Any) -> Iterator[Note]:
     """Yield notes on columns of a table in other units than those of the fit."""
     frame = as_frame(X)
     for one in prepare.used:
-        if one.kind not in (*NUMBERS, "log") or one.name not in frame.column_names:
-            continue
-        cells = prepare._cells(frame, one.name, one.codes, one.unit)
-        if cells.has_other_unit:
-            ours, fitted = (
-                f"is in {unit}" if unit else "has no unit" for unit in (cells.unit, one.unit)
-            )
-            yield Note(f'"{one.name}" {ours}, and {fitted} in the model', is_doubt=True)
+        if one.kind in (*NUMBERS, "log") and one.name in frame.column_names:
+            cells = prepare._cells(frame, one.name, one.codes, one.unit)
+            if cells.has_other_unit:
+                yield doubt_on_unit(one, cells.unit)
+
+
+def doubt_on_unit(column: Column, unit: str) -> Note:
+    """Return a note on a column in another unit than that of the fit."""
+    ours, fitted = (f"is in {each}" if each else "has no unit" for each in (unit, column.unit))
+    return Note(f'"{column.name}" {ours}, and {fitted} in the model', is_doubt=True)
 
 
 def _notes_on_left_out(columns: Sequence[Column]) -> Iterator[Note]:

@@ -19,7 +19,7 @@ from powermeans.app.reading.sheets import is_workbook
 from powermeans.errors import some
 from powermeans.points.scaling import Scaling
 from powermeans.preparing.kinds import NUMBERS, Column
-from powermeans.preparing.prepare import Note, Prepare
+from powermeans.preparing.prepare import Note, Prepare, doubt_on_unit
 from powermeans.scale.checkpoint import is_checkpoint
 from powermeans.scale.files import files_at
 from powermeans.scale.parted_data import PartedData, open_data
@@ -134,12 +134,13 @@ def _prepared(files: DataFiles, data: PartedData, scale: Scale) -> Prepare:
     with failures.refusing(), failures.reading(files.name, writes=files.checkpoint):
         scaling = data.scaling or Scaling(np.zeros(len(names)), np.ones(len(names)))
         codes = declared_missing(files.codes, names, files.name)
-    dates = _dates(files) if files.dates else ()
+    dates, units = _dates(files) if files.dates else (), _units(files)
     prepare.columns_ = [
         Column(
             name,
             "date" if name in dates else "number",
             codes=[code for places, code in codes if place in places],
+            unit=units.get(name, ""),
             offsets=[float(scaling.offsets[place])],
             scales=[float(scaling.units[place])],
         )
@@ -149,6 +150,13 @@ def _prepared(files: DataFiles, data: PartedData, scale: Scale) -> Prepare:
     prepare.n_features_in_, prepare.notes_ = len(names), []
     prepare.decimal_ = getattr(data.source, "decimal", "")
     return prepare
+
+
+def _units(files: DataFiles) -> dict[str, str]:
+    """Return the currencies and percent signs of columns of text."""
+    form = _format_of(files_at(Path(files.first))[0], files)
+    forms = zip(form.names, getattr(form, "forms", ()), strict=False)
+    return {name: one.currency or "%" * one.has_percent for name, one in forms}
 
 
 def _dates(files: DataFiles) -> list[str]:
@@ -185,8 +193,11 @@ def _open_for(model: Any, path: str, files: DataFiles, why: str) -> Data:
         given = files.missing_values or codes or None
         files = replace(files, missing_values=given, dates=files.dates or prepare.dates)
         scaling = Scaling(*prepare.scaling)
-    data = _opened(files, columns, scaling, why)
-    return Data(data, prepare or _prepared(files, data, "none"))
+    data, units = _opened(files, columns, scaling, why), _units(files)
+    pairs = zip(columns, prepare.used if prepare else (), strict=False)
+    others = [(one, units.get(name, "")) for name, one in pairs]
+    notes = [doubt_on_unit(one, unit) for one, unit in others if unit != one.unit]
+    return Data(data, prepare or _prepared(files, data, "none"), notes=notes)
 
 
 def _opened(
