@@ -35,7 +35,6 @@ _PICTURES_AND_MORE = {
 }
 # A small archive that unpacks to much more is likely made to fill a disk.
 _MOST_TIMES, _LARGE = 200, 10**9
-_MOST_NOTES = 5
 
 
 @dataclass(frozen=True)
@@ -100,21 +99,11 @@ def opened(source: str | os.PathLike[str], query: str | None = None, **options: 
     if query is not None:
         return Frame(databases.selected(os.fspath(source), query), ".csv")
     with as_file(source) as (path, name), _unzipped(path, name, given) as (file, called):
-        return _without_notes(_read(file, called, given))
-
-
-def _without_notes(frame: Frame) -> Frame:
-    """Leave out the last rows if they have only a text below numbers, such as a source."""
-    n_rows = frame.table.num_rows
-    last = frame.table.slice(max(n_rows - _MOST_NOTES - 1, 0))
-    columns = (
-        ["" if cell is None else str(cell) for cell in one.to_pylist()] for one in last.columns
-    )
-    n_notes = notes_below([*zip(*columns, strict=True)])
-    if not n_notes:
-        return frame
-    said = [*frame.how_read, f"{counted(n_notes, 'row')} below the table left out"]
-    return replace(frame, table=frame.table.slice(0, n_rows - n_notes), how_read=said)
+        frame = _read(file, called, given)
+        n_notes = notes_below(frame.table)
+        said = [f"{counted(n_notes, 'row')} below the table left out"] * bool(n_notes)
+        table = frame.table.slice(0, frame.table.num_rows - n_notes)
+        return replace(frame, table=table, how_read=frame.how_read + said)
 
 
 def _read(path: Path, name: str, options: dict[str, Any]) -> Frame:

@@ -8,7 +8,7 @@ import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 
@@ -28,6 +28,7 @@ _SAMPLE_LINES = 50
 _SAMPLE_COLUMNS = 200
 _MOST_ROWS = 2_000
 _MOST_TITLES = 15
+_MOST_NOTES = 5
 _DELIMITERS = ("\t", ";", "|", ",", " ")
 
 
@@ -228,8 +229,11 @@ def _is_header_below_titles(rows: Sequence[Sequence[str]], width: int) -> bool:
     return is_table and header_in(rows)[0]
 
 
-def notes_below(rows: Sequence[Sequence[str]]) -> int:
-    """Return the number of last rows with one cell, of words below a number of the first row."""
+def notes_below(table: Any) -> int:
+    """Return the number of last rows with only a text in a column of numbers, such as a source."""
+    last = table.slice(max(table.num_rows - _MOST_NOTES - 1, 0)).columns
+    cells = [["" if x is None else str(x) for x in column.to_pylist()] for column in last]
+    rows = [*zip(*cells, strict=True)]
     for n_notes, row in enumerate(reversed(rows)):
         there = [(cell, top) for cell, top in zip(row, rows[0], strict=True) if cell.strip()]
         ((cell, top), *others) = there or [("", "")]
