@@ -7,8 +7,10 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from app.answers import COLUMNS, CUSTOMERS, clusters_in, column_of, rows_shown
+from pyarrow import feather
 
 import powermeans
 from powermeans import read_frame
@@ -360,6 +362,16 @@ def test_rows_are_written_as_they_are_with_an_empty_cluster_where_they_were_left
     assert distances == ("distance", "0", "0")
     assert set(seconds) == {"second_cluster", "0", "1"}
     assert sure == ("sure", "1", "1")
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "xlsx", "parquet"])
+def test_a_date_that_python_does_not_know_is_carried_along(suffix, run):
+    day = pa.array([6_585_322, *range(59)], pa.date32())
+    x, y = np.array(two_groups(), float).T
+    feather.write_feather(pa.table({"x": x, "y": y, "day": day}), "f.arrow")
+    run(f"fit f.arrow -k 2 -q --as day=ignore -o out.{suffix} --report r.html")
+    days = read_frame(f"out.{suffix}")["day"].cast(pa.string())
+    assert days.to_pylist()[:3] == ["20000-01-01", "1970-01-01", "1970-01-02"]
 
 
 @pytest.mark.filterwarnings("always:.*left out")

@@ -382,6 +382,15 @@ def as_column(values: Any) -> Any:
         return pa.array(texts, pa.string())
 
 
+def values_of(column: Any) -> list[Any]:
+    """Return the values of a column of Arrow, texts for dates that Python does not know."""
+    try:
+        values: list[Any] = column.to_pylist()
+    except (OverflowError, ValueError):
+        values = column.cast(pyarrow_part().string()).to_pylist()
+    return values
+
+
 def one_array(column: Any) -> Any:
     """Return a column of a table as one array, texts plain."""
     pa = pyarrow_part()

@@ -24,6 +24,7 @@ from powermeans.app.command.data import Data
 from powermeans.app.command.wanted import Results
 from powermeans.app.reading import sheets
 from powermeans.app.reading.frames import Frame
+from powermeans.preparing.cells import values_of
 from powermeans.scale.parted_data import is_read_with
 from powermeans.system.arrow import pyarrow_part
 from powermeans.system.atomic_write import atomic_write
@@ -148,7 +149,7 @@ def _write(path: str, tables: Iterable[Any], frame: Frame) -> None:
             write_npy(file, (_labels_in(table) for table in tables))
         elif suffix == ".xlsx":
             for table in tables:
-                sheets.write(file, table.column_names, [*map(_values_of, table.columns)], path)
+                sheets.write(file, table.column_names, [*map(values_of, table.columns)], path)
         elif suffix == ".jsonl":
             file.writelines(itertools.chain.from_iterable(map(_as_json, tables)))
         else:
@@ -189,18 +190,9 @@ def _typed(column: Any) -> Any:
 def _as_json(table: Any) -> Iterator[bytes]:
     names = table.column_names
     for batch in table.to_batches(max_chunksize=_AT_ONCE):
-        for row in zip(*map(_values_of, batch.columns), strict=True):
+        for row in zip(*map(values_of, batch.columns), strict=True):
             there = {n: value for n, value in zip(names, row, strict=True) if value is not None}
             yield f"{json.dumps(there, ensure_ascii=False, default=str)}\n".encode()
-
-
-def _values_of(column: Any) -> list[Any]:
-    """Return the values of a column, texts for dates that Python does not know."""
-    try:
-        values: list[Any] = column.to_pylist()
-    except (OverflowError, ValueError):
-        values = column.cast(pyarrow_part().string()).to_pylist()
-    return values
 
 
 def _write_text(file: IO[bytes], tables: Iterable[Any], mark: str, encoding: str) -> None:
@@ -239,7 +231,7 @@ def _texts_of(column: Any) -> Any:
     try:
         return column.cast(pa.string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # such as lists
-        values = [None if value is None else str(value) for value in _values_of(column)]
+        values = [None if value is None else str(value) for value in values_of(column)]
         return pa.array(values, pa.string())
 
 

@@ -14,6 +14,7 @@ from powermeans.app.report.profile import in_own_units, without_names
 from powermeans.app.report.subject import Subject
 from powermeans.explaining.sureness import ways_to_others
 from powermeans.plots import fitted
+from powermeans.preparing.cells import values_of
 from powermeans.types import FloatArray, IndexArray, Labels
 
 # A row is sure to be in its cluster on the first third of the way to any other: where a group is
@@ -130,7 +131,7 @@ def _identifiers(subject: Subject, places: IndexArray) -> dict[str, list[str]]:
     file, found = subject.file, {}
     for kinds in (("identifier",), ("text", "ignore")) if file.frame is not None else ():
         for column in (one for one in subject.columns if one.kind in kinds):
-            cells = file.frame[column.name].take(subject.row_numbers(places) - 1).to_pylist()
+            cells = values_of(file.frame[column.name].take(subject.row_numbers(places) - 1))
             texts = ["" if cell is None else str(cell) for cell in cells]
             if any(texts) and max(map(len, texts)) <= _MOST_LETTERS:
                 found[column.name] = texts

@@ -13,6 +13,7 @@ from typing import IO, Any
 import numpy as np
 
 from powermeans.errors import Argument, TableError, counted
+from powermeans.preparing.cells import values_of
 from powermeans.preparing.kinds import names_total
 from powermeans.preparing.number_forms import (
     NO_VALUE,
@@ -232,7 +233,7 @@ def _is_header_below_titles(rows: Sequence[Sequence[str]], width: int) -> bool:
 def notes_below(table: Any) -> int:
     """Return the number of last rows with only a text in a column of numbers, such as a source."""
     last = table.slice(max(table.num_rows - _MOST_NOTES - 1, 0)).columns
-    cells = [["" if x is None else str(x) for x in column.to_pylist()] for column in last]
+    cells = [["" if x is None else str(x) for x in values_of(column)] for column in last]
     rows = [*zip(*cells, strict=True)]
     for n_notes, row in enumerate(reversed(rows)):
         there = [(cell, top) for cell, top in zip(row, rows[0], strict=True) if cell.strip()]
