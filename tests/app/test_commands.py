@@ -38,25 +38,17 @@ def test_a_page_is_as_people_read_it(command, shown, run):
 
 def test_every_command_that_answers_has_json(run):
     commands = re.findall(r"^  ([a-z][a-z-]+)  ", run("--help").out, re.MULTILINE)
-    assert len(commands) == 5
+    assert len(commands) == 4
     for command in commands:
         assert "--json" in run(command, "--help").out
     assert run(code=2).out == run("--help").out
 
 
-def test_info_and_datasets(run, tmp_path):
+def test_info(run):
     found = run("info --json").json
     assert found["powermeans"] == powermeans.__version__
     assert "instruction set" in found
     assert run("info").out.startswith("powermeans ")
-    listed = run("datasets --json --folder", tmp_path).json
-    assert listed["sets"]["iris"].startswith("150 x 4 numbers by ")
-    file = tmp_path / "iris.npz"
-    assert f"it is in {file}" in run("datasets iris --folder", tmp_path).out
-    assert "\niris: 150 x 4" in run("datasets").out
-    run("datasets iris", "--folder", tmp_path / "b", "--file", file)
-    wrong = run("datasets wine", "--folder", tmp_path, "--file", file, code=3)
-    assert "iris.npz has X of shape (150, 4)" in wrong.err
 
 
 def test_the_number_of_clusters_that_is_not_clear_or_ends_early(run):

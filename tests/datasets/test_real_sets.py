@@ -234,7 +234,7 @@ def test_sets_of_scikit_learn_or_of_the_user_need_no_network_and_all_say_their_l
     for name, entry in CATALOGUE.items():
         said = about(name)
         assert entry.licence in said
-        assert f"powermeans datasets {name}" in said
+        assert f"powermeans.datasets.fetch({name!r}" in said
 
 
 @pytest.mark.data

@@ -118,11 +118,12 @@ def about(name: str) -> str:
     """
     entry = entry_of(name)
     rows, columns = entry.shape
-    way = f"fetched by `powermeans datasets {name}`"
+    way = f"fetched by powermeans.datasets.fetch({name!r})"
     if not entry.fetch:
         way = (
-            f"a copy is at github.com/{entry.copy}; `powermeans datasets {name} --file FILE` "
-            "converts an NPZ file with the arrays X and y"
+            f"a copy is at github.com/{entry.copy}; "
+            f"powermeans.datasets.fetch({name!r}, files=[FILE]) converts an NPZ file with the "
+            "arrays X and y"
         )
     said = f"{rows} x {columns} numbers by {entry.publisher}; licence: {entry.licence}; {way}"
     return f"{said}. {entry.contents}" if entry.contents else said

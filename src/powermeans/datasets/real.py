@@ -215,8 +215,8 @@ def how_to_place(entry: Entry) -> str:
     fetched = ""
     if entry.fetch:
         fetched = (
-            f"`powermeans datasets {entry.name}` fetches it, and with --file converts what you "
-            "downloaded. "
+            f"powermeans.datasets.fetch({entry.name!r}) fetches it, and with files=[...] converts "
+            "what you downloaded. "
         )
     return (
         f"the data set {entry.name!r} does not come with powermeans. {fetched}It is by "

@@ -10,7 +10,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from powermeans.app.command.failures import Failure, refusing
+from powermeans.app.command.failures import Failure
 from powermeans.app.command.sources import DataFiles
 from powermeans.app.command.wanted import Results, Rules, Wanted
 
@@ -162,37 +162,6 @@ def explain(
     _check_order(model, data or "")
     run = print_exact_query if asked.exact else explain_model
     run(model, replace(files, paths=[data or ""]), asked, _screen(as_json))
-
-
-@app.command()
-def datasets(
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="NAME...", help="Data sets to fetch.")
-    ] = None,
-    file: Annotated[
-        list[str] | None,
-        typer.Option(help="A file that you downloaded, to convert; once for each file of the set."),
-    ] = None,
-    folder: Annotated[
-        str | None, typer.Option(help="Where they go; by default where the loaders look.")
-    ] = None,
-    as_json: _Json = False,
-) -> None:
-    """List real data sets, or fetch some and check their values."""
-    from powermeans import datasets
-
-    if file and len(names or []) != 1:
-        raise Failure("--file is for one data set: name one")
-    screen, paths = _screen(as_json), {}
-    with refusing():
-        described = {name: datasets.about(name) for name in names or datasets.names()}
-    for name, about in described.items():
-        screen.say(f"{name}: {about}", is_whole=True)
-        if names:
-            with refusing(), refusing(OSError), refusing(ImportError):
-                paths[name] = str(datasets.fetch(name, files=file or [], folder=folder))
-            screen.say(f"{name}: its values are right; it is in {paths[name]}", is_whole=True)
-    screen.tell_machines({"sets": described, "files": paths})
 
 
 @app.command()
