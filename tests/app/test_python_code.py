@@ -19,8 +19,8 @@ from powermeans.mathematics.schedules import AuthorsSchedule, Fixed
 from powermeans.relatives import SphericalMixture
 
 
-def python_code(model, source=None, scalers=(), *, weights=None, **reading):
-    about = SimpleNamespace(model=model, scalers=scalers, weights=weights)
+def python_code(model, source=None, prepare=None, *, weights=None, **reading):
+    about = SimpleNamespace(model=model, prepare=prepare, weights=weights)
     return code.python_code(about, source, **reading)
 
 
@@ -69,10 +69,10 @@ ONE, PREPARE = PowerKMeans(2, random_state=1), Prepare(scale="minmax")
         (python_code(ONE), [], "# Without a random_state"),
         (python_code(PowerKMeans(2, stop=MaxSeconds(1.5))), ["# The clock ends this"], "init"),
         (python_code(PowerKMeans(2, stop=MaxSeconds(math.inf))), [], "# The clock"),
-        (python_code(ONE, "-", [PREPARE], reading={"delimiter": ";"}),
+        (python_code(ONE, "-", PREPARE, reading={"delimiter": ";"}),
          ["# The rows came from standard input", 'read_frame(\'standard-input\', delimiter=\';\')'],
          "X = ..."),
-        (python_code(ONE, 'it\'s "here".csv', [PREPARE]), ["read_frame('it\\'s "], "weights"),
+        (python_code(ONE, 'it\'s "here".csv', PREPARE), ["read_frame('it\\'s "], "weights"),
         (python_code(ONE, "a.npy", weights=np.ones(3)),
          ["weights = ...  # one for each row", ".fit(X, sample_weight=weights)"], "read_frame"),
     ],

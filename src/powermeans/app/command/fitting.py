@@ -7,7 +7,7 @@ import os
 import shlex
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -80,7 +80,7 @@ def _fitted_anew(files: DataFiles, wanted: Wanted, why: str | None) -> Fitted:
     chosen = chosen_k(data, wanted, was_asked=files.missing == "observed")
     started = time.perf_counter()
     missing = "observed" if data.missing == "observed" else "error"
-    model = _estimator(chosen.settings | {"missing": missing})
+    model = _estimator(**chosen.settings, missing=missing)
     was_interrupted = _fit(model, data, files, wanted) or chosen.was_interrupted
     taken["fitting"] = time.perf_counter() - started
     choice, why_k = chosen.choice, chosen.notes
@@ -136,16 +136,16 @@ def _check(files: DataFiles, wanted: Wanted, why: str | None) -> None:
     """Refuse, before anything is read, what cannot be done or written."""
     in_memory = "pass one file that fits into memory, without --memory-limit and --checkpoint"
     distance = wanted.distance
-    for what, is_asked, way_out in (
-        ("--report", wanted.report, "leave it out, and report on some of the rows"),
+    parts.refuse_in_parts(
+        files,
+        wanted,
+        why,
         ("--prove", wanted.prove, "leave it out, or prove it for some of the rows"),
         ("--like", wanted.like, "pass one file, and no limits"),
         ("--size-min", wanted.size_min, in_memory),
         ("--size-max", wanted.size_max, in_memory),
         (f"--divergence {wanted.divergence}", distance.needs_all_points is not None, in_memory),
-    ):
-        if is_asked:
-            parts.needing_all_rows(files, why, what, way_out)
+    )
     n_clusters = wanted.n_clusters
     if n_clusters is None and not distance.is_squared:
         raise failures.Failure(
@@ -155,9 +155,7 @@ def _check(files: DataFiles, wanted: Wanted, why: str | None) -> None:
     if n_clusters is not None:
         with failures.refusing():
             check_names(wanted.names, n_clusters)
-    reads = [files.database] if files.database is not None else files.paths
-    reads = reads if why is None else [*reads, *parts.all_paths(files)]
-    check_outputs(wanted, wanted.model, files.checkpoint, reads=reads)
+    check_outputs(wanted, wanted.model, files.checkpoint, reads=parts.all_paths(files, why))
 
 
 def _check_proof(missing: str | None, wanted: Wanted) -> None:
@@ -171,15 +169,14 @@ def _check_proof(missing: str | None, wanted: Wanted) -> None:
         )
 
 
-def _estimator(settings: Mapping[str, Any]) -> PowerKMeans | BalancedKMeans:
+def _estimator(
+    *, max_seconds: float | None, size_min: Any, size_max: Any, **settings: Any
+) -> PowerKMeans | BalancedKMeans:
     """Return the estimator with these settings: another one where sizes are limited."""
-    sizes: dict[str, Any] = {name: settings[name] for name in ("size_min", "size_max")}
-    limit, beside = settings["max_seconds"], (*sizes, "max_seconds")
-    others = {name: value for name, value in settings.items() if name not in beside}
-    others |= {} if limit is None else {"stop": MaxSeconds(limit)}
-    if all(size is None for size in sizes.values()):
-        return PowerKMeans(**others)
-    return BalancedKMeans(**others, **sizes)
+    stop = None if max_seconds is None else MaxSeconds(max_seconds)
+    if size_min is None and size_max is None:
+        return PowerKMeans(**settings, stop=stop)
+    return BalancedKMeans(**settings, stop=stop, size_min=size_min, size_max=size_max)
 
 
 def _fit(model: PowerKMeans | BalancedKMeans, data: Data, files: DataFiles, wanted: Wanted) -> bool:

@@ -29,7 +29,7 @@ def write_report(
     """Write the page about a fit and its file: first what may make it worthless."""
     data, why_k, path = fitted.data, fitted.why_k, str(results.report)
     how_read = [note.text for note in data.notes if note.text.startswith("read: ")]
-    notes = sorted([*data.notes, *(one for one in why_k if one.is_doubt)], key=_place)
+    notes = [*data.notes, *(one for one in why_k if one.is_doubt)]
     with (
         waiting_for(f"writing {path}", is_quiet=results.quiet),
         failures.writing(path),
@@ -37,7 +37,7 @@ def write_report(
     ):
         file = FileTable(
             data.frame.table,
-            [note.text for note in notes if note.text not in how_read],
+            [note.text for note in _doubts_first(notes) if note.text not in how_read],
             [*how_read, *(note.text for note in why_k)],
             data.row_numbers,
         )
@@ -73,12 +73,12 @@ def tell_about(screen: Screen, data: Data, more: Sequence[Note], *, is_verbose: 
 
 def tell_notes(screen: Screen, notes: Sequence[Note], *, is_verbose: bool) -> None:
     """Print at most eight lines, first what may make the result worthless."""
-    lines = [f"{'check this: ' * note.is_doubt}{note.text}" for note in sorted(notes, key=_place)]
+    lines = [f"{'check this: ' * note.is_doubt}{note.text}" for note in _doubts_first(notes)]
     for line in lines if is_verbose else lines[:_MOST_LINES]:
         screen.say(line)
     if len(lines) > _MOST_LINES and not is_verbose:
         screen.say(f"... and {len(lines) - _MOST_LINES} more, which --verbose shows")
 
 
-def _place(note: Note) -> bool:
-    return not note.is_doubt
+def _doubts_first(notes: Sequence[Note]) -> list[Note]:
+    return sorted(notes, key=lambda note: not note.is_doubt)

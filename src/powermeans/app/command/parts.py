@@ -15,7 +15,8 @@ from powermeans.app.command.data import Data, check_missing, columns_for, prepar
 from powermeans.app.command.saved import Saved
 from powermeans.app.command.screen import waiting_for
 from powermeans.app.command.sources import DataFiles, Scale
-from powermeans.app.reading.sheets import is_workbook
+from powermeans.app.command.wanted import Results
+from powermeans.app.reading.sheets import kind_of_workbook
 from powermeans.errors import some
 from powermeans.points.scaling import Scaling
 from powermeans.preparing.kinds import NUMBERS, Column
@@ -42,7 +43,7 @@ def why_in_parts(files: DataFiles) -> str | None:
                 "file, or leave out --memory-limit, --checkpoint and other files"
             )
         with failures.refusing():
-            is_sheet = each.is_file() and is_workbook(each, start_of(each))
+            is_sheet = each.is_file() and kind_of_workbook(each, start_of(each))
         if is_sheet:
             raise failures.Failure(
                 f"{each} is a workbook, which is read whole and alone: pass one file, or CSV files"
@@ -60,12 +61,16 @@ def why_in_parts(files: DataFiles) -> str | None:
     return f"it is {n_bytes / 1e9:.3g} GB in memory, and {free / 1e9:.3g} GB are free"
 
 
-def needing_all_rows(files: DataFiles, why: str | None, what: str, way_out: str) -> None:
-    """Refuse what looks at all rows at once where they are read part by part."""
-    if why is not None:
-        raise failures.Failure(
-            f"{what} needs all rows at once, and {files.name} is read part by part: {way_out}"
-        )
+def refuse_in_parts(
+    files: DataFiles, results: Results, why: str | None, *others: tuple[str, Any, str]
+) -> None:
+    """Refuse a report and others that look at all rows at once, each with a way out."""
+    report = ("--report", results.report, "leave it out, and report on some of the rows")
+    for what, is_asked, way_out in (report, *others):
+        if is_asked and why is not None:
+            raise failures.Failure(
+                f"{what} needs all rows at once, and {files.name} is read part by part: {way_out}"
+            )
 
 
 def _bytes_as_table(path: Path, files: DataFiles) -> int | None:
@@ -76,14 +81,15 @@ def _bytes_as_table(path: Path, files: DataFiles) -> int | None:
         return None
     if kind != "Parquet":
         return path.stat().st_size
-    form = _format_of(path, files)
+    form = _format_of(files)
     n_columns = len(files.asked_columns or form.names)
     return int(form.n_rows or 0) * n_columns * 8
 
 
-def _format_of(path: Path, files: DataFiles) -> FileFormat:
+def _format_of(files: DataFiles) -> FileFormat:
+    """Open the first file."""
     with failures.refusing():
-        return format_of(files_at(path)[0], **_options(files))
+        return format_of(files_at(Path(files.first))[0], **_options(files))
 
 
 def _options(files: DataFiles) -> dict[str, Any]:
@@ -91,11 +97,13 @@ def _options(files: DataFiles) -> dict[str, Any]:
     return {**files.form, **files.marks, "dates": files.dates, "missing_values": codes}
 
 
-def all_paths(files: DataFiles) -> list[str]:
-    """Return every path that is read: folders, the files in them, and other files."""
-    folders = [path for path in files.paths if Path(path).is_dir()]
+def all_paths(files: DataFiles, why: str | None) -> list[str]:
+    """Return every path that is read: files, folders, and the files in these."""
+    if why is None:
+        return [files.database or files.first]
     with failures.refusing():
-        return folders + [str(file) for path in files.paths for file in files_at(Path(path))]
+        inner = [str(file) for path in files.paths for file in files_at(Path(path))]
+    return [*files.paths, *inner]
 
 
 def open_to_fit(files: DataFiles, why: str, scale: Scale, *, takes_missing: bool) -> Data:
@@ -122,7 +130,7 @@ def open_to_fit(files: DataFiles, why: str, scale: Scale, *, takes_missing: bool
 
 def _in_parts(files: DataFiles) -> Note:
     """Return the doubt on what reading part by part leaves out, with the columns of words."""
-    form = _format_of(files_at(Path(files.first))[0], files)
+    form = _format_of(files)
     lost = [] if files.asked_columns else [f'"{form.names[place]}"' for place in form.texts]
     words = f"columns of words do not count{', here ' * bool(lost)}{some(lost)}"
     return Note(f"read part by part: {words}, and codes for missing values are not found", True)
@@ -154,14 +162,14 @@ def _prepared(files: DataFiles, data: PartedData, scale: Scale) -> Prepare:
 
 def _units(files: DataFiles) -> dict[str, str]:
     """Return the currencies and percent signs of columns of text."""
-    form = _format_of(files_at(Path(files.first))[0], files)
+    form = _format_of(files)
     forms = zip(form.names, getattr(form, "forms", ()), strict=False)
     return {name: one.currency or "%" * one.has_percent for name, one in forms}
 
 
 def _dates(files: DataFiles) -> list[str]:
     """Return the columns that are dates, which do not count unless they are asked for."""
-    form = _format_of(files_at(Path(files.first))[0], replace(files, dates=None))
+    form = _format_of(replace(files, dates=None))
     return [form.names[place] for place, what in form.beside.items() if what == "dates"]
 
 
@@ -179,7 +187,7 @@ def _open_for(model: Any, path: str, files: DataFiles, why: str) -> Data:
     """Open the columns to which a model was fitted, as the points that its last step takes."""
     check_missing(model, path, files)
     prepare, scaling = prepare_of(model), None
-    there = list(_format_of(Path(files.first), files).names)
+    there = list(_format_of(files).names)
     with failures.refusing():
         columns = list(columns_for(model, path, files, there).values())
     if prepare is not None:

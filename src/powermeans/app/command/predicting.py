@@ -5,12 +5,11 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from powermeans.app.command import failures
+from powermeans.app.command import failures, parts
 from powermeans.app.command.clusters import Fitted, Labelled, labelled, show_clusters
 from powermeans.app.command.data import prepare_of, steps_of
 from powermeans.app.command.notes import tell_notes, write_report
 from powermeans.app.command.outputs import check_outputs, interruptible, listed, table_of
-from powermeans.app.command.parts import all_paths, needing_all_rows, read_as_model, why_in_parts
 from powermeans.app.command.saved import load_model
 from powermeans.app.command.screen import Screen, number, seconds
 from powermeans.app.command.sources import DataFiles
@@ -22,13 +21,15 @@ from powermeans.optimality.of_points import gap_in_a_moment
 
 def predict(path: str, files: DataFiles, results: Results, screen: Screen) -> None:
     """Label new rows by a saved model, all at once or part by part, and report on them."""
-    why, shows_rows = why_in_parts(files), screen.as_json and results.output is None
+    why, shows_rows = parts.why_in_parts(files), screen.as_json and results.output is None
     results = results.settled(in_parts=why is not None, shows_rows=shows_rows)
-    _check(path, files, results, why, shows_rows=shows_rows)
+    way_out = "name a file for the labels with --output"
+    parts.refuse_in_parts(files, results, why, ("JSON of the labels", shows_rows, way_out))
+    check_outputs(results, reads=[path, *parts.all_paths(files, why)])
     saved = load_model(path)
     files, started = saved.read_like(files), time.perf_counter()
     with interruptible() as done:
-        data = read_as_model(saved, path, files, why, is_quiet=results.quiet)
+        data = parts.read_as_model(saved, path, files, why, is_quiet=results.quiet)
         # Rows in parts have no other scaling than that of `Prepare`.
         is_bare = why is None or prepare_of(saved.model) is not None
         model = steps_of(saved.model)[-1] if is_bare else saved.model
@@ -54,20 +55,6 @@ def predict(path: str, files: DataFiles, results: Results, screen: Screen) -> No
                 **labels,
             }
         )
-
-
-def _check(
-    path: str, files: DataFiles, results: Results, why: str | None, *, shows_rows: bool
-) -> None:
-    """Refuse, before anything is read, what cannot be done or written."""
-    if results.report is not None:
-        needing_all_rows(files, why, "--report", "leave it out, and report on some of the rows")
-    if shows_rows:
-        way_out = "name a file for the labels with --output"
-        needing_all_rows(files, why, "JSON of the labels", way_out)
-    reads = [path, files.database or files.first]
-    reads += [] if why is None else [*files.paths, *all_paths(files)]
-    check_outputs(results, reads=reads)
 
 
 def _tell(

@@ -112,7 +112,7 @@ def _read(path: Path, name: str, options: dict[str, Any]) -> Frame:
         if start.lstrip().startswith(mark):
             raise TableError(f"{name} is {what}, and no table: export it as CSV or Excel")
     sheet = options.get("array")
-    if suffix := sheets.suffix_of(path, start):
+    if suffix := sheets.kind_of_workbook(path, start):
         table, said, doubt, doubts = sheets.read(path, name, sheet, options.get("header"))
         return Frame(table, suffix, said, _on_header(doubt) + doubts)
     if databases.is_database(start):
@@ -142,7 +142,7 @@ def _on_header(doubt: str) -> list[str]:
 def _unzipped(path: Path, name: str, options: dict[str, Any]) -> Iterator[tuple[Path, str]]:
     """Yield the one file of data in a zip; other files as they are."""
     start = start_of(path, name)
-    if not start.startswith(b"PK") or sheets.is_workbook(path, start):
+    if not start.startswith(b"PK") or sheets.kind_of_workbook(path, start):
         yield path, name
         return
     with contextlib.ExitStack() as stack:

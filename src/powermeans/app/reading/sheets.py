@@ -32,13 +32,8 @@ _FAR = re.compile(rb"r=[\"'](?=[A-Z]{3}|[A-Z]*\d{6})([A-Z]*)(\d*)")
 _BROKEN = (*UNPACKING, LookupError, ElementTree.ParseError)
 
 
-def is_workbook(path: Path, start: bytes) -> bool:
-    """Return whether a file is a workbook of Excel or OpenDocument."""
-    return bool(suffix_of(path, start))
-
-
-def suffix_of(path: Path, start: bytes) -> str:
-    """Return the suffix of workbooks of a kind, empty for other files."""
+def kind_of_workbook(path: Path, start: bytes) -> str:
+    """Return the suffix of workbooks of this kind, empty for a file that is no workbook."""
     names = set[str]()
     if start.startswith(b"PK"):
         with contextlib.suppress(zipfile.BadZipFile, OSError), zipfile.ZipFile(path) as archive:

@@ -28,9 +28,8 @@ def python_code(
     points and weights that the file does not give; `reading` says which rows and columns of the
     file were read, and how.
     """
-    model, scalers = subject.model, subject.scalers
+    model, prepare = subject.model, subject.prepare
     reading = {name: value for name, value in (reading or {}).items() if value or value is False}
-    prepare = scalers[0] if scalers and isinstance(scalers[0], Prepare) else None
     has_weights, drops = subject.weights is not None, reading.get("drops_lacking", "")
     if prepare is None:
         body = ["X = ...  # the points, one a row, as they were fitted"]

@@ -35,10 +35,7 @@ def report(
     *,
     title: str = "Clusters",
     choice: Any = None,
-    source: str | None = None,
     scalers: Sequence[Any] = (),
-    reading: Mapping[str, Any] | None = None,
-    model_file: str | None = None,
     sample_weight: ArrayLike | None = None,
     optimality: Any = None,
     names: Mapping[int, str] | None = None,
@@ -62,15 +59,9 @@ def report(
         The title of the page.
     choice : result of `choose_k`, optional
         Adds the k of each criterion, and a chart of the inertia by k.
-    source : str, optional
-        The file of the points, for the code at the end, if one of the scalers is a `Prepare`.
     scalers : sequence of transformer
         Fitted linear transformers, such as `Prepare` and `StandardScaler`, that made the points;
         means and values are then in the units and words of the data.
-    reading : dict, optional
-        The other arguments of `powermeans.read_frame` that read the file.
-    model_file : str, optional
-        The file of a saved model that was not fitted to these points; the code at the end loads it.
     sample_weight : array-like of shape (n_samples,), optional
         The weights of the fit. Shares and means are then weighted.
     optimality : OptimalityGap, optional
@@ -111,8 +102,7 @@ def report(
     if optimality is None:
         optimality = gap_in_a_moment(model, X, weights)
     subject = Subject.of(model, X, sample_weight=weights, scalers=scalers, names=names)
-    code = python_code(subject, source, reading, model_file)
-    return write_page(subject, path, title, code, choice, optimality, max_points)
+    return write_page(subject, path, title, python_code(subject), choice, optimality, max_points)
 
 
 def write_page(
