@@ -153,13 +153,11 @@ def labels_and_score(
     return found
 
 
-def show_clusters(
-    screen: Screen, profile: Profile, *, has_weights: bool, has_names: bool = False
-) -> None:
-    """Show size, share, spread and the columns in which each cluster differs most from the rest."""
+def show_clusters(screen: Screen, profile: Profile, *, has_weights: bool) -> None:
+    """Show size, share, spread, name and in which columns each cluster differs from the rest."""
     shown = sorted(profile.clusters, key=lambda cluster: -cluster.weight)[:40]
     header = ["cluster", "size", *["weight"] * has_weights, "share", "spread"]
-    words = [*["name"] * has_names, "what sets it apart"]
+    words = ["name", "what sets it apart"]
     screen.show(
         [*header, *words],
         [
@@ -169,7 +167,7 @@ def show_clusters(
                 *([number(cluster.weight)] if has_weights else []),
                 f"{100 * cluster.share:.1f} %",
                 f"{cluster.spread:#.4g}".rstrip("."),
-                *[profile.names[cluster.label]] * has_names,
+                profile.names[cluster.label],
                 _apart(cluster, profile),
             ]
             for cluster in sorted(shown, key=lambda cluster: cluster.label)

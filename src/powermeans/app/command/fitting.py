@@ -274,8 +274,7 @@ def _tell(
     if fitted.choice is not None and is_verbose:
         show_choice(screen, fitted.choice, data)
     screen.say()
-    has_weights, has_names = files.weights is not None, bool(fitted.names)
-    show_clusters(screen, profile, has_weights=has_weights, has_names=has_names)
+    show_clusters(screen, profile, has_weights=files.weights is not None)
     screen.say()
     sweeps = f" after {counted(model.n_iter_, 'sweep')}" if model.n_iter_ else ""
     screen.say(f"inertia {number(model.inertia_)}{sweeps}")

@@ -67,7 +67,6 @@ def _tell(
     n_rows, elapsed = counted(tally.n_rows, "row"), seconds(fitted.seconds["predicting"] or 0.0)
     screen.say(f"{n_rows} of {files.name} by {fitted.file} in {elapsed}, {score}")
     tell_notes(screen, fitted.data.notes, is_verbose=results.verbose)
-    has_weights, has_names = files.weights is not None, bool(fitted.names)
-    show_clusters(screen, found.profile, has_weights=has_weights, has_names=has_names)
+    show_clusters(screen, found.profile, has_weights=files.weights is not None)
     if written := listed(results.output, results.report):
         screen.say(f"written: {written}")
