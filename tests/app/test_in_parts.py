@@ -115,10 +115,13 @@ def test_columns_of_words_that_are_lost_in_parts_are_named_in_a_doubt(run):
     Path("words.csv").write_text(f"weight,x\n{rows}")
     fit = run("fit words.csv -k 2 --memory-limit 1GB -q -o l.csv")
     assert 'check this: read part by part: columns of words do not count, here "weight"' in fit.out
+    run("fit words.csv -k 2 -q -o l.csv -m m.pm")
+    refused = run("predict m.pm words.csv --memory-limit 1GB", code=failures.USAGE)
+    assert 'as in "weight": pass one file that fits into memory' in refused.err
 
 
 def test_another_currency_than_that_of_the_model_is_doubted_in_parts(run):
-    for sign in "$€":
+    for sign in ("$", "€", "USD"):
         rows = "".join(f"{sign}{n}.10,{n * n}\n" for n in range(11, 99))
         Path(f"{sign}.csv").write_text(f"revenue,x\n{rows}")
     run("fit $.csv -k 2 -q -o l.csv -m whole.pm")
@@ -126,7 +129,8 @@ def test_another_currency_than_that_of_the_model_is_doubted_in_parts(run):
     for model, limit in (("whole", " --memory-limit 1GB"), ("parts", "")):
         doubt = 'check this: "revenue" is in €, and is in $ in the model'
         assert doubt in run(f"predict {model}.pm €.csv -o l.csv{limit}").out
-        assert "check this" not in run(f"predict {model}.pm $.csv -o l.csv{limit}").out
+        for same in ("$", "USD"):
+            assert "check this" not in run(f"predict {model}.pm {same}.csv -o l.csv{limit}").out
 
 
 def test_clusters_alone_are_written_without_output(run):

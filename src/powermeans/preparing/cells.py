@@ -43,6 +43,11 @@ _FACTORS: tuple[dict[str, float], ...] = (
 Type = Literal["number", "boolean", "date", "words", "empty", "nested"]
 
 
+def is_same_unit(one: str, other: str) -> bool:
+    """Return whether two units are the same, such as EUR and €."""
+    return _SAME.get(one, one).casefold() == _SAME.get(other, other).casefold()
+
+
 @dataclass(frozen=True)
 class Cells:
     """A column of an Arrow table."""
@@ -213,8 +218,7 @@ class Cells:
         """Whether the numbers are in another unit than those of the fit, as far as both tell it."""
         if self.type != "number" or (self.unit_of_fit == "%" and not (self.numbers > 1).any()):
             return False
-        ours, other = (_SAME.get(each, each) for each in (self.unit, self.unit_of_fit))
-        return ours.casefold() != other.casefold()
+        return not is_same_unit(self.unit, self.unit_of_fit)
 
     @cached_property
     def _read(self) -> tuple[FloatArray, NDArray[np.bool_]]:

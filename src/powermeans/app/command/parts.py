@@ -19,6 +19,7 @@ from powermeans.app.command.wanted import Results
 from powermeans.app.reading.sheets import kind_of_workbook
 from powermeans.errors import some
 from powermeans.points.scaling import Scaling
+from powermeans.preparing.cells import is_same_unit
 from powermeans.preparing.kinds import NUMBERS, Column
 from powermeans.preparing.prepare import Note, Prepare, doubt_on_unit
 from powermeans.scale.checkpoint import is_checkpoint
@@ -186,25 +187,26 @@ def read_as_model(
 def _open_for(model: Any, path: str, files: DataFiles, why: str) -> Data:
     """Open the columns to which a model was fitted, as the points that its last step takes."""
     check_missing(model, path, files)
-    prepare, scaling = prepare_of(model), None
-    there = list(_format_of(files).names)
+    prepare, scaling, form = prepare_of(model), None, _format_of(files)
     with failures.refusing():
-        columns = list(columns_for(model, path, files, there).values())
+        columns = list(columns_for(model, path, files, list(form.names)).values())
+    used = [] if prepare is None else prepare.used
+    texts = {form.names[place] for place in form.texts} & {*columns}
+    if words := texts | {one.name for one in used if one.kind not in (*NUMBERS, "date")}:
+        named = some([f'"{name}"' for name in sorted(words)])
+        raise failures.Failure(
+            f"{files.name} is read part by part, which takes no words, places or numbers with "
+            f"units, as in {named}: pass one file that fits into memory, without --memory-limit"
+        )
     if prepare is not None:
-        if not all(one.kind in (*NUMBERS, "date") for one in prepare.used):
-            raise failures.Failure(
-                f"{path} was fitted to words or places, and {files.name} is read part by part: "
-                "pass one file that fits into memory, without --memory-limit"
-            )
-        pairs = zip(columns, prepare.used, strict=True)
+        pairs = zip(columns, used, strict=True)
         codes = ",".join(f"{name}={code}" for name, one in pairs for code in one.codes)
         given = files.missing_values or codes or None
         files = replace(files, missing_values=given, dates=files.dates or prepare.dates)
         scaling = Scaling(*prepare.scaling)
     data, units = _opened(files, columns, scaling, why), _units(files)
-    pairs = zip(columns, prepare.used if prepare else (), strict=False)
-    others = [(one, units.get(name, "")) for name, one in pairs]
-    notes = [doubt_on_unit(one, unit) for one, unit in others if unit != one.unit]
+    others = [(one, units.get(name, "")) for name, one in zip(columns, used, strict=False)]
+    notes = [doubt_on_unit(one, unit) for one, unit in others if not is_same_unit(unit, one.unit)]
     return Data(data, prepare or _prepared(files, data, "none"), notes=notes)
 
 
