@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import platform
 import sys
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 
 from powermeans.points import compiled as native
 from powermeans.system.threads import effective_n_threads
@@ -12,11 +13,12 @@ from powermeans.system.threads import effective_n_threads
 
 def versions() -> dict[str, str]:
     """Return versions, instruction set and number of threads, by name."""
-    dependencies = ("numpy", "scipy", "scikit-learn", "threadpoolctl")
-    return {
-        "powermeans": version("powermeans"),
-        "python": sys.version.split()[0],
-        **{name: version(name) for name in dependencies},
+    found = {"powermeans": version("powermeans"), "python": sys.version.split()[0]}
+    needed = ("numpy", "scipy", "scikit-learn", "threadpoolctl")
+    for name in (*needed, "pyarrow", "matplotlib", "typer", "rich"):
+        with contextlib.suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found | {
         "machine": f"{platform.system()} {platform.machine()}",
         "instruction set": f"{native.instruction_set()} of {', '.join(native.instruction_sets())}",
         "threads": str(effective_n_threads(None, native.thread_limit())),

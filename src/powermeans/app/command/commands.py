@@ -6,6 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass, replace
+from importlib.metadata import version
 from typing import Annotated, Any, get_type_hints
 
 import typer
@@ -43,7 +44,7 @@ _Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 def _tell_version(is_asked: bool) -> None:
     if is_asked:
-        typer.echo(f"powermeans {_version('powermeans')}")
+        typer.echo(f"powermeans {version('powermeans')}")
         raise typer.Exit
 
 
@@ -169,18 +170,7 @@ def info(as_json: _Json = False) -> None:
     """Show versions, instruction set and threads, for a bug report."""
     from powermeans.versions import versions
 
-    optional = ("typer", "rich", "pyarrow", "matplotlib")
-    found = versions() | {name: _version(name) for name in optional}
-    screen = _screen(as_json)
+    found, screen = versions(), _screen(as_json)
     for name, value in found.items():
         screen.say(f"{name:16} {value}")
     screen.tell_machines(found)
-
-
-def _version(package: str) -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "not installed"

@@ -85,7 +85,9 @@ def read_for(model: Any, path: str, files: DataFiles) -> Data:
             prepare = _prepare(files, list(found), as_=dict.fromkeys(found, "number"), scale="none")
             points = prepare.settle(prepare.understand(columns))
         else:
-            _adapt(prepare, files)
+            marks = {name: mark for name, mark in files.marks.items() if mark is not None}
+            prepare.set_params(**marks, dates=files.dates or prepare.dates)
+            prepare.decimal_ = files.decimal or prepare.decimal_
             points = prepare.transform(columns)
         data = rows.data(points, prepare)
     why_whole = "" if takes_missing(model) else "the model was fitted without missing values"
@@ -243,13 +245,6 @@ def _prepare(files: DataFiles, names: Sequence[str], **more: Any) -> Prepare:
         found = declared_missing(files.codes, names, files.name)
         codes = [f"{names[j]}={value}" for places, value in found for j in places]
     return Prepare(codes=codes, **files.marks, **more)
-
-
-def _adapt(prepare: Prepare, files: DataFiles) -> None:
-    """Let options replace how the model reads numbers and dates."""
-    given = {name: mark for name, mark in files.marks.items() if mark is not None}
-    prepare.set_params(**given, dates=files.dates or prepare.dates)
-    prepare.decimal_ = files.decimal or prepare.decimal_
 
 
 def _understand(prepare: Prepare, columns: Any, asked: Sequence[str] | None) -> FloatArray:

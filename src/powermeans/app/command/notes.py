@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from powermeans.app.command import failures
 from powermeans.app.command.clusters import Fitted, Labelled
 from powermeans.app.command.data import Data
-from powermeans.app.command.saved import reading_again
 from powermeans.app.command.screen import Screen, waiting_for
 from powermeans.app.command.sources import DataFiles
 from powermeans.app.command.wanted import Results
@@ -50,7 +49,10 @@ def write_report(
             labels=found.labels,
             profile=found.profile,
         )
-        code = python_code(subject, files.first, reading_again(files, data), fitted.file)
+        columns = files.asked_columns and list(map(str, data.prepare.feature_names_in_))
+        rows = {"weights": files.weights, "skip_rows": [*data.skipped]}
+        reading = {**files.form, **rows, "columns": columns, "drops_lacking": data.lacking}
+        code = python_code(subject, files.first, reading, fitted.file)
         title = f"Clusters of {printable(os.path.basename(files.name))}"
         write_page(subject, path, title, code, fitted.choice, fitted.optimality)
     done.append(path)

@@ -144,7 +144,7 @@ def _write(path: str, tables: Iterable[Any], frame: Frame) -> None:
     with failures.refusing(), failures.writing(path), atomic_write(path) as file:
         if suffix in _MARKS:
             mark = _MARKS[suffix] or (frame.delimiter if frame.kind == ".csv" else ",")
-            _write_text(file, tables, mark, {"utf8": "utf-8"}.get(frame.encoding, frame.encoding))
+            _write_text(file, tables, mark, frame.encoding)
         elif suffix == ".npy":
             write_npy(file, (_labels_in(table) for table in tables))
         elif suffix == ".xlsx":

@@ -80,10 +80,3 @@ def load_model(path: str) -> Saved:
             failures.DATA,
         )
     return Saved(model, reading)
-
-
-def reading_again(files: DataFiles, data: Data) -> dict[str, Any]:
-    """Return how code reads the same rows and columns again."""
-    columns = files.asked_columns and list(map(str, data.prepare.feature_names_in_))
-    beside = {"columns": columns, "weights": files.weights, "skip_rows": [*data.skipped]}
-    return {**files.form, **beside, "drops_lacking": data.lacking}
