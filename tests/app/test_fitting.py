@@ -68,14 +68,6 @@ def test_options_reach_the_fit(run):
     assert other["settings"]["effort"] == "fast"
     assert other["inertia"] != plain["inertia"]
     assert found("--effort", "none")["n_sweeps"] != plain["n_sweeps"]
-    points = np.array([[0, 1], [1, 1], [9, 10], [10, 10], [4, 5]])
-    np.save("successes.npy", points)
-    told = run("fit successes.npy -k 2 --divergence binomial --trials 10 -m m.pm --json -q").json
-    binomial = powermeans.divergences.Binomial(10)
-    ours = powermeans.PowerKMeans(2, divergence=binomial, random_state=0).fit(points)
-    assert told["inertia"] == pytest.approx(ours.inertia_)
-    assert (told["settings"]["divergence"], told["settings"]["trials"]) == ("binomial", 10)
-    assert run("predict m.pm successes.npy --json").json["labels"] == ours.labels_.tolist()
 
 
 @pytest.mark.parametrize("scale", ["none", "standard", "minmax"])

@@ -296,8 +296,6 @@ def _for_machines(
     unit, known = "scaled" if prepare.is_scaled else "data", model.get_params(deep=False)
     settings = {name: known.get(name, value) for name, value in wanted.settings.items()}
     settings["n_clusters"] = len(model.cluster_centers_)
-    if wanted.trials is not None:
-        settings |= {"divergence": wanted.divergence, "trials": wanted.trials}
     kinds = [
         {"column": one.name, "kind": one.kind, "why": one.why, "done": prepare.done(one)}
         for one in prepare.columns_

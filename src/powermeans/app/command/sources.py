@@ -119,18 +119,9 @@ class DataFiles:
     @property
     def skipped(self) -> list[int]:
         """The rows to leave out, from 1."""
-        rows: list[int] = []
-        for text in [] if self.skip_rows is None else self.skip_rows.split(","):
-            first, is_range, last = text.strip().partition("-")
-            ends = first, last if is_range else first
-            are_numbers = all(end.isdecimal() and int(end) > 0 for end in ends)
-            if not are_numbers or int(ends[0]) > int(ends[1]):
-                raise Failure(
-                    "--skip-rows must be numbers from 1 and ranges such as 5-9, not "
-                    f"{self.skip_rows!r}"
-                )
-            rows += range(int(ends[0]), int(ends[1]) + 1)
-        return rows
+        what = "--skip-rows must be numbers from 1 and ranges such as 5-9"
+        texts = [] if self.skip_rows is None else self.skip_rows.split(",")
+        return [row for text in texts for row in numbers_in(text, what)]
 
     @property
     def kinds(self) -> dict[str, str]:
@@ -168,6 +159,15 @@ def split_names(names: str) -> list[str]:
     if not found:
         raise Failure(f"{names!r} names nothing: leave it out")
     return found
+
+
+def numbers_in(text: str, what: str) -> range:
+    """Return the numbers of a text such as 7 or 5-9; an error begins with what it must be."""
+    first, is_range, last = text.strip().partition("-")
+    ends = first, last if is_range else first
+    if not all(map(str.isdecimal, ends)) or not 1 <= int(ends[0]) <= int(ends[1]):
+        raise Failure(f"{what}, not {text!r}")
+    return range(int(ends[0]), int(ends[1]) + 1)
 
 
 def known(asked: Sequence[str], names: Sequence[str], option: str) -> list[str]:

@@ -7,12 +7,20 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, Self
 
 from powermeans.app.command.failures import Failure
-from powermeans.app.command.sources import DataFiles, Scale, flag, known, option, split_names
+from powermeans.app.command.sources import (
+    DataFiles,
+    Scale,
+    flag,
+    known,
+    numbers_in,
+    option,
+    split_names,
+)
 
 # The columns that are added to the rows of a file, if not others are asked for.
 ADDED = ("cluster", "distance", "second_cluster", "sure")
 _OF_THE_MODEL = (
-    *("clusters", "scale", "as_", "order", "divergence", "trials", "effort", "max_seconds"),
+    *("clusters", "scale", "as_", "order", "divergence", "effort", "max_seconds"),
     *("size_min", "size_max", "seed"),
 )
 
@@ -109,7 +117,6 @@ class Wanted(Results):
         "Distance: manhattan, cosine, poisson, ...; a wrong name lists all.",
         default="squared_euclidean",
     )
-    trials: float | None = option("Number of trials of binomial data.")
     effort: Literal["none", "fast", "balanced", "thorough"] = option(
         "How long to search for lower inertia; none is one descent.", default="balanced"
     )
@@ -134,7 +141,7 @@ class Wanted(Results):
 
     def __post_init__(self) -> None:
         Results.__post_init__(self)
-        for name in ("trials", "size_min", "size_max", "prove"):
+        for name in ("size_min", "size_max", "prove"):
             value = getattr(self, name)
             if value is not None and not 0 < value < math.inf:
                 raise Failure(f"--{name.replace('_', '-')} must be above 0, not {value:g}")
@@ -143,15 +150,8 @@ class Wanted(Results):
     @property
     def sizes(self) -> range:
         """The numbers of clusters to choose from, or the one that was asked for."""
-        asked = "2-20" if self.clusters == "auto" else self.clusters
-        least, is_range, most = asked.partition("-")
-        ends = least, most if is_range else least
-        if not all(map(str.isdecimal, ends)) or not 1 <= int(ends[0]) <= int(ends[1]):
-            raise Failure(
-                f"-k must be a number from 1 on, a range such as 2-12, or auto, not "
-                f"{self.clusters!r}"
-            )
-        return range(int(ends[0]), int(ends[1]) + 1)
+        what = "-k must be a number from 1 on, a range such as 2-12, or auto"
+        return numbers_in("2-20" if self.clusters == "auto" else self.clusters, what)
 
     @property
     def n_clusters(self) -> int | None:
@@ -163,7 +163,7 @@ class Wanted(Results):
         """The parameters of an estimator."""
         return {
             "n_clusters": self.n_clusters,
-            "divergence": self.divergence if self.trials is None else self.distance,
+            "divergence": self.divergence,
             "effort": self.effort,
             "max_seconds": self.max_seconds,
             "size_min": _size(self.size_min),
@@ -175,12 +175,12 @@ class Wanted(Results):
     @property
     def distance(self) -> Any:
         """The distance between a row and a center."""
-        from powermeans.divergences import NAMES, Binomial, resolve
+        from powermeans.divergences import NAMES, resolve
 
         known([self.divergence], sorted(NAMES), "--divergence")
-        if (self.divergence == "binomial") != (self.trials is not None):
-            raise Failure("--divergence binomial and --trials go together: pass both, or neither")
-        return resolve(self.divergence) if self.trials is None else Binomial(self.trials)
+        if self.divergence == "binomial":
+            raise Failure("--divergence binomial: divide by the trials, and pass logistic")
+        return resolve(self.divergence)
 
     def refuse_beside_like(self, files: DataFiles) -> None:
         """Refuse options that the model settles."""
