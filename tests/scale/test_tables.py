@@ -282,7 +282,8 @@ TWO = np.ones((2, 2))
 # Contents, options, and what the line of the error names.
 ERRORS = [
     ("\n\n", {}, ["^f is empty$"]),
-    ("x,y\n1,2\n3\n4,5\n", {}, ["row 2 has 1 cell where 2 ", "delimiter=$"]),
+    ("x,y\n1,2\n3\n4,5\n", {}, ["row 2 of the data has 1 cell where 2 ", "delimiter=$"]),
+    ("A title\n\nx,y\n1,2\n3,4,5\n4,5\n", {}, ["row 2 of the data has 3 cells where 2 "]),
     ("x,y\n" + "1,2\n" * 300 + "1,abc\n", {},
      ["\"y\" has 'abc' in row 301", "columns=", r'missing_values=\["y=abc"\]']),
     (b"x,y\n" + b"1,2\n" * 100_000 + "1,ä\n".encode("latin-1") + b"1,2\n", {},

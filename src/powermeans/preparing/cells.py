@@ -234,7 +234,7 @@ class Cells:
         if are_infinite.any():
             row = int(np.argmax(are_infinite))
             raise TableError(
-                f'column "{self.name}" has {self.texts[row].as_py()} in row {row + 1}',
+                f'column "{self.name}" has {self.texts[row].as_py()} in row {row + 1} of the data',
                 "correct it, or leave the row or the column out",
             )
         return values, is_wrong

@@ -742,9 +742,8 @@ def _doubts_on_values(columns: Mapping[str, FloatArray]) -> Iterator[Note]:
         reach = 20 * max(high - low, np.finfo(float).tiny)
         is_far = np.abs(values - middle) > reach
         if 0 < is_far.sum() <= 3:
-            outliers.append(
-                f'{values[is_far][0]:g} in row {int(np.argmax(is_far)) + 1} of "{name}"'
-            )
+            row = int(np.argmax(is_far)) + 1
+            outliers.append(f'{values[is_far][0]:g} in "{name}" (row {row} of the data)')
         elif there.min() >= 0 and high > 8 * middle > 0 and _skewness(there) > 2:
             tails.append(f'"{name}"')
     if zeros:

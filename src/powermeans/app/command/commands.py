@@ -108,7 +108,8 @@ def _screen(as_json: bool, output: str | None = None) -> Any:
 def fit(data: _Data, wanted: Wanted, files: DataFiles, as_json: _Json = False) -> None:
     """Find clusters, and print a table of them.
 
-    Spread is the root mean square distance of the rows from the mean of their cluster.
+    Of the scaled rows, spread is the root mean square distance from the mean of their cluster, and
+    inertia is the sum of squared distances from the centers, or of those that --divergence names.
 
     Without --output, --model and --report, write the rows with their cluster and a report; of rows
     that are read part by part, the clusters alone.

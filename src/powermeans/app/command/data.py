@@ -214,8 +214,8 @@ class _Rows:
             yield f"{counted(n_skipped, 'row')} left out by --skip-rows"
         if self.totals:
             rows = ", ".join(str(row + 1) for row in sorted(self.totals))
-            sums = f"row {rows} sums" if len(self.totals) == 1 else f"rows {rows} sum"
-            yield f"left out: {sums} up others (--keep-totals uses all rows)"
+            named = f"row{'s' * (len(self.totals) > 1)} {rows} of the data"
+            yield f"left out as totals: {named} (--keep-totals uses all rows)"
 
     def _place_of_weights(self) -> list[int]:
         given, names = self.files.weights, self.frame.table.column_names
@@ -231,8 +231,8 @@ class _Rows:
             if is_bad.any():
                 row = int(np.flatnonzero(self.is_used)[np.argmax(is_bad)]) + 1
                 raise TableError(
-                    f'column "{name}" has {weights[is_bad][0]:g} in row {row}, which is no '
-                    "weight: weights are finite and not negative"
+                    f'column "{name}" has {weights[is_bad][0]:g} in row {row} of the data, which '
+                    "is no weight: weights are finite and not negative"
                 )
             return weights
         return None
@@ -295,8 +295,8 @@ def _without_lacking(data: Data, files: DataFiles, why_whole: str) -> Data:
     if files.missing != "drop" and lacks_weight.any():
         raise failures.Failure(
             f'{files.name}: column "{files.weights}" has no value in row '
-            f"{data.number_of(np.argmax(lacks_weight))}, and rows need weights: --missing drop "
-            "leaves such rows out",
+            f"{data.number_of(np.argmax(lacks_weight))} of the data, and rows need weights: "
+            "--missing drop leaves such rows out",
             failures.DATA,
         )
     notes = [*data.notes]
@@ -327,7 +327,7 @@ def _lacking(data: Data, files: DataFiles, is_missing: NDArray[np.bool_]) -> fai
     place = int(np.argmax(lacks))
     name = data.names[int(np.argmax(is_missing[place]))].partition(": ")[0]
     return failures.Failure(
-        f'{files.name}: column "{name}" has no value in row {data.number_of(place)} '
+        f'{files.name}: column "{name}" has no value in row {data.number_of(place)} of the data '
         f"({np.count_nonzero(lacks)} of {len(lacks)} rows lack one): --missing drop leaves such "
         "rows out, and --missing observed uses the values that are present",
         failures.DATA,

@@ -212,8 +212,8 @@ def _naming_entries(data: Data, files: DataFiles) -> Iterator[None]:
         if not isinstance(data.points, PartedData):
             where, row = files.name, data.number_of(row)
         raise failures.Failure(
-            f'{where}: column "{data.names[error.column]}" has {error.value:g} in row {row}: '
-            f"{''.join(map(str, error.way_out))}",
+            f'{where}: column "{data.names[error.column]}" has {error.value:g} in row {row} of '
+            f"the data: {''.join(map(str, error.way_out))}",
             failures.DATA,
         ) from error
 

@@ -120,7 +120,8 @@ def open_to_fit(files: DataFiles, why: str, scale: Scale, *, takes_missing: bool
             notes.append(Note("values are missing: distances use those that are present"))
         if scale == "auto":
             columns = dict(zip(start.feature_names or (), points.T, strict=True))
-            found = Prepare(as_=dict.fromkeys(columns, "number")).fit(columns)
+            with failures.refusing(name=files.name):
+                found = Prepare(as_=dict.fromkeys(columns, "number")).fit(columns)
             scale = "none" if found.scale_ == "none" else "standard"
     learned = scale if scale in ("standard", "minmax") else None
     data = _opened(files, files.asked_columns, learned, why)

@@ -54,7 +54,7 @@ class DataFiles:
     )
     keep_codes: bool = flag("Read -9, 99, 999 and the like as numbers.", "--keep-codes")
     skip_rows: str | None = option(
-        "Rows to leave out, such as totals: numbers from 1, ranges as 5-9.", metavar="ROWS"
+        "Rows to leave out: numbers from 1 below the header, ranges as 5-9.", metavar="ROWS"
     )
     keep_totals: bool = flag("Keep rows that sum up others.", "--keep-totals")
     dates: Literal["days", "day-first", "month-first"] | None = option(

@@ -105,8 +105,8 @@ class Wanted(Results):
         "How to scale columns; auto: to variance one unless all share a unit.", default="auto"
     )
     as_: list[str] | None = option(
-        "What columns contain: plan=category,visits=count,id=ignore; number, amount, count, share, "
-        "log, yes/no, category, ordered, date, place, ignore.",
+        "What columns contain, with commas: plan=category,visits=count. Kinds are number, amount, "
+        "count, share, log, yes/no, category, ordered, date, place and ignore.",
         "--as",
         metavar="COLUMN=KIND",
     )

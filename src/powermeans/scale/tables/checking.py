@@ -155,8 +155,8 @@ def check_whole_numbers(
             if is_huge.any():
                 raise TableError(
                     f'{reader.name}: column "{reader.names[number]}" has in row '
-                    f"{first_row + int(np.argmax(is_huge)) + 1} a whole number of more than 15 "
-                    "digits, which looks like an identifier",
+                    f"{first_row + int(np.argmax(is_huge)) + 1} of the data a whole number of more "
+                    "than 15 digits, which looks like an identifier",
                     *("leave the column out with ", Argument("columns")),
                     ", or write 1.0e17 for a number",
                 )

@@ -304,7 +304,7 @@ class Text(FileFormat):
         said = f" {form}" if str(form) else ""
         return TableError(
             f'{self.name}: column "{self.names[number]}" has {error.value[:40]!r} in row '
-            f"{error.row}, where the first rows are read{said}",
+            f"{error.row} of the data, where the first rows are read{said}",
             *("correct it, pass ", Argument("decimal"), " or ", Argument("thousands")),
             *(", or leave the column out with ", Argument("columns")),
         )
@@ -376,8 +376,8 @@ class Text(FileFormat):
             code = Argument("missing_values", [f"{self.names[number]}={value}"])
             as_missing = ("; ", code, " reads it as missing") if "\ufffd" not in found[2] else ()
             return TableError(
-                f'{self.name}: column "{self.names[number]}" has {value[:40]!r} in row {row}, '
-                f"which is no number{self._mark_of_others(value, number)}",
+                f'{self.name}: column "{self.names[number]}" has {value[:40]!r} in row {row} of '
+                f"the data, which is no number{self._mark_of_others(value, number)}",
                 *("correct it, or leave the column out with ", Argument("columns"), *as_missing),
             )
         try:
@@ -388,7 +388,7 @@ class Text(FileFormat):
         if found := re.search(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+)", problem):
             row = int(found[1]) if found[1] else 0
             cells = counted(int(found[3]), "cell")
-            where = f"row {row - bool(self.layout.n_skipped)}" if row else "a row"
+            where = f"row {row - self.layout.n_skipped} of the data" if row else "a row"
             return TableError(
                 f"{self.name}: {where} has {cells} where {found[2]} are expected",
                 *("correct it, or pass the right ", Argument("delimiter")),
