@@ -117,8 +117,7 @@ def page_of(folder, model, X, file=None, scalers=(), **options):
 def written(tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
     model = PowerKMeans(3, random_state=0, effort="none").fit(TABLE)
-    about = {"title": "Shops & <customers>", "source": "shops.csv"}
-    page_of(folder, model, TABLE, choice=CHOICE, **about)
+    page_of(folder, model, TABLE, choice=CHOICE, title="Shops & <customers>")
     return folder / "report.html"
 
 

@@ -47,7 +47,9 @@ def _run(arguments: list[str], is_debugging: bool) -> int:
         # They scale the columns or speak of them in their own words.
         warnings.filterwarnings("ignore", message="X has columns of very different scales")
         try:
-            _listen_to_interrupts()
+            # Without an error, Ctrl-C would end the process while the package is imported.
+            if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+                signal.signal(signal.SIGINT, signal.default_int_handler)
             from powermeans.app.command.commands import app
 
             code = app(arguments, prog_name="powermeans", standalone_mode=False)
@@ -79,12 +81,6 @@ def _repeating_lost_interrupts() -> Iterator[None]:
         yield
     finally:
         sys.unraisablehook = before
-
-
-def _listen_to_interrupts() -> None:
-    """Raise errors for Ctrl-C, which ends the process while the package is imported."""
-    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _ignore_interrupts() -> None:

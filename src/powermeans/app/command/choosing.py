@@ -12,7 +12,7 @@ import numpy as np
 
 from powermeans.app.command import failures
 from powermeans.app.command.data import Data
-from powermeans.app.command.screen import Screen, listening, number
+from powermeans.app.command.screen import Screen, listening
 from powermeans.app.command.wanted import Wanted
 from powermeans.engine.seeds.orders import row_keys
 from powermeans.preparing.kinds import WORDS
@@ -112,7 +112,7 @@ def show_choice(screen: Screen, choice: Any, data: Data) -> None:
     for k, inertia, before in zip(choice.table["k"], inertias, [None, *inertias], strict=False):
         fall = f"{100 * (1 - inertia / before):.1f} %" if before else ""
         said_by = [name for name, said in choice.by_criterion.items() if said == k]
-        rows.append([str(k), number(inertia), fall, ", ".join(said_by)])
+        rows.append([str(k), f"{inertia:.6g}", fall, ", ".join(said_by)])
     screen.say()
     screen.show(["k", "inertia", "fall", "said by"], rows, left=[3])
     if any(column.kind in WORDS for column in data.prepare.used):

@@ -12,7 +12,7 @@ import numpy as np
 from powermeans.app.command import failures
 from powermeans.app.command.data import Data, steps_of
 from powermeans.app.command.outputs import RowColumns, write_labels, write_rows
-from powermeans.app.command.screen import Screen, number, waiting_for
+from powermeans.app.command.screen import Screen, waiting_for
 from powermeans.app.command.sources import DataFiles
 from powermeans.app.command.wanted import Results
 from powermeans.app.report.profile import Profile, check_names
@@ -164,7 +164,7 @@ def show_clusters(screen: Screen, profile: Profile, *, has_weights: bool) -> Non
             [
                 str(cluster.label),
                 f"{cluster.size:,}",
-                *([number(cluster.weight)] if has_weights else []),
+                *[f"{cluster.weight:.6g}"] * has_weights,
                 f"{100 * cluster.share:.1f} %",
                 f"{cluster.spread:#.4g}".rstrip("."),
                 profile.names[cluster.label],

@@ -169,9 +169,9 @@ def explain(
 @app.command()
 def info(as_json: _Json = False) -> None:
     """Show versions, instruction set and threads, for a bug report."""
-    from powermeans.versions import versions
+    from powermeans.versions import show_versions, versions
 
-    found, screen = versions(), _screen(as_json)
-    for name, value in found.items():
-        screen.say(f"{name:16} {value}")
-    screen.tell_machines(found)
+    if as_json:
+        _screen(as_json).tell_machines(versions())
+    else:
+        show_versions()

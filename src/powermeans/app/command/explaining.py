@@ -33,7 +33,10 @@ def explain_model(path: str, files: DataFiles, asked: Rules, screen: Screen) -> 
     """Print rules for the clusters of a model, or a query by these for a table in a database."""
     saved = load_model(path)
     data = read_for(saved.model, path, saved.read_like(files))
-    X = _rows_as_read(saved.model, data)
+    X = data.as_read
+    if prepare_of(saved.model) is not None:  # which takes the columns of the file
+        X = data.frame.table
+        X = X if data.is_used is None else X.take(np.flatnonzero(data.is_used))
     with failures.refusing():
         found = explain(saved.model, X, n_leaves=asked.n_leaves, sample_weight=data.weights)
         levels = _levels(saved.model, X, data)
@@ -45,14 +48,6 @@ def explain_model(path: str, files: DataFiles, asked: Rules, screen: Screen) -> 
     about |= {"rules": [*map(asdict, found.rules)]}
     about |= {"descriptions": [*map(asdict, found.descriptions)]}
     screen.tell_machines(about | {"sql": query})
-
-
-def _rows_as_read(model: Any, data: Data) -> Any:
-    """Return the rows as the model takes them: the columns of the file, or numbers."""
-    if prepare_of(model) is None:
-        return data.as_read
-    X = data.frame.table
-    return X if data.is_used is None else X.take(np.flatnonzero(data.is_used))
 
 
 def _levels(model: Any, X: Any, data: Data) -> Sequence[str]:

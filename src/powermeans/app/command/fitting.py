@@ -27,7 +27,7 @@ from powermeans.app.command.data import Data, read_to_fit, steps_of
 from powermeans.app.command.notes import tell_about, write_report
 from powermeans.app.command.outputs import SUFFIXES_OF_ROWS, check_outputs, interruptible, listed
 from powermeans.app.command.saved import load_model, to_remember
-from powermeans.app.command.screen import Screen, listening, number, seconds, waiting_for
+from powermeans.app.command.screen import Screen, listening, seconds, waiting_for
 from powermeans.app.command.sources import DataFiles, Scale
 from powermeans.app.command.wanted import Wanted
 from powermeans.app.reading.frames import opened
@@ -277,7 +277,7 @@ def _tell(
     show_clusters(screen, profile, has_weights=files.weights is not None)
     screen.say()
     sweeps = f" after {counted(model.n_iter_, 'sweep')}" if model.n_iter_ else ""
-    screen.say(f"inertia {number(model.inertia_)}{sweeps}")
+    screen.say(f"inertia {model.inertia_:.6g}{sweeps}")
     if fitted.optimality is not None:
         screen.say(fitted.optimality.verdict)
     for line in fitted.changes:

@@ -97,7 +97,7 @@ def _check_place(path: str) -> None:
 
 def write_labels(path: str, pieces: Iterable[RowColumns]) -> None:
     """Write columns of rows as they come, those of a fit or of a prediction alone."""
-    _write(path, map(table_of, pieces), Frame(None, ".csv"))
+    _write(path, map(table_of, pieces), Frame(None))
 
 
 def write_rows(path: str, data: Data, columns: RowColumns, *, labels_only: bool = False) -> None:
@@ -107,7 +107,7 @@ def write_rows(path: str, data: Data, columns: RowColumns, *, labels_only: bool 
     """
     frame, added = data.frame, table_of(columns, data.is_used)
     if labels_only:
-        _write(path, [added], Frame(None, ".csv"))
+        _write(path, [added], Frame(None))
         return
     every = list(frame.table.column_names)
     for name in added.column_names:
@@ -143,8 +143,7 @@ def _write(path: str, tables: Iterable[Any], frame: Frame) -> None:
         return
     with failures.refusing(), failures.writing(path), atomic_write(path) as file:
         if suffix in _MARKS:
-            mark = _MARKS[suffix] or (frame.delimiter if frame.kind == ".csv" else ",")
-            _write_text(file, tables, mark, frame.encoding)
+            _write_text(file, tables, _MARKS[suffix] or frame.delimiter, frame.encoding)
         elif suffix == ".npy":
             write_npy(file, (_labels_in(table) for table in tables))
         elif suffix == ".xlsx":

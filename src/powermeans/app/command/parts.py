@@ -16,7 +16,7 @@ from powermeans.app.command.saved import Saved
 from powermeans.app.command.screen import waiting_for
 from powermeans.app.command.sources import DataFiles, Scale
 from powermeans.app.command.wanted import Results
-from powermeans.app.reading.sheets import kind_of_workbook
+from powermeans.app.reading.sheets import is_workbook
 from powermeans.errors import some
 from powermeans.points.scaling import Scaling
 from powermeans.preparing.cells import is_same_unit
@@ -44,7 +44,7 @@ def why_in_parts(files: DataFiles) -> str | None:
                 "file, or leave out --memory-limit, --checkpoint and other files"
             )
         with failures.refusing():
-            is_sheet = each.is_file() and kind_of_workbook(each, start_of(each))
+            is_sheet = each.is_file() and is_workbook(each, start_of(each))
         if is_sheet:
             raise failures.Failure(
                 f"{each} is a workbook, which is read whole and alone: pass one file, or CSV files"

@@ -11,7 +11,7 @@ from powermeans.app.command.data import prepare_of, steps_of
 from powermeans.app.command.notes import tell_notes, write_report
 from powermeans.app.command.outputs import check_outputs, interruptible, listed, table_of
 from powermeans.app.command.saved import load_model
-from powermeans.app.command.screen import Screen, number, seconds
+from powermeans.app.command.screen import Screen, seconds
 from powermeans.app.command.sources import DataFiles
 from powermeans.app.command.wanted import Results
 from powermeans.errors import counted
@@ -63,7 +63,7 @@ def _tell(
     """Print the clusters as a table."""
     tally, kind = found.tally, type(fitted.model)
     is_inertia = getattr(kind, "score", None) is CenterEstimator.score
-    score = f"inertia {number(0 - tally.score)}" if is_inertia else f"score {number(tally.score)}"
+    score = f"inertia {0 - tally.score:.6g}" if is_inertia else f"score {tally.score:.6g}"
     n_rows, elapsed = counted(tally.n_rows, "row"), seconds(fitted.seconds["predicting"] or 0.0)
     screen.say(f"{n_rows} of {files.name} by {fitted.file} in {elapsed}, {score}")
     tell_notes(screen, fitted.data.notes, is_verbose=results.verbose)

@@ -11,7 +11,7 @@ from typing import Any
 from powermeans.app.command import failures
 from powermeans.app.command.data import Data
 from powermeans.app.command.sources import DataFiles
-from powermeans.app.reading.sheets import kind_of_workbook
+from powermeans.app.reading.sheets import is_workbook
 from powermeans.errors import ModelFileError, nearest
 from powermeans.estimators.streams.base import is_waiting
 from powermeans.scale.tables.formats import options_of, start_of
@@ -30,7 +30,7 @@ class Saved:
         """Return the data with options that were not given as they were in the fit."""
         path, options = Path(files.first), tuple[str, ...](_REMEMBERED)
         with failures.refusing():
-            if path.is_file() and not kind_of_workbook(path, start_of(path)):
+            if path.is_file() and not is_workbook(path, start_of(path)):
                 options = ("missing", *options_of(path))
         not_given = {
             name: self.reading[name]

@@ -128,20 +128,13 @@ def _plain(value: Any) -> Any:
     """Return a value as JSON has it, with null for numbers that are not finite."""
     if isinstance(value, dict):
         return {str(key): _plain(entry) for key, entry in value.items()}
-    if isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray | np.generic):
         return _plain(value.tolist())
     if isinstance(value, list | tuple):
         return [_plain(entry) for entry in value]
-    if isinstance(value, np.generic):
-        return _plain(value.item())
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
-
-
-def number(value: float) -> str:
-    """Return a number with six digits."""
-    return f"{value:.6g}"
 
 
 def seconds(value: float) -> str:

@@ -42,7 +42,6 @@ class Frame:
     """A table, and what is known of the file that it came from."""
 
     table: Any  # of Arrow
-    kind: str  # by the suffix that a file of it has, such as ".csv"
     how_read: list[str] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)  # on how it was read, which may be wrong
     delimiter: str = ","
@@ -97,7 +96,7 @@ def opened(source: str | os.PathLike[str], query: str | None = None, **options: 
     """Return the table of a file and how it was read; `query` selects from a database."""
     given = {name: value for name, value in options.items() if value is not None}
     if query is not None:
-        return Frame(databases.selected(os.fspath(source), query), ".csv")
+        return Frame(databases.selected(os.fspath(source), query))
     with as_file(source) as (path, name), _unzipped(path, name, given) as (file, called):
         frame = _read(file, called, given)
         n_notes = notes_below(frame.table)
@@ -112,14 +111,14 @@ def _read(path: Path, name: str, options: dict[str, Any]) -> Frame:
         if start.lstrip().startswith(mark):
             raise TableError(f"{name} is {what}, and no table: export it as CSV or Excel")
     sheet = options.get("array")
-    if suffix := sheets.kind_of_workbook(path, start):
+    if sheets.is_workbook(path, start):
         table, said, doubt, doubts = sheets.read(path, name, sheet, options.get("header"))
-        return Frame(table, suffix, said, _on_header(doubt) + doubts)
+        return Frame(table, said, _on_header(doubt) + doubts)
     if databases.is_database(start):
-        return Frame(databases.read(path, name, sheet), ".csv")
+        return Frame(databases.read(path, name, sheet))
     if json_lines.is_json(start):
         table, doubts = json_lines.read(path, name)
-        return Frame(table, ".jsonl", doubts=doubts)
+        return Frame(table, doubts=doubts)
     reader = format_of(path, name, **options)
     if isinstance(reader, Text):
         layout = reader.layout
@@ -127,9 +126,8 @@ def _read(path: Path, name: str, options: dict[str, Any]) -> Frame:
         table = reader.as_table().replace_schema_metadata({b"likely decimal": likely})
         encoding = "utf-8-sig" if start.startswith(BOM_UTF8) else reader.encoding
         how, doubts = reader.how_divided(), _on_header(layout.doubt)
-        return Frame(table, ".csv", how, doubts, layout.delimiter, encoding)
-    suffix = ".parquet" if start.startswith(b"PAR1") else ".feather"
-    return Frame(reader.as_table(), suffix)
+        return Frame(table, how, doubts, layout.delimiter, encoding)
+    return Frame(reader.as_table())
 
 
 def _on_header(doubt: str) -> list[str]:
@@ -142,7 +140,7 @@ def _on_header(doubt: str) -> list[str]:
 def _unzipped(path: Path, name: str, options: dict[str, Any]) -> Iterator[tuple[Path, str]]:
     """Yield the one file of data in a zip; other files as they are."""
     start = start_of(path, name)
-    if not start.startswith(b"PK") or sheets.kind_of_workbook(path, start):
+    if not start.startswith(b"PK") or sheets.is_workbook(path, start):
         yield path, name
         return
     with contextlib.ExitStack() as stack:

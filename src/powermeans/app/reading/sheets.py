@@ -32,16 +32,14 @@ _FAR = re.compile(rb"r=[\"'](?=[A-Z]{3}|[A-Z]*\d{6})([A-Z]*)(\d*)")
 _BROKEN = (*UNPACKING, LookupError, ElementTree.ParseError)
 
 
-def kind_of_workbook(path: Path, start: bytes) -> str:
-    """Return the suffix of workbooks of this kind, empty for a file that is no workbook."""
+def is_workbook(path: Path, start: bytes) -> bool:
+    """Return whether a file is a workbook of Excel or OpenDocument."""
     names = set[str]()
     if start.startswith(b"PK"):
         with contextlib.suppress(zipfile.BadZipFile, OSError), zipfile.ZipFile(path) as archive:
             names = set(archive.namelist())
     is_new = any(name.startswith("xl/workbook") for name in names)
-    is_open = {"content.xml", "mimetype"} <= names
-    is_old = start.startswith(_OLD_EXCEL)
-    return ".xls" * is_old or ".xlsx" * is_new or ".ods" * is_open
+    return is_new or {"content.xml", "mimetype"} <= names or start.startswith(_OLD_EXCEL)
 
 
 def read(
