@@ -44,6 +44,7 @@ void pack(const Block<Dense<T>>& block) {
     const Dense<T>& points = block.points;
     const Plan& plan = block.job.plan;
     const int64_t d = points.n_features, bytes_each = points.values.bytes_each();
+    const T scale = points.scale, *const origin = points.scaled_origin;
     for (int64_t p = 0; p < block.n; ++p) {
         const T* from = stored_point(block, p);
         const void* stored = points.values.at(index_of(block, p) * d);
@@ -51,10 +52,9 @@ void pack(const Block<Dense<T>>& block) {
         int64_t f = 0;
         for (; f + lanes<T> <= d; f += lanes<T>) {
             fetch_ahead(static_cast<const unsigned char*>(stored) + f * bytes_each);
-            store(to + f,
-                  multiply_add(load(from + f), broadcast(points.scale), -load(points.scaled_origin + f)));
+            store(to + f, multiply_add(load(from + f), broadcast(scale), -load(origin + f)));
         }
-        for (; f < d; ++f) to[f] = from[f] * points.scale - points.scaled_origin[f];
+        for (; f < d; ++f) to[f] = from[f] * scale - origin[f];
         for (; f < plan.padded_features; ++f) to[f] = 0;
         if (!plan.direct && !plan.bounded && !plan.few_centers)
             block.work.sq_norms[p] = sq_norm(to, plan.padded_features);

@@ -61,18 +61,16 @@ struct GroupedHardBlock {
             find_nearest<false, false>(columns, no_heights, job.centers, job.plan.padded_features, chosen,
                                        n_chosen, found);
         out.n_distances += double(group.n * n_chosen);
-        const bool is_summed = job.task == Task::hard_sums;
-        const bool together = is_summed && group.n == points_per_group && are_equal(found.index);
-        if (together) add_together(group, columns, found.index[0]);
-        for (int64_t p = 0; p < group.n; ++p) {
-            const int64_t center =
-                is_precise ? nearest_stored(group, p, found, chosen, n_chosen) : int64_t(found.index[p]);
-            const bool is_second_wanted = job.task == Task::spread || job.margins;
-            const double second = is_second_wanted ? double(found.second[p]) : 0.0;
-            take_point(group, p, center, double(found.nearest[p]), second);
-            if (is_summed && !together)
-                add_point(group, columns, p, out.points + center * job.plan.padded_features);
-        }
+        if (job.task == Task::hard_sums)
+            add_up(group, columns, found);
+        else
+            for (int64_t p = 0; p < group.n; ++p) {
+                const int64_t center =
+                    is_precise ? nearest_stored(group, p, found, chosen, n_chosen) : int64_t(found.index[p]);
+                const bool is_second_wanted = job.task == Task::spread || job.margins;
+                const double second = is_second_wanted ? double(found.second[p]) : 0.0;
+                take_point(group, p, center, double(found.nearest[p]), second);
+            }
         count_changed(group, found.index);
     }
 
@@ -94,22 +92,48 @@ struct GroupedHardBlock {
         return nearest;
     }
 
-    void add_point(const Block<Dense<T>>& group, const T* columns, int64_t p, double* to) const {
-        const double weight = weight_of(group, p);
+    // Gives the points to their nearest centers, one kind of sum after another: each loop is short, and reads
+    // nothing that it writes but the sums.
+    void add_up(const Block<Dense<T>>& group, const T* columns, const Nearest<T>& found) const {
+        double weights[points_per_group], inertia = out.inertia;
+        for (int64_t p = 0; p < group.n; ++p) weights[p] = weight_of(group, p);
+        for (int64_t p = 0; p < group.n; ++p) out.weights[found.index[p]] += weights[p];
+        for (int64_t p = 0; p < group.n; ++p) inertia += weights[p] * double(found.nearest[p]);
+        out.inertia = inertia;
+        if (job.labels)
+            for (int64_t p = 0; p < group.n; ++p) job.labels[index_of(group, p)] = int32_t(found.index[p]);
+        if (group.n == points_per_group && are_equal(found.index))
+            add_together(columns, weights, found.index[0]);
+        else
+            add_points(group, columns, weights, found.index);
+    }
+
+    // Adds up the points, a few features of all at a time.
+    void add_points(const Block<Dense<T>>& group, const T* columns, const double* weights,
+                    const Index<T>* centers) const {
+        const Dense<T> points = group.points;  // a copy, since stores of vectors may alias anything
+        const int64_t n = group.n, d = points.n_features;
+        double* const sums = out.points;
         int64_t f = 0;
-        if (!group.points.order) {  // else the point lies where memory is slow
-            const Dense<T>& points = group.points;
-            const T* const from = stored_point(group, p);
-            for (; f + lanes<T> <= n_features(); f += lanes<T>)
-                add_to(to + f,
-                       multiply_add(load(from + f), broadcast(points.scale), -load(points.scaled_origin + f)),
-                       weight);
+        if (!points.order && !points.values.are_narrow()) {  // else the points lie where memory is slow
+            const T* const stored = points.values.computed() + group.begin * d;
+            for (; f + lanes<T> <= d; f += lanes<T>) {
+                const Vector<T> scale = broadcast(points.scale), origin = load(points.scaled_origin + f);
+                for (int64_t p = 0; p < n; ++p)
+                    add_to(sums + centers[p] * d + f, multiply_add(load(stored + p * d + f), scale, -origin),
+                           weights[p]);
+            }
             if constexpr (lanes<T> > 4)
-                for (; f + 4 <= n_features(); f += 4)
-                    add_four(to + f, from + f, points.scale, points.scaled_origin + f, weight);
+                for (; f + 4 <= d; f += 4)
+                    for (int64_t p = 0; p < n; ++p)
+                        add_four(sums + centers[p] * d + f, stored + p * d + f, points.scale,
+                                 points.scaled_origin + f, weights[p]);
         }
-        for (; f < n_features(); ++f)
-            to[f] = multiply_add(double(columns[f * points_per_group + p]), weight, to[f]);
+        for (; f < d; ++f)
+            for (int64_t p = 0; p < n; ++p) {
+                double& sum = sums[centers[p] * d + f];
+                sum = multiply_add(double(columns[f * points_per_group + p]), weights[p], sum);
+            }
     }
 
     // Compares with all centers: affine distances have no spatial order.
@@ -137,12 +161,9 @@ struct GroupedHardBlock {
     }
 
     // Adds a whole group to one center.
-    void add_together(const Block<Dense<T>>& group, const T* columns, int64_t center) const {
-        double weights[points_per_group];
-        for (int64_t p = 0; p < points_per_group; ++p) weights[p] = weight_of(group, p);
+    void add_together(const T* columns, const double* weights, int64_t center) const {
         for (int64_t f = 0; f < n_features(); ++f)
-            out.points[center * job.plan.padded_features + f] +=
-                weighted_sum(columns + f * points_per_group, weights);
+            out.points[center * n_features() + f] += weighted_sum(columns + f * points_per_group, weights);
     }
 };
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from powermeans.divergences import Divergence, SquaredEuclidean
 from powermeans.engine.anneal import says_stop
 from powermeans.engine.history import SweepState
 
@@ -75,6 +76,7 @@ class Fit:
     rng: np.random.RandomState
     listener: Listener = field(default_factory=Listener)
     end: float = math.inf  # by `MaxSeconds`, on the monotonic clock
+    divergence: Divergence = SquaredEuclidean()  # of points from centers
     critical_power: float = math.nan  # of the points, once it is known
     optimum: float = -math.inf  # the lowest inertia that any centers have, if it is known
     candidates: Any = None  # for seeds of points in parts, found once

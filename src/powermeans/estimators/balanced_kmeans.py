@@ -287,8 +287,7 @@ class BalancedKMeans(CenterEstimator):
             sizes.prices = np.zeros(self.n_clusters)
             if self._divides(as_power_kmeans(self)):
                 keep_divided(start, limits)
-        divergence = self._needs().measure.divergence
-        run = within_limits(start, ends, limits, sizes.prices, divergence)
+        run = within_limits(start, ends, limits, sizes.prices)
         return run.with_attributes(**annealing_attributes(start))
 
     def _report_end(self, run: Run) -> None:

@@ -285,7 +285,7 @@ class CenterEstimator(
         """Return the outcome of a run for the centers as they are stored."""
         history = start.history
         history.phase("labelling the rows")
-        best = self._needs().measure.divergence.within(start.best_centers())
+        best = start.fit.divergence.within(start.best_centers())
         centers = np.array(best, dtype=start.data.dtype)
         # After an interrupt a further pass over parts may take long, or fail as the last one did.
         known = None if ends else history.known_inertia
@@ -379,7 +379,7 @@ class CenterEstimator(
                         self._give_as(data)
         if tasks is not None:
             tasks.complete()
-        n_needed = self._needs().fit.n_points
+        n_needed = self._n_centers
         if n_found < n_needed:
             warn_caller(
                 f"Number of distinct clusters ({n_found}) found smaller than n_clusters "
@@ -419,6 +419,7 @@ class CenterEstimator(
     def _open(self, X: MatrixLike, sample_weight: ArrayLike | None, fit: Fit) -> Opened:
         """Open the points of a fit and note their columns."""
         needs = self._needs()
+        fit.divergence = needs.measure.divergence
         if fit.listener:
             needs = needs.of_a_fit(tell=fit.listener.part)
         data = open_points(X, sample_weight, needs)
@@ -514,8 +515,7 @@ class CenterEstimator(
 
     def _initial_centers(self, data: Opened, fit: Fit) -> FloatArray:
         """Return centers to start from, others at each call if they are drawn."""
-        divergence = self._needs().measure.divergence
-        return initial_centers(self.init, self._n_centers, data, fit, divergence)
+        return initial_centers(self.init, self._n_centers, data, fit)
 
     # After a fit.
 

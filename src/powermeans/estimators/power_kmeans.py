@@ -574,8 +574,7 @@ class PowerKMeans(CenterEstimator):
 
     def _initial_centers(self, data: Opened, fit: Fit, sample: Rows | None = None) -> FloatArray:
         """Return centers to start from, where they are drawn others at each call."""
-        divergence = self._needs().measure.divergence
-        return initial_centers(self.init, self._n_centers, data, fit, divergence, sample)
+        return initial_centers(self.init, self._n_centers, data, fit, sample)
 
     def _report_end(self, run: Run) -> None:
         report_ends(run, self.verbose)

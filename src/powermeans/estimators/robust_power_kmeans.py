@@ -230,7 +230,7 @@ class RobustPowerKMeans(CenterEstimator):
         run, rows = super()._finish(start, ends), start.data.rows
         assert isinstance(rows, TrimmedRows)
         outliers, limit = rows.left_out(run.centers.astype(np.float64))
-        is_squared = self._needs().measure.divergence.is_squared
+        is_squared = start.fit.divergence.is_squared
         return run.with_attributes(
             outliers_=outliers,
             radius_=math.sqrt(limit) if is_squared else limit,

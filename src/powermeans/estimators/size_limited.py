@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from powermeans.divergences import Divergence
 from powermeans.engine.anneal import Stage, StageEnd
 from powermeans.engine.history import SweepRecord
 from powermeans.engine.prices import LearnPrices
@@ -288,12 +287,12 @@ def within_limits(
     ends: Sequence[StageEnd],
     limits: SizeLimits,
     prices: FloatArray,
-    divergence: Divergence,
 ) -> Run:
     """Return the outcome of a run with the exact assignment to the centers as they are stored."""
     data, history = start.data, start.history
     history.phase("labelling the rows")
-    centers = np.array(divergence.within(start.best_centers()), dtype=data.dtype)
+    best = start.fit.divergence.within(start.best_centers())
+    centers = np.array(best, dtype=data.dtype)
     wide = centers.astype(np.float64)
     labels: Labels | None = None
     if isinstance(data, InMemory):

@@ -6,7 +6,6 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from powermeans.divergences import Divergence
 from powermeans.engine.fit import Fit
 from powermeans.engine.seeds.choose import choose_seeds, n_greedy_candidates, uniform_seeds
 from powermeans.engine.seeds.markov_chain import MarkovChainSeeds
@@ -26,7 +25,6 @@ def initial_centers(
     n_clusters: int,
     data: Opened,
     fit: Fit,
-    divergence: Divergence,
     sample: Rows | None = None,
 ) -> FloatArray:
     """Return seeds of this number, others at each call if they are drawn.
@@ -38,13 +36,13 @@ def initial_centers(
     is_drawn_in_sample = sample is not None and isinstance(init, str)
     in_parts = data.rows.parts is not None
     if isinstance(init, ParallelSeeds) or (in_parts and not is_drawn_in_sample):
-        return _in_passes(init, n_clusters, data, fit, divergence)
+        return _in_passes(init, n_clusters, data, fit)
     if isinstance(init, TreeSeeds | MarkovChainSeeds):
         return _in_samples(init, n_clusters, data, fit)
     if callable(init):
         init = init(as_floats(in_memory(data).points), n_clusters, random_state=fit.rng)
     if not isinstance(init, str):
-        return _checked(init, n_clusters, data, divergence)
+        return _checked(init, n_clusters, data, fit)
     rows = data.rows if sample is None else sample
     if init == "random":
         return uniform_seeds(rows, n_clusters, fit.rng)
@@ -75,9 +73,7 @@ def _in_samples(
     return init.seeds(data.rows, n_clusters, fit.rng)
 
 
-def _in_passes(
-    init: Any, n_clusters: int, data: Opened, fit: Fit, divergence: Divergence
-) -> FloatArray:
+def _in_passes(init: Any, n_clusters: int, data: Opened, fit: Fit) -> FloatArray:
     """Return seeds of points that have no order, from candidates found once in a fit."""
     if callable(init) and not isinstance(init, ParallelSeeds):
         raise ValueError(
@@ -85,24 +81,22 @@ def _in_passes(
             'init="k-means++", "random", an array or powermeans.engine.seeds.ParallelSeeds()'
         )
     if not isinstance(init, str | ParallelSeeds):
-        return _checked(init, n_clusters, data, divergence)
+        return _checked(init, n_clusters, data, fit)
     if init == "random":
         return distinct_places(data.rows, n_clusters, fit.rng)
     found = fit.candidates
     if not isinstance(found, Candidates) or found.origin is not data.rows:
         way = init if isinstance(init, ParallelSeeds) else ParallelSeeds()
         found = fit.candidates = way.candidates(
-            data.rows, n_clusters, fit.rng, divergence=divergence, is_late=fit.is_late
+            data.rows, n_clusters, fit.rng, divergence=fit.divergence, is_late=fit.is_late
         )
     drawn = _drawing(init, n_clusters)
     return found.seeds(n_clusters, fit.rng, seconds=fit.seconds_left(), **drawn)
 
 
-def _checked(
-    centers: ArrayLike, n_clusters: int, data: Opened, divergence: Divergence
-) -> FloatArray:
+def _checked(centers: ArrayLike, n_clusters: int, data: Opened, fit: Fit) -> FloatArray:
     checked = check_init(centers, n_clusters, data.n_features)
-    divergence.check_domain(checked, name="init")
+    fit.divergence.check_domain(checked, name="init")
     return data.of_used_columns(checked)
 
 
