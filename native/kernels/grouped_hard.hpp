@@ -61,13 +61,13 @@ struct GroupedHardBlock {
             find_nearest<false, false>(columns, no_heights, job.centers, job.plan.padded_features, chosen,
                                        n_chosen, found);
         out.n_distances += double(group.n * n_chosen);
-        if (job.task == Task::hard_sums)
+        const bool is_second_wanted = job.task == Task::spread || job.margins;
+        if (!is_precise && !is_second_wanted)
             add_up(group, columns, found);
         else
             for (int64_t p = 0; p < group.n; ++p) {
                 const int64_t center =
                     is_precise ? nearest_stored(group, p, found, chosen, n_chosen) : int64_t(found.index[p]);
-                const bool is_second_wanted = job.task == Task::spread || job.margins;
                 const double second = is_second_wanted ? double(found.second[p]) : 0.0;
                 take_point(group, p, center, double(found.nearest[p]), second);
             }
@@ -102,6 +102,7 @@ struct GroupedHardBlock {
         out.inertia = inertia;
         if (job.labels)
             for (int64_t p = 0; p < group.n; ++p) job.labels[index_of(group, p)] = int32_t(found.index[p]);
+        if (job.task != Task::hard_sums) return;
         if (group.n == points_per_group && are_equal(found.index))
             add_together(columns, weights, found.index[0]);
         else

@@ -19,10 +19,20 @@ struct Box {
 template <class T>
 void pack_group(const Block<Dense<T>>& group, T* columns) {
     const Dense<T>& points = group.points;
-    for (int64_t p = 0; p < points_per_group; ++p) {
-        const T* from = stored_point(group, p < group.n ? p : 0);
-        for (int64_t f = 0; f < points.n_features; ++f)
-            columns[f * points_per_group + p] = from[f] * points.scale - points.scaled_origin[f];
+    const int64_t d = points.n_features;
+    T copied[points_per_group * direct_max_features];
+    const T* rows = copied;
+    if (group.n == points_per_group && !points.order && !points.values.are_narrow())
+        rows = stored_point(group, 0);
+    else
+        for (int64_t p = 0; p < points_per_group; ++p) {
+            const T* from = stored_point(group, p < group.n ? p : 0);
+            for (int64_t f = 0; f < d; ++f) copied[p * d + f] = from[f];
+        }
+    for (int64_t f = 0; f < d; ++f) {
+        const T scale = points.scale, origin = points.scaled_origin[f];
+        for (int64_t p = 0; p < points_per_group; ++p)
+            columns[f * points_per_group + p] = rows[p * d + f] * scale - origin;
     }
 }
 

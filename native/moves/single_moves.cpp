@@ -17,6 +17,8 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr int64_t points_per_stripe = 512;
+// A processor that has just written a point has to wait before it can read it in vectors.
+constexpr int64_t points_at_once = 16;
 // So many distances of a point to a center, times features, repay the time to wake a thread.
 constexpr double work_per_worker = 1e5;
 
@@ -165,19 +167,21 @@ class SingleMoves {
         team_.run(divide_up(items_.size(), points_per_stripe),
                   workers(double(items_.size()) * double(std::min<int64_t>(k_, 8))),
                   [&](int, int64_t stripe) {
-                      Look look = centers_.new_look();
-                      const int64_t begin = stripe * points_per_stripe;
-                      const int64_t end = std::min(items_.size(), begin + points_per_stripe);
-                      for (int64_t i = begin; i < end; ++i)
-                          is_candidate_[std::size_t(i)] = would_move(i, look);
+                      std::vector<Look> looks(points_at_once, centers_.new_look());
+                      const int64_t end = std::min(items_.size(), (stripe + 1) * points_per_stripe);
+                      for (int64_t i = stripe * points_per_stripe; i < end; i += points_at_once) {
+                          const int64_t n = std::min(points_at_once, end - i);
+                          for (int64_t p = 0; p < n; ++p) centers_.look_at(row(i + p), looks[std::size_t(p)]);
+                          for (int64_t p = 0; p < n; ++p)
+                              is_candidate_[std::size_t(i + p)] = would_move(i + p, looks[std::size_t(p)]);
+                      }
                   });
     }
 
     // Returns whether another cluster would be better. The bound of a point is the root of what the best of
     // them would add for each weight, or less; it falls as centers drift.
-    bool would_move(int64_t i, Look& look) {
+    bool would_move(int64_t i, const Look& look) {
         if (!can_leave(i)) return false;
-        centers_.look_at(row(i), look);
         const auto [most, sq_own] = relief(i, look);
         Bound& bound = bounds_[std::size_t(i)];
         const double now = bound.value * (share_ / bound.share) - (drift_ - bound.drift);
