@@ -9,8 +9,6 @@ from reproduce.item import Rows, Table, Value
 from reproduce.rows import column, groups, mean_and_error
 
 Statistic = Callable[[Rows], Value]
-Column = tuple[str, Statistic]
-"""A head, and what stands below it, of the rows of a line."""
 
 
 def mean(name: str) -> Statistic:

@@ -107,7 +107,7 @@ def of_palette(pixels: Pixels, method: str, k: int, seed: int) -> Row:
     started = time.perf_counter()
     colours, labels = _of_estimator(METHODS[method](k, seed), pixels)
     elapsed = time.perf_counter() - started
-    shown = as_pixels(colours)
+    shown = np.rint(colours).clip(0, 255).astype(np.uint8)
     error = float(((pixels.reshape(-1, 3).astype(float) - shown[labels]) ** 2).mean())
     return {
         "mean_square_error": error,
@@ -119,11 +119,6 @@ def of_palette(pixels: Pixels, method: str, k: int, seed: int) -> Row:
         "bytes_packed_raw": len(zlib.compress(pixels.tobytes(), 9)),
         "seconds": elapsed,
     }
-
-
-def as_pixels(colours: FloatArray) -> Pixels:
-    """Colours in whole numbers."""
-    return np.rint(colours).clip(0, 255).astype(np.uint8)
 
 
 def segments(picture: str, step: int, place: float, k: int) -> list[Row]:

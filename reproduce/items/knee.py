@@ -66,14 +66,9 @@ def findings(rows: Rows) -> Findings:
     )
 
 
-def curves_of(rows: Rows) -> FloatArray:
-    """W of each draw of one cell, (n_draws, n_sizes)."""
-    return np.reshape(column(rows, "W"), (-1, len(kinds(rows, "k"))))
-
-
 def drops(rows: Rows) -> FloatArray:
     """W_k - W_{k+1} over W_1 of each draw of one cell, (n_draws, n_sizes - 1)."""
-    values = curves_of(rows)
+    values = np.reshape(column(rows, "W"), (-1, len(kinds(rows, "k"))))
     found: FloatArray = -np.diff(values, axis=1) / values[:, :1]
     return found
 

@@ -176,13 +176,9 @@ def findings(rows: Rows) -> Findings:
 FORMS = ("about the means", "between points")
 
 
-def _gap(row: Row) -> float:
-    means, pairs = (float(row[form]) for form in FORMS)
-    return abs(means - pairs) / means
-
-
 def claim_on_sums(rows: Rows) -> Claim:
-    largest = max(map(_gap, rows))
+    forms = [[float(row[form]) for form in FORMS] for row in rows]
+    largest = max(abs(means - pairs) / means for means, pairs in forms)
     fits = where(rows, labels="k-means")
     inertias = max(abs(float(row["inertia"]) / float(row["about the means"]) - 1) for row in fits)
     return Claim(
