@@ -393,6 +393,23 @@ def test_numbers_are_read_as_they_are_meant(values, numbers):
 
 
 @pytest.mark.parametrize(
+    ("words", "said", "is_doubt"),
+    [
+        (["low"] * 40 + ["high"] * 39, '"low" (40 rows), "high" (39 rows) in "x"', True),
+        (["low"] * 3, '"low" (3 rows) in "x"', False),
+        (["see 3"], '"see 3" (1 row) in "x"', True),
+        (["NA", "-", ".", "n/a", "unknown"] * 9, None, False),
+    ],
+)
+def test_words_among_numbers_are_named(words, said, is_doubt):
+    numbers = [f"{value:.2f}" for value in RNG.normal(size=200 - len(words))]
+    table = {"x": words + numbers, "y": RNG.normal(size=200)}
+    found = [(note.said, note.is_doubt) for note in Prepare().fit(table).notes_]
+    told = [(f"taken for missing, since no numbers: {said}", is_doubt)]
+    assert found == told * (said is not None)
+
+
+@pytest.mark.parametrize(
     ("text", "numbers", "way_out"),
     [
         ('a,b\n1,585\n2,"1,526"', [585, 1526], 'decimal=","'),

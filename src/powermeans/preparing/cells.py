@@ -250,9 +250,8 @@ class Cells:
 
     def unread(self) -> list[str]:
         """Return the cells that are no numbers, where the others are."""
-        is_wrong = self._read[1]
-        texts = self.texts.filter(pyarrow_part().array(is_wrong)).to_pylist()
-        return [text for text in texts if not is_unanswered(text)]
+        texts = self.texts.filter(pyarrow_part().array(np.isnan(self._read[0]))).drop_null()
+        return [text for text in texts.to_pylist() if not is_unanswered(text)]
 
     @cached_property
     def is_whole(self) -> bool:

@@ -56,6 +56,7 @@ _LEFT_OUT = {
 }
 _DECIDES = 0.8
 _MOSTLY_MISSING = 0.9
+_FEW = 0.05  # of the rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -611,18 +612,24 @@ class Prepare(TransformerMixin, BaseEstimator):
         used = {one.name: cells[one.name] for one in self.used if cells[one.name].is_text}
         kinds = {one.name: one.kind for one in self.columns_}
         yield from _doubts_on_forms({name: each.form for name, each in used.items()}, kinds)
-        texts = {name: each.unread() for name, each in used.items() if kinds[name] not in WORDS}
-        unread = [
-            f'"{found[0]:.30}" in "{name}" ({counted(len(found), "cell")})'
-            for name, found in texts.items()
-            if found
-        ]
-        if unread:
-            yield Note(f"taken for missing, since no numbers: {some(unread)}", is_doubt=True)
+        yield from _notes_on_unread({n: each for n, each in used.items() if kinds[n] not in WORDS})
         yield from _doubts_on_values(
             {one.name: cells[one.name].numbers for one in self.columns_ if one.kind in NUMBERS}
         )
         yield from _notes_on_left_out(self.columns_)
+
+
+def _notes_on_unread(columns: Mapping[str, Cells]) -> Iterator[Note]:
+    """Yield notes on cells that are no numbers: a doubt, except on few rows of recurring words."""
+    doubts, others = list[str](), list[str]()
+    for name, cells in columns.items():
+        counts = Counter(cells.unread())
+        is_known = counts.keys() <= {*cells.form.words} and counts.total() <= _FEW * len(cells)
+        words = [f'"{word:.30}" ({counted(n, "row")})' for word, n in counts.most_common()]
+        (others if is_known else doubts).extend([f'{some(words, 3)} in "{name}"'] * bool(words))
+    for said, is_doubt in ((doubts, True), (others, False)):
+        if said:
+            yield Note(f"taken for missing, since no numbers: {some(said)}", is_doubt)
 
 
 def _doubts_on_forms(forms: Mapping[str, Form], kinds: Mapping[str, str]) -> Iterator[Note]:
