@@ -13,6 +13,7 @@ import numpy as np
 
 from powermeans.errors import TableError
 from powermeans.points.checks.points import NARROW_DTYPES
+from powermeans.preparing.cells import is_same_unit
 from powermeans.scale.block import Block, SourceError
 from powermeans.scale.tables.checking import (
     check_whole_numbers,
@@ -183,6 +184,15 @@ class FileSource:
             raise SourceError(
                 f'{path} has the decimal mark "{form.decimal}" where {first.name} has '
                 f'"{first.decimal}": write all files with the same'
+            )
+        for place, name in zip(self._wanted, names, strict=True):
+            unit, other = form.unit(place), first.unit(place)
+            if unit is None or other is None or is_same_unit(unit, other):
+                continue
+            ours, theirs = (f"in {each}" if each else "without a unit" for each in (unit, other))
+            raise SourceError(
+                f'{path} has "{name}" {ours} where {first.name} has it {theirs}: write all '
+                "files in the same unit"
             )
         found = _dtype_of(form, self._wanted[: self.n_features])
         if found != self.dtype and not is_dtype_given:

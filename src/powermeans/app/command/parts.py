@@ -165,8 +165,7 @@ def _prepared(files: DataFiles, data: PartedData, scale: Scale) -> Prepare:
 def _units(files: DataFiles) -> dict[str, str]:
     """Return the currencies and percent signs of columns of text."""
     form = _format_of(files)
-    forms = zip(form.names, getattr(form, "forms", ()), strict=False)
-    return {name: one.currency or "%" * one.has_percent for name, one in forms}
+    return {name: form.unit(place) or "" for place, name in enumerate(form.names)}
 
 
 def _dates(files: DataFiles) -> list[str]:

@@ -38,6 +38,10 @@ class FileFormat(abc.ABC):
     def how_read(self, wanted: Sequence[int]) -> str:
         """Return how text writes the numbers of these columns, where that is not plain."""
 
+    def unit(self, number: int) -> str | None:
+        """Return the currency or percent sign of a column, empty for none; None if not known."""
+        return None
+
     @abc.abstractmethod
     def fits_float32(self, wanted: Sequence[int]) -> bool:
         """Return whether no number of these columns needs float64."""

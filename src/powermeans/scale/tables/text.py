@@ -117,6 +117,11 @@ class Text(FileFormat):
         forms = described((self.names[j], self.forms[j]) for j in wanted)
         return "; ".join(filter(None, [*forms, *self.how_divided(), self.layout.doubt]))
 
+    def unit(self, number: int) -> str | None:
+        """Return the currency or percent sign of a column, None if its first rows are empty."""
+        form = self.forms[number]
+        return None if form.kind == "empty" else form.currency or "%" * form.has_percent
+
     def how_divided(self) -> list[str]:
         """Return what of the text is left out, and its encoding if that had to be found."""
         is_found = self.encoding != "utf8" and not self._is_encoding_given
