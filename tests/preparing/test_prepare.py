@@ -392,6 +392,16 @@ def test_numbers_are_read_as_they_are_meant(values, numbers):
     np.testing.assert_allclose(found[:, 0], numbers)
 
 
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_durations_are_numbers_of_seconds(unit):
+    array = pa.array([90_061, 7, None, 3600, 2**22], pa.duration("s")).cast(pa.duration(unit))
+    prepare = Prepare(scale="none")
+    (found,) = prepare.fit_transform(pa.table({"x": array})).T
+    np.testing.assert_array_equal(found, [90_061, 7, np.nan, 3600, 2**22])
+    assert (prepare.columns_[0].kind, prepare.columns_[0].unit) == ("number", "s")
+    assert prepare.transform({"x": ["1:00:00", "0:00:07"]}).tolist() == [[3600], [7]]
+
+
 @pytest.mark.parametrize(
     ("words", "said", "is_doubt"),
     [

@@ -206,6 +206,8 @@ class Cells:
     @cached_property
     def unit(self) -> str:
         """The unit or currency of the numbers, % for shares; empty if they have none."""
+        if _is_duration(self.array.type):
+            return "s"
         if not self.is_text or self.type != "number":
             return self.unit_of_numbers if self.type == "number" else ""
         unit = self._split[1]
@@ -228,8 +230,10 @@ class Cells:
         elif self.type == "date":
             return days_in(self.array), np.zeros(len(self), dtype=bool)
         else:
-            floats = self.array.cast("float64", safe=False)
-            values = np.array(floats.to_numpy(zero_copy_only=False))
+            kind, array = self.array.type, self.array
+            array = array.cast("int64") if _is_duration(kind) else array
+            values = np.array(array.cast("float64", safe=False).to_numpy(zero_copy_only=False))
+            values /= _PER_SECOND[kind.unit] if _is_duration(kind) else 1.0
             is_wrong, are_infinite = np.zeros(len(self), dtype=bool), np.isinf(values)
         if are_infinite.any():
             row = int(np.argmax(are_infinite))
@@ -256,7 +260,7 @@ class Cells:
     @cached_property
     def is_whole(self) -> bool:
         """Whether all numbers are whole, and not times."""
-        if self.is_text and self.form.kind == "duration":
+        if _is_duration(self.array.type) or (self.is_text and self.form.kind == "duration"):
             return False
         values = self.numbers[~np.isnan(self.numbers)]
         return bool(len(values)) and bool((values == np.rint(values)).all())
@@ -275,12 +279,17 @@ class Cells:
 
 
 _NUMBERS = ("integer", "floating", "decimal", "duration")
+_PER_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 
 
 def is_date_type(kind: Any) -> bool:
     """Return whether a type of Arrow is that of dates."""
     types = pyarrow_part("types")
     return bool(types.is_date(kind) or types.is_timestamp(kind))
+
+
+def _is_duration(kind: Any) -> bool:
+    return bool(pyarrow_part("types").is_duration(kind))
 
 
 def days_in(column: Any) -> FloatArray:
