@@ -221,6 +221,12 @@ def test_rows_are_written_in_every_format_with_what_was_there(suffix, run):
         assert cell.data_type == "s"
 
 
+def test_a_sheet_leaves_out_letters_that_it_cannot_have(run):
+    pd.DataFrame({"x": [1, 5], "b": [b"\x00a", b"\xff"]}).to_feather("in.feather")
+    run("fit in.feather -k 2 -q -o out.xlsx")
+    assert read_frame("out.xlsx")["b"].to_pylist() == ["a", "\ufffd"]
+
+
 def test_a_query_chooses_rows_of_a_database(run):
     as_sqlite(Path("two.sqlite"), "sizes", "others")
     assert "2 tables" in run("fit two.sqlite -k 2", code=3).err

@@ -203,6 +203,8 @@ def _cell(sheet: Any, value: Any) -> Any:
     if isinstance(value, datetime.datetime):
         there = value.replace(tzinfo=None)
         return there if there.time() != datetime.time() else there.date()
+    if isinstance(value, bytes):
+        value = value.decode(errors="replace")
     if not isinstance(value, str | list | dict):
         return value
     from openpyxl.cell import WriteOnlyCell
