@@ -38,6 +38,10 @@ TEXTS = {
     "other_unit/a.csv": "x,y\nEUR 1,5%\nEUR 2,6%\n",
     "other_unit/b.csv": "x,y\n$1,5%\n$2,6%\n",
     "other_unit/c.csv": "x,y\n€1,5\n€2,6\n",
+    "lines.txt": '\ufeff {"x": [1, 2]}\n',
+    "arrays.json": "[[1, 2]]",
+    "lines.ndjson.gz": "",
+    "small.db": "SQLite format 3\0",
     "packed/part-0.csv": "x\n1\n",
     "packed/part-1.csv.gz": "",
     "empty/.part.crc": "",
@@ -97,6 +101,9 @@ FILES = [
     (lambda: open_data("other_unit"), SourceError, r'b.csv has "x" in \$ where .*a.csv .* in EUR'),
     (lambda: open_data(["other_unit/a.csv", "other_unit/c.csv"]), SourceError,
      'c.csv has "y" without a unit where .*a.csv has it in %'),
+    *((lambda path=path: open_data(path), SourceError, f"^{path} is {kind}, .*read_frame to")
+      for path, kind in {"lines.txt": "JSON", "arrays.json": "JSON", "lines.ndjson.gz": "JSON",
+                         "small.db": "a database", "some.zip": "a .* archive"}.items()),
     (lambda: open_data("a.parquet", delimiter="x"), TableError, "^delimiter='x' .*a.parquet"),
     (lambda: open_data("a.npy", array="x"), TableError, "^array='x' .*a.npy"),
     (lambda: open_data("points.csv", array="x"), TableError, "^array='x' .*points.csv"),
@@ -236,6 +243,7 @@ def test_what_is_wrong_is_named(call, kind, named, tmp_path, monkeypatch):
         path.write_text(text)
     write_parquet(tmp_path / "a.parquet", POINTS)
     np.save("a.npy", POINTS)
+    pd.DataFrame(TWO).to_csv("some.zip")
     with dask.config.set(scheduler="threads"), pytest.raises(kind, match=named) as told:
         call()
     assert "--" not in str(told.value)

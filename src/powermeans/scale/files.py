@@ -20,7 +20,7 @@ from powermeans.scale.tables.checking import (
     wanted_columns,
     with_declared_missing,
 )
-from powermeans.scale.tables.formats import ENDINGS, format_of
+from powermeans.scale.tables.formats import ENDINGS, format_of, read_whole
 from powermeans.scale.tables.table import FileFormat, NoRowsError, missing_path
 from powermeans.types import FloatArray, Points
 
@@ -223,6 +223,11 @@ def _with_rows(
     # Programs that write one file for each partition also write empty files.
     found, problem = list[tuple[Path, FileFormat]](), None
     for file in files:
+        if what := read_whole(file):
+            raise SourceError(
+                f"{file} is {what}, which is read whole: pass a table of powermeans.read_frame to "
+                "powermeans.Prepare, or write CSV"
+            )
         try:
             found.append((file, format_of(file, called, **options)))
         except NoRowsError as error:

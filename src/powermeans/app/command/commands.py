@@ -35,7 +35,8 @@ _Data = Annotated[
     list[str],
     typer.Argument(
         metavar="DATA...",
-        help=f"{_KINDS_OF_DATA} Several files, and folders of them, are read part by part.",
+        help=f"{_KINDS_OF_DATA} Several files (of CSV, Parquet, Feather, NPY or NPZ), and folders "
+        "of them, are read part by part.",
     ),
 ]
 _Model = Annotated[str, typer.Argument(metavar="MODEL", help="File that fit --model wrote.")]

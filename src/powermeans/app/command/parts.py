@@ -16,7 +16,6 @@ from powermeans.app.command.saved import Saved
 from powermeans.app.command.screen import waiting_for
 from powermeans.app.command.sources import DataFiles, Scale
 from powermeans.app.command.wanted import Results
-from powermeans.app.reading.sheets import is_workbook
 from powermeans.errors import some
 from powermeans.points.scaling import Scaling
 from powermeans.preparing.cells import is_same_unit
@@ -27,7 +26,7 @@ from powermeans.scale.files import files_at
 from powermeans.scale.parted_data import PartedData, open_data
 from powermeans.scale.tables import Missing
 from powermeans.scale.tables.checking import declared_missing
-from powermeans.scale.tables.formats import format_at, format_of, start_of
+from powermeans.scale.tables.formats import format_at, format_of, read_whole
 from powermeans.scale.tables.table import FileFormat
 from powermeans.system.free_memory import free_memory
 
@@ -44,14 +43,17 @@ def why_in_parts(files: DataFiles) -> str | None:
                 "file, or leave out --memory-limit, --checkpoint and other files"
             )
         with failures.refusing():
-            is_sheet = each.is_file() and is_workbook(each, start_of(each))
-        if is_sheet:
+            what = read_whole(each)
+        if what:
             raise failures.Failure(
-                f"{each} is a workbook, which is read whole and alone: pass one file, or CSV files"
+                f"{each} is {what}, which is read whole: pass it alone, without --memory-limit and "
+                "--checkpoint, or write CSV"
             )
     if is_asked or path.is_dir():
         return ""
-    if not path.is_file():
+    with failures.refusing():
+        is_whole = not path.is_file() or bool(read_whole(path))
+    if is_whole:
         return None
     n_bytes, free = _bytes_as_table(path, files), free_memory()
     if n_bytes is None:

@@ -5,6 +5,9 @@ A new format is a line in `FORMATS`.
 
 from __future__ import annotations
 
+import contextlib
+import re
+import zipfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -18,6 +21,14 @@ from powermeans.scale.tables.text import Text
 
 # The first bytes of packed files, and the modules that unpack them.
 PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\x00": "lzma"}
+
+# The first bytes of files that are never read part by part.
+_WHOLE = {
+    rb"SQLite format 3\0|.{8}DUCK": "a database",
+    rb"\xd0\xcf\x11\xe0": "a workbook",
+    rb'(\xef\xbb\xbf)?\s*(\{\s*["}]|\[\s*\{)': "JSON",
+}
+_JSON = re.compile(r"\.(json|jsonl|ndjson)(\.(gz|bz2|xz))?$", re.IGNORECASE)
 
 
 class Format(NamedTuple):
@@ -70,6 +81,21 @@ def format_of(path: Path, name: str | None = None, **options: Any) -> FileFormat
             problem = f"is no option of {form.kind}, which {name} is"
             raise TableError(problem, "leave it out", argument=option, value=value)
     return form.open(path, name, **{key: given[key] for key in form.options if key in given})
+
+
+def read_whole(path: Path) -> str:
+    """Return what a file is that is never read part by part; empty for all others."""
+    if not path.is_file():
+        return ""
+    start, names = start_of(path), list[str]()
+    if start.startswith(b"PK"):
+        with contextlib.suppress(zipfile.BadZipFile, OSError), zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+    if not all(name.endswith(".npy") for name in names):
+        return "a workbook or a zip archive"
+    if _JSON.search(path.name):
+        return "JSON"
+    return next((what for mark, what in _WHOLE.items() if re.match(mark, start, re.DOTALL)), "")
 
 
 def options_of(path: Path) -> tuple[str, ...]:
