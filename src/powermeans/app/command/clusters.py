@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from powermeans.app.command import failures
-from powermeans.app.command.data import Data, steps_of
+from powermeans.app.command.data import Data, naming_entries, steps_of
 from powermeans.app.command.outputs import RowColumns, write_labels, write_rows
 from powermeans.app.command.screen import Screen, waiting_for
 from powermeans.app.command.sources import DataFiles
@@ -80,7 +80,7 @@ def labelled(
             collections.deque(pieces, maxlen=0)  # labelling a piece counts its rows
         columns, profile = RowColumns(), _profile(tally, data, names)
     else:
-        with failures.refusing():
+        with failures.refusing(), naming_entries(data, files):
             if labels is None:
                 labels, tally.score = labels_and_score(model, data.points, data.weights)
             tally.add(data.points, labels, data.weights)
@@ -133,7 +133,8 @@ def _in_parts(
         waiting_for("labelling the rows", is_quiet=is_quiet, n_rows=n_rows) as say,
     ):
         for points, weights in parts:
-            labels, score = labels_and_score(model, points, weights)
+            with naming_entries(data, files, tally.n_rows):
+                labels, score = labels_and_score(model, points, weights)
             tally.add(points, labels, weights)
             tally.score += score
             say(tally.n_rows)

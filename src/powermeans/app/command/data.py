@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,9 +15,10 @@ from sklearn.pipeline import Pipeline
 from powermeans.app.command import failures
 from powermeans.app.command.sources import DataFiles, Scale
 from powermeans.app.reading.frames import Frame, opened
-from powermeans.errors import TableError, counted, nearest, some
+from powermeans.errors import EntryError, TableError, counted, nearest, some
 from powermeans.preparing.kinds import OF_A_FIT, has_no_name
 from powermeans.preparing.prepare import Note, Prepare, doubts_on_units
+from powermeans.scale.parted_data import PartedData
 from powermeans.scale.tables import Missing
 from powermeans.scale.tables.checking import declared_missing, numbers_of, rows_to_skip
 from powermeans.system.arrow import pyarrow_part
@@ -159,6 +161,22 @@ def columns_for(model: Any, path: str, files: DataFiles, there: Sequence[str]) -
         f"fitted to {len(names)}{nearest(lacking, there) or f': {way_out}'}",
         failures.DATA,
     )
+
+
+@contextlib.contextmanager
+def naming_entries(data: Data, files: DataFiles, first_row: int | None = None) -> Iterator[None]:
+    """Name the file, column and row of an entry that cannot be used; `first_row` is of a part."""
+    try:
+        yield
+    except EntryError as error:
+        where, row = error.name, error.row
+        if first_row is not None or not isinstance(data.points, PartedData):
+            where, row = files.name, data.number_of((first_row or 0) + row)
+        raise failures.Failure(
+            f'{where}: column "{data.names[error.column]}" has {error.value:g} in row {row} of '
+            f"the data: {''.join(map(str, error.way_out))}",
+            failures.DATA,
+        ) from error
 
 
 def _by_name(names: Sequence[str], there: Sequence[str]) -> dict[str, str]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from powermeans.app.command import failures
-from powermeans.app.command.data import Data, prepare_of, read_for, steps_of
+from powermeans.app.command.data import Data, naming_entries, prepare_of, read_for, steps_of
 from powermeans.app.command.saved import load_model
 from powermeans.app.command.screen import Screen
 from powermeans.app.command.sources import DataFiles
@@ -37,7 +37,7 @@ def explain_model(path: str, files: DataFiles, asked: Rules, screen: Screen) -> 
     if prepare_of(saved.model) is not None:  # which takes the columns of the file
         X = data.frame.table
         X = X if data.is_used is None else X.take(np.flatnonzero(data.is_used))
-    with failures.refusing():
+    with failures.refusing(), naming_entries(data, files):
         found = explain(saved.model, X, n_leaves=asked.n_leaves, sample_weight=data.weights)
         levels = _levels(saved.model, X, data)
         query = asked.sql and found.to_sql(asked.sql, dialect=asked.dialect)

@@ -7,7 +7,6 @@ import os
 import shlex
 import sys
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ from powermeans.app.command.clusters import (
     labelled,
     show_clusters,
 )
-from powermeans.app.command.data import Data, read_to_fit, steps_of
+from powermeans.app.command.data import Data, naming_entries, read_to_fit, steps_of
 from powermeans.app.command.notes import tell_about, write_report
 from powermeans.app.command.outputs import SUFFIXES_OF_ROWS, check_outputs, interruptible, listed
 from powermeans.app.command.saved import load_model, to_remember
@@ -33,7 +32,7 @@ from powermeans.app.command.wanted import Wanted
 from powermeans.app.reading.frames import opened
 from powermeans.app.report.profile import check_names
 from powermeans.engine.stopping import MaxSeconds
-from powermeans.errors import EntryError, TableError, counted
+from powermeans.errors import TableError, counted
 from powermeans.estimators.balanced_kmeans import BalancedKMeans
 from powermeans.estimators.power_kmeans import PowerKMeans
 from powermeans.optimality.of_points import gap_in_a_moment
@@ -97,7 +96,7 @@ def _gone_on(files: DataFiles, wanted: Wanted) -> Fitted:
     data = parts.read_as_model(saved, path, saved.read_like(files), None, is_quiet=wanted.quiet)
     _check_proof(data.missing, wanted)
     started = time.perf_counter()
-    with failures.refusing():
+    with failures.refusing(), naming_entries(data, files):
         model = refit(last, data.points, sample_weight=data.weights)
         change = what_changed(last, model, data.points)
     taken = {"reading": started - began, "fitting": time.perf_counter() - started}
@@ -187,7 +186,7 @@ def _fit(model: PowerKMeans | BalancedKMeans, data: Data, files: DataFiles, want
         with (
             failures.reading(files.name, writes=writes),
             failures.refusing(),
-            _naming_entries(data, files),
+            naming_entries(data, files),
         ):
             model.set_params(callback=shown)
             model.fit(data.points, sample_weight=data.weights)
@@ -200,22 +199,6 @@ def _fit(model: PowerKMeans | BalancedKMeans, data: Data, files: DataFiles, want
         model.scaling_ = None
         forget(model, "feature_names_in_")
     return was_interrupted
-
-
-@contextlib.contextmanager
-def _naming_entries(data: Data, files: DataFiles) -> Iterator[None]:
-    """Name the file, column and row of an entry that cannot be used."""
-    try:
-        yield
-    except EntryError as error:
-        where, row = error.name, error.row
-        if not isinstance(data.points, PartedData):
-            where, row = files.name, data.number_of(row)
-        raise failures.Failure(
-            f'{where}: column "{data.names[error.column]}" has {error.value:g} in row {row} of '
-            f"the data: {''.join(map(str, error.way_out))}",
-            failures.DATA,
-        ) from error
 
 
 def _with_proof(fitted: Fitted, wanted: Wanted) -> Fitted:
