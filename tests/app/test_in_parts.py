@@ -116,8 +116,10 @@ def test_columns_of_words_that_are_lost_in_parts_are_named_in_a_doubt(run):
     fit = run("fit words.csv -k 2 --memory-limit 1GB -q -o l.csv")
     assert 'check this: read part by part: columns of words do not count, here "weight"' in fit.out
     run("fit words.csv -k 2 -q -o l.csv -m m.pm")
-    refused = run("predict m.pm words.csv --memory-limit 1GB", code=failures.USAGE)
-    assert 'as in "weight": pass one file that fits into memory' in refused.err
+    for command in ("predict m.pm words.csv", "fit words.csv -k 2 --columns weight",
+                    "fit words.csv -k 2 --weights x"):  # fmt: skip
+        refused = run(f"{command} --memory-limit 1GB", code=failures.USAGE)
+        assert 'as in "weight": pass one file that fits into memory' in refused.err
 
 
 def test_another_currency_than_that_of_the_model_is_doubted_in_parts(run):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -135,9 +135,21 @@ def open_to_fit(files: DataFiles, why: str, scale: Scale, *, takes_missing: bool
 def _in_parts(files: DataFiles) -> Note:
     """Return the doubt on what reading part by part leaves out, with the columns of words."""
     form = _format_of(files)
+    texts = {form.names[place] for place in form.texts}
+    wanted = {*(files.asked_columns or form.names)} - {files.weights}
+    if wanted and wanted <= texts:
+        raise _of_words(files, wanted)
     lost = [] if files.asked_columns else [f'"{form.names[place]}"' for place in form.texts]
     words = f"columns of words do not count{', here ' * bool(lost)}{some(lost)}"
     return Note(f"read part by part: {words}, and codes for missing values are not found", True)
+
+
+def _of_words(files: DataFiles, words: Iterable[str]) -> failures.Failure:
+    named = some([f'"{name}"' for name in sorted(words)])
+    return failures.Failure(
+        f"{files.name} is read part by part, which takes no words, places or numbers with units, "
+        f"as in {named}: pass one file that fits into memory, without --memory-limit"
+    )
 
 
 def _prepared(files: DataFiles, data: PartedData, scale: Scale) -> Prepare:
@@ -195,11 +207,7 @@ def _open_for(model: Any, path: str, files: DataFiles, why: str) -> Data:
     used = [] if prepare is None else prepare.used
     texts = {form.names[place] for place in form.texts} & {*columns}
     if words := texts | {one.name for one in used if one.kind not in (*NUMBERS, "date")}:
-        named = some([f'"{name}"' for name in sorted(words)])
-        raise failures.Failure(
-            f"{files.name} is read part by part, which takes no words, places or numbers with "
-            f"units, as in {named}: pass one file that fits into memory, without --memory-limit"
-        )
+        raise _of_words(files, words)
     if prepare is not None:
         pairs = zip(columns, used, strict=True)
         codes = ",".join(f"{name}={code}" for name, one in pairs for code in one.codes)
