@@ -271,6 +271,7 @@ def test_what_a_fit_has_not_seen_is_no_word_that_it_knows():
         ("{}", "{} kg", '"x" is in kg, and has no unit in the model'),
         ("${}.10", "€{}.10", '"x" is in €, and is in $ in the model'),
         ("€{}.10", "EUR {}.10", ""),
+        ("{}.10 eur", "{}.10 EUR", ""),
         ("{} %", "{} %", ""),
     ],
 )

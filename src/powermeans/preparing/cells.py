@@ -32,7 +32,7 @@ _MOST_UNREAD = 0.34
 _NOT_FINITE = r"(?i)^[-+]?inf(?:inity)?$"
 _WITH_UNIT = r"^(?P<number>[-+]?[0-9][0-9.,:' ]*)\s*(?P<unit>[a-zA-Zµ°²³/\"]{1,10}|/ ?[0-9]+)\.?$"
 _HOURS = ("h", "hrs", "std", "uhr")
-_SAME = {"EUR": "€", "USD": "$", "US$": "$", "GBP": "£", "lbs": "lb", "sec": "s", "hrs": "h"}
+_SAME = {"eur": "€", "usd": "$", "us$": "$", "gbp": "£", "lbs": "lb", "sec": "s", "hrs": "h"}
 _FACTORS: tuple[dict[str, float], ...] = (
     {"mg": 1e-3, "g": 1.0, "kg": 1e3, "t": 1e6, "oz": 28.34952, "lb": 453.59237, "lbs": 453.59237},
     {"mm": 1e-3, "cm": 1e-2, "m": 1.0, "km": 1e3, "in": 0.0254, "ft": 0.3048, "mi": 1609.344},
@@ -45,7 +45,8 @@ Type = Literal["number", "boolean", "date", "words", "empty", "nested"]
 
 def is_same_unit(one: str, other: str) -> bool:
     """Return whether two units are the same, such as EUR and €."""
-    return _SAME.get(one, one).casefold() == _SAME.get(other, other).casefold()
+    one, other = one.casefold(), other.casefold()
+    return _SAME.get(one, one) == _SAME.get(other, other)
 
 
 @dataclass(frozen=True)
