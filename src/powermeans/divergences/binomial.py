@@ -66,6 +66,9 @@ class Binomial(Separable):
         object.__setattr__(
             self, "n_trials", trials.tolist() if not trials.ndim else tuple(trials.tolist())
         )
+        if self.n_trials == 1:
+            shares = "shares from 0 to 1: divide counts by their trials, one number for all columns"
+            object.__setattr__(self, "wanted", shares)
 
     @classmethod
     def named(cls, name: str) -> Self:

@@ -177,9 +177,12 @@ class Wanted(Results):
         """The distance between a row and a center."""
         from powermeans.divergences import NAMES, resolve
 
-        known([self.divergence], sorted(NAMES), "--divergence")
         if self.divergence == "binomial":
-            raise Failure("--divergence binomial: divide by the trials, and pass logistic")
+            raise Failure(
+                "--divergence binomial: divide by the trials, one number for all columns, and pass "
+                "logistic; for other numbers by column, pass Binomial([...]) in Python"
+            )
+        known([self.divergence], sorted({*NAMES} - {"binomial"}), "--divergence")
         return resolve(self.divergence)
 
     def refuse_beside_like(self, files: DataFiles) -> None:
