@@ -8,6 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import RobustScaler, StandardScaler
 
 import powermeans
 from powermeans import KMeans, PowerKMeans, Prepare
@@ -20,7 +22,8 @@ from powermeans.relatives import SphericalMixture
 
 
 def python_code(model, source=None, prepare=None, *, weights=None, **reading):
-    about = SimpleNamespace(model=model, prepare=prepare, weights=weights)
+    scalers = [prepare] * (prepare is not None)
+    about = SimpleNamespace(model=model, prepare=prepare, weights=weights, scalers=scalers)
     return code.python_code(about, source, **reading)
 
 
@@ -86,6 +89,17 @@ def test_what_cannot_be_written_out_or_done_again_is_said(code, has, lacks):
 def code_of(page):
     found = re.search(r"<pre[^>]*><code>(.*?)</code>", Path(page).read_text("utf-8"), re.DOTALL)
     return html.unescape(found[1])
+
+
+def test_the_code_repeats_what_scales_after_prepare(run):
+    frame = pd.DataFrame(POINTS, columns=["a", "b"])
+    scalers = [Prepare(scale="minmax"), StandardScaler(with_std=False), RobustScaler()]
+    points = make_pipeline(*scalers).fit_transform(frame)
+    model = PowerKMeans(3, random_state=0).fit(points)
+    powermeans.report(model, points, "r.html", scalers=scalers)
+    again = ran(code_of("r.html"), frame=frame)
+    np.testing.assert_array_equal(again["X"], points)
+    np.testing.assert_array_equal(again["model"].labels_, model.labels_)
 
 
 @pytest.fixture

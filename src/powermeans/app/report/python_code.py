@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from powermeans.app.report.subject import Subject
@@ -29,6 +29,7 @@ def python_code(
     file were read, and how.
     """
     model, prepare = subject.model, subject.prepare
+    scalers = [] if prepare is None else subject.scalers[1:]
     reading = {name: value for name, value in (reading or {}).items() if value or value is False}
     has_weights, drops = subject.weights is not None, reading.get("drops_lacking", "")
     if prepare is None:
@@ -40,15 +41,17 @@ def python_code(
         body += _loading(model_file, has_frame=prepare is not None, drops=drops)
     else:
         body += [] if prepare is None else _preparing(prepare, drops, has_weights)
+        for call, missing in map(_call_of, scalers):
+            body += [*missing, f"X = {call}.fit_transform(X)"]
         body += _fit(model, has_weights=has_weights)
-    return "\n".join([*_imports(model, "\n".join(body)), "", *body])
+    return "\n".join([*_imports(model, scalers, "\n".join(body)), "", *body])
 
 
-def _imports(model: Any, body: str) -> list[str]:
+def _imports(model: Any, scalers: Sequence[Any], body: str) -> list[str]:
     """Return the imports of the names that the code uses."""
     given = [*model.get_params(deep=False).values()]
     inner = [part for value in given for part in getattr(value, "rules", ())]
-    known = {type(one).__name__: _module_of(type(one)) for one in (model, *given, *inner)}
+    known = {type(one).__name__: _module_of(type(one)) for one in (model, *scalers, *given, *inner)}
     known |= {"Prepare": "powermeans", "read_frame": "powermeans", "inf": "math", "nan": "math"}
     bare = re.sub(r'"(\\.|[^"\\])*"|\'(\\.|[^\'\\])*\'', "", body)
     uses = [name for name in known if re.search(rf"(?<![\w.]){name}\b", bare)]
@@ -72,7 +75,7 @@ def _fit(model: Any, *, has_weights: bool) -> list[str]:
     if math.isfinite(seconds_of(parameters.get("stop"))):
         comments.append("# The clock ends this search: on another machine it may end elsewhere.")
     return [
-        *[f"{name} = ...  # as it was given" for name in missing],
+        *missing,
         *comments,
         f"model = {call}.fit(X{weighting})",
         f"print({'model.inertia_, ' * hasattr(model, 'inertia_')}model.labels_)",
@@ -88,7 +91,7 @@ def _loading(model_file: str, *, has_frame: bool, drops: str) -> list[str]:
 
 
 def _call_of(estimator: Any) -> tuple[str, list[str]]:
-    """Return code that makes an estimator, and the names of what the reader fills in."""
+    """Return code that makes an estimator, and lines in which the reader fills in the rest."""
     signature, arguments, missing = inspect.signature(type(estimator)).parameters, [], []
     for name, value in estimator.get_params(deep=False).items():
         text, default = repr(value), repr(signature[name].default)
@@ -97,7 +100,7 @@ def _call_of(estimator: Any) -> tuple[str, list[str]]:
         # What is long, or shown in angles, cannot be made from its text again.
         is_whole = len(text) <= _SHORT and not re.search(r"array\(|^<|=<", text)
         arguments.append(f"{name}={text if is_whole else name}")
-        missing += [] if is_whole else [name]
+        missing += [] if is_whole else [f"{name} = ...  # as it was given"]
     return f"{type(estimator).__name__}({', '.join(arguments)})", missing
 
 
