@@ -172,11 +172,9 @@ def naming_entries(data: Data, files: DataFiles, first_row: int | None = None) -
         where, row = error.name, error.row
         if first_row is not None or not isinstance(data.points, PartedData):
             where, row = files.name, data.number_of((first_row or 0) + row)
-        raise failures.Failure(
-            f'{where}: column "{data.names[error.column]}" has {error.value:g} in row {row} of '
-            f"the data: {''.join(map(str, error.way_out))}",
-            failures.DATA,
-        ) from error
+        column, way_out = data.names[error.column], "".join(map(str, error.way_out))
+        said = f'{where}: column "{column}" has {error.value:g} in row {row} of the data: {way_out}'
+        raise failures.Failure(said, failures.DATA) from error
 
 
 def _by_name(names: Sequence[str], there: Sequence[str]) -> dict[str, str]:
