@@ -122,6 +122,23 @@ def test_columns_of_words_that_are_lost_in_parts_are_named_in_a_doubt(run):
         assert 'as in "weight": pass one file that fits into memory' in refused.err
 
 
+@pytest.mark.parametrize(
+    ("command", "fault"),
+    [
+        ("good.csv bad.csv --columns x", 'column "x" has inf in row 2 of the data: correct it'),
+        ("bad.csv --columns y --missing error", '"y" has no value in row 3 .*observed'),
+        ("bad.csv --columns z --weights w", '"w" has -1 in row 2 of the data: weights are finite'),
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_an_entry_that_no_fit_in_parts_can_use_is_named_by_its_column_and_row(command, fault, run):
+    header, rows = "x,y,z,w\n", "7,5,2,1\n3,1,4,0\n1,2,9,1\n"
+    Path("good.csv").write_text(header + rows)
+    Path("bad.csv").write_text(f"{header}1,2,3,4\ninf,6,7,-1\n8,,9,2\n")
+    refused = run(f"fit {command} -k 2 --memory-limit 1GB", code=failures.DATA)
+    assert re.match(rf"powermeans: bad\.csv: .*{fault}", refused.err)
+
+
 def test_another_currency_than_that_of_the_model_is_doubted_in_parts(run):
     for sign in ("$", "€", "USD"):
         rows = "".join(f"{sign}{n}.10,{n * n}\n" for n in range(11, 99))

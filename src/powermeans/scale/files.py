@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from powermeans.errors import TableError
+from powermeans.errors import Argument, TableError
 from powermeans.points.checks.points import NARROW_DTYPES
 from powermeans.preparing.cells import is_same_unit
 from powermeans.scale.block import Block, SourceError
@@ -168,6 +168,29 @@ class FileSource:
         weights: FloatArray = np.ascontiguousarray(points[:, -1], dtype=np.float64)
         narrow: Points = np.ascontiguousarray(points[:, :-1], dtype=self.dtype)
         return Block(narrow, weights, where, first_row + 1)
+
+    def refuse_entries(self, block: Block, *, has_missing: bool, offers_missing: bool) -> None:
+        """Raise on an entry or a weight of a block that cannot be used; name its column and row."""
+        points: Any = block.points
+        is_bad = np.isinf(points) if has_missing else ~np.isfinite(points)
+        if is_bad.any():
+            row, column = divmod(int(np.argmax(is_bad)), self.n_features)
+            name, value = (self.feature_names or ())[column], points[row, column]
+            found = "no value" if np.isnan(value) else f"{value:g}"
+            way_out: list[str | Argument] = ["correct it, or leave the row or the column out"]
+            if np.isnan(value) and offers_missing:
+                way_out = ["leave such rows out, or pass ", Argument("missing", "observed")]
+        elif block.weights is not None:
+            is_weight = (block.weights >= 0) & np.isfinite(block.weights)
+            if is_weight.all():
+                return
+            row, form = int(np.argmin(is_weight)), self._files[0][1]
+            name, found = form.names[self._wanted[-1]], f"{block.weights[row]:g}"
+            way_out = ["weights are finite and not negative"]
+        else:
+            return
+        place = f'column "{name}" has {found} in row {block.first_row + row} of the data'
+        raise TableError(f"{block.where}: {place}", *way_out)
 
     def _check_like(
         self, first: FileFormat, path: Path, form: FileFormat, *, is_dtype_given: bool

@@ -14,6 +14,7 @@ from powermeans.points.checks.points import as_floats
 from powermeans.points.needs import Needs
 from powermeans.points.scaling import Scaling
 from powermeans.scale.block import Block, Source, SourceError
+from powermeans.scale.files import FileSource
 from powermeans.scale.scaling import scaled
 from powermeans.types import FloatArray, Part, Points, SparsePoints
 
@@ -89,15 +90,22 @@ class Partition:
         return error
 
     def _admit(self, block: Block) -> PartFacts:
-        return check_part(
-            block.points,
-            block.weights,
-            name=block.where,
-            first_row=block.first_row,
-            feature_names=self.source.feature_names,
-            has_missing=self._needs.measure.has_missing,
-            divergence=self._needs.measure.divergence,
-        )
+        has_missing = self._needs.measure.has_missing
+        try:
+            return check_part(
+                block.points,
+                block.weights,
+                name=block.where,
+                first_row=block.first_row,
+                feature_names=self.source.feature_names,
+                has_missing=has_missing,
+                divergence=self._needs.measure.divergence,
+            )
+        except ValueError:
+            if isinstance(self.source, FileSource):
+                offers = hasattr(self._needs.estimator, "missing")
+                self.source.refuse_entries(block, has_missing=has_missing, offers_missing=offers)
+            raise
 
     def _again(self) -> Iterator[Part]:
         assert self.facts is not None

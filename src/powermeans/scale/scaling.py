@@ -23,6 +23,7 @@ def scaled(block: Block, scaling: Scaling) -> Block:
     return replace(block, points=scaling.transform(_dense(block)))
 
 
+@np.errstate(invalid="ignore")  # of entries that are not finite, which the first sweep refuses
 def learned_scaling(blocks: Iterable[Block], n_features: int, scale: Scale) -> Scaling:
     """Return the scaling of all rows; the cuts between blocks affect only its rounding."""
     nothing = Block(np.empty((0, n_features)), None, "nothing")
