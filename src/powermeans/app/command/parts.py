@@ -72,7 +72,7 @@ def refuse_in_parts(
     for what, is_asked, way_out in (report, *others):
         if is_asked and why is not None:
             raise failures.Failure(
-                f"{what} needs all rows at once, and {files.name} is read part by part: {way_out}"
+                f"{what} needs all rows at once, not part by part as in {files.name}: {way_out}"
             )
 
 
@@ -147,8 +147,8 @@ def _in_parts(files: DataFiles) -> Note:
 def _of_words(files: DataFiles, words: Iterable[str]) -> failures.Failure:
     named = some([f'"{name}"' for name in sorted(words)])
     return failures.Failure(
-        f"{files.name} is read part by part, which takes no words, places or numbers with units, "
-        f"as in {named}: pass one file that fits into memory, without --memory-limit"
+        f"{files.name}: rows read part by part take no words, places or numbers with units, as in "
+        f"{named}: pass one file that fits into memory, without --memory-limit"
     )
 
 
@@ -227,8 +227,8 @@ def _opened(
     if files.skip_rows is not None or files.missing == "drop":
         option = "--missing drop" if files.skip_rows is None else "--skip-rows"
         raise failures.Failure(
-            f"{files.name} is read part by part, which {option} does not support: remove those "
-            "rows from the file, or pass --missing observed if they lack values"
+            f"{option} is not for rows read part by part, as those of {files.name} are: remove "
+            "those rows from the file, or pass --missing observed if they lack values"
         )
     with failures.refusing():
         data: PartedData = open_data(
