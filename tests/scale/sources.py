@@ -192,7 +192,7 @@ CHUNK = {"weights": "", "place": r"chunk 2 .*row 530", "names": ()}
 MATRIX = {"weights": "4", "names": ("c1", "c2", "c3")}
 SOURCES = {
     "parquet": Source(write_parquet),
-    "folder": Source(write_folder, place=r"part-2\.parquet .*row 35"),
+    "folder": Source(write_folder, place=r"part-2\.parquet.*row 35"),
     "feather": Source(write_feather),
     "stream file": Source(write_stream),
     "csv": Source(write_csv),

@@ -3,6 +3,7 @@
 import copy
 import functools
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -211,9 +212,9 @@ def test_a_checkpoint_is_of_these_rows_alone(source, tmp_path):
 def test_a_value_that_is_missing_is_found_in_its_place(source, tmp_path):
     points = POINTS.copy()
     points[701, 1] = np.nan
-    with pytest.raises(ValueError, match=f"{source.place}, column 1") as told:
+    with pytest.raises(ValueError, match=source.place) as told:
         KMeans(5, random_state=0).fit(source.open(tmp_path, points))
-    assert "NaN" in str(told.value)
+    assert re.search(r'column "(width|c2)" has no value|NaN: .* column 1', str(told.value))
 
 
 @of_sources(NAMED)
