@@ -57,10 +57,8 @@ def others(tmp_path_factory):
     powermeans.save(waiting, folder / "stream.pm")
     table = pd.DataFrame(CUSTOMERS, columns=COLUMNS)
     powermeans.save(powermeans.PowerKMeans(2, random_state=0).fit(table), folder / "model.pm")
-    counts = pd.DataFrame({"x": [1.0, 2.0], "y": [5.0, 6.0]})
-    powermeans.save(
-        powermeans.PowerKMeans(2, divergence="poisson").fit(counts), folder / "counts.pm"
-    )
+    poisson = powermeans.PowerKMeans(2, divergence="poisson")
+    powermeans.save(poisson.fit(pd.DataFrame({"x": [1, 2], "y": [5, 6]})), folder / "counts.pm")
     with zipfile.ZipFile(folder / "newer.pm", "w") as archive:
         header = {"format": "powermeans model", "version": 99, "written_by": "9.9", "model": {}}
         archive.writestr("model.json", json.dumps(header))
