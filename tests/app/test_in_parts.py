@@ -132,9 +132,8 @@ def test_columns_of_words_that_are_lost_in_parts_are_named_in_a_doubt(run):
 )
 @pytest.mark.filterwarnings("error")
 def test_an_entry_that_no_fit_in_parts_can_use_is_named_by_its_column_and_row(command, fault, run):
-    header, rows = "x,y,z,w\n", "7,5,2,1\n3,1,4,0\n1,2,9,1\n"
-    Path("good.csv").write_text(header + rows)
-    Path("bad.csv").write_text(f"{header}1,2,3,4\ninf,6,7,-1\n8,,9,2\n")
+    Path("good.csv").write_text("x,y,z,w\n7,5,2,1\n3,1,4,0\n1,2,9,1\n")
+    Path("bad.csv").write_text("x,y,z,w\n1,2,3,4\ninf,6,7,-1\n8,,9,2\n")
     refused = run(f"fit {command} -k 2 --memory-limit 1GB", code=failures.DATA)
     assert re.match(rf"powermeans: bad\.csv: .*{fault}", refused.err)
 
