@@ -121,7 +121,8 @@ def test_clusters_keep_within_limits_of_size(run):
     assert min(one["size"] for one in even) >= 150
 
 
-def test_a_cluster_whose_points_weigh_nothing_is_said_to_be_so(capsys):
+def test_a_cluster_whose_points_weigh_nothing_is_said_to_be_so(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
     points, labels = np.array([[0.0], [1.0], [5.0]]), np.array([0, 0, 1], dtype=np.int32)
     tally = Tally(points[1:])
     tally.add(points, labels, np.array([1.0, 2.0, 0.0]))
