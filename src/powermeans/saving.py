@@ -320,7 +320,11 @@ def _decoded(encoded: Any, arrays: dict[str, Any]) -> Any:
 
 def _made(kind: type[Any], entries: dict[str, Any]) -> Any:
     """Make a dict or a dataclass of its entries, or a model of its parameters and its state."""
-    if kind is dict or is_dataclass(kind):
+    if kind is dict:
+        return entries
+    if is_dataclass(kind):
+        if unknown := entries.keys() - {field.name for field in fields(kind) if field.init}:
+            raise ValueError(f"{_HEADER} has a {kind.__name__} with the unknown {min(unknown)!r}")
         return kind(**entries)
     names = set(entries) & set(kind._get_param_names()) - _LEFT_OUT
     model = kind(**{name: entries.pop(name) for name in names})

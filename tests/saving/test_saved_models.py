@@ -291,6 +291,7 @@ CHANGES: list[tuple[Change, str]] = [
       for name in ("shell", "callback", "__class__")),
     (entry(max_iter=-1), "'max_iter' parameter"),
     (entry(tol={"Fixed": {"x" * 10**6: 1}}), "xxx"),
+    (entry(tol={"Fixed": {"powr": 1}}), "a Fixed with the unknown 'powr'"),
     (entry(tol={"eval": "1"}), "unknown kind 'eval'"),
     (entry(tol={"dict": [{"Fixed": {"power": -1.0}}]}), "contains no model"),
     (entry(tol={"tuple": {"Fixed": {"power": -1.0}}}), "'tol' parameter"),
