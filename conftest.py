@@ -21,7 +21,7 @@ if tested := os.environ.get(NAMES_CORE):
     load_core(tested)
 
 from powermeans.datasets import DataSet, load_data_set
-from powermeans.datasets.real import DATA_VARIABLE
+from powermeans_tables.datasets.real import DATA_VARIABLE
 
 # Examples differ from run to run on a developer's machine, and are always the same in CI. A busy
 # machine must not fail a test, so there is no deadline.

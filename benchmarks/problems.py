@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.families import Points, draw
 from benchmarks.records import Known, all_known
 from powermeans.datasets import load_data_set
-from powermeans.datasets.real import DATA_VARIABLE
+from powermeans_tables.datasets.real import DATA_VARIABLE
 
 SKLEARN_PREFIX = "sklearn:"
 

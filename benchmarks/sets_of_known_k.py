@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sklearn import datasets
 
 from benchmarks.families import Points, scattered, spaced
-from powermeans.datasets.real import DATA_VARIABLE, load_data_set
+from powermeans_tables.datasets.real import DATA_VARIABLE, load_data_set
 
 Labels = NDArray[np.int64]
 

@@ -3,8 +3,9 @@
 First come the lines of all tracked text of the repository around the package, so that growth is
 seen.
 
-Folders are those of the package to the second level; a loose module of its root counts as one. The
-public face (`__init__.py` and `__main__.py` of the root) is none: it may import everything.
+Folders are those of `powermeans` to the second level, and those of `powermeans_tables` below
+`tables/`; a loose module of a root counts as one. The public face (`__init__.py`, `__main__.py` and
+`datasets.py` of the root) is none: it may import everything.
 
 An arrow leads from a module to one that it imports, inside functions and under `TYPE_CHECKING`
 too. A name that an `__init__.py` only passes on leads to the module that defines it, and such an
@@ -27,6 +28,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 PACKAGE = Path(__file__).parents[1] / "src" / "powermeans"
+TABLES = PACKAGE.with_name("powermeans_tables")
 FACE = "public face"
 LONGEST_BODY, SHORT_BODY = 40, 13
 TEXT = {".py", ".pyi", ".cpp", ".hpp", ".js", ".css", ".html", ".json", ".j2"}
@@ -75,13 +77,15 @@ class Source:
         return sum(not re.match(r"\s*(#|$)", line) for line in lines)
 
 
-def read_sources(package: Path) -> dict[str, Source]:
+def read_sources(*packages: Path) -> dict[str, Source]:
     sources = {}
-    for path in sorted(package.rglob("*.py")):
-        file = path.relative_to(package)
-        parts = [package.name, *file.with_suffix("").parts]
+    for path in sorted(path for package in packages for path in package.rglob("*.py")):
+        place = path.relative_to(PACKAGE.parent)
+        parts = place.with_suffix("").parts
         name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-        sources[name] = Source(name, file.as_posix(), path.read_text(encoding="utf-8"))
+        root = "tables" if parts[0] == TABLES.name else ""
+        file = Path(root, *place.parts[1:]).as_posix()
+        sources[name] = Source(name, file, path.read_text(encoding="utf-8"))
     return sources
 
 
@@ -90,7 +94,8 @@ def folder_of(file: str) -> str:
     folder, _, name = file.rpartition("/")
     if folder:
         return "/".join(folder.split("/")[:2])
-    return FACE if name in {"__init__.py", "__main__.py"} else name.removesuffix(".py")
+    is_face = name in {"__init__.py", "__main__.py", "datasets.py"}
+    return FACE if is_face else name.removesuffix(".py")
 
 
 def imports_in(node: ast.AST, only_for_types: bool = False) -> Iterator[Import]:
@@ -218,7 +223,7 @@ def report_on_code(sources: Mapping[str, Source]) -> Iterator[str]:
 
 
 def main() -> None:
-    everything = read_sources(PACKAGE)
+    everything = read_sources(PACKAGE, TABLES)
     sources = {name: s for name, s in everything.items() if folder_of(s.file) != FACE}
     print(*report_on_totals(PACKAGE.parents[1]), sep="\n")
     print(*report_on_folders(arrows_between(sources), sources), sep="\n")

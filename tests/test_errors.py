@@ -12,10 +12,10 @@ import pytest
 
 import powermeans
 from powermeans import PowerKMeans, choose_k, plots
-from powermeans.app.command.failures import in_options
-from powermeans.app.command.sources import split_names
 from powermeans.errors import Argument, ArgumentError, EntryError, ExplainedWarning, FewRowsError
 from powermeans.scale.checkpoint import CheckpointError
+from powermeans_tables.command.failures import in_options
+from powermeans_tables.command.sources import split_names
 
 COLUMNS = ArgumentError("has text", "leave it out with ", Argument("columns", ["x", "a b"]))
 THREADS = ArgumentError("is too many", argument="n_threads", value=5000)

@@ -121,7 +121,7 @@ def test_names_are_found_by_type_checkers_and_in_the_reference() -> None:
     assert modules_for_type_checkers() == powermeans._MODULE_OF | namespaces
     assert powermeans.__all__ == sorted(modules_for_type_checkers())
     assert set(powermeans.__all__) <= set(dir(powermeans))
-    for module in ("app.report.report", "mathematics.critical_power"):
+    for module in ("datasets", "mathematics.critical_power"):
         importlib.import_module(f"powermeans.{module}")
     assert callable(powermeans.critical_power)
     assert callable(powermeans.report)
@@ -165,8 +165,9 @@ def test_importing_an_estimator_imports_nothing_that_only_some_fits_need() -> No
     imported = {line.rpartition("|")[2].strip() for line in ended.stderr.splitlines()}
     assert "powermeans.engine.search.search" in imported
     rooms = {name.split(".")[1] for name in imported if name.startswith("powermeans.")}
-    late = {"app", "choosing_k", "explaining", "plots", "preparing", "relatives", "saving", "scale"}
+    late = {"choosing_k", "datasets", "explaining", "plots", "relatives", "saving", "scale"}
     assert not rooms & (late | {"tensors"})
+    assert not {name for name in imported if name.startswith("powermeans_tables")}
     assert not imported & {"powermeans.optimality.proof", "sklearn.cluster", "sklearn.metrics"}
 
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from powermeans import metrics as metrics
     from powermeans import plots as plots
     from powermeans import relatives as relatives
-    from powermeans.app.reading.frames import read_frame as read_frame
-    from powermeans.app.report.report import report as report
     from powermeans.choosing_k.stability import stability as stability
     from powermeans.engine.callbacks import progress as progress
     from powermeans.estimators.balanced_kmeans import BalancedKMeans as BalancedKMeans
@@ -38,15 +36,17 @@ if TYPE_CHECKING:
     from powermeans.explaining.following import refit as refit
     from powermeans.explaining.following import what_changed as what_changed
     from powermeans.explaining.levels import merge_tree as merge_tree
-    from powermeans.explaining.sql import to_sql as to_sql
     from powermeans.optimality.line import breaks as breaks
     from powermeans.optimality.of_points import optimality_gap as optimality_gap
-    from powermeans.preparing.prepare import Prepare as Prepare
     from powermeans.relatives.mini_batch_kmeans import MiniBatchKMeans as MiniBatchKMeans
     from powermeans.saving import load as load
     from powermeans.saving import save as save
     from powermeans.scale.parted_data import open_data as open_data
     from powermeans.versions import show_versions as show_versions
+    from powermeans_tables.preparing.prepare import Prepare as Prepare
+    from powermeans_tables.reading.frames import read_frame as read_frame
+    from powermeans_tables.report.report import report as report
+    from powermeans_tables.sql import to_sql as to_sql
 
     __version__: str
 
@@ -56,7 +56,7 @@ _MODULE_OF = {
     "MiniBatchKMeans": "powermeans.relatives.mini_batch_kmeans",
     "MiniBatchPowerKMeans": "powermeans.estimators.streams.mini_batch",
     "PowerKMeans": "powermeans.estimators.power_kmeans",
-    "Prepare": "powermeans.preparing.prepare",
+    "Prepare": "powermeans_tables.preparing.prepare",
     "BalancedKMeans": "powermeans.estimators.balanced_kmeans",
     "RobustPowerKMeans": "powermeans.estimators.robust_power_kmeans",
     "breaks": "powermeans.optimality.line",
@@ -71,13 +71,13 @@ _MODULE_OF = {
     "open_data": "powermeans.scale.parted_data",
     "optimality_gap": "powermeans.optimality.of_points",
     "progress": "powermeans.engine.callbacks",
-    "read_frame": "powermeans.app.reading.frames",
+    "read_frame": "powermeans_tables.reading.frames",
     "refit": "powermeans.explaining.following",
-    "report": "powermeans.app.report.report",
+    "report": "powermeans_tables.report.report",
     "save": "powermeans.saving",
     "stability": "powermeans.choosing_k.stability",
     "show_versions": "powermeans.versions",
-    "to_sql": "powermeans.explaining.sql",
+    "to_sql": "powermeans_tables.sql",
     "what_changed": "powermeans.explaining.following",
 }
 _NAMESPACES = (

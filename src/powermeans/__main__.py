@@ -8,7 +8,7 @@ import signal
 if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
-from powermeans.app.command import main
+from powermeans_tables.command import main
 
 __all__ = ["main"]
 

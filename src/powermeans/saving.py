@@ -49,8 +49,6 @@ from powermeans.mathematics.schedules import AuthorsSchedule, Fixed, Geometric
 from powermeans.mathematics.sums import Sums
 from powermeans.points.checks.points import Admitted
 from powermeans.points.scaling import Scaling
-from powermeans.preparing.kinds import Column
-from powermeans.preparing.prepare import Prepare
 from powermeans.relatives import online_kmeans
 from powermeans.relatives.dp_means import DPMeans
 from powermeans.relatives.entropy_weighted import EntropyWeightedPowerKMeans
@@ -64,6 +62,7 @@ from powermeans.relatives.soft_means import FuzzyCMeans, KHarmonicMeans
 from powermeans.relatives.spectral import SpectralClustering
 from powermeans.system.atomic_write import atomic_write
 from powermeans.system.attributes import remember
+from powermeans.system.extensions import extension
 from powermeans.system.host_memory import is_dask, on_host
 
 FORMAT = 1
@@ -75,7 +74,6 @@ _SCALERS: dict[type[Any], str] = {
         var_: finite[d]?!""",
     MinMaxScaler: """n_samples_seen_: any! scale_: weight[d]! min_: finite[d]! data_min_: finite[d]!
         data_max_: finite[d]! data_range_: finite[d]!""",
-    Prepare: Prepare._state,
 }
 ESTIMATORS: tuple[type[Any], ...] = (
     *(PowerKMeans, BalancedKMeans, RobustPowerKMeans, KMeans, GradientKMeans, KHarmonicMeans),
@@ -86,9 +84,17 @@ ESTIMATORS: tuple[type[Any], ...] = (
 _KEPT: tuple[type[Any], ...] = (
     *(*ESTIMATORS, *_SCALERS, *divergences.KINDS, *RULES, Either, Geometric, Fixed),
     *(AuthorsSchedule, MarkovChainSeeds, ParallelSeeds, TreeSeeds, Spent, Scaling, Sums, Drift),
-    *(Column, Admitted, Waiting, online_kmeans._Counted, mini_batch._Remembered, dict),
+    *(Admitted, Waiting, online_kmeans._Counted, mini_batch._Remembered, dict),
 )
 _CLASSES = {kind.__name__: kind for kind in _KEPT}
+
+
+def _class_called(name: str) -> type[Any] | None:
+    """Return a class that files may contain; another package may register some."""
+    others = () if name in _CLASSES else extension("saved_classes")
+    return _CLASSES.get(name) or next((kind for kind in others if kind.__name__ == name), None)
+
+
 _LEFT_OUT = {
     "contributions_",
     "notes_",
@@ -257,7 +263,7 @@ def _encoded(value: Any, arrays: list[Any], name: str) -> Any:
         return value
     if isinstance(value, list):
         return [encode(entry) for entry in value]
-    if _CLASSES.get(kind := type(value).__name__) is type(value):
+    if _class_called(kind := type(value).__name__) is type(value):
         entries = _entries_of(value).items()
         return {kind: {key: _encoded(entry, arrays, key) for key, entry in entries}}
     for key, (types, taken_apart, _) in _FORMS.items():
@@ -305,12 +311,12 @@ def _decoded(encoded: Any, arrays: dict[str, Any]) -> Any:
     if not isinstance(encoded, dict):
         return encoded
     ((kind, content),) = encoded.items()
-    if kind in _CLASSES:
-        return _made(_CLASSES[kind], {name: decode(value) for name, value in content.items()})
     if kind in _FORMS:
         return _FORMS[kind][2]([decode(entry) for entry in content])
     if kind == "names":
         return np.array(content, dtype=object)
+    if kind != "array" and (made := _class_called(kind)) is not None:
+        return _made(made, {name: decode(value) for name, value in content.items()})
     if kind != "array":
         raise ValueError(f"{_HEADER} has a value of the unknown kind {kind!r:.40}")
     if (name := f"a{content}.npy") not in arrays:
@@ -335,15 +341,16 @@ def _made(kind: type[Any], entries: dict[str, Any]) -> Any:
     if isinstance(stream := entries.get("_stream"), Waiting):
         entries["_stream"] = stream.checked(entries)
     remember(model, entries)
-    if isinstance(model, Prepare):
-        model.check_columns()
+    if hasattr(model, "check_loaded"):
+        model.check_loaded()
     return model
 
 
 def _check_steps(model: Pipeline) -> None:
     *scalers, last = [type(step) for _, step in model.steps]
     are_named = all(type(step) is tuple and isinstance(step[0], str) for step in model.steps)
-    are_right = {*scalers} <= {*_SCALERS} and last in ESTIMATORS and last is not Pipeline
+    known = {*_SCALERS, *extension("saved_classes")}
+    are_right = {*scalers} <= known and last in ESTIMATORS and last is not Pipeline
     if not are_named or not are_right or model.memory is not None:
         raise ValueError("its steps are not scalers and an estimator of powermeans")
     if len({_width_of(step) for _, step in model.steps}) != 1:
@@ -351,8 +358,9 @@ def _check_steps(model: Pipeline) -> None:
 
 
 def _width_of(step: Any) -> int:
-    """Return the number of features that a step takes, or gives if it prepares columns."""
-    return len(step.get_feature_names_out()) if isinstance(step, Prepare) else step.n_features_in_
+    """Return the number of features that a step takes, or gives if it is a transformer."""
+    is_estimator = type(step) in ESTIMATORS
+    return int(step.n_features_in_ if is_estimator else len(step.get_feature_names_out()))
 
 
 # The archive.

@@ -19,7 +19,7 @@ import openpyxl
 import pandas as pd
 
 from powermeans import load
-from powermeans.app.command import failures
+from powermeans_tables.command import failures
 from tests.attacks.running import MEGABYTE, REFUSED, RIGHT, Attack, Failure, Try
 from tests.attacks.tables import fault_of, told
 

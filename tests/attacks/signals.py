@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.base import clone
 
 from powermeans import KMeans, MiniBatchKMeans, PowerKMeans, choose_k, kmeans_plusplus
-from powermeans.app.command import failures
+from powermeans_tables.command import failures
 from tests.attacks.running import FORK, RIGHT, Attack, Failure, Try, bits_of
 from tests.attacks.tables import told
 

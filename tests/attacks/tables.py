@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from powermeans.app.command import failures, main
+from powermeans_tables.command import failures, main
 from tests.attacks import models
 from tests.attacks.running import REFUSED, RIGHT, Attack, Failure, Try
 

@@ -11,10 +11,10 @@ from sklearn.tree import DecisionTreeClassifier
 
 from powermeans import KMeans, PowerKMeans, Prepare, explain, plots
 from powermeans.explaining.explanation import _sample
-from powermeans.explaining.features import Feature
 from powermeans.explaining.tree import Grower
-from powermeans.preparing.kinds import Column
 from powermeans.relatives import SpectralClustering
+from powermeans_tables.preparing.features import FeatureOfColumn as Feature
+from powermeans_tables.preparing.kinds import Column
 
 
 def cost_of(model, X, labels, weights=None):

@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike
 
 from powermeans.errors import ArgumentError
 from powermeans.explaining.features import Feature, in_units, is_squared, percent
-from powermeans.explaining.sql import Dialect, rules_to_sql
 from powermeans.explaining.tree import Grower, Grown, Node
 from powermeans.plots import fitted
 from powermeans.points.checks.weights import check_sample_weight
+from powermeans.system.extensions import extension
 from powermeans.types import FloatArray, IndexArray, Labels
 
 # Trees are grown on a sample of the rows, a few hundred of each cluster at the least.
@@ -124,11 +124,12 @@ class Explanation:
         table: str,
         *,
         columns: Sequence[str] | None = None,
-        dialect: Dialect = "duckdb",
+        dialect: str = "duckdb",
         name: str = "cluster",
     ) -> str:
         """Return a query for all columns of a table and the cluster; see `to_sql`."""
-        return rules_to_sql(self.tree, self.features, table, columns, dialect, name)
+        query = extension("query_of_rules")
+        return str(query(self.tree, self.features, table, columns, dialect, name))
 
     def plot(self, *, ax: Any = None) -> Any:
         """Draw the tree; see `powermeans.plots.rules`."""
@@ -348,15 +349,15 @@ class _Told:
     def rule(self, label: int, box: Box, rows: IndexArray) -> Rule:
         """Return a rule with what it is worth, given the rows that meet it."""
         words = {
-            self.features[feature].column.name
+            self.features[feature].column_name
             for feature, (low, _, _) in box.items()
-            if self.features[feature].column.kind == "category" and low > -np.inf
+            if self.features[feature].is_of_words and low > -np.inf
         }
         said = [  # what is one word is no other
             self.features[feature].phrase(low, high)
             + " or missing" * bool(missing and self.has_missing[feature])
             for feature, (low, high, missing) in box.items()
-            if low > -np.inf or self.features[feature].column.name not in words
+            if low > -np.inf or self.features[feature].column_name not in words
         ]
         met = np.bincount(self.labels[rows], self.weights[rows], minlength=label + 1)
         both, n_met = float(met[label]), float(met.sum())

@@ -13,7 +13,6 @@ import numpy as np
 
 from powermeans.errors import Argument, TableError
 from powermeans.points.checks.points import NARROW_DTYPES
-from powermeans.preparing.cells import is_same_unit
 from powermeans.scale.block import Block, SourceError
 from powermeans.scale.tables.checking import (
     check_whole_numbers,
@@ -23,6 +22,7 @@ from powermeans.scale.tables.checking import (
 from powermeans.scale.tables.formats import ENDINGS, format_of, read_whole
 from powermeans.scale.tables.table import FileFormat, NoRowsError, missing_path
 from powermeans.types import FloatArray, Points
+from powermeans_tables.preparing.cells import is_same_unit
 
 
 def _state_of(path: Path) -> tuple[int, int, int]:

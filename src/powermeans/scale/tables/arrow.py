@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from powermeans.preparing.cells import days_in, is_date_type
 from powermeans.scale.tables.checking import identifiers
 from powermeans.scale.tables.table import (
     FileFormat,
@@ -21,6 +20,7 @@ from powermeans.scale.tables.table import (
 )
 from powermeans.system.arrow import pyarrow_part
 from powermeans.types import Points
+from powermeans_tables.preparing.cells import days_in, is_date_type
 
 _N_LOOKED_AT = 2_000
 

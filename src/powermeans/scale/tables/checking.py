@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from powermeans.errors import Argument, ExplainedWarning, TableError, nearest, some, warn_caller
-from powermeans.preparing.kinds import OF_A_FIT, added_by_a_fit, has_no_name, why_identifier
-from powermeans.preparing.number_forms import as_number
 from powermeans.scale.tables.table import FileFormat, listed
 from powermeans.types import Points
+from powermeans_tables.preparing.kinds import OF_A_FIT, added_by_a_fit, has_no_name, why_identifier
+from powermeans_tables.preparing.number_forms import as_number
 
 _MOST_TOLD = 8
 

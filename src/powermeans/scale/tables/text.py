@@ -14,7 +14,19 @@ from typing import Any
 import numpy as np
 
 from powermeans.errors import Argument, TableError, counted, warn_caller
-from powermeans.preparing.number_forms import (
+from powermeans.scale.tables.arrow import matrix_of
+from powermeans.scale.tables.checking import declared_missing, identifiers
+from powermeans.scale.tables.table import FileFormat, NoRowsError, from_row
+from powermeans.scale.tables.text_form import (
+    Layout,
+    first_bytes,
+    in_other_encoding,
+    sample_lines,
+    without_blanks,
+)
+from powermeans.system.arrow import pyarrow_part
+from powermeans.types import Points
+from powermeans_tables.preparing.number_forms import (
     NO_VALUE,
     Dates,
     Form,
@@ -29,18 +41,6 @@ from powermeans.preparing.number_forms import (
     values_of,
     words_for_missing,
 )
-from powermeans.scale.tables.arrow import matrix_of
-from powermeans.scale.tables.checking import declared_missing, identifiers
-from powermeans.scale.tables.table import FileFormat, NoRowsError, from_row
-from powermeans.scale.tables.text_form import (
-    Layout,
-    first_bytes,
-    in_other_encoding,
-    sample_lines,
-    without_blanks,
-)
-from powermeans.system.arrow import pyarrow_part
-from powermeans.types import Points
 
 _BLOCK_BYTES = 2**20
 _MOST_COLUMNS = 100_000

@@ -13,17 +13,17 @@ from typing import IO, Any
 import numpy as np
 
 from powermeans.errors import Argument, TableError, counted
-from powermeans.preparing.cells import values_of
-from powermeans.preparing.kinds import names_total
-from powermeans.preparing.number_forms import (
+from powermeans.scale.tables.table import NoRowsError, distinct
+from powermeans.types import FloatArray
+from powermeans_tables.preparing.cells import values_of
+from powermeans_tables.preparing.kinds import names_total
+from powermeans_tables.preparing.number_forms import (
     NO_VALUE,
     as_number,
     is_date,
     is_number,
     is_unanswered,
 )
-from powermeans.scale.tables.table import NoRowsError, distinct
-from powermeans.types import FloatArray
 
 _SAMPLE_LINES = 50
 _SAMPLE_COLUMNS = 200

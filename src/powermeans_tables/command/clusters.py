@@ -1,0 +1,213 @@
+"""Label rows, count them by cluster, write them, and show the clusters as a table."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from powermeans.estimators.base import CenterEstimator
+from powermeans.explaining.summaries import NOTABLE, ClusterSummary, Tally
+from powermeans.explaining.sureness import nearness_of_rows
+from powermeans.optimality.gap import OptimalityGap
+from powermeans.points.needs import Measure, Needs
+from powermeans.scale.executors import read_ahead
+from powermeans.scale.parted_data import PartedData
+from powermeans.types import FloatArray, Labels, Points
+from powermeans_tables.command import failures
+from powermeans_tables.command.data import Data, naming_entries, steps_of
+from powermeans_tables.command.outputs import RowColumns, write_labels, write_rows
+from powermeans_tables.command.screen import Screen, waiting_for
+from powermeans_tables.command.sources import DataFiles
+from powermeans_tables.command.wanted import Results
+from powermeans_tables.preparing.prepare import Note
+from powermeans_tables.report.profile import Profile, check_names
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A model, and how it was found."""
+
+    data: Data
+    model: Any
+    seconds: Mapping[str, float | None]  # None for rows that are read for each sweep
+    was_interrupted: bool = False
+    choice: Any = None  # of the number of clusters, by `choose_k`
+    why_k: Sequence[Note] = ()  # the number of clusters, where it was chosen
+    changes: Sequence[str] = ()  # from the model that the fit goes on from
+    optimality: OptimalityGap | None = None
+    names: Mapping[int, str] = field(default_factory=dict)  # of clusters, as they were given
+    file: str | None = None  # of the model, where code that repeats the fit would not give it
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """Rows that are counted by cluster, and what clusters contain."""
+
+    tally: Tally
+    profile: Profile
+    labels: Labels | None  # None where rows are read part by part, and no columns
+    columns: RowColumns  # what was asked for of each row
+
+
+def labelled(
+    fitted: Fitted,
+    files: DataFiles,
+    results: Results,
+    done: list[str],
+    labels: Labels | None = None,
+) -> Labelled:
+    """Count the rows of each cluster, and write them if that was asked for.
+
+    `labels` are those of a fit; other rows are predicted.
+    """
+    model, data, output, names = fitted.model, fitted.data, results.output, fitted.names
+    tally = _tally(model, data)
+    with failures.refusing():
+        check_names(names, len(tally.sizes))
+    if isinstance(data.points, PartedData):
+        if "name" in results.added:  # all rows make the names
+            collections.deque(_in_parts(fitted, tally, files, results, names), maxlen=0)
+            names = dict(enumerate(_profile(tally, data, names).names))
+            tally = _tally(model, data)
+        pieces = _in_parts(fitted, tally, files, results, names)
+        with failures.refusing():
+            if output is not None:
+                write_labels(output, pieces)
+            collections.deque(pieces, maxlen=0)  # labelling a piece counts its rows
+        columns, profile = RowColumns(), _profile(tally, data, names)
+    else:
+        with failures.refusing(), naming_entries(data, files):
+            if labels is None:
+                labels, tally.score = labels_and_score(model, data.points, data.weights)
+            tally.add(data.points, labels, data.weights)
+            profile = _profile(tally, data, names)
+            columns = about_rows(model, data.points, labels, results.added, profile.names)
+        if output is not None:
+            with waiting_for(f"writing {output}", is_quiet=results.quiet):
+                write_rows(output, data, columns, labels_only=results.labels_only)
+    done += [] if output is None else [output]
+    return Labelled(tally, profile, labels, columns)
+
+
+def _tally(model: Any, data: Data) -> Tally:
+    """Return sums over no rows, about the centers, whose values stand for missing ones."""
+    if hasattr(model, "cluster_centers_"):
+        return Tally(model.cluster_centers_)
+    last = steps_of(model)[-1]
+    n_clusters = len(last.dual_coef_ if hasattr(last, "dual_coef_") else last.cluster_centers_)
+    return Tally(np.zeros((n_clusters, len(data.names))))
+
+
+def _profile(tally: Tally, data: Data, names: Mapping[int, str]) -> Profile:
+    return Profile.of(tally, data.names, [data.prepare, *data.scalers], names)
+
+
+def about_rows(
+    model: Any, points: Points, labels: Labels, added: Sequence[str], names: Sequence[str] = ()
+) -> RowColumns:
+    """Return the columns to add to the rows, such as their cluster and how sure it is."""
+    found: RowColumns = {"cluster": labels}
+    if {"distance", "second_cluster", "sure"} & {*added} and hasattr(model, "transform"):
+        found |= nearness_of_rows(model, points, labels)
+    if "name" in added:
+        found["name"] = np.array(names, dtype=object)[labels]
+    return {name: found[name] for name in added if name in found}
+
+
+def _in_parts(
+    fitted: Fitted, tally: Tally, files: DataFiles, results: Results, names: Mapping[int, str]
+) -> Iterator[RowColumns]:
+    """Yield what is added to the rows of each part, and count them."""
+    model, data = fitted.model, fitted.data
+    has_missing = getattr(model, "missing", "error") == "observed"
+    needs = Needs(name="predict", measure=Measure(has_missing=has_missing))
+    parts: Iterator[Any] = read_ahead(data.points.partition(needs).read())
+    all_names = [names.get(label, str(label)) for label in range(len(tally.sizes))]
+    is_quiet, n_rows = results.quiet, data.points.n_rows
+    with (
+        failures.reading(files.name),
+        waiting_for("labelling the rows", is_quiet=is_quiet, n_rows=n_rows) as say,
+    ):
+        for points, weights in parts:
+            with naming_entries(data, files, tally.n_rows):
+                labels, score = labels_and_score(model, points, weights)
+            tally.add(points, labels, weights)
+            tally.score += score
+            say(tally.n_rows)
+            columns = about_rows(model, points, labels, results.added, all_names)
+            del points, weights  # so that the part is freed while the caller writes
+            yield columns
+
+
+def labels_and_score(
+    model: Any, points: Points, weights: FloatArray | None
+) -> tuple[Labels, float]:
+    """Predict labels and score points, in one pass where the model inherits both methods."""
+    kind, base = type(model), CenterEstimator
+    if not issubclass(kind, base) or (kind.predict, kind.score) != (base.predict, base.score):
+        return model.predict(points), float(model.score(points, sample_weight=weights))
+    found: tuple[Labels, float] = model._labels_and_score(points, weights)
+    return found
+
+
+def show_clusters(screen: Screen, profile: Profile, *, has_weights: bool) -> None:
+    """Show size, share, spread, name and in which columns each cluster differs from the rest."""
+    shown = sorted(profile.clusters, key=lambda cluster: -cluster.weight)[:40]
+    header = ["cluster", "size", *["weight"] * has_weights, "share", "spread"]
+    words = ["name", "what sets it apart"]
+    screen.show(
+        [*header, *words],
+        [
+            [
+                str(cluster.label),
+                f"{cluster.size:,}",
+                *[f"{cluster.weight:.6g}"] * has_weights,
+                f"{100 * cluster.share:.1f} %",
+                f"{cluster.spread:#.4g}".rstrip("."),
+                profile.names[cluster.label],
+                _apart(cluster, profile),
+            ]
+            for cluster in sorted(shown, key=lambda cluster: cluster.label)
+        ],
+        left=range(len(header), len(header) + len(words)),
+    )
+    if has_weights:
+        screen.say("size: rows; share: of the weight")
+    if len(profile.clusters) > len(shown):
+        n_more = len(profile.clusters) - len(shown)
+        screen.say(f"... and {n_more} smaller ones, which --json shows")
+
+
+def _apart(cluster: ClusterSummary, profile: Profile) -> str:
+    if cluster.size == 0:
+        return "empty"
+    if cluster.weight == 0:
+        return "weighs nothing"
+    found = [" ".join(fact).rstrip() for fact in profile.facts(cluster.label, NOTABLE)]
+    means = "; ".join(f"{name} {value}" for name, value, _ in profile.facts(cluster.label))
+    near = "near the mean of all: " * (len(profile.clusters) > 1)
+    return "; ".join(found) or f"{near}{means}"
+
+
+def clusters_for_machines(
+    profile: Profile, centers: Points, spreads: Iterable[float]
+) -> list[dict[str, Any]]:
+    """Return the clusters for JSON, with these centers and spreads."""
+    names = profile.columns.names
+    return [
+        {
+            **{name: getattr(cluster, name) for name in ("label", "size", "weight", "share")},
+            "name": profile.names[cluster.label],
+            "spread": spread,
+            "center": dict(zip(names, centers[cluster.label].tolist(), strict=True)),
+            "distinguishing": [
+                {"column": name, "deviations": height}
+                for name, height in cluster.distinguishing(names)
+            ],
+        }
+        for cluster, spread in zip(profile.clusters, spreads, strict=True)
+    ]

@@ -1,0 +1,325 @@
+"""``powermeans fit``: cluster a table in memory, or rows that are read part by part."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from sklearn.pipeline import Pipeline
+
+from powermeans.engine.stopping import MaxSeconds
+from powermeans.errors import TableError, counted
+from powermeans.estimators.balanced_kmeans import BalancedKMeans
+from powermeans.estimators.power_kmeans import PowerKMeans
+from powermeans.optimality.of_points import gap_in_a_moment
+from powermeans.scale.parted_data import PartedData
+from powermeans.scale.tables.formats import format_of
+from powermeans.system.attributes import forget
+from powermeans_tables.command import failures, parts
+from powermeans_tables.command.choosing import choice_for_machines, chosen_k, show_choice
+from powermeans_tables.command.clusters import (
+    Fitted,
+    Labelled,
+    clusters_for_machines,
+    labelled,
+    show_clusters,
+)
+from powermeans_tables.command.data import Data, naming_entries, read_to_fit, steps_of
+from powermeans_tables.command.notes import tell_about, write_report
+from powermeans_tables.command.outputs import SUFFIXES_OF_ROWS, check_outputs, interruptible, listed
+from powermeans_tables.command.saved import load_model, to_remember
+from powermeans_tables.command.screen import Screen, listening, seconds, waiting_for
+from powermeans_tables.command.sources import DataFiles, Scale
+from powermeans_tables.command.wanted import Wanted
+from powermeans_tables.reading.frames import opened
+from powermeans_tables.report.profile import check_names
+
+
+def fit(files: DataFiles, wanted: Wanted, screen: Screen) -> None:
+    """Read the data, fit, write the files asked for and print the clusters."""
+    why = parts.why_in_parts(files)
+    is_open = not (wanted.output or wanted.model or wanted.report or screen.as_json)
+    if is_open:
+        wanted = _with_outputs(files, wanted, has_report=why is None)
+    wanted = wanted.settled(in_parts=why is not None)
+    _check(files, wanted, why)
+    fitted = _gone_on(files, wanted) if wanted.like else _fitted_anew(files, wanted, why)
+    model = fitted.model
+    with interruptible() as done:
+        labels = None if why is not None else model.labels_
+        found = labelled(fitted, files, wanted, done, labels)
+        if why is not None:  # an interrupted fit knows it only of the centers one sweep earlier
+            model.inertia_ = -found.tally.score
+        fitted = _with_proof(fitted, wanted)
+        _write(fitted, found, files, wanted, done)
+        _tell(fitted, found, files, wanted, screen)
+        if screen.as_json:
+            screen.tell_machines(_for_machines(fitted, found, files, wanted))
+    _end(fitted, wanted, screen, lacks_report=is_open and why is not None)
+
+
+def _fitted_anew(files: DataFiles, wanted: Wanted, why: str | None) -> Fitted:
+    """Read the data and fit."""
+    is_scale_idle = wanted.scale == "auto" and not wanted.distance.depends_on_scale
+    scale: Scale = "none" if is_scale_idle else wanted.scale
+    takes_missing, began = wanted.distance.takes_missing, time.perf_counter()
+    if why is None:
+        with waiting_for(f"reading {files.name}", is_quiet=wanted.quiet):
+            data = read_to_fit(files, scale, takes_missing=takes_missing)
+    else:
+        data = parts.open_to_fit(files, why, scale, takes_missing=takes_missing)
+    _check_proof(data.missing, wanted)
+    taken = {"reading": time.perf_counter() - began if why is None else None}
+    chosen = chosen_k(data, wanted, was_asked=files.missing == "observed")
+    started = time.perf_counter()
+    missing = "observed" if data.missing == "observed" else "error"
+    model = _estimator(**chosen.settings, missing=missing)
+    was_interrupted = _fit(model, data, files, wanted) or chosen.was_interrupted
+    taken["fitting"] = time.perf_counter() - started
+    choice, why_k = chosen.choice, chosen.notes
+    return Fitted(data, model, taken, was_interrupted, choice, why_k, names=wanted.names)
+
+
+def _gone_on(files: DataFiles, wanted: Wanted) -> Fitted:
+    """Read the data as those of a model, go on from there, and find what has changed."""
+    from powermeans.explaining.following import refit, what_changed
+
+    path, began = str(wanted.like), time.perf_counter()
+    saved = load_model(path)
+    last = steps_of(saved.model)[-1]
+    data = parts.read_as_model(saved, path, saved.read_like(files), None, is_quiet=wanted.quiet)
+    _check_proof(data.missing, wanted)
+    started = time.perf_counter()
+    with failures.refusing(), naming_entries(data, files):
+        model = refit(last, data.points, sample_weight=data.weights)
+        change = what_changed(last, model, data.points)
+    taken = {"reading": started - began, "fitting": time.perf_counter() - started}
+    changes, names = ["", *str(change).splitlines()], saved.names | wanted.names
+    return Fitted(data, model, taken, changes=changes, names=names)
+
+
+def _with_outputs(files: DataFiles, wanted: Wanted, *, has_report: bool) -> Wanted:
+    """Name a file for the rows and one for the report, beside no other file of that name."""
+    source = Path(files.database or files.first)
+    is_packed = source.suffix.lower() in (".gz", ".bz2", ".xz", ".zip")
+    inner = Path(source.stem) if is_packed else source
+    stem, suffix = f"{inner.stem}-" if source.is_file() else "", inner.suffix.lower()
+    rows = f"{stem}clusters{suffix if suffix in SUFFIXES_OF_ROWS else '.csv'}"
+    page = f"{stem}report.html"
+    for path, option in [(rows, "--output"), (page, "--report")][: 1 + has_report]:
+        if os.path.isfile(path) and not _is_of_a_fit(path, is_large=not has_report):
+            raise failures.Failure(
+                f"{path} exists and was not written here: name another file with {option}"
+            )
+    return replace(wanted, output=rows, report=page if has_report else None)
+
+
+def _is_of_a_fit(path: str, *, is_large: bool) -> bool:
+    """Return whether a file looks as if a fit had written it."""
+    if path.endswith(".html"):
+        with failures.reading(path), open(path, "rb") as file:
+            return b"powermeans" in file.read(2**16)
+    with contextlib.suppress(TableError):
+        names = format_of(Path(path)).names if is_large else opened(path).table.column_names
+        return "cluster" in names
+    return False
+
+
+def _check(files: DataFiles, wanted: Wanted, why: str | None) -> None:
+    """Refuse, before anything is read, what cannot be done or written."""
+    in_memory = "pass one file that fits into memory, without --memory-limit and --checkpoint"
+    distance = wanted.distance
+    parts.refuse_in_parts(
+        files,
+        wanted,
+        why,
+        ("--prove", wanted.prove, "leave it out, or prove it for some of the rows"),
+        ("--like", wanted.like, "pass one file, and no limits"),
+        ("--size-min", wanted.size_min, in_memory),
+        ("--size-max", wanted.size_max, in_memory),
+        (f"--divergence {wanted.divergence}", distance.needs_all_points is not None, in_memory),
+    )
+    n_clusters = wanted.n_clusters
+    if n_clusters is None and not distance.is_squared:
+        raise failures.Failure(
+            f"-k {wanted.clusters} is for squared Euclidean distances: pass a number, or leave out "
+            "--divergence"
+        )
+    if n_clusters is not None:
+        with failures.refusing():
+            check_names(wanted.names, n_clusters)
+    check_outputs(wanted, wanted.model, files.checkpoint, reads=parts.all_paths(files, why))
+
+
+def _check_proof(missing: str | None, wanted: Wanted) -> None:
+    if wanted.prove is not None and not wanted.distance.is_squared:
+        raise failures.Failure(
+            "--prove is for squared Euclidean distances: leave it out, or leave out --divergence"
+        )
+    if wanted.prove is not None and missing == "observed":
+        raise failures.Failure(
+            "--prove is for rows without gaps: leave it out, or pass --missing drop"
+        )
+
+
+def _estimator(
+    *, max_seconds: float | None, size_min: Any, size_max: Any, **settings: Any
+) -> PowerKMeans | BalancedKMeans:
+    """Return the estimator with these settings: another one where sizes are limited."""
+    stop = None if max_seconds is None else MaxSeconds(max_seconds)
+    if size_min is None and size_max is None:
+        return PowerKMeans(**settings, stop=stop)
+    return BalancedKMeans(**settings, stop=stop, size_min=size_min, size_max=size_max)
+
+
+def _fit(model: PowerKMeans | BalancedKMeans, data: Data, files: DataFiles, wanted: Wanted) -> bool:
+    """Fit; Ctrl-C ends the fit and keeps the centers it has reached, and is returned."""
+    shown = listening(is_quiet=wanted.quiet, details=wanted.verbose)
+    was_interrupted, writes = False, files.checkpoint
+    try:
+        with (
+            failures.reading(files.name, writes=writes),
+            failures.refusing(),
+            naming_entries(data, files),
+        ):
+            model.set_params(callback=shown)
+            model.fit(data.points, sample_weight=data.weights)
+    except KeyboardInterrupt:
+        if not hasattr(model, "cluster_centers_"):
+            raise
+        was_interrupted = True
+    model.set_params(callback=None)
+    if isinstance(data.points, PartedData):  # `Prepare` scales and names columns before the model
+        model.scaling_ = None
+        forget(model, "feature_names_in_")
+    return was_interrupted
+
+
+def _with_proof(fitted: Fitted, wanted: Wanted) -> Fitted:
+    """Search for a proof of how far the fit is from the optimum, if asked for or easy."""
+    data, model, searching = fitted.data, fitted.model, "searching for a proof"
+    if fitted.was_interrupted:
+        return fitted
+    with contextlib.suppress(KeyboardInterrupt):  # before anything is proved
+        if wanted.prove is None:
+            return replace(fitted, optimality=gap_in_a_moment(model, data.points, data.weights))
+        with listening(is_quiet=wanted.quiet) as shown:
+            shown.phase(searching)
+            found = model.optimality_gap(
+                data.points,
+                sample_weight=data.weights,
+                max_seconds=wanted.prove,
+                random_state=model.random_state,
+                n_threads=model.n_threads,
+                callback=lambda found: shown.phase(found.verdict if found.bound > 0 else searching),
+            )
+        return replace(fitted, optimality=found)
+    return fitted
+
+
+def _write(
+    fitted: Fitted, found: Labelled, files: DataFiles, wanted: Wanted, done: list[str]
+) -> None:
+    """Write the model and the report that are asked for."""
+    if wanted.model is not None:
+        from powermeans.saving import save
+
+        whole = Pipeline([("prepare", fitted.data.prepare), ("powerkmeans", fitted.model)])
+        reading = to_remember(files, fitted.data, found.profile.names)
+        with failures.writing(wanted.model):
+            save(whole, wanted.model, reading=reading)
+        done.append(wanted.model)
+    if wanted.report is not None:
+        file = wanted.model if fitted.was_interrupted else None
+        write_report(replace(fitted, file=file), found, files, wanted, done)
+
+
+def _tell(
+    fitted: Fitted, found: Labelled, files: DataFiles, wanted: Wanted, screen: Screen
+) -> None:
+    """Print the clusters as a table."""
+    data, model, profile, is_verbose = fitted.data, fitted.model, found.profile, wanted.verbose
+    n_columns = sum(1 + bool(column.other) for column in data.prepare.used)
+    reading = fitted.seconds["reading"]
+    screen.say(
+        f"✓ {counted(len(profile.clusters), 'cluster')} of {counted(found.tally.n_rows, 'row')} "
+        f"and {counted(n_columns, 'column')} of {files.name}, "
+        f"read {'part by part' if reading is None else f'in {seconds(reading)}'}, "
+        f"fitted in {seconds(fitted.seconds['fitting'] or 0.0)}"
+    )
+    tell_about(screen, data, fitted.why_k, is_verbose=is_verbose)
+    if fitted.choice is not None and is_verbose:
+        show_choice(screen, fitted.choice, data)
+    screen.say()
+    show_clusters(screen, profile, has_weights=files.weights is not None)
+    screen.say()
+    sweeps = f" after {counted(model.n_iter_, 'sweep')}" if model.n_iter_ else ""
+    screen.say(f"inertia {model.inertia_:.6g}{sweeps}")
+    if fitted.optimality is not None:
+        screen.say(fitted.optimality.verdict)
+    for line in fitted.changes:
+        screen.say(line)
+
+
+def _for_machines(
+    fitted: Fitted, found: Labelled, files: DataFiles, wanted: Wanted
+) -> dict[str, Any]:
+    """Return the clusters, and all that is known of the fit, for JSON."""
+    data, model, tally = fitted.data, fitted.model, found.tally
+    prepare, proved = data.prepare, {}
+    if wanted.prove is not None:  # another run may not prove the same in a moment
+        names = ("bound", "gap", "method")
+        proved = {"optimality": {name: getattr(fitted.optimality, name, None) for name in names}}
+    unit, known = "scaled" if prepare.is_scaled else "data", model.get_params(deep=False)
+    settings = {name: known.get(name, value) for name, value in wanted.settings.items()}
+    settings["n_clusters"] = len(model.cluster_centers_)
+    kinds = [
+        {"column": one.name, "kind": one.kind, "why": one.why, "done": prepare.done(one)}
+        for one in prepare.columns_
+    ]
+    return {
+        "data": files.first,
+        "n_rows": tally.n_rows,
+        "columns": [one.name for one in prepare.used],
+        "kinds": kinds,
+        "doubts": [note.text for note in data.notes if note.is_doubt],
+        "weights": files.weights,
+        "scale": prepare.scale_,
+        "units": {"center": "data", "spread": "data", "inertia": unit},
+        "settings": settings,
+        "choice": choice_for_machines(fitted.choice),
+        "inertia": model.inertia_,
+        "n_sweeps": model.n_iter_,
+        **proved,
+        "seconds": fitted.seconds,
+        "was_interrupted": fitted.was_interrupted,
+        "clusters": clusters_for_machines(
+            found.profile,
+            prepare.in_units(model.cluster_centers_),
+            tally.spreads_in(prepare.scaling[1]),
+        ),
+        "written": {"rows": wanted.output, "model": wanted.model, "report": wanted.report},
+    }
+
+
+def _end(fitted: Fitted, wanted: Wanted, screen: Screen, *, lacks_report: bool) -> None:
+    """Name the files written; fail if the fit was interrupted."""
+    written = listed(wanted.output, wanted.model, wanted.report)
+    if fitted.was_interrupted:
+        rest = f", written to {written}" if written else ""
+        raise failures.Failure(
+            f"interrupted: this is the best result so far{rest}", failures.INTERRUPTED
+        )
+    if written:
+        more = " (--output writes the rows with their cluster)" * (written == wanted.model)
+        more = "; no report, which needs all rows at once" if lacks_report else more
+        screen.say(f"written: {written}{more}")
+    if wanted.report is not None:
+        opener = {"darwin": "open", "win32": "start"}.get(sys.platform, "xdg-open")
+        screen.say(f"open the report: {opener} {shlex.quote(wanted.report)}")

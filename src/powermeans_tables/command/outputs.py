@@ -1,0 +1,253 @@
+"""Check and write the files of results; each is written whole or not at all."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import io
+import itertools
+import json
+import os
+import re
+import stat
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from powermeans.scale.parted_data import is_read_with
+from powermeans.system.arrow import pyarrow_part
+from powermeans.system.atomic_write import atomic_write
+from powermeans.system.label_files import write_npy
+from powermeans_tables.command import failures
+from powermeans_tables.command.data import Data
+from powermeans_tables.command.wanted import Results
+from powermeans_tables.preparing.cells import values_of
+from powermeans_tables.reading import sheets
+from powermeans_tables.reading.frames import Frame
+
+# What is written of some rows, by the name of the column.
+RowColumns = dict[str, NDArray[Any]]
+
+_AT_ONCE = 2**16
+_MARKS = {".csv": "", ".txt": "", ".tsv": "\t"}  # empty for that of the file
+SUFFIXES_OF_ROWS = (*_MARKS, ".xlsx", ".jsonl", ".parquet", ".feather")
+_SUFFIXES_OF_LABELS = (*_MARKS, ".npy", ".jsonl", ".parquet", ".feather")
+
+
+def check_outputs(results: Results, *paths: str | None, reads: Iterable[str]) -> None:
+    """Refuse, before anything is computed, outputs that cannot be written or that are inputs."""
+    output, page = None if results.output == "-" else results.output, results.report
+    files = [path for path in (*paths, page, output) if path is not None]
+    if "-" in files:
+        raise failures.Failure("- is the standard output, which takes only labels: name a file")
+    for place, path in enumerate(files):
+        _check_place(path)
+        _refuse_read(path, reads)
+        _refuse_same(path, files[:place], "would be written twice: name two files")
+    what, kinds = "rows", SUFFIXES_OF_ROWS
+    if results.labels_only:
+        what, kinds = "labels", _SUFFIXES_OF_LABELS
+    if output is not None and Path(output).suffix.lower() not in kinds:
+        raise failures.Failure(f"{output}: {what} are written as {', '.join(kinds)}")
+    if page is not None and Path(page).suffix.lower() not in ("", ".html", ".htm"):
+        raise failures.Failure(f"{page}: the report is a page of HTML: .html")
+
+
+def _refuse_read(path: str, reads: Iterable[str]) -> None:
+    _refuse_same(path, reads, "is read and would be overwritten: name another file to write")
+    for folder in reads:
+        if os.path.isdir(folder) and is_read_with(path, folder):
+            raise failures.Failure(
+                f"{path} is in the folder {folder}, and the next command would read it as data: "
+                "name a file elsewhere"
+            )
+
+
+def _refuse_same(path: str, others: Iterable[str], problem: str) -> None:
+    is_device = os.path.exists(path) and not os.path.isfile(path)
+    if not is_device and any(_are_same(path, other) for other in others):
+        raise failures.Failure(f"{path} {problem}")
+
+
+def _are_same(path: str, other: str) -> bool:
+    if os.path.exists(path) and os.path.exists(other):
+        return os.path.samefile(path, other)
+    return os.path.realpath(path) == os.path.realpath(other)
+
+
+def _check_place(path: str) -> None:
+    place = Path(path)
+    if place.is_dir():
+        raise failures.Failure(f"{path} is a directory: name a file in it", failures.OUTPUT)
+    may_be_written = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
+    if place.is_file() and not place.stat().st_mode & may_be_written:
+        raise failures.Failure(
+            f"{path} is protected from writing: name another file, or allow it with chmod u+w",
+            failures.OUTPUT,
+        )
+    if not place.exists() or place.is_file():
+        with failures.writing(path), tempfile.TemporaryFile(dir=place.parent):
+            pass
+
+
+def write_labels(path: str, pieces: Iterable[RowColumns]) -> None:
+    """Write columns of rows as they come, those of a fit or of a prediction alone."""
+    _write(path, map(table_of, pieces), Frame(None))
+
+
+def write_rows(path: str, data: Data, columns: RowColumns, *, labels_only: bool = False) -> None:
+    """Write all columns of the file and these after the last, in the format that `path` names.
+
+    Texts are written as they were.
+    """
+    frame, added = data.frame, table_of(columns, data.is_used)
+    if labels_only:
+        _write(path, [added], Frame(None))
+        return
+    every = list(frame.table.column_names)
+    for name in added.column_names:
+        free = (f"{name}.{number}" for number in itertools.count(2))
+        every.append(name if name not in every else next(one for one in free if one not in every))
+    table = pyarrow_part().table([*frame.table.columns, *added.columns], names=every)
+    if Path(path).suffix.lower() not in _MARKS:
+        table = pyarrow_part().table([*map(_typed, table.columns)], names=every)
+    _write(path, [table], frame)
+
+
+def table_of(columns: RowColumns, is_used: NDArray[np.bool_] | None = None) -> Any:
+    """Return columns of all rows of the file, without values in those that were left out."""
+    pa = pyarrow_part()
+    table = pa.table([*map(_arrow_of, columns.values())], names=list(columns))
+    if is_used is None:
+        return table
+    return table.take(pa.array(np.cumsum(is_used) - 1, mask=~is_used))
+
+
+def _arrow_of(values: NDArray[Any]) -> Any:
+    if values.dtype.kind == "O":
+        return pyarrow_part().array(values, pyarrow_part().string())
+    is_present = values == values if values.dtype.kind == "f" else values >= 0
+    return pyarrow_part().array(values, mask=~is_present)
+
+
+def _write(path: str, tables: Iterable[Any], frame: Frame) -> None:
+    """Write tables of one schema, one after the other; a file appears once it is complete."""
+    suffix = Path(path).suffix.lower()
+    if path == "-":
+        _write_text(sys.stdout.buffer, tables, ",", "utf-8")
+        return
+    with failures.refusing(), failures.writing(path), atomic_write(path) as file:
+        if suffix in _MARKS:
+            _write_text(file, tables, _MARKS[suffix] or frame.delimiter, frame.encoding)
+        elif suffix == ".npy":
+            write_npy(file, (_labels_in(table) for table in tables))
+        elif suffix == ".xlsx":
+            for table in tables:
+                sheets.write(file, table.column_names, [*map(values_of, table.columns)], path)
+        elif suffix == ".jsonl":
+            file.writelines(itertools.chain.from_iterable(map(_as_json, tables)))
+        else:
+            _write_typed(suffix, file, iter(tables))
+
+
+def _labels_in(table: Any) -> NDArray[Any]:
+    """Return the clusters alone, which an array of NumPy has room for."""
+    return np.asarray(pyarrow_part("compute").fill_null(table["cluster"], -1).to_numpy())
+
+
+def _write_typed(suffix: str, file: IO[bytes], tables: Iterator[Any]) -> None:
+    first, pa = next(tables), pyarrow_part()
+    writer: Any
+    if suffix == ".parquet":
+        writer = pyarrow_part("parquet").ParquetWriter(file, first.schema)
+    else:
+        compressed = pa.ipc.IpcWriteOptions(compression="lz4")
+        writer = pa.ipc.new_file(file, first.schema, options=compressed)
+    with writer:
+        for table in itertools.chain([first], tables):
+            writer.write_table(table)
+
+
+def _typed(column: Any) -> Any:
+    """Return a column of texts as numbers where all are plain ones, and null for empty cells."""
+    pa, pc = pyarrow_part(), pyarrow_part("compute")
+    if column.type != pa.string():
+        return column
+    there = pc.if_else(pc.equal(column, ""), None, column)
+    is_plain = pc.match_substring_regex(there, r"^-?(0|[1-9][0-9]{0,14})([.][0-9]+)?$")
+    if not pc.all(is_plain).as_py() or there.null_count == len(there):
+        return column
+    is_whole = not pc.any(pc.match_substring(there, ".")).as_py()
+    return there.cast(pa.int64() if is_whole else pa.float64())
+
+
+def _as_json(table: Any) -> Iterator[bytes]:
+    names = table.column_names
+    for batch in table.to_batches(max_chunksize=_AT_ONCE):
+        for row in zip(*map(values_of, batch.columns), strict=True):
+            there = {n: value for n, value in zip(names, row, strict=True) if value is not None}
+            yield f"{json.dumps(there, ensure_ascii=False, default=str)}\n".encode()
+
+
+def _write_text(file: IO[bytes], tables: Iterable[Any], mark: str, encoding: str) -> None:
+    encode = codecs.getincrementalencoder(encoding)(errors="surrogateescape").encode
+    for number, table in enumerate(tables):
+        if number == 0:
+            names = [pyarrow_part().array([name]) for name in table.column_names]
+            file.write(encode(_lines(names, mark)))
+        for batch in table.to_batches(max_chunksize=_AT_ONCE):
+            file.write(encode(_lines(batch.columns, mark)))
+            file.flush()  # a closed pipe ends this soon
+
+
+def _lines(columns: Sequence[Any], mark: str) -> str:
+    """Return rows as text; cells that have marks, quotes or ends of lines are in quotes."""
+    pa, pc, csv = pyarrow_part(), pyarrow_part("compute"), pyarrow_part("csv")
+    cells, every, bare = list[Any](), [*map(_texts_of, columns)], io.BytesIO()
+    form = {"include_header": False, "delimiter": mark, "quoting_style": "none"}
+    with contextlib.suppress(pa.ArrowInvalid):  # where no cell needs quotes, in a third of the time
+        csv.write_csv(
+            pa.table(every, [*map(str, range(len(every)))]), bare, csv.WriteOptions(**form)
+        )
+        return bare.getvalue().decode()
+    for texts in every:
+        quoted = pc.binary_join_element_wise('"', pc.replace_substring(texts, '"', '""'), '"', "")
+        needs_quotes = pc.match_substring_regex(texts, f'["\r\n{re.escape(mark)}]')
+        cells.append(pc.if_else(needs_quotes, quoted, texts))
+    joined = {"null_handling": "replace", "null_replacement": ""}
+    rows = pc.binary_join_element_wise(*cells, mark, **joined)
+    (text,) = pc.binary_join(pa.ListArray.from_arrays([0, len(rows)], rows), "\n").to_pylist()
+    return f"{text}\n"
+
+
+def _texts_of(column: Any) -> Any:
+    pa = pyarrow_part()
+    try:
+        return column.cast(pa.string())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # such as lists
+        values = [None if value is None else str(value) for value in values_of(column)]
+        return pa.array(values, pa.string())
+
+
+@contextlib.contextmanager
+def interruptible() -> Iterator[list[str]]:
+    """Yield a list for the names of files once written; the message on Ctrl-C names them."""
+    written: list[str] = []
+    try:
+        yield written
+    except KeyboardInterrupt:
+        if not listed(*written):
+            raise
+        raise failures.Failure(
+            f"interrupted: {listed(*written)} is written, and nothing else", failures.INTERRUPTED
+        ) from None
+
+
+def listed(*paths: str | os.PathLike[str] | None) -> str:
+    """Return the names of the files that were written."""
+    return ", ".join(os.fspath(path) for path in paths if path is not None and path != "-")

@@ -1,0 +1,18 @@
+"""Real data to try clustering on, read from a folder of the user.
+
+It imports only `types`, `errors` and `system`.
+"""
+
+from __future__ import annotations
+
+from powermeans_tables.datasets.data_set import DataSet
+from powermeans_tables.datasets.fetching import about, fetch
+from powermeans_tables.datasets.real import load_data_set, names
+
+__all__ = [
+    "DataSet",
+    "about",
+    "fetch",
+    "load_data_set",
+    "names",
+]

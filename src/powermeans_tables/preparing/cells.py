@@ -1,0 +1,415 @@
+"""The cells of one column: numbers, words or dates, whatever they are written as."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from powermeans.errors import TableError
+from powermeans.system.arrow import pyarrow_part
+from powermeans.types import FloatArray
+from powermeans_tables.preparing.number_forms import (
+    NO_VALUE,
+    Dates,
+    Form,
+    as_number,
+    chosen,
+    form_of,
+    is_unanswered,
+    read_values,
+)
+
+_N_LOOKED_AT = 2_000
+# Columns of numbers may have some cells that are none, such as "see note", which is told.
+_MOST_UNREAD = 0.34
+_NOT_FINITE = r"(?i)^[-+]?inf(?:inity)?$"
+_WITH_UNIT = r"^(?P<number>[-+]?[0-9][0-9.,:' ]*)\s*(?P<unit>[a-zA-Zµ°²³/\"]{1,10}|/ ?[0-9]+)\.?$"
+_HOURS = ("h", "hrs", "std", "uhr")
+_SAME = {"eur": "€", "usd": "$", "us$": "$", "gbp": "£", "lbs": "lb", "sec": "s", "hrs": "h"}
+_FACTORS: tuple[dict[str, float], ...] = (
+    {"mg": 1e-3, "g": 1.0, "kg": 1e3, "t": 1e6, "oz": 28.34952, "lb": 453.59237, "lbs": 453.59237},
+    {"mm": 1e-3, "cm": 1e-2, "m": 1.0, "km": 1e3, "in": 0.0254, "ft": 0.3048, "mi": 1609.344},
+    {"ml": 1e-3, "cl": 1e-2, "l": 1.0},
+    {"ms": 1e-3, "s": 1.0, "sec": 1.0, "min": 60.0, "h": 3600.0, "hrs": 3600.0},
+)
+
+Type = Literal["number", "boolean", "date", "words", "empty", "nested"]
+
+
+def is_same_unit(one: str, other: str) -> bool:
+    """Return whether two units are the same, such as EUR and €."""
+    one, other = one.casefold(), other.casefold()
+    return _SAME.get(one, one) == _SAME.get(other, other)
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A column of an Arrow table."""
+
+    name: str
+    array: Any  # one array of Arrow
+    decimal: str = ""  # the mark that other columns have
+    told: str | None = None  # the mark that was given
+    thousands: str | None = None
+    dates: Dates | None = None
+    missing: frozenset[str] = frozenset()  # words and numbers that stand for missing values
+    unit_of_numbers: str = ""  # that the file tells beside numbers
+    unit_of_fit: str = ""  # to which units of text are converted
+    likely: str = ""  # the decimal mark that the file suggests
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    @cached_property
+    def type(self) -> Type:
+        """What the cells are, by their type in the table or by the text of them."""
+        types, kind = pyarrow_part("types"), self.array.type
+        if types.is_null(kind):
+            return "empty"
+        if types.is_boolean(kind):
+            return "boolean"
+        if is_date_type(kind):
+            return "date"
+        if _is_text(kind):
+            found = self.form.kind
+            return "number" if found == "duration" else "words" if found == "text" else found
+        is_number = any(getattr(types, f"is_{one}")(kind) for one in _NUMBERS)
+        return "number" if is_number else "nested"
+
+    @property
+    def some_texts(self) -> list[str]:
+        """Some of the texts that are there."""
+        return _some_of(self.texts)
+
+    @property
+    def has_long_digits(self) -> bool:
+        """Whether there are whole numbers of more digits than float64 has, as in identifiers."""
+        if self.is_text:
+            return any(re.fullmatch(r"[-+]?\d{16,}", text) for text in self.some_texts)
+        is_integer = pyarrow_part("types").is_integer(self.array.type)
+        return bool(is_integer and np.nanmax(np.abs(self.numbers)) >= 2.0**53)
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the table has texts here, of which some are numbers."""
+        return _is_text(self.array.type)
+
+    @cached_property
+    def texts(self) -> Any:
+        """The texts that are there, and null for those that stand for missing values."""
+        pc, pa = pyarrow_part("compute"), pyarrow_part()
+        texts = self.array if self.is_text else _as_texts(self.array)
+        texts = _with_plain_blanks(texts.cast(pa.string()))
+        texts = pc.utf8_trim_whitespace(texts)
+        is_missing = pc.is_in(texts, value_set=pa.array([*NO_VALUE, *self.missing]))
+        return pc.if_else(is_missing, None, texts)
+
+    @cached_property
+    def are_blank(self) -> NDArray[np.bool_]:
+        """Which cells have nothing at all; False for values of yes and no, which may be missing."""
+        pc, pa = pyarrow_part("compute"), pyarrow_part()
+        if pyarrow_part("types").is_boolean(self.array.type):
+            return np.zeros(len(self), dtype=bool)
+        texts = self.array.cast(pa.string()) if self.is_text else _as_texts(self.array)
+        is_empty = pc.equal(pc.utf8_trim_whitespace(texts), "")
+        return np.asarray(pc.fill_null(is_empty, True).to_numpy(zero_copy_only=False))
+
+    @cached_property
+    def counts(self) -> dict[str, int]:
+        """How often each text is there, without those that mean that there was no answer."""
+        counted = pyarrow_part("compute").value_counts(self.texts.drop_null())
+        pairs = zip(counted.field(0).to_pylist(), counted.field(1).to_pylist(), strict=True)
+        return {text: count for text, count in pairs if not is_unanswered(text)}
+
+    @cached_property
+    def _split(self) -> tuple[Any, str]:
+        """Texts without the unit that all of them have, or numbers in one unit, and the unit."""
+        pc, some, plain = pyarrow_part("compute"), self.some_texts, (self.texts, "")
+        for few, least in ((some[:20], 0.5), (some, 0.9)):
+            n_with = sum(re.match(_WITH_UNIT, each) is not None for each in few)
+            if n_with < max(least * len(few), 1):
+                return plain
+        if form_of(some, self.told, self.thousands).has_suffix:
+            return plain
+        parts = pc.extract_regex(self.texts, _WITH_UNIT)
+        numbers, units = (pc.struct_field(parts, [each]) for each in ("number", "unit"))
+        numbers = pc.utf8_trim_whitespace(numbers)
+        by_unit = Counter(units.drop_null().to_pylist())
+        (most, _), *others = by_unit.most_common()
+        has_times = any(":" in each for each in some)
+        if has_times and (others or most.lower() in ("am", "pm")):
+            return plain
+        if has_times and most.lower() in _HOURS:
+            numbers = pc.replace_substring_regex(numbers, r"^(\d+:\d+)$", r"\1:00")
+        unit = self.unit_of_fit or most
+        factors = next((each for each in _FACTORS if {unit, *by_unit} <= each.keys()), None)
+        if has_times or (not others and (unit == most or factors is None)):
+            return pc.if_else(pc.is_null(numbers), self.texts, numbers), most
+        if factors is None:
+            return plain
+        parsed = self._parse(numbers, len({unit, *by_unit}))
+        in_unit = parsed.values * [
+            factors.get(each or unit, np.nan) / factors[unit] for each in units.to_pylist()
+        ]
+        return parsed._replace(values=in_unit), unit
+
+    @cached_property
+    def _parsed(self) -> Parsed:
+        """How the texts write numbers or dates, and what these are."""
+        texts, unit = self._split
+        if isinstance(texts, Parsed):
+            return texts
+        found = self._parse(texts, n_units=bool(unit))
+        if found.form.kind == "date" and not found.form.order and self.dates not in (None, "days"):
+            found = _read(texts, replace(found.form, order=str(self.dates)))
+        if found.form.kind in ("number", "date") and _share_unread(texts, found) > _MOST_UNREAD:
+            return found._replace(form=Form("text", sample=found.form.sample))
+        return found
+
+    def _parse(self, texts: Any, n_units: int) -> Parsed:
+        """Return the numbers of texts; marks in doubt are settled by the decimal mark of others."""
+        some = _some_of(texts)
+        found = _read(texts, form_of(some, self.told, self.thousands))
+        for _ in range(3):
+            if found.form.kind != "number" or not found.is_wrong.any():
+                break
+            # Later rows may show what the first ones leave open, such as a mark for thousands.
+            wrong = texts.filter(pyarrow_part().array(found.is_wrong))
+            other = form_of([*some, *_some_of(wrong)], self.told, self.thousands)
+            if other == found.form:
+                break
+            found = _read(texts, other)
+        if not (choices := found.form.choices):
+            return found
+        # 1.250 kg are less than 1250 kg beside 500 g.
+        form = replace(found.form, likely=found.form.likely * (n_units < 2))
+        mark = self.decimal or form.likely or self.likely or "."
+        fitting = [marks for marks in choices if marks.decimal == mark]
+        if n_units == 1 or form.currency or form.has_suffix:
+            # Amounts such as 12.900 EUR have no three decimals, and 1.234M has no thousands.
+            fitting = [one for one in choices if bool(one.thousands) != form.has_suffix] or fitting
+        (marks, *_) = fitting or choices
+        suggested = {self.decimal, form.likely or self.decimal}
+        return _read(texts, chosen(form, marks, is_assumed=suggested != {marks.decimal}))
+
+    @property
+    def form(self) -> Form:
+        """How the texts write numbers or dates."""
+        return self._parsed.form
+
+    @cached_property
+    def unit(self) -> str:
+        """The unit or currency of the numbers, % for shares; empty if they have none."""
+        if _is_duration(self.array.type):
+            return "s"
+        if not self.is_text or self.type != "number":
+            return self.unit_of_numbers if self.type == "number" else ""
+        unit = self._split[1]
+        if self.form.kind == "duration":
+            return f"s{unit}" if unit.startswith("/") else "s"
+        return unit or self.form.currency or "%" * self.form.has_percent
+
+    @property
+    def has_other_unit(self) -> bool:
+        """Whether the numbers are in another unit than those of the fit, as far as both tell it."""
+        if self.type != "number" or (self.unit_of_fit == "%" and not (self.numbers > 1).any()):
+            return False
+        return not is_same_unit(self.unit, self.unit_of_fit)
+
+    @cached_property
+    def _read(self) -> tuple[FloatArray, NDArray[np.bool_]]:
+        if self.is_text:
+            values, is_wrong = self._parsed.values, self._parsed.is_wrong
+            are_infinite = _are_infinite(self.texts) if is_wrong.any() else is_wrong
+        elif self.type == "date":
+            return days_in(self.array), np.zeros(len(self), dtype=bool)
+        else:
+            kind, array = self.array.type, self.array
+            array = array.cast("int64") if _is_duration(kind) else array
+            values = np.array(array.cast("float64", safe=False).to_numpy(zero_copy_only=False))
+            values /= _PER_SECOND[kind.unit] if _is_duration(kind) else 1.0
+            is_wrong, are_infinite = np.zeros(len(self), dtype=bool), np.isinf(values)
+        if are_infinite.any():
+            row = int(np.argmax(are_infinite))
+            raise TableError(
+                f'column "{self.name}" has {self.texts[row].as_py()} in row {row + 1} of the data',
+                "correct it, or leave the row or the column out",
+            )
+        return values, is_wrong
+
+    @cached_property
+    def numbers(self) -> FloatArray:
+        """The numbers, dates as days since 1970, yes as 1; NaN for missing values."""
+        values, _ = self._read
+        for code in self.missing:
+            if (number := as_number(code)) is not None:
+                values = np.where(values == number, np.nan, values)
+        return values
+
+    def unread(self) -> list[str]:
+        """Return the cells that are no numbers, where the others are."""
+        texts = self.texts.filter(pyarrow_part().array(np.isnan(self._read[0]))).drop_null()
+        return [text for text in texts.to_pylist() if not is_unanswered(text)]
+
+    @cached_property
+    def is_whole(self) -> bool:
+        """Whether all numbers are whole, and not times."""
+        if _is_duration(self.array.type) or (self.is_text and self.form.kind == "duration"):
+            return False
+        values = self.numbers[~np.isnan(self.numbers)]
+        return bool(len(values)) and bool((values == np.rint(values)).all())
+
+    def codes_of(self, words: Sequence[str]) -> NDArray[np.intp]:
+        """Return the place of each text among these words, -1 for others, -2 for missing ones."""
+        places, encoded = (
+            {word: place for place, word in enumerate(words)},
+            self.texts.dictionary_encode(),
+        )
+        known = encoded.dictionary.to_pylist()
+        codes = [-2 if is_unanswered(text) else places.get(text, -1) for text in known]
+        indices = encoded.indices.fill_null(len(codes)).to_numpy(zero_copy_only=False)
+        found: NDArray[np.intp] = np.array([*codes, -2], dtype=np.intp)[indices]
+        return found
+
+
+_NUMBERS = ("integer", "floating", "decimal", "duration")
+_PER_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
+
+
+def is_date_type(kind: Any) -> bool:
+    """Return whether a type of Arrow is that of dates."""
+    types = pyarrow_part("types")
+    return bool(types.is_date(kind) or types.is_timestamp(kind))
+
+
+def _is_duration(kind: Any) -> bool:
+    return bool(pyarrow_part("types").is_duration(kind))
+
+
+def days_in(column: Any) -> FloatArray:
+    """Return dates of Arrow as days since 1970, with NaN for missing ones."""
+    pa = pyarrow_part()
+    zone = getattr(column.type, "tz", None)
+    microseconds = column.cast(pa.timestamp("us", zone), safe=False).cast(pa.int64())
+    days: FloatArray = microseconds.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    return days / 86400e6
+
+
+def _is_text(kind: Any) -> bool:
+    types = pyarrow_part("types")
+    names = ("string", "large_string", "string_view")
+    return any(getattr(types, f"is_{one}")(kind) for one in names if hasattr(types, f"is_{one}"))
+
+
+def _with_plain_blanks(texts: Any) -> Any:
+    """Return texts with a blank for each that does not break, or is narrow."""
+    letters = texts.buffers()[2]
+    bytes_of_all = b"" if letters is None else letters.to_pybytes()
+    if not any(blank in bytes_of_all for blank in (b"\xc2\xa0", b"\xe2\x80")):
+        return texts  # without a search that takes as long as reading them
+    replaced = pyarrow_part("compute").replace_substring_regex
+    return replaced(texts, "[\u00a0\u2009\u202f]", " ")
+
+
+def _as_texts(array: Any) -> Any:
+    """Return the texts of numbers and other values: whole numbers without a point."""
+    types, pc, pa = pyarrow_part("types"), pyarrow_part("compute"), pyarrow_part()
+    if types.is_boolean(array.type):
+        return pc.if_else(array, "yes", "no")
+    if types.is_floating(array.type):
+        values = array.to_pylist()
+        return pa.array([None if v is None or v != v else f"{v:.15g}" for v in values], pa.string())
+    return array.cast(pa.string())
+
+
+def _some_of(texts: Any) -> list[str]:
+    """Return some texts from the start and from all over a column."""
+    there = texts.drop_null()
+    step = max(1, len(there) // (_N_LOOKED_AT // 2))
+    places = {*range(min(len(there), _N_LOOKED_AT // 2)), *range(0, len(there), step)}
+    some: list[str] = there.take(pyarrow_part().array(sorted(places), "int64")).to_pylist()
+    return some
+
+
+class Parsed(NamedTuple):
+    """Texts as numbers."""
+
+    form: Form
+    values: FloatArray  # NaN for those that are no numbers
+    is_wrong: NDArray[np.bool_]
+
+
+def _read(texts: Any, form: Form) -> Parsed:
+    if form.kind in ("text", "empty"):
+        return Parsed(form, np.full(len(texts), np.nan), np.ones(len(texts), dtype=bool))
+    return Parsed(form, *read_values(texts, form))
+
+
+def _share_unread(texts: Any, found: Parsed) -> float:
+    """Return the share of texts that are no numbers; infinities are refused later."""
+    if not found.is_wrong.any():
+        return 0.0
+    n_unread = found.is_wrong.sum() - _are_infinite(texts).sum()
+    return float(n_unread / (len(texts) - texts.null_count))
+
+
+def _are_infinite(texts: Any) -> NDArray[np.bool_]:
+    found = pyarrow_part("compute").match_substring_regex(texts, _NOT_FINITE).fill_null(False)
+    return np.asarray(found.to_numpy(zero_copy_only=False))
+
+
+def as_frame(X: Any) -> Any:
+    """Return data with columns as a table of Arrow: a frame, a dict, an array or a table."""
+    pa = pyarrow_part()
+    if isinstance(X, pa.Table):
+        return X
+    if hasattr(X, "columns") and hasattr(X, "iloc"):  # pandas, with columns of mixed objects
+        names = [str(name) for name in X.columns]
+        return pa.table([as_column(X.iloc[:, j]) for j in range(len(names))], names=names)
+    if hasattr(X, "__arrow_c_stream__"):
+        return pa.table(X)
+    if isinstance(X, dict):
+        return pa.table([as_column(values) for values in X.values()], names=[*map(str, X)])
+    array = np.asarray(X)
+    if array.ndim != 2:
+        raise TableError(
+            f"X has the shape {array.shape}", "pass a frame, or an array of rows and columns"
+        )
+    return as_frame({f"c{number}": column for number, column in enumerate(array.T, 1)})
+
+
+def as_column(values: Any) -> Any:
+    """Return values as an array of Arrow; texts where they are of several types."""
+    pa = pyarrow_part()
+    try:
+        return pa.array(values, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+        texts = [None if v is None or v != v else str(v) for v in values]
+        return pa.array(texts, pa.string())
+
+
+def values_of(column: Any) -> list[Any]:
+    """Return the values of a column of Arrow, texts for dates that Python does not know."""
+    try:
+        values: list[Any] = column.to_pylist()
+    except (OverflowError, ValueError):
+        values = column.cast(pyarrow_part().string()).to_pylist()
+    return values
+
+
+def one_array(column: Any) -> Any:
+    """Return a column of a table as one array, texts plain."""
+    pa = pyarrow_part()
+    types = pyarrow_part("types")
+    if types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if _is_text(column.type):
+        column = column.cast(pa.string())
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column

@@ -1,0 +1,159 @@
+"""The numbers that a column of each kind becomes, and what such numbers mean in the column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from powermeans.explaining.features import Feature
+from powermeans.types import FloatArray
+from powermeans_tables.preparing.cells import Cells
+from powermeans_tables.preparing.kinds import WORDS, Column
+
+_EARTH_KM = 6371.0
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureOfColumn(Feature):
+    """A number of each row, in the unit of its column; 1 and 0 for a word."""
+
+    column: Column
+    part: int = 0  # of the features of its column
+
+    @property
+    def column_name(self) -> str:
+        return self.column.name
+
+    @property
+    def is_of_words(self) -> bool:
+        return self.column.kind == "category"
+
+    def phrase(self, low: float, high: float) -> str:
+        column, is_low = self.column, low == -np.inf
+        match column.kind:
+            case "category":
+                return f"{column.name} {'is not' if is_low else 'is'} {column.words[self.part]}"
+            case "yes/no":
+                return f"{column.name} is {'no' if is_low else 'yes'}"
+            case "ordered":
+                pairs = zip(column.words, column.levels, strict=True)
+                inside = [word for word, level in pairs if low < level <= high]
+                return f"{column.name} is {' or '.join(inside)}"
+        return Feature.phrase(self, low, high)
+
+    def told(self, value: float) -> str:
+        unit = self.column.unit
+        if self.column.kind == "date":
+            return str(np.datetime64(int(np.floor(value)), "D"))
+        if unit == "%":  # 12 % is 0.12
+            value = 100 * value
+        return f"{value:.10g}{f' {unit}' if unit else ''}"
+
+    def roundest(self, low: float, high: float) -> float:
+        if self.column.kind in WORDS:
+            return float(low + high) / 2
+        return Feature.roundest(self, low, high)
+
+
+def features_of(columns: Iterable[Column]) -> list[Feature]:
+    """Return the features of the columns that are used."""
+    return [
+        FeatureOfColumn(name, column, part)
+        for column in columns
+        if column.is_used
+        for part, name in enumerate(names_of(column))
+    ]
+
+
+def names_of(column: Column) -> list[str]:
+    """Return the names of the features of a column."""
+    if column.kind == "category":
+        return [f"{column.name}: {word}" for word in _told_apart(column)]
+    if column.kind == "place":
+        axes = ("x km", "y km", "north km")
+        return [f"{column.name}, {column.other}: {axis}" for axis in axes]
+    return [column.name]
+
+
+def encode(column: Column, cells: Cells, other: Cells | None = None) -> FloatArray:
+    """Return the features of a column, (n_rows, n_features), NaN where a value is missing."""
+    match column.kind:
+        case "category":
+            places = cells.codes_of(column.words)
+            found: FloatArray = np.asarray(
+                places[:, None] == np.arange(len(_told_apart(column))), dtype=np.float64
+            )
+            if found.shape[1] == 1:
+                found[places == -1] = 0.5  # a new word is neither of two
+            found[places == -2] = np.nan
+            return found
+        case "yes/no" if column.words:  # a tick, or a blank for no
+            codes = cells.codes_of(column.words)
+            found = np.asarray(codes >= 0, dtype=np.float64)
+            found[(codes == -2) & ~cells.are_blank] = np.nan
+            return found[:, None]
+        case "ordered":
+            levels: FloatArray = np.array([*column.levels, np.nan, np.nan])
+            return np.asarray(levels[cells.codes_of(column.words)][:, None])
+        case "log":
+            return np.log1p(cells.numbers)[:, None]
+        case "place" if other is not None:
+            return _on_globe(cells.numbers, other.numbers)
+    return cells.numbers[:, None]
+
+
+def decode(column: Column, features: FloatArray) -> list[tuple[str, Any]]:
+    """Return what features mean, as columns: numbers, and the nearest words."""
+    match column.kind:
+        case "category":
+            if features.shape[1] == 1:
+                features = np.hstack([features, 1 - features])
+            return [(column.name, [column.words[j] for j in np.argmax(features, axis=1)])]
+        case "ordered":
+            apart = np.abs(features - np.array(column.levels))
+            return [(column.name, [column.words[j] for j in np.argmin(apart, axis=1)])]
+        case "place":
+            latitudes, longitudes = _from_globe(features)
+            return [(column.name, latitudes), (column.other, longitudes)]
+    return [(column.name, features[:, 0])]
+
+
+def _told_apart(column: Column) -> list[str]:
+    """Return the words that have a feature: of two, the first says all."""
+    return column.words[:1] if len(column.words) == 2 else column.words
+
+
+def noise_of(column: Column, points: FloatArray, random: np.random.RandomState) -> FloatArray:
+    """Return what turns the features of words into draws from ranges that touch."""
+    n_rows, width = points.shape
+    scale = np.array(column.scales)
+    if column.kind == "category" and width > 1:
+        # The part of a simplex that is nearest to a corner, made so large that its mean is there.
+        drawn = random.dirichlet(np.ones(width), n_rows)
+        largest, own = np.argmax(drawn, axis=1), np.argmax(points, axis=1)
+        rows = np.arange(n_rows)
+        drawn[rows, largest], drawn[rows, own] = drawn[rows, own], drawn[rows, largest]
+        factor = (width - 1) / (np.sum(1 / np.arange(1, width + 1)) - 1)
+        corners = np.zeros_like(drawn)
+        corners[rows, own] = 1.0
+        noise: FloatArray = (1 / width + factor * (drawn - 1 / width) - corners) / scale
+        return noise
+    if column.kind in ("category", "yes/no", "ordered"):
+        steps = np.diff(column.levels) if len(column.levels) > 1 else np.ones(1)
+        half = float(np.mean(steps)) / 2
+        return np.asarray(random.uniform(-half, half, points.shape) / scale)
+    return np.zeros_like(points)
+
+
+def _on_globe(latitudes: FloatArray, longitudes: FloatArray) -> FloatArray:
+    up, around = np.radians(latitudes), np.radians(longitudes)
+    flat = np.cos(up)
+    return _EARTH_KM * np.column_stack([flat * np.cos(around), flat * np.sin(around), np.sin(up)])
+
+
+def _from_globe(points: FloatArray) -> tuple[FloatArray, FloatArray]:
+    x, y, z = points.T
+    return np.degrees(np.arctan2(z, np.hypot(x, y))), np.degrees(np.arctan2(y, x))

@@ -1,0 +1,372 @@
+"""What the columns of a table contain, inferred from their cells and their names."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from powermeans.errors import ArgumentError, some
+from powermeans.types import FloatArray
+from powermeans_tables.preparing.cells import Cells
+from powermeans_tables.preparing.missing_codes import is_code
+from powermeans_tables.preparing.number_forms import currencies_in
+from powermeans_tables.preparing.ordered_words import levels_of
+
+# What is done with each kind of column; those without are left out.
+KINDS = {
+    "number": "standardized",
+    "amount": "standardized",
+    "count": "standardized",
+    "share": "standardized",
+    "log": "logarithm, standardized",
+    "yes/no": "as 1 and 0",
+    "category": "a column of 1 and 0 for each value",
+    "ordered": "as 1, 2, 3, ...",
+    "date": "as days since 1970",
+    "place": "as points on the globe, in kilometers",
+    "identifier": "",
+    "text": "",
+    "constant": "",
+    "empty": "",
+    "ignore": "",
+}
+USED = tuple(kind for kind, done in KINDS.items() if done)
+UNUSED = ("ignore", "identifier")  # of the kinds that a user may name
+NUMBERS = ("number", "amount", "count", "share")
+WORDS = ("yes/no", "category", "ordered")
+
+MOST_CATEGORIES = 20
+_LATITUDE = {"latitude", "lat", "breitengrad", "latitud", "latitudine", "breite", "y"}
+_LONGITUDE = {
+    *("longitude", "lon", "lng", "long", "längengrad", "longitud", "longitudine", "länge", "x")
+}
+_NAMES_OF_TEXTS = {
+    *("comment", "comments", "remark", "remarks", "remarques", "note", "notes", "description"),
+    *("bemerkung", "bemerkungen", "kommentar", "kommentare", "commentaire", "commentaires"),
+    *("comentario", "comentarios", "nota", "message"),
+}
+_NAMES_OF_PEOPLE = re.compile(
+    r"(?:first|last|full|given|family)[ _-]?name|surname|vorname|nachname|pr[ée]nom|nombre|cognome",
+    re.IGNORECASE,
+)
+_TOTALS = re.compile(
+    r"(?:grand|sub|net|overall)?[- ]?totals?|sum|summe|(?:gesamt|end|zwischen)[- ]?summe|gesamt"
+    r"|insgesamt|average|mean|mittelwert|durchschnitt|somme|moyenne|totale|suma|media",
+    re.IGNORECASE,
+)
+_COUNT = re.compile(r"\d[\d.,']* [^\W\d]{4,}(?: [^\W\d]+)*")  # such as 300 activities
+# Names of identifiers, which may repeat, of codes of places and telephones, and of what counts.
+_IDENTIFIERS = re.compile(
+    r"(?:.* )?(?:ids?|uuid|guid|key|pk|ticket)|id .*|(?:account|client|customer|employee|item|order"
+    r"|patient|product|record|row|sample|session|user) ?(?:id|number)"
+)
+_ADDRESSES = re.compile(
+    r"(?:.* )?(?:zip|(?:zip|post|postal) ?code|plz|phone|phone ?number|telefon)"
+)
+_NUMBERS = re.compile(r"(?:.* )?(?:\w*(?:nr|number|nummer)|no|num|index|row|code|ref|reference|#)")
+TWO_NUMBERS = "two numbers in a cell"
+NOT_READ = "numbers beside other text"
+CURRENCIES = "in several currencies"
+_TWO_NUMBERS = re.compile(r"\d+(?:[.,]\d+)?\s*[/;|]\s*\d+(?:[.,]\d+)?")
+_NUMBER_AND_TEXT = re.compile(r"(?:\d+[.,]|[<>≤≥~≈$€£¥]\s*(?:\d+[.,])*)\d+\s*\D{0,15}")
+DATES = "dates count only if they are asked for"
+LISTS = "contains lists"
+OF_A_FIT = "of a former fit"
+_TICKS = {
+    *("x", "✓", "✔", "☑", "•", "*", "1"),
+    *("yes", "y", "true", "t", "ja", "j", "oui", "si", "sí"),
+}
+_NAMES_OF_CATEGORIES = {
+    *("type", "category", "class", "region", "segment", "gender", "sex", "department", "dept"),
+    *("status", "group", "kind"),
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table: what it contains, and how it counts in distances."""
+
+    name: str
+    kind: str
+    why: str = ""
+    words: list[str] = field(default_factory=list)  # categories, or words from the lowest on
+    levels: list[int] = field(default_factory=list)  # of ordered words
+    codes: list[str] = field(default_factory=list)  # that stand for missing values
+    unit: str = ""
+    other: str = ""  # the column of longitudes of one of latitudes
+    offsets: list[float] = field(default_factory=list)  # of its features
+    scales: list[float] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        texts = (self.name, self.kind, self.why, self.unit, self.other, *self.words, *self.codes)
+        numbers = (*self.offsets, *self.scales)
+        are_right = all(type(text) is str for text in texts) and self.kind in KINDS
+        are_right &= all(type(number) is float and np.isfinite(number) for number in numbers)
+        if not are_right or not all(type(level) is int for level in self.levels):
+            raise ValueError(f"a column {self.name!r:.40} is not as columns are")
+
+    @property
+    def is_used(self) -> bool:
+        """Whether the column counts in distances."""
+        return self.kind in USED and (self.kind != "place" or bool(self.other))
+
+    @property
+    def done(self) -> str:
+        """What is done with the column, in words."""
+        return KINDS[self.kind] or "left out"
+
+
+def column_of(
+    cells: Cells,
+    told: str | None = None,
+    orders: Sequence[Sequence[str]] = (),
+    *,
+    is_first: bool = False,
+) -> Column:
+    """Return what a column contains; `told` is its kind if the user names it."""
+    name = cells.name
+    if told in UNUSED:
+        return Column(name, str(told), "as specified")
+    if told is not None and cells.type != "empty":
+        return _as_told(cells, told, orders)
+    if cells.type == "empty":
+        return Column(name, "empty", "contains no values")
+    if cells.type == "nested":
+        return Column(name, "ignore", LISTS)
+    if cells.type == "boolean":
+        return _yes_or_no(cells)
+    if cells.type == "date":
+        return Column(name, "ignore", DATES)
+    if cells.type == "number":
+        return _column_of_numbers(cells, is_first=is_first)
+    return _column_of_words(cells, orders)
+
+
+def _as_told(cells: Cells, told: str, orders: Sequence[Sequence[str]]) -> Column:
+    why, name = "as specified", cells.name
+    if told == "ordered":
+        words = list(cells.counts)
+        if cells.type == "number":
+            return Column(name, "number", why)
+        levels = levels_of(words, orders)
+        if levels is None:
+            raise ArgumentError(
+                f'"{name}" has words whose order is not known: tell it, such as '
+                f"{'<'.join(words[:3])}"
+            )
+        return _ordered(cells, levels, why)
+    if told == "yes/no" and (ticked := _ticked(cells)):
+        return ticked
+    if told in ("yes/no", "category"):
+        return replace(_category(cells, why), kind="category")
+    if told in (*NUMBERS, "log", "date") and cells.type == "words":
+        word, are = next(iter(cells.counts), ""), "dates" if told == "date" else "numbers"
+        raise ArgumentError(f'"{name}" contains words such as {word!r:.40}, not {are}')
+    if told in NUMBERS and cells.has_long_digits:
+        raise ArgumentError(
+            f'"{name}" has whole numbers of more than 15 digits, which look like identifiers: '
+            "leave the column out"
+        )
+    if told == "log" and np.nanmin(cells.numbers) < 0:
+        raise ArgumentError(f'"{name}" has negative numbers, which have no logarithm')
+    unit = cells.unit if told in (*NUMBERS, "log") else ""
+    return Column(name, told, why, unit=unit)
+
+
+def _yes_or_no(cells: Cells) -> Column:
+    values = cells.numbers[~np.isnan(cells.numbers)]
+    if not len(values) or (values == values[0]).all():
+        return _ticked(cells) or Column(cells.name, "constant", "has one value")
+    return Column(cells.name, "yes/no", "two answers")
+
+
+def _ticked(cells: Cells) -> Column | None:
+    """Return a column of ticks and blanks, which mean no; None if it has anything else."""
+    words, n_blank = list(cells.counts), int(cells.are_blank.sum())
+    is_ticked = bool(words) and all(word.casefold() in _TICKS for word in words)
+    # Surveys write an answer in the column that is named after it.
+    is_ticked |= len(words) == 1 and words[0].casefold() in cells.name.casefold()
+    if not is_ticked or not n_blank or sum(cells.counts.values()) + n_blank < len(cells):
+        return None
+    return Column(cells.name, "yes/no", f"{words[0]} or blank", words)
+
+
+def _column_of_words(cells: Cells, orders: Sequence[Sequence[str]]) -> Column:
+    counts, name = cells.counts, cells.name
+    n_there, n_words = sum(counts.values()), len(counts)
+    if not n_words:
+        return Column(name, "empty", "contains no values")
+    if (ticked := _ticked(cells)) or n_words == 1:
+        return ticked or Column(name, "constant", "has one value")
+    if n_words <= MOST_CATEGORIES:
+        codes = [word for word in counts if is_code(word)]
+        levels = levels_of([word for word in counts if word not in codes], orders)
+        if levels is not None and len(levels) > 1:
+            return replace(_ordered(cells, levels, "words with an order"), codes=codes)
+    if len(currencies := currencies_in(counts)) > 1:
+        return Column(name, "text", CURRENCIES, unit=some(currencies))
+    why = _why_text(name, counts)
+    if not why and n_words <= min(MOST_CATEGORIES, n_there / 2):
+        return _category(cells, f"{n_words} values")
+    if not why and _share_of(_NUMBER_AND_TEXT, counts) > 0.5:
+        why = NOT_READ
+    if not why and n_words > 0.9 * n_there:
+        return Column(name, "identifier", "nearly all values differ")
+    return Column(name, "text", why or f"{n_words:,} different words")
+
+
+def _why_text(name: str, counts: Mapping[str, int]) -> str:
+    """Return why words cannot be compared, however few they are."""
+    n_there = sum(counts.values())
+    letters = sum(len(text) * count for text, count in counts.items()) / n_there
+    blanks = sum(text.count(" ") * count for text, count in counts.items()) / n_there
+    if _share_of(_TWO_NUMBERS, counts) > 0.9:
+        return TWO_NUMBERS
+    if _NAMES_OF_PEOPLE.fullmatch(name.strip()):
+        return "names of people"
+    is_free = letters > 30 or blanks > 3 or bool(_NAMES_OF_TEXTS & set(words_in(name)[-1:]))
+    return "free text" * is_free
+
+
+def _share_of(pattern: re.Pattern[str], counts: Mapping[str, int]) -> float:
+    n_alike = sum(count for text, count in counts.items() if pattern.fullmatch(text))
+    return n_alike / sum(counts.values())
+
+
+def _ordered(cells: Cells, levels: Mapping[str, int], why: str) -> Column:
+    words = sorted(levels, key=lambda word: levels[word])
+    return Column(cells.name, "ordered", why, words, [levels[word] for word in words])
+
+
+def _category(cells: Cells, why: str) -> Column:
+    words = sorted(cells.counts, key=lambda word: (-cells.counts[word], word))
+    return Column(cells.name, "category", why, words)
+
+
+def _column_of_numbers(cells: Cells, *, is_first: bool) -> Column:
+    name, values = cells.name, cells.numbers[~np.isnan(cells.numbers)]
+    if not len(values):
+        return Column(name, "empty", "contains no values")
+    if (values == values[0]).all():
+        return _ticked(cells) or Column(name, "constant", "has one value")
+    unit = cells.unit
+    if unit == "%":
+        return Column(name, "share", "percentages", unit=unit)
+    if unit and (cells.form.currency if cells.is_text else cells.unit_of_numbers):
+        return Column(name, "amount", f"in {unit}", unit=unit)
+    if cells.is_whole and not unit and not (cells.is_text and cells.form.has_suffix):
+        why = why_identifier(
+            name, values, cells.some_texts if cells.is_text else (), is_first=is_first
+        )
+        if why or cells.has_long_digits:
+            return Column(name, "identifier", why or "numbers of more than 15 digits")
+    n_different = len(np.unique(values)) if cells.is_whole else len(values)
+    words = words_in(name)
+    if cells.is_whole and n_different <= MOST_CATEGORIES and _NAMES_OF_CATEGORIES & set(words[-1:]):
+        return _category(cells, f"numbers of {n_different} values")
+    if n_different == 2 and set(np.unique(values)) == {0.0, 1.0}:
+        return Column(name, "yes/no", "0 and 1")
+    if cells.is_whole and values.min() >= 0:
+        return Column(name, "count", "whole numbers", unit=unit)
+    return Column(name, "number", f"in {unit}" if unit else "numbers", unit=unit)
+
+
+def why_identifier(
+    name: str, values: FloatArray, texts: Sequence[str] = (), *, is_first: bool = False
+) -> str | None:
+    """Return why whole numbers identify or count the rows; None if they measure something.
+
+    `is_first` is for the first column of a table whose columns have names.
+    """
+    if _is_named(name, _IDENTIFIERS):
+        return "because of its name"
+    if any(re.fullmatch(r"0\d{3,}", text) for text in texts):
+        return "zeros come first, as in a code"
+    if len(values) and _is_named(name, _ADDRESSES) and values.min() >= 1000:
+        return "because of its name"
+    if len(np.unique(values)) < max(len(values), 2):
+        return None
+    if _is_named(name, _NUMBERS):
+        return "because of its name, and all differ"
+    n_least = 2 if is_first and has_no_name(name) else 10
+    if len(values) >= n_least and values[0] in (0, 1) and (np.diff(values) == 1).all():
+        return "it counts the rows"
+    reach, n_digits = np.ptp(values), np.floor(np.log10(np.maximum(np.abs(values), 1)))
+    if len(values) >= 20 and is_first and reach < 1.2 * len(values):
+        return "its values number the rows"
+    # Amounts of money seldom are as dense, or reach from 10000 to 99999.
+    is_wide = reach < 20 * len(values) or reach > 8 * 10 ** n_digits.max()
+    if len(values) >= 20 and n_digits.min() == n_digits.max() >= 4 and is_wide:
+        return "all differ and have the same number of digits"
+    return None
+
+
+def added_by_a_fit(names: Iterable[str]) -> list[str]:
+    """Return the last columns of a table if a former fit has added them: the cluster, and more."""
+    added = re.compile(r"(cluster|distance|second_cluster|sure|name)(\.\d+)?")
+    last = [*itertools.takewhile(added.fullmatch, reversed([*names]))]
+    return [*itertools.dropwhile(lambda name: not name.startswith("cluster"), last[::-1])]
+
+
+def has_no_name(name: str) -> bool:
+    """Return whether a column is named after its number, for want of a name."""
+    return bool(re.fullmatch(r"c\d+", name))
+
+
+def _is_named(name: str, pattern: re.Pattern[str]) -> bool:
+    """Return whether the words of a name end as a pattern says."""
+    return bool(pattern.fullmatch(" ".join(words_in(name)) or name.strip()))
+
+
+def names_total(cell: str) -> bool:
+    """Return whether a cell is the name of a row that sums up others."""
+    return bool(_TOTALS.fullmatch(cell.strip().rstrip(" :.")))
+
+
+def sums_up(cells: Iterable[str]) -> bool:
+    """Return whether cells are of a row that sums up others, or has only a count of them."""
+    texts = [cell.strip() for cell in cells]
+    is_alone = texts.count("") == len(texts) - 1 > 1
+    return any(map(names_total, texts)) or (is_alone and bool(_COUNT.fullmatch("".join(texts))))
+
+
+def words_in(name: str) -> list[str]:
+    """Return the words of a name, which may be written as twoWords."""
+    return [word.lower() for word in re.findall(r"[^\W\d_]?[^\W\d_A-Z]+|[A-Z]+|#", name)]
+
+
+def with_places(
+    columns: list[Column], numbers_of: Callable[[str], FloatArray], told: Mapping[str, str]
+) -> list[Column]:
+    """Join columns of latitudes and longitudes to places."""
+
+    def fits(column: Column, names: set[str], most: float) -> bool:
+        if column.kind not in ("number", "count", "place"):
+            return False
+        if column.kind != "place" and not names & {*words_in(column.name), column.name.casefold()}:
+            return False
+        values = numbers_of(column.name)
+        return bool(np.nanmax(np.abs(values)) <= most)
+
+    found = list(columns)
+    latitudes = [j for j, one in enumerate(columns) if fits(one, _LATITUDE - {"y", "breite"}, 90)]
+    longitudes = [j for j, one in enumerate(columns) if fits(one, _LONGITUDE - {"x", "länge"}, 180)]
+    told_places = [j for j, one in enumerate(columns) if one.kind == "place"]
+    if len(told_places) == 2:
+        latitudes, longitudes = told_places[:1], told_places[1:]
+    pairs = [(a, b) for a, b in zip(latitudes, longitudes, strict=False) if a != b]
+    for latitude, longitude in pairs:
+        names = columns[latitude].name, columns[longitude].name
+        if any(told.get(name, "place") != "place" for name in names):
+            continue
+        why = f'with "{names[1]}"'
+        found[latitude] = Column(names[0], "place", why, other=names[1])
+        found[longitude] = Column(names[1], "place", f'with "{names[0]}"')
+    for one in found:
+        if one.kind == "place" and not (one.other or any(two.other == one.name for two in found)):
+            raise ArgumentError(f'"{one.name}" is no place: one has a latitude and a longitude')
+    return found

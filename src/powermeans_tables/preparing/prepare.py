@@ -1,0 +1,940 @@
+"""`Prepare`: a table of people's columns as points."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from powermeans.errors import Argument, ArgumentError, TableError, counted, nearest, some
+from powermeans.explaining.features import Feature
+from powermeans.points.checks.weights import check_sample_weight
+from powermeans.types import FloatArray
+from powermeans_tables.preparing import features
+from powermeans_tables.preparing.cells import Cells, as_frame, one_array
+from powermeans_tables.preparing.kinds import (
+    CURRENCIES,
+    DATES,
+    LISTS,
+    MOST_CATEGORIES,
+    NOT_READ,
+    NUMBERS,
+    OF_A_FIT,
+    TWO_NUMBERS,
+    UNUSED,
+    USED,
+    WORDS,
+    Column,
+    added_by_a_fit,
+    column_of,
+    has_no_name,
+    with_places,
+)
+from powermeans_tables.preparing.missing_codes import is_code, missing_codes
+from powermeans_tables.preparing.number_forms import Dates, Form, as_number, described, is_number
+
+Scale = Literal["auto", "standard", "minmax", "none"]
+
+# Columns of one unit are scaled all the same where one spreads so much farther than another.
+_UNLIKE = 100.0
+_YEAR = re.compile(r"(1[89]|2[01])\d\d")
+_UNITS = re.compile(r"[(\[]\s*([^()\[\]]+?)\s*[)\]]\s*$|_(cm|mm|m|km|kg|g|ml|usd|eur|px)$")
+# Why columns are left out though they may say something, and what to do.
+_LEFT_OUT = {
+    TWO_NUMBERS: ("a cell has two numbers, such as 120/80", ["write them in two columns"]),
+    NOT_READ: ("cells have text beside numbers", ["write numbers alone, or with one unit"]),
+    CURRENCIES: ("amounts are in several currencies", ["convert them to one"]),
+    LISTS: ("cells contain lists", []),
+}
+_DECIDES = 0.8
+_MOSTLY_MISSING = 0.9
+_FEW = 0.05  # of the rows
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What a user should know of how a table was understood."""
+
+    said: str
+    is_doubt: bool = False  # whether it may make the result worthless
+    way_out: Sequence[str | Argument] = ()
+
+    @property
+    def text(self) -> str:
+        """All of it, with the arguments of Python that settle it."""
+        way_out = "".join(map(str, self.way_out))
+        return f"{self.said} ({way_out})" if way_out else self.said
+
+
+class Prepare(TransformerMixin, BaseEstimator):
+    """Turn a table of numbers, categories, places and answers in words into points.
+
+    Each column is interpreted from its cells and name, as `columns_` shows, and is scaled so that
+    it counts as much as any other in distances: a category, with a column of zeros and ones for
+    each value, counts as one column of numbers. Identifiers and free text are left out.
+
+    Parameters
+    ----------
+    as_ : dict, optional
+        The kinds of some columns, by name, where you know better: "number", "amount", "count",
+        "share", "log" (for its logarithm), "yes/no", "category", "ordered", "date", "place" or
+        "ignore" or "identifier", which leave a column out.
+    order : sequence of sequence of str, optional
+        The words of each scale of answers, from the lowest to the highest.
+    scale : {"auto", "standard", "minmax", "none"}, default="auto"
+        Whether to give columns variance one, the range from 0 to 1, or neither;
+        "auto" gives variance one unless all columns share a unit, such as pixels or one currency.
+    codes : {"auto", "none"} or sequence of str, default="auto"
+        Which numbers and words stand for missing values: "auto" finds those that look like codes,
+        such as -999 far from all others, and "none" takes all numbers as they are; a list adds
+        others, for one column or for all, such as ``["age=99", "-5"]``.
+    decimal, thousands : str, optional
+        The separators of numbers in text. By default they are inferred from each column.
+    dates : {"days", "day-first", "month-first"}, optional
+        Use dates, as days since 1970; by default they are left out.
+
+    Attributes
+    ----------
+    columns_ : list of Column
+        What each column contains, in `name`, `kind` and `why`, and what is done with it, in `done`.
+    notes_ : list of Note
+        What is worth knowing about how the table was read.
+    n_features_in_ : int
+        The number of columns.
+    feature_names_in_ : (n_features_in_,)
+        Their names.
+
+    See Also
+    --------
+    PowerKMeans : Clusters the points.
+
+    Notes
+    -----
+    scikit-learn's ``ColumnTransformer`` does what you specify for each column. skrub's
+    ``TableVectorizer`` decides by itself too, for models of any kind: columns of many
+    different words become embeddings, and dates become several columns. `Prepare` is for distances:
+    each column counts the same, missing values stay missing, and what cannot be compared is left
+    out.
+
+    Examples
+    --------
+    >>> from powermeans import PowerKMeans, Prepare
+    >>> people = {
+    ...     "id": ["a1", "b7", "c3", "d9"],
+    ...     "plan": ["free", "free", "team", "team"],
+    ...     "seats": ["1", "2", "30", "28"],
+    ... }
+    >>> prepare = Prepare().fit(people)
+    >>> [column.kind for column in prepare.columns_]
+    ['identifier', 'category', 'count']
+    >>> [str(name) for name in prepare.get_feature_names_out()]
+    ['plan: free', 'seats']
+    >>> labels = PowerKMeans(2, random_state=0).fit_predict(prepare.transform(people))
+    >>> bool(labels[0] == labels[1] and labels[2] == labels[3])
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "as_": [Mapping, None],
+        "order": ["array-like", None],
+        "scale": [StrOptions({"auto", "standard", "minmax", "none"})],
+        "codes": [StrOptions({"auto", "none"}), "array-like"],
+        "decimal": [StrOptions({".", ","}), None],
+        "thousands": [StrOptions({"", ".", ",", "'", " "}), None],
+        "dates": [StrOptions({"days", "day-first", "month-first"}), None],
+    }
+    _state = """columns_: any! n_features_in_: length[c]! feature_names_in_: names[c]
+        decimal_: any! _sklearn_output_config: any"""
+
+    def __init__(
+        self,
+        *,
+        as_: Mapping[str, str] | None = None,
+        order: Sequence[Sequence[str]] | None = None,
+        scale: Scale = "auto",
+        codes: Literal["auto", "none"] | Sequence[str] = "auto",
+        decimal: str | None = None,
+        thousands: str | None = None,
+        dates: Dates | None = None,
+    ) -> None:
+        self.as_ = as_
+        self.order = order
+        self.scale = scale
+        self.codes = codes
+        self.decimal = decimal
+        self.thousands = thousands
+        self.dates = dates
+
+    def fit(self, X: Any, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Understand the columns of a table, and find how to scale them.
+
+        Parameters
+        ----------
+        X : frame of pandas or Polars, table of Arrow, dict of columns, or array
+            The table. Columns of text may contain numbers, as people write them.
+        y : ignored
+            For scikit-learn.
+        sample_weight : (n_samples,), optional
+            Weights of the rows.
+
+        Returns
+        -------
+        Prepare
+            Itself.
+        """
+        self.fit_transform(X, sample_weight=sample_weight)
+        return self
+
+    def fit_transform(
+        self, X: Any, y: object = None, sample_weight: ArrayLike | None = None
+    ) -> FloatArray:
+        """Understand the columns of a table, and return it as points.
+
+        Parameters
+        ----------
+        X : frame of pandas or Polars, table of Arrow, dict of columns, or array
+            The table.
+        y : ignored
+            For scikit-learn.
+        sample_weight : (n_samples,), optional
+            Weights of the rows.
+
+        Returns
+        -------
+        (n_samples, n_features)
+            The points.
+        """
+        raw = self.understand(X)
+        return self.settle(raw, check_sample_weight(sample_weight, len(raw)))
+
+    def understand(self, X: Any) -> FloatArray:
+        """Find what the columns of a table contain; return their numbers, which `settle` scales.
+
+        Parameters
+        ----------
+        X : frame of pandas or Polars, table of Arrow, dict of columns, or array
+            The table.
+
+        Returns
+        -------
+        (n_samples, n_features)
+            The numbers as they are, and 1 and 0 for words.
+        """
+        frame = as_frame(X)
+        self._validate_params()
+        if self.thousands and self.thousands == self.decimal:
+            raise ArgumentError(
+                "is the decimal mark", "pass another", argument="thousands", value=self.thousands
+            )
+        told = self._told(frame.column_names)
+        codes = self._given_codes(frame.column_names)
+        cells = self._all_cells(frame, codes)
+        found = self._understood(cells, told)
+        found, cells, code_notes = self._with_codes(found, cells, frame, codes, told)
+        found = with_places(found, lambda name: cells[name].numbers, told)
+        found = [_without_empty(column, cells[column.name], told) for column in found]
+        self.n_features_in_ = len(found)
+        self.feature_names_in_ = np.array([column.name for column in found], dtype=object)
+        self.columns_ = [_unscaled(column) for column in found]
+        if not any(column.is_used for column in found):
+            raise TableError(_nothing_to_use(found))
+        raw = [
+            features.encode(column, cells[column.name], cells.get(column.other))
+            for column in found
+            if column.is_used
+        ]
+        self.notes_ = [*code_notes, *self._notes(cells)]
+        return np.column_stack(raw)
+
+    def settle(self, raw: FloatArray, weights: FloatArray | None = None) -> FloatArray:
+        """Scale the columns by these rows, and return these as points.
+
+        Parameters
+        ----------
+        raw : (n_samples, n_features)
+            What `understand` returned, or some rows of it.
+        weights : (n_samples,), optional
+            Weights of the rows.
+
+        Returns
+        -------
+        (n_samples, n_features)
+            The points.
+        """
+        used, moments = self.used, _moments(raw, weights)
+        scaled = iter(_scaled(used, raw, moments, self.scale))
+        self.columns_ = [next(scaled) if column.is_used else column for column in self.columns_]
+        self.contributions_ = self._contributions(moments.deviations)
+        points = self._in_scale(raw)
+        name, share = max(self.contributions_.items(), key=lambda pair: pair[1])
+        if share > _DECIDES and len(self.contributions_) > 1:
+            said = Note(f'"{name}" decides {100 * share:.0f} % of all distances', is_doubt=True)
+            self.notes_ = [*self.notes_, said]
+        return points
+
+    def transform(self, X: Any) -> FloatArray:
+        """Return a table with the columns of the fit as points; what is missing is NaN.
+
+        A category that the fit has not seen is none of the known ones.
+
+        Parameters
+        ----------
+        X : frame of pandas or Polars, table of Arrow, dict of columns, or array
+            A table with columns of the same names, or an array with the same columns.
+
+        Returns
+        -------
+        (n_samples, n_features)
+            The points.
+        """
+        check_is_fitted(self)
+        frame = as_frame(X)
+        if not hasattr(X, "columns") and not hasattr(X, "column_names") and not isinstance(X, dict):
+            if frame.num_columns != self.n_features_in_:
+                raise TableError(
+                    f"X has {frame.num_columns} columns, and {self.n_features_in_} were fitted",
+                    "pass the same columns",
+                )
+            frame = frame.rename_columns([*map(str, self.feature_names_in_)])
+        names = {name for column in self.used for name in (column.name, column.other) if name}
+        for name in sorted(names):
+            _check_name(name, frame.column_names, "X has", ", which fit saw")
+        known = {one.name: one for one in self.columns_}
+        cells = {
+            name: self._cells(frame, name, known[name].codes, known[name].unit) for name in names
+        }
+        raw = [features.encode(one, cells[one.name], cells.get(one.other)) for one in self.used]
+        return self._in_scale(np.column_stack(raw))
+
+    def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
+        """Return the names of the columns of points, such as "plan: free" for a category.
+
+        Parameters
+        ----------
+        input_features : ignored
+            For scikit-learn.
+
+        Returns
+        -------
+        (n_features,)
+            The names.
+        """
+        names = [name for one in self.used for name in features.names_of(one)]
+        return np.array(names, dtype=object)
+
+    @property
+    def used(self) -> list[Column]:
+        """The columns that count in distances."""
+        check_is_fitted(self)
+        return [column for column in self.columns_ if column.is_used]
+
+    @property
+    def scale_(self) -> Literal["standard", "shared", "minmax", "none"]:
+        """How numbers are scaled, which the data tell with ``scale="auto"``.
+
+        It is "shared" where numbers in one unit, next to words, are divided by one scale.
+        """
+        if self.scale != "auto":
+            return self.scale
+        numbers = [column for column in self.used if column.kind in NUMBERS]
+        if numbers and all(one.scales == [1.0] and one.offsets == [0.0] for one in numbers):
+            return "none"
+        is_one = len({one.scales[0] for one in numbers}) == 1
+        return "shared" if is_one and 1 < len(numbers) < len(self.used) else "standard"
+
+    @property
+    def is_scaled(self) -> bool:
+        """Whether points differ from the numbers of their columns."""
+        offsets, scales = self.scaling
+        has_log = any(column.kind == "log" for column in self.used)
+        return bool(has_log or offsets.any() or (scales != 1).any())
+
+    def done(self, column: Column) -> str:
+        """Return what is done with a column, in words.
+
+        Parameters
+        ----------
+        column : Column
+            One of `columns_`.
+
+        Returns
+        -------
+        str
+            Such as "standardized".
+        """
+        if column.kind not in NUMBERS:
+            return column.done
+        said = {"none": "as it is", "minmax": "from 0 to 1", "shared": "one scale for all numbers"}
+        return said.get(self.scale_, column.done)
+
+    def measure(self, X: ArrayLike, weights: FloatArray | None = None) -> Self:
+        """Find what each column contributes to the distances of other points than those of the fit.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features)
+            Points.
+        weights : (n_samples,), optional
+            Weights of the rows.
+
+        Returns
+        -------
+        Prepare
+            Itself.
+        """
+        _, scales = self.scaling
+        deviations = _moments(np.asarray(X, dtype=np.float64), weights).deviations
+        self.contributions_ = self._contributions(deviations * scales)
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "columns_" in vars(self)  # unlike `as_`, which scikit-learn takes for a result
+
+    def check_loaded(self) -> None:
+        """Raise where columns of a file are not those of a fit."""
+        columns: Any = self.columns_
+        decimal: Any = self.decimal_
+        names = [column.name for column in columns if isinstance(column, Column)]
+        if names != list(self.feature_names_in_) or len(names) != len(self.columns_):
+            raise ValueError("columns_ of Prepare are not its columns")
+        for column in self.columns_:
+            widths = {len(column.offsets), len(column.scales), len(column.levels or column.scales)}
+            n_features = len(features.names_of(column)) if column.is_used else 0
+            if column.kind != "ordered" and widths != {n_features}:
+                raise ValueError(f"{column.name!r:.40} of Prepare has no features of its kind")
+            if not isinstance(decimal, str) or column.other not in ("", *names):
+                raise ValueError("columns_ of Prepare are not its columns")
+
+    def in_units(self, X: ArrayLike) -> FloatArray:
+        """Return points or centers in the units of the columns: shares of 0 to 1 for categories.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features)
+            Points, such as ``cluster_centers_``.
+
+        Returns
+        -------
+        (n_samples, n_features)
+            What they were before the columns were scaled.
+        """
+        offsets, scales = self.scaling
+        values: FloatArray = np.asarray(X, dtype=np.float64) * scales + offsets
+        is_log = [column.kind == "log" for column in self.used for _ in column.scales]
+        values[:, is_log] = np.expm1(values[:, is_log])
+        return values
+
+    def unknown_words(self, X: Any) -> dict[str, dict[str, int]]:
+        """Return words that the fit has not seen and cells that are no numbers, with their rows.
+
+        Parameters
+        ----------
+        X : frame of pandas or Polars, table of Arrow, dict of columns, or array
+            The table.
+
+        Returns
+        -------
+        dict
+            The number of rows by word, by the name of the column.
+        """
+        frame = as_frame(X)
+        found: dict[str, dict[str, int]] = {}
+        for column in (one for one in self.used if one.name in frame.column_names):
+            cells = self._cells(frame, column.name, column.codes, column.unit)
+            if column.words:
+                unknown = {word: n for word, n in cells.counts.items() if word not in column.words}
+            else:
+                unknown = Counter(cells.unread()) if cells.is_text else {}
+            found |= {column.name: dict(unknown)} if unknown else {}
+        return found
+
+    def explained(self, X: Any) -> tuple[list[Feature], FloatArray]:
+        """Return the features of a table, and their values: neither scaled nor their logarithms.
+
+        Parameters
+        ----------
+        X : frame of pandas or Polars, table of Arrow, dict of columns, or array
+            The table.
+
+        Returns
+        -------
+        features, (n_samples, n_features)
+            What rules tell of clusters.
+        """
+        plain = copy.copy(self)
+        plain.columns_ = [
+            replace(
+                column,
+                kind="number" if column.kind == "log" else column.kind,
+                offsets=[0.0] * len(column.offsets),
+                scales=[1.0] * len(column.scales),
+            )
+            for column in self.columns_
+        ]
+        return features.features_of(plain.columns_), plain.transform(X)
+
+    def inverse_transform(self, X: ArrayLike) -> dict[str, Any]:
+        """Return the columns of points or centers: numbers in their units, the likeliest words.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features)
+            Points, such as ``cluster_centers_``.
+
+        Returns
+        -------
+        dict
+            A column for each name that was used; ``pandas.DataFrame`` takes it.
+        """
+        found, values = dict[str, Any](), self.in_units(X)
+        for column, part in _parts(self.used):
+            found |= dict(features.decode(column, values[:, part]))
+        return found
+
+    def spread_out(self, X: ArrayLike, random_state: Any = None) -> FloatArray:
+        """Return points whose words are drawn from ranges without gaps, to choose k by.
+
+        Two answers of an unrelated question lie apart like two clusters; ranges that touch do not.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features)
+            Points.
+        random_state : int, RandomState or None, default=None
+            The source of random numbers.
+
+        Returns
+        -------
+        (n_samples, n_features)
+            Points with the same numbers.
+        """
+        random = check_random_state(random_state)
+        has_words = any(column.kind in WORDS for column in self.used)
+        found: FloatArray = (np.array if has_words else np.asarray)(X, dtype=np.float64)
+        for column, part in _parts(self.used) if has_words else ():
+            found[:, part] += features.noise_of(column, found[:, part], random)
+        return found
+
+    def _in_scale(self, raw: FloatArray) -> FloatArray:
+        offsets, scales = self.scaling
+        return (raw - offsets) / scales
+
+    @property
+    def scaling(self) -> tuple[FloatArray, FloatArray]:
+        """The offset of each column of the points, and by what it is then divided."""
+        offsets = np.array([offset for column in self.used for offset in column.offsets])
+        return offsets, np.array([scale for column in self.used for scale in column.scales])
+
+    def _contributions(self, deviations: FloatArray) -> dict[str, float]:
+        """Return the share of each column in the variance, and so in distances."""
+        _, scales = self.scaling
+        variances = np.square(deviations / scales)
+        found = {one.name: float(variances[part].sum()) for one, part in _parts(self.used)}
+        total = sum(found.values()) or 1.0
+        return {name: variance / total for name, variance in found.items()}
+
+    def _told(self, names: Sequence[str]) -> dict[str, str]:
+        told = {str(name): kind for name, kind in (self.as_ or {}).items()}
+        for name, kind in told.items():
+            _check_name(name, names)
+            if kind not in (kinds := [*USED, *UNUSED]):
+                listed = f"{', '.join(kinds)}, of which the last two leave a column out"
+                hint = nearest(str(kind), kinds) or f": the kinds are {listed}"
+                raise ArgumentError(f'"{name}" cannot be a "{kind}"{hint}')
+        return told
+
+    def _all_cells(self, frame: Any, codes: Mapping[str, Sequence[str]]) -> dict[str, Cells]:
+        """Return all columns; marks in doubt are settled by the columns that show theirs."""
+        self.decimal_: str = self.decimal or ""
+        cells = {name: self._cells(frame, name, codes.get(name, ())) for name in frame.column_names}
+        forms = {name: each.form for name, each in cells.items() if each.is_text}
+        numbers = [form for form in forms.values() if form.kind == "number"]
+        known = {form.marks.decimal for form in numbers if not form.is_assumed} - {""}
+        doubtful = [name for name, form in forms.items() if form.is_assumed]
+        if self.decimal_ or len(known) > 1:
+            return cells
+        of_columns = [forms[name].likely for name in doubtful if forms[name].likely]
+        of_file = (frame.schema.metadata or {}).get(b"likely decimal", b"").decode()
+        self.decimal_ = [*known, *of_columns, of_file or "." * bool(doubtful)][0]
+        for name in doubtful:
+            cells[name] = replace(cells[name], decimal="".join(known), likely=self.decimal_)
+        return cells
+
+    def _given_codes(self, names: Sequence[str]) -> dict[str, list[str]]:
+        if isinstance(self.codes, str):
+            return {}
+        if isinstance(self.codes, Mapping):
+            raise ArgumentError(
+                "is a dict", 'pass such as ["age=99"]', argument="codes", value=self.codes
+            )
+        found: dict[str, list[str]] = {}
+        for each in self.codes:
+            name, is_of_one, code = str(each).rpartition("=")
+            if is_of_one:
+                _check_name(name, names)
+            for column in [name] if is_of_one else names:
+                found.setdefault(column, []).append(code.strip())
+        return found
+
+    def _cells(self, frame: Any, name: str, codes: Sequence[str], unit: str = "") -> Cells:
+        marks = self.decimal_, self.decimal, self.thousands
+        of_file = (frame.schema.metadata or {}).get(f"unit of {name}".encode(), b"").decode()
+        array, missing = one_array(frame[name]), frozenset(codes)
+        return Cells(name, array, *marks, self.dates, missing, of_file, unit)
+
+    def _understood(self, cells: Mapping[str, Cells], told: Mapping[str, str]) -> list[Column]:
+        found, first = [], None if all(map(has_no_name, cells)) else next(iter(cells))
+        orders = _checked_orders(self.order, cells)
+        of_a_fit = added_by_a_fit(cells)
+        for name, each in cells.items():
+            is_date = self.dates is not None and each.type == "date"
+            kind = told.get(name, "date" if is_date else None)
+            if name in of_a_fit and name not in told:
+                found.append(Column(name, "ignore", OF_A_FIT))
+            else:
+                found.append(column_of(each, kind, orders, is_first=name == first))
+        return found
+
+    def _with_codes(
+        self,
+        columns: list[Column],
+        cells: dict[str, Cells],
+        frame: Any,
+        given: Mapping[str, list[str]],
+        told: Mapping[str, str],
+    ) -> tuple[list[Column], dict[str, Cells], list[Note]]:
+        """Take numbers that look like codes for missing values, and understand columns again."""
+        found = [replace(one, codes=[*one.codes, *given.get(one.name, ())]) for one in columns]
+        if self.codes == "none":
+            return found, cells, []
+        notes = list(_unfound(given, cells, frame))
+        numbers = {
+            one.name: cells[one.name].numbers
+            for one in columns
+            if one.kind in (*NUMBERS, "yes/no") and cells[one.name].type == "number"
+            if one.name not in given
+        }
+        codes = missing_codes(numbers)
+        for j, column in enumerate(columns):
+            if column.name in codes:
+                texts = [f"{code:.15g}" for code in codes[column.name]]
+                cells[column.name] = replace(cells[column.name], missing=frozenset(texts))
+                again = column_of(cells[column.name], told.get(column.name))
+                found[j] = replace(again, codes=texts)
+        if codes:
+            notes.append(Note(_codes_in_words(codes), is_doubt=True))
+        return found, cells, notes
+
+    def _notes(self, cells: Mapping[str, Cells]) -> Iterator[Note]:
+        used = {one.name: cells[one.name] for one in self.used if cells[one.name].is_text}
+        kinds = {one.name: one.kind for one in self.columns_}
+        yield from _doubts_on_forms({name: each.form for name, each in used.items()}, kinds)
+        yield from _notes_on_unread({n: each for n, each in used.items() if kinds[n] not in WORDS})
+        yield from _doubts_on_values(
+            {one.name: cells[one.name].numbers for one in self.columns_ if one.kind in NUMBERS}
+        )
+        yield from _notes_on_left_out(self.columns_)
+
+
+def _notes_on_unread(columns: Mapping[str, Cells]) -> Iterator[Note]:
+    """Yield notes on cells that are no numbers: a doubt, except on few rows of recurring words."""
+    doubts, others = list[str](), list[str]()
+    for name, cells in columns.items():
+        counts = Counter(cells.unread())
+        is_known = counts.keys() <= {*cells.form.words} and counts.total() <= _FEW * len(cells)
+        words = [f'"{word:.30}" ({counted(n, "row")})' for word, n in counts.most_common()]
+        (others if is_known else doubts).extend([f'{some(words, 3)} in "{name}"'] * bool(words))
+    for said, is_doubt in ((doubts, True), (others, False)):
+        if said:
+            yield Note(f"taken for missing, since no numbers: {some(said)}", is_doubt)
+
+
+def _doubts_on_forms(forms: Mapping[str, Form], kinds: Mapping[str, str]) -> Iterator[Note]:
+    """Yield notes on numbers and dates whose text may mean something else."""
+    assumed = [
+        (f'{form.sample} in "{name}" is taken for {form.marks.value(form.sample):.12g}', form)
+        for name, form in forms.items()
+        if kinds[name] in NUMBERS and form.is_assumed
+    ]
+    if assumed:
+        _, form = assumed[0]
+        mark = next(each for each in form.sample if each in ".,")
+        way_out = Argument("decimal" if form.marks.thousands else "thousands", mark)
+        yield Note(some([said for said, _ in assumed]), True, (way_out, " if it is not"))
+    times = [(name, each) for name, each in forms.items() if each.kind == "duration"]
+    if in_words := [*described((name, form) for name, form in times if kinds[name] in NUMBERS)]:
+        yield Note(f"times are read: {some(in_words)}")
+    dates = [
+        f'{form.sample} in "{name}"'
+        for name, form in forms.items()
+        if kinds[name] == "date" and not form.order
+    ]
+    if dates:
+        said = f"taken for dates with the day first: {some(dates)}"
+        yield Note(said, True, (Argument("dates", "month-first"), ", if they are not"))
+
+
+def doubts_on_units(prepare: Prepare, X: Any) -> Iterator[Note]:
+    """Yield notes on columns of a table in other units than those of the fit."""
+    frame = as_frame(X)
+    for one in prepare.used:
+        if one.kind in (*NUMBERS, "log") and one.name in frame.column_names:
+            cells = prepare._cells(frame, one.name, one.codes, one.unit)
+            if cells.has_other_unit:
+                yield doubt_on_unit(one, cells.unit)
+
+
+def doubt_on_unit(column: Column, unit: str) -> Note:
+    """Return a note on a column in another unit than that of the fit."""
+    ours, fitted = (f"is in {each}" if each else "has no unit" for each in (unit, column.unit))
+    return Note(f'"{column.name}" {ours}, and {fitted} in the model', is_doubt=True)
+
+
+def _notes_on_left_out(columns: Sequence[Column]) -> Iterator[Note]:
+    """Yield notes on columns that are left out, though they may say something."""
+    by_why: dict[str, list[str]] = {}
+    for one in columns:
+        unit = f" ({one.unit})" * (one.why == CURRENCIES)
+        by_why.setdefault(one.why, []).append(f'"{one.name}"{unit}')
+    found = {why: some(names) for why, names in by_why.items()}
+    for why, (what, to_do) in _LEFT_OUT.items():
+        if why in found:
+            yield Note(f"left out, since {what}: {found[why]}", bool(to_do), to_do)
+    if DATES in found:
+        way_out = Argument("dates", "days"), " uses them"
+        yield Note(f"dates do not count: {found[DATES]}", way_out=way_out)
+    if OF_A_FIT in found:
+        way_out = (Argument("as_", {by_why[OF_A_FIT][0].strip('"'): "category"}), " would use it")
+        yield Note(f"columns of a former fit do not count: {found[OF_A_FIT]}", way_out=way_out)
+    words = [one for one in columns if one.kind == "text" and "different" in one.why]
+    if words:
+        named = [f'"{one.name}" ({one.why})' for one in words]
+        yield Note(f"left out for too many values: {some(named)}")
+
+
+def _check_name(name: str, names: Sequence[str], who: str = "there is", why: str = "") -> None:
+    if name not in names:
+        hint = nearest(name, names) or f": there are {some([*names], 10)}"
+        raise TableError(f'{who} no column "{name}"{why}{hint}')
+
+
+def _checked_orders(given: Any, cells: Mapping[str, Cells]) -> list[list[str]]:
+    """Return the words of each order; refuse one that is of no column, or lacks words of one."""
+    found = []
+    for scale in () if given is None else given:
+        words = [] if np.ndim(scale) != 1 else [str(word) for word in scale]
+        known = {word.casefold() for word in words}
+        if not words or len(known) < len(words):
+            raise ArgumentError(
+                "has a word twice" if words else "has no list of words for each scale",
+                'pass such as [["low", "mid", "high"]]',
+                argument="order",
+                value=given,
+            )
+        is_used = False
+        for name, each in cells.items():
+            are_words = each.is_text and each.type != "number"
+            there = [word for word in each.counts if are_words and not is_code(word)]
+            lacking = [word for word in there if word.casefold() not in known]
+            is_used |= len(lacking) < len(there)
+            if len(there) <= MOST_CATEGORIES and 0 < len(lacking) < len(there):
+                raise ArgumentError(
+                    f'"{name}" has words that the order lacks: {some(lacking)}',
+                    "give the order of all its words, from the lowest on",
+                )
+        if not is_used:
+            raise ArgumentError(
+                f"no column has one of the words {', '.join(sorted(known))}",
+                "give those of a column",
+            )
+        found.append(words)
+    return found
+
+
+def _doubts_on_values(columns: Mapping[str, FloatArray]) -> Iterator[Note]:
+    """Yield notes on zeros, tails and single values that are far from all others."""
+    zeros, tails, outliers = [], [], []
+    for name, values in columns.items():
+        there = values[~np.isnan(values)]
+        low, middle, high = np.quantile(there, [0.05, 0.5, 0.95])
+        others = there[there != 0]
+        n_zeros = len(there) - len(others)
+        least = 1.0 if (there == np.rint(there)).all() else 0.0  # 0, 1 and 2 are counts
+        apart = max(least, np.std(others), 0.3 * middle)
+        if 3 <= n_zeros < len(there) / 2 and others.min() > apart:
+            zeros.append(f'"{name}" ({n_zeros} values)')
+        reach = 20 * max(high - low, np.finfo(float).tiny)
+        is_far = np.abs(values - middle) > reach
+        if 0 < is_far.sum() <= 3:
+            row = int(np.argmax(is_far)) + 1
+            outliers.append(f'{values[is_far][0]:g} in "{name}" (row {row} of the data)')
+        elif there.min() >= 0 and high > 8 * middle > 0 and _skewness(there) > 2:
+            tails.append(f'"{name}"')
+    if zeros:
+        said = f"0 is far from all other values in {some(zeros)}"
+        way_out = Argument("codes", ["0"]), ", if it means a missing value"
+        yield Note(said, True, way_out)
+    if outliers:
+        yield Note(
+            f"{some(outliers)} is far from all other values", True, ["leave out what is wrong"]
+        )
+    if tails:
+        said = f"few rows have far more than all others of {some(tails)}"
+        yield Note(said, True, (Argument("as_", {"NAME": "log"}), " takes logarithms"))
+
+
+def _skewness(values: FloatArray) -> float:
+    apart = values - values.mean()
+    return float(np.mean(apart**3) / np.mean(apart**2) ** 1.5)
+
+
+def _unfound(
+    given: Mapping[str, Sequence[str]], cells: Mapping[str, Cells], frame: Any
+) -> Iterator[Note]:
+    """Yield a note on each code that was given for a column and does not occur there."""
+    for name, codes in given.items() if len(given) < len(cells) else ():
+        there = Cells(name, one_array(frame[name])).counts
+        numbers = {as_number(text) for text in there}
+        for code in codes:
+            if code not in there and as_number(code) not in numbers - {None}:
+                yield Note(f'"{name}" has no {code} that could mean a missing value')
+
+
+def _codes_in_words(codes: Mapping[str, Mapping[float, int]]) -> str:
+    by_code: dict[float, list[str]] = {}
+    for name, found in codes.items():
+        for code in found:
+            by_code.setdefault(code, []).append(f'"{name}"')
+    n_rows = {code: sum(found.get(code, 0) for found in codes.values()) for code in by_code}
+    said = [
+        f"{code:g} in {some(names, 3)} ({n_rows[code]:,} values)" for code, names in by_code.items()
+    ]
+    return f"taken for codes of missing values: {'; '.join(said)}"
+
+
+def _unscaled(column: Column) -> Column:
+    n_features = len(features.names_of(column)) if column.is_used else 0
+    return replace(column, offsets=[0.0] * n_features, scales=[1.0] * n_features)
+
+
+def _without_empty(column: Column, cells: Cells, told: Mapping[str, str]) -> Column:
+    """Leave out a column that has hardly any values."""
+    if not column.is_used or column.name in told or (column.kind == "yes/no" and column.words):
+        return column
+    if column.kind in WORDS and cells.type == "words":
+        n_missing = int((cells.codes_of(column.words) == -2).sum())
+    else:
+        n_missing = int(np.isnan(cells.numbers).sum())
+    if n_missing > _MOSTLY_MISSING * len(cells):
+        return Column(column.name, "empty", "hardly any values")
+    return column
+
+
+def _nothing_to_use(columns: Sequence[Column]) -> str:
+    said = [f'"{one.name}" ({one.kind}: {one.why})' for one in columns]
+    return f"no column can be clustered: {some(said, 6)}"
+
+
+def _parts(columns: Sequence[Column]) -> Iterator[tuple[Column, slice]]:
+    """Yield each column with the place of its features."""
+    end = 0
+    for column in columns:
+        start, end = end, end + len(column.scales)
+        yield column, slice(start, end)
+
+
+class Moments(NamedTuple):
+    """Means and standard deviations of columns over the values that are there; else zeros."""
+
+    means: FloatArray
+    deviations: FloatArray
+
+
+def _moments(points: FloatArray, weights: FloatArray | None) -> Moments:
+    means, deviations = np.zeros((2, points.shape[1]))
+    for place, column in enumerate(points.T):
+        is_there = ~np.isnan(column)
+        there, counts = column[is_there], None if weights is None else weights[is_there]
+        if len(there) and (counts is None or counts.any()):
+            # Distances from a value of the column lose no digits, and are 0 where it is constant.
+            apart = there - there[0]
+            mean = np.average(apart, weights=counts)
+            means[place] = there[0] + mean
+            deviations[place] = np.sqrt(np.average(np.square(apart - mean), weights=counts))
+    return Moments(means, deviations)
+
+
+def _scaled(
+    columns: Sequence[Column], raw: FloatArray, moments: Moments, scale: Scale
+) -> list[Column]:
+    """Return the columns with the offset and scale of each of their features."""
+    numbers = [part.start for one, part in _parts(columns) if one.kind in NUMBERS]
+    spreads = moments.deviations[numbers]
+    names = [one for one in columns if one.kind in NUMBERS]
+    is_only = len(columns) == len(names) == 1
+    shares_unit = scale == "auto" and (is_only or _have_one_unit(names, raw[:, numbers], spreads))
+    of_group = float(np.sqrt(np.mean(np.square(spreads)))) if numbers else 1.0
+    scaled = []
+    for column, part in _parts(columns):
+        means, deviations = moments.means[part], moments.deviations[part]
+        offsets, width = means, len(means)
+        if scale == "none":
+            scales, offsets = np.ones(width), np.zeros(width)
+        elif scale == "minmax":
+            offsets = np.nanmin(raw[:, part], axis=0)
+            scales = np.nanmax(raw[:, part], axis=0) - offsets
+        elif shares_unit and column.kind in NUMBERS:
+            is_alone = len(numbers) == len(columns)
+            scales = np.full(width, 1.0 if is_alone else of_group)
+            offsets = np.zeros(width) if is_alone else means
+        elif column.kind == "place":
+            of_place = 1.0 if len(columns) == 1 else np.sqrt(np.square(deviations).sum() / 2)
+            scales = np.full(width, of_place)
+        elif column.kind in ("yes/no", "category"):
+            # Two rows of different words are one apart, and two numbers 1.4 on the average.
+            scales = np.full(width, np.sqrt(2.0) if width > 1 else 1.0)
+        else:
+            scales = np.full(width, np.sqrt(np.square(deviations).sum()))
+        scales = np.where(scales > 0, scales, 1.0)
+        scaled.append(replace(column, offsets=offsets.tolist(), scales=scales.tolist()))
+    return scaled
+
+
+def _have_one_unit(columns: Sequence[Column], raw: FloatArray, spreads: FloatArray) -> bool:
+    """Return whether all columns of numbers share a unit, so that their spreads mean something."""
+    if len(columns) < 2:
+        return False
+    if spreads.max() > _UNLIKE * max(spreads.min(), np.finfo(float).tiny):
+        return False
+    units = {one.unit or _unit_in(one.name) for one in columns}
+    if len(units) == 1 and "" not in units:
+        return True
+    stems = {re.sub(r"\d+", "0", one.name.casefold()) for one in columns}
+    if len(stems) == 1 and re.search(r"\d", next(iter(stems))) and _say_what_they_are(columns):
+        return True
+    sums = raw.sum(axis=1)
+    sums = sums[~np.isnan(sums)]
+    return bool(len(sums)) and bool(sums[0] > 0 and np.allclose(sums, sums[0], rtol=2e-3))
+
+
+def _say_what_they_are(columns: Sequence[Column]) -> bool:
+    """Return whether names are more than numbers, or years above values of one kind."""
+    names = [one.name for one in columns]
+    if all(map(_YEAR.fullmatch, names)):
+        return len({(one.kind, one.unit) for one in columns}) == 1
+    return not any(has_no_name(name) or is_number(name) for name in names)
+
+
+def _unit_in(name: str) -> str:
+    found = _UNITS.search(name.casefold())
+    return (found[1] or found[2]) if found else ""

@@ -1,0 +1,73 @@
+"""Lines of JSON, and one array of JSON, each an object for a row."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from powermeans.errors import TableError, some
+from powermeans.scale.tables.table import distinct
+from powermeans.system.arrow import pyarrow_part
+from powermeans_tables.preparing.cells import as_column
+
+
+def is_json(start: bytes) -> bool:
+    """Return whether a file begins with an object or an array of objects."""
+    text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
+    return text.startswith((b'{"', b"{ ", b"{}", b"{\n", b"[{", b"[ {", b"[\n", b"[\r"))
+
+
+def read(path: Path, name: str) -> tuple[Any, list[str]]:
+    """Return the objects as a table of Arrow, and doubts about what is absent."""
+    rows = list(_objects(path, name))
+    if not rows:
+        raise TableError(f"{name} contains no JSON objects")
+    flat = [dict(_flat(row)) for row in rows]
+    names = list(dict.fromkeys(key for row in flat for key in row))
+    columns = {key: [row.get(key) for row in flat] for key in names}
+    zeros = [key for key in names if _leaves_zeros_out(columns[key])]
+    for key in zeros:
+        columns[key] = [0 if value is None else value for value in columns[key]]
+    said = [f"absent counts are taken for 0 in {some(zeros, 8)}"] if zeros else []
+    arrays = [*map(as_column, columns.values())]
+    return pyarrow_part().table(arrays, names=list(distinct(names))), said
+
+
+def _objects(path: Path, name: str) -> Iterator[dict[str, Any]]:
+    text = path.read_bytes().decode("utf-8-sig", errors="replace")
+    rows, line = [], 1
+    try:
+        if text.lstrip().startswith("["):
+            rows = json.loads(text)
+        else:
+            for each in text.split("\n"):  # a text may contain other ends of lines
+                rows += [json.loads(each)] if each.strip() else []
+                line += 1
+    except (ValueError, RecursionError) as error:
+        where = f"line {line} of {name}" if line > 1 else name
+        raise TableError(f"{where} is no JSON: {error!s:.100}") from None
+    for number, row in enumerate(rows, 1):
+        if not isinstance(row, dict):
+            raise TableError(f"{name}: row {number} is no object of JSON")
+        yield row
+
+
+def _flat(row: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the values of objects within objects, with a point between their names."""
+    for key, value in row.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
+def _leaves_zeros_out(values: list[Any]) -> bool:
+    """Return whether whole numbers from one on are absent where others are counts."""
+    there = [value for value in values if value is not None]
+    are_counts = all(type(value) is int and value > 0 for value in there)
+    n_absent = len(values) - len(there)
+    return are_counts and bool(there) and n_absent > 0.1 * len(values) and bool(np.min(there) == 1)

@@ -1,0 +1,215 @@
+"""Sheets of Excel and OpenDocument, read by Calamine."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import functools
+import re
+import zipfile
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from powermeans.errors import Argument, TableError, nearest, some
+from powermeans.scale.tables.reading import UNPACKING
+from powermeans.scale.tables.table import distinct, listed, refusing_damage
+from powermeans.scale.tables.text_form import first_rows, left_out, titles_above
+from powermeans.system.arrow import pyarrow_part
+from powermeans_tables.preparing.cells import as_column
+
+_OLD_EXCEL = b"\xd0\xcf\x11\xe0"
+_SAMPLE_ROWS = 80
+_LITERAL = re.compile(r'\\.|"[^"$€£¥₹]*"')
+_CURRENCY = re.compile(r'"(EUR|USD|GBP|CHF|JPY|CNY|INR|CAD|AUD|SEK|NOK|DKK|PLN|CZK)"')
+_UNIT = re.compile(r"(%)|\[\$([^\]-]{1,5})|(?<!\[)([$€£¥₹])")
+_PERCENT = {"9": "0%", "10": "0.00%"}  # the formats that are in no list
+_RELATIONS = "xl/_rels/workbook.xml.rels"
+_N_LOOKED_AT = 2**18
+_FAR = re.compile(rb"r=[\"'](?=[A-Z]{3}|[A-Z]*\d{6})([A-Z]*)(\d*)")
+_BROKEN = (*UNPACKING, LookupError, ElementTree.ParseError)
+
+
+def is_workbook(path: Path, start: bytes) -> bool:
+    """Return whether a file is a workbook of Excel or OpenDocument."""
+    names = set[str]()
+    if start.startswith(b"PK"):
+        with contextlib.suppress(zipfile.BadZipFile, OSError), zipfile.ZipFile(path) as archive:
+            names = set(archive.namelist())
+    is_new = any(name.startswith("xl/workbook") for name in names)
+    return is_new or {"content.xml", "mimetype"} <= names or start.startswith(_OLD_EXCEL)
+
+
+def read(
+    path: Path, name: str, wanted: str | None = None, header: bool | None = None
+) -> tuple[Any, list[str], str, list[str]]:
+    """Return a sheet as a table of Arrow, how it was found, doubts on its first row and units."""
+    try:
+        from python_calamine import CalamineWorkbook
+    except ImportError:
+        raise TableError('this needs python-calamine: pip install "powermeans[cli]"') from None
+    if _has_far_cells(path):
+        raise TableError(
+            f"{name} has a cell far from all others", "delete it, or export the table as CSV"
+        )
+    with refusing_damage(name, "Excel or OpenDocument"):
+        book = CalamineWorkbook.from_path(str(path))
+        names = list(book.sheet_names)
+        if wanted is not None and wanted not in names:
+            raise TableError(f'{name} has no sheet "{wanted}"{nearest(wanted, names)}')
+        sheets = {each: book.get_sheet_by_name(each) for each in names if wanted in (None, each)}
+        found = {each: sheet.to_python() for each, sheet in sheets.items()}
+    sizes = {each: sum(len(row) - row.count("") for row in found[each]) for each in found}
+    if not sizes or not max(sizes.values()):
+        raise TableError(f"{name} has no cells with anything in them")
+    sheet = max(sizes, key=lambda each: sizes[each])
+    cells = [[*map(_plain, row)] for row in found[sheet]]
+    used = [j for j, column in enumerate(zip(*cells, strict=True)) if {*column} - {None}]
+    table, around, doubt = _table_of([[row[j] for j in used] for row in cells], name, header)
+    units, (_, first) = _units(path, sheet), sheets[sheet].start or (0, 0)
+    pairs = zip(table.column_names, (units.get(first + j) for j in used), strict=True)
+    counts = {name: each for name, each in pairs if each}
+    most = {f"unit of {name}": each.most_common(1)[0][0] for name, each in counts.items()}
+    table = table.replace_schema_metadata({key: unit for key, unit in most.items() if unit})
+    unlike = [
+        f'"{name}" ({" and ".join(filter(None, each))})'
+        for name, each in counts.items()
+        if len(each.keys() - {""}) > 1
+    ]
+    doubts = [f"cells in several units are read as if in one: {some(unlike)}"] if unlike else []
+    others = [each for each in names if each != sheet and sizes.get(each, 0)]
+    said = [f'sheet "{sheet}" is read, and not {listed(others)}'] if others else []
+    return table, said + around, doubt, doubts
+
+
+def _has_far_cells(path: Path) -> bool:
+    """Return whether a sheet has more cells than fit into memory, which end Calamine's process."""
+    with contextlib.suppress(*_BROKEN), zipfile.ZipFile(path) as archive:
+        for sheet in (each for each in archive.namelist() if each.startswith("xl/worksheets/")):
+            width, length, rest = 0, 0, b""  # letters of columns and digits of rows, of far ones
+            with archive.open(sheet) as file:
+                while block := file.read(2**20):
+                    for letters, digits in _FAR.findall(rest + block):
+                        width, length = max(width, len(letters)), max(length, len(digits))
+                    rest = block[-20:]
+            if width > 3 or length > 7 or (width == 3 and length > 5):
+                return True
+    return False
+
+
+def _units(path: Path, sheet: str) -> Mapping[int, Counter[str]]:
+    """Count the percent signs and currencies of columns, by the formats of first cells.
+
+    Calamine knows no formats, and OpenPyXL takes seconds to open a large workbook.
+    """
+    found = dict[int, Counter[str]]()
+    with contextlib.suppress(*_BROKEN), zipfile.ZipFile(path) as archive:
+        if "content.xml" in archive.namelist():
+            return _units_of_open_document(archive, sheet)
+        relations = {each["Id"]: each["Target"] for _, each in _tags(archive, _RELATIONS, "Id")}
+        sheets = {each["name"]: each for tag, each in _tags(archive, "xl/workbook.xml", "sheetId")}
+        (key,) = (value for name, value in sheets[sheet].items() if name.endswith("}id"))
+        formats, units, is_of_cells = dict(_PERCENT), list[str](), False
+        for tag, each in _tags(archive, "xl/styles.xml"):
+            is_of_cells = tag == "cellXfs" or (is_of_cells and tag != "cellStyles")
+            if tag == "numFmt":
+                formats[each["numFmtId"]] = each["formatCode"]
+            elif tag == "xf" and is_of_cells:
+                code = formats.get(each.get("numFmtId", ""), "")
+                match = _CURRENCY.search(code) or _UNIT.search(_LITERAL.sub("", code))
+                units.append(match[match.lastindex or 0].strip() if match else "")
+        for _, each in _tags(archive, f"xl/{relations[key].removeprefix('/xl/')}", "r"):
+            if letters := re.match("[A-Z]+", each["r"]):
+                place = functools.reduce(lambda n, letter: 26 * n + ord(letter) - 64, letters[0], 0)
+                found.setdefault(place - 1, Counter())[units[int(each.get("s", 0))]] += 1
+    return found
+
+
+def _units_of_open_document(archive: zipfile.ZipFile, sheet: str) -> Mapping[int, Counter[str]]:
+    found, place, table = dict[int, Counter[str]](), 0, ""
+    for tag, given in _tags(archive, "content.xml"):
+        each = {name.rpartition("}")[2]: value for name, value in given.items()}
+        table = each["name"] if tag == "table" else table
+        place = 0 if tag == "table-row" else place
+        if tag == "table-cell" and table == sheet:
+            unit = "%" if each.get("value-type") == "percentage" else each.get("currency", "")
+            found.setdefault(place, Counter())[unit] += bool(unit)
+            place += int(each.get("number-columns-repeated", 1))
+    return found
+
+
+def _tags(archive: zipfile.ZipFile, name: str, has: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the tags at the start of XML, and their attributes, of which `has` is one."""
+    parser: Any = ElementTree.XMLPullParser(["start"])
+    with archive.open(name) as file:
+        parser.feed(file.read(_N_LOOKED_AT))
+    for _, element in parser.read_events():
+        if not has or has in element.attrib:
+            yield element.tag.rpartition("}")[2], element.attrib
+
+
+def _table_of(
+    cells: Sequence[Sequence[Any]], name: str, header: bool | None
+) -> tuple[Any, list[str], str]:
+    """Return the rows below the header, what is left out around it, and a doubt on it."""
+    texts = [["" if cell is None else str(cell) for cell in row] for row in cells[:_SAMPLE_ROWS]]
+    top = 0 if header is False else titles_above(texts)
+    has_header, n_units, doubt = first_rows(texts[top:], header)
+    body = [row for row in cells[top + has_header :] if {*row} - {None}]
+    if not body:
+        raise TableError(f"{name} has a header and no rows")
+    days = [cell for cell in cells[top] if isinstance(cell, datetime.datetime)]
+    form = "%Y-%m" if all(day.day == 1 for day in days) else "%Y-%m-%d"
+    named = [
+        f"{cell:{form}}" if cell in days else text
+        for cell, text in zip(cells[top], texts[top], strict=True)
+    ]
+    names = distinct(named if has_header else [""] * len(named))
+    columns = [as_column(list(column)) for column in zip(*body[n_units:], strict=True)]
+    return pyarrow_part().table(columns, names=list(names)), left_out(top, n_units, "row"), doubt
+
+
+def _plain(cell: Any) -> Any:
+    if isinstance(cell, float):
+        return int(cell) if cell.is_integer() and abs(cell) < 2**53 else cell
+    if isinstance(cell, datetime.time | datetime.timedelta):
+        return str(cell)
+    if isinstance(cell, datetime.date) and not isinstance(cell, datetime.datetime):
+        return datetime.datetime(cell.year, cell.month, cell.day)
+    return None if cell == "" else cell
+
+
+def write(
+    path: str | Any, names: Sequence[str], columns: Sequence[Sequence[Any]], name: str
+) -> None:
+    """Write columns as a workbook of Excel; a text that begins as a formula stays a text."""
+    try:
+        import openpyxl
+    except ImportError:
+        raise TableError(
+            f'writing {name} needs openpyxl: pip install "powermeans[cli]", or write .csv with ',
+            Argument("output"),
+        ) from None
+    book = openpyxl.Workbook(write_only=True)
+    sheet = book.create_sheet("clusters")
+    for row in [tuple(names), *zip(*columns, strict=True)]:
+        sheet.append([_cell(sheet, value) for value in row])
+    book.save(path)
+
+
+def _cell(sheet: Any, value: Any) -> Any:
+    if isinstance(value, datetime.datetime):
+        there = value.replace(tzinfo=None)
+        return there if there.time() != datetime.time() else there.date()
+    if isinstance(value, bytes):
+        value = value.decode(errors="replace")
+    if not isinstance(value, str | list | dict):
+        return value
+    from openpyxl.cell import WriteOnlyCell
+    from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
+
+    cell = WriteOnlyCell(sheet, ILLEGAL_CHARACTERS_RE.sub("", str(value)))
+    cell.data_type = "s"
+    return cell

@@ -1,0 +1,94 @@
+"""The fit that a report is about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from powermeans.explaining.summaries import Tally
+from powermeans.plots import fitted
+from powermeans.plots.fitted import PointsLike
+from powermeans.points.checks.weights import check_sample_weight
+from powermeans.types import FloatArray, IndexArray, Labels, SparsePoints
+from powermeans_tables.preparing.kinds import Column
+from powermeans_tables.preparing.prepare import Prepare
+from powermeans_tables.report.profile import Profile
+
+ABOUT_COLUMNS = ("column", "kind", "why", "what is done", "of all distances")
+
+
+def about_columns(prepare: Prepare, columns: Sequence[Column]) -> list[list[str]]:
+    """Return the lines of a table: what columns contain, why, and what is done with them."""
+    shares = {one: f"{100 * n:.0f} %" for one, n in getattr(prepare, "contributions_", {}).items()}
+    return [
+        [one.name, one.kind, one.why, prepare.done(one), shares.get(one.name, "")]
+        for one in columns
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class FileTable:
+    """The file that points came from, as a command knows it."""
+
+    frame: Any = None  # of Arrow, with all rows and columns
+    notes: Sequence[str] = ()  # on what was left out or is in doubt
+    how_read: Sequence[str] = ()
+    row_numbers: IndexArray | None = None  # from 1, of the rows that were not left out
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A model, its points and clusters, and the fields of its data."""
+
+    model: Any
+    given: PointsLike
+    points: FloatArray | SparsePoints
+    labels: Labels
+    profile: Profile
+    weights: FloatArray | None
+    scalers: Sequence[Any]
+    file: FileTable
+
+    @classmethod
+    def of(
+        cls,
+        model: Any,
+        X: PointsLike,
+        *,
+        sample_weight: ArrayLike | None = None,
+        scalers: Sequence[Any] = (),
+        names: Mapping[int, str] | None = None,
+        file: FileTable | None = None,
+        labels: Labels | None = None,
+        profile: Profile | None = None,
+    ) -> Self:
+        """Label and summarize the points, unless labels and profile are known."""
+        file = file or FileTable()
+        labels = fitted.labels_of(model, X) if labels is None else labels
+        points, n_clusters = fitted.points_of(model, X, labels), fitted.n_clusters_of(model, labels)
+        weights = check_sample_weight(sample_weight, len(labels))
+        if profile is None:
+            features = fitted.names_of(model, X)
+            tally = Tally(np.zeros((n_clusters, len(features))))
+            tally.add(points, labels, weights)
+            profile = Profile.of(tally, features, scalers, names)
+        return cls(model, X, points, labels, profile, weights, scalers, file)
+
+    @property
+    def prepare(self) -> Prepare | None:
+        """What prepared the columns of a table, if anything did."""
+        first = self.scalers[0] if self.scalers else None
+        return first if isinstance(first, Prepare) else None
+
+    @property
+    def columns(self) -> Sequence[Column]:
+        """The columns of the table that were prepared."""
+        return () if self.prepare is None else self.prepare.columns_
+
+    def row_numbers(self, rows: IndexArray) -> IndexArray:
+        """Return the numbers of rows in their file, from 1."""
+        return rows + 1 if self.file.row_numbers is None else self.file.row_numbers[rows]

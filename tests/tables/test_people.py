@@ -1,0 +1,56 @@
+"""Files as people have them are understood alone, or the command says what is in doubt."""
+
+from pathlib import Path
+
+import pytest
+from people import fresh, own
+from people.__main__ import clusters_in
+from people.planted import Planted
+from sklearn.metrics import adjusted_rand_score
+
+from powermeans_tables.command import failures
+
+pytestmark = pytest.mark.filterwarnings("ignore::powermeans.errors.UnlikeScalesWarning")
+
+# In which two groups differ by a department alone, so that the number of groups is not clear.
+IN_DOUBT = {"employees.csv"}
+
+
+@pytest.fixture(scope="session")
+def planted(tmp_path_factory) -> dict[str, tuple[Path, Planted]]:
+    folder = tmp_path_factory.mktemp("people")
+    everything = [*own.write_all(folder), *fresh.write_all(folder)]
+    return {one.name: (folder / one.name, one) for one in everything}
+
+
+NAMES = [
+    *("employees.csv", "survey.csv", "feedback.csv", "customers.xlsx", "teile.zip"),
+    *("events.jsonl", "flowers.txt", "products.csv", "visits.tsv.gz", "shops.csv", "genes.csv"),
+    *("konten.csv", "accounts.sqlite", "fleet.parquet", "tickets.csv", "hr_staff.xlsx"),
+    *("staff_survey.csv", "kundenumfrage.csv", "wellbeing_codes.csv", "shop_customers.csv"),
+    *("coffee_shops.csv", "products_owned.csv", "app_events.jsonl", "bank_export.zip"),
+    *("leaf_traits.txt", "colis.tsv.gz", "subscribers.parquet", "expression.csv"),
+    *("helpdesk_notes.csv", "floor_plan.csv"),
+]
+
+
+def test_every_file_is_tried(planted):
+    assert set(planted) == set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_file_alone_gives_its_groups_or_says_what_is_in_doubt(name, planted, run, tmp_path):
+    path, right = planted[name]
+    if not right.k:
+        assert run("fit -q", path, code=failures.DATA).err.count("\n") == 1
+        return
+    ended = run("fit -q", path)
+    labels = clusters_in(tmp_path)
+    assert len(labels) == len(right.groups)
+    pairs = [pair for pair in zip(right.groups, labels, strict=True) if pair[0] >= 0]
+    found = adjusted_rand_score(*zip(*pairs, strict=True))
+    if name in IN_DOUBT:
+        assert "no clear number of groups" in ended.out
+    else:
+        assert found >= 0.9
+        assert len(set(labels) - {-1}) == right.k

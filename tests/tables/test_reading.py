@@ -1,0 +1,454 @@
+"""Files of all kinds as frames, whole or hostile."""
+
+import contextlib
+import datetime
+import json
+import sqlite3
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import openpyxl
+import pandas as pd
+import pyarrow as pa
+import pytest
+from tables.answers import clusters_in
+
+from powermeans import Prepare, read_frame
+from powermeans.errors import TableError
+from powermeans_tables.reading.frames import opened
+
+ROWS = [(f"n{i}", i % 2 * 50 + i % 7, ["red", "blue"][i % 2]) for i in range(40)]
+FRAME = pd.DataFrame(ROWS, columns=["name", "size", "color"])
+
+
+def as_workbook(path, above=(), sheets=("Sheet",)):
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    for name in sheets:
+        sheet = book.create_sheet(name)
+        for row in [*above, tuple(FRAME.columns), *ROWS] if name == sheets[0] else []:
+            sheet.append(row)
+    book.save(path)
+
+
+def as_zip(path, *names):
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in names:
+            archive.writestr(name, CSV)
+
+
+def as_sqlite(path, *tables):
+    with contextlib.closing(sqlite3.connect(path)) as opened:
+        for table in tables:
+            FRAME.to_sql(table, opened, index=False)
+
+
+CSV = FRAME.to_csv(index=False)
+WRITERS = {
+    "a.csv": lambda path: path.write_text(CSV),
+    "a.tsv": lambda path: FRAME.to_csv(path, sep="\t", index=False),
+    "bom.csv": lambda path: path.write_text(CSV, encoding="utf-16"),
+    "r.txt": lambda path: path.write_text(
+        "size color\n" + "".join(f"{name} {size} {color}\n" for name, size, color in ROWS)
+    ),
+    "a.csv.gz": lambda path: FRAME.to_csv(path, index=False),
+    "a.xlsx": as_workbook,
+    "titled.xlsx": lambda path: as_workbook(path, [("Sizes of all",), ()], ("One", "Two")),
+    "a.jsonl": lambda path: FRAME.to_json(path, orient="records", lines=True),
+    "a.json": lambda path: path.write_text(json.dumps(FRAME.to_dict("records"))),
+    "a.parquet": lambda path: FRAME.to_parquet(path),
+    "a.feather": lambda path: FRAME.to_feather(path),
+    "a.zip": lambda path: as_zip(path, "in/a.csv", "__MACOSX/in/a.csv", "in/.b"),
+    "a.sqlite": lambda path: as_sqlite(path, "sizes"),
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_file_of_any_kind_gives_its_columns(name, tmp_path):
+    WRITERS[name](tmp_path / name)
+    frame = read_frame(tmp_path / name)
+    assert frame.column_names[-2:] == ["size", "color"]
+    assert frame["color"].to_pylist() == list(FRAME["color"])
+    assert list(map(int, frame["size"].to_pylist())) == list(FRAME["size"])
+    assert frame.num_rows == len(FRAME)
+
+
+# The first row, the least and the largest value or the words of each column below, and whether the
+# row contains names: it does so clearly, in doubt, or not.
+FIRST_ROWS = [
+    ("shop,2021,2022,2023", "name 9-50 9-50 900-5000", "names"),
+    ("shop,2023,2020,2015", "name 900-5000 900-5000 900-5000", "names"),
+    (",2021,2022,2023", "name 9-50 9-50 9-50", "names"),
+    ("shop,2021-01-01,2021-02-01", "name 9-50 9-50", "names"),
+    ("sample,400.5,401,401.5", "name 0.1-0.9 0.1-0.9 0.1-0.9", "names"),
+    ("0,1,2", "0.1-9.5 0.1-9.5 0.1-9.5", "names"),
+    ("person,1,2,3,4,5,6", "name 1-5 1-5 1-5 1-5 1-5 1-5", "names"),
+    ("shop,2021", "name 9-50", "names?"),
+    ("shop,2021,2022", "name 900-5000 900-5000", "names?"),
+    ("shop,1001,1007,1023", "name 9-50 9-50 9-50", "names?"),
+    ("Anna,1,2,3", "name 1-5 1-5 1-5", "data?"),
+    ("2021", "9-50", "data?"),
+    ("1,2,3", "1-5 1-5 1-5", "data"),
+    ("Anna,34,1200", "name 18-70 900-5000", "data"),
+    ("Anna,unknown,12", "name 18-70 9-50", "data"),
+    ("Acme,1990,2010", "name 1950-1999 2000-2020", "data"),
+    ("Total,5000,6000,7000", "name 9-50 9-50 9-50", "data"),
+    ("2001,5.5", "2002-2012 1-9", "data"),
+    ("yes,red", "yes|no red|blue", "data"),
+    ("yes,Anna", "yes|no name", "data"),
+    ("A-17,B4", "A-7|A-21|A-200 B1|B9", "data"),
+    ("<0.1,5", "0.1-9.5 1-9", "data"),
+    ("asked,red", "yes|no red|blue", "data?"),
+    ("asked,color,other", "yes|no red|blue other|more", "names?"),
+    ("asked,color", "yes|no red|blue", "names"),
+    ("color,red", "red|blue 9-50", "names"),
+    ("day,color", "2024-05-01|2024-05-02 red|blue", "names"),
+    ("odd,5,7", "9-50 9-50 9-50", "names?"),
+    ("5K,10K", "9-50 9-50", "names"),
+]
+
+
+@pytest.mark.parametrize(
+    ("last", "n_totals"),
+    [
+        ("Total,9,6", 1),
+        ("12 runs,,", 1),
+        ("12,,", 0),
+        ("12 kg,,", 0),
+        ("Run 12,,", 0),
+        ("12 runs,5,", 0),
+    ],
+)
+def test_a_last_row_that_sums_up_or_counts_the_others_is_found(last, n_totals, tmp_path):
+    (tmp_path / "a.csv").write_text(f"name,a,b\nx,4,5\ny,5,1\n{last}\n")
+    assert len(opened(tmp_path / "a.csv").totals) == n_totals
+
+
+@pytest.mark.parametrize("suffix", ["csv", "xlsx"])
+@pytest.mark.parametrize(("first", "below", "expected"), FIRST_ROWS)
+def test_names_in_the_first_row_are_told_from_data(first, below, expected, suffix, tmp_path):
+    rng, columns = np.random.default_rng(0), []
+    for each in below.split():
+        if each == "name" or "|" in each:
+            words = each.split("|")
+            columns.append([words[i % len(words)] if words[1:] else f"n{i}" for i in range(12)])
+        else:
+            a, b = map(float, each.split("-"))
+            columns.append(
+                [*map(float, (a + (b - a) * rng.random(12)).round(int(b < 10 > a % 1 > 0)))]
+            )
+    rows = [*map(list, zip(*columns, strict=True))]
+    rows.insert(0, [float(cell) if cell.isdecimal() else cell for cell in first.split(",")])
+    file = tmp_path / f"a.{suffix}"
+    frame = pd.DataFrame(rows)
+    if suffix == "csv":
+        file.write_text(f"{first}\n{frame[1:].to_csv(index=False, header=False)}")
+    else:
+        frame.to_excel(file, index=False, header=False)
+    found = opened(file)
+    assert found.table.num_rows == 12 + expected.startswith("data")
+    (doubt,) = found.doubts or [""]
+    assert ("taken for " + expected[:-1] in doubt) if expected.endswith("?") else not doubt
+    assert opened(file, header=True).table.num_rows == 12
+    assert opened(file, header=False).table.num_rows == 13
+
+
+def test_a_source_below_a_text_is_left_out_and_a_row_that_is_too_short_is_refused(tmp_path):
+    file = tmp_path / "a.csv"
+    file.write_text(f"{CSV}\nSource: the office of 2024\nAll rights reserved\n")
+    found = opened(file)
+    assert found.table.num_rows == 40
+    assert found.how_read == ["2 lines below the table left out"]
+    for content in (f"{CSV}5\n", CSV.replace("n39,54,blue", "lost\nn39,54,blue")):
+        file.write_text(content)
+        with pytest.raises(TableError, match="has 1 cell where 3 are expected"):
+            opened(file)
+
+
+JANUARY, FEBRUARY = datetime.date(2024, 1, 1), datetime.datetime(2024, 2, 1)
+# Rows of a sheet, the names that they have, the rows below and how these were found.
+SHEETS = {
+    "months": ([["shop", JANUARY, FEBRUARY]], "shop 2024-01 2024-02", ""),
+    "days": ([["shop", JANUARY, datetime.date(2024, 1, 2)]], "shop 2024-01-01 2024-01-02", ""),
+    "units": (
+        [["shop", "mass", "cost"], [None, "kg", "€"]],
+        "shop mass cost",
+        "a row of units below the header left out",
+    ),
+    "title": (
+        [["Report"], [], ["shop", 2021, 2022]],
+        "shop 2021 2022",
+        "2 rows above the header left out",
+    ),
+    "title of several cells": (
+        [["Report", None, JANUARY], [], ["shop", "mass", "cost"]],
+        "shop mass cost",
+        "2 rows above the header left out",
+    ),
+}
+
+
+@pytest.mark.parametrize(("above", "names", "said"), SHEETS.values(), ids=SHEETS)
+def test_a_sheet_has_titles_dates_as_names_and_units(above, names, said, tmp_path):
+    book = openpyxl.Workbook()
+    for row in [*above, *([f"n{i}", 900.5 + i, 40 + i] for i in range(9))]:
+        book.active.append(row)
+    book.save(tmp_path / "a.xlsx")
+    found = opened(tmp_path / "a.xlsx")
+    assert " ".join(found.table.column_names) == names
+    assert ("; ".join(found.how_read), found.table.num_rows) == (said, 9)
+    plain = opened(tmp_path / "a.xlsx", header=False).table
+    assert plain.column_names == ["c1", "c2", "c3"]
+    assert plain.num_rows == 9 + sum(map(bool, above))
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "xlsx", "jsonl", "parquet", "feather"])
+def test_rows_are_written_in_every_format_with_what_was_there(suffix, run):
+    Path("in.csv").write_text("name,size,note\n=1+1,5,+a\nb,,\nc,90,-b\nd,91,@c\n")
+    run(f"fit in.csv -k 2 -q --columns size -o out.{suffix}")
+    found = read_frame(f"out.{suffix}")
+    assert found.column_names == [
+        *("name", "size", "note", "cluster", "distance", "second_cluster", "sure")
+    ]
+    assert found["name"].to_pylist()[0] == "=1+1"
+    assert [cell or "" for cell in found["note"].to_pylist()] == ["+a", "", "-b", "@c"]
+    clusters = [str("" if cell is None else cell) for cell in found["cluster"].to_pylist()]
+    assert clusters[1] == ""
+    assert clusters[2] == clusters[3] != clusters[0]
+    if suffix == "xlsx":
+        (cell,) = (row[0] for row in openpyxl.load_workbook("out.xlsx").active.iter_rows(2, 2))
+        assert cell.data_type == "s"
+
+
+def test_a_sheet_leaves_out_letters_that_it_cannot_have(run):
+    pd.DataFrame({"x": [1, 5], "b": [b"\x00a", b"\xff"]}).to_feather("in.feather")
+    run("fit in.feather -k 2 -q -o out.xlsx")
+    assert read_frame("out.xlsx")["b"].to_pylist() == ["a", "\ufffd"]
+
+
+def test_a_query_chooses_rows_of_a_database(run):
+    as_sqlite(Path("two.sqlite"), "sizes", "others")
+    assert "2 tables" in run("fit two.sqlite -k 2", code=3).err
+    query = "SELECT size, color FROM sizes WHERE size >= 0"
+    ended = run("fit", query, *["--database", "two.sqlite", "-k", "2", "-q", "-o", "out.csv"])
+    assert "2 clusters of 40 rows and 2 columns" in ended.out
+    labels = clusters_in("out.csv")
+    assert labels == labels[:2] * 20
+    assert "query failed" in run("fit", "SELECT none", "--database", "two.sqlite", code=3).err
+    assert "query failed" in run("fit", "DROP TABLE sizes", "--database", "two.sqlite", code=3).err
+    duckdb = pytest.importorskip("duckdb")
+    with duckdb.connect("one.duckdb") as opened:
+        opened.register("given", pa.Table.from_pandas(FRAME))
+        opened.execute("create table sizes as select * from given")
+    assert "40 rows" in run("fit one.duckdb -k 2 -q").out
+
+
+def hostile():
+    """Files that are damaged, empty or strange, with what their error names."""
+    yield "nothing.xlsx", b"PK\x03\x04" + bytes(50), "archive"
+    yield "empty.csv", b"", "empty"
+    yield "nul.csv", b"a,b\n1,\x00\n2,3\n", None
+    yield "blank.csv", b"\n\n \n", "empty"
+    yield "broken.jsonl", b'{"a": 1}\n{"a": \n', "JSON"
+    yield "list.jsonl", b"[1, 2]\n", None
+    yield "deep.json", b'[{"a":' * 5000 + b"1" + b"}]" * 5000, "JSON"
+    yield "damaged.sqlite", b"SQLite format 3\0" + bytes(90), "quer"
+    yield "damaged.parquet", b"PAR1" + bytes(90) + b"PAR1", "Parquet"
+    yield "page.csv", b"<!DOCTYPE html><table></table>", "HTML"
+    yield "picture.csv", b"\x89PNG\r\n\x1a\n", "picture"
+
+
+@pytest.mark.parametrize(("name", "content", "said"), list(hostile()))
+def test_what_is_no_table_is_one_line_that_names_it(name, content, said, run):
+    Path(name).write_bytes(content)
+    ended = run(f"fit {name} -k 2 -q", code=3)
+    assert ended.err.count("\n") == 1
+    assert name in ended.err
+    assert said is None or said in ended.err
+
+
+@pytest.mark.parametrize(
+    ("cell", "row", "is_far"),
+    [("AAAA1", 1, True), ("XFD1048576", 41, True), ("B99999999", 41, True), ("XFD41", 41, False),
+     ("", 900_000_000, True)],
+)  # fmt: skip
+def test_a_cell_beyond_all_sheets_is_refused_before_the_sheet_is_read(cell, row, is_far, tmp_path):
+    as_workbook(tmp_path / "a.xlsx")
+    with (
+        zipfile.ZipFile(tmp_path / "a.xlsx") as given,
+        zipfile.ZipFile(tmp_path / "b.xlsx", "w") as made,
+    ):
+        for name in given.namelist():
+            content = given.read(name).replace(b'r="C41"', f'r="{cell}"'.encode())
+            made.writestr(name, content.replace(b'<row r="41"', f'<row r="{row}"'.encode()))
+    if not is_far:
+        assert read_frame(tmp_path / "b.xlsx").num_rows == 40
+        return
+    with pytest.raises(TableError, match="far from all others: delete it"):
+        read_frame(tmp_path / "b.xlsx")
+
+
+def test_archives_that_hold_too_much_or_too_many(tmp_path):
+    as_zip(tmp_path / "two.zip", "a.csv", "b.csv")
+    with pytest.raises(TableError, match=r'2 files.*"a\.csv", "b\.csv"'):
+        read_frame(tmp_path / "two.zip")
+    assert read_frame(tmp_path / "two.zip", array="b.csv").num_rows == 40
+    with pytest.raises(TableError, match=r'no file "c\.csv"'):
+        read_frame(tmp_path / "two.zip", array="c.csv")
+    with (
+        zipfile.ZipFile(tmp_path / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as archive,
+        archive.open("a.csv", "w", force_zip64=True) as member,
+    ):
+        for _ in range(1100):
+            member.write(bytes(2**20))
+    with pytest.raises(TableError, match="unpacks from"):
+        read_frame(tmp_path / "bomb.zip")
+
+
+@pytest.mark.parametrize(
+    ("inner", "said"),
+    [("more.zip", "another archive"), ("[Content_Types].xml", "of Office, but no workbook")],
+)
+def test_an_archive_of_no_table_is_told_as_what_it_is(inner, said, tmp_path):
+    as_zip(tmp_path / "a.xlsx", inner)
+    with pytest.raises(TableError, match=said):
+        read_frame(tmp_path / "a.xlsx")
+
+
+def test_the_mark_that_excel_needs_before_utf_8_is_written_again(run):
+    Path("in.csv").write_text("größe,y\n1,2\n9,8\n", encoding="utf-8-sig")
+    run("fit in.csv -k 2 -q -o out.csv --labels-only")
+    assert not Path("out.csv").read_bytes().startswith(b"\xef\xbb\xbf")
+    run("fit in.csv -k 2 -q -o out.csv")
+    assert Path("out.csv").read_bytes().startswith("\ufeffgröße,y,cluster,".encode())
+    assert read_frame("out.csv").column_names[0] == "größe"
+
+
+def test_dates_of_a_workbook_are_written_as_dates(run):
+    days = [datetime.date(2024, 1, 1 + i) for i in range(20)]
+    book = openpyxl.Workbook()
+    for row in [("day", "x"), *((day, i % 2 * 50 + i % 3) for i, day in enumerate(days))]:
+        book.active.append(row)
+    book.save("in.xlsx")
+    run("fit in.xlsx -k 2 -q -o out.xlsx")
+    _, *cells = next(openpyxl.load_workbook("out.xlsx").active.iter_cols())
+    assert [cell.value.date() for cell in cells] == days
+    assert {cell.number_format for cell in cells} == {"yyyy-mm-dd"}
+
+
+def test_absent_counts_are_zeros_and_what_is_absent_elsewhere_is_missing(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [
+        {"clicks": int(count), "score": 1.5} if count else {"score": None}
+        for count in rng.poisson(1, 60)
+    ]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    frame = read_frame(tmp_path / "a.jsonl")
+    assert frame["clicks"].null_count == 0
+    assert min(frame["clicks"].to_pylist()) == 0
+    assert frame["score"].null_count == sum("clicks" not in row for row in rows)
+
+
+def test_formats_of_cells_in_excel_tell_shares_and_amounts(tmp_path):
+    formats = {
+        "rate": ("0.0%", "share"), "whole": ("0%", "share"), "price": ('#,##0.00\\ "€"', "amount"),
+        "cost": ("[$£-809]#,##0", "amount"), "fee": ('"CHF" 0', "amount"),
+        "n": ("General", "identifier"), "red": ("[Red][$-409]0.00", "number"),
+        "points": ('0.0"%"', "number"), "parts": ('0.00 "PCS"', "number"),
+    }  # fmt: skip
+    book, rng = openpyxl.Workbook(), np.random.default_rng(0)
+    for name in ("Notes", "Data"):
+        book.create_sheet(name)["C1" if name == "Data" else "A1"] = "What there is"
+    sheet = book["Data"]
+    for j, (name, (code, kind)) in enumerate(formats.items(), 3):
+        sheet.cell(3, j, name)
+        for i in range(40):
+            value = rng.random() if kind in ("share", "number") else rng.integers(10_000, 99_000)
+            sheet.cell(4 + i, j, value).number_format = code
+    book.save(tmp_path / "a.xlsx")
+    found = Prepare().fit(read_frame(tmp_path / "a.xlsx")).columns_
+    assert [(one.name, one.kind) for one in found] == [
+        (n, kind) for n, (_, kind) in formats.items()
+    ]
+    assert [one.unit for one in found] == ["%", "%", "€", "£", "CHF", "", "", "", ""]
+
+
+def test_a_source_in_a_column_of_numbers_is_left_out(tmp_path):
+    file, rows = tmp_path / "a.csv", "mass,cost\n" + "".join(f"{i}.5,{9 * i}\n" for i in range(9))
+    for last, n_rows in (("Source: a survey of 2024,", 9), ("not available,", 10), ("4 kg,", 10)):
+        file.write_text(f"{rows}{last}\n")
+        assert opened(file).table.num_rows == n_rows
+        assert bool(opened(file).how_read) == (n_rows == 9)
+
+
+def test_cells_of_one_column_in_two_currencies_are_in_doubt(tmp_path):
+    book = openpyxl.Workbook()
+    for i in range(40):
+        book.active.append([900.5 + i, 40 + i])
+        book.active.cell(i + 1, 1).number_format = "$#,##0" if i % 2 else "€#,##0"
+        book.active.cell(i + 1, 2).number_format = '#,##0 "€"' if i % 2 else "[$€-407]#,##0"
+    book.save(tmp_path / "a.xlsx")
+    (doubt,) = opened(tmp_path / "a.xlsx").doubts
+    assert doubt == 'cells in several units are read as if in one: "c1" (€ and $)'
+
+
+def test_names_with_a_gap_above_a_row_that_may_be_names_are_in_doubt(tmp_path):
+    file, rows = tmp_path / "a.csv", "".join(f"n{i},{900.5 + i},{40 + i}\n" for i in range(9))
+    for above, n_doubts in ((",as of,2024-03-31\nshop,mass,cost", 1), (",mass,cost\n,kg,€", 0)):
+        file.write_text(f"{above}\n{rows}")
+        assert len(opened(file).doubts) == n_doubts
+
+
+def tag(name, content, *attributes):
+    return f"<{' '.join([name, *attributes])}>{content}</{name}>"
+
+
+def open_document_cell(kind, text, *attributes):
+    shown = tag("text:p", text)
+    return tag("table:table-cell", shown, f'office:value-type="{kind}"', *attributes)
+
+
+def test_types_of_cells_in_open_document_tell_shares_amounts_and_dates(tmp_path):
+    days = pd.date_range("2024-01-01", periods=27)
+    cells = {
+        "percentage": ('office:value="{}"', [0.25, 0.5, 0.125] * 9),
+        "currency": ('office:currency="EUR" office:value="{}"', range(10_500, 10_770, 10)),
+        "float": ('office:value="{}"', [3.5, 1.25, 9] * 9),
+        "date": ('office:date-value="{:%Y-%m-%d}"', days),
+    }
+    rows = [[open_document_cell("string", kind) for kind in cells]]
+    for values in zip(*(values for _, values in cells.values()), strict=True):
+        pairs = zip(cells.items(), values, strict=True)
+        rows.append([open_document_cell(k, "1", form.format(v)) for (k, (form, _)), v in pairs])
+    table = "".join(tag("table:table-row", "".join(row)) for row in rows)
+    sheet = tag("office:spreadsheet", tag("table:table", table, 'table:name="One"'))
+    of = "urn:oasis:names:tc:opendocument:xmlns:"
+    names = [f'xmlns:{name}="{of}{name}:1.0"' for name in ("office", "table", "text")]
+    with zipfile.ZipFile(tmp_path / "a.ods", "w") as archive:
+        archive.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
+        content = tag("office:document-content", tag("office:body", sheet), *names)
+        archive.writestr("content.xml", content)
+        archive.writestr("META-INF/manifest.xml", "<manifest/>")
+    found = read_frame(tmp_path / "a.ods")
+    assert found["date"].to_pylist() == days.to_list()
+    understood = Prepare(dates="days").fit(found).columns_
+    assert [one.kind for one in understood] == ["share", "amount", "number", "date"]
+    assert [one.unit for one in understood] == ["%", "EUR", "", ""]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "xlsx", "jsonl", "parquet"])
+def test_lists_in_json_are_told_to_be_left_out_and_are_written_again(suffix, run):
+    rows = [{"x": x, "tags": ["a"] * (x % 3), "of": {"n": [{"y": x}]}} for x in (1, 3, 40, 44)]
+    Path("a.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    ended = run(f"fit a.jsonl -k 2 -q -o b.{suffix}")
+    assert 'left out, since cells contain lists: "tags", "of.n"' in ended.out
+    tags = read_frame(f"b.{suffix}")["tags"].to_pylist()
+    assert [str(each) for each in tags] == [str(row["tags"]) for row in rows]
+
+
+def test_a_text_in_json_may_contain_ends_of_lines_other_than_those_of_rows(tmp_path):
+    texts = ["a\u2028b", "c\x85d"]
+    lines = [json.dumps({"note": text, "x": 1}, ensure_ascii=False) for text in texts]
+    (tmp_path / "a.jsonl").write_text("\r\n".join(lines), encoding="utf-8")
+    assert read_frame(tmp_path / "a.jsonl")["note"].to_pylist() == texts
