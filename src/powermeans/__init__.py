@@ -44,7 +44,8 @@ if TYPE_CHECKING:
     from powermeans.scale.parted_data import open_data as open_data
     from powermeans.versions import show_versions as show_versions
     from powermeans_tables.preparing.prepare import Prepare as Prepare
-    from powermeans_tables.reading.frames import read_frame as read_frame
+    from powermeans_tables.reading.files import open_table as open_table
+    from powermeans_tables.reading.files import read_frame as read_frame
     from powermeans_tables.report.report import report as report
     from powermeans_tables.sql import to_sql as to_sql
 
@@ -71,7 +72,8 @@ _MODULE_OF = {
     "open_data": "powermeans.scale.parted_data",
     "optimality_gap": "powermeans.optimality.of_points",
     "progress": "powermeans.engine.callbacks",
-    "read_frame": "powermeans_tables.reading.frames",
+    "open_table": "powermeans_tables.reading.files",
+    "read_frame": "powermeans_tables.reading.files",
     "refit": "powermeans.explaining.following",
     "report": "powermeans_tables.report.report",
     "save": "powermeans.saving",
@@ -87,8 +89,7 @@ _NAMESPACES = (
 # Where other public names are.
 _ROOMS = (
     *("relatives", "engine", "engine.stopping", "engine.seeds", "mathematics.schedules", "errors"),
-    *("choosing_k", "explaining", "optimality", "scale", "points.links", "points.scaling"),
-    "estimators.streams",
+    *("choosing_k", "explaining", "optimality", "scale", "points.links"),
 )
 __all__ = sorted([*_MODULE_OF, *_NAMESPACES])
 

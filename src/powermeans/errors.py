@@ -44,6 +44,12 @@ def some(words: Sequence[str], most: int = 5) -> str:
     return ", ".join(words[:most]) + more
 
 
+def listed(names: Iterable[str], length: int = 200) -> str:
+    """Return names in quotes for an error, cut off after `length` characters."""
+    text = ", ".join(f'"{name}"' for name in names)
+    return text if len(text) <= length else f"{text[:length]}..."
+
+
 def counted(number: int, noun: str) -> str:
     """Return a number with its noun."""
     return f"{number:,} {noun}{'s' * (number != 1)}"

@@ -43,12 +43,10 @@ from powermeans.estimators.power_kmeans import PowerKMeans
 from powermeans.estimators.robust_power_kmeans import RobustPowerKMeans
 from powermeans.estimators.streams import mini_batch
 from powermeans.estimators.streams.base import Waiting, is_waiting
-from powermeans.estimators.streams.drift import Drift
 from powermeans.estimators.streams.mini_batch import MiniBatchPowerKMeans
 from powermeans.mathematics.schedules import AuthorsSchedule, Fixed, Geometric
 from powermeans.mathematics.sums import Sums
 from powermeans.points.checks.points import Admitted
-from powermeans.points.scaling import Scaling
 from powermeans.relatives import online_kmeans
 from powermeans.relatives.dp_means import DPMeans
 from powermeans.relatives.entropy_weighted import EntropyWeightedPowerKMeans
@@ -61,7 +59,7 @@ from powermeans.relatives.self_organizing_map import SelfOrganizingMap
 from powermeans.relatives.soft_means import FuzzyCMeans, KHarmonicMeans
 from powermeans.relatives.spectral import SpectralClustering
 from powermeans.system.atomic_write import atomic_write
-from powermeans.system.attributes import remember
+from powermeans.system.attributes import forget, remember
 from powermeans.system.extensions import extension
 from powermeans.system.host_memory import is_dask, on_host
 
@@ -83,7 +81,7 @@ ESTIMATORS: tuple[type[Any], ...] = (
 )
 _KEPT: tuple[type[Any], ...] = (
     *(*ESTIMATORS, *_SCALERS, *divergences.KINDS, *RULES, Either, Geometric, Fixed),
-    *(AuthorsSchedule, MarkovChainSeeds, ParallelSeeds, TreeSeeds, Spent, Scaling, Sums, Drift),
+    *(AuthorsSchedule, MarkovChainSeeds, ParallelSeeds, TreeSeeds, Spent, Sums),
     *(Admitted, Waiting, online_kmeans._Counted, mini_batch._Remembered, dict),
 )
 _CLASSES = {kind.__name__: kind for kind in _KEPT}
@@ -487,7 +485,7 @@ def _try_out(model: Any) -> None:
         if (centers := on_host(getattr(model, "cluster_centers_", None))) is not None:
             model._fitted_needs().measure.divergence.check_domain(centers, name="cluster_centers_")
             as_it_is = copy.copy(model)
-            as_it_is.scaling_ = None  # centers are already scaled
+            forget(as_it_is, "preparation_")  # centers are already prepared
             as_it_is.predict(centers[:1])
         elif isinstance(model, KernelPowerKMeans) and model.kernel != "precomputed":
             model.predict(model.landmarks_[:1])

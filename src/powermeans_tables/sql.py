@@ -18,11 +18,10 @@ from powermeans.estimators.base import CenterEstimator
 from powermeans.explaining.features import Feature, last_of, numbers_called, preparation_of
 from powermeans.explaining.tree import Node
 from powermeans.plots import fitted
-from powermeans.points.scaling import Scaling
 from powermeans.types import FloatArray
+from powermeans_tables.cells.number_forms import NO_VALUE, UNANSWERED
 from powermeans_tables.preparing.features import FeatureOfColumn, features_of
 from powermeans_tables.preparing.kinds import Column
-from powermeans_tables.preparing.number_forms import NO_VALUE, UNANSWERED
 from powermeans_tables.preparing.prepare import Prepare
 
 Dialect = Literal["duckdb", "sqlite", "postgresql", "bigquery", "snowflake"]
@@ -231,7 +230,7 @@ def _names(features: Sequence[Feature], columns: Sequence[str] | None) -> dict[s
 def _points(model: Any, columns: Sequence[str] | None, words: _Words) -> list[str]:
     """Return what the points of a model are in the columns of a table."""
     steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
-    last, prepare = steps[-1], preparation_of(model)
+    prepare = preparation_of(model)
     if prepare is not None:
         features = features_of(prepare.columns_)
     else:
@@ -245,7 +244,8 @@ def _points(model: Any, columns: Sequence[str] | None, words: _Words) -> list[st
         features = numbers_called(known)
     names = _names(features, columns)
     found = [_value(feature, names, words) for feature in features]
-    for step in [*steps[:-1], getattr(last, "scaling_", None)]:
+    of_fit = None if steps[0] is prepare else prepare
+    for step in [of_fit, *steps[:-1]]:
         found = _scaled(step, found)
     return found
 
@@ -259,8 +259,6 @@ def _scaled(step: Any, values: list[str]) -> list[str]:
             used = [column for column in step.columns_ if column.is_used]
             offsets = [offset for column in used for offset in column.offsets]
             units = [scale for column in used for scale in column.scales]
-        case Scaling():
-            offsets, units = list(step.offsets), list(step.units)
         case StandardScaler():
             offsets = [0.0] * len(values) if step.mean_ is None else list(step.mean_)
             units = [1.0] * len(values) if step.scale_ is None else list(step.scale_)

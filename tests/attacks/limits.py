@@ -113,6 +113,7 @@ def prepare(folder: Path) -> Try:
     pd.DataFrame(points, columns=list("abcd")).to_csv(table, index=False)
     table.chmod(0o644)
     # What is imported on the way is imported now: no limit is for imports.
+    os.chdir(folder)  # a fit for a checkpoint alone writes its rows beside the table
     for option, suffixes in OUTPUTS.items():
         for suffix in suffixes:
             code, said = told(["fit", str(table), "-k", "3", option, str(folder / f"f{suffix}")])

@@ -109,8 +109,8 @@ def fitted_models() -> Iterator[Any]:
     yield mixture(2, shares="learned", random_state=0).fit(points)
     yield mixture(2, covariance_type="spherical", random_state=0).fit(points.astype(np.float32))
     table = pd.DataFrame(points, columns=["length", "width"])
-    scaled = powermeans.open_data(table, rows_per_part=4, scale="standard")
-    yield power(2, schedule=Geometric(-1.0, 1.5), effort="none", random_state=0).fit(scaled)
+    parts = powermeans.open_data(table, rows_per_part=4, prepare=powermeans.Prepare())
+    yield power(2, schedule=Geometric(-1.0, 1.5), effort="none", random_state=0).fit(parts)
     yield EntropyWeightedPowerKMeans.from_centers(points[:2])
 
 

@@ -1,4 +1,4 @@
-"""Estimators with partial_fit: what they do in chunks and in parts, and tell of their drift."""
+"""Estimators with partial_fit: what they do in chunks and in parts."""
 
 import gc
 import math
@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 import powermeans.estimators.streams.mini_batch as mini_batch
-from powermeans import KMeans, MiniBatchPowerKMeans, open_data
+from powermeans import KMeans, MiniBatchPowerKMeans, Prepare, open_data
 from powermeans.points.checks.points import Admitted
 from powermeans.relatives import OnlineKMeans
 
@@ -83,7 +83,6 @@ class TestStreams:
         for n_points, point in enumerate(POINTS[:60, None], 1):
             stream.partial_fit(point)
             assert hasattr(stream, "cluster_centers_") == (n_points >= 3)
-            assert hasattr(stream, "drift_") == (n_points >= 3)
             if n_points >= 3:
                 np.testing.assert_array_equal(stream.labels_, stream.predict(point))
             else:
@@ -206,90 +205,13 @@ class TestStreams:
         assert model.history_ is history
         assert not hasattr(kind(3, random_state=0).partial_fit(POINTS), "n_iter_")
 
-    # Drift.
 
-    def test_a_weight_is_copies_in_the_drift(self, kind):
-        weights = np.array([1.0, 3.0, 2.0])
-        weighted = kind.from_centers(CENTERS).partial_fit(THREE, sample_weight=weights)
-        if kind is MiniBatchPowerKMeans:
-            copied = kind.from_centers(CENTERS).partial_fit(np.repeat(THREE, [1, 3, 2], axis=0))
-            for one, other in zip(told_by(copied), told_by(weighted), strict=True):
-                np.testing.assert_allclose(one, other, atol=1e-12)
-        assert weighted.drift_.total_weight == 6
-
-    def test_the_drift_of_a_fit_goes_from_the_seeds_to_the_end(self, kind):
-        drift = kind(3, random_state=0).fit(POINTS).drift_
-        assert drift.total_weight == 400
-        assert drift.running_mean_sq_dist == pytest.approx(drift.mean_sq_dist)
-        assert 0 < drift.mean_sq_dist < 2 * np.var(POINTS, axis=0).sum()
-        assert drift.center_shifts.shape == (3,)
-
-    def test_over_parts_it_goes_from_before_the_first_to_after_the_last(self, kind):
-        rest = blobs(600, seed=1)
-        stream = kind(3, init_size=400, random_state=0).partial_fit(POINTS)
-        by_hand = pickle.loads(pickle.dumps(stream))
-        before = stream.cluster_centers_
-        stream.partial_fit(open_data(rest, rows_per_part=150))
-        drifts = [by_hand.partial_fit(part).drift_ for part in np.split(rest, 4)]
-        shifts = np.linalg.norm(stream.cluster_centers_ - before, axis=1)
-        np.testing.assert_array_equal(stream.drift_.center_shifts, shifts)
-        mean = np.mean([drift.mean_sq_dist for drift in drifts])
-        assert stream.drift_.mean_sq_dist == pytest.approx(mean)
-        running = pytest.approx(drifts[-1].running_mean_sq_dist)
-        assert stream.drift_.running_mean_sq_dist == running
-        assert stream.drift_.total_weight == 1000
-
-
-CENTERS = [[0.0], [9.0]]
-THREE = np.array([[1.0], [3.0], [8.0]])
-
-
-def told_by(stream):
-    drift = stream.drift_
-    squares = drift.mean_sq_dist, drift.running_mean_sq_dist
-    return drift.center_shifts, drift.rms_shift, *squares, drift.total_weight
-
-
-def assert_tells(stream, *expected):
-    for one, other in zip(told_by(stream), expected, strict=True):
-        np.testing.assert_allclose(one, other, atol=1e-12)
-
-
-def test_three_points_one_by_one_or_in_one_batch_are_met_by_centers_that_have_moved():
-    """1 finds 0 and takes it along, 3 finds it at 1 and takes it to 2, and 8 finds 9."""
-    stream = OnlineKMeans.from_centers(CENTERS).partial_fit(THREE)
-    assert_tells(stream, [2, 1], math.sqrt((2 * 4 + 1 * 1) / 3), (1 + 4 + 1) / 3, 2.0, 3)
-    stream.partial_fit([[2.0]])
-    assert_tells(stream, [0, 0], 0.0, 0.0, 2.0 * 3 / 4, 4)
-    stream = MiniBatchPowerKMeans.from_centers(CENTERS).partial_fit(THREE)
-    assert_tells(stream, [2, 1], math.sqrt((2 * 4 + 1 * 1) / 3), 11 / 3, 11 / 3, 3)
-    stream.partial_fit([[4.0]])
-    # What is remembered of 1 and 3 fades to (3 / 4)^2 of itself.
-    moved = (9 / 16 * 4 + 4) / (9 / 16 * 2 + 1) - 2
-    shares = np.array([9 / 16 * 2 + 1, 9 / 16])
-    rms_shift = math.sqrt(shares[0] / shares.sum()) * moved
-    assert_tells(stream, [moved, 0], rms_shift, 4.0, (11 + 4) / 4, 4)
-    stream = MiniBatchPowerKMeans.from_centers(CENTERS, memory=1.0).partial_fit(THREE)
-    stream.partial_fit([[2.0]])
-    assert stream.drift_.running_mean_sq_dist == pytest.approx((11 / 3 + 0) / 2)
-    assert stream.drift_.total_weight == 4
-
-
-@pytest.mark.parametrize("is_interrupted", [False, True])
-def test_the_epochs_of_a_fit_are_those_that_were(is_interrupted, monkeypatch):
-    model = OnlineKMeans(3, init=POINTS[:3], n_epochs=2, random_state=0)
-    if is_interrupted:
-        monkeypatch.setattr(
-            "powermeans.relatives.online_kmeans.RelocateEmpty.after",
-            Mock(side_effect=KeyboardInterrupt),
-        )
-        with pytest.raises(KeyboardInterrupt):
-            model.fit(POINTS)
-    else:
-        model.fit(POINTS)
-    assert model.drift_.mean_sq_dist == pytest.approx(model.history_.inertia[:2].sum() / 800)
-    shifts = np.linalg.norm(model.cluster_centers_ - POINTS[:3], axis=1)
-    np.testing.assert_allclose(model.drift_.center_shifts, shifts)
+def test_weights_of_a_chunk_are_copies():
+    points, weights = np.array([[1.0], [3.0], [8.0]]), np.array([1, 3, 2])
+    weighted, copied = (MiniBatchPowerKMeans.from_centers([[0.0], [9.0]]) for _ in range(2))
+    weighted.partial_fit(points, sample_weight=weights).partial_fit([[4.0]])
+    copied.partial_fit(np.repeat(points, weights, axis=0)).partial_fit([[4.0]])
+    np.testing.assert_allclose(weighted.cluster_centers_, copied.cluster_centers_, rtol=1e-12)
 
 
 def triples(n_points=1000, n_features=3, n_clusters=4, seed=0):
@@ -355,22 +277,25 @@ def test_rows_of_no_weight_teach_nothing_and_what_came_before_an_error_has_taugh
 
 
 @of_kinds
-def test_what_is_scaled_stays_scaled_and_what_is_not_does_not(kind, file):
-    scaled = open_data(file, scale="standard", rows_per_part=500)
-    stream = model_of(kind).partial_fit(scaled)
-    assert stream.scaling_.equals(scaled.scaling)
-    for given, told in (
-        (triples(), "fitted with scaled columns"),
-        (file, "not scaled in the same"),
-    ):
-        with pytest.raises(ValueError, match=told):
-            stream.partial_fit(given)
-    stream.partial_fit(open_data(triples(seed=1), scale=stream.scaling_))
-    for n_before in (50, 200):
-        stream = model_of(kind).partial_fit(triples()[:n_before])
-        with pytest.raises(ValueError, match="leave scale out"):
-            stream.partial_fit(scaled)
-        stream.partial_fit(file)
+@pytest.mark.parametrize("rows_per_part", [None, 500])
+def test_what_is_prepared_stays_prepared_and_what_is_not_does_not(kind, rows_per_part, tmp_path):
+    table = tmp_path / "table.csv"
+    np.savetxt(table, triples(), fmt="%.17g", delimiter=",", header="a,b,c", comments="")
+    opened, prepare = open_data(table, rows_per_part=rows_per_part), Prepare()
+    points = prepare.fit_transform(table)
+    stream = model_of(kind).partial_fit(opened)
+    assert stream.preparation_.columns_ == prepare.columns_
+    with pytest.raises(ValueError, match="fitted to a table"):
+        stream.partial_fit(triples())
+    same = points if rows_per_part is None else open_data(points, rows_per_part=rows_per_part)
+    expected = model_of(kind).partial_fit(same)
+    for _ in range(2):
+        assert stream.cluster_centers_.tobytes() == expected.cluster_centers_.tobytes()
+        stream.partial_fit(table)
+        expected.partial_fit(points)
+    stream = model_of(kind).partial_fit(triples()[:200])
+    expected = model_of(kind).partial_fit(triples()[:200])
+    assert_same_stream(stream.partial_fit(table), expected.partial_fit(triples()))
 
 
 def test_a_large_part_is_several_batches(monkeypatch):
@@ -381,7 +306,8 @@ def test_a_large_part_is_several_batches(monkeypatch):
 
 
 def test_a_pass_over_a_file_is_one_sweep_of_it_and_made_as_often_as_a_fit_says(file):
-    once, twice = (model_of(MiniBatchPowerKMeans, max_iter=n).fit(file) for n in (1, 2))
+    data = open_data(file, rows_per_part=1000)
+    once, twice = (model_of(MiniBatchPowerKMeans, max_iter=n).fit(data) for n in (1, 2))
     assert list(twice.history_.power) == [-np.inf] * 3
     assert twice.inertia_ <= once.inertia_
     lloyd = KMeans(4, init=once.cluster_centers_, max_iter=1).fit(triples())
@@ -426,7 +352,6 @@ def test_an_interrupt_leaves_what_was_learned(kind, n_passes, interrupt_in_line)
     with pytest.raises(KeyboardInterrupt):
         model.fit(open_data(triples()))
     assert len(model.history_) == n_passes
-    assert model.drift_.total_weight > 0
     np.testing.assert_array_equal(model.cluster_centers_, model._stream.centers)
     model.set_params(verbose=0).partial_fit(triples())
 

@@ -241,6 +241,8 @@ def test_dialects_quote_and_hide_as_documented():
         (KMeans(2), {"dialect": "postgres"}, 'did you mean "postgresql"'),
         (KMeans(2), {}, "pass columns="),
         (KMeans(2), {"columns": ["a"]}, "is 1 columns instead of a list of 2"),
+        (KMeans(2), {"columns": "x"}, "columns is one text"),
+        (OtherKMeans(2, n_init=1), {"columns": ["x"]}, "of another package"),
     ],
 )
 def test_what_has_no_query_is_refused(model, arguments, said):
@@ -262,7 +264,7 @@ def test_a_table_that_has_a_cluster_gets_another_name_and_clipped_values_no_quer
         to_sql(clipped.fit([[0.0], [1.0], [9.0]]), ["x"])
 
 
-def test_what_is_one_word_is_no_other_and_an_empty_cluster_says_so() -> None:
+def test_what_is_one_word_is_no_other() -> None:
     X = pd.DataFrame({"color": np.repeat(["red", "green", "blue"], 8), "size": np.arange(24.0)})
     model = make_pipeline(Prepare(), PowerKMeans(3, random_state=0)).fit(X)
     features, values = in_units(model, X)
@@ -272,9 +274,3 @@ def test_what_is_one_word_is_no_other_and_an_empty_cluster_says_so() -> None:
     for blue, text in ((yes, "color is blue"), (no, "color is not red and color is not blue")):
         box = {places["color is red"]: no, places["color is blue"]: blue}
         assert told.rule(0, box, np.arange(24)).text == text
-    far = KMeans.from_centers([[0.0], [1.0], [99.0]])
-    assert "Cluster 2 has no rows here" in str(explain(far, [[0.0], [1.0]]))
-    with pytest.raises(ValueError, match="of another package"):
-        to_sql(OtherKMeans(2, n_init=1).fit([[0.0], [1.0]]), ["x"])
-    with pytest.raises(ValueError, match="columns is one text"):
-        to_sql(far, "x")

@@ -21,7 +21,7 @@ from sklearn.base import clone
 from sklearn.cluster import KMeans as OtherKMeans
 from sklearn.cluster import SpectralClustering as OtherSpectral
 
-from powermeans import KMeans, PowerKMeans, breaks, optimality_gap, report
+from powermeans import KMeans, PowerKMeans, breaks, open_data, optimality_gap, report
 from powermeans.optimality import OptimalityGap, ascent, proof
 from powermeans.optimality.apart import bound_of_clusters_apart
 from powermeans.optimality.cuts import Cuts, most_violated
@@ -391,12 +391,11 @@ def test_other_distances_are_refused(model: object, why: str) -> None:
         optimality_gap(points, model.fit(points))  # type: ignore[attr-defined]
 
 
-def test_what_cannot_be_judged_is_refused_as_is_a_multiplier_below_zero(tmp_path: object) -> None:
+def test_what_cannot_be_judged_is_refused_as_is_a_multiplier_below_zero() -> None:
     points, centers = far_apart(40)
-    np.save(f"{tmp_path}/points.npy", points)
     many = np.random.default_rng(0).random((600, 2))
     for of_points, to, wrong, message in (
-        (f"{tmp_path}/points.npy", centers, {}, "divides the points into subsets"),
+        (open_data(points, rows_per_part=9), centers, {}, "divides the points into subsets"),
         (many, many[:501], {}, "n_clusters=501 centers are more than the 500"),
         (points, centers, {"max_seconds": 0}, "max_seconds"),
         (points, centers, {"confidence": 1.0}, "confidence"),

@@ -20,7 +20,7 @@ from typing import Any
 import openpyxl
 from people import fresh, own
 from people.planted import Planted
-from pyarrow import parquet
+from pyarrow import feather, parquet
 from sklearn.metrics import adjusted_rand_score
 
 
@@ -28,8 +28,9 @@ def clusters_in(folder: Path) -> list[int]:
     """Return the column of clusters of the only file that was written for the rows."""
     (file,) = (each for each in folder.iterdir() if "clusters" in each.name)
     cells: Sequence[Any]
-    if file.suffix == ".parquet":
-        cells = parquet.read_table(file)["cluster"].to_pylist()
+    if file.suffix in (".parquet", ".feather"):
+        read = parquet.read_table if file.suffix == ".parquet" else feather.read_table
+        cells = read(file)["cluster"].to_pylist()
     elif file.suffix == ".xlsx":
         rows = openpyxl.load_workbook(file).active.iter_rows(values_only=True)
         cells = _below("cluster", [["" if c is None else str(c) for c in row] for row in rows])

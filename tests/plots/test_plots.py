@@ -37,7 +37,6 @@ DRAWN: dict[str, tuple[Any, ...]] = {
     "choice_of_k": (CHOICE,),
     "clusters": (MODEL, CLOUDS),
     "convergence": (MODEL,),
-    "dendrogram": (powermeans.merge_tree(MODEL, CLOUDS),),
     "flows": (powermeans.what_changed(MODEL, FITTED, CLOUDS),),
     "profiles": (MODEL, CLOUDS),
     "rules": (powermeans.explain(MODEL, CLOUDS),),

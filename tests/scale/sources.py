@@ -1,6 +1,5 @@
 """Every way in which rows may come that are worked on part by part. A new one is one line."""
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from pyarrow import csv, feather, parquet
+from pyarrow import csv, parquet
 
-from powermeans import open_data
+from powermeans import Prepare, open_data
 
 N_ROWS, ROWS_PER_PART = 1000, 300
 NAMES = ["height", "width", "depth"]
@@ -57,18 +56,6 @@ def write_folder(path, points, weights=None):
     return path
 
 
-def write_feather(path, points, weights=None):
-    feather.write_feather(table_of(points, weights), os.fspath(path), chunksize=170)
-    return path
-
-
-def write_stream(path, points, weights=None):
-    table = table_of(points, weights)
-    with pa.OSFile(os.fspath(path), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table, max_chunksize=170)
-    return path
-
-
 def write_csv(path, points, weights=None):
     csv.write_csv(table_of(points, weights), path)
     return path
@@ -82,25 +69,6 @@ def write_npy(path, points, weights=None):
 def write_npz(path, points, weights=None):
     np.savez(path.with_suffix(".npz"), rows=matrix_of(points, weights), others=np.ones((2, 2)))
     return path.with_suffix(".npz")
-
-
-def write_hdf5(path, points, weights=None):
-    import h5py
-
-    with h5py.File(path.with_suffix(".h5"), "w") as file:
-        file.create_dataset("rows", data=matrix_of(points, weights), chunks=(100, 2))
-        file.create_dataset("others", data=points[:5])
-    return path.with_suffix(".h5")
-
-
-def write_zarr(path, points, weights=None):
-    import zarr
-
-    rows = matrix_of(points, weights)
-    made = zarr.open(path.with_suffix(".zarr"), mode="w", shape=rows.shape, chunks=(99, 3),
-                     dtype=rows.dtype)  # fmt: skip
-    made[:] = rows
-    return path.with_suffix(".zarr")
 
 
 def chunks_of(rows=lambda points: points):
@@ -180,6 +148,10 @@ class Source:
         return self.make.__name__.startswith("write")
 
     @property
+    def is_table(self):
+        return "prepare" in self.options
+
+    @property
     def is_on_dask(self):
         return self.make.__name__.startswith("dask")
 
@@ -188,18 +160,15 @@ class Source:
         return self.make.__name__ in ("query_of", "lazy_frame_of", "reader_of")
 
 
+TABLE = {"options": {"prepare": Prepare(scale="none")}}
 CHUNK = {"weights": "", "place": r"chunk 2 .*row 530", "names": ()}
 MATRIX = {"weights": "4", "names": ("c1", "c2", "c3")}
 SOURCES = {
-    "parquet": Source(write_parquet),
-    "folder": Source(write_folder, place=r"part-2\.parquet.*row 35"),
-    "feather": Source(write_feather),
-    "stream file": Source(write_stream),
-    "csv": Source(write_csv),
+    "parquet": Source(write_parquet, **TABLE),
+    "folder": Source(write_folder, **TABLE),
+    "csv": Source(write_csv, **TABLE),
     "npy": Source(write_npy, **MATRIX),
     "npz": Source(write_npz, options={"array": "rows"}, **MATRIX),
-    "hdf5": Source(write_hdf5, options={"array": "rows"}, needs="h5py", **MATRIX),
-    "zarr": Source(write_zarr, needs="zarr", **MATRIX),
     "array": Source(lambda path, points, weights=None: points, "given", names=(), place="row 701"),
     "list": Source(chunks_of(), **CHUNK),
     "tuple": Source(lambda *given: tuple(chunks_of()(*given)), **CHUNK),

@@ -196,11 +196,10 @@ def test_a_checkpoint_of_other_partitions_is_refused_and_this_asks_nobody(tmp_pa
 
     monkeypatch.setattr(DaskExecutor, "_performed", refuse)
     assert_same_fit(KMeans(3, random_state=0).fit(open_data(in_chunks(), checkpoint=state)), first)
-    for scale in (None, "standard"):
-        never = in_chunks().map_blocks(refuse, dtype=float, meta=np.empty((0, 0)))
-        nowhere = open_data(never, scale=scale, checkpoint=tmp_path / "nowhere" / "state")
-        with pytest.raises(FileNotFoundError, match="nowhere"):
-            KMeans(4, random_state=0).fit(nowhere)
+    never = in_chunks().map_blocks(refuse, dtype=float, meta=np.empty((0, 0)))
+    nowhere = open_data(never, checkpoint=tmp_path / "nowhere" / "state")
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        KMeans(4, random_state=0).fit(nowhere)
 
 
 def test_a_worker_of_another_version_is_refused_at_its_first_part(monkeypatch, threads):

@@ -69,7 +69,8 @@ def test_points_and_weights_are_those_that_were_given(source, is_weighted, dtype
 def test_some_parts_are_read_alone_and_copies_read_the_same(source, tmp_path):
     data = source.open(tmp_path, POINTS, rows_per_part=130)
     copies = [data, copy.deepcopy(data)]
-    if not source.is_stream:  # whose file is removed with the last that knows it
+    # The temporary file of others is removed with the last that knows it.
+    if not (source.is_stream or source.is_table):
         copies.append(pickle.loads(pickle.dumps(data)))
     for same in copies:
         for numbers in ([0], [3, 4, 6], [7]):
@@ -128,32 +129,15 @@ def test_predictions_are_those_in_memory(source, tmp_path):
     written = np.load(model.predict(given, output=tmp_path / "labels.npy"))
     assert written.dtype == np.int32
     np.testing.assert_array_equal(written, labels)
+    if source.is_file or source.is_stream:  # which fits into memory
+        for found in (model.labels_, model.predict(given)):
+            np.testing.assert_array_equal(found, labels)
+        np.testing.assert_array_equal(model.transform(given), whole.transform(POINTS))
+        return
     assert not hasattr(model, "labels_")
     for method in ("predict", "fit_predict", "transform", "fit_transform"):
         with pytest.raises(ValueError, match=f"{method}.*output|^{method} returns an array"):
             getattr(model, method)(given)
-
-
-@pytest.mark.parametrize("scale", ["standard", "minmax"])
-@of_sources(SOURCES)
-def test_scaling_is_learned_as_in_memory_and_asked_for_again(source, scale, tmp_path):
-    points = POINTS * [1.0, 1000.0, 1.0] + [0.0, 50.0, 1e4]
-    data = source.open(tmp_path, points, WEIGHTS, scale=scale)
-    expected = in_memory(points, scale=scale)
-    if source.is_on_dask:  # which adds in another order
-        np.testing.assert_allclose(data.scaling.offsets, expected.scaling.offsets, rtol=1e-12)
-        np.testing.assert_allclose(data.scaling.units, expected.scaling.units, rtol=1e-12)
-        expected = in_memory(points, scale=data.scaling)
-    assert data.scaling.equals(expected.scaling)
-    np.testing.assert_array_equal(everything(data)[0], everything(expected)[0])
-    model = KMeans(5, random_state=0).fit(data)
-    assert_same_fit(model, KMeans(5, random_state=0).fit(expected))
-    assert model.score(data) == pytest.approx(-model.inertia_, rel=1e-12)
-    (tmp_path / "again").mkdir()
-    with pytest.raises(ValueError, match=r"scale=model\.scaling_"):
-        model.score(source.open(tmp_path / "again", points))
-    pm.save(model, tmp_path / "model.pm")
-    assert pm.load(tmp_path / "model.pm").scaling_.equals(data.scaling)
 
 
 def learned(kind, method, data):
@@ -168,8 +152,6 @@ def test_streams_learn_each_part_as_a_chunk(source, kind, method, tmp_path):
     expected = of_memory(learned, kind, method)
     assert_same_fit(found, expected)
     assert found.n_steps_ == expected.n_steps_
-    assert found.drift_.total_weight == expected.drift_.total_weight
-    np.testing.assert_array_equal(found.drift_.center_shifts, expected.drift_.center_shifts)
 
 
 def table_of_k(data):
@@ -200,7 +182,7 @@ def test_a_checkpoint_is_of_these_rows_alone(source, tmp_path):
     for name, points, weights in others:
         with pytest.raises(CheckpointError, match="these rows"):
             fitted(name, points, weights)
-    if source.is_file:  # which is named, and has a time
+    if source.is_file and not source.is_table:  # which is named, and has a time
         return
     (tmp_path / "state").write_bytes(whole[: len(whole) // 2])
     assert_same_fit(fitted("e", POINTS), first)
@@ -214,7 +196,7 @@ def test_a_value_that_is_missing_is_found_in_its_place(source, tmp_path):
     points[701, 1] = np.nan
     with pytest.raises(ValueError, match=source.place) as told:
         KMeans(5, random_state=0).fit(source.open(tmp_path, points))
-    assert re.search(r'column "(width|c2)" has no value|NaN: .* column 1', str(told.value))
+    assert re.search(r'"width" lacks? values|NaN: .* column 1', str(told.value))
 
 
 @of_sources(NAMED)
@@ -227,5 +209,5 @@ def test_columns_are_those_of_the_fit(source, tmp_path):
     data = source.open(tmp_path / "all", POINTS, columns=["depth", "height"])
     assert data.feature_names == ("depth", "height")
     np.testing.assert_array_equal(everything(data)[0], frame)
-    with pytest.raises(ValueError, match="height"):
+    with pytest.raises(ValueError, match=r"height|width"):
         model.score(data)

@@ -24,7 +24,7 @@ def clusters_in(path: str, encoding: str = "utf-8", mark: str = ",") -> list[str
     suffix = Path(path).suffix
     if suffix == ".npy":
         return list(map(str, np.load(path)))
-    if suffix in (".parquet", ".feather"):
+    if suffix in (".parquet", ".feather", ".xlsx", ".jsonl"):
         return list(map(str, read_frame(path)["cluster"].to_pylist()))
     text = Path(path).read_bytes().decode(encoding)
     return column_of(text, mark="\t" if suffix == ".tsv" else mark)

@@ -10,7 +10,8 @@ from sklearn.pipeline import make_pipeline
 
 from powermeans import PowerKMeans, Prepare, load, read_frame, save
 from powermeans.errors import ArgumentError, TableError
-from powermeans_tables.preparing.ordered_words import levels_of
+from powermeans_tables.cells.ordered_words import levels_of
+from powermeans_tables.preparing.points import Use
 from powermeans_tables.preparing.prepare import doubts_on_units
 
 N = 60
@@ -29,6 +30,10 @@ WORDS = {
     "empty": [""] * N,
 }
 RANGES = ["under 18", "18-24", "25-34", "35-64", "65+"]
+
+
+def rows_of(prepare, table):
+    return prepare.read_again(prepare.as_fitted(table), Use(), in_parts=False)
 
 
 def kind_of(values, name="column", **options):
@@ -256,7 +261,8 @@ def test_what_a_fit_has_not_seen_is_no_word_that_it_knows():
     found = prepare.in_units(prepare.transform({"c": ["a", "z", None], "x": [0.0, 0.0, 0.0]}))
     assert found[:, :3].tolist()[:2] == [[1, 0, 0], [0, 0, 0]]
     assert np.isnan(found[2, :3]).all()
-    assert prepare.unknown_words({"c": ["a", "z", "z"]}) == {"c": {"z": 2}}
+    again = rows_of(prepare, {"c": ["a", "z", "z"], "x": [0.0, 1.0, 2.0]})
+    assert again.encoder.unknown["c"] == {"z": 2}
     with pytest.raises(TableError, match='no column "x", which fit saw'):
         prepare.transform({"c": ["a"]})
 
@@ -278,7 +284,8 @@ def test_what_a_fit_has_not_seen_is_no_word_that_it_knows():
 def test_a_table_in_another_unit_than_the_fit_is_converted_or_doubted(fitted, given, doubt):
     prepare = Prepare().fit({"x": [fitted.format(n) for n in range(11, 71, 3)]})
     table = {"x": [given.format(n) for n in range(11, 71, 3)]}
-    assert [note.said for note in doubts_on_units(prepare, table)] == [doubt] * bool(doubt)
+    rows = rows_of(prepare, table)
+    assert [note.said for note in doubts_on_units(prepare, rows)] == [doubt] * bool(doubt)
     factor = 0.45359237 if "lb" in given else 0.01 if "%" in given else 1.0
     found = prepare.in_units(prepare.transform(table))[:, 0]
     np.testing.assert_allclose(found, (np.arange(11, 71, 3) + 0.1 * (".1" in given)) * factor)

@@ -14,9 +14,8 @@ import pyarrow as pa
 import pytest
 from tables.answers import clusters_in
 
-from powermeans import Prepare, read_frame
+from powermeans import Prepare, open_table, read_frame
 from powermeans.errors import TableError
-from powermeans_tables.reading.frames import opened
 
 ROWS = [(f"n{i}", i % 2 * 50 + i % 7, ["red", "blue"][i % 2]) for i in range(40)]
 FRAME = pd.DataFrame(ROWS, columns=["name", "size", "color"])
@@ -122,7 +121,7 @@ FIRST_ROWS = [
 )
 def test_a_last_row_that_sums_up_or_counts_the_others_is_found(last, n_totals, tmp_path):
     (tmp_path / "a.csv").write_text(f"name,a,b\nx,4,5\ny,5,1\n{last}\n")
-    assert len(opened(tmp_path / "a.csv").totals) == n_totals
+    assert len(open_table(tmp_path / "a.csv").totals) == n_totals
 
 
 @pytest.mark.parametrize("suffix", ["csv", "xlsx"])
@@ -146,24 +145,24 @@ def test_names_in_the_first_row_are_told_from_data(first, below, expected, suffi
         file.write_text(f"{first}\n{frame[1:].to_csv(index=False, header=False)}")
     else:
         frame.to_excel(file, index=False, header=False)
-    found = opened(file)
-    assert found.table.num_rows == 12 + expected.startswith("data")
+    found = open_table(file)
+    assert found.n_rows == 12 + expected.startswith("data")
     (doubt,) = found.doubts or [""]
     assert ("taken for " + expected[:-1] in doubt) if expected.endswith("?") else not doubt
-    assert opened(file, header=True).table.num_rows == 12
-    assert opened(file, header=False).table.num_rows == 13
+    assert open_table(file, header=True).n_rows == 12
+    assert open_table(file, header=False).n_rows == 13
 
 
 def test_a_source_below_a_text_is_left_out_and_a_row_that_is_too_short_is_refused(tmp_path):
     file = tmp_path / "a.csv"
     file.write_text(f"{CSV}\nSource: the office of 2024\nAll rights reserved\n")
-    found = opened(file)
-    assert found.table.num_rows == 40
+    found = open_table(file)
+    assert found.n_rows == 40
     assert found.how_read == ["2 lines below the table left out"]
     for content in (f"{CSV}5\n", CSV.replace("n39,54,blue", "lost\nn39,54,blue")):
         file.write_text(content)
         with pytest.raises(TableError, match="has 1 cell where 3 are expected"):
-            opened(file)
+            read_frame(file)
 
 
 JANUARY, FEBRUARY = datetime.date(2024, 1, 1), datetime.datetime(2024, 2, 1)
@@ -195,12 +194,12 @@ def test_a_sheet_has_titles_dates_as_names_and_units(above, names, said, tmp_pat
     for row in [*above, *([f"n{i}", 900.5 + i, 40 + i] for i in range(9))]:
         book.active.append(row)
     book.save(tmp_path / "a.xlsx")
-    found = opened(tmp_path / "a.xlsx")
-    assert " ".join(found.table.column_names) == names
-    assert ("; ".join(found.how_read), found.table.num_rows) == (said, 9)
-    plain = opened(tmp_path / "a.xlsx", header=False).table
-    assert plain.column_names == ["c1", "c2", "c3"]
-    assert plain.num_rows == 9 + sum(map(bool, above))
+    found = open_table(tmp_path / "a.xlsx")
+    assert " ".join(found.names) == names
+    assert ("; ".join(found.how_read), found.n_rows) == (said, 9)
+    plain = open_table(tmp_path / "a.xlsx", header=False)
+    assert plain.names == ("c1", "c2", "c3")
+    assert plain.n_rows == 9 + sum(map(bool, above))
 
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "xlsx", "jsonl", "parquet", "feather"])
@@ -378,8 +377,8 @@ def test_a_source_in_a_column_of_numbers_is_left_out(tmp_path):
     file, rows = tmp_path / "a.csv", "mass,cost\n" + "".join(f"{i}.5,{9 * i}\n" for i in range(9))
     for last, n_rows in (("Source: a survey of 2024,", 9), ("not available,", 10), ("4 kg,", 10)):
         file.write_text(f"{rows}{last}\n")
-        assert opened(file).table.num_rows == n_rows
-        assert bool(opened(file).how_read) == (n_rows == 9)
+        assert open_table(file).n_rows == n_rows
+        assert bool(open_table(file).how_read) == (n_rows == 9)
 
 
 def test_cells_of_one_column_in_two_currencies_are_in_doubt(tmp_path):
@@ -389,7 +388,7 @@ def test_cells_of_one_column_in_two_currencies_are_in_doubt(tmp_path):
         book.active.cell(i + 1, 1).number_format = "$#,##0" if i % 2 else "€#,##0"
         book.active.cell(i + 1, 2).number_format = '#,##0 "€"' if i % 2 else "[$€-407]#,##0"
     book.save(tmp_path / "a.xlsx")
-    (doubt,) = opened(tmp_path / "a.xlsx").doubts
+    (doubt,) = open_table(tmp_path / "a.xlsx").doubts
     assert doubt == 'cells in several units are read as if in one: "c1" (€ and $)'
 
 
@@ -397,7 +396,7 @@ def test_names_with_a_gap_above_a_row_that_may_be_names_are_in_doubt(tmp_path):
     file, rows = tmp_path / "a.csv", "".join(f"n{i},{900.5 + i},{40 + i}\n" for i in range(9))
     for above, n_doubts in ((",as of,2024-03-31\nshop,mass,cost", 1), (",mass,cost\n,kg,€", 0)):
         file.write_text(f"{above}\n{rows}")
-        assert len(opened(file).doubts) == n_doubts
+        assert len(open_table(file).doubts) == n_doubts
 
 
 def tag(name, content, *attributes):

@@ -8,6 +8,7 @@ import math
 import re
 from collections import Counter
 from html.parser import HTMLParser
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -19,7 +20,7 @@ from sklearn.cluster import KMeans as SklearnKMeans
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import powermeans
-from powermeans import PowerKMeans, Prepare
+from powermeans import PowerKMeans, Prepare, open_table
 from powermeans.relatives import KernelPowerKMeans, SpectralClustering, SphericalMixture
 from powermeans_tables.preparing.kinds import Column
 from powermeans_tables.report.report import write_page
@@ -181,7 +182,7 @@ def test_cards_bars_and_rows_speak_of_the_columns_of_a_file(report_of):
     points = prepare.fit_transform(table.slice(0, 5))
     prepare.columns_[0] = Column("Name", "identifier", "all differ")
     model = PowerKMeans(2, random_state=0).fit(points)
-    file = FileTable(table, ["check <me>"], ["read with care"], np.arange(1, 6))
+    file = FileTable(open_table(table), ["check <me>"], ["read with care"], np.arange(1, 6))
     page = report_of(model, points, scalers=[prepare], file=file)
     poor = int(model.labels_[0])
     assert page.figures["rows used"] == "5 of 6"
@@ -321,7 +322,6 @@ def test_a_weight_of_three_says_what_three_copies_say(report_of):
     for label in range(3):
         assert share.search(weighted.card(label))[1] == share.search(copied.card(label))[1]
     assert "of the weight" in weighted.card(0)
-    assert "sample_weight=weights" in weighted.words["code"]
     page = report_of(model, points, sample_weight=np.where(model.labels_ == 1, 0.0, 1.0))
     assert "rows, which weigh nothing" in page.card(1)
     assert "nan" not in page.words["means"]
@@ -434,3 +434,25 @@ def test_the_map_is_worked_by_keyboard_and_pointed_at(tab):
         if tab.locator("#tip").is_visible():
             break
     assert tab.inner_text("#tip").startswith("cluster ")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "",
+        "--columns b,a --weights w",
+        "--scale minmax --delimiter ;",
+        "--as b=ignore --effort none",
+    ],
+)
+@pytest.mark.filterwarnings("ignore:rows.csv. left out")
+def test_the_code_on_the_page_fits_the_same_clusters_again(options, run):
+    points = np.random.default_rng(0).normal(size=(60, 2)) * [1, 9]
+    mark = ";" if "delimiter" in options else ","
+    frame = pd.DataFrame({"a": points[:, 0], "b": points[:, 1], "w": np.arange(60) % 3 + 1})
+    frame.to_csv("rows.csv", index=False, sep=mark)
+    run("fit rows.csv -k 3 -q -m m.pm --report page.html", *options.split())
+    page = Path("page.html").read_text("utf-8")
+    code = html.unescape(re.search(r"<pre[^>]*><code>(.*?)</code>", page, re.DOTALL)[1])
+    exec(code, found := {})
+    assert found["model"].inertia_ == powermeans.load("m.pm").inertia_

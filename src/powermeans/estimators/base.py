@@ -62,7 +62,6 @@ from powermeans.points.opening import (
     admit_array,
     open_points,
 )
-from powermeans.points.scaling import Scaling
 from powermeans.points.streams import is_stream
 from powermeans.system.attributes import forget, public_module, references, remember
 from powermeans.system.host_memory import is_dask, on_host
@@ -187,7 +186,8 @@ class CenterEstimator(
     """Base of estimators that describe data by centers. A subclass chooses the stages of a fit."""
 
     _state = """cluster_centers_: finite[k,d]! labels_: label[n] inertia_: number
-        n_iter_: count n_relocated_: count history_: records[sweeps] scaling_: Scaling?"""
+        n_iter_: count n_relocated_: count history_: records[sweeps]
+        preparation_: Prepare?"""
 
     n_clusters: Any
     # What an estimator without these parameters does.
@@ -206,7 +206,6 @@ class CenterEstimator(
     labels_: Labels
     inertia_: float
     n_features_in_: int
-    scaling_: Scaling | None
     n_iter_: int
     n_relocated_: int
     history_: np.recarray[Any, Any]
@@ -312,7 +311,7 @@ class CenterEstimator(
                 raise InvalidParameterError(f"{error}{hint}") from None
 
     def __getattr__(self, name: str) -> Any:
-        if name == "labels_" and hasattr(self, "scaling_"):
+        if name == "labels_" and hasattr(self, "history_"):
             raise AttributeError(
                 "there is no labels_ since the rows were read part by part and their labels may "
                 'not fit into memory: call predict(X, output="labels.npy")'
@@ -424,7 +423,7 @@ class CenterEstimator(
             needs = needs.of_a_fit(tell=fit.listener.part)
         data = open_points(X, sample_weight, needs)
         _ = data.rows  # of points in parts, the first pass
-        forget(self, "scaling_")
+        forget(self, "preparation_")
         if (noted := data.noted) is not None:
             forget(self, "feature_names_in_")
             remember(self, noted)
@@ -773,9 +772,7 @@ class CenterEstimator(
         return Columns(
             getattr(self, "n_features_in_", None),
             None if names is None else tuple(names),
-            getattr(self, "scaling_", None),
-            # Given centers may be those of scaled points.
-            is_scaling_known=hasattr(self, "inertia_"),
+            getattr(self, "preparation_", None),
         )
 
     def _new_points(self, X: MatrixLike, sample_weight: ArrayLike | None = None) -> Opened:

@@ -8,6 +8,5 @@ from __future__ import annotations
 
 from powermeans.explaining.explanation import Explanation
 from powermeans.explaining.following import Change
-from powermeans.explaining.levels import MergeTree
 
-__all__ = ["Change", "Explanation", "MergeTree"]
+__all__ = ["Change", "Explanation"]

@@ -12,7 +12,7 @@ from powermeans.plots.choice import choice_of_k
 from powermeans.plots.scatter import clusters, uncertainty
 from powermeans.plots.silhouette import silhouettes
 from powermeans.plots.sweeps import annealing_path, convergence
-from powermeans.plots.trees import dendrogram, flows, rules
+from powermeans.plots.trees import flows, rules
 
 __all__ = [
     "annealing_path",
@@ -20,7 +20,6 @@ __all__ = [
     "choice_of_k",
     "clusters",
     "convergence",
-    "dendrogram",
     "flows",
     "profiles",
     "rules",

@@ -1,4 +1,4 @@
-"""What follows from clusters: the rules that explain them, their levels, and flows between fits."""
+"""What follows from clusters: the rules that explain them, and flows between fits."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from powermeans.plots.canvas import INK, PALE, Axes, axes_or_new, color_of, tidy
+from powermeans.plots.canvas import INK, PALE, Axes, axes_or_new, color_of
 
 
 def rules(explanation: Any, *, ax: Axes | None = None) -> Axes:
@@ -69,51 +69,6 @@ def rules(explanation: Any, *, ax: Axes | None = None) -> Axes:
     ax.set_ylim(len(leaves) - 0.4, -0.6)
     ax.set_title(f"{explanation.sentence}\nyes goes up, no goes down", fontsize=10)
     ax.set_axis_off()
-    return ax
-
-
-def dendrogram(tree: Any, *, ax: Axes | None = None) -> Axes:
-    """Draw how clusters join, and a line across at the next level.
-
-    Parameters
-    ----------
-    tree : MergeTree
-        What `powermeans.merge_tree` returned.
-    ax : Axes, optional
-        Where to draw; by default a new figure.
-
-    Returns
-    -------
-    Axes
-
-    See Also
-    --------
-    powermeans.merge_tree : Joins the clusters.
-
-    Examples
-    --------
-    >>> from powermeans import KMeans, merge_tree, plots
-    >>> X = [[0.0], [1.0], [9.0]]
-    >>> ax = plots.dendrogram(merge_tree(KMeans.from_centers(X), X))
-    >>> [text.get_text() for text in ax.get_xticklabels()]
-    ['2', '0', '1']
-    """
-    from scipy.cluster.hierarchy import dendrogram as arranged
-
-    ax = axes_or_new(ax)
-    n_clusters = len(tree.linkage) + 1
-    if n_clusters > 1:
-        found = arranged(tree.linkage, no_plot=True)
-        for xs, ys in zip(found["icoord"], found["dcoord"], strict=True):
-            ax.plot((np.array(xs) - 5) / 10, ys, color=INK, linewidth=1.2)
-        ax.set_xticks(range(n_clusters), found["ivl"])
-        n_groups = tree.next_level
-        heights = [0.0, *tree.linkage[:, 2]]
-        middle = sum(heights[n_clusters - n_groups : n_clusters - n_groups + 2]) / 2
-        ax.axhline(middle, color=color_of(0), linestyle="--", linewidth=1)
-        ax.set_title(f"{n_clusters} clusters, {n_groups} groups at the next level")
-    ax.set(xlabel="cluster", ylabel="height of Ward's merge", ylim=(0, None))
-    tidy(ax)
     return ax
 
 

@@ -7,28 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from powermeans.points.scaling import Scaling
-
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns of some points.
-
-    Attributes
-    ----------
-    scaling : Scaling or None
-        What is done to them.
-    is_scaling_known : bool
-        Whether None says that nothing is done to them.
-    """
+    """The columns of some points, and what made them of the columns of a table, if anything."""
 
     n_features: int | None
     names: tuple[str, ...] | None
-    scaling: Scaling | None
-    is_scaling_known: bool = True
+    preparation: Any = None
 
     def check(self, new: Columns, way_out: str) -> None:
-        """Raise where new points have other columns, or are scaled in another way."""
+        """Raise where new points have other columns, or come from a table and these do not."""
         are_other = None not in (self.n_features, new.n_features) and (
             new.n_features != self.n_features
         )
@@ -37,25 +26,17 @@ class Columns:
                 f"X has {new.n_features} columns, {list(new.names or [])[:20]}, and the estimator "
                 f"was fitted with {self.n_features}, {list(self.names or [])[:20]}: {way_out}"
             )
-        if self.scaling is not None and not self.scaling.equals(new.scaling):
-            raise ValueError(
-                "the estimator was fitted with scaled columns and X is not scaled in the same "
-                "way: pass open_data(..., scale=model.scaling_)"
-            )
-        if self.scaling is None and self.is_scaling_known and new.scaling is not None:
-            raise ValueError(
-                "the estimator was fitted without scaling and X is opened with it: leave scale "
-                "out of open_data(...), or, where the points of the fit had been scaled like that, "
-                "ask type(model).from_centers(model.cluster_centers_)"
-            )
+        if self.preparation is not None and new.preparation is None:
+            self.refuse_points()
 
-    def refuse_unscaled(self) -> None:
-        """Raise where new points in an array cannot say that they are scaled."""
-        if self.scaling is not None:
+    def refuse_points(self) -> None:
+        """Raise where new points cannot say from which columns of a table they come."""
+        if self.preparation is not None:
             raise ValueError(
-                "the estimator was fitted with scaled columns, and X is an array that does not "
-                "say how it is scaled: pass open_data(X, scale=model.scaling_), or ask "
-                "type(model).from_centers(model.cluster_centers_) about model.scaling_.transform(X)"
+                "the estimator was fitted to a table, whose columns became points, and X is an "
+                "array that does not say what its columns are: pass a path or a frame with the "
+                "columns of the table, or ask type(model).from_centers(model.cluster_centers_) "
+                "about points"
             )
 
     def check_width(self, n_features: int, name: str) -> None:
@@ -68,7 +49,9 @@ class Columns:
 
     def noted(self) -> dict[str, Any]:
         """Return the attributes of an estimator that describe the columns."""
-        found: dict[str, Any] = {"n_features_in_": self.n_features, "scaling_": self.scaling}
+        found: dict[str, Any] = {"n_features_in_": self.n_features}
+        if self.preparation is not None:
+            found["preparation_"] = self.preparation
         if self.names is not None:
             found["feature_names_in_"] = np.asarray(self.names, dtype=object)
         return found

@@ -102,5 +102,5 @@ class Needs:
 
     def for_blocks(self) -> Needs:
         """Return what is asked of blocks of points that were opened here; it can be pickled."""
-        known = Columns(None if self.known is None else self.known.n_features, None, None)
+        known = Columns(None if self.known is None else self.known.n_features, None)
         return replace(self.for_new(known), estimator=None)

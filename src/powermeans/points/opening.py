@@ -44,6 +44,7 @@ from powermeans.points.checks.points import (
     wanted_dtype,
     warn_of_unlike_scales,
 )
+from powermeans.points.columns import Columns
 from powermeans.points.compiled import CompiledRows, EuclideanRows
 from powermeans.points.cosine import CosineRows
 from powermeans.points.f_divergences import FDivergenceRows
@@ -80,6 +81,8 @@ _BLOCK_ELEMENTS = 2**17
 @functools.singledispatch
 def open_points(X: Any, sample_weight: ArrayLike | None, needs: Needs) -> Opened:
     """Return points to work on, or raise where they are not as needed."""
+    if needs.known is not None and needs.known.preparation is not None:
+        X = in_columns_of(X, needs.known)
     if load_package_for(type(X)):
         return open_points(X, sample_weight, needs)
     # After the types, since a stream is known by what it can do, and other points can be iterated.
@@ -87,6 +90,18 @@ def open_points(X: Any, sample_weight: ArrayLike | None, needs: Needs) -> Opened
         importlib.import_module("powermeans.scale.opening")
         return open_points.dispatch(Stream)(X, sample_weight, needs)
     return _open_array(X, sample_weight, needs)
+
+
+def in_columns_of(X: Any, known: Columns) -> Any:
+    """Return a table, in whatever it comes, as a stream that is prepared as that of the fit was."""
+    if isinstance(X, Stream):
+        return X
+    has_names = hasattr(X, "columns") or hasattr(X, "column_names") or type(X) is dict
+    if not has_names and not is_stream(X):
+        known.refuse_points()
+    return importlib.import_module("powermeans.scale.parted_data").open_data(
+        X, prepare=known.preparation
+    )
 
 
 def load_package_for(kind: type) -> bool:
@@ -355,7 +370,7 @@ def wide_if_far(points: Points | SparsePoints, largest: float) -> Points | Spars
 @open_points.register(np.ndarray)
 def _open_array(X: Any, sample_weight: ArrayLike | None, needs: Needs) -> InMemory:
     if needs.known is not None:
-        needs.known.refuse_unscaled()
+        needs.known.refuse_points()
     admitted = admit_array(X, sample_weight, needs)
     points, weights = admitted.points, admitted.weights
     if needs.measure.has_missing and not np.isnan(np.asarray(points)).any():

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from powermeans.engine.anneal import StageEnd
+from powermeans.engine.history import SweepState
 from powermeans.estimators.base import Run, Start
-from powermeans.estimators.streams.base import Step
 from powermeans.estimators.streams.mini_batch import MiniBatchPowerKMeans
 from powermeans.points.opening import Opened
 
@@ -127,24 +127,23 @@ class MiniBatchKMeans(MiniBatchPowerKMeans):
         self.n_init = n_init
         self.reassignment_ratio = reassignment_ratio
 
-    def _rule_of_end(self, data: Opened) -> Callable[[Step[Any]], str | None]:
+    def _rule_of_end(self, data: Opened) -> Callable[[SweepState, float], str | None]:
         """Return what ends the fit once batches no longer lower the inertia, smoothed."""
         least_shift = self.tol * data.rows.mean_variance() if self.tol > 0 else -math.inf
         most = math.inf if self.max_no_improvement is None else self.max_no_improvement
         total_weight = data.rows.total_weight
         smoothed, lowest, n_without_gain = math.nan, math.inf, 0
 
-        def why_end(step: Step[Any]) -> str | None:
+        def why_end(state: SweepState, weight: float) -> str | None:
             """Take in a batch and return why the fit ends, in scikit-learn's words."""
             nonlocal smoothed, lowest, n_without_gain
-            share = min(1.0, 2 * step.weight / total_weight)  # over about one pass
-            mean = step.sum_sq_dist / step.weight
+            share = min(1.0, 2 * weight / total_weight)  # over about one pass
+            mean = state.inertia / weight
             before = mean if math.isnan(smoothed) else smoothed
             smoothed = before + share * (mean - before)
             n_without_gain = 0 if smoothed < lowest else n_without_gain + 1
             lowest = min(lowest, smoothed)
-            shift = float(np.sum(np.square(step.learned.centers - step.origin)))
-            if shift <= least_shift:
+            if not state.n_relocated and state.center_shift**2 <= least_shift:
                 return "Converged (small centers change)"
             is_stuck = n_without_gain >= most
             return "Converged (lack of improvement in inertia)" if is_stuck else None

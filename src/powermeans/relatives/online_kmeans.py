@@ -20,8 +20,7 @@ from powermeans.engine.seeds.orders import order_by_chance
 from powermeans.engine.stopping import CentersSettled
 from powermeans.engine.updates import Learner, RelocateEmpty, Sweep
 from powermeans.estimators.base import Run, Start
-from powermeans.estimators.streams.base import Step, StreamEstimator, that_weigh
-from powermeans.estimators.streams.drift import RunningDrift
+from powermeans.estimators.streams.base import StreamEstimator, that_weigh
 from powermeans.estimators.streams.running_sums import found_anew, handed_over, leaders_of
 from powermeans.mathematics.rules import Online
 from powermeans.mathematics.schedules import Fixed
@@ -41,11 +40,6 @@ class _Counted:
     centers: FloatArray
     counts: FloatArray
     n_steps: int = 0
-
-    @property
-    def weights(self) -> FloatArray:
-        """Return the weights of the centers."""
-        return self.counts
 
 
 class OnlineKMeans(StreamEstimator[_Counted]):
@@ -110,9 +104,6 @@ class OnlineKMeans(StreamEstimator[_Counted]):
         The weights n_j of the points that each center has won, or has after Lloyd's sweeps.
     n_steps_ : int
         Number of points that have moved a center.
-    drift_ : Drift
-        How far the last call of `partial_fit`, or the whole fit, moved the centers, and how well
-        they fitted its points, or those of the epochs of the fit.
     n_iter_ : int
         Number of epochs and sweeps of `fit`. Like `history_`, it is set by `fit` and left unchanged
         by `partial_fit`.
@@ -126,7 +117,6 @@ class OnlineKMeans(StreamEstimator[_Counted]):
     --------
     MiniBatchPowerKMeans : For streams of many points at a time.
     GradientKMeans : The same gradient, over all points at once.
-    Drift : The attributes of `drift_`.
 
     Notes
     -----
@@ -213,7 +203,7 @@ class OnlineKMeans(StreamEstimator[_Counted]):
 
     def _run(self, start: Start) -> list[StageEnd]:
         data, origin, tally = start.data, start.seeds(), _Tally(np.zeros(self.n_clusters))
-        start.learned.update(origin=origin, tally=tally)
+        start.learned["tally"] = tally
         after_online = [replace(stage, update=_Recount(tally)) for stage in start.stages]
         if not isinstance(data, InMemory):
             centers = self._epochs_in_parts(data.rows, origin, tally, start)
@@ -231,8 +221,9 @@ class OnlineKMeans(StreamEstimator[_Counted]):
             started, before, inertia = time.perf_counter(), learned.centers, 0.0
             for points, weights in that_weigh(rows.contents()):
                 part = self._opened(Admitted(points, weights, math.nan))
-                step = self._learned_from(learned, part, start.fit.rng if self.shuffle else None)
-                learned, inertia = step.learned, inertia + step.sum_sq_dist
+                rng = start.fit.rng if self.shuffle else None
+                learned, of_part = self._learned_from(learned, part, rng)
+                inertia += of_part
             tally.counts, tally.n_steps = learned.counts, learned.n_steps
             state = SweepState(
                 run=history.run,
@@ -249,12 +240,9 @@ class OnlineKMeans(StreamEstimator[_Counted]):
         return learned.centers
 
     def _finish(self, start: Start, ends: Sequence[StageEnd] = ()) -> Run:
-        history, tally = start.history, start.learned["tally"]
-        course = RunningDrift(start.learned["origin"])
-        for record in history.records[: self.n_epochs]:
-            course = course.with_points(record.inertia, start.data.rows.total_weight)
+        tally = start.learned["tally"]
         learned = _Counted(start.best_centers(), tally.counts, tally.n_steps)
-        return self._taught(super()._finish(start, ends), learned, course)
+        return self._taught(super()._finish(start, ends), learned)
 
     def _report_end(self, run: Run) -> None:
         end = run.ends[-1]
@@ -271,23 +259,24 @@ class OnlineKMeans(StreamEstimator[_Counted]):
     def _from(self, centers: FloatArray) -> _Counted:
         return _Counted(centers, np.zeros(len(centers)))
 
-    def _begin(self, data: InMemory, fit: Fit) -> Step[_Counted]:
+    def _begin(self, data: InMemory, fit: Fit) -> _Counted:
         return self._learn(self._from(self._initial_centers(data, fit)), data)
 
-    def _learn(self, learned: _Counted, data: InMemory) -> Step[_Counted]:
-        return self._learned_from(learned, data, None)
+    def _learn(self, learned: _Counted, data: InMemory) -> _Counted:
+        return self._learned_from(learned, data, None)[0]
 
     def _learned_from(
         self, learned: _Counted, data: InMemory, rng: np.random.RandomState | None
-    ) -> Step[_Counted]:
-        """Learn from points in their order or, with random numbers, in a random order."""
+    ) -> tuple[_Counted, float]:
+        """Learn from points in their order or, with random numbers, in a random order.
+
+        Return also the inertia of the points, each at the centers when it came.
+        """
         centers, counts = self._separated(learned, data)
         tally, history = _Tally(counts, learned.n_steps), History()
         epoch = _Epochs(data, self.learning_rate, rng, tally)
         end = run_stage(data.rows, centers, Stage.of(epoch, 1), history)
-        counted = _Counted(end.centers, tally.counts, tally.n_steps)
-        sum_sq_dist = history.records[0].inertia
-        return Step(counted, learned.centers, sum_sq_dist, data.rows.total_weight)
+        return _Counted(end.centers, tally.counts, tally.n_steps), history.records[0].inertia
 
     def _separated(self, learned: _Counted, data: InMemory) -> tuple[FloatArray, FloatArray]:
         """Move all but one of the centers that coincide to points of the chunk.

@@ -6,7 +6,6 @@ import math
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property
 from typing import Any
 
 import dask
@@ -17,14 +16,10 @@ import numpy as np
 from dask.base import get_scheduler
 from numpy.typing import ArrayLike
 
-from powermeans.errors import nearest
-from powermeans.mathematics.sums import added
+from powermeans.errors import listed, nearest
 from powermeans.points.checks.parts import check_part
-from powermeans.points.scaling import Scaling
 from powermeans.scale.arrays import admitted, admitted_weights
-from powermeans.scale.block import Block, SourceError
-from powermeans.scale.scaling import Scale, scaled, scaling_of, spread_of
-from powermeans.scale.tables.table import listed
+from powermeans.system.extensions import extension
 from powermeans.system.host_memory import is_dask
 from powermeans.types import Part
 
@@ -42,20 +37,26 @@ class DaskPoints:
         data: Any,
         sample_weight: ArrayLike | None = None,
         *,
-        scale: Scale | Scaling | None = None,
         checkpoint: Any = None,
+        preparation: Any = None,
+        is_prepared: bool = False,
     ) -> None:
-        self._given, self._scale, self.checkpoint = _as_array(data, "X"), scale, checkpoint
-        columns = getattr(data, "columns", None)
-        self.feature_names = None if columns is None else tuple(map(str, columns))
-        if self._given.ndim != 2:
+        self.checkpoint, self.preparation = checkpoint, preparation
+        self.feature_names: tuple[str, ...] | None = None
+        if _is_frame(data):
+            self.feature_names = tuple(map(str, data.columns))
+        if not is_prepared and (preparation is not None or _has_words(data)):
+            data, self.preparation = prepared(data, preparation)
+            self.feature_names = tuple(map(str, self.preparation.get_feature_names_out()))
+        self.array = _as_array(data, "X")
+        if self.array.ndim != 2:
             raise ValueError(
-                f"X is a Dask array of {self._given.ndim} dimensions: pass one of rows and "
+                f"X is a Dask array of {self.array.ndim} dimensions: pass one of rows and "
                 "columns, for example X.reshape(-1, 1) or X.reshape(1, -1)"
             )
-        if self._given.numblocks[1] != 1:
+        if self.array.numblocks[1] != 1:
             raise ValueError(
-                f"X is cut along its columns into {self._given.numblocks[1]} chunks, and a "
+                f"X is cut along its columns into {self.array.numblocks[1]} chunks, and a "
                 "distance needs all columns of a row: pass X.rechunk({1: -1})"
             )
         self._weights = sample_weight
@@ -63,41 +64,20 @@ class DaskPoints:
     @property
     def n_features(self) -> int | None:
         """Number of columns; None if it takes a computation."""
-        n_features = self._given.shape[1]
+        n_features = self.array.shape[1]
         return None if math.isnan(n_features) else int(n_features)
 
     @property
     def dtype(self) -> np.dtype[np.floating[Any]]:
         """Float32 or float64."""
-        is_narrow = self._given.dtype in (np.float16, np.float32)
+        is_narrow = self.array.dtype in (np.float16, np.float32)
         return np.dtype(np.float32 if is_narrow else np.float64)
 
     @property
     def n_rows(self) -> int | None:
         """Number of rows; None if it takes a computation."""
-        n_rows = self._given.shape[0]
+        n_rows = self.array.shape[0]
         return None if math.isnan(n_rows) else int(n_rows)
-
-    @cached_property
-    def array(self) -> Any:
-        """The scaled points as a Dask array."""
-        if (scaling := self.scaling) is None:
-            return self._given
-        return self._given.map_blocks(
-            _scaled, scaling, dtype=self.dtype, meta=np.empty((0, 0), dtype=self.dtype)
-        )
-
-    @cached_property
-    def scaling(self) -> Scaling | None:
-        """The scaling of the columns; the first access may take a pass over the rows."""
-        if self._scale is None or isinstance(self._scale, Scaling):
-            return self._scale
-        given = [
-            (points, weights, f"X in partition {number}", self.n_features, self._scale)
-            for number, (points, weights) in enumerate(self._blocks(self._given))
-        ]
-        spreads = delayed(_spread_of, given)
-        return scaling_of(computed([added(spreads)])[0])
 
     def read(self) -> Iterator[Part]:
         """Compute the partitions one after the other, check them, and yield them here."""
@@ -114,7 +94,10 @@ class DaskPoints:
         """Return the same points with weights times `unit`."""
         assert self._weights is not None, "points without weights count as they are"
         weights = self._weights_like_the_points(self._weights) * unit
-        return DaskPoints(self._given, weights, scale=self.scaling, checkpoint=self.checkpoint)
+        how: dict[str, Any] = {"preparation": self.preparation, "is_prepared": True}
+        found = DaskPoints(self.array, weights, **how)
+        found.checkpoint, found.feature_names = self.checkpoint, self.feature_names
+        return found
 
     def _blocks(self, array: Any) -> list[tuple[Any, Any]]:
         # Optimization would drop annotations, such as how often a failing task is tried again.
@@ -125,7 +108,7 @@ class DaskPoints:
         return list(zip(points, weights.to_delayed().ravel(), strict=True))
 
     def _weights_like_the_points(self, given: Any) -> Any:
-        lengths = self._given.chunks[0]
+        lengths = self.array.chunks[0]
         are_known = not any(math.isnan(length) for length in lengths)
         if not is_dask(given):
             given = self._weights_in_memory(given, are_known)
@@ -156,7 +139,7 @@ class DaskPoints:
                 "cut in the same places: pass a Dask array or Series with the partitions of X, or "
                 "call X.compute_chunk_sizes() first"
             )
-        n_points = int(self._given.shape[0])
+        n_points = int(self.array.shape[0])
         weights = np.full(n_points, given) if np.ndim(given) == 0 else np.asarray(given)
         return dask.array.from_array(weights, chunks=-1)
 
@@ -174,8 +157,8 @@ def open_dask(
     weights: Any,
     *,
     dtype: np.dtype[np.floating[Any]] | None,
-    scale: Scale | Scaling | None,
     checkpoint: Any,
+    prepare: Any = None,
 ) -> DaskPoints:
     """Return a Dask collection as `powermeans.open_data` opens it."""
     named = [*(columns or ()), *([weights] if isinstance(weights, str) else ())]
@@ -195,7 +178,30 @@ def open_dask(
         weights = source[source.columns[places[-1]]]
     if dtype is not None:
         chosen = chosen.astype(dtype)
-    return DaskPoints(chosen, weights, scale=scale, checkpoint=checkpoint)
+    how: dict[str, Any] = {"checkpoint": checkpoint, "preparation": prepare}
+    return DaskPoints(chosen, weights, **how)
+
+
+def _is_frame(data: Any) -> bool:
+    return type(data).__module__.startswith(("dask.dataframe", "dask_expr"))
+
+
+def _has_words(data: Any) -> bool:
+    """Return whether a DataFrame has columns of anything but numbers."""
+    dtypes = data.dtypes if _is_frame(data) else ()
+    return any(getattr(dtype, "kind", "O") not in "biuf" for dtype in dtypes)
+
+
+def prepared(data: Any, prepare: Any) -> tuple[Any, Any]:
+    """Return the points of a DataFrame as a Dask array, and what prepares each partition."""
+    parts = list(np.ravel(data.to_delayed()))
+    points_of, preparation = extension("partitions")(lambda: (p.compute() for p in parts), prepare)
+    shape = (math.nan, len(preparation.get_feature_names_out()))
+    blocks = [
+        dask.array.from_delayed(block, shape, np.float64)
+        for block in delayed(points_of, ((part,) for part in parts))
+    ]
+    return dask.array.concatenate(blocks), preparation
 
 
 def _place_of(name: str, columns: Any) -> int:
@@ -207,28 +213,10 @@ def _place_of(name: str, columns: Any) -> int:
     )
 
 
-def _spread_of(points: Any, weights: Any, where: str, n_features: int | None, scale: Scale) -> Any:
-    given = admitted(points, where, None)
-    if n_features not in (None, given.shape[1]):
-        if given.shape[0]:
-            raise SourceError(
-                f"{where} has {given.shape[1]} columns and X has {n_features}: make all partitions "
-                "of the same columns"
-            )
-        given = np.empty((0, n_features or 0))
-    counted = None if weights is None else np.asarray(weights, dtype=np.float64)
-    return spread_of(Block(given, counted, where), scale)
-
-
-def _scaled(block: Any, scaling: Scaling, block_id: Any = None) -> Any:
-    where = "X" if block_id is None else f"X in partition {block_id[0]}"
-    return scaled(Block(admitted(block, where, None), None, where), scaling).points
-
-
 def _as_array(data: Any, name: str) -> Any:
     if isinstance(data, dask.array.Array):
         return data
-    if type(data).__module__.startswith(("dask.dataframe", "dask_expr")):
+    if _is_frame(data):
         return data.to_dask_array()
     raise TypeError(
         f"{name} is a {type(data).__module__}.{type(data).__name__}: pass a Dask array or DataFrame"

@@ -134,4 +134,10 @@ def _open_on_dask(X: Any, sample_weight: ArrayLike | None, needs: Needs) -> OnDa
             "sample_weight is for a Dask collection itself, and X is opened already: pass "
             "open_data(..., weights=sample_weight)"
         )
-    return OnDask(X if isinstance(X, DaskPoints) else DaskPoints(X, sample_weight), needs)
+    known = None if needs.known is None else needs.known.preparation
+    told_by = "preparation" if isinstance(X, DaskPoints) else "columns"
+    if known is not None and getattr(X, told_by, None) is None:
+        needs.known.refuse_points()  # type: ignore[union-attr]
+    if not isinstance(X, DaskPoints):
+        X = DaskPoints(X, sample_weight, preparation=known)
+    return OnDask(X, needs)

@@ -6,16 +6,18 @@ import math
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from powermeans.errors import EntryError
 from powermeans.points.checks.centers import check_centers
 from powermeans.points.columns import Columns
 from powermeans.points.needs import Needs
-from powermeans.points.opening import Opened, not_in_parts, open_points
+from powermeans.points.opening import InMemory, Opened, not_in_parts, open_points
 from powermeans.points.streams import Stream
 from powermeans.scale.checkpoint import Journal, close_journal, journaled, once, open_journal
 from powermeans.scale.executors import MemoryExecutor, PartOpener, ReadingExecutor, read_ahead
@@ -23,7 +25,7 @@ from powermeans.scale.parted_data import PartedData, open_data
 from powermeans.scale.parted_rows import PartedRows
 from powermeans.scale.partition import Partition
 from powermeans.system.label_files import write_labels
-from powermeans.types import FloatArray, Part, Points
+from powermeans.types import FloatArray, Labels, Part, Points
 
 
 class InParts(Opened):
@@ -43,7 +45,8 @@ class InParts(Opened):
     @property
     def columns(self) -> Columns:
         """The columns of the source."""
-        return Columns(self.source.n_features, self.source.feature_names, self.source.scaling)
+        given = self.source
+        return Columns(given.n_features, given.feature_names, given.preparation)
 
     @cached_property
     def rows(self) -> PartedRows:
@@ -123,14 +126,12 @@ class InParts(Opened):
                 "the labels of rows that are read part by part may not fit into memory: pass "
                 'predict(X, output="labels.npy"), and numpy.load what is written'
             )
-        if self.source.is_read_from(output):
-            raise ValueError(
-                f"output={os.fspath(output)!r} is a file that X is read from and that would be "
-                "lost, or in a folder that is read, so that the next fit would take labels for "
-                "rows: write them elsewhere"
-            )
+        _refuse_output(self.source, output)
         checked = check_centers(centers, self.n_features)
-        return write_labels(output, (labels for labels, _ in self.rows.assigned(checked)))
+        labels: Iterator[Labels] = (found for found, _ in self.rows.assigned(checked))
+        if (is_used := self.source.is_used) is not None:
+            labels = _of_every_row(labels, is_used)
+        return write_labels(output, labels)
 
     def distances(self, centers: Points) -> Any:
         raise _no_array("transform")
@@ -148,6 +149,63 @@ class InParts(Opened):
         close_journal(self._journal)
 
 
+@dataclass(frozen=True, slots=True)
+class OfFiles(InMemory):
+    """Points of files in memory; rows of a table that have none, such as totals, are left out."""
+
+    noted: Any = None
+    data: Any = None  # the files
+
+    def predicted(self, centers: Points, output: str | os.PathLike[str] | None = None) -> Any:
+        labels = InMemory.predicted(self, centers)  # slots leave super() without a class
+        if output is None:
+            return labels
+        _refuse_output(self.data, output)
+        return write_labels(output, [labels])
+
+    def distances(self, centers: Points) -> Any:
+        return self._of_every_row(InMemory.distances(self, centers))
+
+    def shares(
+        self, centers: Points, memberships: Callable[[FloatArray], FloatArray], exponent: float
+    ) -> Any:
+        return self._of_every_row(InMemory.shares(self, centers, memberships, exponent))
+
+    def as_given(self, values: Any) -> Any:
+        return self._of_every_row(values) if values.ndim == 1 else values  # labels, not centers
+
+    def _of_every_row(self, values: Any) -> Any:
+        is_used = self.data.is_used
+        if is_used is None:
+            return values
+        nothing = -1 if values.dtype.kind == "i" else np.nan
+        every = np.full((len(is_used), *values.shape[1:]), nothing, values.dtype)
+        every[is_used] = values
+        return every
+
+
+def _of_every_row(parts: Iterator[Labels], is_used: NDArray[np.bool_]) -> Iterator[Labels]:
+    """Yield the labels of all rows in parts, with -1 for rows without points."""
+    places, n_given, start = np.flatnonzero(is_used), 0, 0
+    for labels in parts:
+        given = places[n_given : n_given + len(labels)]
+        n_given += len(labels)
+        end = int(places[n_given]) if n_given < len(places) else len(is_used)
+        every = np.full(end - start, -1, np.int32)
+        every[given - start] = labels
+        yield every
+        start = end
+
+
+def _refuse_output(data: Any, output: str | os.PathLike[str]) -> None:
+    if data.is_read_from(output):
+        raise ValueError(
+            f"output={os.fspath(output)!r} is a file that X is read from and that would be "
+            "lost, or in a folder that is read, so that the next fit would take labels for "
+            "rows: write them elsewhere"
+        )
+
+
 def _no_array(method: str) -> ValueError:
     return ValueError(
         f"{method} returns an array with a row for each point, and none is made of points that are "
@@ -157,13 +215,36 @@ def _no_array(method: str) -> ValueError:
 
 
 @open_points.register(Stream)
-def _open_stream(X: Any, sample_weight: ArrayLike | None, needs: Needs) -> InParts:
-    source = X if isinstance(X, PartedData) else open_data(X)
-    if needs.refusals.parts is not None:
-        raise not_in_parts(source.source.name, needs)
+def _open_stream(X: Any, sample_weight: ArrayLike | None, needs: Needs) -> Opened:
+    data = X if isinstance(X, PartedData) else open_data(X)
     if sample_weight is not None:
         raise ValueError(
             "sample_weight is for arrays: weights of files are one of their columns, so pass "
             'open_data(..., weights="column"), and those of chunks come with them, as pairs'
         )
-    return InParts(source, needs)
+    data = data.read_for(needs)
+    if (whole := data.whole()) is not None:
+        points, weights = whole
+        return _opened_whole(data, points, weights, needs)
+    if needs.refusals.parts is not None:
+        raise not_in_parts(data.source.name, needs)
+    return InParts(data, needs)
+
+
+def _opened_whole(data: PartedData, points: Any, weights: Any, needs: Needs) -> Opened:
+    """Open the points of files as an array, with the columns that these have."""
+    columns = Columns(points.shape[1], data.feature_names, data.preparation)
+    fit, known = needs.fit, needs.known
+    if data.preparation is not None:
+        fit = replace(fit, warns_of_scales=False)
+    if known is not None:
+        known.check(columns, InParts._way_out)
+        known = replace(known, preparation=None)
+    needs = replace(needs, estimator=None, fit=fit, known=known)
+    try:
+        opened = open_points(points, weights, needs)
+    except EntryError as error:
+        data.explain(error)
+        raise
+    held = {field.name: getattr(opened, field.name) for field in fields(InMemory)}
+    return OfFiles(**held, noted=columns.noted(), data=data)

@@ -12,10 +12,7 @@ from scipy import sparse
 from powermeans.points.checks.parts import PartFacts, check_part, check_parts
 from powermeans.points.checks.points import as_floats
 from powermeans.points.needs import Needs
-from powermeans.points.scaling import Scaling
 from powermeans.scale.block import Block, Source, SourceError
-from powermeans.scale.files import FileSource
-from powermeans.scale.scaling import scaled
 from powermeans.types import FloatArray, Part, Points, SparsePoints
 
 
@@ -31,11 +28,10 @@ class Partition:
         source: Source,
         rows_per_part: int,
         needs: Needs,
-        scaling: Scaling | None = None,
         unit: float = 1.0,
     ) -> None:
         self.source, self.rows_per_part = source, rows_per_part
-        self._needs, self._scaling, self._unit = needs, scaling, unit
+        self._needs, self._unit = needs, unit
         self.facts: PartFacts | None = None
 
     def check(self, n_clusters: int = 1) -> None:
@@ -90,22 +86,15 @@ class Partition:
         return error
 
     def _admit(self, block: Block) -> PartFacts:
-        has_missing = self._needs.measure.has_missing
-        try:
-            return check_part(
-                block.points,
-                block.weights,
-                name=block.where,
-                first_row=block.first_row,
-                feature_names=self.source.feature_names,
-                has_missing=has_missing,
-                divergence=self._needs.measure.divergence,
-            )
-        except ValueError:
-            if isinstance(self.source, FileSource):
-                offers = hasattr(self._needs.estimator, "missing")
-                self.source.refuse_entries(block, has_missing=has_missing, offers_missing=offers)
-            raise
+        return check_part(
+            block.points,
+            block.weights,
+            name=block.where,
+            first_row=block.first_row,
+            feature_names=self.source.feature_names,
+            has_missing=self._needs.measure.has_missing,
+            divergence=self._needs.measure.divergence,
+        )
 
     def _again(self) -> Iterator[Part]:
         assert self.facts is not None
@@ -134,16 +123,10 @@ class Partition:
         self.facts = facts
 
     def _blocks(self, first_row: int) -> Iterator[Block]:
-        blocks = self._scaled_blocks(first_row)
-        return blocks if self._unit == 1.0 else (_weighed(block, self._unit) for block in blocks)
-
-    def _scaled_blocks(self, first_row: int) -> Iterator[Block]:
-        if (scaling := self._scaling) is not None:
-            # Scaling copies each block, so let the source choose small ones.
-            floats = map(_as_floats, self.source.blocks(first_row))
-            return (scaled(block, scaling) for block in floats)
         blocks = self.source.blocks(first_row, self.rows_per_part)
-        return blocks if self._needs.measure.keeps_narrow else map(_as_floats, blocks)
+        if not self._needs.measure.keeps_narrow:
+            blocks = map(_as_floats, blocks)
+        return blocks if self._unit == 1.0 else (_weighed(block, self._unit) for block in blocks)
 
     def _some(self, numbers: Sequence[int]) -> Iterator[Part]:
         """Yield parts; read runs in one go, and skip the rows between if the source can."""

@@ -20,6 +20,12 @@ _FILES_OF_GROUPS = (
 )
 
 
+def fits_into_memory(n_bytes: int) -> bool:
+    """Return whether points of this size fit, with what a fit makes of them."""
+    free = free_memory()
+    return free is None or 4 * n_bytes <= free
+
+
 def free_memory() -> int | None:
     """Return the bytes that the machine and its control groups leave free; None if unknown."""
     found: list[int] = []

@@ -113,7 +113,7 @@ def _open_tensor(X: Any, sample_weight: ArrayLike | None, needs: Needs) -> InTen
             f"X is a tensor, but {reason}: pass X.cpu().numpy(), which runs on the CPU"
         )
     if needs.known is not None:
-        needs.known.refuse_unscaled()
+        needs.known.refuse_points()
     admitted = admit_tensor(X, sample_weight, needs)
     rows = open_tensor(admitted.points, admitted.weights, divergence=needs.measure.divergence)
     return InTensor(admitted.points, admitted.weights, rows, needs=needs)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from powermeans.engine.seeds.orders import row_keys
-from powermeans.scale.parted_data import PartedData
 from powermeans_tables.command import failures
 from powermeans_tables.command.data import Data
 from powermeans_tables.command.screen import Screen, listening
@@ -40,24 +39,26 @@ def chosen_k(data: Data, wanted: Wanted, *, was_asked: bool) -> Chosen:
     settings, sizes, began = wanted.settings, wanted.sizes, time.monotonic()
     if len(sizes) == 1:
         return Chosen(settings)
-    rows, notes = _rows_for_k(data, wanted.seed, was_asked=was_asked)
-    if not isinstance(data.points, PartedData):
-        n_distinct = len(np.unique(row_keys(rows.points, np.random.RandomState(0))))
-        most = n_distinct - (n_distinct == len(rows.points))
+    points, weights, notes = _rows_for_k(data, wanted.seed, was_asked=was_asked)
+    if not data.is_in_parts:
+        n_distinct = len(np.unique(row_keys(points, np.random.RandomState(0))))
+        most = n_distinct - (n_distinct == len(points))
         sizes = range(sizes[0], min(sizes[-1], most) + 1)
         if len(sizes) < 2:
             k = max(1, min(sizes.start, most))
             why = Note(f"k = {k}, since there are too few different rows for more")
             return Chosen(settings | {"n_clusters": k}, [why])
-    limit = settings["max_seconds"]
+    limit, has_missing = settings["max_seconds"], data.missing == "observed"
+    if not data.is_in_parts:
+        has_missing = bool(np.isnan(points).any())
     half = None if limit is None else limit / 2
     with failures.refusing():
         choice = choose_k(
-            rows.points,
+            points,
             sizes,
-            sample_weight=rows.weights,
+            sample_weight=weights,
             callback=listening(is_quiet=wanted.quiet, sweeps=False),
-            missing="observed" if rows.missing == "observed" else "error",
+            missing="observed" if has_missing else "error",
             max_seconds=half,
             **{name: settings[name] for name in ("effort", "random_state", "n_threads")},
         )
@@ -72,23 +73,22 @@ def chosen_k(data: Data, wanted: Wanted, *, was_asked: bool) -> Chosen:
     return Chosen(settings, [*notes, _note_on(choice)], choice, was_interrupted)
 
 
-def _rows_for_k(data: Data, seed: int, *, was_asked: bool) -> tuple[Data, list[Note]]:
+def _rows_for_k(data: Data, seed: int, *, was_asked: bool) -> tuple[Any, Any, list[Note]]:
     """Return the whole rows, which all criteria know, if most are whole, and a line on that.
 
     Where missing values were asked for, all rows choose k by the criteria that know these.
     """
-    if isinstance(data.points, PartedData):
-        return data, []
-    data = replace(data, points=data.prepare.spread_out(data.points, seed))
+    if data.is_in_parts:
+        return data.points, None, []
+    points, weights = data.prepare.spread_out(data.points, seed), data.weights
     if data.missing != "observed" or was_asked:
-        return data, []
-    is_whole = ~np.isnan(data.points).any(axis=1)
+        return points, weights, []
+    is_whole = ~np.isnan(points).any(axis=1)
     n_whole = np.count_nonzero(is_whole)
-    if not len(data.points) / 2 <= n_whole < len(data.points):
-        return data, []
-    weights = None if data.weights is None else data.weights[is_whole]
-    whole = replace(data, points=data.points[is_whole], weights=weights, missing="error")
-    return whole, [Note(f"k was chosen from the {n_whole:,} complete rows")]
+    if not len(points) / 2 <= n_whole < len(points):
+        return points, weights, []
+    said = Note(f"k was chosen from the {n_whole:,} complete rows")
+    return points[is_whole], None if weights is None else weights[is_whole], [said]
 
 
 def _note_on(choice: Any) -> Note:

@@ -15,11 +15,10 @@ from powermeans.explaining.sureness import nearness_of_rows
 from powermeans.optimality.gap import OptimalityGap
 from powermeans.points.needs import Measure, Needs
 from powermeans.scale.executors import read_ahead
-from powermeans.scale.parted_data import PartedData
 from powermeans.types import FloatArray, Labels, Points
 from powermeans_tables.command import failures
 from powermeans_tables.command.data import Data, naming_entries, steps_of
-from powermeans_tables.command.outputs import RowColumns, write_labels, write_rows
+from powermeans_tables.command.outputs import RowColumns, write_rows
 from powermeans_tables.command.screen import Screen, waiting_for
 from powermeans_tables.command.sources import DataFiles
 from powermeans_tables.command.wanted import Results
@@ -68,7 +67,7 @@ def labelled(
     tally = _tally(model, data)
     with failures.refusing():
         check_names(names, len(tally.sizes))
-    if isinstance(data.points, PartedData):
+    if data.is_in_parts:
         if "name" in results.added:  # all rows make the names
             collections.deque(_in_parts(fitted, tally, files, results, names), maxlen=0)
             names = dict(enumerate(_profile(tally, data, names).names))
@@ -76,7 +75,7 @@ def labelled(
         pieces = _in_parts(fitted, tally, files, results, names)
         with failures.refusing():
             if output is not None:
-                write_labels(output, pieces)
+                write_rows(output, data, pieces, labels_only=results.labels_only)
             collections.deque(pieces, maxlen=0)  # labelling a piece counts its rows
         columns, profile = RowColumns(), _profile(tally, data, names)
     else:
@@ -88,7 +87,7 @@ def labelled(
             columns = about_rows(model, data.points, labels, results.added, profile.names)
         if output is not None:
             with waiting_for(f"writing {output}", is_quiet=results.quiet):
-                write_rows(output, data, columns, labels_only=results.labels_only)
+                write_rows(output, data, [columns], labels_only=results.labels_only)
     done += [] if output is None else [output]
     return Labelled(tally, profile, labels, columns)
 

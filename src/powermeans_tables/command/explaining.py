@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
-
-import numpy as np
 
 from powermeans.explaining.explanation import explain
-from powermeans.explaining.features import is_squared
-from powermeans.explaining.levels import merge_tree
+from powermeans.explaining.features import preparation_of
 from powermeans_tables.command import failures
-from powermeans_tables.command.data import Data, naming_entries, prepare_of, read_for, steps_of
+from powermeans_tables.command.data import naming_entries, opened, read_for
 from powermeans_tables.command.saved import load_model
 from powermeans_tables.command.screen import Screen
 from powermeans_tables.command.sources import DataFiles
@@ -32,28 +27,17 @@ def print_exact_query(path: str, files: DataFiles, asked: Rules, screen: Screen)
 def explain_model(path: str, files: DataFiles, asked: Rules, screen: Screen) -> None:
     """Print rules for the clusters of a model, or a query by these for a table in a database."""
     saved = load_model(path)
-    data = read_for(saved.model, path, saved.read_like(files))
+    files = saved.read_like(files)
+    data = read_for(saved.model, path, files, opened(files))
     X = data.as_read
-    if prepare_of(saved.model) is not None:  # which takes the columns of the file
-        X = data.frame.table
-        X = X if data.is_used is None else X.take(np.flatnonzero(data.is_used))
+    if preparation_of(saved.model) is not None:  # which takes the columns of the file
+        X = data.rows.table.frame(data.rows.is_used)
     with failures.refusing(), naming_entries(data, files):
         found = explain(saved.model, X, n_leaves=asked.n_leaves, sample_weight=data.weights)
-        levels = _levels(saved.model, X, data)
         query = asked.sql and found.to_sql(asked.sql, dialect=asked.dialect)
-    lines = [*str(found).splitlines(), "", *levels] if query is None else query.splitlines()
-    for line in lines:
+    for line in (query or str(found)).splitlines():
         screen.say(line, is_whole=True)
     about = {"model": path, "data": files.first, "kept": found.kept, "price": found.price}
     about |= {"rules": [*map(asdict, found.rules)]}
     about |= {"descriptions": [*map(asdict, found.descriptions)]}
     screen.tell_machines(about | {"sql": query})
-
-
-def _levels(model: Any, X: Any, data: Data) -> Sequence[str]:
-    """Name the next level, where centers are means."""
-    last = steps_of(model)[-1]
-    if not hasattr(last, "cluster_centers_") or not is_squared(last):
-        return []
-    tree = merge_tree(model, X, sample_weight=data.weights)
-    return [f"{tree}."] if len(tree.linkage) > 1 else []

@@ -66,6 +66,8 @@ def in_options(message: Exception) -> str:
     value = message.value
     said = _typed_names(value) if isinstance(value, list) else repr(value)
     subject = f"{_option(message.argument)} {said} " if message.argument else ""
+    if isinstance(value, bool):
+        subject = f"--{'no-' * (not value)}{message.argument} "
     way_out = typed(message.way_out)
     if isinstance(message, NotInPartsError):
         way_out = (

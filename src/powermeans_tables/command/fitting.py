@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import os
 import shlex
 import sys
@@ -11,17 +12,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sklearn.pipeline import Pipeline
-
 from powermeans.engine.stopping import MaxSeconds
 from powermeans.errors import TableError, counted
 from powermeans.estimators.balanced_kmeans import BalancedKMeans
 from powermeans.estimators.power_kmeans import PowerKMeans
 from powermeans.optimality.of_points import gap_in_a_moment
-from powermeans.scale.parted_data import PartedData
-from powermeans.scale.tables.formats import format_of
-from powermeans.system.attributes import forget
-from powermeans_tables.command import failures, parts
+from powermeans.system.attributes import remember
+from powermeans_tables.command import failures
 from powermeans_tables.command.choosing import choice_for_machines, chosen_k, show_choice
 from powermeans_tables.command.clusters import (
     Fitted,
@@ -30,52 +27,62 @@ from powermeans_tables.command.clusters import (
     labelled,
     show_clusters,
 )
-from powermeans_tables.command.data import Data, naming_entries, read_to_fit, steps_of
+from powermeans_tables.command.data import (
+    Data,
+    bare,
+    naming_entries,
+    opened,
+    read_for,
+    read_to_fit,
+)
 from powermeans_tables.command.notes import tell_about, write_report
 from powermeans_tables.command.outputs import SUFFIXES_OF_ROWS, check_outputs, interruptible, listed
 from powermeans_tables.command.saved import load_model, to_remember
 from powermeans_tables.command.screen import Screen, listening, seconds, waiting_for
 from powermeans_tables.command.sources import DataFiles, Scale
 from powermeans_tables.command.wanted import Wanted
-from powermeans_tables.reading.frames import opened
+from powermeans_tables.reading.files import open_table
+from powermeans_tables.reading.table import Table
 from powermeans_tables.report.profile import check_names
 
 
 def fit(files: DataFiles, wanted: Wanted, screen: Screen) -> None:
     """Read the data, fit, write the files asked for and print the clusters."""
-    why = parts.why_in_parts(files)
+    table = opened(files)
     is_open = not (wanted.output or wanted.model or wanted.report or screen.as_json)
     if is_open:
-        wanted = _with_outputs(files, wanted, has_report=why is None)
-    wanted = wanted.settled(in_parts=why is not None)
-    _check(files, wanted, why)
-    fitted = _gone_on(files, wanted) if wanted.like else _fitted_anew(files, wanted, why)
-    model = fitted.model
+        wanted = _with_outputs(files, wanted)
+    wanted = wanted.settled()
+    _check(files, wanted, table)
+    asked = replace(wanted, report=None) if is_open else wanted  # which rows in parts go without
+    fitted = _gone_on(files, asked, table) if wanted.like else _fitted_anew(files, asked, table)
+    model, is_in_parts = fitted.model, fitted.data.is_in_parts
+    if is_open and is_in_parts:
+        wanted = replace(wanted, report=None)
     with interruptible() as done:
-        labels = None if why is not None else model.labels_
+        labels = None if is_in_parts else model.labels_
         found = labelled(fitted, files, wanted, done, labels)
-        if why is not None:  # an interrupted fit knows it only of the centers one sweep earlier
+        if is_in_parts:  # an interrupted fit knows it only of the centers one sweep earlier
             model.inertia_ = -found.tally.score
         fitted = _with_proof(fitted, wanted)
         _write(fitted, found, files, wanted, done)
         _tell(fitted, found, files, wanted, screen)
         if screen.as_json:
             screen.tell_machines(_for_machines(fitted, found, files, wanted))
-    _end(fitted, wanted, screen, lacks_report=is_open and why is not None)
+    _end(fitted, wanted, screen, lacks_report=is_open and is_in_parts)
 
 
-def _fitted_anew(files: DataFiles, wanted: Wanted, why: str | None) -> Fitted:
+def _fitted_anew(files: DataFiles, wanted: Wanted, table: Table) -> Fitted:
     """Read the data and fit."""
     is_scale_idle = wanted.scale == "auto" and not wanted.distance.depends_on_scale
     scale: Scale = "none" if is_scale_idle else wanted.scale
     takes_missing, began = wanted.distance.takes_missing, time.perf_counter()
-    if why is None:
-        with waiting_for(f"reading {files.name}", is_quiet=wanted.quiet):
-            data = read_to_fit(files, scale, takes_missing=takes_missing)
-    else:
-        data = parts.open_to_fit(files, why, scale, takes_missing=takes_missing)
+    with waiting_for(f"reading {files.name}", is_quiet=wanted.quiet):
+        data = read_to_fit(files, table, scale, takes_missing=takes_missing)
+    if data.is_in_parts:
+        _refuse_in_parts(files, wanted)
     _check_proof(data.missing, wanted)
-    taken = {"reading": time.perf_counter() - began if why is None else None}
+    taken = {"reading": time.perf_counter() - began}
     chosen = chosen_k(data, wanted, was_asked=files.missing == "observed")
     started = time.perf_counter()
     missing = "observed" if data.missing == "observed" else "error"
@@ -86,14 +93,15 @@ def _fitted_anew(files: DataFiles, wanted: Wanted, why: str | None) -> Fitted:
     return Fitted(data, model, taken, was_interrupted, choice, why_k, names=wanted.names)
 
 
-def _gone_on(files: DataFiles, wanted: Wanted) -> Fitted:
+def _gone_on(files: DataFiles, wanted: Wanted, table: Table) -> Fitted:
     """Read the data as those of a model, go on from there, and find what has changed."""
     from powermeans.explaining.following import refit, what_changed
 
     path, began = str(wanted.like), time.perf_counter()
     saved = load_model(path)
-    last = steps_of(saved.model)[-1]
-    data = parts.read_as_model(saved, path, saved.read_like(files), None, is_quiet=wanted.quiet)
+    last = bare(saved.model)
+    with waiting_for(f"reading {files.name}", is_quiet=wanted.quiet):
+        data = read_for(saved.model, path, files, table)
     _check_proof(data.missing, wanted)
     started = time.perf_counter()
     with failures.refusing(), naming_entries(data, files):
@@ -104,7 +112,7 @@ def _gone_on(files: DataFiles, wanted: Wanted) -> Fitted:
     return Fitted(data, model, taken, changes=changes, names=names)
 
 
-def _with_outputs(files: DataFiles, wanted: Wanted, *, has_report: bool) -> Wanted:
+def _with_outputs(files: DataFiles, wanted: Wanted) -> Wanted:
     """Name a file for the rows and one for the report, beside no other file of that name."""
     source = Path(files.database or files.first)
     is_packed = source.suffix.lower() in (".gz", ".bz2", ".xz", ".zip")
@@ -112,39 +120,30 @@ def _with_outputs(files: DataFiles, wanted: Wanted, *, has_report: bool) -> Want
     stem, suffix = f"{inner.stem}-" if source.is_file() else "", inner.suffix.lower()
     rows = f"{stem}clusters{suffix if suffix in SUFFIXES_OF_ROWS else '.csv'}"
     page = f"{stem}report.html"
-    for path, option in [(rows, "--output"), (page, "--report")][: 1 + has_report]:
-        if os.path.isfile(path) and not _is_of_a_fit(path, is_large=not has_report):
+    for path, option in ((rows, "--output"), (page, "--report")):
+        if os.path.isfile(path) and not _is_of_a_fit(path):
             raise failures.Failure(
                 f"{path} exists and was not written here: name another file with {option}"
             )
-    return replace(wanted, output=rows, report=page if has_report else None)
+    is_limited = files.memory_limit is not None or files.checkpoint is not None
+    return replace(wanted, output=rows, report=None if is_limited else page)
 
 
-def _is_of_a_fit(path: str, *, is_large: bool) -> bool:
+def _is_of_a_fit(path: str) -> bool:
     """Return whether a file looks as if a fit had written it."""
     if path.endswith(".html"):
         with failures.reading(path), open(path, "rb") as file:
             return b"powermeans" in file.read(2**16)
     with contextlib.suppress(TableError):
-        names = format_of(Path(path)).names if is_large else opened(path).table.column_names
-        return "cluster" in names
+        return "cluster" in open_table(path).names
     return False
 
 
-def _check(files: DataFiles, wanted: Wanted, why: str | None) -> None:
-    """Refuse, before anything is read, what cannot be done or written."""
-    in_memory = "pass one file that fits into memory, without --memory-limit and --checkpoint"
+def _check(files: DataFiles, wanted: Wanted, table: Table) -> None:
+    """Refuse, before rows are read, what cannot be done or written."""
+    if files.memory_limit is not None or files.checkpoint is not None:
+        _refuse_in_parts(files, wanted)
     distance = wanted.distance
-    parts.refuse_in_parts(
-        files,
-        wanted,
-        why,
-        ("--prove", wanted.prove, "leave it out, or prove it for some of the rows"),
-        ("--like", wanted.like, "pass one file, and no limits"),
-        ("--size-min", wanted.size_min, in_memory),
-        ("--size-max", wanted.size_max, in_memory),
-        (f"--divergence {wanted.divergence}", distance.needs_all_points is not None, in_memory),
-    )
     n_clusters = wanted.n_clusters
     if n_clusters is None and not distance.is_squared:
         raise failures.Failure(
@@ -154,7 +153,24 @@ def _check(files: DataFiles, wanted: Wanted, why: str | None) -> None:
     if n_clusters is not None:
         with failures.refusing():
             check_names(wanted.names, n_clusters)
-    check_outputs(wanted, wanted.model, files.checkpoint, reads=parts.all_paths(files, why))
+    check_outputs(wanted, wanted.model, files.checkpoint, reads=map(str, table.paths))
+
+
+def _refuse_in_parts(files: DataFiles, wanted: Wanted) -> None:
+    """Refuse what looks at all rows at once, each with a way out."""
+    in_memory = "pass rows that fit into memory, without --memory-limit and --checkpoint"
+    for what, is_asked, way_out in (
+        ("--report", wanted.report, "leave it out, and report on some of the rows"),
+        ("--prove", wanted.prove, "leave it out, or prove it for some of the rows"),
+        ("--like", wanted.like, "pass fewer rows, and no limits"),
+        ("--size-min", wanted.size_min, in_memory),
+        ("--size-max", wanted.size_max, in_memory),
+        (f"--divergence {wanted.divergence}", wanted.distance.needs_all_points, in_memory),
+    ):
+        if is_asked is not None:
+            raise failures.Failure(
+                f"{what} needs all rows at once, not part by part as in {files.name}: {way_out}"
+            )
 
 
 def _check_proof(missing: str | None, wanted: Wanted) -> None:
@@ -186,7 +202,7 @@ def _fit(model: PowerKMeans | BalancedKMeans, data: Data, files: DataFiles, want
         with (
             failures.reading(files.name, writes=writes),
             failures.refusing(),
-            naming_entries(data, files),
+            naming_entries(data, files, -1 if data.is_in_parts else 0),  # there they count from 1
         ):
             model.set_params(callback=shown)
             model.fit(data.points, sample_weight=data.weights)
@@ -195,9 +211,6 @@ def _fit(model: PowerKMeans | BalancedKMeans, data: Data, files: DataFiles, want
             raise
         was_interrupted = True
     model.set_params(callback=None)
-    if isinstance(data.points, PartedData):  # `Prepare` scales and names columns before the model
-        model.scaling_ = None
-        forget(model, "feature_names_in_")
     return was_interrupted
 
 
@@ -230,7 +243,9 @@ def _write(
     if wanted.model is not None:
         from powermeans.saving import save
 
-        whole = Pipeline([("prepare", fitted.data.prepare), ("powerkmeans", fitted.model)])
+        whole, prepare = copy.copy(fitted.model), fitted.data.prepare
+        names = prepare.get_feature_names_out()
+        remember(whole, {"preparation_": prepare, "feature_names_in_": names})
         reading = to_remember(files, fitted.data, found.profile.names)
         with failures.writing(wanted.model):
             save(whole, wanted.model, reading=reading)
@@ -250,7 +265,7 @@ def _tell(
     screen.say(
         f"✓ {counted(len(profile.clusters), 'cluster')} of {counted(found.tally.n_rows, 'row')} "
         f"and {counted(n_columns, 'column')} of {files.name}, "
-        f"read {'part by part' if reading is None else f'in {seconds(reading)}'}, "
+        f"read {'part by part ' * data.is_in_parts}in {seconds(reading or 0.0)}, "
         f"fitted in {seconds(fitted.seconds['fitting'] or 0.0)}"
     )
     tell_about(screen, data, fitted.why_k, is_verbose=is_verbose)

@@ -14,7 +14,6 @@ from powermeans_tables.command.sources import DataFiles
 from powermeans_tables.command.wanted import Results
 from powermeans_tables.preparing.kinds import NUMBERS, Column
 from powermeans_tables.preparing.prepare import Note
-from powermeans_tables.report.python_code import python_code
 from powermeans_tables.report.report import write_page
 from powermeans_tables.report.subject import ABOUT_COLUMNS, FileTable, Subject, about_columns
 
@@ -35,7 +34,7 @@ def write_report(
         failures.refusing(),
     ):
         file = FileTable(
-            data.frame.table,
+            data.table,
             [note.text for note in _doubts_first(notes) if note.text not in how_read],
             [*how_read, *(note.text for note in why_k)],
             data.row_numbers,
@@ -49,20 +48,39 @@ def write_report(
             labels=found.labels,
             profile=found.profile,
         )
-        columns = files.asked_columns and list(map(str, data.prepare.feature_names_in_))
-        rows = {"weights": files.weights, "skip_rows": [*data.skipped]}
-        reading = {**files.form, **rows, "columns": columns, "drops_lacking": data.lacking}
-        code = python_code(subject, files.first, reading, fitted.file)
+        code = f"model = powermeans.load({fitted.file!r})\nlabels = model.predict({files.first!r})"
+        code = _code(fitted, files) if fitted.file is None else f"import powermeans\n\n{code}"
         title = f"Clusters of {printable(os.path.basename(files.name))}"
         write_page(subject, path, title, code, fitted.choice, fitted.optimality)
     done.append(path)
+
+
+def _code(fitted: Fitted, files: DataFiles) -> str:
+    """Return Python that fits the same rows again, unless some were left out by an option."""
+    form = [f"{name}={value!r}" for name, value in files.form.items() if value is not None]
+    paths = files.first if len(files.paths) < 2 else [*files.paths]
+    source = f"open_table({', '.join([repr(paths), *form])})" if form else repr(paths)
+    columns, prepare = files.asked_columns, repr(fitted.data.prepare)
+    told = {"columns": columns and repr(columns), "weights": files.weights and repr(files.weights)}
+    told["prepare"] = prepare if prepare != "Prepare()" else None
+    given = [f"{name}={value}" for name, value in told.items() if value is not None]
+    data = f"open_data({', '.join([source, *given])})" if given else source
+    left_out = "# Rows that --skip-rows or --missing left out count here.\n"
+    model = fitted.model
+    names = [type(model).__name__, "Prepare", "open_data", "open_table"]
+    used = [name for name in names if f"{name}(" in f"{model!r}{data}"]
+    return (
+        f"from powermeans import {', '.join(used)}\n\n"
+        f"{left_out * bool(files.skip_rows or fitted.data.lacking == 'any')}"
+        f"model = {model!r}.fit({data})"
+    )
 
 
 def tell_about(screen: Screen, data: Data, more: Sequence[Note], *, is_verbose: bool) -> None:
     """Show the columns, unless all are numbers that are used as they are, and the notes."""
     columns: Sequence[Column] = data.prepare.columns_
     notes, are_plain = [*data.notes, *more], all(one.kind in NUMBERS for one in columns)
-    if data.frame is not None and (is_verbose or not are_plain):
+    if is_verbose or not are_plain:
         shown = columns if is_verbose else columns[:_MOST_COLUMNS]
         screen.say()
         screen.show(ABOUT_COLUMNS, about_columns(data.prepare, shown), left=[0, 1, 2, 3])

@@ -12,7 +12,7 @@ import re
 import stat
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -23,12 +23,12 @@ from powermeans.scale.parted_data import is_read_with
 from powermeans.system.arrow import pyarrow_part
 from powermeans.system.atomic_write import atomic_write
 from powermeans.system.label_files import write_npy
+from powermeans_tables.cells.column import values_of
 from powermeans_tables.command import failures
 from powermeans_tables.command.data import Data
 from powermeans_tables.command.wanted import Results
-from powermeans_tables.preparing.cells import values_of
 from powermeans_tables.reading import sheets
-from powermeans_tables.reading.frames import Frame
+from powermeans_tables.reading.table import Table
 
 # What is written of some rows, by the name of the column.
 RowColumns = dict[str, NDArray[Any]]
@@ -42,7 +42,7 @@ _SUFFIXES_OF_LABELS = (*_MARKS, ".npy", ".jsonl", ".parquet", ".feather")
 def check_outputs(results: Results, *paths: str | None, reads: Iterable[str]) -> None:
     """Refuse, before anything is computed, outputs that cannot be written or that are inputs."""
     output, page = None if results.output == "-" else results.output, results.report
-    files = [path for path in (*paths, page, output) if path is not None]
+    files, reads = [path for path in (*paths, page, output) if path is not None], [*reads]
     if "-" in files:
         raise failures.Failure("- is the standard output, which takes only labels: name a file")
     for place, path in enumerate(files):
@@ -95,28 +95,66 @@ def _check_place(path: str) -> None:
             pass
 
 
-def write_labels(path: str, pieces: Iterable[RowColumns]) -> None:
-    """Write columns of rows as they come, those of a fit or of a prediction alone."""
-    _write(path, map(table_of, pieces), Frame(None))
+def write_rows(
+    path: str, data: Data, pieces: Iterable[RowColumns], *, labels_only: bool = False
+) -> None:
+    """Write all columns of the files and these after the last, in the format that `path` names.
 
-
-def write_rows(path: str, data: Data, columns: RowColumns, *, labels_only: bool = False) -> None:
-    """Write all columns of the file and these after the last, in the format that `path` names.
-
-    Texts are written as they were.
+    Texts are written as they were. The pieces are of rows that are used, in order.
     """
-    frame, added = data.frame, table_of(columns, data.is_used)
+    table, added = data.table, _Added(pieces)
     if labels_only:
-        _write(path, [added], Frame(None))
+        lengths = (batch.num_rows for batch in table.batches()) if data.is_used is not None else ()
+        _write(path, _of_all_rows(added, data, lengths), ",", "utf-8")
         return
-    every = list(frame.table.column_names)
+    suffix = Path(path).suffix.lower()
+    types = {} if suffix in _MARKS else _types_of(table)
+    lengths = (batch.num_rows for batch in table.batches())
+    tables = zip(table.batches(), _of_all_rows(added, data, lengths), strict=True)
+    whole = (_beside(batch, columns, types) for batch, columns in tables)
+    _write(path, whole, table.first.delimiter, table.first.encoding)
+
+
+class _Added:
+    """Columns that come in pieces, as tables of any number of rows."""
+
+    def __init__(self, pieces: Iterable[RowColumns]) -> None:
+        self._pieces, self._left = map(table_of, pieces), list[Any]()
+
+    def rest(self) -> Iterator[Any]:
+        """Yield all that is left as it comes."""
+        yield from itertools.chain(self._left, self._pieces)
+
+    def next(self, n_rows: int) -> Any:
+        """Return the next rows."""
+        while sum(each.num_rows for each in self._left) < n_rows:
+            self._left.append(next(self._pieces))
+        whole = pyarrow_part().concat_tables(self._left or [next(self._pieces)])
+        self._left = [whole.slice(n_rows)]
+        return whole.slice(0, n_rows)
+
+
+def _of_all_rows(added: _Added, data: Data, lengths: Iterable[int]) -> Iterator[Any]:
+    """Yield what is added to some rows of the files, without values in rows left out."""
+    is_used, start = data.rows.is_used, 0
+    if data.is_used is None and not isinstance(lengths, Iterator):
+        yield from added.rest()
+        return
+    for length in lengths:
+        mine = is_used[start : start + length]
+        start += length
+        found, places = added.next(int(mine.sum())), np.cumsum(mine) - 1
+        yield found.take(pyarrow_part().array(places, mask=~mine))
+
+
+def _beside(batch: Any, added: Any, types: Mapping[str, Any]) -> Any:
+    """Return a table of rows and of what is added to them, under names that are free."""
+    every, columns = list(batch.schema.names), list(batch.columns)
+    columns = [_typed(one, types.get(name)) for one, name in zip(columns, every, strict=True)]
     for name in added.column_names:
         free = (f"{name}.{number}" for number in itertools.count(2))
         every.append(name if name not in every else next(one for one in free if one not in every))
-    table = pyarrow_part().table([*frame.table.columns, *added.columns], names=every)
-    if Path(path).suffix.lower() not in _MARKS:
-        table = pyarrow_part().table([*map(_typed, table.columns)], names=every)
-    _write(path, [table], frame)
+    return pyarrow_part().table([*columns, *added.columns], names=every)
 
 
 def table_of(columns: RowColumns, is_used: NDArray[np.bool_] | None = None) -> Any:
@@ -135,7 +173,7 @@ def _arrow_of(values: NDArray[Any]) -> Any:
     return pyarrow_part().array(values, mask=~is_present)
 
 
-def _write(path: str, tables: Iterable[Any], frame: Frame) -> None:
+def _write(path: str, tables: Iterable[Any], delimiter: str, encoding: str) -> None:
     """Write tables of one schema, one after the other; a file appears once it is complete."""
     suffix = Path(path).suffix.lower()
     if path == "-":
@@ -143,12 +181,12 @@ def _write(path: str, tables: Iterable[Any], frame: Frame) -> None:
         return
     with failures.refusing(), failures.writing(path), atomic_write(path) as file:
         if suffix in _MARKS:
-            _write_text(file, tables, _MARKS[suffix] or frame.delimiter, frame.encoding)
+            _write_text(file, tables, _MARKS[suffix] or delimiter, encoding)
         elif suffix == ".npy":
             write_npy(file, (_labels_in(table) for table in tables))
         elif suffix == ".xlsx":
-            for table in tables:
-                sheets.write(file, table.column_names, [*map(values_of, table.columns)], path)
+            whole = pyarrow_part().concat_tables(tables)
+            sheets.write(file, whole.column_names, [*map(values_of, whole.columns)], path)
         elif suffix == ".jsonl":
             file.writelines(itertools.chain.from_iterable(map(_as_json, tables)))
         else:
@@ -173,17 +211,31 @@ def _write_typed(suffix: str, file: IO[bytes], tables: Iterator[Any]) -> None:
             writer.write_table(table)
 
 
-def _typed(column: Any) -> Any:
-    """Return a column of texts as numbers where all are plain ones, and null for empty cells."""
+def _types_of(table: Table) -> dict[str, Any]:
+    """Return the types of numbers for columns of texts that are all plain ones."""
     pa, pc = pyarrow_part(), pyarrow_part("compute")
-    if column.type != pa.string():
+    found, others = dict[str, Any](), set[str]()
+    for batch in table.batches():
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
+            if column.type != pa.string() or name in others:
+                continue
+            there = pc.if_else(pc.equal(column, ""), None, column)
+            is_plain = pc.match_substring_regex(there, r"^-?(0|[1-9][0-9]{0,14})([.][0-9]+)?$")
+            if pc.all(is_plain).as_py() is False:
+                others.add(name)
+            elif there.null_count < len(there):
+                is_whole = not pc.any(pc.match_substring(there, ".")).as_py()
+                kind = pa.int64() if is_whole else pa.float64()
+                found[name] = kind if found.get(name, pa.int64()) == pa.int64() else pa.float64()
+    return {name: kind for name, kind in found.items() if name not in others}
+
+
+def _typed(column: Any, kind: Any) -> Any:
+    """Return a column of texts as numbers where it has a type of these."""
+    pa, pc = pyarrow_part(), pyarrow_part("compute")
+    if kind is None or column.type != pa.string():
         return column
-    there = pc.if_else(pc.equal(column, ""), None, column)
-    is_plain = pc.match_substring_regex(there, r"^-?(0|[1-9][0-9]{0,14})([.][0-9]+)?$")
-    if not pc.all(is_plain).as_py() or there.null_count == len(there):
-        return column
-    is_whole = not pc.any(pc.match_substring(there, ".")).as_py()
-    return there.cast(pa.int64() if is_whole else pa.float64())
+    return pc.if_else(pc.equal(column, ""), None, column).cast(kind)
 
 
 def _as_json(table: Any) -> Iterator[bytes]:

@@ -8,31 +8,34 @@ from dataclasses import replace
 from powermeans.errors import counted
 from powermeans.estimators.base import CenterEstimator
 from powermeans.optimality.of_points import gap_in_a_moment
-from powermeans_tables.command import failures, parts
+from powermeans_tables.command import failures
 from powermeans_tables.command.clusters import Fitted, Labelled, labelled, show_clusters
-from powermeans_tables.command.data import prepare_of, steps_of
+from powermeans_tables.command.data import bare, opened, read_for
 from powermeans_tables.command.notes import tell_notes, write_report
 from powermeans_tables.command.outputs import check_outputs, interruptible, listed, table_of
 from powermeans_tables.command.saved import load_model
-from powermeans_tables.command.screen import Screen, seconds
+from powermeans_tables.command.screen import Screen, seconds, waiting_for
 from powermeans_tables.command.sources import DataFiles
 from powermeans_tables.command.wanted import Results
 
 
 def predict(path: str, files: DataFiles, results: Results, screen: Screen) -> None:
     """Label new rows by a saved model, all at once or part by part, and report on them."""
-    why, shows_rows = parts.why_in_parts(files), screen.as_json and results.output is None
-    results = results.settled(in_parts=why is not None, shows_rows=shows_rows)
-    way_out = "name a file for the labels with --output"
-    parts.refuse_in_parts(files, results, why, ("JSON of the labels", shows_rows, way_out))
-    check_outputs(results, reads=[path, *parts.all_paths(files, why)])
+    shows_rows = screen.as_json and results.output is None
     saved = load_model(path)
     files, started = saved.read_like(files), time.perf_counter()
+    table, results = opened(files), results.settled(shows_rows=shows_rows)
+    check_outputs(results, reads=[path, *map(str, table.paths)])
     with interruptible() as done:
-        data = parts.read_as_model(saved, path, files, why, is_quiet=results.quiet)
-        # Rows in parts have no other scaling than that of `Prepare`.
-        is_bare = why is None or prepare_of(saved.model) is not None
-        model = steps_of(saved.model)[-1] if is_bare else saved.model
+        with waiting_for(f"reading {files.name}", is_quiet=results.quiet):
+            data = read_for(saved.model, path, files, table)
+        if data.is_in_parts and (shows_rows or results.report is not None):
+            what = "JSON of the labels" if shows_rows else "--report"
+            raise failures.Failure(
+                f"{what} needs all rows at once, not part by part as in {files.name}: name a file "
+                "for the labels with --output, or pass fewer rows"
+            )
+        model = bare(saved.model)
         fitted = Fitted(data, model, {}, names=saved.names | results.names, file=path)
         found = labelled(fitted, files, results, done)
         fitted = replace(fitted, seconds={"predicting": time.perf_counter() - started})

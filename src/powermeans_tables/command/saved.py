@@ -10,11 +10,10 @@ from typing import Any
 
 from powermeans.errors import ModelFileError, nearest
 from powermeans.estimators.streams.base import is_waiting
-from powermeans.scale.tables.formats import options_of, start_of
 from powermeans_tables.command import failures
 from powermeans_tables.command.data import Data
 from powermeans_tables.command.sources import DataFiles
-from powermeans_tables.reading.sheets import is_workbook
+from powermeans_tables.reading.formats import PACKED, File, format_of
 
 _REMEMBERED = ("delimiter", "header", "encoding", "array", "missing")
 
@@ -30,8 +29,8 @@ class Saved:
         """Return the data with options that were not given as they were in the fit."""
         path, options = Path(files.first), tuple[str, ...](_REMEMBERED)
         with failures.refusing():
-            if path.is_file() and not is_workbook(path, start_of(path)):
-                options = ("missing", *options_of(path))
+            if path.is_file() and not File(path, files.name).start.startswith(tuple(PACKED)):
+                options = ("missing", *format_of(File(path, files.name)).options)
         not_given = {
             name: self.reading[name]
             for name in _REMEMBERED

@@ -52,7 +52,7 @@ class Results:
     def __post_init__(self) -> None:
         _ = self.names, self.added  # refuses what is no name
 
-    def settled(self, *, in_parts: bool, shows_rows: bool = False) -> Self:
+    def settled(self, *, shows_rows: bool = False) -> Self:
         """Return the same for an output that has room for columns of the file, or not.
 
         `shows_rows` says that JSON has what is asked for of rows.
@@ -60,7 +60,7 @@ class Results:
         if (self.add is not None or self.labels_only) and not (self.output or shows_rows):
             option = "--labels-only" if self.add is None else "--add"
             raise Failure(f"{option} is for the rows: name a file for them with --output")
-        is_bare = in_parts or shows_rows or self.output == "-" or _has_clusters_only(self.output)
+        is_bare = shows_rows or self.output == "-" or _has_clusters_only(self.output)
         return replace(self, labels_only=self.labels_only or is_bare)
 
     @property

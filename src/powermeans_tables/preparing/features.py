@@ -10,7 +10,7 @@ import numpy as np
 
 from powermeans.explaining.features import Feature
 from powermeans.types import FloatArray
-from powermeans_tables.preparing.cells import Cells
+from powermeans_tables.cells.column import Cells
 from powermeans_tables.preparing.kinds import WORDS, Column
 
 _EARTH_KM = 6371.0

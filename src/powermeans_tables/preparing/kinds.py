@@ -11,10 +11,10 @@ import numpy as np
 
 from powermeans.errors import ArgumentError, some
 from powermeans.types import FloatArray
-from powermeans_tables.preparing.cells import Cells
-from powermeans_tables.preparing.missing_codes import is_code
-from powermeans_tables.preparing.number_forms import currencies_in
-from powermeans_tables.preparing.ordered_words import levels_of
+from powermeans_tables.cells.column import Cells
+from powermeans_tables.cells.missing_codes import is_code
+from powermeans_tables.cells.number_forms import currencies_in
+from powermeans_tables.cells.ordered_words import levels_of
 
 # What is done with each kind of column; those without are left out.
 KINDS = {
@@ -53,12 +53,6 @@ _NAMES_OF_PEOPLE = re.compile(
     r"(?:first|last|full|given|family)[ _-]?name|surname|vorname|nachname|pr[ée]nom|nombre|cognome",
     re.IGNORECASE,
 )
-_TOTALS = re.compile(
-    r"(?:grand|sub|net|overall)?[- ]?totals?|sum|summe|(?:gesamt|end|zwischen)[- ]?summe|gesamt"
-    r"|insgesamt|average|mean|mittelwert|durchschnitt|somme|moyenne|totale|suma|media",
-    re.IGNORECASE,
-)
-_COUNT = re.compile(r"\d[\d.,']* [^\W\d]{4,}(?: [^\W\d]+)*")  # such as 300 activities
 # Names of identifiers, which may repeat, of codes of places and telephones, and of what counts.
 _IDENTIFIERS = re.compile(
     r"(?:.* )?(?:ids?|uuid|guid|key|pk|ticket)|id .*|(?:account|client|customer|employee|item|order"
@@ -256,12 +250,11 @@ def _column_of_numbers(cells: Cells, *, is_first: bool) -> Column:
     unit = cells.unit
     if unit == "%":
         return Column(name, "share", "percentages", unit=unit)
-    if unit and (cells.form.currency if cells.is_text else cells.unit_of_numbers):
+    if unit and (cells.form.currency if cells.is_text else cells.hints.unit_of_numbers):
         return Column(name, "amount", f"in {unit}", unit=unit)
     if cells.is_whole and not unit and not (cells.is_text and cells.form.has_suffix):
-        why = why_identifier(
-            name, values, cells.some_texts if cells.is_text else (), is_first=is_first
-        )
+        first, texts = cells.numbers[: cells.n_first], cells.some_texts if cells.is_text else ()
+        why = why_identifier(name, first[~np.isnan(first)], texts, is_first=is_first)
         if why or cells.has_long_digits:
             return Column(name, "identifier", why or "numbers of more than 15 digits")
     n_different = len(np.unique(values)) if cells.is_whole else len(values)
@@ -320,18 +313,6 @@ def has_no_name(name: str) -> bool:
 def _is_named(name: str, pattern: re.Pattern[str]) -> bool:
     """Return whether the words of a name end as a pattern says."""
     return bool(pattern.fullmatch(" ".join(words_in(name)) or name.strip()))
-
-
-def names_total(cell: str) -> bool:
-    """Return whether a cell is the name of a row that sums up others."""
-    return bool(_TOTALS.fullmatch(cell.strip().rstrip(" :.")))
-
-
-def sums_up(cells: Iterable[str]) -> bool:
-    """Return whether cells are of a row that sums up others, or has only a count of them."""
-    texts = [cell.strip() for cell in cells]
-    is_alone = texts.count("") == len(texts) - 1 > 1
-    return any(map(names_total, texts)) or (is_alone and bool(_COUNT.fullmatch("".join(texts))))
 
 
 def words_in(name: str) -> list[str]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import copy
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,9 +18,13 @@ from sklearn.utils.validation import check_is_fitted
 from powermeans.errors import Argument, ArgumentError, TableError, counted, nearest, some
 from powermeans.explaining.features import Feature
 from powermeans.points.checks.weights import check_sample_weight
-from powermeans.types import FloatArray
+from powermeans.points.streams import are_paths
+from powermeans.system.arrow import pyarrow_part
+from powermeans.types import FloatArray, IndexArray
+from powermeans_tables.cells.column import Cells, Hints, is_same_unit, one_array
+from powermeans_tables.cells.missing_codes import is_code, missing_codes
+from powermeans_tables.cells.number_forms import Dates, Form, as_number, described, is_number
 from powermeans_tables.preparing import features
-from powermeans_tables.preparing.cells import Cells, as_frame, one_array
 from powermeans_tables.preparing.kinds import (
     CURRENCIES,
     DATES,
@@ -40,8 +43,18 @@ from powermeans_tables.preparing.kinds import (
     has_no_name,
     with_places,
 )
-from powermeans_tables.preparing.missing_codes import is_code, missing_codes
-from powermeans_tables.preparing.number_forms import Dates, Form, as_number, described, is_number
+from powermeans_tables.preparing.points import (
+    ColumnRange,
+    Encoder,
+    RawRows,
+    Spread,
+    Use,
+    blocks_of,
+    read_rows,
+    spread_in,
+)
+from powermeans_tables.reading.files import open_table
+from powermeans_tables.reading.table import Table
 
 Scale = Literal["auto", "standard", "minmax", "none"]
 
@@ -144,6 +157,9 @@ class Prepare(TransformerMixin, BaseEstimator):
     True
     """
 
+    columns_: list[Column]
+    notes_: list[Note]
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "as_": [Mapping, None],
         "order": ["array-like", None],
@@ -180,7 +196,7 @@ class Prepare(TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : frame of pandas or Polars, table of Arrow, dict of columns, or array
+        X : path, table of `open_table`, frame of pandas or Polars, dict of columns, or array
             The table. Columns of text may contain numbers, as people write them.
         y : ignored
             For scikit-learn.
@@ -202,7 +218,7 @@ class Prepare(TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : frame of pandas or Polars, table of Arrow, dict of columns, or array
+        X : path, table of `open_table`, frame of pandas or Polars, dict of columns, or array
             The table.
         y : ignored
             For scikit-learn.
@@ -214,33 +230,39 @@ class Prepare(TransformerMixin, BaseEstimator):
         (n_samples, n_features)
             The points.
         """
-        raw = self.understand(X)
-        return self.settle(raw, check_sample_weight(sample_weight, len(raw)))
+        rows = self.read(open_table(X), Use(), in_parts=False)
+        rows.weights = check_sample_weight(sample_weight, len(rows.raw))
+        self.finish(rows)
+        points: FloatArray = rows.raw
+        return points
 
-    def understand(self, X: Any) -> FloatArray:
-        """Find what the columns of a table contain; return their numbers, which `settle` scales.
+    def read(self, table: Table, use: Use, **how: Any) -> RawRows:
+        """Understand the columns of a table by some of its rows, and read all rows."""
+        encoder = self.understand_columns(table, use)
+        rows = self._rows(table, use, encoder, how)
+        self.notes_ += _notes_on_cells(rows.encoder, len(rows.is_used))
+        return rows
 
-        Parameters
-        ----------
-        X : frame of pandas or Polars, table of Arrow, dict of columns, or array
-            The table.
-
-        Returns
-        -------
-        (n_samples, n_features)
-            The numbers as they are, and 1 and 0 for words.
-        """
-        frame = as_frame(X)
+    def understand_columns(self, table: Table, use: Use) -> Encoder:
+        """Find what the columns of a table contain by some of its rows."""
         self._validate_params()
         if self.thousands and self.thousands == self.decimal:
             raise ArgumentError(
                 "is the decimal mark", "pass another", argument="thousands", value=self.thousands
             )
-        told = self._told(frame.column_names)
-        codes = self._given_codes(frame.column_names)
-        cells = self._all_cells(frame, codes)
+        names = [name for name in table.names if name != use.weights]
+        told, codes = self._told(names), self._given_codes(names)
+        survey = table.survey
+        is_row = ~np.isin(survey.rows, [*use.skipped, *table.totals])
+        frame = table.sample
+        frame = frame if is_row.all() else frame.filter(pyarrow_part().array(is_row))
+        n_first = int(np.count_nonzero(is_row[: survey.n_first]))
+        cells = self._all_cells(frame, codes, table, names, n_first)
+        is_left_out = {name: told.get(name) in UNUSED for name in names}
+        _refuse_other_forms(table, {name: cells[name] for name in names if not is_left_out[name]})
         found = self._understood(cells, told)
-        found, cells, code_notes = self._with_codes(found, cells, frame, codes, told)
+        is_whole = len(survey.rows) == table.n_rows
+        found, cells, code_notes = self._with_codes(found, cells, codes, told, is_whole=is_whole)
         found = with_places(found, lambda name: cells[name].numbers, told)
         found = [_without_empty(column, cells[column.name], told) for column in found]
         self.n_features_in_ = len(found)
@@ -248,39 +270,58 @@ class Prepare(TransformerMixin, BaseEstimator):
         self.columns_ = [_unscaled(column) for column in found]
         if not any(column.is_used for column in found):
             raise TableError(_nothing_to_use(found))
-        raw = [
-            features.encode(column, cells[column.name], cells.get(column.other))
-            for column in found
-            if column.is_used
-        ]
-        self.notes_ = [*code_notes, *self._notes(cells)]
-        return np.column_stack(raw)
+        codes_of = {one.name: frozenset(one.codes) for one in self.used}
+        cells |= {name: replace(cells[name], missing=codes) for name, codes in codes_of.items()}
+        self.notes_ = [*code_notes, *self._notes(cells, survey.rows[is_row])]
+        return Encoder(self.used, {name: cells[name] for name in self._names_read()})
 
-    def settle(self, raw: FloatArray, weights: FloatArray | None = None) -> FloatArray:
-        """Scale the columns by these rows, and return these as points.
+    def _rows(self, table: Table, use: Use, encoder: Encoder, how: Mapping[str, Any]) -> RawRows:
+        weights_of = None
+        if use.weights is not None:
+            plain = self.of_numbers([use.weights], "weights")
+            own = plain._cells(table, table.sample, use.weights, ())
+            weights_of = Encoder(plain.used, {use.weights: own})
+        return read_rows(table, encoder, use, weights_of=weights_of, **how)
+
+    @classmethod
+    def of_numbers(cls, names: Sequence[str], why: str = "as specified") -> Self:
+        """Return one that takes columns for numbers as they are, without a fit.
 
         Parameters
         ----------
-        raw : (n_samples, n_features)
-            What `understand` returned, or some rows of it.
-        weights : (n_samples,), optional
-            Weights of the rows.
+        names : sequence of str
+            The columns.
+        why : str
+            What they are.
 
         Returns
         -------
-        (n_samples, n_features)
-            The points.
+        Prepare
+            Which can transform.
         """
-        used, moments = self.used, _moments(raw, weights)
-        scaled = iter(_scaled(used, raw, moments, self.scale))
+        found = cls(as_=dict.fromkeys(names, "number"), scale="none", codes="none")
+        found.columns_ = [_unscaled(Column(name, "number", why)) for name in names]
+        found.n_features_in_, found.decimal_, found.notes_ = len(names), "", []
+        found.feature_names_in_ = np.array(names, dtype=object)
+        return found
+
+    def settle_by(self, blocks: Iterable[tuple[FloatArray, FloatArray | None]]) -> None:
+        """Scale the columns by rows that come block by block."""
+        self._settle(spread_in(blocks, self.used))
+
+    def finish(self, rows: RawRows) -> None:
+        """Scale the columns by the rows that `read` has read, and these rows."""
+        self.settle_by(rows.blocks())
+        rows.scale(*self.scaling)
+
+    def _settle(self, spread: Spread) -> None:
+        scaled = iter(_scaled(self.used, spread, self.scale))
         self.columns_ = [next(scaled) if column.is_used else column for column in self.columns_]
-        self.contributions_ = self._contributions(moments.deviations)
-        points = self._in_scale(raw)
+        self.contributions_ = self._contributions(spread.deviations)
         name, share = max(self.contributions_.items(), key=lambda pair: pair[1])
         if share > _DECIDES and len(self.contributions_) > 1:
             said = Note(f'"{name}" decides {100 * share:.0f} % of all distances', is_doubt=True)
             self.notes_ = [*self.notes_, said]
-        return points
 
     def transform(self, X: Any) -> FloatArray:
         """Return a table with the columns of the fit as points; what is missing is NaN.
@@ -289,7 +330,7 @@ class Prepare(TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : frame of pandas or Polars, table of Arrow, dict of columns, or array
+        X : path, table of `open_table`, frame of pandas or Polars, dict of columns, or array
             A table with columns of the same names, or an array with the same columns.
 
         Returns
@@ -297,24 +338,47 @@ class Prepare(TransformerMixin, BaseEstimator):
         (n_samples, n_features)
             The points.
         """
+        rows = self.read_again(self.as_fitted(X), Use(), in_parts=False)
+        rows.scale(*self.scaling)
+        found: FloatArray = rows.raw
+        return found
+
+    def as_fitted(self, X: Any, also: Sequence[str] = ()) -> Table:
+        """Return a table with the columns of the fit that count, by their names in the fit."""
         check_is_fitted(self)
-        frame = as_frame(X)
-        if not hasattr(X, "columns") and not hasattr(X, "column_names") and not isinstance(X, dict):
-            if frame.num_columns != self.n_features_in_:
+        table, has_names = open_table(X), True
+        if not (are_paths(X) or isinstance(X, Table | dict)):
+            has_names = hasattr(X, "columns") or hasattr(X, "column_names")
+        if not has_names:
+            if len(table.names) != self.n_features_in_:
                 raise TableError(
-                    f"X has {frame.num_columns} columns, and {self.n_features_in_} were fitted",
+                    f"X has {len(table.names)} columns, and {self.n_features_in_} were fitted",
                     "pass the same columns",
                 )
-            frame = frame.rename_columns([*map(str, self.feature_names_in_)])
-        names = {name for column in self.used for name in (column.name, column.other) if name}
-        for name in sorted(names):
-            _check_name(name, frame.column_names, "X has", ", which fit saw")
-        known = {one.name: one for one in self.columns_}
+            pairs = zip(map(str, self.feature_names_in_), table.names, strict=True)
+            table = table.choosing(dict(pairs))
+        who = f"{'X' if table.name == 'X' else table.name} has"
+        for name in sorted(self._names_read()):
+            _check_name(name, table.names, who, ", which fit saw")
+        return table.choosing({name: name for name in (*self._names_read(), *also)})
+
+    def read_again(self, table: Table, use: Use, **how: Any) -> RawRows:
+        """Read the columns of the fit in another table, which `as_fitted` returns."""
+        return self._rows(table, use, self.encoder_for(table), how)
+
+    def encoder_for(self, table: Table) -> Encoder:
+        """Find how another table writes the columns of the fit."""
+        known, sample = {one.name: one for one in self.columns_}, table.sample
         cells = {
-            name: self._cells(frame, name, known[name].codes, known[name].unit) for name in names
+            name: self._cells(table, sample, name, known[name].codes, known[name].unit)
+            for name in self._names_read()
         }
-        raw = [features.encode(one, cells[one.name], cells.get(one.other)) for one in self.used]
-        return self._in_scale(np.column_stack(raw))
+        _refuse_other_forms(table, cells)
+        return Encoder(self.used, cells)
+
+    def _names_read(self) -> list[str]:
+        names = (name for column in self.used for name in (column.name, column.other) if name)
+        return [*dict.fromkeys(names)]
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
         """Return the names of the columns of points, such as "plan: free" for a category.
@@ -360,41 +424,17 @@ class Prepare(TransformerMixin, BaseEstimator):
         return bool(has_log or offsets.any() or (scales != 1).any())
 
     def done(self, column: Column) -> str:
-        """Return what is done with a column, in words.
-
-        Parameters
-        ----------
-        column : Column
-            One of `columns_`.
-
-        Returns
-        -------
-        str
-            Such as "standardized".
-        """
+        """Return what is done with a column, in words."""
         if column.kind not in NUMBERS:
             return column.done
         said = {"none": "as it is", "minmax": "from 0 to 1", "shared": "one scale for all numbers"}
         return said.get(self.scale_, column.done)
 
     def measure(self, X: ArrayLike, weights: FloatArray | None = None) -> Self:
-        """Find what each column contributes to the distances of other points than those of the fit.
-
-        Parameters
-        ----------
-        X : (n_samples, n_features)
-            Points.
-        weights : (n_samples,), optional
-            Weights of the rows.
-
-        Returns
-        -------
-        Prepare
-            Itself.
-        """
+        """Find what each column contributes to the distances of other points."""
         _, scales = self.scaling
-        deviations = _moments(np.asarray(X, dtype=np.float64), weights).deviations
-        self.contributions_ = self._contributions(deviations * scales)
+        spread = spread_in(blocks_of(np.asarray(X, dtype=np.float64), weights), self.used)
+        self.contributions_ = self._contributions(spread.deviations * scales)
         return self
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -434,43 +474,8 @@ class Prepare(TransformerMixin, BaseEstimator):
         values[:, is_log] = np.expm1(values[:, is_log])
         return values
 
-    def unknown_words(self, X: Any) -> dict[str, dict[str, int]]:
-        """Return words that the fit has not seen and cells that are no numbers, with their rows.
-
-        Parameters
-        ----------
-        X : frame of pandas or Polars, table of Arrow, dict of columns, or array
-            The table.
-
-        Returns
-        -------
-        dict
-            The number of rows by word, by the name of the column.
-        """
-        frame = as_frame(X)
-        found: dict[str, dict[str, int]] = {}
-        for column in (one for one in self.used if one.name in frame.column_names):
-            cells = self._cells(frame, column.name, column.codes, column.unit)
-            if column.words:
-                unknown = {word: n for word, n in cells.counts.items() if word not in column.words}
-            else:
-                unknown = Counter(cells.unread()) if cells.is_text else {}
-            found |= {column.name: dict(unknown)} if unknown else {}
-        return found
-
     def explained(self, X: Any) -> tuple[list[Feature], FloatArray]:
-        """Return the features of a table, and their values: neither scaled nor their logarithms.
-
-        Parameters
-        ----------
-        X : frame of pandas or Polars, table of Arrow, dict of columns, or array
-            The table.
-
-        Returns
-        -------
-        features, (n_samples, n_features)
-            What rules tell of clusters.
-        """
+        """Return the features of a table, and their values: neither scaled nor their logarithms."""
         plain = copy.copy(self)
         plain.columns_ = [
             replace(
@@ -502,32 +507,13 @@ class Prepare(TransformerMixin, BaseEstimator):
         return found
 
     def spread_out(self, X: ArrayLike, random_state: Any = None) -> FloatArray:
-        """Return points whose words are drawn from ranges without gaps, to choose k by.
-
-        Two answers of an unrelated question lie apart like two clusters; ranges that touch do not.
-
-        Parameters
-        ----------
-        X : (n_samples, n_features)
-            Points.
-        random_state : int, RandomState or None, default=None
-            The source of random numbers.
-
-        Returns
-        -------
-        (n_samples, n_features)
-            Points with the same numbers.
-        """
+        """Return points whose words are drawn from ranges without gaps, to choose k by."""
         random = check_random_state(random_state)
         has_words = any(column.kind in WORDS for column in self.used)
         found: FloatArray = (np.array if has_words else np.asarray)(X, dtype=np.float64)
         for column, part in _parts(self.used) if has_words else ():
             found[:, part] += features.noise_of(column, found[:, part], random)
         return found
-
-    def _in_scale(self, raw: FloatArray) -> FloatArray:
-        offsets, scales = self.scaling
-        return (raw - offsets) / scales
 
     @property
     def scaling(self) -> tuple[FloatArray, FloatArray]:
@@ -553,10 +539,20 @@ class Prepare(TransformerMixin, BaseEstimator):
                 raise ArgumentError(f'"{name}" cannot be a "{kind}"{hint}')
         return told
 
-    def _all_cells(self, frame: Any, codes: Mapping[str, Sequence[str]]) -> dict[str, Cells]:
+    def _all_cells(
+        self,
+        frame: Any,
+        codes: Mapping[str, Sequence[str]],
+        table: Table,
+        names: Sequence[str],
+        n_first: int,
+    ) -> dict[str, Cells]:
         """Return all columns; marks in doubt are settled by the columns that show theirs."""
         self.decimal_: str = self.decimal or ""
-        cells = {name: self._cells(frame, name, codes.get(name, ())) for name in frame.column_names}
+        cells = {
+            name: replace(self._cells(table, frame, name, codes.get(name, ())), n_first=n_first)
+            for name in names
+        }
         forms = {name: each.form for name, each in cells.items() if each.is_text}
         numbers = [form for form in forms.values() if form.kind == "number"]
         known = {form.marks.decimal for form in numbers if not form.is_assumed} - {""}
@@ -564,10 +560,11 @@ class Prepare(TransformerMixin, BaseEstimator):
         if self.decimal_ or len(known) > 1:
             return cells
         of_columns = [forms[name].likely for name in doubtful if forms[name].likely]
-        of_file = (frame.schema.metadata or {}).get(b"likely decimal", b"").decode()
+        of_file = table.first.likely_decimal
         self.decimal_ = [*known, *of_columns, of_file or "." * bool(doubtful)][0]
         for name in doubtful:
-            cells[name] = replace(cells[name], decimal="".join(known), likely=self.decimal_)
+            hints = replace(cells[name].hints, decimal="".join(known), likely=self.decimal_)
+            cells[name] = replace(cells[name], hints=hints)
         return cells
 
     def _given_codes(self, names: Sequence[str]) -> dict[str, list[str]]:
@@ -586,11 +583,12 @@ class Prepare(TransformerMixin, BaseEstimator):
                 found.setdefault(column, []).append(code.strip())
         return found
 
-    def _cells(self, frame: Any, name: str, codes: Sequence[str], unit: str = "") -> Cells:
-        marks = self.decimal_, self.decimal, self.thousands
-        of_file = (frame.schema.metadata or {}).get(f"unit of {name}".encode(), b"").decode()
-        array, missing = one_array(frame[name]), frozenset(codes)
-        return Cells(name, array, *marks, self.dates, missing, of_file, unit)
+    def _cells(
+        self, table: Table, frame: Any, name: str, codes: Sequence[str], unit: str = ""
+    ) -> Cells:
+        marks, of_file = (self.decimal_, self.decimal, self.thousands), table.units.get(name, "")
+        hints = Hints(*marks, self.dates, of_file, unit)
+        return Cells(name, one_array(frame[name]), hints, frozenset(codes))
 
     def _understood(self, cells: Mapping[str, Cells], told: Mapping[str, str]) -> list[Column]:
         found, first = [], None if all(map(has_no_name, cells)) else next(iter(cells))
@@ -609,15 +607,16 @@ class Prepare(TransformerMixin, BaseEstimator):
         self,
         columns: list[Column],
         cells: dict[str, Cells],
-        frame: Any,
         given: Mapping[str, list[str]],
         told: Mapping[str, str],
+        *,
+        is_whole: bool,
     ) -> tuple[list[Column], dict[str, Cells], list[Note]]:
         """Take numbers that look like codes for missing values, and understand columns again."""
         found = [replace(one, codes=[*one.codes, *given.get(one.name, ())]) for one in columns]
         if self.codes == "none":
             return found, cells, []
-        notes = list(_unfound(given, cells, frame))
+        notes = list(_unfound(given, cells))
         numbers = {
             one.name: cells[one.name].numbers
             for one in columns
@@ -632,31 +631,71 @@ class Prepare(TransformerMixin, BaseEstimator):
                 again = column_of(cells[column.name], told.get(column.name))
                 found[j] = replace(again, codes=texts)
         if codes:
-            notes.append(Note(_codes_in_words(codes), is_doubt=True))
+            notes.append(Note(_codes_in_words(codes, is_whole=is_whole), is_doubt=True))
         return found, cells, notes
 
-    def _notes(self, cells: Mapping[str, Cells]) -> Iterator[Note]:
+    def _notes(self, cells: Mapping[str, Cells], numbers: IndexArray) -> Iterator[Note]:
         used = {one.name: cells[one.name] for one in self.used if cells[one.name].is_text}
         kinds = {one.name: one.kind for one in self.columns_}
         yield from _doubts_on_forms({name: each.form for name, each in used.items()}, kinds)
-        yield from _notes_on_unread({n: each for n, each in used.items() if kinds[n] not in WORDS})
-        yield from _doubts_on_values(
-            {one.name: cells[one.name].numbers for one in self.columns_ if one.kind in NUMBERS}
-        )
+        of_numbers = [one.name for one in self.columns_ if one.kind in NUMBERS]
+        yield from _doubts_on_values({name: cells[name].numbers for name in of_numbers}, numbers)
         yield from _notes_on_left_out(self.columns_)
 
 
-def _notes_on_unread(columns: Mapping[str, Cells]) -> Iterator[Note]:
+def _refuse_other_forms(table: Table, cells_of: Mapping[str, Cells]) -> None:
+    """Refuse several files that write a column with different marks or units."""
+    if len(table.parts) < 2:
+        return
+    first = table.first.name
+    for name, cells in cells_of.items():
+        if not cells.is_text:
+            continue
+        marks, units = dict[str, str](), dict[str, str]()
+        for file, head in table.heads():
+            own = replace(cells, array=one_array(head[name]), found=None, more=(), n_first=None)
+            if not own.is_text or own.form.kind != "number":
+                continue
+            mark, unit = "" if own.form.is_assumed else own.form.marks.decimal, own.unit
+            ours = next(iter(marks.values()), mark)
+            if {mark, ours} == {".", ","}:
+                raise TableError(
+                    f'{file} has the decimal mark "{mark}" where {first} has "{ours}": write '
+                    "all files with the same"
+                )
+            if units and not is_same_unit(unit, next(iter(units.values()))):
+                theirs, ours = (
+                    f"in {each}" if each else "without a unit"
+                    for each in (next(iter(units.values())), unit)
+                )
+                raise TableError(
+                    f'{file} has "{name}" {ours} where {first} has it {theirs}: write all '
+                    "files in the same unit"
+                )
+            marks |= {file: mark} if mark else {}
+            units[file] = unit
+
+
+def _notes_on_cells(encoder: Encoder, n_rows: int) -> Iterator[Note]:
     """Yield notes on cells that are no numbers: a doubt, except on few rows of recurring words."""
     doubts, others = list[str](), list[str]()
-    for name, cells in columns.items():
-        counts = Counter(cells.unread())
-        is_known = counts.keys() <= {*cells.form.words} and counts.total() <= _FEW * len(cells)
+    for name, counts in encoder.unread.items():
+        form = encoder.cells[name].form
+        is_known = counts.keys() <= {*form.words} and counts.total() <= _FEW * n_rows
         words = [f'"{word:.30}" ({counted(n, "row")})' for word, n in counts.most_common()]
         (others if is_known else doubts).extend([f'{some(words, 3)} in "{name}"'] * bool(words))
     for said, is_doubt in ((doubts, True), (others, False)):
         if said:
             yield Note(f"taken for missing, since no numbers: {some(said)}", is_doubt)
+    later = {name: words for name, words in encoder.unknown.items() if words}
+    yield from notes_on_unknown(later, "the first rows lack")
+
+
+def notes_on_unknown(columns: Mapping[str, Mapping[str, int]], why: str) -> Iterator[Note]:
+    """Yield notes on words that are none of those known."""
+    for name, words in columns.items():
+        said = ", ".join(f'"{word}" ({counted(n, "row")})' for word, n in list(words.items())[:4])
+        yield Note(f'"{name}" has {said}, {why}', is_doubt=True)
 
 
 def _doubts_on_forms(forms: Mapping[str, Form], kinds: Mapping[str, str]) -> Iterator[Note]:
@@ -684,20 +723,15 @@ def _doubts_on_forms(forms: Mapping[str, Form], kinds: Mapping[str, str]) -> Ite
         yield Note(said, True, (Argument("dates", "month-first"), ", if they are not"))
 
 
-def doubts_on_units(prepare: Prepare, X: Any) -> Iterator[Note]:
+def doubts_on_units(prepare: Prepare, rows: RawRows) -> Iterator[Note]:
     """Yield notes on columns of a table in other units than those of the fit."""
-    frame = as_frame(X)
     for one in prepare.used:
-        if one.kind in (*NUMBERS, "log") and one.name in frame.column_names:
-            cells = prepare._cells(frame, one.name, one.codes, one.unit)
-            if cells.has_other_unit:
-                yield doubt_on_unit(one, cells.unit)
-
-
-def doubt_on_unit(column: Column, unit: str) -> Note:
-    """Return a note on a column in another unit than that of the fit."""
-    ours, fitted = (f"is in {each}" if each else "has no unit" for each in (unit, column.unit))
-    return Note(f'"{column.name}" {ours}, and {fitted} in the model', is_doubt=True)
+        cells = rows.encoder.cells[one.name]
+        if one.kind in (*NUMBERS, "log") and cells.has_other_unit:
+            ours, fitted = (
+                f"is in {each}" if each else "has no unit" for each in (cells.unit, one.unit)
+            )
+            yield Note(f'"{one.name}" {ours}, and {fitted} in the model', is_doubt=True)
 
 
 def _notes_on_left_out(columns: Sequence[Column]) -> Iterator[Note]:
@@ -761,10 +795,12 @@ def _checked_orders(given: Any, cells: Mapping[str, Cells]) -> list[list[str]]:
     return found
 
 
-def _doubts_on_values(columns: Mapping[str, FloatArray]) -> Iterator[Note]:
+def _doubts_on_values(columns: Mapping[str, FloatArray], numbers: IndexArray) -> Iterator[Note]:
     """Yield notes on zeros, tails and single values that are far from all others."""
     zeros, tails, outliers = [], [], []
     for name, values in columns.items():
+        if np.isinf(values).any():  # which is refused with its row when all rows are read
+            continue
         there = values[~np.isnan(values)]
         low, middle, high = np.quantile(there, [0.05, 0.5, 0.95])
         others = there[there != 0]
@@ -776,7 +812,7 @@ def _doubts_on_values(columns: Mapping[str, FloatArray]) -> Iterator[Note]:
         reach = 20 * max(high - low, np.finfo(float).tiny)
         is_far = np.abs(values - middle) > reach
         if 0 < is_far.sum() <= 3:
-            row = int(np.argmax(is_far)) + 1
+            row = numbers[np.argmax(is_far)] + 1
             outliers.append(f'{values[is_far][0]:g} in "{name}" (row {row} of the data)')
         elif there.min() >= 0 and high > 8 * middle > 0 and _skewness(there) > 2:
             tails.append(f'"{name}"')
@@ -798,26 +834,25 @@ def _skewness(values: FloatArray) -> float:
     return float(np.mean(apart**3) / np.mean(apart**2) ** 1.5)
 
 
-def _unfound(
-    given: Mapping[str, Sequence[str]], cells: Mapping[str, Cells], frame: Any
-) -> Iterator[Note]:
+def _unfound(given: Mapping[str, Sequence[str]], cells: Mapping[str, Cells]) -> Iterator[Note]:
     """Yield a note on each code that was given for a column and does not occur there."""
     for name, codes in given.items() if len(given) < len(cells) else ():
-        there = Cells(name, one_array(frame[name])).counts
+        there = replace(cells[name], missing=frozenset()).counts
         numbers = {as_number(text) for text in there}
         for code in codes:
             if code not in there and as_number(code) not in numbers - {None}:
                 yield Note(f'"{name}" has no {code} that could mean a missing value')
 
 
-def _codes_in_words(codes: Mapping[str, Mapping[float, int]]) -> str:
+def _codes_in_words(codes: Mapping[str, Mapping[float, int]], *, is_whole: bool) -> str:
     by_code: dict[float, list[str]] = {}
     for name, found in codes.items():
         for code in found:
             by_code.setdefault(code, []).append(f'"{name}"')
     n_rows = {code: sum(found.get(code, 0) for found in codes.values()) for code in by_code}
     said = [
-        f"{code:g} in {some(names, 3)} ({n_rows[code]:,} values)" for code, names in by_code.items()
+        f"{code:g} in {some(names, 3)}" + f" ({n_rows[code]:,} values)" * is_whole
+        for code, names in by_code.items()
     ]
     return f"taken for codes of missing values: {'; '.join(said)}"
 
@@ -853,46 +888,23 @@ def _parts(columns: Sequence[Column]) -> Iterator[tuple[Column, slice]]:
         yield column, slice(start, end)
 
 
-class Moments(NamedTuple):
-    """Means and standard deviations of columns over the values that are there; else zeros."""
-
-    means: FloatArray
-    deviations: FloatArray
-
-
-def _moments(points: FloatArray, weights: FloatArray | None) -> Moments:
-    means, deviations = np.zeros((2, points.shape[1]))
-    for place, column in enumerate(points.T):
-        is_there = ~np.isnan(column)
-        there, counts = column[is_there], None if weights is None else weights[is_there]
-        if len(there) and (counts is None or counts.any()):
-            # Distances from a value of the column lose no digits, and are 0 where it is constant.
-            apart = there - there[0]
-            mean = np.average(apart, weights=counts)
-            means[place] = there[0] + mean
-            deviations[place] = np.sqrt(np.average(np.square(apart - mean), weights=counts))
-    return Moments(means, deviations)
-
-
-def _scaled(
-    columns: Sequence[Column], raw: FloatArray, moments: Moments, scale: Scale
-) -> list[Column]:
+def _scaled(columns: Sequence[Column], spread: Spread, scale: Scale) -> list[Column]:
     """Return the columns with the offset and scale of each of their features."""
     numbers = [part.start for one, part in _parts(columns) if one.kind in NUMBERS]
-    spreads = moments.deviations[numbers]
+    spreads = spread.deviations[numbers]
     names = [one for one in columns if one.kind in NUMBERS]
     is_only = len(columns) == len(names) == 1
-    shares_unit = scale == "auto" and (is_only or _have_one_unit(names, raw[:, numbers], spreads))
+    shares_unit = scale == "auto" and (is_only or _have_one_unit(names, spread.sums, spreads))
     of_group = float(np.sqrt(np.mean(np.square(spreads)))) if numbers else 1.0
     scaled = []
     for column, part in _parts(columns):
-        means, deviations = moments.means[part], moments.deviations[part]
+        means, deviations = spread.means[part], spread.deviations[part]
         offsets, width = means, len(means)
         if scale == "none":
             scales, offsets = np.ones(width), np.zeros(width)
         elif scale == "minmax":
-            offsets = np.nanmin(raw[:, part], axis=0)
-            scales = np.nanmax(raw[:, part], axis=0) - offsets
+            offsets = np.nan_to_num(spread.range.lowest[part])
+            scales = np.nan_to_num(spread.range.highest[part]) - offsets
         elif shares_unit and column.kind in NUMBERS:
             is_alone = len(numbers) == len(columns)
             scales = np.full(width, 1.0 if is_alone else of_group)
@@ -910,7 +922,7 @@ def _scaled(
     return scaled
 
 
-def _have_one_unit(columns: Sequence[Column], raw: FloatArray, spreads: FloatArray) -> bool:
+def _have_one_unit(columns: Sequence[Column], sums: ColumnRange, spreads: FloatArray) -> bool:
     """Return whether all columns of numbers share a unit, so that their spreads mean something."""
     if len(columns) < 2:
         return False
@@ -922,9 +934,8 @@ def _have_one_unit(columns: Sequence[Column], raw: FloatArray, spreads: FloatArr
     stems = {re.sub(r"\d+", "0", one.name.casefold()) for one in columns}
     if len(stems) == 1 and re.search(r"\d", next(iter(stems))) and _say_what_they_are(columns):
         return True
-    sums = raw.sum(axis=1)
-    sums = sums[~np.isnan(sums)]
-    return bool(len(sums)) and bool(sums[0] > 0 and np.allclose(sums, sums[0], rtol=2e-3))
+    lowest, highest = float(sums.lowest[0]), float(sums.highest[0])
+    return lowest > 0 and highest - lowest <= 4e-3 * lowest
 
 
 def _say_what_they_are(columns: Sequence[Column]) -> bool:

@@ -6,12 +6,15 @@ import contextlib
 import os
 import sqlite3
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from powermeans.errors import TableError
-from powermeans.scale.tables.table import distinct, listed
+from powermeans.errors import TableError, listed
 from powermeans.system.arrow import pyarrow_part
-from powermeans_tables.preparing.cells import as_column
+from powermeans_tables.cells.column import as_column
+from powermeans_tables.reading.text_form import distinct
+
+if TYPE_CHECKING:
+    from powermeans_tables.reading.formats import File
 
 _SQLITE = b"SQLite format 3\0"
 
@@ -21,8 +24,9 @@ def is_database(start: bytes) -> bool:
     return start.startswith(_SQLITE) or start[8:12] == b"DUCK"
 
 
-def read(path: Path, name: str, wanted: str | None = None) -> Any:
+def read(file: File) -> Any:
     """Return the only table of a database, or the one of this name."""
+    path, name, wanted = file.path, file.name, file.options.get("array")
     listing = "select name from sqlite_master where type in ('table', 'view')"
     names = [
         each

@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from powermeans.errors import TableError, some
-from powermeans.scale.tables.table import distinct
 from powermeans.system.arrow import pyarrow_part
-from powermeans_tables.preparing.cells import as_column
+from powermeans_tables.cells.column import as_column
+from powermeans_tables.reading.table import Rows
+
+if TYPE_CHECKING:
+    from powermeans_tables.reading.formats import File
 
 
 def is_json(start: bytes) -> bool:
@@ -21,9 +24,10 @@ def is_json(start: bytes) -> bool:
     return text.startswith((b'{"', b"{ ", b"{}", b"{\n", b"[{", b"[ {", b"[\n", b"[\r"))
 
 
-def read(path: Path, name: str) -> tuple[Any, list[str]]:
-    """Return the objects as a table of Arrow, and doubts about what is absent."""
-    rows = list(_objects(path, name))
+def read(file: File) -> Rows:
+    """Return the objects as rows, with doubts about what is absent."""
+    name = file.name
+    rows = list(_objects(file.path, name))
     if not rows:
         raise TableError(f"{name} contains no JSON objects")
     flat = [dict(_flat(row)) for row in rows]
@@ -34,7 +38,7 @@ def read(path: Path, name: str) -> tuple[Any, list[str]]:
         columns[key] = [0 if value is None else value for value in columns[key]]
     said = [f"absent counts are taken for 0 in {some(zeros, 8)}"] if zeros else []
     arrays = [*map(as_column, columns.values())]
-    return pyarrow_part().table(arrays, names=list(distinct(names))), said
+    return Rows.of(pyarrow_part().table(arrays, names=names), name, doubts=said)
 
 
 def _objects(path: Path, name: str) -> Iterator[dict[str, Any]]:

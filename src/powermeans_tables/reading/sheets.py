@@ -10,15 +10,24 @@ import zipfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
-from powermeans.errors import Argument, TableError, nearest, some
-from powermeans.scale.tables.reading import UNPACKING
-from powermeans.scale.tables.table import distinct, listed, refusing_damage
-from powermeans.scale.tables.text_form import first_rows, left_out, titles_above
+from powermeans.errors import Argument, TableError, listed, nearest, some
 from powermeans.system.arrow import pyarrow_part
-from powermeans_tables.preparing.cells import as_column
+from powermeans_tables.cells.column import as_column
+from powermeans_tables.reading.damage import UNPACKING, refusing_damage
+from powermeans_tables.reading.table import Rows
+from powermeans_tables.reading.text_form import (
+    distinct,
+    first_rows,
+    left_out,
+    on_header,
+    titles_above,
+)
+
+if TYPE_CHECKING:
+    from powermeans_tables.reading.formats import File
 
 _OLD_EXCEL = b"\xd0\xcf\x11\xe0"
 _SAMPLE_ROWS = 80
@@ -42,10 +51,9 @@ def is_workbook(path: Path, start: bytes) -> bool:
     return is_new or {"content.xml", "mimetype"} <= names or start.startswith(_OLD_EXCEL)
 
 
-def read(
-    path: Path, name: str, wanted: str | None = None, header: bool | None = None
-) -> tuple[Any, list[str], str, list[str]]:
-    """Return a sheet as a table of Arrow, how it was found, doubts on its first row and units."""
+def read(file: File) -> Rows:
+    """Return the rows of a sheet, how it was found, and doubts on its first row and units."""
+    path, name, wanted = file.path, file.name, file.options.get("array")
     try:
         from python_calamine import CalamineWorkbook
     except ImportError:
@@ -67,12 +75,14 @@ def read(
     sheet = max(sizes, key=lambda each: sizes[each])
     cells = [[*map(_plain, row)] for row in found[sheet]]
     used = [j for j, column in enumerate(zip(*cells, strict=True)) if {*column} - {None}]
-    table, around, doubt = _table_of([[row[j] for j in used] for row in cells], name, header)
-    units, (_, first) = _units(path, sheet), sheets[sheet].start or (0, 0)
-    pairs = zip(table.column_names, (units.get(first + j) for j in used), strict=True)
+    chosen = [[row[j] for j in used] for row in cells]
+    table, around, doubt = _table_of(chosen, name, file.options.get("header"))
+    found_units, (_, first) = _units(path, sheet), sheets[sheet].start or (0, 0)
+    of_columns = (found_units.get(first + j) for j in used)
+    pairs = zip(table.column_names, of_columns, strict=True)
     counts = {name: each for name, each in pairs if each}
-    most = {f"unit of {name}": each.most_common(1)[0][0] for name, each in counts.items()}
-    table = table.replace_schema_metadata({key: unit for key, unit in most.items() if unit})
+    most = {name: each.most_common(1)[0][0] for name, each in counts.items()}
+    units = {name: unit for name, unit in most.items() if unit}
     unlike = [
         f'"{name}" ({" and ".join(filter(None, each))})'
         for name, each in counts.items()
@@ -81,7 +91,8 @@ def read(
     doubts = [f"cells in several units are read as if in one: {some(unlike)}"] if unlike else []
     others = [each for each in names if each != sheet and sizes.get(each, 0)]
     said = [f'sheet "{sheet}" is read, and not {listed(others)}'] if others else []
-    return table, said + around, doubt, doubts
+    doubts = on_header(doubt) + doubts
+    return Rows.of(table, name, how_read=said + around, doubts=doubts, units=units)
 
 
 def _has_far_cells(path: Path) -> bool:

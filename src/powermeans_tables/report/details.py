@@ -14,7 +14,6 @@ from powermeans.errors import counted
 from powermeans.estimators.base import CenterEstimator
 from powermeans.explaining.explanation import explain
 from powermeans.explaining.features import is_squared
-from powermeans.explaining.levels import merge_tree
 from powermeans.plots import fitted
 from powermeans.plots.canvas import color_of
 from powermeans.versions import versions
@@ -79,27 +78,25 @@ def _means(subject: Subject, rows: Rows) -> str:
     n_fields = len(profile.fields)
     some = f" Of {n_fields:,} columns, these differ most." * (most < n_fields)
     table = _table(["", *heads], ["<tbody>", *body, "</tbody>"], "means")
-    explained = "".join(f"<p>{escaped(sentence)}.</p>" for sentence in _explained(subject, rows))
-    table += explained.replace(" %", "\N{NO-BREAK SPACE}%")
+    table += _explained(subject, rows).replace(" %", "\N{NO-BREAK SPACE}%")
     return (
         "<p>Bars begin at the mean of all rows: to the right and red where the cluster is above "
         f"it, to the left and blue where it is below.{some}</p>{table}"
     )
 
 
-def _explained(subject: Subject, rows: Rows) -> Iterator[str]:
-    """Say what rules would cost, and which clusters are one at the next level."""
+def _explained(subject: Subject, rows: Rows) -> str:
+    """Say what rules would cost."""
     model, points, n_clusters = subject.model, subject.points, len(subject.profile.clusters)
     if sparse.issparse(points) or points.shape[1] > _MOST_EXPLAINED:
-        return
+        return ""
     if not isinstance(model, CenterEstimator) or not 2 <= n_clusters <= _MOST_CLUSTERS_EXPLAINED:
-        return
+        return ""
     step = -(-len(rows.places) // _MOST_ROWS_EXPLAINED)
     some, weights = fitted.rows_of(subject.given, rows.places[::step]), rows.weights[::step]
     of = f"of {len(weights):,} rows; " if len(weights) < len(subject.labels) else ""
-    yield f"{explain(model, some, sample_weight=weights).sentence} ({of}powermeans explain)"
-    if n_clusters > 2 and is_squared(model):
-        yield str(merge_tree(model, some, sample_weight=weights))
+    sentence = explain(model, some, sample_weight=weights).sentence
+    return f"<p>{escaped(sentence)} ({of}powermeans explain).</p>"
 
 
 def _bar(share: float) -> str:

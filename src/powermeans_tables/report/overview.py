@@ -46,8 +46,8 @@ shows its cluster alone.</p>"""
 
 
 def _figures(subject: Subject, rows: Rows, choice: Any) -> str:
-    n_used, frame = len(subject.labels), subject.file.frame
-    n_all = n_used if frame is None else frame.num_rows
+    n_used, table = len(subject.labels), subject.file.table
+    n_all = n_used if table is None else table.n_rows
     n_clusters, clear = len(subject.profile.clusters), rows.sure_share()
     sure = "of the rows lie on the first third of the way from their center to any other"
     if clear is None:

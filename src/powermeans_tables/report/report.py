@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import re
@@ -18,11 +19,11 @@ from powermeans.optimality.of_points import gap_in_a_moment
 from powermeans.plots.fitted import PointsLike
 from powermeans.points.streams import is_stream
 from powermeans.system.atomic_write import atomic_write
+from powermeans.system.attributes import forget
 from powermeans.system.host_memory import brought_to_host, is_dask
 from powermeans_tables.report.details import Section, details
 from powermeans_tables.report.maps import map_data, map_of
 from powermeans_tables.report.overview import overview
-from powermeans_tables.report.python_code import python_code
 from powermeans_tables.report.rows import Rows
 from powermeans_tables.report.subject import Subject
 from powermeans_tables.report.text import escaped
@@ -51,8 +52,8 @@ def report(
     ----------
     model : estimator
         Fitted; of this package, or with `predict` and `cluster_centers_` such as scikit-learn's.
-    X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        The points. The report uses the names of the columns.
+    X : {array-like, sparse matrix} of shape (n_samples, n_features), or table
+        The points, or the table that the model was fitted to: a path or a frame.
     path : str or path
         Where to write the report. The file appears once it is complete.
     title : str, default="Clusters"
@@ -92,6 +93,9 @@ def report(
     ...     written.stat().st_size < 100_000
     True
     """
+    if (prepare := getattr(model, "preparation_", None)) is not None and not is_dask(X):
+        X, model, scalers = prepare.transform(X), copy.copy(model), [prepare, *scalers]
+        forget(model, "preparation_")
     if is_dask(X) or is_stream(X):
         kind = "a Dask collection" if is_dask(X) else "to be read part by part"
         raise ValueError(
@@ -102,7 +106,8 @@ def report(
     if optimality is None:
         optimality = gap_in_a_moment(model, X, weights)
     subject = Subject.of(model, X, sample_weight=weights, scalers=scalers, names=names)
-    return write_page(subject, path, title, python_code(subject), choice, optimality, max_points)
+    code = f"model = {type(model).__name__}(...)  # {model!r}"
+    return write_page(subject, path, title, code, choice, optimality, max_points)
 
 
 def write_page(

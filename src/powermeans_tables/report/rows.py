@@ -13,14 +13,14 @@ from scipy import sparse
 from powermeans.explaining.sureness import ways_to_others
 from powermeans.plots import fitted
 from powermeans.types import FloatArray, IndexArray, Labels
-from powermeans_tables.preparing.cells import values_of
+from powermeans_tables.cells.column import values_of
 from powermeans_tables.report.profile import in_own_units, without_names
 from powermeans_tables.report.subject import Subject
 
 # A row is sure to be in its cluster on the first third of the way to any other: where a group is
 # cut in two, about 80 % are.
 _SURE = 1 / 3
-_MOST_LETTERS = 40
+_MOST_LETTERS, _MOST_TRIED = 40, 4
 MOST_TOLD = 6
 
 
@@ -128,12 +128,20 @@ def _values(subject: Subject, raw: Any) -> dict[int, FloatArray]:
 
 def _identifiers(subject: Subject, places: IndexArray) -> dict[str, list[str]]:
     """Return columns of the file that say which row is which: at most a number and a name."""
-    file, found = subject.file, {}
-    for kinds in (("identifier",), ("text", "ignore")) if file.frame is not None else ():
-        for column in (one for one in subject.columns if one.kind in kinds):
-            cells = values_of(file.frame[column.name].take(subject.row_numbers(places) - 1))
-            texts = ["" if cell is None else str(cell) for cell in cells]
+    table, found = subject.file.table, dict[str, list[str]]()
+    groups = [
+        [one.name for one in subject.columns if one.kind in kinds][:_MOST_TRIED]
+        for kinds in (("identifier",), ("text", "ignore"))
+    ]
+    if table is None or not any(groups):
+        return {}
+    cells = table.take(
+        subject.row_numbers(places) - 1, [name for names in groups for name in names]
+    )
+    for names in groups:
+        for name in names:
+            texts = ["" if cell is None else str(cell) for cell in values_of(cells[name])]
             if any(texts) and max(map(len, texts)) <= _MOST_LETTERS:
-                found[column.name] = texts
+                found[name] = texts
                 break
     return found

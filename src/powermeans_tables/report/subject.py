@@ -16,6 +16,7 @@ from powermeans.points.checks.weights import check_sample_weight
 from powermeans.types import FloatArray, IndexArray, Labels, SparsePoints
 from powermeans_tables.preparing.kinds import Column
 from powermeans_tables.preparing.prepare import Prepare
+from powermeans_tables.reading.table import Table
 from powermeans_tables.report.profile import Profile
 
 ABOUT_COLUMNS = ("column", "kind", "why", "what is done", "of all distances")
@@ -34,7 +35,7 @@ def about_columns(prepare: Prepare, columns: Sequence[Column]) -> list[list[str]
 class FileTable:
     """The file that points came from, as a command knows it."""
 
-    frame: Any = None  # of Arrow, with all rows and columns
+    table: Table | None = None  # with all rows and columns
     notes: Sequence[str] = ()  # on what was left out or is in doubt
     how_read: Sequence[str] = ()
     row_numbers: IndexArray | None = None  # from 1, of the rows that were not left out

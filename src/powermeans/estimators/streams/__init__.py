@@ -2,9 +2,3 @@
 
 It imports what estimators import, and their base.
 """
-
-from __future__ import annotations
-
-from powermeans.estimators.streams.drift import Drift
-
-__all__ = ["Drift"]

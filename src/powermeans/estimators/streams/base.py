@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import abc
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
@@ -17,7 +16,6 @@ from sklearn.utils._param_validation import Interval
 
 from powermeans.engine.fit import Fit
 from powermeans.estimators.base import CenterEstimator, Run
-from powermeans.estimators.streams.drift import Drift, RunningDrift
 from powermeans.points.checks.points import Admitted, admit
 from powermeans.points.needs import Needs
 from powermeans.points.opening import (
@@ -41,22 +39,8 @@ class HasCenters(Protocol):
     def centers(self) -> FloatArray:
         """Return the centers in float64, (n_centers, n_features)."""
 
-    @property
-    def weights(self) -> FloatArray:
-        """Return the weight of the points of each center, (n_centers,)."""
-
 
 Learned = TypeVar("Learned", bound=HasCenters)
-
-
-@dataclass(frozen=True, slots=True)
-class Step(Generic[Learned]):
-    """What some points have taught, and how well the centers fitted them."""
-
-    learned: Learned
-    origin: FloatArray  # the centers before the points came
-    sum_sq_dist: float  # weighted, to the centers when the points came
-    weight: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +79,12 @@ class Waiting(Generic[Learned]):
 class StreamEstimator(CenterEstimator, Generic[Learned]):
     """Base of estimators with `partial_fit`. A subclass defines how to begin and to go on."""
 
-    _state = "n_steps_: count drift_: Drift"
+    _state = "n_steps_: count"
 
     _why_whole = "A center keeps one running weight, and would need another in each column"
 
     init_size: int | None
     n_threads: int | None
-    drift_: Drift
     _stream: Learned | Waiting[Learned]
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -118,20 +101,16 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
         """Return the state before the first point, given centers."""
 
     @abc.abstractmethod
-    def _begin(self, data: InMemory, fit: Fit) -> Step[Learned]:
+    def _begin(self, data: InMemory, fit: Fit) -> Learned:
         """Learn from the first points."""
 
     @abc.abstractmethod
-    def _learn(self, learned: Learned, data: InMemory) -> Step[Learned]:
+    def _learn(self, learned: Learned, data: InMemory) -> Learned:
         """Learn from further points."""
 
     @abc.abstractmethod
     def _described(self, learned: Learned) -> dict[str, Any]:
         """Return the attributes that describe the state, except the centers."""
-
-    def _remembered_weight(self) -> float:
-        """Return about how much weight of past points counts."""
-        return math.inf
 
     def _chunks_of(self, part: Admitted) -> Iterator[Admitted]:
         """Split a part into the chunks of `partial_fit`."""
@@ -164,9 +143,9 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
         Returns
         -------
         self
-            `labels_`, `inertia_` and `drift_` are those of this chunk. If X is read in parts,
-            there is no `labels_`, and `inertia_` is the sum over the parts, each at the centers
-            after it. `n_iter_`, `n_relocated_` and `history_` stay as the last `fit` left them.
+            `labels_` and `inertia_` are those of this chunk. If X is read in parts, there is no
+            `labels_`, and `inertia_` is the sum over the parts, each at the centers after it.
+            `n_iter_`, `n_relocated_` and `history_` stay as the last `fit` left them.
         """
         self._validate_params()
         self._refuse_another_number()
@@ -175,28 +154,23 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
         if not isinstance(opened, InMemory):
             self._learn_from_parts(opened)
             return self
-        found, _ = self._advanced(Admitted(opened.points, opened.weights, opened.largest))
-        remember(self, found)
+        noted = opened.noted if self._stream_so_far() is None else None  # of files
+        found = self._advanced(Admitted(opened.points, opened.weights, opened.largest))
+        remember(self, {**found, **(noted or {})})
         return self
 
     def _learn_from_parts(self, opened: Any) -> None:
         """Learn from one part after the other, and keep what they taught if a later one fails."""
         stream, of_data = self._stream_so_far(), opened.columns.noted()
-        is_scaled_before = getattr(self, "scaling_", None) is not None
-        if isinstance(stream, Waiting) and of_data["scaling_"] is not None and not is_scaled_before:
-            raise ValueError(
-                "the stream so far is not scaled and X is opened with scaling: leave scale out of "
-                "open_data(...), or begin anew with sklearn.base.clone"
-            )
         if stream is None:
             forget(self, "feature_names_in_")
         else:
             of_data.pop("feature_names_in_", None)
-        course, inertia, n_chunks = None, 0.0, 0
+        inertia, n_chunks = 0.0, 0
         for part in that_weigh(opened.read()):
             of_data["n_features_in_"] = int(part[0].shape[1])
             for chunk in self._chunks_of(self._admitted_part(part)):
-                found, course = self._advanced(chunk, course)
+                found = self._advanced(chunk)
                 n_chunks += 1
                 if "inertia_" in found:
                     inertia = found["inertia_"] = inertia + found["inertia_"]
@@ -223,28 +197,20 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
                 "which it goes on with the same bits"
             )
 
-    def _advanced(
-        self, admitted: Admitted, course: RunningDrift | None = None
-    ) -> tuple[dict[str, Any], RunningDrift | None]:
-        """Return the attributes after a chunk, and the drift of this call so far."""
+    def _advanced(self, admitted: Admitted) -> dict[str, Any]:
+        """Return the attributes after a chunk."""
         stream = self._stream_so_far()
         here, dtype = self._opened(admitted), self._widest(stream, admitted)
         if stream is None or isinstance(stream, Waiting):
-            course, before = None, None
-            stream, step = self._joined_by(stream or Waiting(), admitted)
+            stream = self._joined_by(stream or Waiting(), admitted)
         else:
-            step, before = self._learn(stream, here), getattr(self, "drift_", None)
-            stream = step.learned
+            stream = self._learn(stream, here)
         learned = stream.learned if isinstance(stream, Waiting) else stream
         public = {} if learned is None else self._public(learned, here, dtype)
-        if step is not None:
-            course = course or RunningDrift.after(before, step.origin)
-            course = course.with_points(step.sum_sq_dist, step.weight, self._remembered_weight())
-            public["drift_"] = course.drift(step.learned.centers, step.learned.weights)
         if self.verbose:
             how = f"inertia {public['inertia_']}" if public else "not used yet"
             print(f"Chunk of {here.rows.n_points} points, {how}.")
-        return {**public, "_stream": stream}, course
+        return {**public, "_stream": stream}
 
     def _refuse_another_number(self) -> None:
         n_centers = len(getattr(self, "cluster_centers_", ()))
@@ -269,25 +235,21 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
             return self._from(self._centers(self.n_features_in_))
         return None
 
-    def _joined_by(
-        self, waiting: Waiting[Learned], chunk: Admitted
-    ) -> tuple[Learned | Waiting[Learned], Step[Learned] | None]:
+    def _joined_by(self, waiting: Waiting[Learned], chunk: Admitted) -> Learned | Waiting[Learned]:
         """Begin if there are enough points; otherwise begin provisionally, or wait."""
         if chunk.weights is not None and not chunk.weights.all():
             chunk = chunk.at(np.flatnonzero(chunk.weights))
         chunks = (*waiting.chunks, chunk)
         n_points = waiting.n_points + chunk.points.shape[0]
         if n_points >= self._n_awaited():
-            step = self._beginning(chunks)
-            return step.learned, step
+            return self._beginning(chunks)
         kept = (*waiting.chunks, chunk.copied())
         # The centers of a waiting stream are worth another look once there are 5 points for 4.
         if n_points < max(self.n_clusters, 1.25 * waiting.n_seen):
-            return Waiting(kept, n_points, waiting.learned, waiting.n_seen), None
-        step = self._beginning(chunks)
-        return Waiting(kept, n_points, step.learned, n_points), step
+            return Waiting(kept, n_points, waiting.learned, waiting.n_seen)
+        return Waiting(kept, n_points, self._beginning(chunks), n_points)
 
-    def _beginning(self, chunks: Sequence[Admitted]) -> Step[Learned]:
+    def _beginning(self, chunks: Sequence[Admitted]) -> Learned:
         fit = Fit(check_random_state(self.random_state))
         return self._begin(self._opened(Admitted.joined(chunks)), fit)
 
@@ -318,7 +280,7 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
     def _open(self, X: MatrixLike, sample_weight: ArrayLike | None, fit: Fit) -> Opened:
         self._refuse_checkpoint(X)
         data = super()._open(X, sample_weight, fit)
-        forget(self, "_stream", "drift_")  # kept if the points are refused
+        forget(self, "_stream")  # kept if the points are refused
         return data
 
     def _opened(self, points: Admitted | InMemory, beside: Rows | None = None) -> InMemory:
@@ -338,10 +300,9 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
     def _n_runs(self) -> int:
         return 1
 
-    def _taught(self, run: Run, learned: Learned, course: RunningDrift) -> Run:
+    def _taught(self, run: Run, learned: Learned) -> Run:
         """Return the run with the attributes from which a stream goes on."""
-        drift = course.drift(learned.centers, learned.weights)
-        return run.with_attributes(**self._described(learned), drift_=drift, _stream=learned)
+        return run.with_attributes(**self._described(learned), _stream=learned)
 
 
 def is_waiting(model: object) -> bool:

@@ -20,8 +20,7 @@ from powermeans.engine.seeds.samples import weighted_sample
 from powermeans.engine.stopping import StopRule, are_hard
 from powermeans.estimators.base import Run, Start
 from powermeans.estimators.power_kmeans import PowerKMeans, searched
-from powermeans.estimators.streams.base import Step, StreamEstimator
-from powermeans.estimators.streams.drift import RunningDrift
+from powermeans.estimators.streams.base import StreamEstimator
 from powermeans.estimators.streams.running_sums import RunningSums
 from powermeans.mathematics.sums import Sums
 from powermeans.points.checks.points import Admitted
@@ -49,11 +48,6 @@ class _Remembered:
     power: float
     n_steps: int = 0
 
-    @property
-    def weights(self) -> FloatArray:
-        """Return the weights of the centers."""
-        return self.sums.weights
-
 
 class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
     """Power k-means in batches, for streams and for data too large for `PowerKMeans`.
@@ -73,8 +67,8 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
     the centers are nearly as good. Rare clusters that the first sample misses are not found, so the
     sample must cover the space, and so should each chunk. `fit` draws sample and batches from all
     points of an array or a file; `partial_fit` takes points in the order in which they arrive. A
-    stream that is sorted, or that drifts through space, ends at an inertia far above that of a fit,
-    and `drift_` shows this. Shuffle these points first, or fit them at once.
+    stream that is sorted, or that drifts through space, ends at an inertia far above that of a fit.
+    Shuffle these points first, or fit them at once.
 
     For rows that are read in parts, such as a file, `fit` draws the first sample in one pass
     (heavier rows are more likely) and then treats all rows as one batch in each pass, with hard
@@ -128,9 +122,6 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
         Power of the next batch.
     n_steps_ : int
         Number of batches so far, including the first sample.
-    drift_ : Drift
-        How far the last call of `partial_fit`, or the whole fit, moved the centers, and how well
-        they fitted the new points.
     n_iter_ : int
         Number of passes of `fit`; an interrupt may have cut the last one short. Like `history_`, it
         is set by `fit` and left unchanged by `partial_fit`.
@@ -143,7 +134,6 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
     --------
     PowerKMeans : Sweeps all points each time and finds lower inertia.
     OnlineKMeans : Moves a center after each point.
-    Drift : The attributes of `drift_`.
 
     Notes
     -----
@@ -233,28 +223,30 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
         orders = np.random.RandomState(rng.randint(2**31))
         n_all, parts = self._all_parts(data, orders)
         _, first = next(parts)
-        step, state = self._begin_at(in_memory(first), first, rng)
-        course = self._take_down(step, RunningDrift(step.origin), 1, state, start)
+        learned, state = self._begin_at(in_memory(first), first, rng)
+        self._take_down(learned, 1, state, start)
         n_seen, n_begun, reason = first.rows.n_points, self.max_iter, None
         why_end = self._rule_of_end(data)
         for n_passes, batch in parts:
-            learned = step.learned
             # From the middle of a fit on, all batches are hard, even if there are only a few.
             if 2 * n_seen >= n_all or batch.rows.parts is not None:
                 learned = replace(learned, power=-math.inf)
-            step, state = self._swept(learned, batch)
-            course = self._take_down(step, course, n_passes, state, start)
+            learned, state = self._swept(learned, batch)
+            self._take_down(learned, n_passes, state, start)
             n_seen += batch.rows.n_points
-            if (reason := why_end(step)) is not None:
+            if (reason := why_end(state, batch.rows.total_weight)) is not None:
                 n_begun = n_passes
                 break
-        learned = replace(step.learned, power=-math.inf)
-        start.learned[learned.n_steps] = learned, n_begun, course
+        learned = replace(learned, power=-math.inf)
+        start.learned[learned.n_steps] = learned, n_begun
         return [StageEnd(learned.centers, -math.inf, reason or "the points came to their end")]
 
-    def _rule_of_end(self, data: Opened) -> Callable[[Step[_Remembered]], str | None]:
-        """Return what says after each batch why the fit ends before its last pass, if it does."""
-        return lambda step: None
+    def _rule_of_end(self, data: Opened) -> Callable[[SweepState, float], str | None]:
+        """Return what says after each batch why the fit ends before its last pass, if it does.
+
+        It gets the sweep of the batch, and the weight of its points.
+        """
+        return lambda state, weight: None
 
     def _all_parts(
         self, data: Opened, orders: np.random.RandomState
@@ -307,21 +299,13 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
             yield n_passes, data
 
     def _take_down(
-        self,
-        step: Step[_Remembered],
-        course: RunningDrift,
-        n_passes: int,
-        state: SweepState,
-        start: Start,
-    ) -> RunningDrift:
+        self, learned: _Remembered, n_passes: int, state: SweepState, start: Start
+    ) -> None:
         """Record a batch, so that an interrupt falls before or after it, never within."""
-        learned = step.learned
-        course = course.with_points(step.sum_sq_dist, step.weight, self._remembered_weight())
-        start.learned[learned.n_steps] = learned, n_passes, course
+        start.learned[learned.n_steps] = learned, n_passes
         start.history.append(state._replace(sweep=learned.n_steps))
         start.learned.pop(learned.n_steps - 1, None)
         start.callback(state._replace(sweep=learned.n_steps))
-        return course
 
     def _part(self, data: InMemory, indices: IndexArray) -> InMemory:
         if len(indices) == data.rows.n_points:
@@ -330,14 +314,10 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
         return self._opened(whole.at(indices), beside=data.rows)
 
     def _finish(self, start: Start, ends: Sequence[StageEnd] = ()) -> Run:
-        learned, n_passes, course = start.learned[len(start.history.records)]
-        run = super()._finish(start, ends).with_attributes(n_iter_=n_passes)
-        return self._taught(run, learned, course)
+        learned, n_passes = start.learned[len(start.history.records)]
+        return self._taught(super()._finish(start, ends), learned).with_attributes(n_iter_=n_passes)
 
     # A stream.
-
-    def _remembered_weight(self) -> float:
-        return math.inf if self.memory is None else self.memory
 
     def _chunks_of(self, part: Admitted) -> Iterator[Admitted]:
         n_points, n_each = part.points.shape[0], self._largest_batch(part.points)
@@ -356,7 +336,7 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
         nothing = Sums(np.zeros_like(centers), np.zeros(len(centers)), 0.0, 0.0)
         return _Remembered(centers, nothing, 0.0, -math.inf)
 
-    def _begin(self, data: InMemory, fit: Fit) -> Step[_Remembered]:
+    def _begin(self, data: InMemory, fit: Fit) -> _Remembered:
         n_points, n_awaited = data.rows.n_points, self._n_awaited()
         if n_points <= n_awaited:
             return self._begin_at(data, data, fit.rng)[0]
@@ -365,7 +345,7 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
 
     def _begin_at(
         self, sample: InMemory, data: Opened, rng: np.random.RandomState
-    ) -> tuple[Step[_Remembered], SweepState]:
+    ) -> tuple[_Remembered, SweepState]:
         """Fit the sample, and sum all of the points at its centers."""
         model = searched(
             sample.points,
@@ -379,19 +359,18 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
             n_init=self.n_init,
         )
         at_sample = self._from(model.cluster_centers_.astype(np.float64))
-        step, state = self._swept(at_sample, data)
-        begun = replace(step.learned, power=float(model.history_.power[0]))
-        return replace(step, learned=begun), state
+        learned, state = self._swept(at_sample, data)
+        return replace(learned, power=float(model.history_.power[0])), state
 
-    def _learn(self, learned: _Remembered, data: InMemory) -> Step[_Remembered]:
+    def _learn(self, learned: _Remembered, data: InMemory) -> _Remembered:
         return self._swept(learned, data)[0]
 
-    def _swept(self, learned: _Remembered, data: Opened) -> tuple[Step[_Remembered], SweepState]:
+    def _swept(self, learned: _Remembered, data: Opened) -> tuple[_Remembered, SweepState]:
         """Sweep once, and move the centers to the quotients of the sums of all batches."""
         running = RunningSums(
             learned.sums,
             learned.weight,
-            memory=self._remembered_weight(),
+            memory=math.inf if self.memory is None else self.memory,
             least_share=self.reassignment_ratio,
         )
         stage = Stage([learned.power], StopRule(), 1, running)
@@ -400,8 +379,7 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
         state = history.last
         assert state is not None, "a stage has a sweep"
         power, n_steps = self._harder(learned.power, running.sums), learned.n_steps + 1
-        remembered = _Remembered(end.centers, running.sums, running.weight, power, n_steps)
-        return Step(remembered, learned.centers, state.inertia, data.rows.total_weight), state
+        return _Remembered(end.centers, running.sums, running.weight, power, n_steps), state
 
     def _harder(self, power: float, batch: Sums) -> float:
         """Return the next power: minus infinity once the weights are practically hard."""

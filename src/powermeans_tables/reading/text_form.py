@@ -6,31 +6,45 @@ import codecs
 import csv
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import IO, Any
 
 import numpy as np
 
 from powermeans.errors import Argument, TableError, counted
-from powermeans.scale.tables.table import NoRowsError, distinct
 from powermeans.types import FloatArray
-from powermeans_tables.preparing.cells import values_of
-from powermeans_tables.preparing.kinds import names_total
-from powermeans_tables.preparing.number_forms import (
+from powermeans_tables.cells.column import values_of
+from powermeans_tables.cells.number_forms import (
     NO_VALUE,
     as_number,
     is_date,
     is_number,
     is_unanswered,
 )
+from powermeans_tables.reading.damage import NoRowsError
 
+_TOTALS = re.compile(
+    r"(?:grand|sub|net|overall)?[- ]?totals?|sum|summe|(?:gesamt|end|zwischen)[- ]?summe|gesamt"
+    r"|insgesamt|average|mean|mittelwert|durchschnitt|somme|moyenne|totale|suma|media",
+    re.IGNORECASE,
+)
+_COUNT = re.compile(r"\d[\d.,']* [^\W\d]{4,}(?: [^\W\d]+)*")  # such as 300 activities
 _SAMPLE_LINES = 50
 _SAMPLE_COLUMNS = 200
 _MOST_ROWS = 2_000
 _MOST_TITLES = 15
 _MOST_NOTES = 5
 _DELIMITERS = ("\t", ";", "|", ",", " ")
+
+
+def distinct(names: Sequence[str]) -> tuple[str, ...]:
+    """Return unique names: number the columns whose name is empty or repeated."""
+    found: dict[str, None] = {}
+    for number, name in enumerate(names, start=1):
+        plain = name.strip() or f"c{number}"
+        found[plain if plain not in found else f"{plain}.{number}"] = None
+    return tuple(found)
 
 
 def first_bytes(file: IO[bytes]) -> bytes:
@@ -88,7 +102,7 @@ def _utf_16_without_mark(start: bytes, name: str) -> str:
     if max(n_zeros) > 0.7 * (len(start) // 2) and not min(n_zeros):
         return "utf-16-be" if n_zeros[0] else "utf-16-le"
     raise TableError(
-        f"{name} is of an unknown kind: pass CSV, TSV, Parquet, Feather, Arrow, NPY or NPZ"
+        f"{name} is of an unknown kind: pass CSV, Excel, JSON, SQLite, Parquet, Feather or NPY"
     )
 
 
@@ -98,7 +112,6 @@ class Layout:
 
     delimiter: str
     names: tuple[str, ...]
-    body: list[list[str]]
     n_skipped: int  # lines before the first row of values
     has_blanks: bool  # runs of blanks stand for one
     left_out: list[str]  # what of the text is no row
@@ -106,11 +119,11 @@ class Layout:
 
     @classmethod
     def of(
-        cls, lines: Sequence[str], name: str, delimiter: str | None, header: bool | None, point: str
+        cls, lines: Sequence[str], name: str, delimiter: str | None, header: bool | None
     ) -> Layout:
-        """Find the delimiter and the header; `point` is a decimal mark that is given, or empty."""
+        """Find the delimiter and the header."""
         marks = (delimiter,) if delimiter else _DELIMITERS
-        mark, n_above = sniffed(lines, point, marks)
+        mark, n_above = sniffed(lines, marks)
         rows, starts = cells_of(columns_apart(lines[n_above:], mark), mark)
         if not rows:
             raise NoRowsError(f"{name} is empty")
@@ -126,24 +139,15 @@ class Layout:
         n_skipped = n_above + starts[top + first] if top + first else n_above
         has_blanks = mark == " " and not any('"' in line for line in lines)
         said = left_out(n_titles, n_units, "line")
-        return cls(mark, names, rows[first:], n_skipped, has_blanks, said, doubt)
-
-    def columns(self) -> list[list[str]]:
-        """Return the values of each column that are there."""
-        columns = _columns_of(self.body, len(self.names))
-        return [[cell for cell in column if cell not in NO_VALUE] for column in columns]
+        return cls(mark, names, n_skipped, has_blanks, said, doubt)
 
 
-def sniffed(
-    lines: Sequence[str], decimal: str = "", among: Sequence[str] = _DELIMITERS
-) -> tuple[str, int]:
+def sniffed(lines: Sequence[str], marks: Sequence[str] = _DELIMITERS) -> tuple[str, int]:
     """Return the delimiter that gives the first lines the most columns, the same number in each.
 
     With it comes the number of lines above the header, such as a title.
     """
     some = lines[:_SAMPLE_LINES]
-    has_quotes = any('"' in line for line in some)
-    marks = [mark for mark in among if mark != decimal or has_quotes] or among
     best, most, n_titles = marks[-2:][0], 1, 0
     for may_have_titles in (False, True):
         for mark in marks:
@@ -230,6 +234,18 @@ def _is_header_below_titles(rows: Sequence[Sequence[str]], width: int) -> bool:
     return is_table and header_in(rows)[0]
 
 
+def names_total(cell: str) -> bool:
+    """Return whether a cell is the name of a row that sums up others."""
+    return bool(_TOTALS.fullmatch(cell.strip().rstrip(" :.")))
+
+
+def sums_up(cells: Iterable[str]) -> bool:
+    """Return whether cells are of a row that sums up others, or has only a count of them."""
+    texts = [cell.strip() for cell in cells]
+    is_alone = texts.count("") == len(texts) - 1 > 1
+    return any(map(names_total, texts)) or (is_alone and bool(_COUNT.fullmatch("".join(texts))))
+
+
 def notes_below(table: Any) -> int:
     """Return the number of last rows with only a text in a column of numbers, such as a source."""
     last = table.slice(max(table.num_rows - _MOST_NOTES - 1, 0)).columns
@@ -266,6 +282,12 @@ def left_out(n_titles: int, n_units: int, noun: str) -> list[str]:
     said = [f"{counted(n_titles, noun)} above the header left out"] if n_titles else []
     rows = "a row" if n_units == 1 else f"{n_units} rows"
     return said + [f"{rows} of units below the header left out"] * bool(n_units)
+
+
+def on_header(doubt: str) -> list[str]:
+    """Return a doubt on the first row with the option that settles it."""
+    option, other = ("no-header", "data") if doubt.endswith("names") else ("header", "names")
+    return [f"{doubt} (--{option}, if it is {other})"] if doubt else []
 
 
 def first_rows(rows: Sequence[Sequence[str]], header: bool | None) -> tuple[bool, int, str]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from powermeans.errors import TableError
 from powermeans.system.arrow import pyarrow_part
 from powermeans.types import FloatArray
-from powermeans_tables.preparing.number_forms import (
+from powermeans_tables.cells.number_forms import (
     NO_VALUE,
     Dates,
     Form,
@@ -49,20 +50,55 @@ def is_same_unit(one: str, other: str) -> bool:
     return _SAME.get(one, one) == _SAME.get(other, other)
 
 
-@dataclass(frozen=True)
-class Cells:
-    """A column of an Arrow table."""
+@dataclass(frozen=True, slots=True)
+class Hints:
+    """What is known of the numbers of a column besides its cells."""
 
-    name: str
-    array: Any  # one array of Arrow
     decimal: str = ""  # the mark that other columns have
     told: str | None = None  # the mark that was given
     thousands: str | None = None
     dates: Dates | None = None
-    missing: frozenset[str] = frozenset()  # words and numbers that stand for missing values
     unit_of_numbers: str = ""  # that the file tells beside numbers
     unit_of_fit: str = ""  # to which units of text are converted
     likely: str = ""  # the decimal mark that the file suggests
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How the texts of a column are read, found from some of them, for all rows alike."""
+
+    form: Form
+    unit: str = ""  # that texts have behind numbers
+    units: Mapping[str, float] | None = None  # in one of them, where they have several
+    adds_seconds: bool = False
+
+    def values(self, texts: Any) -> tuple[FloatArray, NDArray[np.bool_]]:
+        """Return the numbers of texts, NaN for none, and which texts are no numbers."""
+        if not self.unit and not self.units:
+            return _read(texts, self.form)
+        numbers, units = _apart(texts)
+        if self.units is None:
+            if self.adds_seconds:
+                pattern = {"pattern": r"^(\d+:\d+)$", "replacement": r"\1:00"}
+                numbers = pyarrow_part("compute").replace_substring_regex(numbers, **pattern)
+            is_bare = pyarrow_part("compute").is_null(numbers)
+            return _read(pyarrow_part("compute").if_else(is_bare, texts, numbers), self.form)
+        values, is_wrong = _read(numbers, self.form)
+        by_unit = [self.units.get(each or self.unit, np.nan) for each in units.to_pylist()]
+        return values * by_unit, is_wrong
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A column of an Arrow table, or some rows of one that are read as others are."""
+
+    name: str
+    array: Any  # one array of Arrow
+    hints: Hints = Hints()
+    missing: frozenset[str] = frozenset()  # words and numbers that stand for missing values
+    n_first: int | None = None  # how many of the rows follow each other; all for None
+    found: Reading | None = None  # by other rows
+    more: Sequence[str] = ()  # texts of other rows that the first ones did not lead to read
 
     def __len__(self) -> int:
         return len(self.array)
@@ -77,7 +113,7 @@ class Cells:
             return "boolean"
         if is_date_type(kind):
             return "date"
-        if _is_text(kind):
+        if is_text(kind):
             found = self.form.kind
             return "number" if found == "duration" else "words" if found == "text" else found
         is_number = any(getattr(types, f"is_{one}")(kind) for one in _NUMBERS)
@@ -99,7 +135,7 @@ class Cells:
     @property
     def is_text(self) -> bool:
         """Whether the table has texts here, of which some are numbers."""
-        return _is_text(self.array.type)
+        return is_text(self.array.type)
 
     @cached_property
     def texts(self) -> Any:
@@ -129,80 +165,14 @@ class Cells:
         return {text: count for text, count in pairs if not is_unanswered(text)}
 
     @cached_property
-    def _split(self) -> tuple[Any, str]:
-        """Texts without the unit that all of them have, or numbers in one unit, and the unit."""
-        pc, some, plain = pyarrow_part("compute"), self.some_texts, (self.texts, "")
-        for few, least in ((some[:20], 0.5), (some, 0.9)):
-            n_with = sum(re.match(_WITH_UNIT, each) is not None for each in few)
-            if n_with < max(least * len(few), 1):
-                return plain
-        if form_of(some, self.told, self.thousands).has_suffix:
-            return plain
-        parts = pc.extract_regex(self.texts, _WITH_UNIT)
-        numbers, units = (pc.struct_field(parts, [each]) for each in ("number", "unit"))
-        numbers = pc.utf8_trim_whitespace(numbers)
-        by_unit = Counter(units.drop_null().to_pylist())
-        (most, _), *others = by_unit.most_common()
-        has_times = any(":" in each for each in some)
-        if has_times and (others or most.lower() in ("am", "pm")):
-            return plain
-        if has_times and most.lower() in _HOURS:
-            numbers = pc.replace_substring_regex(numbers, r"^(\d+:\d+)$", r"\1:00")
-        unit = self.unit_of_fit or most
-        factors = next((each for each in _FACTORS if {unit, *by_unit} <= each.keys()), None)
-        if has_times or (not others and (unit == most or factors is None)):
-            return pc.if_else(pc.is_null(numbers), self.texts, numbers), most
-        if factors is None:
-            return plain
-        parsed = self._parse(numbers, len({unit, *by_unit}))
-        in_unit = parsed.values * [
-            factors.get(each or unit, np.nan) / factors[unit] for each in units.to_pylist()
-        ]
-        return parsed._replace(values=in_unit), unit
-
-    @cached_property
-    def _parsed(self) -> Parsed:
-        """How the texts write numbers or dates, and what these are."""
-        texts, unit = self._split
-        if isinstance(texts, Parsed):
-            return texts
-        found = self._parse(texts, n_units=bool(unit))
-        if found.form.kind == "date" and not found.form.order and self.dates not in (None, "days"):
-            found = _read(texts, replace(found.form, order=str(self.dates)))
-        if found.form.kind in ("number", "date") and _share_unread(texts, found) > _MOST_UNREAD:
-            return found._replace(form=Form("text", sample=found.form.sample))
-        return found
-
-    def _parse(self, texts: Any, n_units: int) -> Parsed:
-        """Return the numbers of texts; marks in doubt are settled by the decimal mark of others."""
-        some = _some_of(texts)
-        found = _read(texts, form_of(some, self.told, self.thousands))
-        for _ in range(3):
-            if found.form.kind != "number" or not found.is_wrong.any():
-                break
-            # Later rows may show what the first ones leave open, such as a mark for thousands.
-            wrong = texts.filter(pyarrow_part().array(found.is_wrong))
-            other = form_of([*some, *_some_of(wrong)], self.told, self.thousands)
-            if other == found.form:
-                break
-            found = _read(texts, other)
-        if not (choices := found.form.choices):
-            return found
-        # 1.250 kg are less than 1250 kg beside 500 g.
-        form = replace(found.form, likely=found.form.likely * (n_units < 2))
-        mark = self.decimal or form.likely or self.likely or "."
-        fitting = [marks for marks in choices if marks.decimal == mark]
-        if n_units == 1 or form.currency or form.has_suffix:
-            # Amounts such as 12.900 EUR have no three decimals, and 1.234M has no thousands.
-            fitting = [one for one in choices if bool(one.thousands) != form.has_suffix] or fitting
-        (marks, *_) = fitting or choices
-        suggested = {self.decimal, form.likely or self.decimal}
-        return _read(texts, chosen(form, marks, is_assumed=suggested != {marks.decimal}))
+    def reading(self) -> Reading:
+        """How the texts are read: as those of other rows, or as these show."""
+        return self.found or _reading_of(self.texts, [*self.some_texts, *self.more], self.hints)
 
     @property
     def form(self) -> Form:
         """How the texts write numbers or dates."""
-        return self._parsed.form
+        return self.reading.form
 
     @cached_property
     def unit(self) -> str:
@@ -210,8 +180,8 @@ class Cells:
         if _is_duration(self.array.type):
             return "s"
         if not self.is_text or self.type != "number":
-            return self.unit_of_numbers if self.type == "number" else ""
-        unit = self._split[1]
+            return self.hints.unit_of_numbers if self.type == "number" else ""
+        unit = self.reading.unit
         if self.form.kind == "duration":
             return f"s{unit}" if unit.startswith("/") else "s"
         return unit or self.form.currency or "%" * self.form.has_percent
@@ -219,44 +189,52 @@ class Cells:
     @property
     def has_other_unit(self) -> bool:
         """Whether the numbers are in another unit than those of the fit, as far as both tell it."""
-        if self.type != "number" or (self.unit_of_fit == "%" and not (self.numbers > 1).any()):
+        of_fit = self.hints.unit_of_fit
+        if self.type != "number" or (of_fit == "%" and not (self.numbers > 1).any()):
             return False
-        return not is_same_unit(self.unit, self.unit_of_fit)
+        return not is_same_unit(self.unit, of_fit)
 
     @cached_property
-    def _read(self) -> tuple[FloatArray, NDArray[np.bool_]]:
+    def read(self) -> tuple[FloatArray, NDArray[np.bool_]]:
+        """The numbers, NaN for none, and which cells are neither numbers nor missing."""
+        kind, array = self.array.type, self.array
         if self.is_text:
-            values, is_wrong = self._parsed.values, self._parsed.is_wrong
-            are_infinite = _are_infinite(self.texts) if is_wrong.any() else is_wrong
-        elif self.type == "date":
-            return days_in(self.array), np.zeros(len(self), dtype=bool)
-        else:
-            kind, array = self.array.type, self.array
-            array = array.cast("int64") if _is_duration(kind) else array
-            values = np.array(array.cast("float64", safe=False).to_numpy(zero_copy_only=False))
-            values /= _PER_SECOND[kind.unit] if _is_duration(kind) else 1.0
-            is_wrong, are_infinite = np.zeros(len(self), dtype=bool), np.isinf(values)
-        if are_infinite.any():
-            row = int(np.argmax(are_infinite))
-            raise TableError(
-                f'column "{self.name}" has {self.texts[row].as_py()} in row {row + 1} of the data',
-                "correct it, or leave the row or the column out",
-            )
-        return values, is_wrong
+            plain = None
+            if not self.reading.unit and self.form.kind == "number" and self.form.is_simple:
+                plain = plain_numbers(array)
+            return plain or self.reading.values(self.texts)
+        if self.type == "date":
+            return days_in(array), np.zeros(len(self), dtype=bool)
+        array = array.cast("int64") if _is_duration(kind) else array
+        values = np.array(array.cast("float64", safe=False).to_numpy(zero_copy_only=False))
+        values /= _PER_SECOND[kind.unit] if _is_duration(kind) else 1.0
+        return values, np.zeros(len(self), dtype=bool)
+
+    @property
+    def infinite(self) -> int | None:
+        """The first row with an infinite number, from 0."""
+        values, is_wrong = self.read
+        are_infinite = np.isinf(values)
+        if is_wrong.any():
+            are_infinite |= _are_infinite(self.texts)
+        return int(np.argmax(are_infinite)) if are_infinite.any() else None
 
     @cached_property
     def numbers(self) -> FloatArray:
         """The numbers, dates as days since 1970, yes as 1; NaN for missing values."""
-        values, _ = self._read
+        values, _ = self.read
         for code in self.missing:
             if (number := as_number(code)) is not None:
                 values = np.where(values == number, np.nan, values)
         return values
 
-    def unread(self) -> list[str]:
-        """Return the cells that are no numbers, where the others are."""
-        texts = self.texts.filter(pyarrow_part().array(np.isnan(self._read[0]))).drop_null()
-        return [text for text in texts.to_pylist() if not is_unanswered(text)]
+    def unread(self) -> Counter[str]:
+        """Count the cells that are no numbers, where the others are."""
+        is_lost = np.isnan(self.read[0])
+        if not self.is_text or not is_lost.any():
+            return Counter()
+        texts = self.texts.filter(pyarrow_part().array(is_lost)).drop_null()
+        return Counter(text for text in texts.to_pylist() if not is_unanswered(text))
 
     @cached_property
     def is_whole(self) -> bool:
@@ -277,6 +255,100 @@ class Cells:
         indices = encoded.indices.fill_null(len(codes)).to_numpy(zero_copy_only=False)
         found: NDArray[np.intp] = np.array([*codes, -2], dtype=np.intp)[indices]
         return found
+
+
+def plain_numbers(texts: Any) -> tuple[FloatArray, NDArray[np.bool_]] | None:
+    """Return numbers that are written as programs write them, blanks as NaN; None for others."""
+    pc, pa = pyarrow_part("compute"), pyarrow_part()
+    for has_blanks in (False, True):
+        given = pc.if_else(pc.equal(texts, ""), None, texts) if has_blanks else texts
+        with contextlib.suppress(pa.ArrowInvalid):
+            values: FloatArray = given.cast("float64").to_numpy(zero_copy_only=False)
+            return values, np.zeros(len(values), dtype=bool)
+    return None
+
+
+def _apart(texts: Any) -> tuple[Any, Any]:
+    """Return the numbers and the units of texts, null where there are no units."""
+    pc = pyarrow_part("compute")
+    parts = pc.extract_regex(texts, _WITH_UNIT)
+    numbers, units = (pc.struct_field(parts, [each]) for each in ("number", "unit"))
+    return pc.utf8_trim_whitespace(numbers), units
+
+
+def _reading_of(texts: Any, some: Sequence[str], hints: Hints) -> Reading:
+    """Find how texts are read: the unit that most of them have, and the form of the numbers."""
+    found, n_units = _unit_in(texts, some, hints)
+    if found.units is not None:
+        numbers, _ = _apart(texts)
+        return replace(found, form=_form_in(numbers, _some_of(numbers), hints, n_units))
+    bare = texts
+    if found.unit:
+        numbers, _ = _apart(texts)
+        bare = pyarrow_part("compute").if_else(
+            pyarrow_part("compute").is_null(numbers), texts, numbers
+        )
+    if found.adds_seconds:
+        bare = pyarrow_part("compute").replace_substring_regex(bare, r"^(\d+:\d+)$", r"\1:00")
+    form = _form_in(bare, _some_of(bare) if found.unit else some, hints, n_units)
+    if form.kind == "date" and not form.order and hints.dates not in (None, "days"):
+        form = replace(form, order=str(hints.dates))
+    if form.kind in ("number", "date") and _share_unread(bare, _read(bare, form)) > _MOST_UNREAD:
+        form = Form("text", sample=form.sample)
+    return replace(found, form=form)
+
+
+def _unit_in(texts: Any, some: Sequence[str], hints: Hints) -> tuple[Reading, int]:
+    """Return the unit that all texts have, or those that a factor converts, and their number."""
+    plain = Reading(Form("empty")), 0
+    for few, least in ((some[:20], 0.5), (some, 0.9)):
+        n_with = sum(re.match(_WITH_UNIT, each) is not None for each in few)
+        if n_with < max(least * len(few), 1):
+            return plain
+    if form_of(some, hints.told, hints.thousands).has_suffix:
+        return plain
+    _, units = _apart(texts)
+    by_unit = Counter(units.drop_null().to_pylist())
+    (most, _), *others = by_unit.most_common()
+    has_times = any(":" in each for each in some)
+    if has_times and (others or most.lower() in ("am", "pm")):
+        return plain
+    unit = hints.unit_of_fit or most
+    factors = next((each for each in _FACTORS if {unit, *by_unit} <= each.keys()), None)
+    if has_times or (not others and (unit == most or factors is None)):
+        adds_seconds = has_times and most.lower() in _HOURS
+        return Reading(Form("empty"), most, adds_seconds=adds_seconds), 1
+    if factors is None:
+        return plain
+    in_unit = {each: factor / factors[unit] for each, factor in factors.items()}
+    return Reading(Form("empty"), unit, in_unit), len({unit, *by_unit})
+
+
+def _form_in(texts: Any, some: Sequence[str], hints: Hints, n_units: int) -> Form:
+    """Return the form of numbers; marks in doubt are settled by the decimal mark of others."""
+    form = form_of(some, hints.told, hints.thousands)
+    for _ in range(3):
+        _, is_wrong = _read(texts, form)
+        if form.kind != "number" or not is_wrong.any():
+            break
+        # Later rows may show what the first ones leave open, such as a mark for thousands.
+        wrong = texts.filter(pyarrow_part().array(is_wrong))
+        other = form_of([*some, *_some_of(wrong)], hints.told, hints.thousands)
+        if other == form:
+            break
+        form = other
+    if not (choices := form.choices):
+        return form
+    # 1.250 kg are less than 1250 kg beside 500 g.
+    form = replace(form, likely=form.likely * (n_units < 2))
+    mark = hints.decimal or form.likely or hints.likely or "."
+    fitting = [marks for marks in choices if marks.decimal == mark]
+    if n_units == 1 or form.currency or form.has_suffix:
+        # Amounts such as 12.900 EUR have no three decimals, and 1.234M has no thousands.
+        fitting = [one for one in choices if bool(one.thousands) != form.has_suffix] or fitting
+    (marks, *_) = fitting or choices
+    suggested = {hints.decimal, form.likely or hints.decimal}
+    return chosen(form, marks, is_assumed=suggested != {marks.decimal})
 
 
 _NUMBERS = ("integer", "floating", "decimal", "duration")
@@ -302,7 +374,8 @@ def days_in(column: Any) -> FloatArray:
     return days / 86400e6
 
 
-def _is_text(kind: Any) -> bool:
+def is_text(kind: Any) -> bool:
+    """Return whether a type of Arrow is that of texts."""
     types = pyarrow_part("types")
     names = ("string", "large_string", "string_view")
     return any(getattr(types, f"is_{one}")(kind) for one in names if hasattr(types, f"is_{one}"))
@@ -338,25 +411,18 @@ def _some_of(texts: Any) -> list[str]:
     return some
 
 
-class Parsed(NamedTuple):
-    """Texts as numbers."""
-
-    form: Form
-    values: FloatArray  # NaN for those that are no numbers
-    is_wrong: NDArray[np.bool_]
-
-
-def _read(texts: Any, form: Form) -> Parsed:
+def _read(texts: Any, form: Form) -> tuple[FloatArray, NDArray[np.bool_]]:
     if form.kind in ("text", "empty"):
-        return Parsed(form, np.full(len(texts), np.nan), np.ones(len(texts), dtype=bool))
-    return Parsed(form, *read_values(texts, form))
+        return np.full(len(texts), np.nan), np.ones(len(texts), dtype=bool)
+    return read_values(texts, form)
 
 
-def _share_unread(texts: Any, found: Parsed) -> float:
+def _share_unread(texts: Any, read: tuple[FloatArray, NDArray[np.bool_]]) -> float:
     """Return the share of texts that are no numbers; infinities are refused later."""
-    if not found.is_wrong.any():
+    _, is_wrong = read
+    if not is_wrong.any():
         return 0.0
-    n_unread = found.is_wrong.sum() - _are_infinite(texts).sum()
+    n_unread = is_wrong.sum() - _are_infinite(texts).sum()
     return float(n_unread / (len(texts) - texts.null_count))
 
 
@@ -410,6 +476,6 @@ def one_array(column: Any) -> Any:
     types = pyarrow_part("types")
     if types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    if _is_text(column.type):
+    if is_text(column.type):
         column = column.cast(pa.string())
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column

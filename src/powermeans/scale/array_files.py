@@ -1,8 +1,7 @@
-"""Files of one array, which give slices of their rows: NPY, NPZ, HDF5 and Zarr."""
+"""Files of one array, which give slices of their rows: NPY and NPZ."""
 
 from __future__ import annotations
 
-import importlib
 import math
 import mmap
 import weakref
@@ -15,29 +14,21 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from powermeans.errors import Argument, TableError, nearest
-from powermeans.scale.tables.table import (
-    FileFormat,
-    NoRowsError,
-    distinct,
-    listed,
-    refusing_damage,
-)
-from powermeans.system.arrow import pyarrow_part
+from powermeans.errors import Argument, TableError, listed, nearest
 from powermeans.types import Points
 
+NPY, NPZ = b"\x93NUMPY", b"PK"  # the first bytes of files
 
-class ArrayFile(FileFormat):
+
+class NoRowsError(TableError):
+    """A file is a table without rows; among several files it may be skipped."""
+
+
+class ArrayFile:
     """An array, perhaps with named fields, of which a function returns all columns of some rows.
 
     The function takes the first row, the row behind the last, and `Buffers`.
     """
-
-    index: frozenset[int] = frozenset()
-    decimal = ""
-    can_skip = True
-    n_rows: int
-    stored: np.dtype[Any]
 
     def __init__(
         self,
@@ -60,28 +51,13 @@ class ArrayFile(FileFormat):
         self._width = int(shape[1]) if len(shape) == 2 else 1
         dtypes = [dtype[key] for key in dtype.names] if dtype.names else [dtype] * self._width
         self.stored, self.n_rows, self.name = dtype, int(shape[0]), name
-        self.names, self.beside = dtype.names or distinct([""] * self._width), {}
+        self.names = dtype.names or tuple(f"c{number + 1}" for number in range(self._width))
         self.texts = {j: f"of dtype {of}" for j, of in enumerate(dtypes) if of.kind not in "biuf"}
-        self.whole = frozenset(j for j, of in enumerate(dtypes) if of.kind in "iu")
 
-    def how_read(self, wanted: Sequence[int]) -> str:
-        """Return nothing: an array is read as it is."""
-        return ""
-
-    def fits_float32(self, wanted: Sequence[int]) -> bool:
-        """Return whether the array is of float32 or narrower."""
+    @property
+    def fits_float32(self) -> bool:
+        """Whether the array is of float32 or narrower."""
         return self.stored.kind == "f" and self.stored.itemsize <= 4
-
-    def as_table(self) -> Any:
-        """Return the columns of numbers as a table of Arrow."""
-        wanted = [place for place in range(len(self.names)) if place not in self.texts]
-        if not wanted:
-            raise TableError(f"{self.name} contains no numbers")
-        dtype: Any = np.dtype(np.float32 if self.stored == np.float32 else np.float64)
-        points = np.concatenate(list(self.blocks(wanted, dtype, at_once=self.n_rows)))
-        pa = pyarrow_part()
-        columns = [pa.array(points[:, place]) for place in range(len(wanted))]
-        return pa.table(columns, names=[self.names[place] for place in wanted])
 
     def blocks(
         self,
@@ -203,51 +179,6 @@ def _array_of_npz(path: Path, name: str, wanted: str | None) -> NDArray[Any]:
     return array
 
 
-def open_hdf5(path: Path, name: str, array: str | None = None) -> ArrayFile:
-    """Open an array of HDF5, read by rows."""
-    with refusing_damage(name, "HDF5"), _open_hdf5(path) as file:
-        found: list[str] = []
-        file.visititems(lambda name, it: found.append(name) if _is_array(it) else None)
-        key = _chosen(found, array, name)
-        rows = partial(_rows_of_hdf5, path, name, key)
-        return ArrayFile(name, file[key].shape, file[key].dtype, rows)
-
-
-def _open_hdf5(path: Path) -> Any:
-    return _module("h5py", "HDF5").File(path, "r")
-
-
-def _rows_of_hdf5(path: Path, name: str, key: str, start: int, end: int, buffers: Buffers) -> Any:
-    with refusing_damage(name, "HDF5"), _open_hdf5(path) as file:
-        return np.asarray(file[key][start:end])
-
-
-def open_zarr(path: Path, name: str, array: str | None = None) -> ArrayFile:
-    """Open Zarr, a folder."""
-    with refusing_damage(name, "Zarr"):
-        opened = _open_zarr(path, name, array)
-        rows = partial(_rows_of_zarr, path, name, array)
-        return ArrayFile(name, opened.shape, opened.dtype, rows)
-
-
-def _open_zarr(path: Path, name: str, array: str | None) -> Any:
-    opened = _module("zarr", "Zarr").open(str(path), mode="r")
-    if hasattr(opened, "shape"):
-        return opened
-    return opened[_chosen(list(opened.array_keys()), array, name)]
-
-
-def _rows_of_zarr(
-    path: Path, name: str, array: str | None, start: int, end: int, buffers: Buffers
-) -> Any:
-    with refusing_damage(name, "Zarr"):
-        return np.asarray(_open_zarr(path, name, array)[start:end])
-
-
-def _is_array(stored: Any) -> bool:
-    return getattr(stored, "shape", None) is not None
-
-
 def _chosen(keys: Sequence[str], wanted: str | None, name: str) -> str:
     if not keys:
         raise TableError(f"{name} has no arrays: write one of rows and columns into it")
@@ -260,13 +191,6 @@ def _chosen(keys: Sequence[str], wanted: str | None, name: str) -> str:
             *("choose with ", Argument("array"), f" one of {listed(keys)}"),
         )
     return wanted or keys[0]
-
-
-def _module(name: str, kind: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        raise TableError(f"{kind} files need {name}: pip install {name}") from None
 
 
 class Buffers:

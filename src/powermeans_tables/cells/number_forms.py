@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from powermeans.errors import some
 from powermeans.system.arrow import pyarrow_part
 from powermeans.types import FloatArray
-from powermeans_tables.preparing.missing_codes import is_code
+from powermeans_tables.cells.missing_codes import is_code
 
 NO_VALUE = (
     *("", "NA", "N/A", "#N/A", "<NA>", "n/a", "na", "NaN", "nan", "NAN", "null", "NULL", "None"),
@@ -105,6 +105,11 @@ class Form:
     likely: str = ""  # the decimal mark that whole numbers suggest
     is_assumed: bool = False
     words: tuple[str, ...] = ()  # that stand for missing values in this column
+
+    @property
+    def is_simple(self) -> bool:
+        """Whether numbers are written as programs write them, beside nothing."""
+        return self.is_plain and self.marks.decimal != "," and not self.has_percent
 
     def __str__(self) -> str:
         if self.kind == "boolean":
@@ -349,47 +354,10 @@ def _values_of(digits: str, choices: Sequence[Marks]) -> set[float]:
     return {marks.value(digits) for marks in choices if marks.fits(digits)}
 
 
-def settled(forms: Sequence[Form]) -> list[Form]:
-    """Settle columns in doubt by the decimal mark of the others, if these agree."""
-    sure = {form.marks.decimal for form in forms if form.kind == "number" and not form.choices}
-    known = sure - {""}
-    if len(known) != 1:
-        return list(forms)
-    (decimal,) = known
-    return [_with_decimal(form, decimal) for form in forms]
-
-
-def _with_decimal(form: Form, decimal: str) -> Form:
-    if form.kind in ("number", "empty") and not form.choices:
-        known = replace(form.marks, decimal=form.marks.decimal or decimal)
-        return form if known.thousands == known.decimal else replace(form, marks=known)
-    fitting = [marks for marks in form.choices if marks.decimal == decimal]
-    is_sure = len(fitting) == 1 and form.likely in ("", decimal)
-    return chosen(form, fitting[0]) if is_sure else form
-
-
 def chosen(form: Form, marks: Marks, *, is_assumed: bool = False) -> Form:
     """Return a form in doubt with these of its marks."""
     is_plain = form.is_plain and not marks.thousands
     return replace(form, marks=marks, is_plain=is_plain, choices=(), is_assumed=is_assumed)
-
-
-class NotInForm(Exception):
-    """A value of a column, by its number, has another form than the first ones."""
-
-    def __init__(self, row: int, value: str, number: int) -> None:
-        super().__init__(row, value)
-        self.row, self.value, self.number = row, value, number
-
-
-def values_of(texts: Any, form: Form, number: int, first_row: int) -> FloatArray:
-    """Return the numbers of a column of Arrow strings; raise `NotInForm` with a row."""
-    values, is_wrong = read_values(texts, form)
-    if is_wrong.any():
-        row = int(np.argmax(is_wrong))
-        value = pyarrow_part("compute").utf8_trim_whitespace(texts)[row].as_py()
-        raise NotInForm(first_row + row, value, number)
-    return values
 
 
 def read_values(texts: Any, form: Form) -> tuple[FloatArray, NDArray[np.bool_]]:

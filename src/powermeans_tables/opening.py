@@ -1,0 +1,241 @@
+"""Tables as points of a fit, for the door of `powermeans`, which registers what is here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from powermeans.errors import Argument, EntryError, TableError, counted, some, warn_caller
+from powermeans.points.columns import Columns
+from powermeans.points.needs import Needs
+from powermeans.scale.block import Block
+from powermeans.scale.named_columns import places_of
+from powermeans.types import FloatArray
+from powermeans_tables.cells.column import as_frame
+from powermeans_tables.preparing.kinds import OF_A_FIT
+from powermeans_tables.preparing.points import Encoder, RawRows, Use
+from powermeans_tables.preparing.prepare import Prepare
+from powermeans_tables.reading.files import open_table
+from powermeans_tables.reading.table import Rows, Table
+
+
+class TableRows:
+    """The rows of a table, which become points once it is known for which fit they are."""
+
+    def __init__(
+        self,
+        source: Any,
+        columns: Sequence[str | int] | None,
+        weights: str | None,
+        prepare: Any,
+        dtype: Any = None,
+    ) -> None:
+        self._table = open_table(source)
+        self.name, self.paths, self._asked = self._table.name, self._table.paths, columns
+        self._prepare: Prepare = Prepare() if prepare is None else prepare
+        names = self._table.names
+        places = places_of(columns, weights, names, self.name)
+        chosen = {names[place]: names[place] for place in places}
+        self._table, self._weights = self._table.choosing(chosen), None
+        if weights is not None:
+            self._weights = names[places[-1]]
+        self._dtype, self._found = dtype, dict[Any, PreparedRows]()
+
+    def points_for(self, needs: Needs, *, in_parts: bool) -> PreparedRows:
+        """Return the rows as points, as many times as asked from one pass over them."""
+        known = needs.known
+        key = None if known is None else known.preparation or known.names or known.n_features
+        if (key, in_parts) not in self._found:
+            found = self._read(known, needs, in_parts=True if in_parts else None)
+            self._found[key, in_parts] = found
+        return self._found[key, in_parts]
+
+    def _read(self, known: Columns | None, needs: Needs, in_parts: bool | None) -> PreparedRows:
+        has_missing = needs.measure.has_missing
+        use = Use(self._weights, lacking="all" if has_missing else "keep")
+        how = {"in_parts": in_parts, "dtype": self._dtype, "tell": needs.fit.tell}
+        if known is None:
+            prepare = clone(self._prepare)
+            rows = read_asked(prepare, self._table, use, self._asked, **how)
+            _refuse_lacking(prepare, rows, has_missing=has_missing)
+            prepare.finish(rows)
+            _warn_of(prepare, self._table, rows)
+            return PreparedRows(self.name, prepare, rows, prepare)
+        prepare = known.preparation or numbers_like(known, self._table)
+        table = prepare.as_fitted(self._table, also=[self._weights] if self._weights else ())
+        rows = prepare.read_again(table, use, **how)
+        _refuse_lacking(prepare, rows, has_missing=has_missing)
+        rows.scale(*prepare.scaling)
+        return PreparedRows(self.name, prepare, rows, known.preparation)
+
+
+class PreparedRows:
+    """Points of the rows of a table, in memory or in a temporary file."""
+
+    can_skip = True
+
+    def __init__(self, name: str, prepare: Prepare, rows: RawRows, preparation: Any) -> None:
+        self.name, self.rows, self.preparation = name, rows, preparation
+        self.paths = rows.table.paths
+        self.feature_names = tuple(map(str, prepare.get_feature_names_out()))
+        self.n_features, self.dtype = len(self.feature_names), rows.dtype
+        self.n_rows = int(rows.is_used.sum())
+        self.is_used = None if rows.is_used.all() else rows.is_used
+        self._spooled: Any = None
+        if not isinstance(rows.raw, np.ndarray):
+            names = [*self.feature_names, *["weight"] * rows.has_weights]
+            weights = names[-1] if rows.has_weights else None
+            how: dict[str, Any] = {"weights": weights, "names": names, "dtype": rows.dtype}
+            self._spooled = rows.raw.source(name, **how)
+
+    def whole(self) -> tuple[FloatArray, FloatArray | None] | None:
+        """Return points and weights, if they are in memory."""
+        return (self.rows.raw, self.rows.weights) if self._spooled is None else None
+
+    def explain(self, error: EntryError) -> None:
+        """Raise the error of an entry that cannot be used by the names of its file and column."""
+        row = self.rows.table.row(np.flatnonzero(self.rows.is_used)[error.row])
+        column, way_out = self.feature_names[error.column], "".join(map(str, error.way_out))
+        raise TableError(
+            f'{self.name}: column "{column}" has {error.value:g} in {row}', way_out
+        ) from error
+
+    def fingerprint(self) -> str:
+        """Return a text that differs for different points."""
+        return str(self._spooled.fingerprint())
+
+    def blocks(self, first_row: int = 0, at_once: int | None = None) -> Iterator[Block]:
+        """Yield the points from a row on."""
+        if self._spooled is not None:
+            yield from self._spooled.blocks(first_row, at_once)
+            return
+        weights = None if self.rows.weights is None else self.rows.weights[first_row:]
+        yield Block(self.rows.raw[first_row:], weights, self.name, first_row)
+
+
+def partitions(
+    frames: Callable[[], Iterator[Any]], prepare: Prepare | None
+) -> tuple[Callable[[Any], FloatArray], Prepare]:
+    """Return what makes points of a frame, and the `Prepare` that has understood all frames.
+
+    One that is fitted stays as it is.
+    """
+
+    def batches() -> Iterator[Any]:
+        for frame in frames():
+            yield from as_frame(frame).to_batches()
+
+    names = tuple(as_frame(next(frames())).column_names)
+    table = Table("X", [Rows(name="X", names=names, read=batches)])
+    if prepare is not None and hasattr(prepare, "columns_"):
+        return _PointsOf(prepare, prepare.encoder_for(prepare.as_fitted(table))), prepare
+    found = clone(prepare) if prepare is not None else Prepare()
+    encoder = found.understand_columns(table, Use())
+    found.settle_by((encoder.raw(batch, _row_of_part), None) for batch in table.batches())
+    return _PointsOf(found, encoder), found
+
+
+def _row_of_part(row: int) -> str:
+    return f"row {row + 1} of a partition"
+
+
+@dataclass(frozen=True)
+class _PointsOf:
+    """Make points of a frame."""
+
+    prepare: Prepare
+    encoder: Encoder
+
+    def __call__(self, frame: Any) -> FloatArray:
+        offsets, scales = self.prepare.scaling
+        blocks = [self.encoder.raw(batch, _row_of_part) for batch in as_frame(frame).to_batches()]
+        raw = np.concatenate(blocks) if blocks else np.empty((0, len(scales)))
+        return (raw - offsets) / scales
+
+
+def read_asked(
+    prepare: Prepare,
+    table: Table,
+    use: Use,
+    asked: Sequence[str | int] | None,
+    **how: Any,
+) -> RawRows:
+    """Read columns that were asked for, or all; identifiers count where they were asked for."""
+    try:
+        rows = prepare.read(table, use, **how)
+    except TableError:
+        if asked is None or not hasattr(prepare, "columns_"):
+            raise
+        rows = None
+    if asked is not None and (as_numbers := _asked_by_name(prepare, asked)):
+        kinds = {**as_numbers, **(prepare.as_ or {})}
+        prepare.set_params(as_=kinds)
+        return prepare.read(table, use, **how)
+    return prepare.read(table, use, **how) if rows is None else rows
+
+
+def _asked_by_name(prepare: Prepare, asked: Sequence[str | int]) -> dict[str, str]:
+    """Return the kinds of columns that would be left out, where they were asked for."""
+    left_out = [one for one in prepare.columns_ if not one.is_used]
+    for one in left_out:
+        if one.kind == "text" and one.name in asked:
+            raise TableError(
+                f'"{one.name}" has {one.why}, which cannot be compared: leave it out, or pass ',
+                Argument("as_", {one.name: "category"}),
+            )
+    return {
+        one.name: "category" if "cluster" in one.name or one.name == "name" else "number"
+        for one in left_out
+        if one.kind == "identifier" or one.why == OF_A_FIT
+    }
+
+
+def numbers_like(known: Columns, table: Table) -> Prepare:
+    """Return what reads the columns of points, by name or by place, as they are."""
+    names = list(table.names if known.names is None else known.names)
+    if known.names is None and known.n_features not in (None, len(names)):
+        raise TableError(
+            f"{table.name} has {len(names)} columns, and the estimator was fitted to "
+            f"{known.n_features}",
+            "choose as many with ",
+            Argument("columns", names[: known.n_features]),
+        )
+    return Prepare.of_numbers(names)
+
+
+def _refuse_lacking(prepare: Prepare, rows: RawRows, *, has_missing: bool) -> None:
+    """Raise where rows lack values that the fit needs."""
+    row = rows.lacking_row
+    if rows.weight_lacking is not None:
+        row = rows.weight_lacking
+        raise TableError(
+            f"{rows.table.name}: there is no weight in {rows.table.row(row)}",
+            "leave the row out, or give it a weight",
+        )
+    if row is None or (has_missing and rows.is_used.any()):
+        return
+    names = [str(name).partition(": ")[0] for name in prepare.get_feature_names_out()]
+    lacking = [f'"{name}"' for name, n in zip(names, rows.n_lacking, strict=True) if n]
+    where = f"first in {rows.table.row(row)}"
+    raise TableError(
+        f"{rows.table.name}: {some([*dict.fromkeys(lacking)])} lack values, {where}",
+        *("leave such rows out, or pass ", Argument("missing", "observed")),
+        " to an estimator that takes it",
+    )
+
+
+def _warn_of(prepare: Prepare, table: Table, rows: RawRows) -> None:
+    """Warn once of what was left out of a table, and of what is in doubt."""
+    said = [table.said_of_totals] * bool(table.totals) + table.doubts
+    lost = [f'"{one.name}" ({one.kind})' for one in prepare.columns_ if not one.is_used]
+    lost = [each for each in lost if not each.endswith("(place)")]
+    said += [f"left out {some(lost, 8)}"] * bool(lost)
+    n_empty = rows.n_without_value
+    said += [f"{counted(n_empty, 'row')} without any value are in no cluster"] * bool(n_empty)
+    said += [note.text for note in prepare.notes_ if note.is_doubt]
+    if said:
+        warn_caller(f"{table.name}: {'; '.join(said)} (model.preparation_ tells all of it)")

@@ -1,0 +1,89 @@
+"""Parquet, Feather and Arrow files, by their types."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from powermeans.system.arrow import pyarrow_part
+from powermeans_tables.reading.damage import NoRowsError, refusing_damage
+from powermeans_tables.reading.table import Rows
+from powermeans_tables.reading.text_form import distinct
+
+if TYPE_CHECKING:
+    from powermeans_tables.reading.formats import File
+
+_CELLS_AT_ONCE = 2**22
+
+
+def read_parquet(file: File) -> Rows:
+    """Return the rows of a Parquet file, read some at a time."""
+
+    def batches(n_at_once: int) -> Iterator[Any]:
+        with _open_parquet(file.path) as opened:
+            yield from opened.iter_batches(n_at_once)
+
+    with refusing_damage(file.name, "Parquet"), _open_parquet(file.path) as opened:
+        return _rows_of(file, "Parquet", opened.schema_arrow, opened.metadata.num_rows, batches)
+
+
+def read_arrow(file: File) -> Rows:
+    """Return the rows of a file or a stream of Arrow, batch after batch."""
+    pa = pyarrow_part()
+
+    def batches(n_at_once: int) -> Iterator[Any]:
+        with pa.OSFile(str(file.path)) as stored:
+            for batch in _open_batches(stored)[1]:
+                batch.validate(full=True)  # a damaged file may have texts that end elsewhere
+                for start in range(0, batch.num_rows, n_at_once):
+                    yield batch.slice(start, n_at_once)
+
+    with refusing_damage(file.name, "Feather or Arrow"), pa.memory_map(str(file.path)) as stored:
+        schema, stored_batches = _open_batches(stored)
+        n_rows = sum(batch.num_rows for batch in stored_batches)
+        return _rows_of(file, "Feather or Arrow", schema, n_rows, batches)
+
+
+def _rows_of(file: File, kind: str, schema: Any, n_rows: int, batches: Any) -> Rows:
+    if not n_rows:
+        raise NoRowsError(f"{file.name} has columns and no rows")
+    index = _index_of(schema)
+    places = [place for place in range(len(schema.names)) if schema.names[place] not in index]
+    names = distinct(schema.names)
+    names = tuple(names[place] for place in places)
+
+    def read() -> Iterator[Any]:
+        with refusing_damage(file.name, kind):
+            for batch in batches(max(1, _CELLS_AT_ONCE // max(len(names), 1))):
+                columns = [batch.column(place) for place in places]
+                yield pyarrow_part().RecordBatch.from_arrays(columns, names=list(names))
+
+    return Rows(name=file.name, names=names, read=read)
+
+
+def _open_parquet(path: Path) -> Any:
+    # Read little of a column at a time.
+    return pyarrow_part("parquet").ParquetFile(path, pre_buffer=False, buffer_size=2**16)
+
+
+def _open_batches(stored: Any) -> tuple[Any, Iterator[Any]]:
+    """Open a file or a stream, of which one batch at a time is in memory."""
+    ipc = pyarrow_part("ipc")
+    if stored.read(6) == b"ARROW1":
+        opened = ipc.open_file(stored)
+        numbers = range(opened.num_record_batches)
+        return opened.schema, (opened.get_batch(number) for number in numbers)
+    stored.seek(0)
+    stream = ipc.open_stream(stored)
+    return stream.schema, iter(stream)
+
+
+def _index_of(schema: Any) -> set[str]:
+    """Return the columns with an index of pandas, by the metadata of the file."""
+    try:
+        index = json.loads((schema.metadata or {})[b"pandas"])["index_columns"]
+        return {name for name in index if isinstance(name, str)}
+    except (KeyError, TypeError, ValueError):
+        return set()

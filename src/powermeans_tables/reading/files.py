@@ -1,0 +1,269 @@
+"""Open tables: files of any kind that people have, folders of them, and frames in memory."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import shutil
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from functools import partial
+from pathlib import Path
+from typing import IO, Any
+
+from powermeans.errors import Argument, TableError, listed, warn_caller
+from powermeans.points.streams import are_paths, gives_arrow_batches, is_stream
+from powermeans.scale.files import files_at, is_utf8, missing_path
+from powermeans.scale.spooled import table_of
+from powermeans_tables.cells.column import as_frame
+from powermeans_tables.reading import databases, sheets
+from powermeans_tables.reading.damage import UNPACKING, NoRowsError, refusing_damage
+from powermeans_tables.reading.formats import ENDINGS, PACKED, File, read
+from powermeans_tables.reading.table import Rows, Table
+
+# A small archive that unpacks to much more is likely made to fill a disk.
+_MOST_TIMES, _LARGE = 200, 10**9
+
+
+def read_frame(source: str | os.PathLike[str], **options: Any) -> Any:
+    r"""Read a file of columns of any kinds as a table of Arrow, texts as they are written.
+
+    Parameters
+    ----------
+    source : str or path, or a list of these
+        CSV and other text, Excel, OpenDocument, JSON lines, Parquet, Feather, Arrow, SQLite, or one
+        of them in a zip, gzip, bzip2 or xz; ``-`` is standard input.
+    **options
+        How it is written, as `open_table` explains.
+
+    Returns
+    -------
+    pyarrow.Table
+        With all columns of the file.
+
+    See Also
+    --------
+    Prepare : Turns the columns into points.
+    open_table : Opens larger files, and folders.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from powermeans import read_frame
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "people.csv")
+    ...     _ = file.write_text("name;height\nAnn;1,70\nBob;1,82\n")
+    ...     read_frame(file).column_names
+    ['name', 'height']
+    """
+    table = open_table(source, **options)
+    if table.totals:
+        warn_caller(f"{table.name}: {table.said_of_totals}")
+    return table.frame()
+
+
+def open_table(
+    source: Any,
+    *,
+    delimiter: str | None = None,
+    header: bool | None = None,
+    encoding: str | None = None,
+    array: str | None = None,
+    query: str | None = None,
+    keep_totals: bool = False,
+) -> Table:
+    r"""Open a table for `Prepare`, `open_data` and `fit`, where a path does not tell enough.
+
+    Parameters
+    ----------
+    source : path, list of paths, or frame
+        A file, a folder of files with the same columns, a list of these, or a frame.
+    delimiter : str, optional
+        The character between columns of text, if it is not the one that rows suggest.
+    header : bool, optional
+        Whether the first row of text or of a sheet contains names, if cells do not tell.
+    encoding : str, optional
+        The encoding of text, such as "cp1252".
+    array : str, optional
+        The array of an NPZ file, the sheet of a workbook, the table of a database, or the file in
+        a zip archive.
+    query : str, optional
+        What to select, in SQL, if `source` is a database of SQLite or DuckDB.
+    keep_totals : bool, default=False
+        Whether last rows of a file that sum up others count as rows.
+
+    Returns
+    -------
+    Table
+        With `names`, `n_rows`, `batches()` and `frame()`.
+
+    See Also
+    --------
+    read_frame : Reads all rows at once.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from powermeans import open_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "points.csv")
+    ...     _ = file.write_text("x#y\n1#2\n3#4\n")
+    ...     open_table(file, delimiter="#").names
+    ('x', 'y')
+    """
+    if isinstance(source, Table):
+        return source
+    if not are_paths(source):
+        if is_stream(source) and not gives_arrow_batches(source):
+            return _of_chunks(source)
+        frame = table_of(source) if gives_arrow_batches(source) else as_frame(source)
+        return Table("X", [Rows.of(frame, "X", **_of_schema(frame))])
+    paths = [source] if isinstance(source, str | os.PathLike) else [*source]
+    if query is not None:
+        found = databases.selected(os.fspath(paths[0]), query)
+        name = os.fspath(paths[0])
+        return Table(name, [Rows.of(found, name)], [Path(name)], keeps_totals=keep_totals)
+    options = {"delimiter": delimiter, "header": header, "encoding": encoding, "array": array}
+    given = {name: value for name, value in options.items() if value is not None}
+    return _opened(paths, given, keeps_totals=keep_totals)
+
+
+def _opened(
+    paths: Sequence[str | os.PathLike[str]], options: dict[str, Any], *, keeps_totals: bool
+) -> Table:
+    with ExitStack() as on_error:
+        parts, read_from, empty = list[Rows](), list[Path](), list[NoRowsError]()
+        for path in paths:
+            files = [Path(path)] if os.fspath(path) == "-" else files_at(Path(path), ENDINGS)
+            read_from += [Path(path), *files] if files != [Path(path)] else files
+            for each in files:
+                try:
+                    parts.append(read(_as_file(each, options, on_error)))
+                except NoRowsError as error:  # which programs write for empty partitions
+                    empty.append(error)
+        if not parts:
+            raise empty[0]
+        name = "standard input" if os.fspath(paths[0]) == "-" else os.fspath(paths[0])
+        name = name if len(paths) == 1 else f"{name} and {len(paths) - 1} more"
+        opened = on_error.pop_all()
+        return Table(name, parts, read_from, opened, keeps_totals=keeps_totals)
+
+
+def _of_chunks(chunks: Any) -> Table:
+    """Return the rows of arrays or frames that come again each time."""
+
+    def batches() -> Iterator[Any]:
+        for chunk in chunks() if callable(chunks) else chunks:
+            yield from as_frame(chunk).to_batches()
+
+    names = tuple(next(batches()).schema.names)
+    return Table("X", [Rows(name="X", names=names, read=batches)])
+
+
+def _of_schema(frame: Any) -> dict[str, Any]:
+    told = {key.decode(): value.decode() for key, value in (frame.schema.metadata or {}).items()}
+    units = {key[len("unit of ") :]: unit for key, unit in told.items() if key[:8] == "unit of "}
+    return {"units": units, "likely_decimal": told.get("likely decimal", "")}
+
+
+def _as_file(path: Path, options: dict[str, Any], opened: ExitStack) -> File:
+    """Return an unpacked file on disk; what is copied is removed with the table."""
+    name = "standard input" if str(path) == "-" else str(path)
+    if str(path) == "-":
+        path = opened.enter_context(_copied(sys.stdin.buffer))
+    elif path.is_dir():
+        raise TableError(f"{path} is a directory: name a file in it")
+    elif not path.exists():
+        raise TableError(missing_path(path))
+    elif not path.is_file():  # a pipe can be read only once
+        with open(path, "rb") as stream:
+            path = opened.enter_context(_copied(stream))
+    elif not is_utf8(path):
+        path = opened.enter_context(_linked(path))
+    file = File(path, name, dict(options))
+    for mark, module in PACKED.items():
+        if file.start.startswith(mark):
+            unpacks = partial(importlib.import_module(module).open, path, "rb")
+            return File(_unpacked(unpacks, name, opened), name, dict(options))
+    return _unzipped(file, opened)
+
+
+@contextlib.contextmanager
+def _linked(path: Path) -> Any:
+    """Yield a link to a file whose name PyArrow cannot open."""
+    with tempfile.TemporaryDirectory() as folder:
+        link = Path(folder) / "input"
+        link.symlink_to(path.absolute())
+        yield link
+
+
+@contextlib.contextmanager
+def _copied(stream: IO[bytes]) -> Any:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "input"
+        with open(path, "wb") as file:
+            shutil.copyfileobj(stream, file)
+        yield path
+
+
+def _unpacked(
+    unpacks: Callable[[], AbstractContextManager[IO[bytes]]], name: str, opened: ExitStack
+) -> Path:
+    try:
+        with unpacks() as stream:
+            copy: Path = opened.enter_context(_copied(stream))
+    except UNPACKING as error:
+        raise TableError(f"{name} cannot be unpacked: {error}") from None
+    return copy
+
+
+def _unzipped(file: File, opened: ExitStack) -> File:
+    """Return the one file of data in a zip; other files as they are."""
+    if not file.start.startswith(b"PK") or sheets.is_workbook(file.path, file.start):
+        return file
+    with refusing_damage(file.name, "archive"):
+        archive = opened.enter_context(zipfile.ZipFile(file.path))
+    members = [each for each in archive.infolist() if _is_data(each)]
+    if members and all(each.filename.endswith(".npy") for each in members):
+        return file
+    member = _one_of(members, file)
+    if member.file_size > max(_LARGE, _MOST_TIMES * max(member.compress_size, 1)):
+        raise TableError(
+            f"{file.name} unpacks from {member.compress_size:,} to {member.file_size:,} bytes: "
+            "unpack it yourself if you trust it"
+        )
+    inside = f"{file.name}: {member.filename}"
+    options = {name: value for name, value in file.options.items() if name != "array"}
+    return File(_unpacked(lambda: archive.open(member), inside, opened), inside, options)
+
+
+def _is_data(member: zipfile.ZipInfo) -> bool:
+    parts = member.filename.split("/")
+    is_hidden = any(each.startswith((".", "__MACOSX")) for each in parts)
+    return bool(parts[-1]) and not is_hidden  # that of a folder is empty
+
+
+def _one_of(members: Sequence[zipfile.ZipInfo], file: File) -> zipfile.ZipInfo:
+    names, name = [each.filename for each in members], file.name
+    wanted = file.options.get("array")
+    if not members or names[0].lower().endswith(".zip"):
+        what = "another archive" if members else "no files"
+        raise TableError(f"{name} contains {what}: unpack it, and pass a table that is in it")
+    if "model.json" in names:
+        raise TableError(f"{name} is a saved model: powermeans.load reads it, and predict takes it")
+    if "[Content_Types].xml" in names:
+        raise TableError(f"{name} is of Office, but no workbook: export a table as CSV or Excel")
+    if wanted is None and len(members) > 1:
+        raise TableError(
+            f"{name} contains {len(members)} files",
+            *("choose with ", Argument("array"), f" one of {listed(names)}"),
+        )
+    if wanted is not None and wanted not in names:
+        raise TableError(f'{name} contains no file "{wanted}": there are {listed(names)}')
+    return next(each for each in members if wanted in (None, each.filename))

@@ -1,0 +1,132 @@
+"""The register of formats: how the files of each are known, and what reads them.
+
+A new format is a function from a `File` to a table of Arrow, or to `Rows` if it is read batch after
+batch, and a line in `FORMATS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from powermeans.errors import TableError
+from powermeans.scale.array_files import NPY, NPZ
+from powermeans_tables.reading import arrays, arrow_files, databases, json_lines, sheets, text
+from powermeans_tables.reading.table import Rows
+
+# The first bytes of packed files, and the modules that unpack them.
+PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\x00": "lzma"}
+_NO_TABLES = {
+    **dict.fromkeys((b"\x89PNG", b"\xff\xd8\xff", b"GIF8"), "a picture"),
+    **dict.fromkeys((b"RIFF", b"ID3"), "sound or video"),
+    **dict.fromkeys((b"\x7fELF", b"MZ"), "a program"),
+    **dict.fromkeys((b"<!DOCTYPE", b"<html"), "a page of HTML"),
+    b"%PDF": "a PDF document",
+    b"<?xml": "XML",
+    b"7z\xbc\xaf": "a 7z archive",
+    b"Rar!": "a RAR archive",
+    b"\x28\xb5\x2f\xfd": "packed by Zstandard",
+    b"\x89HDF\r\n": "HDF5, of which powermeans.open_data takes a function that yields blocks",
+}
+
+
+@dataclass(frozen=True)
+class File:
+    """A file to read: unpacked, and known by its first bytes."""
+
+    path: Path
+    name: str  # for messages
+    options: dict[str, Any] = field(default_factory=dict)  # how it is written, as far as known
+
+    @property
+    def start(self) -> bytes:
+        """The first bytes."""
+        try:
+            with open(self.path, "rb") as file:
+                return file.read(2**10)
+        except OSError as error:
+            raise TableError(f"{self.name} cannot be read: {error.strerror}") from None
+
+
+class Format(NamedTuple):
+    """A kind of file."""
+
+    kind: str
+    endings: tuple[str, ...]  # by which files in a folder are known
+    has: Callable[[File], bool]  # whether a file is of this kind
+    read: Callable[[File], Any]
+    options: tuple[str, ...] = ()
+
+
+def _begins(*marks: bytes) -> Callable[[File], bool]:
+    return lambda file: file.start.startswith(marks)
+
+
+FORMATS = (
+    Format("Parquet", (".parquet", ".pq"), _begins(b"PAR1"), arrow_files.read_parquet),
+    Format(
+        "Feather or Arrow",
+        (".feather", ".arrow", ".ipc"),
+        _begins(b"ARROW1", b"\xff\xff\xff\xff"),
+        arrow_files.read_arrow,
+    ),
+    Format(
+        "a workbook",
+        (".xlsx", ".xlsm", ".xls", ".ods"),
+        lambda file: sheets.is_workbook(file.path, file.start),
+        sheets.read,
+        ("array", "header"),
+    ),
+    Format(
+        "a database",
+        (".db", ".sqlite", ".sqlite3", ".duckdb"),
+        lambda file: databases.is_database(file.start),
+        databases.read,
+        ("array",),
+    ),
+    Format(
+        "JSON",
+        (".json", ".jsonl", ".ndjson"),
+        lambda file: json_lines.is_json(file.start),
+        json_lines.read,
+    ),
+    Format("NPY", (".npy",), _begins(NPY), arrays.read_npy),
+    Format("NPZ", (".npz",), _begins(NPZ), arrays.read_npz, ("array",)),
+    Format(
+        "text",
+        (".csv", ".tsv", ".txt"),
+        lambda file: True,
+        text.read,
+        ("delimiter", "header", "encoding"),
+    ),
+)
+ENDINGS = tuple(ending for form in FORMATS for ending in form.endings)
+
+
+def format_of(file: File) -> Format:
+    """Return the format that a file has by its content."""
+    start = file.start
+    for mark, what in _NO_TABLES.items():
+        if start.lstrip().startswith(mark):
+            raise TableError(f"{file.name} is {what}, and no table: export it as CSV or Excel")
+    if start.startswith(tuple(PACKED)):
+        raise TableError(f"{file.name} is packed twice: unpack it first")
+    return next(form for form in FORMATS if form.has(file))
+
+
+def read(file: File) -> Rows:
+    """Return the rows of a file in the format of its content."""
+    form = format_of(file)
+    given = {name: value for name, value in file.options.items() if value is not None}
+    for name, value in given.items():
+        if name not in form.options:
+            raise TableError(
+                f"is no option of {form.kind}, which {file.name} is",
+                "leave it out",
+                argument=name,
+                value=value,
+            )
+    found = form.read(File(file.path, file.name, given))
+    return found if isinstance(found, Rows) else Rows.of(found, file.name)

@@ -1,0 +1,193 @@
+"""CSV, TSV and similar text, in batches of texts as they are written."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import re
+from codecs import BOM_UTF8
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from powermeans.errors import Argument, TableError, counted
+from powermeans.system.arrow import pyarrow_part
+from powermeans_tables.cells.number_forms import is_number
+from powermeans_tables.reading.damage import NoRowsError
+from powermeans_tables.reading.table import Rows
+from powermeans_tables.reading.text_form import (
+    Layout,
+    first_bytes,
+    in_other_encoding,
+    on_header,
+    sample_lines,
+    without_blanks,
+)
+
+if TYPE_CHECKING:
+    from powermeans_tables.reading.formats import File
+
+_BLOCK_BYTES = 2**22
+_MOST_COLUMNS = 100_000
+
+
+def read(file: File) -> Rows:
+    """Return the rows of a text; its first lines tell how it is divided."""
+    text, has_mark = _Text(file), file.start.startswith(BOM_UTF8)
+    layout = text.layout
+    return Rows(
+        name=file.name,
+        names=layout.names,
+        read=text.batches,
+        how_read=text.how_read,
+        doubts=on_header(layout.doubt),
+        likely_decimal="," if layout.delimiter == ";" else "",
+        delimiter=layout.delimiter,
+        encoding="utf-8-sig" if has_mark else text.encoding,
+    )
+
+
+class _Text:
+    """A text that Arrow divides into columns of strings, from its start each time."""
+
+    def __init__(self, file: File) -> None:
+        self.path, self.name = file.path, file.name
+        n_bytes = self.path.stat().st_size
+        if n_bytes < 2**20 and not self.path.read_bytes().strip():
+            # Any other kind of file has at least a header.
+            is_table = self.path.suffix.lower() in (".csv", ".tsv", ".txt")
+            raise (NoRowsError if is_table else TableError)(f"{self.name} is empty")
+        with open(self.path, "rb") as stored:
+            start = first_bytes(stored)
+        encoding, is_cut = file.options.get("encoding"), len(start) < n_bytes
+        lines, self.encoding = sample_lines(start, self.name, encoding, is_cut=is_cut)
+        delimiter, header = (file.options.get(name) for name in ("delimiter", "header"))
+        self.layout = Layout.of(lines, self.name, delimiter, header)
+        if len(self.layout.names) > _MOST_COLUMNS:
+            raise TableError(
+                f"{self.name} has {len(self.layout.names):,} columns, and of a text at most "
+                f"{_MOST_COLUMNS:,} are read: if its rows are columns, transpose it, or pass a "
+                "file of NumPy"
+            )
+        longest = max(map(len, lines[self.layout.n_skipped :]), default=0)
+        self._block_bytes, self._has_long_cells = max(_BLOCK_BYTES, 4 * longest), False
+        self._end, self._below = self._last_bytes(), set[str]()
+        is_found = self.encoding != "utf8" and encoding is None
+        self.how_read = self.layout.left_out + [f"encoding {self.encoding}"] * is_found
+
+    def batches(self) -> Iterator[Any]:
+        """Yield all rows; cells of several lines are rare and slow to look for, so not at first."""
+        n_given = 0
+        while True:
+            try:
+                for batch in _from_row(n_given, self._batches()):
+                    n_given += batch.num_rows
+                    yield batch
+                break
+            except UnicodeError as error:
+                raise in_other_encoding(self.name, self.encoding, error) from None
+            except pyarrow_part().ArrowInvalid as error:
+                if "UTF8" in str(error):
+                    raise in_other_encoding(self.name, self.encoding, error) from None
+                if self._has_long_cells:
+                    raise self._explained(str(error)) from None
+                self._has_long_cells = True
+        if not n_given:
+            raise NoRowsError(f"{self.name} has a header and no rows")
+        said = f"{counted(len(self._below), 'line')} below the table left out"
+        self.how_read += [said] * (bool(self._below) and said not in self.how_read)
+
+    def _batches(self, *, in_order: bool = False) -> Iterator[Any]:
+        csv_of, pa = pyarrow_part("csv"), pyarrow_part()
+        names, layout = list(self.layout.names), self.layout
+        keys = [str(number) for number in range(len(names))]
+        with csv_of.open_csv(
+            self._stream(),
+            read_options=csv_of.ReadOptions(
+                column_names=keys,
+                skip_rows=layout.n_skipped,
+                encoding="utf8" if layout.has_blanks else self.encoding,
+                use_threads=not in_order,
+                block_size=self._block_bytes,
+            ),
+            parse_options=csv_of.ParseOptions(
+                delimiter=layout.delimiter,
+                newlines_in_values=self._has_long_cells,
+                invalid_row_handler=None if in_order else self._passed_over,
+            ),
+            convert_options=csv_of.ConvertOptions(
+                column_types=dict.fromkeys(keys, pa.string()), strings_can_be_null=False
+            ),
+        ) as read:
+            for batch in read:
+                yield pa.RecordBatch.from_arrays(batch.columns, names=names)
+
+    def _passed_over(self, row: Any) -> str:
+        """Skip a row of one cell that is a line below the table, such as a source."""
+        _, found, after = self._end.rpartition(row.text)
+        is_last = bool(found) and self.layout.delimiter not in after
+        if row.actual_columns > 1 or not is_last or is_number(row.text):
+            return "error"
+        self._below.add(row.text)
+        return "skip"
+
+    def _last_bytes(self) -> str:
+        with open(self.path, "rb") as file:
+            file.seek(max(self.path.stat().st_size - 2**11, 0))
+            return file.read().decode(self.encoding, errors="replace")
+
+    def _stream(self) -> Any:
+        if self.layout.has_blanks:
+            return _OneBlank(self.path, self.encoding)
+        # PyArrow would unpack a path that ends in .gz, whatever the file holds.
+        return pyarrow_part().input_stream(self.path, compression=None)
+
+    def _explained(self, problem: str) -> TableError:
+        """Return an error with the row of a problem of PyArrow, found by a second reading."""
+        try:
+            for _ in self._batches(in_order=True):
+                pass
+        except ValueError as error:
+            problem = str(error)
+        if found := re.search(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+)", problem):
+            row = int(found[1]) if found[1] else 0
+            cells = counted(int(found[3]), "cell")
+            where = f"row {row - self.layout.n_skipped} of the data" if row else "a row"
+            return TableError(
+                f"{self.name}: {where} has {cells} where {found[2]} are expected",
+                *("correct it, or pass the right ", Argument("delimiter")),
+            )
+        return TableError(f"{self.name} cannot be read: {problem.splitlines()[0][:200]}")
+
+
+def _from_row(first_row: int, batches: Iterator[Any]) -> Iterator[Any]:
+    """Yield batches without the rows before `first_row`."""
+    for batch in batches:
+        n_passed = min(first_row, batch.num_rows)
+        first_row -= n_passed
+        if n_passed < batch.num_rows:
+            yield batch.slice(n_passed)
+
+
+class _OneBlank(io.RawIOBase):
+    """A text whose columns are separated by blanks, read as if by one blank each."""
+
+    def __init__(self, path: Path, encoding: str) -> None:
+        file = io.BufferedReader(io.FileIO(path))
+        is_utf8 = encoding == "utf8"
+        self._file: Any = file if is_utf8 else codecs.EncodedFile(file, "utf8", encoding)
+        self._left = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, place: Any) -> int:
+        while not self._left and (lines := self._file.read(_BLOCK_BYTES)):
+            self._left = without_blanks(lines + self._file.readline())
+        part, self._left = self._left[: len(place)], self._left[len(place) :]
+        place[: len(part)] = part
+        return len(part)
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
