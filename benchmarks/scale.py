@@ -32,7 +32,7 @@ from benchmarks import parts
 from benchmarks.pages import Page
 from benchmarks.parts import Part
 from benchmarks.turns import in_turns, seconds
-from powermeans import KMeans, PowerKMeans, open_data
+from powermeans import KMeans, PowerKMeans, Prepare, open_data
 from powermeans.engine.seeds import ParallelSeeds
 from powermeans.mathematics.rules import Hard
 from powermeans.scale.executors import MemoryExecutor, PartOpener, ReadingExecutor
@@ -105,11 +105,17 @@ def files(n_blocks: int, rows: int = ROWS_OF_A_BLOCK) -> Iterator[list[Path]]:
         yield paths
 
 
+def opened(source: Any, **options: Any) -> Any:
+    """Open an array, or a file whose columns stay as they are."""
+    is_table = isinstance(source, str | Path) and Path(source).suffix != ".npy"
+    return open_data(source, prepare=Prepare(scale="none") if is_table else None, **options)
+
+
 def whole(path: Path) -> NDArray[np.float32]:
     """Return all of a file at once."""
     if path.suffix == ".npy":
         return np.load(path)
-    return np.concatenate([points for points, _ in open_data(path).partition().read()])
+    return np.concatenate([points for points, _ in opened(path).partition().read()])
 
 
 # Memory. Fits run in processes that may map so much more than the program itself.
@@ -145,14 +151,14 @@ def in_a_process(task: Task) -> dict[str, Any]:
 def fitted_here(task: Task) -> dict[str, Any]:
     """Fit, and return what was found and how much memory it took."""
     with files(1, 2000) as small:  # loads what the fit will load
-        MODELS[task.model](3).fit(open_data(small[task.file.endswith("t")], rows_per_part=500))
+        MODELS[task.model](3).fit(opened(small[task.file.endswith("t")], rows_per_part=500))
     Path("/proc/self/clear_refs").write_text("5")  # the peak starts again from here
     before, mapped = bytes_of("VmRSS"), bytes_of("VmSize")
     if task.limit is not None:
         resource.setrlimit(resource.RLIMIT_AS, (mapped + task.limit,) * 2)
     try:
         source = whole(Path(task.file)) if task.in_memory else task.file
-        data = open_data(source, memory_limit=task.limit, rows_per_part=task.rows_per_part)
+        data = opened(source, memory_limit=task.limit, rows_per_part=task.rows_per_part)
         model = MODELS[task.model](task.clusters).fit(data)
     except MemoryError as error:
         return {**asdict(task), "refused": f"MemoryError: {error}"}
@@ -228,7 +234,7 @@ def throughput() -> Iterator[dict[str, Any]]:
 
 def throughput_of(path: Path, n_clusters: int, is_cold: bool) -> dict[str, Any]:
     """Measure reading, sweeping in memory and sweeping from the file, in turns."""
-    data = open_data(path)
+    data = opened(path)
     partition = data.partition()
     from_file = PartedRows(ReadingExecutor(partition, PartOpener(), n_threads=N_THREADS))
     assert from_file.n_points  # the first pass checks every row

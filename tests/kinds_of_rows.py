@@ -34,9 +34,6 @@ class ReadAgain:
         chosen = range(len(self.chunks)) if numbers is None else numbers
         return (copy.deepcopy(self.chunks[number]) for number in chosen)
 
-    def recheck(self, number: int, points: Points, weights: FloatArray | None) -> None:
-        """They are never others than they were."""
-
 
 def in_parts(points: Points | SparsePoints, weights: FloatArray | None, n_rows: int) -> PartedRows:
     """Parts of so many rows in memory."""

@@ -12,7 +12,7 @@ import pytest
 
 import powermeans
 from powermeans import PowerKMeans, choose_k, plots
-from powermeans.errors import Argument, ArgumentError, EntryError, ExplainedWarning, FewRowsError
+from powermeans.errors import Argument, ArgumentError, EntryError, FewRowsError
 from powermeans.scale.checkpoint import CheckpointError
 from powermeans_tables.command.failures import in_options
 from powermeans_tables.command.sources import split_names
@@ -26,7 +26,7 @@ THREADS = ArgumentError("is too many", argument="n_threads", value=5000)
     [
         (COLUMNS, 'has text: leave it out with columns=["x", "a b"]', "--columns 'x,a b'"),
         (THREADS, "n_threads=5000 is too many", "--threads 5000 is too many"),
-        (ExplainedWarning("t", Argument("decimal", ",")), 't: decimal=","', "t: --decimal ,"),
+        (ArgumentError("t", Argument("decimal", ",")), 't: decimal=","', "t: --decimal ,"),
         (ArgumentError("t", "pass ", Argument("delimiter")), "t: pass delimiter=", "--delimiter"),
         (
             FewRowsError(3, 4),

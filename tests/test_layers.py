@@ -83,6 +83,9 @@ def test_imports_run_down_and_libraries_are_imported_only_where_they_belong() ->
         == []
     )
     assert structure.circles_in(structure.running(ARROWS, SOURCES)) == []
+    # Entry points lead to people's tables; only the public face knows their package.
+    knowing = {name for name, source in SOURCES.items() if "powermeans_tables" in source.text}
+    assert {FOLDERS[name] for name in knowing if "tables" not in name} == {structure.FACE}
     text = (structure.PACKAGE.parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (\d+) \| (.*?) \|", text, flags=re.M)
     told = {place: int(floor) for floor, places in rows for place in re.findall(r"`(\w+)", places)}

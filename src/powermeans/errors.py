@@ -105,10 +105,6 @@ class Explained(Exception):
         return subject + ": ".join(filter(None, [self.problem, "".join(map(str, self.way_out))]))
 
 
-class ExplainedWarning(Explained, UserWarning):
-    """A warning with a way out."""
-
-
 class ArgumentError(Explained, ValueError):
     """An argument, or a file that it names, cannot be used."""
 

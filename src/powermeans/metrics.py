@@ -306,18 +306,15 @@ def number_of_partitions(n_points: int, n_clusters: int) -> int:
     >>> number_of_partitions(19, 4)
     11259666950
     """
-    for name, number in (("n_points", n_points), ("n_clusters", n_clusters)):
-        if not _is_count(number):
+    numbers: dict[str, object] = {"n_points": n_points, "n_clusters": n_clusters}
+    for name, number in numbers.items():
+        if not (isinstance(number, Real) and number % 1 == 0 and float(number) >= 1):
             raise ValueError(f"{name}={number!r} must be a whole number of at least 1: pass one")
     n, k = int(n_points), int(n_clusters)
     terms: list[int] = [
         (-1) ** (k - size) * math.comb(k, size) * size**n for size in range(1, k + 1)
     ]
     return sum(terms) // math.factorial(k)
-
-
-def _is_count(number: object) -> bool:
-    return isinstance(number, Real) and number % 1 == 0 and float(number) >= 1
 
 
 def _dense_labels(labels: ArrayLike) -> tuple[np.ndarray, np.ndarray]:

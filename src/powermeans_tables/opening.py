@@ -18,7 +18,7 @@ from powermeans.types import FloatArray
 from powermeans_tables.cells.column import as_frame
 from powermeans_tables.preparing.kinds import OF_A_FIT
 from powermeans_tables.preparing.points import Encoder, RawRows, Use
-from powermeans_tables.preparing.prepare import Prepare
+from powermeans_tables.preparing.prepare import Prepare, doubts_on_others
 from powermeans_tables.reading.files import open_table
 from powermeans_tables.reading.table import Rows, Table
 
@@ -43,21 +43,23 @@ class TableRows:
         self._table, self._weights = self._table.choosing(chosen), None
         if weights is not None:
             self._weights = names[places[-1]]
-        self._dtype, self._found = dtype, dict[Any, PreparedRows]()
+        self._dtype, self._found = dtype, dict[Any, PreparedRows]()  # the last that was asked for
 
     def points_for(self, needs: Needs, *, in_parts: bool) -> PreparedRows:
         """Return the rows as points, as many times as asked from one pass over them."""
         known = needs.known
-        key = None if known is None else known.preparation or known.names or known.n_features
-        if (key, in_parts) not in self._found:
-            found = self._read(known, needs, in_parts=True if in_parts else None)
-            self._found[key, in_parts] = found
-        return self._found[key, in_parts]
+        of_fit = None if known is None else known.preparation or known.names or known.n_features
+        key = of_fit, in_parts, needs.measure.has_missing
+        if key not in self._found:
+            self._found = {key: self._read(known, needs, in_parts=True if in_parts else None)}
+        return self._found[key]
 
     def _read(self, known: Columns | None, needs: Needs, in_parts: bool | None) -> PreparedRows:
         has_missing = needs.measure.has_missing
         use = Use(self._weights, lacking="all" if has_missing else "keep")
         how = {"in_parts": in_parts, "dtype": self._dtype, "tell": needs.fit.tell}
+        if known is None and hasattr(self._prepare, "columns_"):  # it is fitted already
+            known = Columns(None, None, self._prepare)
         if known is None:
             prepare = clone(self._prepare)
             rows = read_asked(prepare, self._table, use, self._asked, **how)
@@ -70,6 +72,9 @@ class TableRows:
         rows = prepare.read_again(table, use, **how)
         _refuse_lacking(prepare, rows, has_missing=has_missing)
         rows.scale(*prepare.scaling)
+        doubts = [note.text for note in doubts_on_others(prepare, rows)]
+        if doubts:
+            warn_caller(f"{self.name}: {'; '.join(doubts)}")
         return PreparedRows(self.name, prepare, rows, known.preparation)
 
 
@@ -135,7 +140,8 @@ def partitions(
         return _PointsOf(prepare, prepare.encoder_for(prepare.as_fitted(table))), prepare
     found = clone(prepare) if prepare is not None else Prepare()
     encoder = found.understand_columns(table, Use())
-    found.settle_by((encoder.raw(batch, _row_of_part), None) for batch in table.batches())
+    blocks = ((encoder.raw(batch, _row_of_part), None) for batch in table.batches())
+    found.settle_by(table, blocks)
     return _PointsOf(found, encoder), found
 
 
@@ -219,10 +225,10 @@ def _refuse_lacking(prepare: Prepare, rows: RawRows, *, has_missing: bool) -> No
     if row is None or (has_missing and rows.is_used.any()):
         return
     names = [str(name).partition(": ")[0] for name in prepare.get_feature_names_out()]
-    lacking = [f'"{name}"' for name, n in zip(names, rows.n_lacking, strict=True) if n]
+    lacking = dict.fromkeys(f'"{name}"' for name, n in zip(names, rows.n_lacking, strict=True) if n)
     where = f"first in {rows.table.row(row)}"
     raise TableError(
-        f"{rows.table.name}: {some([*dict.fromkeys(lacking)])} lack values, {where}",
+        f"{rows.table.name}: values are missing in {some([*lacking])}, {where}",
         *("leave such rows out, or pass ", Argument("missing", "observed")),
         " to an estimator that takes it",
     )
@@ -231,8 +237,8 @@ def _refuse_lacking(prepare: Prepare, rows: RawRows, *, has_missing: bool) -> No
 def _warn_of(prepare: Prepare, table: Table, rows: RawRows) -> None:
     """Warn once of what was left out of a table, and of what is in doubt."""
     said = [table.said_of_totals] * bool(table.totals) + table.doubts
-    lost = [f'"{one.name}" ({one.kind})' for one in prepare.columns_ if not one.is_used]
-    lost = [each for each in lost if not each.endswith("(place)")]
+    left_out = [one for one in prepare.columns_ if not one.is_used and one.kind != "place"]
+    lost = [f'"{one.name}" ({one.kind}: {one.why})' for one in left_out]
     said += [f"left out {some(lost, 8)}"] * bool(lost)
     n_empty = rows.n_without_value
     said += [f"{counted(n_empty, 'row')} without any value are in no cluster"] * bool(n_empty)

@@ -19,7 +19,7 @@ from powermeans.explaining.features import Feature, last_of, numbers_called, pre
 from powermeans.explaining.tree import Node
 from powermeans.plots import fitted
 from powermeans.types import FloatArray
-from powermeans_tables.cells.number_forms import NO_VALUE, UNANSWERED
+from powermeans_tables.cells.number_forms import NO_VALUE, UNANSWERED, as_number
 from powermeans_tables.preparing.features import FeatureOfColumn, features_of
 from powermeans_tables.preparing.kinds import Column
 from powermeans_tables.preparing.prepare import Prepare
@@ -256,9 +256,7 @@ def _scaled(step: Any, values: list[str]) -> list[str]:
         case None:
             return values
         case Prepare():
-            used = [column for column in step.columns_ if column.is_used]
-            offsets = [offset for column in used for offset in column.offsets]
-            units = [scale for column in used for scale in column.scales]
+            offsets, units = map(list, step.scaling)
         case StandardScaler():
             offsets = [0.0] * len(values) if step.mean_ is None else list(step.mean_)
             units = [1.0] * len(values) if step.scale_ is None else list(step.scale_)
@@ -285,7 +283,7 @@ def _value(
     number = f"CAST({given} AS {words.number})"
     number = number if with_nan else words.not_nan.format(number, words.number)
     for code in column.codes:
-        number = f"NULLIF({number}, {_number(code)})" if _is_number(code) else number
+        number = f"NULLIF({number}, {_number(code)})" if as_number(code) is not None else number
     if column.words and isinstance(feature, FeatureOfColumn):
         return _of_words(feature, given, text, words)
     match column.kind:
@@ -407,14 +405,6 @@ def _query(
         return f"SELECT t.*,\n  (SELECT {cluster}\n{query}){named}\nFROM {source}"
     hidden = ", ".join(name for level in levels for name in level)
     return f"SELECT * {words.hide} ({hidden}),\n  {cluster}{named}\n{query}"
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _number(value: Any) -> str:

@@ -11,7 +11,7 @@ from powermeans import BalancedKMeans, PowerKMeans, choose_k, open_data
 from powermeans.choosing_k import ChoiceOfK
 from powermeans.choosing_k.centers_by_k import EFFORTS_FOR_EACH_K
 from powermeans.choosing_k.counted import CountedPoints
-from powermeans.choosing_k.evaluate import CRITERIA, Study
+from powermeans.choosing_k.evaluate import CRITERIA, Question, Study
 from powermeans.engine import SweepState
 from powermeans.engine.search.state import Solution
 from powermeans.points.needs import FitNeeds, Measure, Needs
@@ -32,9 +32,8 @@ def studies(points, weights, *, has_missing=False):
     def study_of(counted: CountedPoints) -> Study:
         found = {k: Solution(centers[:k], counted.rows.spread(centers[:k])) for k in SIZES}
         search = EFFORTS_FOR_EACH_K["fast"]
-        return Study(
-            counted.rows, counted.n_weighing, found, search, 10_000, 0, has_missing=has_missing
-        )
+        question = Question(SIZES, [], search, 10_000, has_missing=has_missing)
+        return Study(counted.rows, counted.n_weighing, found, question, 0)
 
     one, other = study_of(whole), study_of(parted)
     np.testing.assert_allclose(
@@ -181,10 +180,10 @@ def test_a_callback_that_stops_the_confirmation_leaves_a_doubt() -> None:
 def test_ctrl_c_at_the_last_step_leaves_the_larger_sample(monkeypatch) -> None:
     stability_of = powermeans.choosing_k.choose._stability_of
 
-    def interrupted(solution, study, n_bootstraps):
+    def interrupted(solution, study):
         if study.rows.n_points > 4_000:
             raise KeyboardInterrupt
-        return stability_of(solution, study, n_bootstraps)
+        return stability_of(solution, study)
 
     monkeypatch.setattr(powermeans.choosing_k.choose, "_stability_of", interrupted)
     choice = choose_k(

@@ -27,8 +27,8 @@ def test_sizes_and_what_sets_clusters_apart_are_above_the_diagram(monkeypatch) -
     assert "sk-top-container" not in shown
     assert f"<b>KMeans</b>: 2 clusters, inertia {model.inertia_:.6g}" in shown
     assert f'href="{page}"' in shown
-    assert shown.index(">3 <") < shown.index(">2 <")  # the larger cluster first
-    assert " 60 %" in shown
+    assert shown.index(">3 (") < shown.index(">2 (")  # the larger cluster first
+    assert "(60 %)" in shown
     assert "&lt;spend&gt; 2 (mean 21.6), age 31 (mean 32)" in shown
     assert "<spend>" not in shown
     assert "color:#" not in shown  # it suits a dark notebook and a light one

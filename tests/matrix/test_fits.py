@@ -188,7 +188,7 @@ BAD_POINTS: dict[str, tuple[Callable[[np.ndarray], Any], str]] = {
     "broken CSR": (broken, "valid CSR"),
     "text": (lambda points: [["1", "a"]] * 9, "text|'a'"),
     "complex": (lambda points: points * 1j, "[Cc]omplex"),
-    "a huge integer": (lambda points: [[1, 10**400]] * 9, "row 0, column 1"),
+    "a huge integer": (lambda points: [[1, 10**400]] * 9, "an integer above 1.8e308"),
     "no rows": (lambda points: points[:0], "0 sample"),
     "no columns": (lambda points: points[:, :0], "0 feature"),
     "one axis": (lambda points: points[:, 0], "2D array"),

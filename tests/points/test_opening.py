@@ -113,37 +113,27 @@ def test_indices_become_narrow_and_tidy_and_what_is_wrongly_remembered_is_left_o
 
 
 BROKEN_ENTRIES = [
-    ("indptr", 10, 10**8, "indptr falls from 100000000 to 33 at row 10"),
-    ("indptr", 10, 26, "indptr falls from 27 to 26 at row 9"),
-    ("indptr", 20, 10**8, "indptr ends with 100000000, but only 60 entries are stored"),
-    ("indptr", 0, 1, "indptr begins with 1, not 0"),
-    ("indptr", 1, -5, "indptr falls from 0 to -5 at row 0"),
-    ("indices", 7, 3, "the column index 3 lies outside its 3 columns"),
-    ("indices", 7, -1, "the column index -1 lies outside its 3 columns"),
+    *(("indptr", at, value) for at, value in ((10, 10**8), (10, 26), (20, 10**8), (0, 1), (1, -5))),
+    *(("indices", 7, value) for value in (3, -1)),
 ]
 
 
 @pytest.mark.parametrize("is_remembered", [True, False])
-@pytest.mark.parametrize(("array", "at", "value", "message"), BROKEN_ENTRIES)
-def test_index_arrays_that_scipy_would_crash_on_are_refused(
-    is_remembered: bool, array: str, at: int, value: int, message: str
-) -> None:
+@pytest.mark.parametrize(("array", "at", "value"), BROKEN_ENTRIES)
+def test_index_arrays_that_scipy_would_crash_on_are_refused(is_remembered, array, at, value):
     given = sparse.csr_array(np.ones((20, 3)))
     if is_remembered:
         assert given.has_canonical_format
     getattr(given, array)[at] = value
-    with pytest.raises(ValueError, match=f"X is not a valid CSR matrix: {message}"):
+    with pytest.raises(ValueError, match="X is not a valid CSR matrix"):
         canonical_csr(given)
 
 
-@pytest.mark.parametrize(
-    ("array", "n_left", "message"),
-    [("indptr", 19, r"indptr has the shape \(19,\), not \(21,\)"), ("data", 59, "only 59 entries")],
-)
-def test_index_arrays_of_wrong_length_are_refused(array, n_left, message) -> None:
+@pytest.mark.parametrize(("array", "n_left"), [("indptr", 19), ("data", 59), ("indices", 59)])
+def test_index_arrays_of_wrong_length_are_refused(array, n_left) -> None:
     given = sparse.csr_array(np.ones((20, 3)))
     setattr(given, array, getattr(given, array)[:n_left])
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match="X is not a valid CSR matrix"):
         canonical_csr(given)
 
 

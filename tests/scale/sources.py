@@ -165,7 +165,7 @@ CHUNK = {"weights": "", "place": r"chunk 2 .*row 530", "names": ()}
 MATRIX = {"weights": "4", "names": ("c1", "c2", "c3")}
 SOURCES = {
     "parquet": Source(write_parquet, **TABLE),
-    "folder": Source(write_folder, **TABLE),
+    "folder": Source(write_folder, place="row 35 of .*part-2", **TABLE),
     "csv": Source(write_csv, **TABLE),
     "npy": Source(write_npy, **MATRIX),
     "npz": Source(write_npz, options={"array": "rows"}, **MATRIX),

@@ -124,9 +124,9 @@ FILES = [
 ]  # fmt: skip
 IN_CHUNKS = [
     (lambda: opened([TWO, THREE]), SourceError, "chunk 1 has 3 columns .*chunk 0 has 2"),
-    (lambda: opened([TWO, TWO.astype(F32)]), SourceError, "chunk 1 has the dtype float32"),
-    (lambda: opened([TWO, sparse.csr_array(TWO)]), SourceError, "chunk 1 differs from chunk 0"),
-    (lambda: opened([TWO, (TWO, np.ones(3))]), SourceError, "chunk 1 differs from chunk 0"),
+    (lambda: opened([TWO, TWO.astype(F32)]), SourceError, "chunk 1 has .* float32"),
+    (lambda: opened([TWO, sparse.csr_array(TWO)]), SourceError, "1 has .* sparse .* dense"),
+    (lambda: opened([TWO, (TWO, np.ones(3))]), SourceError, "with weights and chunk 0 .*without"),
     (lambda: opened([(TWO, np.ones(2))]), SourceError, "3 rows and weights of the shape"),
     (lambda: opened([(TWO, np.array([1, -1, 1.0]))]), ValueError, "chunk 0 .*-1.0 at index 1"),
     (lambda: opened([np.ones(3)]), SourceError, "chunk 0 is of the dtype float64 and the shape"),
@@ -169,7 +169,6 @@ ALL_AT_ONCE = [
           powermeans.critical_power, functools.partial(powermeans.kmeans_plusplus, n_clusters=2),
           functools.partial(moment_estimates, n_clusters=2),
           functools.partial(DPMeans.penalty_for, n_clusters=2))),
-    (lambda: powermeans.k_means(["no.npy"], 2), ValueError, r"KMeans\(n_clusters\).fit"),
     *((lambda X=X: powermeans.report(fitted(), X, "report"), ValueError, "pass some of the rows")
       for X in (DASK, "points.parquet")),
     (lambda: choose_k(open_data(POINTS), [2, 3], sample_weight=WEIGHTS), ValueError, "weights="),

@@ -12,7 +12,7 @@ from powermeans import PowerKMeans, Prepare, load, read_frame, save
 from powermeans.errors import ArgumentError, TableError
 from powermeans_tables.cells.ordered_words import levels_of
 from powermeans_tables.preparing.points import Use
-from powermeans_tables.preparing.prepare import doubts_on_units
+from powermeans_tables.preparing.prepare import doubts_on_others
 
 N = 60
 RNG = np.random.default_rng(0)
@@ -285,7 +285,7 @@ def test_a_table_in_another_unit_than_the_fit_is_converted_or_doubted(fitted, gi
     prepare = Prepare().fit({"x": [fitted.format(n) for n in range(11, 71, 3)]})
     table = {"x": [given.format(n) for n in range(11, 71, 3)]}
     rows = rows_of(prepare, table)
-    assert [note.said for note in doubts_on_units(prepare, rows)] == [doubt] * bool(doubt)
+    assert [note.said for note in doubts_on_others(prepare, rows)] == [doubt] * bool(doubt)
     factor = 0.45359237 if "lb" in given else 0.01 if "%" in given else 1.0
     found = prepare.in_units(prepare.transform(table))[:, 0]
     np.testing.assert_allclose(found, (np.arange(11, 71, 3) + 0.1 * (".1" in given)) * factor)

@@ -5,23 +5,18 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from operator import itemgetter
 
 import numpy as np
 
-from powermeans.choosing_k.centers_by_k import (
-    EFFORTS_FOR_EACH_K,
-    EffortForEachK,
-    FindCenters,
-    centers_by_k,
-    settled_on,
-)
+from powermeans.choosing_k.centers_by_k import EFFORTS_FOR_EACH_K, centers_by_k, settled_on
 from powermeans.choosing_k.counted import MOST_ROWS, CountedPoints
 from powermeans.choosing_k.evaluate import (
     CRITERIA,
     FROM_INERTIAS,
     Evaluation,
+    Question,
     Study,
     by_separation,
 )
@@ -43,20 +38,6 @@ _LEAST_ROWS = 1_000
 # So far apart are clusters at a k that nothing else says: groups of digits 3.6, clusters with heavy
 # tails, which mislead the other criteria, 5.9.
 _APART_ALONE = 4.5
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """What is asked of points."""
-
-    sizes: list[int]  # the values of k, rising
-    criteria: list[str]
-    effort: EffortForEachK
-    silhouette_size: int = 2_000
-    n_threads: int | None = None
-    has_missing: bool = False
-    n_bootstraps: int = 20  # to tell how stable the clusters are
-    find: FindCenters = centers_by_k  # or within limits of size
 
 
 def choose(
@@ -142,8 +123,12 @@ def _choose_among(
     """Choose among all of these rows."""
     watch = points.watch(listener.heard)
     found, was_stopped = _search(points.rows, question, rng, watch, listener)
-    found_or_first = found or _unsearched(points.rows, question.sizes[0])
-    study = _study(points, found_or_first, question, seed, listener.heard)
+    searched = found
+    if not searched:
+        k = question.sizes[0]
+        start = points.rows.take(np.arange(k))
+        searched = {k: Solution(start, points.rows.spread(start))}
+    study = Study(points.rows, points.n_weighing, searched, question, seed, listener.heard)
     evaluations, was_stopped = _evaluate(study, question.criteria, was_stopped, listener)
     choice = _choice(study, points, evaluations)
     if was_stopped:
@@ -153,14 +138,15 @@ def _choose_among(
         return choice
     try:
         solution = study.found[choice.recommended]
-        return replace(choice, stability=_stability_of(solution, study, question.n_bootstraps))
+        return replace(choice, stability=_stability_of(solution, study))
     except listener.ends_on as reason:
         return replace(choice, was_stopped=not isinstance(reason, _OutOfTime))
 
 
-def _stability_of(solution: Solution, study: Study, n_bootstraps: int) -> FloatArray | None:
+def _stability_of(solution: Solution, study: Study) -> FloatArray | None:
     """Return how much of each cluster comes back in bootstrap samples; None for very many."""
-    centers, rng = solution.centers, np.random.RandomState(study.seed)
+    question, centers = study.question, solution.centers
+    rng = np.random.RandomState(study.seed)
     sample = study.sample(2_000)
     n_points = sample.rows.n_points
     if n_points < 20 * len(centers):
@@ -171,18 +157,18 @@ def _stability_of(solution: Solution, study: Study, n_bootstraps: int) -> FloatA
         rows = open_rows(
             points[drawn],
             sample.counts[drawn],
-            n_threads=study.n_threads,
-            has_missing=study.has_missing,
+            n_threads=question.n_threads,
+            has_missing=question.has_missing,
             n_columns=sample.rows.n_columns,
         )
-        *_, found = study.find(rows, [len(centers)], EFFORTS_FOR_EACH_K["fast"], rng, None)
+        *_, found = question.find(rows, [len(centers)], EFFORTS_FOR_EACH_K["fast"], rng, None)
         fresh = found[len(centers)]
         if np.any(fresh.prices):
             return fresh.labels(rows)
         starts = [settled_on(rows, centers, None), fresh.centers]
         return min((rows.assign(start) for start in starts), key=itemgetter(1))[0]
 
-    return mean_jaccards(solution.labels(sample.rows), cluster_again, n_bootstraps, rng)
+    return mean_jaccards(solution.labels(sample.rows), cluster_again, question.n_bootstraps, rng)
 
 
 def _confirmed(
@@ -199,59 +185,27 @@ def _confirmed(
     k, is_limited = choice.recommended, question.find is not centers_by_k
     found: dict[int, Solution] = {}
     if not is_limited:
-        choice, found = _settled_on_all(choice, points, question, seed, listener)
+        watch = points.watch(listener.heard)
+        for size, given in choice.centers.items():
+            centers = points.as_searched(given)
+            if size == k:
+                centers = settled_on(points.rows, centers, watch)
+            found[size] = Solution(centers, points.rows.spread(centers))
+        whole = Study(points.rows, points.n_weighing, found, question, seed, listener.heard)
+        table = choice.table | {"inertia": points.inertias(whole.inertias)}
+        choice = replace(choice, table=table, centers=points.centers(found))
     if not choice.is_clear:
         return choice
     others = points.sample(choice.n_sampled, seed, question)
     if is_limited:
         rng = np.random.RandomState(seed)
         *_, found = question.find(others.rows, [k], question.effort, rng, listener.heard)
-    study = _study(others, {k: found[k]}, question, seed, listener.heard)
+    found = {k: found[k]}
+    study = Study(others.rows, others.n_weighing, found, question, seed, listener.heard)
     if by_separation(study).chosen is not None:
         return choice
     doubt = "in another sample of the rows not all clusters are apart"
     return replace(choice, is_clear=False, doubt=doubt)
-
-
-def _settled_on_all(
-    choice: ChoiceOfK,
-    points: CountedPoints,
-    question: Question,
-    seed: int,
-    listener: ListenerUntil,
-) -> tuple[ChoiceOfK, dict[int, Solution]]:
-    """Return the choice with the inertias of all rows, and the recommended centers settled."""
-    watch = points.watch(listener.heard)
-    found = {}
-    for size, centers in choice.centers.items():
-        centers = points.as_searched(centers)
-        if size == choice.recommended:
-            centers = settled_on(points.rows, centers, watch)
-        found[size] = Solution(centers, points.rows.spread(centers))
-    whole = _study(points, found, question, seed, listener.heard)
-    table = choice.table | {"inertia": points.inertias(whole.inertias)}
-    return replace(choice, table=table, centers=points.centers(found)), found
-
-
-def _study(
-    points: CountedPoints,
-    found: dict[int, Solution],
-    question: Question,
-    seed: int,
-    heard: Callback | None,
-) -> Study:
-    return Study(
-        points.rows,
-        points.n_weighing,
-        found,
-        question.effort,
-        question.silhouette_size,
-        seed,
-        question.n_threads,
-        heard,
-        question.has_missing,
-        question.find,
-    )
 
 
 class _Stopped(Exception):
@@ -317,11 +271,6 @@ def _search(
             raise
         return found, True
     return found, False
-
-
-def _unsearched(rows: Rows, n_centers: int) -> dict[int, Solution]:
-    start = rows.take(np.arange(n_centers))
-    return {n_centers: Solution(start, rows.spread(start))}
 
 
 def _evaluate(

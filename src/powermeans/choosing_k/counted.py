@@ -73,7 +73,11 @@ class CountedPoints:
 
     @classmethod
     def _in_parts(cls, opened: Any, needs: Needs) -> Self:
-        _refuse_what_needs_float64(opened)
+        if exponent_to_square(opened.largest, opened.dtype):
+            raise ValueError(
+                f"X contains {opened.largest:g}, whose square is out of range for {opened.dtype}: "
+                'pass open_data(..., scale="standard") or dtype="float64"'
+            )
         rows, unit = opened.rows, 1.0
         if rows.total_weight != rows.n_points:
             unit = _unit_of_counts(rows.total_weight, sum(rows.each(_count_weighing)))
@@ -93,15 +97,12 @@ class CountedPoints:
         nothing = np.empty((0, self.rows.n_features))
         uniforms = np.random.RandomState(seed).uniform(size=size)
         indices, drawn = np.unique(self.rows.nearness(nothing).draw(uniforms), return_counts=True)
-        options: dict[str, Any] = {
-            "n_threads": question.n_threads,
-            "has_missing": question.has_missing,
-        }
         rows = open_rows(
             self.rows.sample(indices),
             drawn.astype(np.float64),
             n_columns=self.rows.n_columns,
-            **options,
+            n_threads=question.n_threads,
+            has_missing=question.has_missing,
         )
         unit = self.unit * size / self.rows.total_weight
         return replace(self, rows=rows, n_weighing=len(indices), unit=unit)
@@ -157,11 +158,3 @@ def _unit_of_counts(total_weight: float, n_weighing: int) -> float:
     """Return the factor that makes counts of copies from weights: one if they can be counts."""
     has_all_integers = total_weight <= 2.0**53
     return 1.0 if n_weighing <= total_weight and has_all_integers else n_weighing / total_weight
-
-
-def _refuse_what_needs_float64(opened: Any) -> None:
-    if exponent_to_square(opened.largest, opened.dtype):
-        raise ValueError(
-            f"X contains {opened.largest:g}, whose square is out of range for {opened.dtype}: "
-            'pass open_data(..., scale="standard") or dtype="float64"'
-        )

@@ -7,7 +7,6 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.random import RandomState
@@ -87,6 +86,20 @@ class Sample:
         return np.sqrt(between, out=between)
 
 
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked of points."""
+
+    sizes: list[int]  # the values of k, rising
+    criteria: list[str]
+    effort: EffortForEachK
+    silhouette_size: int = 2_000
+    n_threads: int | None = None
+    has_missing: bool = False
+    n_bootstraps: int = 20  # to tell how stable the clusters are
+    find: FindCenters = centers_by_k  # or within limits of size
+
+
 @dataclass(frozen=True)
 class Study:
     """Points, the centers found for each k, and what several criteria compute from them."""
@@ -94,13 +107,9 @@ class Study:
     rows: Rows  # weighted by counts of copies
     n_weighing: int  # points with a weight, or all
     found: dict[int, Solution]  # by k, rising
-    effort: EffortForEachK
-    silhouette_size: int
+    question: Question
     seed: int  # of samples, so that no criterion depends on which others are evaluated
-    n_threads: int | None = None
     callback: Callback | None = None  # for centers that are not among the points
-    has_missing: bool = False
-    find: FindCenters = centers_by_k
 
     @property
     def sizes(self) -> list[int]:
@@ -117,7 +126,7 @@ class Study:
     @cached_property
     def silhouette_sample(self) -> Sample:
         """Return the points to compare in pairs: all, or a random sample."""
-        return self.sample(self.silhouette_size)
+        return self.sample(self.question.silhouette_size)
 
     def sample(self, size: int) -> Sample:
         """Return all points that weigh, or a random sample of this size with replacement."""
@@ -143,9 +152,11 @@ class Study:
 
     def _sample_of(self, indices: IndexArray, counts: FloatArray) -> Sample:
         points, n_columns = self.rows.sample(indices), self.rows.n_columns
-        options: dict[str, Any] = {"n_threads": self.n_threads, "has_missing": self.has_missing}
-        rows = open_rows(points, counts, n_columns=n_columns, **options)
-        if not self.has_missing:
+        n_threads, has_missing = self.question.n_threads, self.question.has_missing
+        rows = open_rows(
+            points, counts, n_columns=n_columns, n_threads=n_threads, has_missing=has_missing
+        )
+        if not has_missing:
             return Sample(counts, rows)
         return Sample(counts, rows, (~np.isnan(np.asarray(points))).astype(np.float64))
 
@@ -197,10 +208,10 @@ def by_separation(study: Study) -> Evaluation:
     spread along nearly all.
     """
     also_said = by_dp_means(study).chosen
-    if study.rows.n_features <= _MOST_FEATURES_AS_THEY_ARE or study.has_missing:
+    if study.rows.n_features <= _MOST_FEATURES_AS_THEY_ARE or study.question.has_missing:
         return _by_separation(_as_they_are(study), also_said)
     size = max(min(3_000, 2**23 // study.rows.n_features), study.sizes[-1])
-    sample = study.sample(size).without_copies(study.n_threads)
+    sample = study.sample(size).without_copies(study.question.n_threads)
     points, counts = sample.points(), sample.counts
     with blas_on_one_thread():
         near = without_long_points(points, counts)
@@ -224,10 +235,10 @@ class _Look:
 
 
 def _as_they_are(study: Study) -> _Look:
-    size = max(study.silhouette_size, 2**22 // study.sizes[-1])  # fewer for very many k
+    size = max(study.question.silhouette_size, 2**22 // study.sizes[-1])  # fewer for very many k
     sample = study.sample(min(10_000, size))
-    if not study.has_missing:
-        sample = sample.without_copies(study.n_threads)
+    if not study.question.has_missing:
+        sample = sample.without_copies(study.question.n_threads)
 
     def one_clusters(rng: RandomState) -> list[Iterator[FloatArray]]:
         given = sample.points(), sample.counts, rng
@@ -254,9 +265,9 @@ def _along(study: Study, points: FloatArray, counts: FloatArray, axes: Principal
         return [by_feature, draws_by_distance(scores, counts, rng)]
 
     scores = scores_of(points)
-    rows = open_rows(scores, counts, n_threads=study.n_threads)
+    rows = open_rows(scores, counts, n_threads=study.question.n_threads)
     rng = np.random.RandomState(study.seed)
-    *_, found = study.find(rows, study.sizes, study.effort, rng, study.callback)
+    *_, found = study.question.find(rows, study.sizes, study.question.effort, rng, study.callback)
     study = replace(study, rows=rows, n_weighing=rows.n_points, found=found)
     return _Look(study, Sample(counts, rows), one_clusters)
 
@@ -272,7 +283,7 @@ def _by_separation(look: _Look, also_said: int | None) -> Evaluation:
     ]
     values, errors = np.array(weakest).T
     # Where entries are missing no single clusters are drawn, and errors count.
-    surely = values - errors if study.has_missing else values
+    surely = values - errors if study.question.has_missing else values
     for apart in np.flatnonzero(surely >= math.sqrt(12))[::-1].tolist():
         if _exceeds_one_cluster(look, study.sizes[apart], float(values[apart])):
             return Evaluation(values, apart, errors, is_said=apart in said)
@@ -286,7 +297,7 @@ def _exceeds_one_cluster(look: _Look, n_centers: int, least: float) -> bool:
     Parts of one cluster count without a valley, since by chance any of them has one.
     """
     study = look.study
-    if study.has_missing:
+    if study.question.has_missing:
         return True  # the shape of whole points only is known
     rng = np.random.RandomState(study.seed)
     for draws in look.one_clusters(rng):
@@ -305,8 +316,8 @@ def _exceeds_one_cluster(look: _Look, n_centers: int, least: float) -> bool:
 def _nearest_parts(look: _Look, drawn: FloatArray, n_centers: int, rng: RandomState) -> float:
     """Return how far the two nearest parts of one cluster are apart."""
     study, counts = look.study, look.sample.counts
-    rows = open_rows(drawn, counts, n_threads=study.n_threads)
-    *_, found = study.find(rows, [n_centers], study.effort, rng, study.callback)
+    rows = open_rows(drawn, counts, n_threads=study.question.n_threads)
+    *_, found = study.question.find(rows, [n_centers], study.question.effort, rng, study.callback)
     return _weakest_separation(Sample(counts, rows), found[n_centers], None)[0]
 
 

@@ -111,17 +111,6 @@ class ChoiceOfK:
         assert self.make_model is not None, "choose_k says what makes models"
         return self.make_model(self.centers[wanted], missing=self.missing)
 
-    def _cells(self) -> list[list[str]]:
-        """Return the table as text, with a star after the value at the k that a criterion says."""
-        rows = [[name.replace("_", " ") for name in self.table]]
-        for i, k in enumerate(self.table["k"]):
-            cells = [str(k)]
-            for name, values in list(self.table.items())[1:]:
-                star = "*" if self.by_criterion.get(name) == k else ""
-                cells.append("" if math.isnan(values[i]) else f"{values[i]:.4g}{star}")
-            rows.append(cells)
-        return rows
-
     def _summary(self) -> str:
         sampled = f" on a sample of {self.n_sampled:,} rows" if self.n_sampled else ""
         if self.doubt:
@@ -163,60 +152,20 @@ class ChoiceOfK:
         return f"ChoiceOfK(k={self.recommended}, is_clear={self.is_clear}, tried={least} to {most})"
 
     def __str__(self) -> str:
-        rows = self._cells()
+        rows = [[name.replace("_", " ") for name in self.table]]
+        for i, k in enumerate(self.table["k"]):
+            cells = [str(k)]
+            for name, values in list(self.table.items())[1:]:
+                star = "*" if self.by_criterion.get(name) == k else ""
+                cells.append("" if math.isnan(values[i]) else f"{values[i]:.4g}{star}")
+            rows.append(cells)
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ["  ".join(c.rjust(w) for c, w in zip(row, widths, strict=True)) for row in rows]
         return "\n".join([self._summary(), *lines])
 
     def _repr_html_(self) -> str:
-        head, *body = self._cells()
-        lines = ["".join(f"<th>{html.escape(cell)}</th>" for cell in head)]
-        for row in body:
-            tag = "th" if row[0] == str(self.recommended) else "td"
-            lines.append("".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in row))
-        rows = "".join(f"<tr>{line}</tr>" for line in lines)
-        said = "<br>".join(html.escape(line) for line in self._summary().splitlines())
-        table = f"<details><summary>all k</summary><table>{rows}</table></details>"
-        least = ""
+        said = str(self)
         if self.stability is not None:
             share = f"{100 * np.nanmin(self.stability):.0f} %"
-            least = f"<p>the least stable group comes back in {share} of bootstrap samples</p>"
-        return f"<p>{said}</p>{least}{self._picture()}{table}"
-
-    def _picture(self) -> str:
-        """Draw how far apart the two nearest clusters are by k, or else the inertia, as SVG."""
-        is_separation = "separation" in self.table
-        values = np.nan_to_num(self.table["separation" if is_separation else "inertia"], posinf=0.0)
-        edge = math.sqrt(12) if is_separation else 0.0  # of the halves of a uniform distribution
-        top = max(float(values.max()), 1.2 * edge, np.finfo(np.float64).tiny)
-        x = np.linspace(20.0, 380.0, len(values)) if len(values) > 1 else np.array([200.0])
-        y = 112.0 - 88.0 * np.maximum(values, 0.0) / top
-        line = " ".join(f"{a:.0f},{b:.0f}" for a, b in zip(x, y, strict=True))
-        title, dashes = "inertia by number of groups", ""
-        if is_separation:
-            title, height = (
-                "separation of the two nearest groups, by number",
-                112.0 - 88.0 * edge / top,
-            )
-            dashes = (
-                f'<path d="M20 {height:.0f}H380" stroke="currentColor" stroke-dasharray="4" '
-                f'opacity="0.6"/><text x="385" y="{height:.0f}">apart</text>'
-            )
-        return (
-            f'<svg width="420" height="132" font-size="11" fill="currentColor" role="img" '
-            f'aria-label="{title}"><text x="14" y="12">{title}</text>{dashes}'
-            f'<polyline points="{line}" fill="none" stroke="#0072b2"/>{self._marks(x, y)}</svg>'
-        )
-
-    def _marks(self, x: FloatArray, y: FloatArray) -> str:
-        """Draw a dot for each k, a large one for the recommended one, and at most 20 numbers."""
-        sizes = self.table["k"].tolist()
-        place, step = sizes.index(self.recommended), 1 + len(sizes) // 20
-        marks = []
-        for i, k in enumerate(sizes):
-            weight, radius = (700, 5) if i == place else (400, 2)
-            marks.append(f'<circle cx="{x[i]:.0f}" cy="{y[i]:.0f}" r="{radius}" fill="#0072b2"/>')
-            if (i - place) % step == 0:
-                text = f'x="{x[i]:.0f}" y="129" font-weight="{weight}" text-anchor="middle"'
-                marks.append(f"<text {text}>{k}</text>")
-        return "".join(marks)
+            said += f"\n\nthe least stable group comes back in {share} of bootstrap samples"
+        return f"<pre>{html.escape(said)}</pre>"

@@ -8,13 +8,14 @@ on, and its method `fit_ended()` once at the end, also after an error.
 from __future__ import annotations
 
 import abc
+import functools
 import math
 import sys
 import time
 from collections.abc import Callable
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, NamedTuple, Self, TextIO, TypeVar
+from typing import Any, Self, TextIO, TypeVar
 
 import numpy as np
 
@@ -109,11 +110,7 @@ class FitProgress(abc.ABC):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A line on a screen cannot be copied: a copy begins its own.
-        return _again, (type(self), self.details)
-
-
-def _again(kind: type[FitProgress], details: bool) -> FitProgress:
-    return kind(details=details)
+        return functools.partial(type(self), details=self.details), ()
 
 
 class TqdmProgress(FitProgress):
@@ -255,14 +252,6 @@ class FitTasks:
 # What records a fit.
 
 
-class Improvement(NamedTuple):
-    """Centers by which a search got below all that its sweeps had found before."""
-
-    sweep: int  # that moved them there
-    inertia: float
-    centers: FloatArray
-
-
 class PathRecorder:
     """Record the sweeps of a fit; pass it as `callback`.
 
@@ -279,9 +268,6 @@ class PathRecorder:
     ----------
     states : list of SweepState
         The sweeps, in their order; `centers` of a state are where the sweep moved them.
-    improvements : list of Improvement
-        The centers in which later descents of a search ended below all inertia before, with as many
-        centers as the first sweep. Each has `sweep`, `inertia` and `centers`.
 
     See Also
     --------
@@ -308,11 +294,8 @@ class PathRecorder:
         self._forget()
 
     def _forget(self) -> None:
-        self.improvements: list[Improvement] = []
         self._kept: list[tuple[int, SweepState]] = []  # the number of the descent, and the sweep
-        self._last: SweepState | None = None
-        self._descent, self._improved, self._least = 0, 0, np.inf
-        self._stride, self._n_seen = 1, 0
+        self._descent, self._stride, self._n_seen = 0, 1, 0
 
     @property
     def states(self) -> list[SweepState]:
@@ -325,28 +308,9 @@ class PathRecorder:
             return
         if state.sweep == 1:
             self._forget()
-        if self._last is not None:
-            if not _goes_on(self._last, state):
-                self._descent += 1
-            elif len(state.centers) == len(self._kept[0][1].centers):
-                self._compare(self._last, state.inertia)
-        self._last = state
-        self._keep(state)
-
-    def _compare(self, before: SweepState, inertia: float) -> None:
-        """Keep centers of less inertia than all before, one for each descent after the first."""
-        if inertia >= self._least:
-            return
-        self._least = inertia
-        if self._descent == 0:
-            return
-        if self._improved == self._descent:
-            self.improvements.pop()
-        self._improved = self._descent
-        self.improvements.append(Improvement(before.sweep, inertia, before.centers))
-
-    def _keep(self, state: SweepState) -> None:
         kept = self._kept
+        if kept and not _goes_on(kept[-1][1], state):
+            self._descent += 1
         if kept and (self._n_seen - 1) % self._stride != 0:
             kept.pop()  # off the stride, and no longer the last
         kept.append((self._descent, state))

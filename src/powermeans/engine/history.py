@@ -97,48 +97,20 @@ class SweepState(NamedTuple):  # which takes a fifth of the time that a frozen d
         centers.setflags(write=False)
         return self._replace(centers=centers)
 
-    def record(self) -> SweepRecord:
-        """Return the figures without the centers."""
-        # Not by `getattr` in a loop, which takes five times as long.
-        return SweepRecord(
-            self.power,
-            self.objective,
-            self.inertia,
-            self.center_shift,
-            self.seconds,
-            self.skipped,
-            self.changed,
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """The work that a run took.
-
-    Attributes
-    ----------
-    n_sweeps : int
-        Soft and hard sweeps.
-    moves : dict of str to int
-        The steps of each move of the search, by its name: "swaps" of centers that gained,
-        "single_moves" of points outside of these, "breathing" and "annealed_breathing" where points
-        cannot swap, and "crossings" of solutions. It is empty without a search.
-    accepted_inertias : tuple of tuples of float
-        A chain of falling inertias for each start, for each solution annealed again, and for all
-        crossings. In a sample, they estimate those of all points.
-    seconds : float
-        How long the run took.
-    skipped : float
-        The share of the distances between points and centers that no sweep computed.
-    """
+    """The work that a run took."""
 
     _state = "n_sweeps: count moves: any accepted_inertias: any seconds: number skipped: number"
 
-    n_sweeps: int
-    moves: dict[str, int]
+    n_sweeps: int  # soft and hard
+    moves: dict[str, int]  # "swaps", "single_moves", "breathing", "crossings": steps that gained
+    # A chain of falling ones for each start, for each solution annealed again, and for all
+    # crossings. In a sample, they estimate those of all points.
     accepted_inertias: tuple[tuple[float, ...], ...]
     seconds: float
-    skipped: float
+    skipped: float  # share of the distances between points and centers that no sweep computed
 
 
 class History:
@@ -164,7 +136,17 @@ class History:
 
     def append(self, state: SweepState) -> None:
         """Add one complete sweep."""
-        self.records.append(state.record())
+        # Not by `getattr` in a loop, which takes five times as long.
+        figures = SweepRecord(
+            state.power,
+            state.objective,
+            state.inertia,
+            state.center_shift,
+            state.seconds,
+            state.skipped,
+            state.changed,
+        )
+        self.records.append(figures)
         self.n_relocated += state.n_relocated
         self.n_separated += state.n_separated
         # Some sweeps of a search have more centers than others, so shares are weighted by them.

@@ -62,7 +62,6 @@ from powermeans.points.opening import (
     admit_array,
     open_points,
 )
-from powermeans.points.streams import is_stream
 from powermeans.system.attributes import forget, public_module, references, remember
 from powermeans.system.host_memory import is_dask, on_host
 from powermeans.types import FloatArray, Labels, Points
@@ -537,7 +536,6 @@ class CenterEstimator(
         ndarray of shape (n_samples,)
             int32 labels.
         """
-        refuse_stream(X, "fit_predict", "call fit(X), then predict(X, output=path)")
         return self.fit(X, sample_weight=sample_weight).labels_
 
     @overload
@@ -606,7 +604,6 @@ class CenterEstimator(
         ndarray of shape (n_samples, n_clusters)
             As from `transform`.
         """
-        refuse_stream(X, "fit_transform", "call fit(X), then transform some of the rows")
         return self.fit(X, sample_weight=sample_weight).transform(X)
 
     def score(
@@ -820,15 +817,6 @@ def report_end(run: Run, verbose: Any, advice: str = "raise max_iter or tol") ->
         print(f"The end: {end.reason}.")
     if not (end.has_converged or end.was_stopped):
         warn_caller(f"not converged after {end.reason}: {advice}", ConvergenceWarning)
-
-
-def refuse_stream(X: object, method: str, way_out: str) -> None:
-    """Raise before a fit for points whose labels or distances cannot be returned after it."""
-    if is_stream(X) and not is_dask(X):
-        raise ValueError(
-            f"{method} returns an array with a row for each point, and none is made of points that "
-            f"are read part by part, as those of paths and chunks are: {way_out}"
-        )
 
 
 def _number_of(centers: ArrayLike, params: dict[str, Any]) -> int:

@@ -16,20 +16,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import (
-    Interval,
-    StrOptions,
-    validate_parameter_constraints,
-)
+from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
 
-from powermeans.choosing_k.centers_by_k import (
-    EFFORTS_FOR_EACH_K,
-    EffortForEachK,
-    centers_by_k,
-)
-from powermeans.choosing_k.choose import ListenerUntil, Question, choose
+from powermeans.choosing_k.centers_by_k import EFFORTS_FOR_EACH_K, EffortForEachK, centers_by_k
+from powermeans.choosing_k.choose import ListenerUntil, choose
 from powermeans.choosing_k.counted import CountedPoints
-from powermeans.choosing_k.evaluate import CRITERIA, FOR_WHOLE_POINTS
+from powermeans.choosing_k.evaluate import CRITERIA, FOR_WHOLE_POINTS, Question
 from powermeans.choosing_k.result import ChoiceOfK
 from powermeans.engine.anneal import Callback
 from powermeans.engine.search.state import Solution
@@ -161,7 +153,18 @@ def choose_k(
     [100.0, 100.0, 100.0]
     """
     given = locals()
-    _check_parameters(given)
+    constraints: dict[str, list[Any]] = {
+        "silhouette_size": [Interval(Integral, 2, None, closed="left")],
+        "missing": [StrOptions({"error", "observed"})],
+        **{name: BalancedKMeans._parameter_constraints[name] for name in _LIMITS},
+        "effort": [StrOptions(set(EFFORTS_FOR_EACH_K))],
+        "max_seconds": [Interval(Real, 0, None, closed="neither"), None],
+        "random_state": ["random_state"],
+        "n_threads": [Integral, None],
+        "callback": [callable, None],
+    }
+    checked = {name: given[name] for name in constraints}
+    validate_parameter_constraints(constraints, checked, caller_name="choose_k")
     end = math.inf if max_seconds is None else time.monotonic() + max_seconds
     sizes, has_missing = _checked_sizes(k_range), missing == "observed"
     question = Question(
@@ -270,21 +273,6 @@ def _solution_within(model: BalancedKMeans, rows: Rows, free: Solution) -> Solut
         weights=np.bincount(labels, counts, n_centers).astype(np.float64),
     )
     return Solution(centers, spread, model.prices_)
-
-
-def _check_parameters(arguments: dict[str, Any]) -> None:
-    constraints: dict[str, list[Any]] = {
-        "silhouette_size": [Interval(Integral, 2, None, closed="left")],
-        "missing": [StrOptions({"error", "observed"})],
-        **{name: BalancedKMeans._parameter_constraints[name] for name in _LIMITS},
-        "effort": [StrOptions(set(EFFORTS_FOR_EACH_K))],
-        "max_seconds": [Interval(Real, 0, None, closed="neither"), None],
-        "random_state": ["random_state"],
-        "n_threads": [Integral, None],
-        "callback": [callable, None],
-    }
-    given = {name: arguments[name] for name in constraints}
-    validate_parameter_constraints(constraints, given, caller_name="choose_k")
 
 
 def _checked_sizes(k_range: Any) -> list[int]:

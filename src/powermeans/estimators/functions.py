@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,7 +12,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, validate_parameter_constraints
 
 from powermeans.engine.seeds.choose import choose_seeds, n_greedy_candidates
-from powermeans.estimators.base import refuse_stream
 from powermeans.estimators.kmeans import KMeans
 from powermeans.mathematics.critical_power import critical_power as critical_power_of
 from powermeans.points.needs import FitNeeds, Needs
@@ -70,7 +69,6 @@ def k_means(
     >>> inertia
     16.0
     """
-    refuse_stream(X, "k_means", "call KMeans(n_clusters).fit(X)")
     estimator = KMeans(
         n_clusters,
         init=init,
@@ -139,10 +137,24 @@ def kmeans_plusplus(
     >>> bool((X[indices] == centers).all())
     True
     """
-    _check_parameters(locals())
+    constraints = {
+        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+        "n_local_trials": [Interval(Integral, 1, None, closed="left"), None],
+        "exponent": [Interval(Real, 0, None, closed="neither")],
+    }
+    given = locals()
+    validate_parameter_constraints(
+        constraints, {name: given[name] for name in constraints}, caller_name="kmeans_plusplus"
+    )
     needs = Needs(name="kmeans_plusplus", fit=FitNeeds(n_points=n_clusters))
     data = admit_array(X, sample_weight, needs)
-    _check_norms(x_squared_norms, data.points.shape[0])
+    n_points = data.points.shape[0]
+    if x_squared_norms is not None and len(np.asarray(x_squared_norms)) != n_points:
+        raise ValueError(
+            f"The length of x_squared_norms {len(np.asarray(x_squared_norms))} should be equal to "
+            f"the length of n_samples {n_points}: leave it out, it is not needed"
+        )
     centers, indices = choose_seeds(
         rows_of(data, needs.measure),
         n_clusters,
@@ -190,22 +202,3 @@ def critical_power(
     needs = Needs(name="critical_power", fit=FitNeeds(must_differ=True))
     data = admit_array(X, sample_weight, needs)
     return critical_power_of(data.points, data.weights, random_state=random_state)
-
-
-def _check_parameters(arguments: dict[str, Any]) -> None:
-    constraints = {
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state"],
-        "n_local_trials": [Interval(Integral, 1, None, closed="left"), None],
-        "exponent": [Interval(Real, 0, None, closed="neither")],
-    }
-    given = {name: arguments[name] for name in constraints}
-    validate_parameter_constraints(constraints, given, caller_name="kmeans_plusplus")
-
-
-def _check_norms(x_squared_norms: ArrayLike | None, n_points: int) -> None:
-    if x_squared_norms is not None and len(np.asarray(x_squared_norms)) != n_points:
-        raise ValueError(
-            f"The length of x_squared_norms {len(np.asarray(x_squared_norms))} should be equal to "
-            f"the length of n_samples {n_points}: leave it out, it is not needed"
-        )

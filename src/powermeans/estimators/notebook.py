@@ -27,7 +27,7 @@ def card(model: Any, verdict: str | None, page: str) -> str:
     for label in order[:_MOST_CLUSTERS]:
         cells = [str(label)]
         if sizes is not None:
-            cells.append(_bar(int(sizes[label]), int(sizes.sum())))
+            cells.append(f"{sizes[label]:,} ({100 * sizes[label] / max(sizes.sum(), 1):.0f} %)")
         if apart is not None:
             cells.append(escape(apart[label]))
         rows.append("".join(f"<td {_CELL}>{cell}</td>" for cell in cells))
@@ -68,20 +68,7 @@ def _apart(model: Any, centers: FloatArray, sizes: Any) -> list[str]:
     names = getattr(model, "feature_names_in_", [f"x{f}" for f in range(len(mean))])
     said = []
     for center in centers:
-        differences = np.abs(center - mean)
-        features = np.argsort(-differences, kind="stable")[:_MOST_FEATURES]
-        said.append(
-            ", ".join(
-                f"{names[f]} {center[f]:.4g} (mean {mean[f]:.4g})"
-                for f in features
-                if differences[f] > 0
-            )
-        )
+        features = np.argsort(-np.abs(center - mean), kind="stable")[:_MOST_FEATURES]
+        apart = [f for f in features if abs(center[f] - mean[f]) > 0]
+        said.append(", ".join(f"{names[f]} {center[f]:.4g} (mean {mean[f]:.4g})" for f in apart))
     return said
-
-
-def _bar(size: int, total: int) -> str:
-    share = size / max(total, 1)
-    width = round(80 * share, 1)
-    style = f"background:currentColor;display:inline-block;height:.6em;opacity:.5;width:{width}px"
-    return f'{size:,} <span style="{style}"></span> {100 * share:.0f} %'

@@ -215,9 +215,7 @@ def explain(
     told = _Told(features, values, labels, weights)
     some = slice(None, None, -(-len(rows) // _ROWS_DESCRIBED))
     ends = list(tree.route(values))
-    found = np.empty_like(labels)
-    for leaf, there in ends:
-        found[there] = leaf.label
+    found = tree.predict(values)
     least = float(weights @ costs.min(axis=1))
     excess = float(weights @ costs[np.arange(len(found)), found]) - least
     return Explanation(
@@ -279,20 +277,12 @@ def _sample(
 def _trees(grower: Grower, labels: Labels, n_leaves: Any) -> tuple[Node, Node]:
     """Return a tree of the given number of leaves, and a plain one of the same number."""
     n_clusters, least = len(grower.costs), float(grower.costs.min(axis=0).sum())
-    if n_leaves != "auto" and not isinstance(n_leaves, Integral):
-        raise ArgumentError(
-            "is no number of rules",
-            'pass a whole number, or "auto"',
-            argument="n_leaves",
-            value=n_leaves,
-        )
-    if n_leaves != "auto" and int(n_leaves) < n_clusters:
-        raise ArgumentError(
-            f"is less than {n_clusters}, the number of clusters",
-            'pass a larger one, or "auto"',
-            argument="n_leaves",
-            value=n_leaves,
-        )
+    is_number = isinstance(n_leaves, Integral)
+    if n_leaves != "auto" and not (is_number and n_leaves >= n_clusters):
+        few = f"is less than {n_clusters}, the number of clusters"
+        problem = few if is_number else "is no number of rules"
+        way_out = f'pass a whole number from {n_clusters} on, or "auto"'
+        raise ArgumentError(problem, way_out, argument="n_leaves", value=n_leaves)
 
     def has_enough(now: Grown) -> bool:
         if n_leaves != "auto":

@@ -337,14 +337,11 @@ def _renumbered(model: Any, numbers: IndexArray) -> Any:
     states = " ".join(getattr(kind, "_state", "") for kind in type(model).__mro__)
     # A class says of its attributes which have an entry for each center, and which are labels.
     for attribute, kind, axis in re.findall(r"(\w+): (\w+)\[(\w+)", states):
-        if (value := getattr(model, attribute, None)) is not None and (
-            axis == "k" or kind == "label"
-        ):
-            setattr(
-                found,
-                attribute,
-                numbers[value].astype(value.dtype) if kind == "label" else value[order],
-            )
+        value = getattr(model, attribute, None)
+        if value is not None and kind == "label":
+            setattr(found, attribute, numbers[value].astype(value.dtype))
+        elif value is not None and axis == "k":
+            setattr(found, attribute, value[order])
     return found
 
 

@@ -82,20 +82,16 @@ class Tally:
         counts = np.ones(len(labels)) if weights is None else weights
         self.weights += np.bincount(labels, counts, minlength=len(self.sizes))
         for rows, block in dense_chunks(points):
-            self._add(block, labels[rows], counts[rows], is_first)
-            is_first[labels[rows]] = False
-
-    def _add(
-        self, points: FloatArray, labels: Labels, counts: FloatArray, is_first: NDArray[np.bool_]
-    ) -> None:
-        self._place_origins(points, labels, is_first)
-        members = self._members(labels, counts)
-        deviations = points - self._origins[labels]
-        deviations[np.isnan(deviations)] = 0.0
-        self._deviations += members @ deviations
-        self._squares += members @ np.square(deviations)
-        self._lowest = np.fmin(self._lowest, np.fmin.reduce(points, axis=0))
-        self._highest = np.fmax(self._highest, np.fmax.reduce(points, axis=0))
+            own = labels[rows]
+            self._place_origins(block, own, is_first)
+            is_first[own] = False
+            members = self._members(own, counts[rows])
+            deviations = block - self._origins[own]
+            deviations[np.isnan(deviations)] = 0.0
+            self._deviations += members @ deviations
+            self._squares += members @ np.square(deviations)
+            self._lowest = np.fmin(self._lowest, np.fmin.reduce(block, axis=0))
+            self._highest = np.fmax(self._highest, np.fmax.reduce(block, axis=0))
 
     def _members(self, labels: Labels, counts: FloatArray) -> Any:
         shape = (len(self.sizes), len(labels))

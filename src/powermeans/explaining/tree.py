@@ -48,14 +48,6 @@ class Node:
     missing_left: bool = False
     below: tuple[Node, Node] | None = None
 
-    def leaves(self) -> Iterator[Node]:
-        """Yield the leaves from left to right."""
-        if self.below is None:
-            yield self
-        else:
-            for node in self.below:
-                yield from node.leaves()
-
     def goes_left(self, values: FloatArray, rows: IndexArray) -> NDArray[np.bool_]:
         """Return which of these rows go left at this cut."""
         asked = values[rows, self.feature]
@@ -173,9 +165,8 @@ class Grower:
 
     def cost(self, root: Node) -> float:
         """Return the cost of a tree."""
-        return float(
-            sum(self.costs[leaf.label, rows].sum() for leaf, rows in root.route(self.values))
-        )
+        ends = root.route(self.values)
+        return float(sum(self.costs[leaf.label, rows].sum() for leaf, rows in ends))
 
     def polish(self, root: Node) -> float:
         """Choose each cut anew while the others stand, until the cost falls no more; return it."""

@@ -215,20 +215,12 @@ def places_between(
 ) -> FloatArray:
     """Return where each point lies on the line from its own center, at -1, to each other one, at 1.
 
-    The own center is that of the other points of the cluster, as in the rule of Hartigan (1975).
-    Otherwise each point would draw its center towards itself, and in many dimensions any two halves
-    of one cluster would seem far apart. A center is the mean of `cluster_counts` points, copies
-    too. Where entries are missing, `is_observed`, (n_points, n_features), is one for the others,
-    and a line is that in the observed features.
-
-    The result, (n_points, n_centers), is NaN toward the own center, and for the only point of a
-    cluster.
-
-    >>> x, centers = np.array([[-1.0], [1.0], [8.0], [10.0]]), np.array([[0.0], [9.0]])
-    >>> places = places_between((x - centers.T) ** 2, np.array([0, 0, 1, 1]), [2, 2], centers)
-    >>> places[:2, 1]  # (2² - 10²) / 8² and (2² - 8²) / 10²
-    array([-1.5, -0.6])
+    It is NaN toward the own center, and for the only point of a cluster. Missing entries are zero
+    in `is_observed`.
     """
+    # The own center is that of the other points of the cluster, as in the rule of Hartigan (1975).
+    # Otherwise each point would draw its center towards itself, and in many dimensions any two
+    # halves of one cluster would seem far apart.
     points, others = np.arange(len(labels)), np.asarray(cluster_counts)[labels] - 1.0
     others = np.where(others > 0, others, math.nan)[:, None]
     all_centers = np.asarray(centers, dtype=np.float64)
@@ -252,16 +244,10 @@ def separations(
 ) -> tuple[FloatArray, FloatArray]:
     """Return by how many standard deviations each two clusters are apart, and the errors.
 
-    Along the line between the two centers, the deviation is the root of the mean variance of the
-    two clusters (Ashman, Bird & Zepf 1994). Two halves of a uniform distribution have √12 = 3.46,
-    and of bell-shaped and heavy-tailed ones less. It is zero where no valley lies between the
-    means, that is, where the middle quarter of the way has not fewer points, by `valley_errors`
-    standard errors, than a quarter about each of the means; None asks for no valley. On the
-    diagonal it is infinite.
-
-    >>> places = np.array([[np.nan, -1.25], [np.nan, -0.75], [-0.75, np.nan], [-1.25, np.nan]])
-    >>> separations(places, np.array([0, 0, 1, 1]), np.ones(4))[0][0, 1].item()  # 2 / 0.25
-    8.0
+    The deviation along the line between the centers is the root of the mean variance of the two
+    (Ashman, Bird & Zepf 1994). It is zero where no valley lies between the means: where the middle
+    quarter of the way has not fewer points, by `valley_errors` standard errors, than a quarter
+    about each mean. Two halves of a uniform distribution have √12 = 3.46, of most others less.
     """
     n_centers = places.shape[1]
     with np.errstate(invalid="ignore"):
@@ -305,12 +291,9 @@ def have_valleys(
     """Return whether no two neighboring centers have more points between them than about them.
 
     `separations` counts the points of two clusters alone, which always thin out at the border of
-    their cells, where these are narrower. So here the points of all clusters are counted, in a tube
-    around the line between two centers: in the middle quarter of the way there are not more, by one
-    standard error, than in the quarter about either center. Two centers are no neighbors where a
-    third is nearest to the middle. The tube is as wide as half of the points about the two need it
-    in the space that the centers span: in all others a wide cluster is so far from its own center
-    that its tube holds narrow clusters beside the line.
+    their cells. Here all points count in a tube around the line between two centers, which is as
+    wide as half of the points about the two need it in the space that the centers span: in all
+    others a wide cluster is so far from its own center that its tube holds others beside the line.
 
     >>> x, centers = np.array([[0.0], [1.0], [2.0], [8.0], [9.0], [10.0]]), np.array([[1.0], [9.0]])
     >>> sq_dist, labels = (x - centers.T) ** 2, np.array([0, 0, 0, 1, 1, 1])

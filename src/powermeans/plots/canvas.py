@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -56,17 +55,12 @@ def tidy(ax: Axes, *, grid: str | None = None) -> None:
 
 def logarithmic(ax: Axes) -> None:
     """Scale the y axis logarithmically, with ticks at 1, 2 and 5 times powers of ten."""
+    from matplotlib.ticker import LogLocator
+
     ax.set_yscale("log")
-    low, high = ax.get_ylim()
-    exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    ticks = [step * 10.0**exponent for exponent in exponents for step in (1, 2, 5)]
-    if high > 1e3 * low:
-        ticks = ticks[::3]
-    shown = [tick for tick in ticks if low <= tick <= high]
-    if len(shown) > 1:
-        ax.set_yticks(shown, [f"{tick:.9g}" for tick in shown])
-        ax.minorticks_off()
-    ax.set_ylim(low, high)
+    ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    ax.yaxis.set_major_formatter("{x:.9g}")
+    ax.minorticks_off()
 
 
 def label_centers(ax: Axes, places: FloatArray) -> None:
@@ -81,8 +75,3 @@ def label_centers(ax: Axes, places: FloatArray) -> None:
 def legend_of_clusters(ax: Axes, **style: Any) -> None:
     """Put the legend of the clusters to the right of the axes."""
     ax.legend(title="cluster", loc="center left", bbox_to_anchor=(1, 0.5), frameon=False, **style)
-
-
-def name_columns(ax: Axes, names: list[str]) -> None:
-    """Write the names of columns below the x axis, slanting."""
-    ax.set_xticks(range(len(names)), names, rotation=45, ha="right", rotation_mode="anchor")

@@ -5,22 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import sparse
+from sklearn.preprocessing import StandardScaler
 
-from powermeans.plots import fitted
-from powermeans.plots.canvas import (
-    INK,
-    PALE,
-    Axes,
-    axes_or_new,
-    color_of,
-    legend_of_clusters,
-    marker_of,
-    name_columns,
-    tidy,
-)
+from powermeans.plots import canvas, fitted
+from powermeans.plots.canvas import Axes
 from powermeans.plots.fitted import PointsLike, dense, most_distinguishing
-from powermeans.types import FloatArray, IndexArray, SparsePoints
+from powermeans.types import IndexArray
 
 
 def profiles(model: Any, X: PointsLike, *, max_features: int = 12, ax: Axes | None = None) -> Axes:
@@ -58,24 +48,25 @@ def profiles(model: Any, X: PointsLike, *, max_features: int = 12, ax: Axes | No
     """
     labels = fitted.labels_of(model, X)
     points, found = fitted.points_of(model, X, labels), np.unique(labels)
-    mean, spread = _mean_and_spread(points)
+    scaler = StandardScaler(with_mean=False).fit(points)
+    mean, spread = scaler.mean_, scaler.scale_
     means = np.stack([np.ravel(points[labels == label].mean(axis=0)) for label in found])
     means = (means - mean) / spread
     features = most_distinguishing(means, max_features)
     heights = (dense(points[:, features]) - mean[features]) / spread[features]
-    ax = axes_or_new(ax, figsize=(min(12.0, 3.5 + 0.6 * len(features)), 4.8))
+    ax = canvas.axes_or_new(ax, figsize=(min(12.0, 3.5 + 0.6 * len(features)), 4.8))
     for label, profile in zip(found, means[:, features], strict=True):
+        color = canvas.color_of(label)
         if len(found) <= 6:  # bands of more hide each other
-            quartiles = np.quantile(heights[labels == label], [0.25, 0.75], axis=0)
-            ax.fill_between(
-                range(len(features)), *quartiles, color=color_of(label), alpha=0.15, linewidth=0
-            )
-        ax.plot(profile, color=color_of(label), marker=marker_of(label), label=str(label))
-    ax.axhline(0, color=INK, linewidth=0.8)
-    name_columns(ax, _short(fitted.names_of(model, X), features))
+            low, high = np.quantile(heights[labels == label], [0.25, 0.75], axis=0)
+            ax.fill_between(range(len(low)), low, high, color=color, alpha=0.15, linewidth=0)
+        ax.plot(profile, color=color, marker=canvas.marker_of(label), label=str(label))
+    ax.axhline(0, color=canvas.INK, linewidth=0.8)
+    names = _short(fitted.names_of(model, X), features)
+    ax.set_xticks(range(len(names)), names, rotation=45, ha="right", rotation_mode="anchor")
     ax.set(ylabel="standard deviations from the mean", title="Profiles of the clusters")
-    legend_of_clusters(ax, ncols=-(-len(found) // 16))
-    tidy(ax, grid="y")
+    canvas.legend_of_clusters(ax, ncols=-(-len(found) // 16))
+    canvas.tidy(ax, grid="y")
     return ax
 
 
@@ -115,20 +106,20 @@ def center_bars(
     ['column 0', 'column 1']
     """
     centers, labels = fitted.centers_of(model), fitted.labels_of(model, X)
-    mean, _ = _mean_and_spread(fitted.points_of(model, X, labels))
+    mean = np.ravel(fitted.points_of(model, X, labels).mean(axis=0))
     features = most_distinguishing(centers, max_features)
     centers, mean = centers[:, features], mean[features]
     low, high = min(0.0, centers.min(), mean.min()), max(0.0, centers.max(), mean.max())
     step = 1.15 * ((high - low) or 1.0)
-    ax = axes_or_new(
+    ax = canvas.axes_or_new(
         ax, figsize=(min(14.0, 2.5 + 1.6 * len(centers)), min(11.0, 1.6 + 0.34 * len(features)))
     )
     rows = np.arange(len(features))
     for label, center in enumerate(centers):
         zero = label * step
-        ax.barh(rows, center, left=zero, height=0.7, color=color_of(label))
-        ax.vlines(zero + mean, rows - 0.42, rows + 0.42, colors=INK, linewidth=1.6)
-        ax.axvline(zero, color=PALE, linewidth=0.8, zorder=0)
+        ax.barh(rows, center, left=zero, height=0.7, color=canvas.color_of(label))
+        ax.vlines(zero + mean, rows - 0.42, rows + 0.42, colors=canvas.INK, linewidth=1.6)
+        ax.axvline(zero, color=canvas.PALE, linewidth=0.8, zorder=0)
     sizes = np.bincount(labels, minlength=len(centers)) / len(labels)
     ax.set_xticks(
         step * np.arange(len(centers)),
@@ -137,22 +128,10 @@ def center_bars(
     ax.set_yticks(rows, _short(fitted.names_of(model, X), features))
     ax.set(xlabel="cluster, and its share", title="Centers (bars) and all points (marks)")
     ax.invert_yaxis()
-    tidy(ax)
+    canvas.tidy(ax)
     ax.spines["left"].set_visible(False)
     ax.tick_params(length=0)
     return ax
-
-
-def _mean_and_spread(points: FloatArray | SparsePoints) -> tuple[FloatArray, FloatArray]:
-    """Return the mean and standard deviation of each column, with one for constant columns."""
-    mean = np.ravel(points.mean(axis=0))
-    if sparse.issparse(points):
-        squares = np.ravel(points.multiply(points).mean(axis=0))
-        spread = np.sqrt(np.maximum(squares - np.square(mean), 0.0))
-    else:
-        spread = points.std(axis=0)
-    is_constant = spread <= 1e-12 * np.abs(mean)
-    return mean, np.where(is_constant, 1.0, spread)
 
 
 def _short(names: list[str], features: IndexArray) -> list[str]:

@@ -49,8 +49,12 @@ def choice_of_k(choice: Any, column: str = "inertia", *, ax: Axes | None = None)
     ax = axes_or_new(ax)
     ax.plot(sizes, np.where(np.isfinite(values), values, np.nan), color=BLUE, marker=".", zorder=1)
     ax.axvline(choice.recommended, color=GREY, linestyle="--", linewidth=1, zorder=0)
+    said: dict[int, list[str]] = {}
+    for name, k in choice.by_criterion.items():
+        if k is not None:
+            said.setdefault(k, []).append(name.replace("_", " "))
     others = (color for color in OKABE_ITO[1:] if color != VERMILION)
-    for marker, (k, criteria) in zip("sD^vP*X<>", _criteria_by_k(choice).items(), strict=False):
+    for marker, (k, criteria) in zip("sD^vP*X<>", sorted(said.items()), strict=False):
         color = VERMILION if k == choice.recommended else next(others, GREY)
         label = textwrap.fill(f"{k}: {', '.join(criteria)}", width=32)
         ax.scatter([k], values[sizes == k], s=60, marker=marker, color=color, zorder=2, label=label)
@@ -60,12 +64,3 @@ def choice_of_k(choice: Any, column: str = "inertia", *, ax: Axes | None = None)
     ax.legend(title="k by criterion", fontsize="small", frameon=False)
     tidy(ax, grid="y")
     return ax
-
-
-def _criteria_by_k(choice: Any) -> dict[int, list[str]]:
-    """Return the names of the criteria by the k that they say, the smallest first."""
-    names: dict[int, list[str]] = {}
-    for name, k in choice.by_criterion.items():
-        if k is not None:
-            names.setdefault(k, []).append(name.replace("_", " "))
-    return dict(sorted(names.items()))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
+from sklearn.utils.validation import _num_samples
 
 from powermeans.system.host_memory import is_tensor, on_host
 from powermeans.types import FloatArray, IndexArray, Labels, SparsePoints
@@ -25,10 +26,10 @@ def labels_of(model: Any, X: PointsLike) -> Labels:
     if hasattr(model, "predict"):
         return np.asarray(on_host(model.predict(X)), dtype=np.int32)
     labels = np.asarray(on_host(model.labels_), dtype=np.int32)
-    if len(labels) != n_rows(X):
+    if len(labels) != _num_samples(X):
         raise ValueError(
             f"{type(model).__name__} does not predict, and was fitted to {len(labels)} points, "
-            f"while X has {n_rows(X)}: pass the X of its fit"
+            f"while X has {_num_samples(X)}: pass the X of its fit"
         )
     return labels
 
@@ -61,11 +62,6 @@ def distances_of(model: Any, X: PointsLike) -> FloatArray:
 def n_clusters_of(model: Any, labels: Labels) -> int:
     """Count the clusters, empty ones too."""
     return len(model.cluster_centers_) if has_centers(model) else int(labels.max()) + 1
-
-
-def n_rows(X: PointsLike) -> int:
-    """Count the points."""
-    return int(X.shape[0] if hasattr(X, "shape") else np.asarray(X).shape[0])
 
 
 def names_of(model: Any, X: PointsLike) -> list[str]:
@@ -116,7 +112,7 @@ def sample_of(n_points: int, most: int) -> IndexArray:
 
 def rows_of(X: PointsLike, rows: IndexArray) -> PointsLike:
     """Return some of the points; a table stays a table, and a tensor a tensor."""
-    if len(rows) == n_rows(X):
+    if len(rows) == _num_samples(X):
         return X
     if hasattr(X, "iloc"):
         return X.iloc[rows]  # type: ignore[no-any-return]

@@ -26,8 +26,10 @@ class Plane:
     def of(cls, points: FloatArray | SparsePoints, names: list[str]) -> Self:
         """Make the plane of the two columns, or of the two principal axes if there are more."""
         n_features = points.shape[1]
-        if n_features == 1:
-            return cls._of_a_line(dense(points), names)
+        if n_features == 1:  # at random heights, which keep points apart
+            heights = np.random.default_rng(0).uniform(-0.4, 0.4, points.shape[0])
+            flat = np.column_stack([dense(points)[:, 0], heights])
+            return cls(flat, (names[0], ""), np.zeros(1), np.array([[1.0], [0.0]]))
         if n_features == 2:
             return cls(dense(points), (names[0], names[1]), np.zeros(2), np.eye(2))
         found = principal_axes(points, None, 2)
@@ -36,13 +38,6 @@ class Plane:
         named = f"principal axis 1 ({one})", f"principal axis 2 ({two})"
         flat = np.asarray(points @ found.axes.T) - found.mean @ found.axes.T
         return cls(flat, named, found.mean, found.axes, float(shares.sum()))
-
-    @classmethod
-    def _of_a_line(cls, points: FloatArray, names: list[str]) -> Self:
-        """Lay one feature along the x axis, at random heights that keep points apart."""
-        heights = np.random.default_rng(0).uniform(-0.4, 0.4, len(points))
-        flat = np.column_stack([points[:, 0], heights])
-        return cls(flat, (names[0], ""), np.zeros(1), np.array([[1.0], [0.0]]))
 
     def project(self, others: FloatArray) -> FloatArray:
         """Return other points of the space, projected to the plane."""

@@ -8,17 +8,8 @@ from typing import Any
 import numpy as np
 
 from powermeans.mathematics.power_mean import memberships
-from powermeans.plots import fitted
-from powermeans.plots.canvas import (
-    INK,
-    Axes,
-    axes_or_new,
-    color_of,
-    label_centers,
-    legend_of_clusters,
-    marker_of,
-    tidy,
-)
+from powermeans.plots import canvas, fitted
+from powermeans.plots.canvas import Axes
 from powermeans.plots.fitted import PointsLike
 from powermeans.plots.plane import Plane
 from powermeans.system.host_memory import on_host
@@ -73,17 +64,12 @@ def clusters(
     labels = fitted.labels_of(model, X)
     n_clusters = fitted.n_clusters_of(model, labels)
     shown = fitted.sample_of(len(labels), max_points)
-    plane, centers = _project(model, X, labels, shown)
-    ax = axes_or_new(ax)
+    plane, ax = _plane_of(model, X, labels, shown), canvas.axes_or_new(ax)
     _draw_clusters(ax, plane.points, labels[shown], n_clusters)
     if boundaries and hasattr(model, "predict"):
         _draw_boundaries(ax, model, plane, n_clusters)
-    if centers is not None:
-        label_centers(ax, centers)
-    _name_axes(ax, plane)
     some_of = "" if len(shown) == len(labels) else f"{len(shown):,} of "
-    ax.set_title(f"{n_clusters} clusters, {some_of}{len(labels):,} points")
-    return ax
+    return _finished(ax, model, plane, f"{n_clusters} clusters, {some_of}{len(labels):,} points")
 
 
 def uncertainty(
@@ -134,43 +120,31 @@ def uncertainty(
     labels = fitted.labels_of(model, X)
     shown = fitted.sample_of(len(labels), max_points)
     unsure = 1 - _memberships(model, fitted.rows_of(X, shown), power).max(axis=1)
-    plane, centers = _project(model, X, labels, shown)
-    ax = axes_or_new(ax)
+    plane, ax = _plane_of(model, X, labels, shown), canvas.axes_or_new(ax)
     order = np.argsort(unsure, kind="stable")  # draw unsure points on top
-    drawn = ax.scatter(
-        *plane.points[order].T, c=unsure[order], cmap="cividis", s=_size_of(len(shown)),
-        linewidths=0,
-    )  # fmt: skip
+    style = {"cmap": "cividis", "s": _size_of(len(shown)), "linewidths": 0}
+    drawn = ax.scatter(*plane.points[order].T, c=unsure[order], **style)
     ax.figure.colorbar(drawn, ax=ax, label="1 − largest membership")
-    if centers is not None:
-        label_centers(ax, centers)
-    _name_axes(ax, plane)
-    ax.set_title("How sure points are of their clusters")
-    return ax
+    return _finished(ax, model, plane, "How sure points are of their clusters")
 
 
 def _draw_clusters(ax: Axes, flat: FloatArray, labels: Labels, n_clusters: int) -> None:
     """Draw the points of each cluster in its colour and shape."""
     size = _size_of(len(flat))
+    style: dict[str, Any] = {"s": size, "alpha": 0.75, "linewidths": 0}
+    # Snapped to pixels, the arms of small crosses would have no width.
+    style |= {"snap": False, "rasterized": len(flat) > 5000}
     for label in range(n_clusters):
-        # Snapped to pixels, the arms of small crosses would have no width.
-        ax.scatter(
-            *flat[labels == label].T, s=size, color=color_of(label), marker=marker_of(label),
-            alpha=0.75, linewidths=0, snap=False, label=str(label), rasterized=len(flat) > 5000,
-        )  # fmt: skip
+        color, marker = canvas.color_of(label), canvas.marker_of(label)
+        x, y = flat[labels == label].T
+        ax.scatter(x, y, color=color, marker=marker, label=str(label), **style)
     if n_clusters <= 12:  # the numbers of more stand at their centers
-        legend_of_clusters(ax, markerscale=max(1.0, 6 / size**0.5))
+        canvas.legend_of_clusters(ax, markerscale=max(1.0, 6 / size**0.5))
 
 
-def _project(
-    model: Any, X: PointsLike, labels: Labels, shown: IndexArray
-) -> tuple[Plane, FloatArray | None]:
-    """Return the plane of the points, and the centers in it if they are points."""
+def _plane_of(model: Any, X: PointsLike, labels: Labels, shown: IndexArray) -> Plane:
     points = fitted.points_of(model, fitted.rows_of(X, shown), labels[shown])
-    plane = Plane.of(points, fitted.names_of(model, X))
-    if not fitted.has_centers(model):
-        return plane, None
-    return plane, plane.project(fitted.centers_of(model))
+    return Plane.of(points, fitted.names_of(model, X))
 
 
 def _draw_boundaries(ax: Axes, model: Any, plane: Plane, n_clusters: int) -> None:
@@ -183,20 +157,15 @@ def _draw_boundaries(ax: Axes, model: Any, plane: Plane, n_clusters: int) -> Non
         (left, low), (right, high) = plane.points.min(axis=0), plane.points.max(axis=0)
     xs, ys = np.linspace(left, right, 300), np.linspace(low, high, 300)
     places = np.stack(np.meshgrid(xs, ys), axis=-1).reshape(-1, 2)
-    cells = _predict(model, plane.lift(places)).reshape(300, 300)
+    with warnings.catch_warnings():  # points of the plane have no names, as those of a table do
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        cells = fitted.labels_of(model, plane.lift(places)).reshape(300, 300)
     for label in np.intersect1d(cells, np.arange(n_clusters)):
         inside = (cells == label).astype(float)
-        ax.contourf(xs, ys, inside, levels=[0.5, 1.5], colors=[color_of(label)], alpha=0.08)
+        ax.contourf(xs, ys, inside, levels=[0.5, 1.5], colors=[canvas.color_of(label)], alpha=0.08)
         if not inside.all():
-            ax.contour(xs, ys, inside, levels=[0.5], colors=[INK], linewidths=0.6, alpha=0.6)
+            ax.contour(xs, ys, inside, levels=[0.5], colors=[canvas.INK], linewidths=0.6, alpha=0.6)
     ax.set(xlim=limits[0], ylim=limits[1])
-
-
-def _predict(model: Any, points: FloatArray) -> Labels:
-    """Predict labels of points without names, also if the model was fitted to a table."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="X does not have valid feature names")
-        return fitted.labels_of(model, points)
 
 
 def _memberships(model: Any, X: PointsLike, power: float | None) -> FloatArray:
@@ -209,12 +178,16 @@ def _memberships(model: Any, X: PointsLike, power: float | None) -> FloatArray:
     return memberships(np.square(fitted.distances_of(model, X)), wanted)
 
 
-def _name_axes(ax: Axes, plane: Plane) -> None:
-    tidy(ax)
-    ax.set(xlabel=plane.names[0], ylabel=plane.names[1])
+def _finished(ax: Axes, model: Any, plane: Plane, title: str) -> Axes:
+    """Draw the centers if they are points, and name the axes."""
+    if fitted.has_centers(model):
+        canvas.label_centers(ax, plane.project(fitted.centers_of(model)))
+    canvas.tidy(ax)
+    ax.set(xlabel=plane.names[0], ylabel=plane.names[1], title=title)
     if not plane.names[1]:
         ax.set_yticks([])
         ax.spines["left"].set_visible(False)
+    return ax
 
 
 def _size_of(n_points: int) -> float:

@@ -9,7 +9,6 @@ import numpy as np
 from powermeans.plots import fitted
 from powermeans.plots.canvas import INK, Axes, axes_or_new, color_of, tidy
 from powermeans.plots.fitted import PointsLike
-from powermeans.types import FloatArray, Labels
 
 
 def silhouettes(
@@ -62,19 +61,11 @@ def silhouettes(
     are_alone = len(np.unique(labels[shown])) == len(shown)
     values = np.zeros(len(shown)) if are_alone else silhouette_samples(points, labels[shown])
     ax = axes_or_new(ax)
-    _draw_by_cluster(ax, values, labels[shown])
-    of_all = "" if len(shown) == len(labels) else f" of {len(labels)}"
-    ax.set_title(f"Silhouettes of {len(shown)}{of_all} points, {values.mean():.2f} in the mean")
-    return ax
-
-
-def _draw_by_cluster(ax: Axes, values: FloatArray, labels: Labels) -> None:
-    """Draw clusters below each other, each with the values of its points from high to low."""
     gap = max(1, len(values) // 100)
-    found, counts = np.unique(labels, return_counts=True)
+    found, counts = np.unique(labels[shown], return_counts=True)
     tops = np.cumsum(counts + gap) - counts - gap
     for label, top, count in zip(found, tops, counts, strict=True):
-        falling = np.sort(values[labels == label])[::-1]
+        falling = np.sort(values[labels[shown] == label])[::-1]
         rows = np.arange(top, top + count)
         ax.fill_betweenx(rows, 0, falling, step="mid", color=color_of(label), linewidth=0.8)
     ax.axvline(values.mean(), color=INK, linestyle="--", linewidth=1.2)
@@ -88,3 +79,6 @@ def _draw_by_cluster(ax: Axes, values: FloatArray, labels: Labels) -> None:
     ax.set(xlabel="silhouette", ylabel="cluster and its share")
     tidy(ax, grid="x")
     ax.tick_params(axis="y", length=0)
+    of_all = "" if len(shown) == len(labels) else f" of {len(labels)}"
+    ax.set_title(f"Silhouettes of {len(shown)}{of_all} points, {values.mean():.2f} in the mean")
+    return ax

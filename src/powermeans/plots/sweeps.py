@@ -9,20 +9,8 @@ from typing import Any, Literal
 import numpy as np
 
 from powermeans.engine.callbacks import PathRecorder
-from powermeans.plots import fitted
-from powermeans.plots.canvas import (
-    BLUE,
-    GREY,
-    INK,
-    PALE,
-    VERMILION,
-    Axes,
-    axes_or_new,
-    color_of,
-    logarithmic,
-    marker_of,
-    tidy,
-)
+from powermeans.plots import canvas, fitted
+from powermeans.plots.canvas import Axes
 from powermeans.plots.fitted import PointsLike
 from powermeans.plots.plane import Plane
 from powermeans.system.host_memory import on_host
@@ -72,18 +60,29 @@ def annealing_path(
     >>> len(plots.annealing_path(path, X).lines)
     2
     """
-    steps = _centers_of(path)
+    given = path.centers() if isinstance(path, PathRecorder) else path
+    steps = [np.asarray(on_host(centers), dtype=np.float64) for centers in given]
+    if not steps:
+        raise ValueError("path is empty: pass the recorder as callback of a fit before plotting")
+    if len({centers.shape for centers in steps}) > 1:
+        raise ValueError(
+            "path has steps with different numbers of centers: pass those of one descent"
+        )
     points = fitted.points_of(None, X, np.empty(0, dtype=np.int32))
     shown = fitted.sample_of(points.shape[0], max_points)
     plane = Plane.of(points[shown], fitted.names_of(None, X))
-    ax = axes_or_new(ax)
-    ax.scatter(*plane.points.T, s=6, color=PALE, linewidths=0, rasterized=len(shown) > 5000)
+    ax = canvas.axes_or_new(ax)
+    ax.scatter(*plane.points.T, s=6, color=canvas.PALE, linewidths=0, rasterized=len(shown) > 5000)
     paths = np.stack([plane.project(centers) for centers in steps], axis=1)
     for label, places in enumerate(paths):
-        _draw_path(ax, places, label)
+        color, marker = canvas.color_of(label), canvas.marker_of(label)
+        ax.plot(*places.T, color=color, linewidth=1.4, alpha=0.9, zorder=3)
+        ax.scatter(*places[0], s=26, facecolor="white", edgecolor=color, linewidths=1.2, zorder=4)
+        style = {"marker": marker, "edgecolor": canvas.INK, "linewidths": 0.8}
+        ax.scatter(*places[-1], s=60, color=color, zorder=5, **style)
     ax.set(xlabel=plane.names[0], ylabel=plane.names[1])
     ax.set_title(f"The paths of {len(paths)} centers in {len(steps)} steps")
-    tidy(ax)
+    canvas.tidy(ax)
     return ax
 
 
@@ -138,14 +137,21 @@ def convergence(
     powers, steps = np.asarray(history.power), _steps_of(history, by)
     n_hard = np.count_nonzero(powers == -math.inf)
     title = f"{len(history)} sweeps, {n_hard} of them Lloyd's (shaded)"
-    ax = axes_or_new(ax)
-    _shade_hard_sweeps(ax, powers, steps)
+    ax = canvas.axes_or_new(ax)
+    halves = np.diff(steps, prepend=0) / 2
+    edges = np.append(steps - halves, steps[-1] + halves[-1])
+    x, is_hard = np.repeat(edges, 2)[1:-1], np.repeat(powers == -math.inf, 2)
+    style = {"transform": ax.get_xaxis_transform(), "alpha": 0.18, "linewidth": 0}
+    ax.fill_between(x, 0, 1, where=is_hard, color=canvas.GREY, **style)
     size = 3.5 if len(steps) <= 80 else 0.0
-    for name, color, marker in (("objective", VERMILION, "s"), ("inertia", BLUE, "o")):
+    for name, color, marker in (
+        ("objective", canvas.VERMILION, "s"),
+        ("inertia", canvas.BLUE, "o"),
+    ):
         ax.plot(steps, history[name], color=color, marker=marker, markersize=size, label=name)
     ax.set(xlabel=by, ylabel="objective, inertia", title=title)
     if min(np.min(history.inertia), np.min(history.objective)) > 0:
-        logarithmic(ax)
+        canvas.logarithmic(ax)
     _draw_power(ax, steps, powers)
     return ax
 
@@ -154,44 +160,24 @@ def _compare(models: Mapping[str, Any], by: str, ax: Axes | None) -> Axes:
     """Draw how far the inertia of several fits was above the lowest of all."""
     if not models:
         raise ValueError("model is empty: pass at least one fitted estimator by its name")
-    ax = axes_or_new(ax)
-    so_far = {name: _inertia_so_far(model) for name, model in models.items()}
+    ax = canvas.axes_or_new(ax)
+    so_far: dict[str, FloatArray] = {}
+    for name, model in models.items():
+        so_far[name] = np.minimum.accumulate(np.asarray(_history_of(model).inertia, np.float64))
+        so_far[name][-1] = min(so_far[name][-1], getattr(model, "inertia_", math.inf))
     least = min(fall[-1] for fall in so_far.values())
     for number, (name, fall) in enumerate(so_far.items()):
         excess = fall / least - 1 if least > 0 else fall
         ax.plot(
             _steps_of(_history_of(models[name]), by), np.where(excess > 0, excess, np.nan),
-            label=name, color=color_of(number), linestyle=("-", "--", "-.", ":")[number % 4],
-            marker=marker_of(number), markersize=4, markevery=max(1, len(fall) // 12),
+            label=name, color=canvas.color_of(number), linestyle=("-", "--", "-.", ":")[number % 4],
+            marker=canvas.marker_of(number), markersize=4, markevery=max(1, len(fall) // 12),
         )  # fmt: skip
     ax.set(xlabel=by, yscale="log", ylabel="inertia above the least of all, relative")
     ax.set_title("Convergence")
     ax.legend(frameon=False)
-    tidy(ax, grid="y")
+    canvas.tidy(ax, grid="y")
     return ax
-
-
-def _centers_of(path: PathRecorder | Iterable[FloatArray]) -> list[FloatArray]:
-    """Return the centers step by step, after checking that each step has as many."""
-    given = path.centers() if isinstance(path, PathRecorder) else path
-    steps = [np.asarray(on_host(centers), dtype=np.float64) for centers in given]
-    if not steps:
-        raise ValueError("path is empty: pass the recorder as callback of a fit before plotting")
-    if len({centers.shape for centers in steps}) > 1:
-        raise ValueError(
-            "path has steps with different numbers of centers: pass those of one descent"
-        )
-    return steps
-
-
-def _draw_path(ax: Axes, places: FloatArray, label: int) -> None:
-    color = color_of(label)
-    ax.plot(*places.T, color=color, linewidth=1.4, alpha=0.9, zorder=3)
-    ax.scatter(*places[0], s=26, facecolor="white", edgecolor=color, linewidths=1.2, zorder=4)
-    ax.scatter(
-        *places[-1], s=60, color=color, marker=marker_of(label), edgecolor=INK, linewidths=0.8,
-        zorder=5,
-    )  # fmt: skip
 
 
 def _history_of(model: Any) -> Any:
@@ -204,38 +190,22 @@ def _history_of(model: Any) -> Any:
     return history
 
 
-def _inertia_so_far(model: Any) -> FloatArray:
-    """Return the lowest inertia up to each sweep, up to the last that of the result too."""
-    fall = np.minimum.accumulate(np.asarray(_history_of(model).inertia, dtype=np.float64))
-    fall[-1] = min(fall[-1], getattr(model, "inertia_", math.inf))
-    return fall
-
-
 def _steps_of(history: Any, by: str) -> FloatArray:
     """Return the number of each sweep, or the seconds until its end."""
     steps: FloatArray = np.cumsum(history.seconds if by == "seconds" else np.ones(len(history)))
     return steps
 
 
-def _shade_hard_sweeps(ax: Axes, powers: FloatArray, steps: FloatArray) -> None:
-    is_hard = np.concatenate([[False], powers == -math.inf, [False]])
-    changes = np.flatnonzero(np.diff(is_hard.astype(int)))
-    halves = np.diff(steps, prepend=0) / 2
-    edges = np.append(steps - halves, steps[-1] + halves[-1])
-    for first, last in changes.reshape(-1, 2):
-        ax.axvspan(edges[first], edges[last], color=GREY, alpha=0.18, linewidth=0)
-
-
 def _draw_power(ax: Axes, steps: FloatArray, powers: FloatArray) -> None:
     """Draw minus the power on a logarithmic axis at the right, and the legend of both axes."""
-    tidy(ax, grid="y")
+    canvas.tidy(ax, grid="y")
     handles, labels = ax.get_legend_handles_labels()
     soft = np.where(np.isfinite(powers), -powers, np.nan)
     if np.isfinite(soft).any():
         second = ax.twinx()
-        (line,) = second.plot(steps, soft, color=INK, linestyle=":", linewidth=1.4)
+        (line,) = second.plot(steps, soft, color=canvas.INK, linestyle=":", linewidth=1.4)
         second.set_ylabel("−power")
-        logarithmic(second)
+        canvas.logarithmic(second)
         second.spines["top"].set_visible(False)
         handles, labels = [*handles, line], [*labels, "−power, at the right"]
     ax.legend(

@@ -33,40 +33,34 @@ def rules(explanation: Any, *, ax: Axes | None = None) -> Axes:
     >>> X = [[0.0], [1.0], [9.0], [10.0]]
     >>> ax = plots.rules(explain(KMeans.from_centers([[0.5], [9.5]]), X))
     >>> [text.get_text() for text in ax.texts]
-    ['column 0 <= 5', 'cluster 0: 50 %', 'cluster 1: 50 %']
+    ['cluster 0: 50 %', 'cluster 1: 50 %', 'column 0 <= 5']
     """
     if not hasattr(explanation, "rules"):
         name = type(explanation).__name__
         raise TypeError(f"explanation is a {name}: pass what explain returned")
-    features, leaves = explanation.features, list(explanation.tree.leaves())
-    ax = axes_or_new(ax, figsize=(11.0, 1.0 + 0.45 * len(leaves)))
-    shares = iter(explanation.rules)
-    box = {"boxstyle": "round,pad=0.3", "linewidth": 1.2}
-    next_row = iter(range(len(leaves)))
+    n_leaves, leaves = len(explanation.rules), iter(enumerate(explanation.rules))
+    ax = axes_or_new(ax, figsize=(11.0, 1.0 + 0.45 * n_leaves))
+    style = {"ha": "center", "va": "center", "fontsize": 8}
+    box = {"boxstyle": "round,pad=0.3", "linewidth": 1.2, "facecolor": "white"}
 
-    def draw(node: Any, depth: int) -> float:
+    def draw(node: Any, depth: int) -> tuple[float, int]:
+        """Draw a part of the tree, and return the row of its top and its last depth."""
         if node.below is None:
-            row, rule = float(next(next_row)), next(shares)
+            row, rule = next(leaves)
+            last, edge = depth, color_of(node.label)
             text = f"cluster {node.label}: {_percent(rule.share)}"
-            style = {"facecolor": "white", "edgecolor": color_of(node.label)}
-            texts.append((depth, row, text, style))
-            return row
-        place = len(texts)
-        rows = [draw(below, depth + 1) for below in node.below]
-        row = sum(rows) / 2
-        for other in rows:
-            ax.plot([depth, depth + 0.5, depth + 1], [row, other, other], color=PALE, zorder=1)
-        text = features[node.feature].phrase(-np.inf, node.threshold)
-        texts.insert(place, (depth, row, text, {"facecolor": "white", "edgecolor": INK}))
-        return row
+        else:
+            rows, depths = zip(*(draw(below, depth + 1) for below in node.below), strict=True)
+            row, last, edge = sum(rows) / 2, max(depths), INK
+            for other in rows:
+                ax.plot([depth, depth + 0.5, depth + 1], [row, other, other], color=PALE, zorder=1)
+            text = explanation.features[node.feature].phrase(-np.inf, node.threshold)
+        ax.text(depth, row, text.replace("$", r"\$"), bbox={**box, "edgecolor": edge}, **style)
+        return row, last
 
-    texts: list[tuple[int, float, str, dict[str, str]]] = []
-    draw(explanation.tree, 0)
-    for depth, row, text, style in texts:
-        shown = text.replace("$", r"\$")
-        ax.text(depth, row, shown, ha="center", va="center", fontsize=8, bbox={**box, **style})
-    ax.set_xlim(-0.6, max(depth for depth, *_ in texts) + 0.6)
-    ax.set_ylim(len(leaves) - 0.4, -0.6)
+    _, depth = draw(explanation.tree, 0)
+    ax.set_xlim(-0.6, depth + 0.6)
+    ax.set_ylim(n_leaves - 0.4, -0.6)
     ax.set_title(f"{explanation.sentence}\nyes goes up, no goes down", fontsize=10)
     ax.set_axis_off()
     return ax
@@ -105,19 +99,12 @@ def flows(change: Any, *, ax: Axes | None = None) -> Axes:
     sides = [counts.sum(axis=1), counts.sum(axis=0)]
     starts = [np.concatenate([[0], np.cumsum(side + gap)[:-1]]) for side in sides]
     for x, ha, side, start in zip((0, 1), ("right", "left"), sides, starts, strict=True):
+        ax.bar([x] * len(side), side, 0.03, start, color=[color_of(i) for i in range(len(side))])
+        away = x + (0.03 if x else -0.03)
         for label, (share, low) in enumerate(zip(side, start, strict=True)):
-            ax.plot(
-                [x, x],
-                [low, low + share],
-                color=color_of(label),
-                linewidth=9,
-                solid_capstyle="butt",
-            )
             text = f"{label} ({_percent(share)})"
-            ax.text(
-                x + (0.03 if x else -0.03), low + share / 2, text, ha=ha, va="center", fontsize=9
-            )
-    left, right = starts[0].copy(), starts[1].copy()
+            ax.text(away, low + share / 2, text, ha=ha, va="center", fontsize=9)
+    left, right = starts
     for i, j in np.argwhere(counts > 0):
         low = left[i] + (right[j] - left[i]) * bend
         ax.fill_between(steps, low, low + counts[i, j], color=color_of(i), alpha=0.35, linewidth=0)

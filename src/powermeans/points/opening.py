@@ -33,7 +33,7 @@ from powermeans.divergences import (
 from powermeans.errors import NotInPartsError
 from powermeans.points.bregman import open_bregman
 from powermeans.points.checks.centers import check_centers
-from powermeans.points.checks.faults import explain_fault, refuse_dates, refuse_long_integer
+from powermeans.points.checks.faults import explain_fault, refuse_dates
 from powermeans.points.checks.points import (
     NARROW_DTYPES,
     Admitted,
@@ -403,15 +403,7 @@ def _opened_in_used_columns(
 def admit_array(
     X: Any, sample_weight: ArrayLike | None, needs: Needs, *, name: str = "X", **form: Any
 ) -> Admitted:
-    """Return the points of an array and their weights, checked.
-
-    Parameters
-    ----------
-    name : str
-        What X is called in errors.
-    **form
-        For scikit-learn, beside the dtype.
-    """
+    """Return the checked points of an array, which errors call `name`, and their weights."""
     if not isinstance(X, np.ndarray) and is_stream(X):
         raise not_in_parts(name, needs)
     points, names = _converted(X, needs, name, form)
@@ -429,7 +421,7 @@ def admit_array(
     has_units = divergence.depends_on_scale and not needs.measure.weighs_features
     is_warned = needs.fit.warns_of_scales and has_units
     if is_warned and (found := unlike_scales(admitted.points)) is not None:
-        warn_of_unlike_scales(found, names)
+        warn_of_unlike_scales(*found, names)
     divergence.check_domain(admitted.points, name=name)
     return admitted if needs.as_wide_as is None else wide_enough(admitted, needs.as_wide_as)
 
@@ -448,11 +440,8 @@ def _converted(X: Any, needs: Needs, name: str, form: dict[str, Any]) -> tuple[A
             )
             return points, getattr(needs.estimator, "feature_names_in_", None)
         points = check_array(X, input_name=name, **{**wanted, **form})
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         explain_fault(X, name, error)
-        raise
-    except OverflowError as error:
-        refuse_long_integer(X, name, error)
         raise
     if needs.known is not None:
         needs.known.check_width(points.shape[1], needs.name)

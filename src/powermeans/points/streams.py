@@ -24,18 +24,9 @@ class Stream:
 
 
 def is_stream(data: object) -> bool:
-    """Tell whether estimators read these points part by part.
-
-    They do so for paths, for `PartedData`, for streams of Arrow batches, and for chunks: a
-    function, an iterable that is neither a sequence nor an array, or a list of arrays with rows and
-    columns.
-    """
-    return (
-        isinstance(data, Stream)
-        or are_paths(data)
-        or gives_arrow_batches(data)
-        or _are_chunks(data)
-    )
+    """Tell whether these are `PartedData`, paths, Arrow batches or chunks."""
+    is_known = isinstance(data, Stream) or are_paths(data)
+    return is_known or gives_arrow_batches(data) or _are_chunks(data)
 
 
 def gives_arrow_batches(data: object) -> bool:
@@ -55,7 +46,7 @@ def are_paths(data: object) -> bool:
 
 
 def _are_chunks(data: object) -> bool:
-    """Tell whether this gives chunks; scikit-learn judges everything else."""
+    """Tell whether this is a list of matrices, a function, or an iterable that is no sequence."""
     if isinstance(data, (list, tuple)):
         return bool(data) and _is_chunk(data[0])
     if sparse.issparse(data) or isinstance(data, (type, Mapping, Set)):

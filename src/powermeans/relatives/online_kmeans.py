@@ -328,7 +328,7 @@ class _Epochs(Learner):
         return self.data.rows.n_points if weights is None else int(np.count_nonzero(weights))
 
     def _rates(self) -> FloatArray | None:
-        if isinstance(self.learning_rate, str) and self.learning_rate == "auto":
+        if isinstance(self.learning_rate, str):
             return None
         return rates_of(self.learning_rate, self.tally.n_steps + 1, self._n_steps_each())
 

@@ -54,11 +54,6 @@ class ArrayFile:
         self.names = dtype.names or tuple(f"c{number + 1}" for number in range(self._width))
         self.texts = {j: f"of dtype {of}" for j, of in enumerate(dtypes) if of.kind not in "biuf"}
 
-    @property
-    def fits_float32(self) -> bool:
-        """Whether the array is of float32 or narrower."""
-        return self.stored.kind == "f" and self.stored.itemsize <= 4
-
     def blocks(
         self,
         wanted: Sequence[int],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any
 
@@ -62,26 +61,26 @@ class IterableSource:
         dtype: np.dtype[np.floating[Any]] | None = None,
     ) -> None:
         self._chunks, self._wanted = chunks, dtype
-        self._first_pass: Iterator[Any] | None = None
-        self._renews_iterators = False
         self._first_row: str | None = None
         first = self._first_chunk()
         if first is None:
-            raise SourceError("there are no chunks: pass at least one with a row")
+            raise SourceError(
+                "there are no chunks: pass at least one with a row, or make a new iterator in each "
+                "call of the function"
+            )
         points, weights = _as_pair(first)
         self._labels = _labels_of(points)
         self.feature_names = _names_in(self._labels)
         whole = admitted(points, "chunk 0", dtype, keeps_narrow=True)
-        self.n_features, self._stored = int(whole.shape[1]), whole.dtype
-        self.dtype = dtype_of_centers(whole.dtype)
-        self._is_sparse, self._has_weights = sparse.issparse(whole), weights is not None
+        self.n_features, self.dtype = int(whole.shape[1]), dtype_of_centers(whole.dtype)
+        self._kind = _kind_of(whole, weights)
         self._refuse_others(whole)
 
     def fingerprint(self) -> str:
         """Return the fingerprint of the first chunk, since all chunks would take a pass."""
         first = self._first_chunk()
         if first is None:
-            raise self._other_rows("have no rows any more")
+            raise self._other_rows("has no rows any more")
         points, weights = _as_pair(first)
         checked = None if weights is None else np.asarray(weights)
         return fingerprint([admitted(points, "chunk 0", self._wanted, keeps_narrow=True), checked])
@@ -94,7 +93,10 @@ class IterableSource:
             given, weights = _as_pair(chunk)
             self._check_labels(_labels_of(given), where)
             points = admitted(given, where, self._wanted, keeps_narrow=True)
-            self._check(points, weights, where)
+            if (kind := _kind_of(points, weights)) != self._kind:
+                raise SourceError(
+                    f"{where} has {kind} and chunk 0 has {self._kind}: make all chunks alike"
+                )
             if not has_begun and points.shape[0]:
                 has_begun = True
                 self._refuse_others(points)
@@ -104,6 +106,8 @@ class IterableSource:
                 checked = admitted_weights(weights, points.shape[0], where)
                 of_block = None if checked is None else checked[n_passed:]
                 yield Block(points[n_passed:], of_block, where, n_passed)
+        if not has_begun:
+            raise self._other_rows("has no rows")
 
     def _pass(self) -> Iterator[Any]:
         chunks = self._chunks() if callable(self._chunks) else self._chunks
@@ -120,19 +124,7 @@ class IterableSource:
                 "makes the generator, without calling it (see powermeans.open_data); or pass its "
                 "chunks to partial_fit, one by one"
             )
-        self._refuse_the_same(this_pass)
         return this_pass
-
-    def _refuse_the_same(self, this_pass: Iterator[Any]) -> None:
-        """Raise if this is the iterator of the first pass, or a generator that has ended."""
-        if this_pass is self._first_pass or _has_ended(this_pass):
-            raise SourceError(
-                f"{self._chunks!r} returns the same {type(this_pass).__name__} each time, which "
-                "can be iterated only once: make a new one in the function"
-            )
-        # Drop the first iterator now, so that it closes its files.
-        self._renews_iterators = self._renews_iterators or self._first_pass is not None
-        self._first_pass = None if self._renews_iterators else this_pass
 
     def _first_chunk(self) -> Any:
         """Return the first chunk, or None, and close a generator with its open files."""
@@ -142,11 +134,6 @@ class IterableSource:
         finally:
             if isinstance(this_pass, Generator):
                 this_pass.close()
-
-    def __getstate__(self) -> dict[str, Any]:
-        # An iterator can neither be copied nor pickled.
-        state: Any = super().__getstate__()
-        return {**state, "_first_pass": None}
 
     def _refuse_others(self, points: Points | SparsePoints) -> None:
         """Raise if a pass begins with another row than the first pass."""
@@ -159,7 +146,10 @@ class IterableSource:
             raise self._other_rows("begin with another row than the first time")
 
     def _other_rows(self, problem: str) -> SourceError:
-        return SourceError(f"{self.name} {problem}: the rows must be the same in every pass")
+        return SourceError(
+            f"{self.name} {problem}: the rows must be the same in every pass, so make a new "
+            "iterator in each call of the function"
+        )
 
     def _check_labels(self, labels: tuple[Any, ...] | None, where: str) -> None:
         if labels == self._labels:
@@ -173,27 +163,10 @@ class IterableSource:
             "chunks the same columns in the same order"
         )
 
-    def _check(self, points: Points | SparsePoints, weights: Any, where: str) -> None:
-        if points.shape[1] != self.n_features:
-            raise SourceError(
-                f"{where} has {points.shape[1]} columns and chunk 0 has {self.n_features}: make "
-                "all chunks of the same columns"
-            )
-        if points.dtype != self._stored:
-            raise SourceError(
-                f"{where} has the dtype {points.dtype} and chunk 0 has {self._stored}: make all of "
-                'the same dtype, or pass dtype="float64"'
-            )
-        if sparse.issparse(points) != self._is_sparse or (weights is not None) != self._has_weights:
-            raise SourceError(
-                f"{where} differs from chunk 0 in being sparse or in having weights: make all "
-                "chunks of one kind"
-            )
 
-
-def _has_ended(this_pass: Iterator[Any]) -> bool:
-    """Return whether this is a generator that has ended, perhaps for another source."""
-    return inspect.isgenerator(this_pass) and inspect.getgeneratorstate(this_pass) == "GEN_CLOSED"
+def _kind_of(points: Points | SparsePoints, weights: Any) -> str:
+    kind = f"{'sparse' if sparse.issparse(points) else 'dense'} {points.dtype}"
+    return f"{points.shape[1]} columns of {kind}, with{'out' * (weights is None)} weights"
 
 
 def _labels_of(chunk: Any) -> tuple[Any, ...] | None:

@@ -107,11 +107,7 @@ class DaskExecutor:
 
 
 def threads_of_a_task(n_tasks: int, budget: int | None, n_parts: int) -> int:
-    """Return the threads of a task in a process that runs this many at a time.
-
-    The tasks share the budget, None for one thread a task; `n_parts` is the mean number of parts
-    in a process.
-    """
+    """Return the share of a task in the budget of its process, None for one thread a task."""
     return max(1, (budget or n_tasks) // min(n_tasks, n_parts))
 
 
@@ -162,27 +158,19 @@ def _perform(part: WorkerPart, sent: _Sent, number: int, threads: tuple[int | No
 
 def _facts_of(reports: Sequence[Report | ValueError]) -> list[PartFacts]:
     """Return the facts about each partition, or raise the first fault."""
-    first: tuple[int, Report] | None = None
-    facts = []
+    facts, first = [], None
     for number, report in enumerate(reports):
         if isinstance(report, ValueError):
             raise report
-        facts.append(report[0])
-        if report[0].n_points:
-            first = first or (number, report)
-            _check_alike(*first, number, report)
+        found, *kind = report
+        facts.append(found)
+        if not found.n_points:
+            continue
+        first = first or (number, kind)
+        if kind != first[1]:
+            raise ValueError(
+                f"partition {number} of X has {kind[0]} columns of {kind[1]} and partition "
+                f"{first[0]} has {first[1][0]} of {first[1][1]}: make all alike, for example with "
+                'X.astype("float64")'
+            )
     return facts
-
-
-def _check_alike(first_number: int, first: Report, number: int, report: Report) -> None:
-    (_, first_width, first_kind), (_, width, kind) = first, report
-    if width != first_width:
-        raise ValueError(
-            f"partition {number} of X has {width} columns and partition {first_number} has "
-            f"{first_width}: make all partitions of the same columns"
-        )
-    if kind != first_kind:
-        raise ValueError(
-            f"partition {number} of X is {kind} and partition {first_number} is {first_kind}: "
-            'make all alike, for example with X.astype("float64")'
-        )

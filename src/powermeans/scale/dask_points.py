@@ -16,9 +16,9 @@ import numpy as np
 from dask.base import get_scheduler
 from numpy.typing import ArrayLike
 
-from powermeans.errors import listed, nearest
 from powermeans.points.checks.parts import check_part
 from powermeans.scale.arrays import admitted, admitted_weights
+from powermeans.scale.named_columns import places_of
 from powermeans.system.extensions import extension
 from powermeans.system.host_memory import is_dask
 from powermeans.types import Part
@@ -81,14 +81,22 @@ class DaskPoints:
 
     def read(self) -> Iterator[Part]:
         """Compute the partitions one after the other, check them, and yield them here."""
-        for number, (points, weights) in enumerate(self.blocks()):
+        for number, (delayed_points, delayed_weights) in enumerate(self.blocks()):
             where = f"X in partition {number}"
-            found = computed([points] if weights is None else [points, weights])
-            yield _checked(found[0], found[1] if len(found) > 1 else None, where)
+            given, given_weights = computed([delayed_points, delayed_weights])
+            points = admitted(given, where, None)
+            weights = admitted_weights(given_weights, points.shape[0], where)
+            check_part(points, weights, name=where)
+            yield points, weights
 
     def blocks(self) -> list[tuple[Any, Any]]:
         """Return the delayed points and weights of each partition."""
-        return self._blocks(self.array)
+        # Optimization would drop annotations, such as how often a failing task is tried again.
+        points = list(self.array.to_delayed(optimize_graph=False).ravel())
+        if self._weights is None:
+            return [(block, None) for block in points]
+        weights = self._weights_like_the_points(self._weights)
+        return list(zip(points, weights.to_delayed().ravel(), strict=True))
 
     def weighing(self, unit: float) -> DaskPoints:
         """Return the same points with weights times `unit`."""
@@ -98,14 +106,6 @@ class DaskPoints:
         found = DaskPoints(self.array, weights, **how)
         found.checkpoint, found.feature_names = self.checkpoint, self.feature_names
         return found
-
-    def _blocks(self, array: Any) -> list[tuple[Any, Any]]:
-        # Optimization would drop annotations, such as how often a failing task is tried again.
-        points = list(array.to_delayed(optimize_graph=False).ravel())
-        if self._weights is None:
-            return [(block, None) for block in points]
-        weights = self._weights_like_the_points(self._weights)
-        return list(zip(points, weights.to_delayed().ravel(), strict=True))
 
     def _weights_like_the_points(self, given: Any) -> Any:
         lengths = self.array.chunks[0]
@@ -144,13 +144,6 @@ class DaskPoints:
         return dask.array.from_array(weights, chunks=-1)
 
 
-def _checked(given: Any, given_weights: Any, where: str) -> Part:
-    points = admitted(given, where, None)
-    weights = admitted_weights(given_weights, points.shape[0], where)
-    check_part(points, weights, name=where)
-    return points, weights
-
-
 def open_dask(
     source: Any,
     columns: Sequence[str] | None,
@@ -161,21 +154,21 @@ def open_dask(
     prepare: Any = None,
 ) -> DaskPoints:
     """Return a Dask collection as `powermeans.open_data` opens it."""
-    named = [*(columns or ()), *([weights] if isinstance(weights, str) else ())]
-    if named and not hasattr(source, "columns"):
+    named = columns if columns is not None else weights if isinstance(weights, str) else None
+    if named is not None and not hasattr(source, "columns"):
         raise ValueError(
             f"{'weights' if columns is None else 'columns'}={named!r} names columns, and a Dask "
             "array has none with names: pass a Dask DataFrame, or X[:, numbers] and an array of "
             "weights"
         )
-    places = [_place_of(name, source.columns) for name in named]
     chosen = source
-    if columns is not None:
-        chosen = source[[source.columns[place] for place in places[: len(columns)]]]
-    elif named:
-        chosen = source.drop(columns=source.columns[places[-1]])
-    if isinstance(weights, str):
-        weights = source[source.columns[places[-1]]]
+    if named is not None:
+        of_weights = weights if isinstance(weights, str) else None
+        places = places_of(columns, of_weights, [str(name) for name in source.columns], "X")
+        labels = [source.columns[place] for place in places]
+        if of_weights is not None:
+            weights = source[labels.pop()]
+        chosen = source[labels]
     if dtype is not None:
         chosen = chosen.astype(dtype)
     how: dict[str, Any] = {"checkpoint": checkpoint, "preparation": prepare}
@@ -202,15 +195,6 @@ def prepared(data: Any, prepare: Any) -> tuple[Any, Any]:
         for block in delayed(points_of, ((part,) for part in parts))
     ]
     return dask.array.concatenate(blocks), preparation
-
-
-def _place_of(name: str, columns: Any) -> int:
-    names = [str(column) for column in columns]
-    if name in names:
-        return names.index(name)
-    raise ValueError(
-        f'X has no column "{name}"{nearest(name, names) or f": there are {listed(names)}"}'
-    )
 
 
 def _as_array(data: Any, name: str) -> Any:

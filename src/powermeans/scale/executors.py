@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
-from scipy import sparse
 
 from powermeans.divergences import Divergence, SquaredEuclidean
 from powermeans.mathematics.sums import added
@@ -39,7 +37,6 @@ class PartCall:
     function: Callable[..., Any]
     arguments: tuple[Any, ...] = ()
     is_long: bool = False  # the results are as long as the points
-    tells_of_faults: bool = False  # sums that are not finite where the points are not
     n_bytes_given: int | None = None  # size of a result, if it is not about that of the arguments
 
     def __call__(self, rows: CompiledRows, number: int) -> Any:
@@ -169,27 +166,18 @@ class ReadingExecutor:
         all_numbers = iter(range(2**63)) if numbers is None else iter(numbers)
         for points, weights in read_ahead(self._partition.read(numbers)):
             number = next(all_numbers)
-            rows = self._open(call, points, weights, number)
+            rows = self._open(points, weights, number)
             del points, weights  # free them before waiting for the next part
             result = call(rows, number)
-            if _shows_faults(call) and not _are_finite_sums(result):
-                everything = np.arange(rows.n_points)
-                weights_again = rows.sample_weight(everything)
-                self._partition.recheck(number, rows.sample(everything), weights_again)
             del rows
             if self._tell is not None and numbers is None:
                 self._tell(number + 1, self._partition.n_parts)
             yield result
             del result
 
-    # The first pass checks all rows. Later the sums of a sweep show faults at no cost; before the
-    # few other calls a sum over the rows does.
-
     def _open(
-        self, call: Call[Any], points: Points | SparsePoints, weights: Any, number: int
+        self, points: Points | SparsePoints, weights: FloatArray | None, number: int
     ) -> CompiledRows:
-        if not _shows_faults(call) and not self._are_finite(points, weights):
-            self._partition.recheck(number, points, weights)
         known = self._known.get(number)
         rows = self.opener.open(points, weights, team=self._team, known=known)
         # For fewer points, what is known would take more than a hundredth of their memory.
@@ -198,30 +186,9 @@ class ReadingExecutor:
             self._known[number] = found
         return rows
 
-    def _are_finite(self, points: Points | SparsePoints, weights: FloatArray | None) -> bool:
-        """Return True only if all entries are finite; their sum may overflow even so."""
-        values: Any = points.data if sparse.issparse(points) else points
-        if self.opener.has_missing:
-            values = np.isinf(values)  # NaN is a missing entry
-        with np.errstate(over="ignore", invalid="ignore"):
-            total = np.add.reduce(values, axis=None)
-            total_weight = 0.0 if weights is None else weights.sum()
-        is_fine = total == 0 if self.opener.has_missing else math.isfinite(total)
-        return bool(is_fine and math.isfinite(total_weight))
-
     def total(self, call: Call[Any]) -> Any:
         """Return the sum of the results of a call on all parts."""
         return added(self.each(call))
-
-
-def _shows_faults(call: Call[Any]) -> bool:
-    return bool(getattr(call, "tells_of_faults", False))
-
-
-def _are_finite_sums(sums: Any) -> bool:
-    # For wide rows and many centers only the sums of points show faults, for some rules the others.
-    are_finite = math.isfinite(sums.objective) and math.isfinite(sums.inertia)
-    return are_finite and bool(np.isfinite(sums.points).all())
 
 
 def read_ahead(items: Iterator[Item]) -> Iterator[Item]:

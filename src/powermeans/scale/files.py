@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from powermeans.errors import TableError, nearest
+from powermeans.points.checks.csr import stacked
 from powermeans.points.checks.points import NARROW_DTYPES
 from powermeans.scale.array_files import NPY, NPZ, ArrayFile, NoRowsError, open_npy, open_npz
 from powermeans.scale.block import Block, SourceError
@@ -79,30 +80,24 @@ class FileSource:
 
     def fingerprint(self) -> str:
         """Return a text that identifies the files, and how they are read."""
-        how = [list(self._wanted), self._has_weights, self.dtype.str, self._array]
-        return json.dumps([self._identity_of_files(), *how])
-
-    def _identity_of_files(self) -> Any:
+        files: list[Any] = [[path.name, *self._states[path][:2]] for path, _ in self._files]
         if self._are_temporary:
-            return [_digest_of(path) for path, _ in self._files]
-        return [[path.name, *self._states[path][:2]] for path, _ in self._files]
+            files = [_digest_of(path) for path, _ in self._files]
+        how = [list(self._wanted), self._has_weights, self.dtype.str, self._array]
+        return json.dumps([files, *how])
 
     def whole(self) -> tuple[Any, Any] | None:
         """Return all points and weights where they fit into memory, else None."""
         if not fits_into_memory(self.n_rows * self.n_features * self.dtype.itemsize):
             return None
         blocks = [*self.blocks(at_once=self.n_rows)]
-        points = (
-            blocks[0].points if len(blocks) == 1 else np.concatenate([b.points for b in blocks])
-        )
-        if not self._has_weights:
-            return points, None
-        return points, np.concatenate([np.asarray(block.weights) for block in blocks])
+        points = stacked([block.points for block in blocks])
+        return points, stacked([block.weights for block in blocks]) if self._has_weights else None
 
     def blocks(self, first_row: int = 0, at_once: int | None = None) -> Iterator[Block]:
         """Yield file after file; files that end before `first_row` stay closed."""
         for path, form in self._files:
-            self._check_unchanged(path)
+            check_unchanged(path, self._states[path])
             if form.n_rows <= first_row:
                 first_row -= form.n_rows
                 continue
@@ -111,7 +106,7 @@ class FileSource:
                 del points  # frees the buffer for the next block
                 yield block
                 del block
-            self._check_unchanged(path)
+            check_unchanged(path, self._states[path])
             first_row = 0
 
     def _blocks_of(
@@ -119,15 +114,11 @@ class FileSource:
     ) -> Iterator[Points]:
         try:
             yield from form.blocks(self._wanted, self._read_as, first_row, at_once)
-        except TableError:
-            self._check_unchanged(path)
-            raise
-        except OSError as error:
-            self._check_unchanged(path)
+        except (TableError, OSError) as error:
+            check_unchanged(path, self._states[path])
+            if isinstance(error, TableError):
+                raise
             raise SourceError(f"{path} cannot be read: {error.strerror or error}") from None
-
-    def _check_unchanged(self, path: Path) -> None:
-        check_unchanged(path, self._states[path])
 
     def _dtype_to_read(self, stored: np.dtype[Any] | None) -> np.dtype[Any]:
         """Return the stored dtype if it is narrow, that of all files, and needs no change."""
@@ -237,7 +228,8 @@ def _with_rows(
 
 
 def _dtype_of(form: ArrayFile) -> np.dtype[np.floating[Any]]:
-    return np.dtype(np.float32 if form.fits_float32 else np.float64)
+    is_narrow = form.stored.kind == "f" and form.stored.itemsize <= 4
+    return np.dtype(np.float32 if is_narrow else np.float64)
 
 
 def is_utf8(path: Path) -> bool:

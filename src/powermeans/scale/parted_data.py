@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Real
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
@@ -122,8 +122,7 @@ class PartedData(Stream):
         """Number of rows in a part."""
         if not callable(self._length):
             return self._length
-        n_rows: int = self._length(self.n_features * self.dtype.itemsize)
-        return n_rows
+        return self._length(self.n_features * self.dtype.itemsize)
 
     def read_for(self, needs: Needs) -> PartedData:
         """Return the rows as points for a fit, or for predictions after one."""
@@ -157,8 +156,7 @@ class PartedData(Stream):
     @property
     def n_features(self) -> int:
         """Number of columns."""
-        n_features: int = self.source.n_features
-        return n_features
+        return int(self.source.n_features)
 
     @property
     def dtype(self) -> np.dtype[np.floating[Any]]:
@@ -242,8 +240,8 @@ def open_data(
         one each time, such as ``lambda: (h5[i : i + 10**5] for i in range(0, len(h5), 10**5))`` for
         a data set of HDF5 or an array of Zarr. Or a Dask array or DataFrame.
     columns : sequence of str or int, optional
-        The columns of files or of a Dask DataFrame to read, by name or, in files, by number from
-        one, or by ranges of these such as "2-4"; by default all but `weights`.
+        The columns of files or of a Dask DataFrame to read, by name, by number from one, or by
+        ranges of these such as "2-4"; by default all but `weights`.
     weights : str or array-like of shape (n_samples,), optional
         The column with the weights of the rows; for an array, the weights themselves.
     prepare : Prepare, optional
@@ -341,12 +339,9 @@ class Wanted:
 def _check_options(dtype: Any, rows_per_part: Any) -> None:
     if dtype is not None and not _is_for_points(dtype):
         raise ValueError(f'dtype={dtype!r} is not for points: pass "float32" or "float64"')
-    if rows_per_part is None:
-        return
-    if isinstance(rows_per_part, bool) or not hasattr(rows_per_part, "__index__"):
-        raise ValueError(f"rows_per_part={rows_per_part!r} is no integer: pass how many rows")
-    if int(rows_per_part) < 1:
-        raise ValueError(f"rows_per_part={rows_per_part!r} must be at least 1")
+    is_number = isinstance(rows_per_part, Integral) and not isinstance(rows_per_part, bool)
+    if rows_per_part is not None and not (is_number and rows_per_part >= 1):
+        raise ValueError(f"rows_per_part={rows_per_part!r} must be an integer of at least 1")
 
 
 def _is_for_points(dtype: Any) -> bool:
@@ -357,21 +352,16 @@ def _is_for_points(dtype: Any) -> bool:
 
 
 def _refuse_for_dask(rows_per_part: object, memory_limit: object, array: object) -> None:
-    if rows_per_part is not None:
-        raise ValueError(
-            f"rows_per_part={rows_per_part!r} is for rows that are read part by part, and the "
-            "parts of a Dask collection are its partitions: leave it out, and call X.rechunk or "
-            "X.repartition"
-        )
-    if memory_limit is not None:
-        raise ValueError(
-            f"memory_limit={memory_limit!r} is for rows that are read part by part, and workers "
-            "store those of a Dask collection: leave it out, and set memory_limit of the workers"
-        )
-    if array is not None:
-        raise ValueError(
-            f"array={array!r} is for files, and source is a Dask collection: leave it out"
-        )
+    for name, value, way_out in (
+        ("rows_per_part", rows_per_part, ", and call X.rechunk or X.repartition"),
+        ("memory_limit", memory_limit, ", and set memory_limit of the workers"),
+        ("array", array, ""),
+    ):
+        if value is not None:
+            raise ValueError(
+                f"{name}={value!r} is for rows that are read part by part, and Dask has those of "
+                f"a collection in its partitions: leave it out{way_out}"
+            )
 
 
 @functools.singledispatch

@@ -7,7 +7,7 @@ array is as long as the points, unless the caller asks for one, or a search for 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -139,11 +139,11 @@ class PartedRows(BaseRows):
                 "points in parts have no order: call MiniBatchPowerKMeans.partial_fit or "
                 "OnlineKMeans.partial_fit on one chunk after the other"
             )
-        sums: Sums = self.executor.total(sweep_of_part(centers, rule))
+        sums: Sums = self.executor.total(PartCall(_sweep, (centers, rule)))
         return sums
 
     def spread(self, centers: FloatArray) -> Spread:
-        spread: Spread = self.executor.total(PartCall(_spread, (centers,)))
+        spread: Spread = self.executor.total(PartCall(_asked, ("spread", centers)))
         return spread
 
     def assign(self, centers: FloatArray) -> tuple[Labels, float]:
@@ -156,7 +156,7 @@ class PartedRows(BaseRows):
 
     def assigned(self, centers: FloatArray) -> Iterator[tuple[Labels, float]]:
         """Yield labels and inertia of one part after the other."""
-        return self.executor.each(PartCall(_assign, (centers,), is_long=True))
+        return self.executor.each(PartCall(_asked, ("assign", centers), is_long=True))
 
     def assignment(self, centers: FloatArray) -> Assignment:
         """Return the result of `assign` without an array of all labels; the last one is stored."""
@@ -187,14 +187,14 @@ class PartedRows(BaseRows):
 
     def take(self, indices: IndexArray) -> FloatArray:
         if not self.has_missing:
-            return np.asarray(self.gathered(indices, _take))
+            return np.asarray(self.gathered(indices, "take"))
         return np.ascontiguousarray(self._sample_filled(indices), dtype=np.float64)
 
     def sample_weight(self, indices: IndexArray) -> FloatArray:
-        return np.asarray(self.gathered(indices, _weights))
+        return np.asarray(self.gathered(indices, "sample_weight"))
 
     def sample(self, indices: IndexArray) -> Points | SparsePoints:
-        found: Points | SparsePoints = self.gathered(indices, _sample)
+        found: Points | SparsePoints = self.gathered(indices, "sample")
         return found
 
     def _sample_filled(self, indices: IndexArray) -> Points | SparsePoints:
@@ -276,11 +276,11 @@ class PartedRows(BaseRows):
         """The means of the columns, which replace missing entries; None if none may be missing."""
         return self.mean() if self.has_missing else None
 
-    def gathered(self, indices: IndexArray, get: Callable[..., Any], *arguments: Any) -> Any:
-        """Return the results of a function on some points, in the order of the indices."""
+    def gathered(self, indices: IndexArray, method: str, centers: FloatArray | None = None) -> Any:
+        """Return what a method of rows, or of nearness to centers, returns for some points."""
         indices = np.asarray(indices)
         if not len(indices):
-            return next(self._some(get, {0: indices.astype(np.intp)}, arguments))
+            return next(self._some(method, {0: indices.astype(np.intp)}, centers))
         numbers = np.searchsorted(self._ends, indices, side="right")
         order = np.argsort(numbers, kind="stable")
         chosen, firsts = np.unique(numbers[order], return_index=True)
@@ -289,14 +289,14 @@ class PartedRows(BaseRows):
             int(number): indices[group] - self.first_of(int(number))
             for number, group in zip(chosen, groups, strict=True)
         }
-        found = stacked(list(self._some(get, wanted, arguments)))
+        found = stacked(list(self._some(method, wanted, centers)))
         return found if np.all(order[:-1] < order[1:]) else found[np.argsort(order)]
 
     def _some(
-        self, get: Callable[..., Any], wanted: dict[int, IndexArray], arguments: tuple[Any, ...]
+        self, method: str, wanted: dict[int, IndexArray], centers: FloatArray | None
     ) -> Iterator[Any]:
         # Samples may be sparse, and large for the critical power.
-        call = PartCall(get, (wanted, *arguments), is_long=get is _sample)
+        call = PartCall(_of_some, (wanted, method, centers), is_long=method == "sample")
         return self.executor.each(call, sorted(wanted))
 
 
@@ -368,7 +368,7 @@ class PartedNearness:
             raise TypeError(
                 "the distances of all points in parts may not fit into memory: pass indices"
             )
-        return np.asarray(self._rows.gathered(indices, _sq_dist, self._centers))
+        return np.asarray(self._rows.gathered(indices, "sq_dist", self._centers))
 
 
 @recorded
@@ -412,22 +412,13 @@ def _overview(rows: CompiledRows, number: int) -> Overview:
     )
 
 
-def sweep_of_part(centers: FloatArray, rule: Rule) -> PartCall:
-    """Return the call that sweeps over the points of a part."""
-    return PartCall(_sweep, (centers, rule), tells_of_faults=True)
-
-
 def _sweep(rows: CompiledRows, number: int, centers: FloatArray, rule: Rule) -> Sums:
     # A part that is read again has no labels of the last sweep.
     return replace(rows.sweep(centers, rule), n_changed=None)
 
 
-def _spread(rows: CompiledRows, number: int, centers: FloatArray) -> Spread:
-    return rows.spread(centers)
-
-
-def _assign(rows: CompiledRows, number: int, centers: FloatArray) -> tuple[Labels, float]:
-    return rows.assign(centers)
+def _asked(rows: CompiledRows, number: int, method: str, centers: FloatArray) -> Any:
+    return getattr(rows, method)(centers)
 
 
 def _assignment(rows: CompiledRows, number: int, centers: FloatArray) -> Assignment:
@@ -441,24 +432,15 @@ def _contents(rows: CompiledRows, number: int) -> Part:
     return rows.sample(np.arange(rows.n_points)), all_weights(rows)
 
 
-def _take(rows: CompiledRows, number: int, wanted: dict[int, IndexArray]) -> FloatArray:
-    return rows.take(wanted[number])
-
-
-def _sample(
-    rows: CompiledRows, number: int, wanted: dict[int, IndexArray]
-) -> Points | SparsePoints:
-    return rows.sample(wanted[number])
-
-
-def _weights(rows: CompiledRows, number: int, wanted: dict[int, IndexArray]) -> FloatArray:
-    return rows.sample_weight(wanted[number])
-
-
-def _sq_dist(
-    rows: CompiledRows, number: int, wanted: dict[int, IndexArray], centers: FloatArray
-) -> FloatArray:
-    return rows.nearness(centers).sq_dist(wanted[number])
+def _of_some(
+    rows: CompiledRows,
+    number: int,
+    wanted: dict[int, IndexArray],
+    method: str,
+    centers: FloatArray | None,
+) -> Any:
+    asked = rows if centers is None else rows.nearness(centers)
+    return getattr(asked, method)(wanted[number])
 
 
 def _farthest_sq_dist(rows: CompiledRows, number: int, centers: FloatArray) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from powermeans.points.checks.csr import stacked
 from powermeans.points.checks.parts import PartFacts, check_part, check_parts
 from powermeans.points.checks.points import as_floats
 from powermeans.points.needs import Needs
@@ -19,8 +21,8 @@ from powermeans.types import FloatArray, Part, Points, SparsePoints
 class Partition:
     """The rows of a source in parts of equal length, except for the last, read in each pass.
 
-    The first pass checks every row. Later passes must have as many rows. Weights count times
-    `unit`.
+    The first pass checks every row. Later passes must have as many rows, and finite ones. Weights
+    count times `unit`.
     """
 
     def __init__(
@@ -63,27 +65,18 @@ class Partition:
         n_rows = self.source.n_rows if self.facts is None else self.facts.n_points
         return None if n_rows is None else -(-n_rows // self.rows_per_part)
 
-    def recheck(
-        self, number: int, points: Points | SparsePoints, weights: FloatArray | None
-    ) -> None:
-        """Raise if a part that was read again has a fault that the first pass did not find."""
-        first_row = number * self.rows_per_part
-        try:
-            self._admit(Block(points, weights, self.source.name, first_row))
-        except ValueError as error:
-            raise SourceError(
-                f"{self._after_another_look(error, number)}. The rows were fine in the first pass, "
-                "and must be the same in every pass"
-            ) from None
-
-    def _after_another_look(self, error: ValueError, number: int) -> ValueError:
-        """Return the error with its place in the source, if another reading finds it again."""
-        for block in self._blocks(number * self.rows_per_part):
+    def _admitted_again(self, block: Block) -> Block:
+        """Return a block of a later pass; raise if its sums show a fault that was not there."""
+        has_missing = self._needs.measure.has_missing
+        if not _have_finite_sums(block.points, block.weights, has_missing=has_missing):
             try:
                 self._admit(block)
-            except ValueError as found:
-                return found
-        return error
+            except ValueError as error:
+                raise SourceError(
+                    f"{error}. The rows were fine in the first pass, and must be the same in every "
+                    "pass"
+                ) from None
+        return block
 
     def _admit(self, block: Block) -> PartFacts:
         return check_part(
@@ -126,6 +119,8 @@ class Partition:
         blocks = self.source.blocks(first_row, self.rows_per_part)
         if not self._needs.measure.keeps_narrow:
             blocks = map(_as_floats, blocks)
+        if self.facts is not None:
+            blocks = map(self._admitted_again, blocks)
         return blocks if self._unit == 1.0 else (_weighed(block, self._unit) for block in blocks)
 
     def _some(self, numbers: Sequence[int]) -> Iterator[Part]:
@@ -148,6 +143,20 @@ class Partition:
             return True
         n_left = self.facts.n_points - number * self.rows_per_part
         return bool(part[0].shape[0] == min(self.rows_per_part, n_left))
+
+
+def _have_finite_sums(
+    points: Points | SparsePoints, weights: FloatArray | None, *, has_missing: bool
+) -> bool:
+    """Return True only if all entries are finite; their sum may overflow even so."""
+    values: Any = points.data if sparse.issparse(points) else points
+    if has_missing:
+        values = np.isinf(values)  # NaN is a missing entry
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = np.add.reduce(values, axis=None)
+        total_weight = 0.0 if weights is None else weights.sum()
+    is_fine = total == 0 if has_missing else math.isfinite(total)
+    return bool(is_fine and math.isfinite(total_weight))
 
 
 def _weighed(block: Block, unit: float) -> Block:
@@ -186,13 +195,7 @@ def _slice(block: Block, start: int, end: int) -> Block:
 
 
 def _joined(blocks: Sequence[Block]) -> Part:
-    if len(blocks) == 1:
-        return blocks[0].points, blocks[0].weights
-    if sparse.issparse(blocks[0].points):
-        csr: list[Any] = [block.points for block in blocks]
-        points: Any = sparse.vstack(csr, format="csr")
-    else:
-        points = np.concatenate([block.points for block in blocks])
+    points = stacked([block.points for block in blocks])
     if blocks[0].weights is None:
         return points, None
-    return points, np.concatenate([np.asarray(block.weights) for block in blocks])
+    return points, stacked([block.weights for block in blocks])

@@ -109,19 +109,18 @@ def spooled(
 
 def refuse_words(schema: Any, places: Iterable[int], name: str) -> None:
     """Raise where columns of a table of Arrow are not numbers."""
-    others = [schema.names[place] for place in places if not is_number_type(schema.types[place])]
+    types, kinds = pyarrow_part("types"), ("integer", "floating", "boolean", "decimal", "null")
+    are_numbers = [getattr(types, f"is_{kind}") for kind in kinds]
+    others = [
+        schema.names[place]
+        for place in places
+        if not any(is_one(schema.types[place]) for is_one in are_numbers)
+    ]
     if others:
         raise TableError(
             f"{name} has columns without numbers, {listed(others)}: leave them out, or pass "
             "open_data(..., prepare=powermeans.Prepare()), which reads words and dates"
         )
-
-
-def is_number_type(kind: Any) -> bool:
-    """Return whether a type of Arrow is that of numbers, which points may have."""
-    types = pyarrow_part("types")
-    names = ("integer", "floating", "boolean", "decimal", "null")
-    return any(getattr(types, f"is_{name}")(kind) for name in names)
 
 
 def _reader_of(stream: Any) -> Any:

@@ -81,13 +81,8 @@ def make_worker_part(
     try:
         points = admitted(block, name, None)
         checked = admitted_weights(weights, int(points.shape[0]), name)
-        facts = check_part(
-            points,
-            checked,
-            name=name,
-            has_missing=opener.has_missing,
-            divergence=opener.divergence,
-        )
+        how: dict[str, Any] = {"has_missing": opener.has_missing, "divergence": opener.divergence}
+        facts = check_part(points, checked, name=name, **how)
     except ValueError as error:
         return error
     return WorkerPart(points, checked, opener, facts, package_version)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import IO
 
@@ -16,18 +16,9 @@ from powermeans.types import Labels
 
 def write_labels(path: str | os.PathLike[str], pieces: Iterable[Labels]) -> Path:
     """Write arrays of labels as they come; the file has its name once it is complete."""
-    wanted, errors_of_pieces = Path(path), list[BaseException]()
-    try:
-        with atomic_write(wanted) as file:
-            write_npy(file, _noting_errors(pieces, errors_of_pieces))
-    except OSError as error:
-        # Only an error of writing to the file itself lacks its name.
-        if error.filename is not None or error.errno is None or error in errors_of_pieces:
-            raise
-        raise OSError(
-            error.errno, f"{error.strerror}: the labels were not written", os.fspath(wanted)
-        ) from error
-    return wanted
+    with atomic_write(path) as file:
+        write_npy(file, pieces)
+    return Path(path)
 
 
 def write_npy(file: IO[bytes], pieces: Iterable[Labels]) -> None:
@@ -40,15 +31,6 @@ def write_npy(file: IO[bytes], pieces: Iterable[Labels]) -> None:
     # NumPy pads headers, so the one with the final count is as long as the first.
     file.seek(0)
     _write_header(file, n_labels)
-
-
-def _noting_errors(pieces: Iterable[Labels], errors: list[BaseException]) -> Iterator[Labels]:
-    """Yield the same pieces, and append an error of their generator to the list."""
-    try:
-        yield from pieces
-    except OSError as error:
-        errors.append(error)
-        raise
 
 
 def _write_header(file: IO[bytes], n_labels: int) -> None:

@@ -30,9 +30,7 @@ def effective_n_threads(n_threads: int | None, limit: int = 0) -> int:
         return _asked_for(n_threads)
     if limit > 0:
         return min(limit, _MOST_THREADS)
-    if "POWERMEANS_NUM_THREADS" in os.environ or "OMP_NUM_THREADS" in os.environ:
-        return _from_environment() or usable_processors()
-    return usable_processors()
+    return _from_environment() or usable_processors()
 
 
 def _asked_for(n_threads: int) -> int:

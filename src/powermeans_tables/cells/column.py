@@ -82,7 +82,13 @@ class Reading:
                 pattern = {"pattern": r"^(\d+:\d+)$", "replacement": r"\1:00"}
                 numbers = pyarrow_part("compute").replace_substring_regex(numbers, **pattern)
             is_bare = pyarrow_part("compute").is_null(numbers)
-            return _read(pyarrow_part("compute").if_else(is_bare, texts, numbers), self.form)
+            bare = pyarrow_part("compute").if_else(is_bare, texts, numbers)
+            values, is_wrong = _read(bare, self.form)
+            known = [unit for unit in units.unique().to_pylist() if unit]
+            others = [unit for unit in known if not is_same_unit(unit, self.unit)]
+            is_other = pyarrow_part("compute").is_in(units, pyarrow_part().array(others, "string"))
+            has_other = np.asarray(is_other.to_numpy(zero_copy_only=False), dtype=bool)
+            return np.where(has_other, np.nan, values), is_wrong | has_other
         values, is_wrong = _read(numbers, self.form)
         by_unit = [self.units.get(each or self.unit, np.nan) for each in units.to_pylist()]
         return values * by_unit, is_wrong
@@ -111,7 +117,7 @@ class Cells:
             return "empty"
         if types.is_boolean(kind):
             return "boolean"
-        if is_date_type(kind):
+        if types.is_date(kind) or types.is_timestamp(kind):
             return "date"
         if is_text(kind):
             found = self.form.kind
@@ -199,8 +205,9 @@ class Cells:
         """The numbers, NaN for none, and which cells are neither numbers nor missing."""
         kind, array = self.array.type, self.array
         if self.is_text:
-            plain = None
-            if not self.reading.unit and self.form.kind == "number" and self.form.is_simple:
+            form, plain = self.form, None
+            is_bare = not (self.reading.unit or form.has_percent) and form.kind == "number"
+            if is_bare and form.is_plain and form.marks.decimal != ",":
                 plain = plain_numbers(array)
             return plain or self.reading.values(self.texts)
         if self.type == "date":
@@ -353,12 +360,6 @@ def _form_in(texts: Any, some: Sequence[str], hints: Hints, n_units: int) -> For
 
 _NUMBERS = ("integer", "floating", "decimal", "duration")
 _PER_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
-
-
-def is_date_type(kind: Any) -> bool:
-    """Return whether a type of Arrow is that of dates."""
-    types = pyarrow_part("types")
-    return bool(types.is_date(kind) or types.is_timestamp(kind))
 
 
 def _is_duration(kind: Any) -> bool:

@@ -106,23 +106,16 @@ class Form:
     is_assumed: bool = False
     words: tuple[str, ...] = ()  # that stand for missing values in this column
 
-    @property
-    def is_simple(self) -> bool:
-        """Whether numbers are written as programs write them, beside nothing."""
-        return self.is_plain and self.marks.decimal != "," and not self.has_percent
-
     def __str__(self) -> str:
         if self.kind == "boolean":
             return "yes as 1 and no as 0"
         if self.kind == "date":
             return f"as days since 1970 ({self.order})"
         if self.kind == "duration":
-            has_hours = self.sample.count(":") > 1
-            taken_for = self._duration(("h", "min", "s") if has_hours else ("min", "s"))
-            in_seconds = f"in seconds ({self.sample} taken for {taken_for})"
-            if has_hours or "." in self.sample or "," in self.sample:
-                return in_seconds
-            return f"{in_seconds}, or minutes if it is {self._duration(('h', 'min'))}"
+            units = ("h", "min", "s")[-1 - self.sample.count(":") :]
+            parts = zip(self.sample.lstrip("-").split(":"), units, strict=True)
+            taken_for = " ".join(f"{part.lstrip('0') or '0'} {unit}" for part, unit in parts)
+            return f"in seconds ({self.sample} taken for {taken_for})"
         has_marks = self.marks.thousands or (self.marks.decimal == "," and not self.is_whole)
         said = [f"as {self.marks}"] if has_marks else []
         said += [f"in {self.currency}"] if self.currency else []
@@ -131,10 +124,6 @@ class Form:
         if self.is_assumed:
             said = [f"{self.sample} taken for {self.marks.value(self.sample):.12g}"]
         return " ".join(said)
-
-    def _duration(self, units: Sequence[str]) -> str:
-        parts = zip(self.sample.lstrip("-").split(":"), units, strict=True)
-        return " ".join(f"{part.lstrip('0') or '0'} {unit}" for part, unit in parts)
 
 
 def is_number(cell: str) -> bool:
@@ -178,18 +167,14 @@ def words_for_missing(counts: Mapping[str, int]) -> tuple[str, ...]:
     An unknown word does so where it occurs again and at most one other does.
     """
     unknown = [word for word in counts if not is_unanswered(word)]
-    are_words = all(is_word(word) and counts[word] > 1 for word in unknown)
-    return tuple(counts) if are_words and len(unknown) <= 2 else ()
+    are_words = not any(re.search(r"\d", word) or _NOT_FINITE.fullmatch(word) for word in unknown)
+    recur = all(counts[word] > 1 for word in unknown)
+    return tuple(counts) if are_words and recur and len(unknown) <= 2 else ()
 
 
 def is_unanswered(cell: str) -> bool:
     """Return whether a cell is a word that is known to stand for a missing value."""
     return cell.casefold() in UNANSWERED
-
-
-def is_word(cell: str) -> bool:
-    """Return whether a cell has no digit and is no number, as a word for a missing value."""
-    return not re.search(r"\d", cell) and not _NOT_FINITE.fullmatch(cell)
 
 
 def form_of(cells: Sequence[str], decimal: str | None, thousands: str | None) -> Form:
@@ -382,7 +367,7 @@ def _of_numbers(texts: Any, form: Form) -> tuple[FloatArray, Any]:
     sign = re.escape(form.currency)
     outer = rf"\s*(?:{sign})?\s*" if sign else r"\s*"
     one_of = _SUFFIX_OF_MONEY if sign else _SUFFIX
-    suffix = rf"(?:(?:{one_of})\.?)?" if form.has_suffix else "%?"
+    suffix = rf"(?:(?:{one_of})\.?)?" if form.has_suffix else "%?" * form.has_percent
     number = rf"(?:{form.marks.pattern()})\s*{suffix}{outer}"
     pattern = rf"^(?:[-+]?{outer}[-+]?{number}|\({outer}{number}\))$"
     if form.has_percent:

@@ -137,7 +137,7 @@ def predict(
 
     Without --output and --report, the labels go to the standard output.
     """
-    from powermeans_tables.command.predicting import predict as run
+    from powermeans_tables.command.applying import predict as run
 
     _check_order(model, data[0])
     if results.output is None and results.report is None and not as_json:
@@ -156,7 +156,7 @@ def explain(
     as_json: _Json = False,
 ) -> None:
     """Explain the clusters of a saved model by rules, and say what the rules cost."""
-    from powermeans_tables.command.explaining import explain_model, print_exact_query
+    from powermeans_tables.command.applying import explain_model, print_exact_query
 
     if asked.exact and asked.sql is None:
         raise Failure("--exact is for a query: name the table with --sql")

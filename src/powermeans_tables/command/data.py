@@ -25,12 +25,7 @@ from powermeans_tables.command.sources import DataFiles, Scale
 from powermeans_tables.opening import PreparedRows, read_asked
 from powermeans_tables.preparing.kinds import has_no_name
 from powermeans_tables.preparing.points import RawRows, Use
-from powermeans_tables.preparing.prepare import (
-    Note,
-    Prepare,
-    doubts_on_units,
-    notes_on_unknown,
-)
+from powermeans_tables.preparing.prepare import Note, Prepare, doubts_on_others
 from powermeans_tables.reading.files import open_table
 from powermeans_tables.reading.table import Table
 
@@ -50,8 +45,6 @@ class Data:
     notes: Sequence[Note] = ()
     as_read: Any = None  # the points before the scalers that a saved model has after `prepare`
     scalers: Sequence[Any] = ()
-    skipped: Sequence[int] = ()  # rows, from 1, that are left out whatever they contain
-    lacking: str = ""  # the values, all or any, whose lack leaves a row out; empty if none does
 
     @property
     def names(self) -> list[str]:
@@ -74,13 +67,9 @@ class Data:
         return None if self.rows.is_used.all() else self.rows.is_used
 
     @property
-    def row_numbers(self) -> NDArray[np.intp] | None:
-        """The numbers, from 1, of the rows that are used; None if all are."""
-        return None if self.is_used is None else np.flatnonzero(self.is_used) + 1
-
-    def number_of(self, row: int | np.intp) -> int:
-        """Return the number in the file, from 1, of a row that is used."""
-        return int(row) + 1 if self.row_numbers is None else int(self.row_numbers[row])
+    def row_numbers(self) -> NDArray[np.intp]:
+        """The numbers, from 1, of the rows that are used."""
+        return np.flatnonzero(self.rows.is_used) + 1
 
 
 def opened(files: DataFiles) -> Table:
@@ -96,23 +85,35 @@ def read_to_fit(files: DataFiles, table: Table, scale: Scale, *, takes_missing: 
     """Read and scale a table; `takes_missing` tells whether distances may rest on what is there."""
     why_whole = "" if takes_missing else "this divergence needs whole rows"
     with failures.refusing(name=files.name), failures.reading(files.name):
-        if scale == "auto" and table.first.is_array:
-            scale = "none"  # numbers of a program are in the unit that it chose
-        chosen, use = _chosen(files, table, files.asked_columns), _use(files, table, why_whole)
-        told = {"as_": files.kinds, "order": files.orders, "scale": scale, "dates": files.dates}
-        prepare = _prepare(files, [name for name in chosen.names if name != use.weights], **told)
+        places = places_of(files.asked_columns, files.weights, table.names, files.name)
+        chosen = table.choosing({table.names[j]: table.names[j] for j in places})
+        use = _use(files, table, why_whole)
+        codes = _codes(files, [name for name in chosen.names if name != use.weights])
+        prepare = Prepare(
+            as_=files.kinds,
+            order=files.orders,
+            scale=scale,
+            codes="none" if files.keep_codes else codes or "auto",
+            dates=files.dates,
+            **files.marks,
+        )
         rows = read_asked(prepare, chosen, use, files.asked_columns, in_parts=_in_parts(files))
-        notes, missing, lacking = _of_lacking(files, prepare, rows, why_whole)
+        notes, missing = _of_lacking(files, prepare, rows, why_whole)
         prepare.finish(rows)
     of_columns = [replace(note, way_out=[failures.typed(note.way_out)]) for note in prepare.notes_]
     notes = [*_notes_on(files, table), *notes, *of_columns]
-    return _data(files, table, prepare, rows, notes, missing=missing, lacking=lacking)
+    return _data(files, table, prepare, rows, notes, missing=missing)
 
 
 def read_for(model: Any, path: str, files: DataFiles, table: Table) -> Data:
     """Read the columns to which a model was fitted, as the points that its last step takes."""
-    check_missing(model, path, files)
-    why_whole = "" if takes_missing(model) else "the model was fitted without missing values"
+    takes_missing = getattr(steps_of(model)[-1], "missing", None) == "observed"
+    if files.missing == "observed" and not takes_missing:
+        raise failures.Failure(
+            f"--missing observed needs a model that was fitted with it, and {path} was not: leave "
+            "rows with missing values out by --missing drop"
+        )
+    why_whole = "" if takes_missing else "the model was fitted without missing values"
     with failures.refusing(name=files.name), failures.reading(files.name):
         found = columns_for(model, path, files, table.names)
         use, prepare = _use(files, table, why_whole), preparation_of(model)
@@ -130,7 +131,7 @@ def read_for(model: Any, path: str, files: DataFiles, table: Table) -> Data:
         prepare.set_params(**marks, dates=files.dates or prepare.dates)
         prepare.decimal_ = files.decimal or prepare.decimal_
         rows = prepare.read_again(chosen, use, in_parts=_in_parts(files))
-        notes, missing, lacking = _of_lacking(files, prepare, rows, why_whole)
+        notes, missing = _of_lacking(files, prepare, rows, why_whole)
         rows.scale(*prepare.scaling)
         as_read, scalers = rows.raw, [one for one in steps_of(model)[:-1] if one is not prepare]
         scalers = [one for one in scalers if not isinstance(one, Prepare)]
@@ -142,14 +143,9 @@ def read_for(model: Any, path: str, files: DataFiles, table: Table) -> Data:
             names = list(map(str, prepare.get_feature_names_out()))
             in_units = [*_in_other_units(rows.raw, names)]
         prepare.measure(as_read, rows.weights)
-    unknown = {**rows.encoder.unread, **rows.encoder.unknown}
-    of_words = notes_on_unknown({n: words for n, words in unknown.items() if words}, _UNKNOWN)
-    notes = [*_notes_on(files, table), *notes, *doubts_on_units(prepare, rows), *of_words]
-    more = {"missing": missing, "lacking": lacking, "as_read": as_read, "scalers": scalers}
+    notes = [*_notes_on(files, table), *notes, *doubts_on_others(prepare, rows)]
+    more = {"missing": missing, "as_read": as_read, "scalers": scalers}
     return _data(files, table, prepare, rows, [*notes, *in_units], **more)
-
-
-_UNKNOWN = "unknown to the model"
 
 
 def _data(
@@ -161,7 +157,6 @@ def _data(
     **more: Any,
 ) -> Data:
     """Return points in memory, or what reads them part by part."""
-    skipped = sorted({*(row + 1 for row in table.totals), *files.skipped})
     points = rows.raw
     if not isinstance(points, np.ndarray):
         source = PreparedRows(files.name, prepare, rows, None)
@@ -174,19 +169,13 @@ def _data(
         if _in_parts(files) is None:
             size = f"{rows.n_bytes / 1e9:.3g} GB in memory"
             notes = [Note(f"read part by part, since its points would take {size}"), *notes]
-    return Data(points, prepare, table, rows, notes=notes, skipped=skipped, **more)
+    return Data(points, prepare, table, rows, notes=notes, **more)
 
 
 def _in_parts(files: DataFiles) -> bool | None:
     """Return True where rows are to be read part by part; None where their size decides."""
     is_limited = files.memory_limit is not None or files.checkpoint is not None
     return True if is_limited else None
-
-
-def _chosen(files: DataFiles, table: Table, asked: Sequence[str] | None) -> Table:
-    """Return the columns that are asked for, or all, and the weights last."""
-    places = places_of(asked, files.weights, table.names, files.name)
-    return table.choosing({table.names[j]: table.names[j] for j in places})
 
 
 def _use(files: DataFiles, table: Table, why_whole: str) -> Use:
@@ -233,20 +222,6 @@ def steps_of(model: Any) -> list[Any]:
     return [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
 
 
-def takes_missing(model: Any) -> bool:
-    """Return whether a model uses the values that are present."""
-    return getattr(steps_of(model)[-1], "missing", None) == "observed"
-
-
-def check_missing(model: Any, path: str, files: DataFiles) -> None:
-    """Refuse to use the values that are present where a model does not."""
-    if files.missing == "observed" and not takes_missing(model):
-        raise failures.Failure(
-            f"--missing observed needs a model that was fitted with it, and {path} was not: leave "
-            "rows with missing values out by --missing drop"
-        )
-
-
 def columns_for(model: Any, path: str, files: DataFiles, there: Sequence[str]) -> dict[str, str]:
     """Return the columns of a file that are those of a model, by their names in the model.
 
@@ -287,7 +262,7 @@ def naming_entries(data: Data, files: DataFiles, first_row: int = 0) -> Iterator
     try:
         yield
     except EntryError as error:
-        row = data.table.row(data.number_of(first_row + error.row) - 1)
+        row = data.table.row(data.row_numbers[first_row + error.row] - 1)
         column, way_out = data.names[error.column], "".join(map(str, error.way_out))
         said = f'column "{column}" has {error.value:g} in {row}: {way_out}'
         raise failures.Failure(f"{files.name}: {said}", failures.DATA) from error
@@ -302,12 +277,6 @@ def _by_name(names: Sequence[str], there: Sequence[str]) -> dict[str, str]:
     return {name: one for name, one in pairs if one is not None}
 
 
-def _prepare(files: DataFiles, names: Sequence[str], **more: Any) -> Prepare:
-    """Return what reads these columns as the options say."""
-    codes: Any = "none" if files.keep_codes else _codes(files, names) or "auto"
-    return Prepare(codes=codes, **files.marks, **more)
-
-
 def _codes(files: DataFiles, names: Sequence[str]) -> list[str]:
     """Return the values that were given for missing ones, each with its column."""
     found = []
@@ -320,18 +289,26 @@ def _codes(files: DataFiles, names: Sequence[str]) -> list[str]:
 
 def _of_lacking(
     files: DataFiles, prepare: Prepare, rows: RawRows, why_whole: str
-) -> tuple[list[Note], Missing, str]:
-    """Return notes on rows that lack values, what was done with them, and which were left out.
+) -> tuple[list[Note], Missing]:
+    """Return notes on rows that lack values, and what was done with them.
 
     `why_whole` says why rows must be whole; it is empty where distances use what is present.
     """
     if rows.lacking_row is None:
-        return [], "observed" if files.missing == "observed" else "error", ""
+        return [], "observed" if files.missing == "observed" else "error"
     uses_present = not why_whole if files.is_missing_open else files.missing == "observed"
     n_given = len(rows.is_used) - len({*files.skipped, *(row + 1 for row in rows.table.totals)})
     n_left_out = n_given - int(rows.is_used.sum())
     if files.missing == "error" or n_left_out == n_given:
-        raise _lacking(prepare, rows, files, n_given)
+        names = prepare.get_feature_names_out()
+        column = str(names[rows.lacking_place]).partition(": ")[0]
+        raise failures.Failure(
+            f'{files.name}: column "{column}" has no value in '
+            f"{rows.table.row(rows.lacking_row)} ({rows.n_rows_lacking} of {n_given} rows lack "
+            "one): --missing drop leaves such rows out, and --missing observed uses the values "
+            "that are present",
+            failures.DATA,
+        )
     if files.missing != "drop" and rows.weight_lacking is not None:
         raise failures.Failure(
             f'{files.name}: column "{files.weights}" has no value in '
@@ -339,29 +316,18 @@ def _of_lacking(
             "such rows out",
             failures.DATA,
         )
-    notes = []
+    notes, names = [], prepare.get_feature_names_out()
     if rows.n_lacking.any() and (uses_present or files.is_missing_open):
         most = len(rows.n_lacking) if files.verbose else 4
         why = "" if uses_present else why_whole
-        names = list(map(str, prepare.get_feature_names_out()))
-        said = _missing_in_words(names, rows.n_lacking, n_given, most, why)
+        said = _missing_in_words(list(map(str, names)), rows.n_lacking, n_given, most, why)
         notes.append(Note(said, is_doubt=not uses_present))
     if n_left_out:
         what = "without any value" if uses_present else "with missing values"
         notes.append(Note(f"left out: {counted(n_left_out, 'row')} {what}"))
-    lacking = ("all" if uses_present else "any") * bool(n_left_out)
-    missing: Missing = "observed" if rows.has_missing else "drop"
-    return notes, missing if rows.has_missing or n_left_out else "error", lacking
-
-
-def _lacking(prepare: Prepare, rows: RawRows, files: DataFiles, n_given: int) -> failures.Failure:
-    column = str(prepare.get_feature_names_out()[rows.lacking_place]).partition(": ")[0]
-    return failures.Failure(
-        f'{files.name}: column "{column}" has no value in {rows.table.row(rows.lacking_row or 0)} '
-        f"({rows.n_rows_lacking} of {n_given} rows lack one): --missing drop leaves such "
-        "rows out, and --missing observed uses the values that are present",
-        failures.DATA,
-    )
+    if rows.has_missing:
+        return notes, "observed"
+    return notes, "drop" if n_left_out else "error"
 
 
 def _missing_in_words(

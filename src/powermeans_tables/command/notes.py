@@ -71,7 +71,7 @@ def _code(fitted: Fitted, files: DataFiles) -> str:
     used = [name for name in names if f"{name}(" in f"{model!r}{data}"]
     return (
         f"from powermeans import {', '.join(used)}\n\n"
-        f"{left_out * bool(files.skip_rows or fitted.data.lacking == 'any')}"
+        f"{left_out * bool(files.skip_rows or fitted.data.missing == 'drop')}"
         f"model = {model!r}.fit({data})"
     )
 

@@ -70,14 +70,11 @@ def _refuse_read(path: str, reads: Iterable[str]) -> None:
 
 def _refuse_same(path: str, others: Iterable[str], problem: str) -> None:
     is_device = os.path.exists(path) and not os.path.isfile(path)
-    if not is_device and any(_are_same(path, other) for other in others):
-        raise failures.Failure(f"{path} {problem}")
-
-
-def _are_same(path: str, other: str) -> bool:
-    if os.path.exists(path) and os.path.exists(other):
-        return os.path.samefile(path, other)
-    return os.path.realpath(path) == os.path.realpath(other)
+    for other in () if is_device else others:
+        are_there = os.path.exists(path) and os.path.exists(other)
+        are_same = os.path.realpath(path) == os.path.realpath(other)
+        if are_same or (are_there and os.path.samefile(path, other)):
+            raise failures.Failure(f"{path} {problem}")
 
 
 def _check_place(path: str) -> None:
@@ -102,49 +99,28 @@ def write_rows(
 
     Texts are written as they were. The pieces are of rows that are used, in order.
     """
-    table, added = data.table, _Added(pieces)
+    table, added = data.table, map(table_of, pieces)
     if labels_only:
-        lengths = (batch.num_rows for batch in table.batches()) if data.is_used is not None else ()
-        _write(path, _of_all_rows(added, data, lengths), ",", "utf-8")
+        labels = added if data.is_used is None else _of_all_rows(added, data)
+        _write(path, labels, ",", "utf-8")
         return
-    suffix = Path(path).suffix.lower()
-    types = {} if suffix in _MARKS else _types_of(table)
-    lengths = (batch.num_rows for batch in table.batches())
-    tables = zip(table.batches(), _of_all_rows(added, data, lengths), strict=True)
+    types = {} if Path(path).suffix.lower() in _MARKS else _types_of(table)
+    tables = zip(table.batches(), _of_all_rows(added, data), strict=True)
     whole = (_beside(batch, columns, types) for batch, columns in tables)
     _write(path, whole, table.first.delimiter, table.first.encoding)
 
 
-class _Added:
-    """Columns that come in pieces, as tables of any number of rows."""
-
-    def __init__(self, pieces: Iterable[RowColumns]) -> None:
-        self._pieces, self._left = map(table_of, pieces), list[Any]()
-
-    def rest(self) -> Iterator[Any]:
-        """Yield all that is left as it comes."""
-        yield from itertools.chain(self._left, self._pieces)
-
-    def next(self, n_rows: int) -> Any:
-        """Return the next rows."""
-        while sum(each.num_rows for each in self._left) < n_rows:
-            self._left.append(next(self._pieces))
-        whole = pyarrow_part().concat_tables(self._left or [next(self._pieces)])
-        self._left = [whole.slice(n_rows)]
-        return whole.slice(0, n_rows)
-
-
-def _of_all_rows(added: _Added, data: Data, lengths: Iterable[int]) -> Iterator[Any]:
-    """Yield what is added to some rows of the files, without values in rows left out."""
-    is_used, start = data.rows.is_used, 0
-    if data.is_used is None and not isinstance(lengths, Iterator):
-        yield from added.rest()
-        return
-    for length in lengths:
-        mine = is_used[start : start + length]
-        start += length
-        found, places = added.next(int(mine.sum())), np.cumsum(mine) - 1
-        yield found.take(pyarrow_part().array(places, mask=~mine))
+def _of_all_rows(added: Iterator[Any], data: Data) -> Iterator[Any]:
+    """Yield what is added to each batch of the files, without values in rows left out."""
+    left, start = [next(added)], 0
+    for batch in data.table.batches():
+        mine = data.rows.is_used[start : start + batch.num_rows]
+        n_used, start = int(mine.sum()), start + batch.num_rows
+        while sum(each.num_rows for each in left) < n_used:
+            left.append(next(added))
+        whole, places = pyarrow_part().concat_tables(left), np.cumsum(mine) - 1
+        left = [whole.slice(n_used)]
+        yield whole.slice(0, n_used).take(pyarrow_part().array(places, mask=~mine))
 
 
 def _beside(batch: Any, added: Any, types: Mapping[str, Any]) -> Any:

@@ -1,4 +1,4 @@
-"""Real data sets, downloaded or converted from what the user downloaded, and checked.
+"""Real data sets, downloaded and checked.
 
 Where the files of a set are and how they are laid out stands in ``catalogue.json``. The values of
 every set have a checksum there, so that it does not matter which copy they come from.
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from powermeans.errors import MissingDataError, WrongDataError
+from powermeans.errors import MissingDataError
 from powermeans.system.atomic_write import atomic_write
 from powermeans_tables.datasets.real import (
     Entry,
@@ -26,7 +26,6 @@ from powermeans_tables.datasets.real import (
     checked,
     data_folder,
     entry_of,
-    file_of,
     how_to_place,
     read_arrays,
 )
@@ -38,10 +37,9 @@ _MICE = ("c-CS-s", "c-CS-m", "c-SC-s", "c-SC-m", "t-CS-s", "t-CS-m", "t-SC-s", "
 def fetch(
     name: str,
     *,
-    files: Sequence[str | os.PathLike[str]] = (),
     folder: str | os.PathLike[str] | None = None,
 ) -> Path:
-    """Download a real data set, or convert files that you downloaded, and check its values.
+    """Download a real data set, and check its values.
 
     The set is then found by `load_data_set` and the other loaders, if `folder` is not given. Not
     all sets can be downloaded by a program: the error for others names their place and licence.
@@ -51,9 +49,6 @@ def fetch(
     ----------
     name : str
         One of `powermeans.datasets.names()`.
-    files : sequence of paths, optional
-        Files that you have, in place of a download: an NPZ file with the arrays X and y, or those
-        which the catalogue names for the set, in its order, packed with gzip or not.
     folder : path, optional
         Where the file goes. By default the folder that the environment variable POWERMEANS_DATA
         names, or else ``powermeans_data`` in the home directory.
@@ -83,11 +78,11 @@ def fetch(
     'iris.npz'
     """
     entry = entry_of(name)
-    path = file_of(entry, Path(folder) if folder is not None else data_folder())
-    if not files and path.is_file():
+    path = (data_folder() if folder is None else Path(folder)) / f"{entry.name}.npz"
+    if path.is_file():
         read_arrays(entry, path)  # which checks them
         return path
-    arrays = _converted(entry, files) if files else _obtained(entry)
+    arrays = _obtained(entry)
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(path) as file:
         np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
@@ -118,13 +113,9 @@ def about(name: str) -> str:
     """
     entry = entry_of(name)
     rows, columns = entry.shape
-    way = f"fetched by powermeans.datasets.fetch({name!r})"
-    if not entry.fetch:
-        way = (
-            f"a copy is at github.com/{entry.copy}; "
-            f"powermeans.datasets.fetch({name!r}, files=[FILE]) converts an NPZ file with the "
-            "arrays X and y"
-        )
+    way = f"a copy is at github.com/{entry.copy}"
+    if entry.fetch:
+        way = f"fetched by powermeans.datasets.fetch({name!r})"
     said = f"{rows} x {columns} numbers by {entry.publisher}; licence: {entry.licence}; {way}"
     return f"{said}. {entry.contents}" if entry.contents else said
 
@@ -138,11 +129,11 @@ def _obtained(entry: Entry) -> Arrays:
     problems = []
     for urls in entry.fetch["places"]:
         try:
-            contents = _downloaded(urls)
-        except OSError as error:  # those of requests are, too
+            arrays = _PARSERS[entry.fetch["format"]](_downloaded(urls))
+        except (OSError, ValueError, IndexError, struct.error) as error:
             problems.append(f"{urls[0]}: {error}")
             continue
-        return checked(entry, _parsed(entry, contents), urls[0])
+        return checked(entry, arrays, urls[0])
     raise MissingDataError(
         f"{entry.name!r} could not be downloaded ({'; '.join(problems)}): {how_to_place(entry)}"
     )
@@ -158,48 +149,11 @@ def _downloaded(urls: Sequence[str]) -> list[bytes]:
         ) from None
     pooch.get_logger().setLevel("WARNING")
     with tempfile.TemporaryDirectory() as folder:
-        return [
+        contents = [
             Path(pooch.retrieve(url, None, fname=str(number), path=folder)).read_bytes()
             for number, url in enumerate(urls)
         ]
-
-
-def _converted(entry: Entry, files: Sequence[str | os.PathLike[str]]) -> Arrays:
-    """Return the arrays of a set from files of the user."""
-    paths = [Path(file) for file in files]
-    for path in paths:
-        if not path.is_file():
-            raise FileNotFoundError(f"{path} is no file: pass the path of what you downloaded")
-    if len(paths) == 1 and paths[0].suffix == ".npz":
-        return read_arrays(entry, paths[0])
-    if not entry.fetch or entry.is_in_scikit_learn:
-        raise WrongDataError(
-            f"{paths[0]} cannot be converted to {entry.name!r}: pass an NPZ file; "
-            f"{how_to_place(entry)}"
-        )
-    return checked(entry, _parsed(entry, [path.read_bytes() for path in paths]), paths[0])
-
-
-def _parsed(entry: Entry, contents: Sequence[bytes]) -> Arrays:
-    """Return the arrays in files of the layout that the catalogue names."""
-    assert entry.fetch is not None
-    wanted = len(entry.fetch["places"][0])
-    if len(contents) != wanted:
-        raise WrongDataError(
-            f"{entry.name!r} is made of {wanted} files, in this order: "
-            f"{', '.join(url.rsplit('/', 1)[-1] for url in entry.fetch['places'][0])}; "
-            f"{len(contents)} were given"
-        )
-    unpacked = [
-        gzip.decompress(part) if part.startswith(b"\x1f\x8b") else part for part in contents
-    ]
-    try:
-        return _PARSERS[entry.fetch["format"]](unpacked)
-    except (ValueError, IndexError, KeyError, struct.error) as error:
-        raise WrongDataError(
-            f"the files of {entry.name!r} are not laid out as expected ({error}): "
-            f"{how_to_place(entry)}"
-        ) from error
+    return [gzip.decompress(one) if one.startswith(b"\x1f\x8b") else one for one in contents]
 
 
 def _plain_table(contents: Sequence[bytes]) -> Arrays:
@@ -228,9 +182,7 @@ def _images(contents: Sequence[bytes]) -> Arrays:
 
 
 def _idx(content: bytes) -> NDArray[np.uint8]:
-    _, kind, n_axes = struct.unpack(">HBB", content[:4])
-    if kind != 8:
-        raise ValueError(f"numbers of kind {kind} where 8, bytes, was expected")
+    n_axes = content[3]
     begin = 4 + 4 * n_axes
     shape = struct.unpack(f">{n_axes}I", content[4:begin])
     return np.frombuffer(content, np.uint8, offset=begin).reshape(shape)

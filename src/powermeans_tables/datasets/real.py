@@ -9,7 +9,6 @@ shapes, sources and licences of all sets are in ``catalogue.json`` beside this m
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 import os
@@ -20,8 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from powermeans.errors import MissingDataError, WrongDataError
-from powermeans_tables.datasets.data_set import DataSet
+from powermeans.errors import MissingDataError, WrongDataError, nearest
+from powermeans.types import FloatArray, Labels, Points
 
 DATA_VARIABLE = "POWERMEANS_DATA"
 _CHUNK = 2**20
@@ -46,6 +45,35 @@ class Entry:
     def is_in_scikit_learn(self) -> bool:
         """True if scikit-learn has the set, so that no file is needed."""
         return self.fetch is not None and self.fetch["format"] == "scikit-learn"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DataSet:
+    """Points with their labels and true centers, if these are known.
+
+    Attributes
+    ----------
+    points : ndarray of shape (n_points, n_features)
+    labels : ndarray of shape (n_points,), or None
+        The cluster or class of each point, counted from 0, if known.
+    centers : ndarray of shape (n_centers, n_features), or None
+        The true centers, in the order of the labels, if they exist.
+
+    See Also
+    --------
+    powermeans.datasets.load_data_set : Reads one.
+
+    Examples
+    --------
+    >>> from powermeans.datasets import load_data_set
+    >>> iris = load_data_set("iris")
+    >>> iris.points.shape, int(iris.labels.max())
+    ((150, 4), 2)
+    """
+
+    points: Points
+    labels: Labels | None = None
+    centers: FloatArray | None = None
 
 
 CATALOGUE = {
@@ -92,22 +120,22 @@ def load_data_set(name: str, *, dtype: DTypeLike = np.float64) -> DataSet:
     ...     load_data_set("ruspinni")
     ... except ValueError as error:
     ...     print(error)
-    name='ruspinni' is unknown: did you mean 'ruspini'?
+    name='ruspinni' is unknown: did you mean "ruspini"?
     """
     entry = entry_of(name)
     if np.dtype(dtype) not in (np.float32, np.float64):
         raise ValueError(f"dtype={dtype!r} cannot store the points: pass float64 or float32")
-    path = file_of(entry, data_folder())
+    path = data_folder() / f"{entry.name}.npz"
     if path.is_file():
         arrays = read_arrays(entry, path)
     elif entry.is_in_scikit_learn:
         arrays = arrays_of_scikit_learn(entry)
     else:
         raise MissingDataError(f"{path} is missing: {how_to_place(entry)}")
-    labels = None if entry.labels_sha256 is None else arrays.pop("y").astype(np.int32)
-    points = np.ascontiguousarray(arrays.pop("X"), dtype=dtype)
-    centers = arrays.pop("true_centroids", None)
-    return DataSet(points, labels, None if centers is None else centers.astype(np.float64), arrays)
+    labels = None if entry.labels_sha256 is None else arrays["y"].astype(np.int32)
+    points = np.ascontiguousarray(arrays["X"], dtype=dtype)
+    centers = arrays.get("true_centroids")
+    return DataSet(points, labels, None if centers is None else centers.astype(np.float64))
 
 
 def names() -> list[str]:
@@ -145,7 +173,8 @@ def sha256_of_values(values: NDArray[Any], *, is_single: bool = False) -> str:
 def entry_of(name: str) -> Entry:
     """Return what the catalogue says of a set; ValueError if it does not know the name."""
     if name not in CATALOGUE:
-        raise ValueError(f"name={name!r} is unknown: {_advice(name)}")
+        hint = nearest(name, CATALOGUE) or ": powermeans.datasets.names() lists them"
+        raise ValueError(f"name={name!r} is unknown{hint}")
     return CATALOGUE[name]
 
 
@@ -153,11 +182,6 @@ def data_folder() -> Path:
     """Return the folder of the data sets: the one the user names, or one in the home directory."""
     named = os.environ.get(DATA_VARIABLE)
     return Path(named) if named else Path.home() / "powermeans_data"
-
-
-def file_of(entry: Entry, folder: Path) -> Path:
-    """Return the path of the file of a set."""
-    return folder / f"{entry.name}.npz"
 
 
 def arrays_of_scikit_learn(entry: Entry) -> dict[str, NDArray[Any]]:
@@ -169,7 +193,6 @@ def arrays_of_scikit_learn(entry: Entry) -> dict[str, NDArray[Any]]:
         "X": np.asarray(found.data, np.float64),
         "y": np.asarray(found.target, np.int32),
     }
-    arrays |= {name: np.asarray(found[name]) for name in ("feature_names", "target_names")}
     return checked(entry, arrays, "scikit-learn")
 
 
@@ -212,12 +235,7 @@ def how_to_place(entry: Entry) -> str:
     """Return where a set comes from, under which licence, and how to put it in its place."""
     rows, columns = entry.shape
     labels = "" if entry.labels_sha256 is None else " and its labels, from 0, as y"
-    fetched = ""
-    if entry.fetch:
-        fetched = (
-            f"powermeans.datasets.fetch({entry.name!r}) fetches it, and with files=[...] converts "
-            "what you downloaded. "
-        )
+    fetched = f"powermeans.datasets.fetch({entry.name!r}) fetches it. " if entry.fetch else ""
     return (
         f"the data set {entry.name!r} does not come with powermeans. {fetched}It is by "
         f"{entry.publisher}; its licence: {entry.licence}. "
@@ -226,8 +244,3 @@ def how_to_place(entry: Entry) -> str:
         f"and put that file in the folder that the environment variable {DATA_VARIABLE} names "
         "(powermeans_data in the home directory if it is not set)"
     )
-
-
-def _advice(name: str) -> str:
-    near = difflib.get_close_matches(name, CATALOGUE, n=1)
-    return f"did you mean {near[0]!r}?" if near else "powermeans.datasets.names() lists them"

@@ -17,7 +17,7 @@ from powermeans.points.needs import Tell
 from powermeans.scale.spooled import Spool
 from powermeans.system.arrow import pyarrow_part
 from powermeans.system.free_memory import fits_into_memory
-from powermeans.types import FloatArray
+from powermeans.types import FloatArray, IndexArray
 from powermeans_tables.cells.column import Cells, one_array
 from powermeans_tables.preparing import features
 from powermeans_tables.preparing.kinds import NUMBERS, WORDS, Column
@@ -115,6 +115,13 @@ class RawRows:
     n_without_value: int = 0  # rows that lack all
     weight_lacking: int | None = None  # the first row without a weight
 
+    def count_lacking(self, lacks: Any, is_missing: NDArray[np.bool_], numbers: IndexArray) -> None:
+        """Count rows that lack something, and remember the first."""
+        if self.lacking_row is None and lacks.any():
+            self.lacking_row = int(numbers[np.argmax(lacks)])
+            self.lacking_place = int(np.argmax(is_missing[np.argmax(lacks)]))
+        self.n_rows_lacking += int(np.count_nonzero(lacks))
+
     def blocks(self) -> Iterator[tuple[FloatArray, FloatArray | None]]:
         """Yield the numbers and weights of some rows at a time."""
         if isinstance(self.raw, np.ndarray):
@@ -210,24 +217,25 @@ def _pass(
     start, n_kept = 0, 0
     for batch in table.batches():
         rows = slice(start, start + batch.num_rows)
-        say = functools.partial(_row_in_words, table, start)
-        block, given = encoder.raw(batch, say), is_used[rows].copy()
+        given = np.flatnonzero(is_used[rows])
+        if len(given) < batch.num_rows:
+            batch = batch.take(pyarrow_part().array(given))
+        say = functools.partial(_row_in_words, table, start + given)
+        block = encoder.raw(batch, say)
         is_missing = np.isnan(block)
         lacks, lacks_all = is_missing.any(axis=1), is_missing.all(axis=1)
-        found.n_lacking += is_missing[given].sum(axis=0)
-        found.n_without_value += int(np.count_nonzero(lacks_all & given))
+        found.n_lacking += is_missing.sum(axis=0)
+        found.n_without_value += int(np.count_nonzero(lacks_all))
         if weights_of is not None:
             of_rows = weights_of.raw(batch, say)[:, 0]
-            _refuse_weights(of_rows, given, weights_of.columns[0].name, say)
+            _refuse_weights(of_rows, weights_of.columns[0].name, say)
             lacks_weight = np.isnan(of_rows)
-            found.weight_lacking = _first(lacks_weight & given, start, found.weight_lacking)
+            if found.weight_lacking is None and lacks_weight.any():
+                found.weight_lacking = start + int(given[np.argmax(lacks_weight)])
             lacks, lacks_all = lacks | lacks_weight, lacks_all | lacks_weight
-        if found.lacking_row is None and (lacks & given).any():
-            found.lacking_row = _first(lacks & given, start, None)
-            found.lacking_place = int(np.argmax(is_missing[np.argmax(lacks & given)]))
-        found.n_rows_lacking += int(np.count_nonzero(lacks & given))
-        left_out = {"keep": np.zeros_like(lacks), "any": lacks, "all": lacks_all}[use.lacking]
-        is_used[rows] = kept = given & ~left_out
+        found.count_lacking(lacks, is_missing, start + given)
+        kept = ~{"keep": np.zeros_like(lacks), "any": lacks, "all": lacks_all}[use.lacking]
+        is_used[start + given] = kept
         block = (block if kept.all() else block[kept]).astype(dtype, copy=False)
         found.has_missing |= bool(is_missing[kept].any())
         part = slice(n_kept, n_kept + len(block))
@@ -245,18 +253,12 @@ def _pass(
     return found
 
 
-def _first(is_one: NDArray[np.bool_], start: int, before: int | None) -> int | None:
-    return start + int(np.argmax(is_one)) if before is None and is_one.any() else before
+def _row_in_words(table: Table, numbers: IndexArray, row: int) -> str:
+    return table.row(numbers[row])
 
 
-def _row_in_words(table: Table, start: int, row: int) -> str:
-    return table.row(start + row)
-
-
-def _refuse_weights(
-    weights: FloatArray, given: NDArray[np.bool_], name: str, row_in_words: Callable[[int], str]
-) -> None:
-    is_bad = (weights < 0) & given
+def _refuse_weights(weights: FloatArray, name: str, row_in_words: Callable[[int], str]) -> None:
+    is_bad = weights < 0
     if is_bad.any():
         row = int(np.argmax(is_bad))
         raise TableError(

@@ -240,6 +240,9 @@ class Prepare(TransformerMixin, BaseEstimator):
         """Understand the columns of a table by some of its rows, and read all rows."""
         encoder = self.understand_columns(table, use)
         rows = self._rows(table, use, encoder, how)
+        kinds = {one.name: one.kind for one in self.columns_}
+        texts = {name: each for name, each in rows.encoder.cells.items() if each.is_text}
+        self.notes_ += _doubts_on_forms({name: each.form for name, each in texts.items()}, kinds)
         self.notes_ += _notes_on_cells(rows.encoder, len(rows.is_used))
         return rows
 
@@ -269,7 +272,8 @@ class Prepare(TransformerMixin, BaseEstimator):
         self.feature_names_in_ = np.array([column.name for column in found], dtype=object)
         self.columns_ = [_unscaled(column) for column in found]
         if not any(column.is_used for column in found):
-            raise TableError(_nothing_to_use(found))
+            said = [f'"{one.name}" ({one.kind}: {one.why})' for one in found]
+            raise TableError(f"no column can be clustered: {some(said, 6)}")
         codes_of = {one.name: frozenset(one.codes) for one in self.used}
         cells |= {name: replace(cells[name], missing=codes) for name, codes in codes_of.items()}
         self.notes_ = [*code_notes, *self._notes(cells, survey.rows[is_row])]
@@ -285,43 +289,32 @@ class Prepare(TransformerMixin, BaseEstimator):
 
     @classmethod
     def of_numbers(cls, names: Sequence[str], why: str = "as specified") -> Self:
-        """Return one that takes columns for numbers as they are, without a fit.
-
-        Parameters
-        ----------
-        names : sequence of str
-            The columns.
-        why : str
-            What they are.
-
-        Returns
-        -------
-        Prepare
-            Which can transform.
-        """
+        """Return one that takes columns for numbers as they are, without a fit."""
         found = cls(as_=dict.fromkeys(names, "number"), scale="none", codes="none")
         found.columns_ = [_unscaled(Column(name, "number", why)) for name in names]
         found.n_features_in_, found.decimal_, found.notes_ = len(names), "", []
         found.feature_names_in_ = np.array(names, dtype=object)
         return found
 
-    def settle_by(self, blocks: Iterable[tuple[FloatArray, FloatArray | None]]) -> None:
-        """Scale the columns by rows that come block by block."""
-        self._settle(spread_in(blocks, self.used))
-
-    def finish(self, rows: RawRows) -> None:
-        """Scale the columns by the rows that `read` has read, and these rows."""
-        self.settle_by(rows.blocks())
-        rows.scale(*self.scaling)
-
-    def _settle(self, spread: Spread) -> None:
-        scaled = iter(_scaled(self.used, spread, self.scale))
+    def settle_by(
+        self, table: Table, blocks: Iterable[tuple[FloatArray, FloatArray | None]]
+    ) -> None:
+        """Scale the columns by rows of a table that come block by block."""
+        spread = spread_in(blocks, self.used)
+        is_of_array = table.first.is_array  # whose numbers are in the unit of a program
+        scale = "none" if self.scale == "auto" and is_of_array else self.scale
+        scaled = iter(_scaled(self.used, spread, scale))
         self.columns_ = [next(scaled) if column.is_used else column for column in self.columns_]
         self.contributions_ = self._contributions(spread.deviations)
         name, share = max(self.contributions_.items(), key=lambda pair: pair[1])
         if share > _DECIDES and len(self.contributions_) > 1:
             said = Note(f'"{name}" decides {100 * share:.0f} % of all distances', is_doubt=True)
             self.notes_ = [*self.notes_, said]
+
+    def finish(self, rows: RawRows) -> None:
+        """Scale the columns by the rows that `read` has read, and these rows."""
+        self.settle_by(rows.table, rows.blocks())
+        rows.scale(*self.scaling)
 
     def transform(self, X: Any) -> FloatArray:
         """Return a table with the columns of the fit as points; what is missing is NaN.
@@ -456,18 +449,7 @@ class Prepare(TransformerMixin, BaseEstimator):
                 raise ValueError("columns_ of Prepare are not its columns")
 
     def in_units(self, X: ArrayLike) -> FloatArray:
-        """Return points or centers in the units of the columns: shares of 0 to 1 for categories.
-
-        Parameters
-        ----------
-        X : (n_samples, n_features)
-            Points, such as ``cluster_centers_``.
-
-        Returns
-        -------
-        (n_samples, n_features)
-            What they were before the columns were scaled.
-        """
+        """Return points or centers in the units of the columns: shares of 0 to 1 for categories."""
         offsets, scales = self.scaling
         values: FloatArray = np.asarray(X, dtype=np.float64) * scales + offsets
         is_log = [column.kind == "log" for column in self.used for _ in column.scales]
@@ -635,9 +617,6 @@ class Prepare(TransformerMixin, BaseEstimator):
         return found, cells, notes
 
     def _notes(self, cells: Mapping[str, Cells], numbers: IndexArray) -> Iterator[Note]:
-        used = {one.name: cells[one.name] for one in self.used if cells[one.name].is_text}
-        kinds = {one.name: one.kind for one in self.columns_}
-        yield from _doubts_on_forms({name: each.form for name, each in used.items()}, kinds)
         of_numbers = [one.name for one in self.columns_ if one.kind in NUMBERS]
         yield from _doubts_on_values({name: cells[name].numbers for name in of_numbers}, numbers)
         yield from _notes_on_left_out(self.columns_)
@@ -645,35 +624,27 @@ class Prepare(TransformerMixin, BaseEstimator):
 
 def _refuse_other_forms(table: Table, cells_of: Mapping[str, Cells]) -> None:
     """Refuse several files that write a column with different marks or units."""
-    if len(table.parts) < 2:
-        return
-    first = table.first.name
-    for name, cells in cells_of.items():
-        if not cells.is_text:
-            continue
-        marks, units = dict[str, str](), dict[str, str]()
+    first, texts = table.first.name, {name: one for name, one in cells_of.items() if one.is_text}
+    for name, cells in texts.items() if len(table.parts) > 1 else ():
+        known_mark, known_unit = "", None
         for file, head in table.heads():
             own = replace(cells, array=one_array(head[name]), found=None, more=(), n_first=None)
             if not own.is_text or own.form.kind != "number":
                 continue
-            mark, unit = "" if own.form.is_assumed else own.form.marks.decimal, own.unit
-            ours = next(iter(marks.values()), mark)
-            if {mark, ours} == {".", ","}:
+            mark = "" if own.form.is_assumed else own.form.marks.decimal
+            if {mark, known_mark} == {".", ","}:
                 raise TableError(
-                    f'{file} has the decimal mark "{mark}" where {first} has "{ours}": write '
+                    f'{file} has the decimal mark "{mark}" where {first} has "{known_mark}": write '
                     "all files with the same"
                 )
-            if units and not is_same_unit(unit, next(iter(units.values()))):
-                theirs, ours = (
-                    f"in {each}" if each else "without a unit"
-                    for each in (next(iter(units.values())), unit)
-                )
+            if known_unit is not None and not is_same_unit(own.unit, known_unit):
+                said = [f"in {one}" if one else "without a unit" for one in (own.unit, known_unit)]
                 raise TableError(
-                    f'{file} has "{name}" {ours} where {first} has it {theirs}: write all '
+                    f'{file} has "{name}" {said[0]} where {first} has it {said[1]}: write all '
                     "files in the same unit"
                 )
-            marks |= {file: mark} if mark else {}
-            units[file] = unit
+            known_mark = known_mark or mark
+            known_unit = own.unit if known_unit is None else known_unit
 
 
 def _notes_on_cells(encoder: Encoder, n_rows: int) -> Iterator[Note]:
@@ -688,10 +659,10 @@ def _notes_on_cells(encoder: Encoder, n_rows: int) -> Iterator[Note]:
         if said:
             yield Note(f"taken for missing, since no numbers: {some(said)}", is_doubt)
     later = {name: words for name, words in encoder.unknown.items() if words}
-    yield from notes_on_unknown(later, "the first rows lack")
+    yield from _notes_on_unknown(later, "the first rows lack")
 
 
-def notes_on_unknown(columns: Mapping[str, Mapping[str, int]], why: str) -> Iterator[Note]:
+def _notes_on_unknown(columns: Mapping[str, Mapping[str, int]], why: str) -> Iterator[Note]:
     """Yield notes on words that are none of those known."""
     for name, words in columns.items():
         said = ", ".join(f'"{word}" ({counted(n, "row")})' for word, n in list(words.items())[:4])
@@ -723,8 +694,8 @@ def _doubts_on_forms(forms: Mapping[str, Form], kinds: Mapping[str, str]) -> Ite
         yield Note(said, True, (Argument("dates", "month-first"), ", if they are not"))
 
 
-def doubts_on_units(prepare: Prepare, rows: RawRows) -> Iterator[Note]:
-    """Yield notes on columns of a table in other units than those of the fit."""
+def doubts_on_others(prepare: Prepare, rows: RawRows) -> Iterator[Note]:
+    """Yield notes on units and words of a table that are not those of the fit."""
     for one in prepare.used:
         cells = rows.encoder.cells[one.name]
         if one.kind in (*NUMBERS, "log") and cells.has_other_unit:
@@ -732,6 +703,9 @@ def doubts_on_units(prepare: Prepare, rows: RawRows) -> Iterator[Note]:
                 f"is in {each}" if each else "has no unit" for each in (cells.unit, one.unit)
             )
             yield Note(f'"{one.name}" {ours}, and {fitted} in the model', is_doubt=True)
+    unknown = {**rows.encoder.unread, **rows.encoder.unknown}
+    known = {name: words for name, words in unknown.items() if words}
+    yield from _notes_on_unknown(known, "unknown to the model")
 
 
 def _notes_on_left_out(columns: Sequence[Column]) -> Iterator[Note]:
@@ -873,11 +847,6 @@ def _without_empty(column: Column, cells: Cells, told: Mapping[str, str]) -> Col
     if n_missing > _MOSTLY_MISSING * len(cells):
         return Column(column.name, "empty", "hardly any values")
     return column
-
-
-def _nothing_to_use(columns: Sequence[Column]) -> str:
-    said = [f'"{one.name}" ({one.kind}: {one.why})' for one in columns]
-    return f"no column can be clustered: {some(said, 6)}"
 
 
 def _parts(columns: Sequence[Column]) -> Iterator[tuple[Column, slice]]:

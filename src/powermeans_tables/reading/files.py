@@ -169,7 +169,12 @@ def _of_chunks(chunks: Any) -> Table:
 def _of_schema(frame: Any) -> dict[str, Any]:
     told = {key.decode(): value.decode() for key, value in (frame.schema.metadata or {}).items()}
     units = {key[len("unit of ") :]: unit for key, unit in told.items() if key[:8] == "unit of "}
-    return {"units": units, "likely_decimal": told.get("likely decimal", "")}
+    is_array = "is array" in told
+    return {
+        "units": units,
+        "is_array": is_array,
+        "likely_decimal": told.get("likely decimal", ""),
+    }
 
 
 def _as_file(path: Path, options: dict[str, Any], opened: ExitStack) -> File:
@@ -181,26 +186,16 @@ def _as_file(path: Path, options: dict[str, Any], opened: ExitStack) -> File:
         raise TableError(f"{path} is a directory: name a file in it")
     elif not path.exists():
         raise TableError(missing_path(path))
-    elif not path.is_file():  # a pipe can be read only once
+    elif not path.is_file() or not is_utf8(path):
+        # A pipe can be read only once, and PyArrow opens no other names.
         with open(path, "rb") as stream:
             path = opened.enter_context(_copied(stream))
-    elif not is_utf8(path):
-        path = opened.enter_context(_linked(path))
     file = File(path, name, dict(options))
     for mark, module in PACKED.items():
         if file.start.startswith(mark):
             unpacks = partial(importlib.import_module(module).open, path, "rb")
             return File(_unpacked(unpacks, name, opened), name, dict(options))
     return _unzipped(file, opened)
-
-
-@contextlib.contextmanager
-def _linked(path: Path) -> Any:
-    """Yield a link to a file whose name PyArrow cannot open."""
-    with tempfile.TemporaryDirectory() as folder:
-        link = Path(folder) / "input"
-        link.symlink_to(path.absolute())
-        yield link
 
 
 @contextlib.contextmanager

@@ -8,7 +8,6 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +84,8 @@ class Table(Stream):
     ) -> None:
         self.name, self.parts, self.paths = name, parts, tuple(paths)
         self.names, self.keeps_totals = parts[0].names, keeps_totals
-        self._chosen: Mapping[str, str] | None = None
+        self._chosen: Mapping[str, str] = {name: name for name in self.names}
+        self._surveys = list[Survey]()
         self._states = {path: state_of(path) for path in self.paths if path.is_file()}
         for part in parts[1:]:
             if part.names != self.names:
@@ -100,9 +100,8 @@ class Table(Stream):
     def choosing(self, columns: Mapping[str, str]) -> Table:
         """Return the same rows with some of the columns; `columns` has their names by new ones."""
         found = copy.copy(self)
-        known = self._chosen or {name: name for name in self.names}
-        found._chosen = {new: known[old] for new, old in columns.items()}
-        found.names, found.__dict__["survey"] = tuple(columns), self.survey
+        found._chosen = {new: self._chosen[old] for new, old in columns.items()}
+        found.names = tuple(columns)
         return found
 
     @property
@@ -113,15 +112,15 @@ class Table(Stream):
     @property
     def units(self) -> Mapping[str, str]:
         """The units of columns, where the formats of cells tell them."""
-        chosen = self._chosen or {name: name for name in self.names}
-        return {
-            new: self.first.units[old] for new, old in chosen.items() if old in self.first.units
-        }
+        known = self.first.units
+        return {new: known[old] for new, old in self._chosen.items() if old in known}
 
-    @cached_property
+    @property
     def survey(self) -> Survey:
-        """The number of rows and some of them, found in a pass over all."""
-        return _survey(self)
+        """The number of rows and some of them, found in one pass over all."""
+        if not self._surveys:  # which tables of other columns share
+            self._surveys.append(_survey(self))
+        return self._surveys[0]
 
     @property
     def n_rows(self) -> int:
@@ -179,8 +178,6 @@ class Table(Stream):
                     yield self._with_chosen(rows)
 
     def _with_chosen(self, rows: Any) -> Any:
-        if self._chosen is None:
-            return rows
         columns = [rows.column(name) for name in self._chosen.values()]
         return type(rows).from_arrays(columns, names=list(self._chosen))
 
@@ -194,7 +191,8 @@ class Table(Stream):
     def _told(self) -> dict[str, str]:
         """Return what cells do not tell, for the schema of a table of Arrow."""
         units = {f"unit of {name}": unit for name, unit in self.units.items()}
-        return {**units, "likely decimal": self.first.likely_decimal}
+        is_array = {"is array": "yes"} if self.first.is_array else {}
+        return {**units, **is_array, "likely decimal": self.first.likely_decimal}
 
     def take(self, rows: IndexArray, names: Sequence[str]) -> Any:
         """Return these columns of some rows, by their numbers from 0, as a table of Arrow."""

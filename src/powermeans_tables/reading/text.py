@@ -71,7 +71,10 @@ class _Text:
             )
         longest = max(map(len, lines[self.layout.n_skipped :]), default=0)
         self._block_bytes, self._has_long_cells = max(_BLOCK_BYTES, 4 * longest), False
-        self._end, self._below = self._last_bytes(), set[str]()
+        with open(self.path, "rb") as stored:
+            stored.seek(max(n_bytes - 2**11, 0))
+            self._end = stored.read().decode(self.encoding, errors="replace")
+        self._below = set[str]()
         is_found = self.encoding != "utf8" and encoding is None
         self.how_read = self.layout.left_out + [f"encoding {self.encoding}"] * is_found
 
@@ -130,11 +133,6 @@ class _Text:
             return "error"
         self._below.add(row.text)
         return "skip"
-
-    def _last_bytes(self) -> str:
-        with open(self.path, "rb") as file:
-            file.seek(max(self.path.stat().st_size - 2**11, 0))
-            return file.read().decode(self.encoding, errors="replace")
 
     def _stream(self) -> Any:
         if self.layout.has_blanks:

@@ -306,15 +306,7 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
 
 
 def is_waiting(model: object) -> bool:
-    """Return whether an estimator holds points back until it can begin.
-
-    Examples
-    --------
-    >>> from powermeans.relatives import OnlineKMeans
-    >>> from powermeans.estimators.streams.base import is_waiting
-    >>> is_waiting(OnlineKMeans(2).partial_fit([[1.0]])), is_waiting(OnlineKMeans(2))
-    (True, False)
-    """
+    """Return whether an estimator holds points back until it can begin."""
     return isinstance(getattr(model, "_stream", None), Waiting)
 
 

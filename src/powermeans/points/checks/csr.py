@@ -12,16 +12,13 @@ from powermeans.types import SparsePoints
 
 
 def canonical_csr(points: SparsePoints) -> SparsePoints:
-    """Return the matrix with sorted indices, no zeros and no entry twice.
-
-    Its indices have 32 bits where these suffice. The user's matrix stays as it is: any change is
-    made to a copy.
-    """
+    """Return the matrix, or a copy, with sorted narrow indices, no zeros and no entry twice."""
     # SciPy trusts the index arrays, and reads out of bounds where they are wrong.
-    if (fault := _fault_of_csr(points)) is not None:
+    if not _is_csr(points):
         raise ValueError(
-            f"X is not a valid CSR matrix: {fault}. Build it anew from rows, columns and values, "
-            "for example with scipy.sparse.coo_array"
+            "X is not a valid CSR matrix, since its indptr or its indices lead beyond its entries "
+            "or its columns: build it anew from rows, columns and values, for example with "
+            "scipy.sparse.coo_array"
         )
     n_entries = int(points.indptr[-1])
     arrays = points.data[:n_entries], points.indices[:n_entries], points.indptr
@@ -40,26 +37,14 @@ def canonical_csr(points: SparsePoints) -> SparsePoints:
     return type(points)((points.data, *indices), shape=points.shape)
 
 
-def _fault_of_csr(points: SparsePoints) -> str | None:
-    """Return why the three arrays are no CSR matrix; None if they are one."""
-    (n_points, n_features), indptr, indices = points.shape, points.indptr, points.indices
-    n_stored = min(points.data.size, indices.size)
-    if indptr.shape != (n_points + 1,):
-        return f"indptr has the shape {indptr.shape}, not ({n_points + 1},)"
-    if indptr[0] != 0:
-        return f"indptr begins with {indptr[0]}, not 0"
-    falls = indptr[1:] < indptr[:-1]
-    if falls.any():
-        row = int(np.argmax(falls))
-        return f"indptr falls from {indptr[row]} to {indptr[row + 1]} at row {row}"
-    if indptr[-1] > n_stored:
-        return f"indptr ends with {indptr[-1]}, but only {n_stored} entries are stored"
-    in_rows = indices[: indptr[-1]]
-    lowest, highest = in_rows.min(initial=0), in_rows.max(initial=0)
-    if lowest < 0 or highest >= max(n_features, 1):
-        column = lowest if lowest < 0 else highest
-        return f"the column index {column} lies outside its {n_features} columns"
-    return None
+def _is_csr(points: SparsePoints) -> bool:
+    """Return whether no index leads out of the three arrays."""
+    (n_points, n_features), indptr = points.shape, points.indptr
+    if indptr.shape != (n_points + 1,) or indptr[0] != 0 or (indptr[1:] < indptr[:-1]).any():
+        return False
+    in_rows = points.indices[: indptr[-1]]
+    are_columns = in_rows.min(initial=0) >= 0 and in_rows.max(initial=0) < max(n_features, 1)
+    return bool(are_columns and indptr[-1] <= min(points.data.size, points.indices.size))
 
 
 def stacked(parts: Sequence[Any]) -> Any:

@@ -55,6 +55,11 @@ def explain_fault(X: Any, name: str, error: Exception) -> None:
         raise ArgumentError(
             f"{name} is {kind}", "pass an array or a table with one row for each point"
         ) from error
+    elif isinstance(error, OverflowError):
+        raise ArgumentError(
+            f"{name} has an integer above 1.8e308, beyond the range of float64",
+            "divide by a power of ten, or take logarithms",
+        ) from error
     elif "inhomogeneous" in said:
         sizes = [np.size(row) for row in X]
         row = next((i for i, size in enumerate(sizes) if size != sizes[0]), None)
@@ -107,20 +112,6 @@ def _is_text(entry: Any) -> bool:
     except TypeError:  # None, or a value that NumPy explains better
         return False
     return False
-
-
-def refuse_long_integer(values: Any, name: str, error: OverflowError) -> None:
-    """Raise if an integer beyond float64 caused this error of a conversion, and say where it is."""
-    entries = np.asarray(values, dtype=object)
-    for index, entry in np.ndenumerate(entries):
-        if isinstance(entry, int) and entry.bit_length() > np.finfo(np.float64).maxexp:
-            is_matrix = len(index) == 2
-            place = "in row {}, column {}" if is_matrix else "at index {}"
-            raise ArgumentError(
-                f"{name} has an integer above 1.8e308 {place.format(*index)}, beyond the range of "
-                "float64",
-                "divide by a power of ten, or take logarithms",
-            ) from error
 
 
 def first_not_finite(

@@ -71,10 +71,7 @@ class Admitted:
 
 
 def wanted_dtype(X: object) -> Any:
-    """Return the dtype for points: float32 for float32 and narrower floats, float64 for all else.
-
-    The byte order is native. A tensor that NumPy cannot read in place is refused.
-    """
+    """Return the dtype for points: float32 for floats as narrow, float64 for all else."""
     dtype = getattr(X, "dtype", None)
     if not isinstance(X, np.ndarray):
         refuse_tensor_elsewhere(X)
@@ -90,10 +87,7 @@ def admit(
     n_clusters: int = 1,
     **asked: Any,
 ) -> Admitted:
-    """Return checked points and weights, CSR points in canonical form; raise on faults.
-
-    What else is asked is what `check_points` takes.
-    """
+    """Return points and weights, checked as `check_points` is asked, and CSR in canonical form."""
     if sparse.issparse(points):
         points = canonical_csr(points)
     else:  # NumPy sums entries that are not aligned in another order
@@ -120,10 +114,7 @@ def check_points(
 ) -> float:
     """Return the largest magnitude; raise on entries or squared distances out of range.
 
-    Errors call the first point `first_row`. `way_out` says what to do about an entry that is not
-    finite, given whether the points are dense.
-    Without a total weight each point counts one. With `must_differ`, raise if squared distances
-    would vanish, or if a column has no observed entry.
+    With `must_differ`, also raise if distances would vanish, or a column has no observed entry.
     """
     if has_missing:
         _refuse_nothing_observed(points, name, of_columns=must_differ, first_row=first_row)
@@ -157,10 +148,7 @@ def refuse_huge(largest: float, total: float, n_features: int, name: str) -> Non
 
 
 def refuse_tiny_spread(spread: float, name: str, total_weight: float = 1.0) -> None:
-    """Raise if points differ, but too little for squared distances above zero, or weigh too little.
-
-    A total weight of one or more makes no difference.
-    """
+    """Raise if points differ too little, or weigh too little, for distances above zero."""
     if spread > 0 and math.log(total_weight) + 2 * math.log(spread) < 2 * math.log(_LEAST_SPREAD):
         if spread >= _LEAST_SPREAD:
             raise ValueError(
@@ -175,10 +163,7 @@ def refuse_tiny_spread(spread: float, name: str, total_weight: float = 1.0) -> N
 
 
 def refuse_tiny_products(largest: float, total_weight: float, name: str) -> None:
-    """Raise if weights make products with points, which centers are quotients of, lose digits.
-
-    A total weight of one or more makes no difference.
-    """
+    """Raise if weights make products with points, which centers are quotients of, lose digits."""
     if largest == 0 or total_weight >= 1:
         return
     if math.log(total_weight) + math.log(largest) < 2 * math.log(_LEAST_SPREAD):
@@ -304,30 +289,15 @@ def as_floats(points: Points | SparsePoints) -> Any:
 # Columns in units so different that one of them decides nearly every distance.
 
 
-@dataclass(frozen=True, slots=True)
-class UnlikeScales:
-    """Two columns, and how many times as much the first varies."""
-
-    widest: int
-    narrowest: int
-    ratio: float
-
-    @property
-    def times(self) -> str:
-        """The ratio in words.
-
-        >>> UnlikeScales(0, 1, 1499.8).times, UnlikeScales(0, 1, 4.2e12).times
-        ('1,500', '4e+12')
-        """
-        return f"{self.ratio:,.0f}" if self.ratio < 1e9 else f"{self.ratio:.0e}"
-
-
-def warn_of_unlike_scales(found: UnlikeScales, names: Sequence[object] | None) -> None:
+def warn_of_unlike_scales(
+    widest: int, narrowest: int, ratio: float, names: Sequence[object] | None
+) -> None:
     """Warn that one column varies so much more than others that these hardly count in distances."""
-    columns = (found.widest, found.narrowest)
+    columns = (widest, narrowest)
     labels = [f"column {one}" if names is None else repr(names[one]) for one in columns]
+    times = f"{ratio:,.0f}" if ratio < 1e9 else f"{ratio:.0e}"
     warn_caller(
-        f"X has columns of very different scales: {labels[0]} varies {found.times} times as much "
+        f"X has columns of very different scales: {labels[0]} varies {times} times as much "
         f"as {labels[1]}, which hardly counts in the distances. If their units differ, scale the "
         "columns first, for example with sklearn.preprocessing.StandardScaler; if the scales are "
         "meant, warnings.simplefilter('ignore', powermeans.errors.UnlikeScalesWarning) silences it",
@@ -335,8 +305,8 @@ def warn_of_unlike_scales(found: UnlikeScales, names: Sequence[object] | None) -
     )
 
 
-def unlike_scales(points: Points | SparsePoints) -> UnlikeScales | None:
-    """Return the columns that vary most and least if they differ too much, else None.
+def unlike_scales(points: Points | SparsePoints) -> tuple[int, int, float] | None:
+    """Return the columns that vary most and least, and the ratio if that is too much, else None.
 
     Deviations, ranges and, where they are not zero, distances between quartiles must all differ a
     hundred times: outliers and rare marks are no other unit. Sparse columns have one unit.
@@ -368,7 +338,7 @@ def unlike_scales(points: Points | SparsePoints) -> UnlikeScales | None:
     if np.mean(ratios > _UNLIKE_RATIO) < 0.05:
         return None
     narrowest = int(np.argmax(ratios))
-    return UnlikeScales(int(widest), int(varying[narrowest]), float(times[narrowest]))
+    return int(widest), int(varying[narrowest]), float(times[narrowest])
 
 
 def _have_like_ranges(points: FloatArray) -> bool:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from powermeans.points.checks.faults import refuse_long_integer
 from powermeans.system.host_memory import brought_to_host
 from powermeans.types import FloatArray
 
@@ -21,11 +20,8 @@ def real_numbers(values: ArrayLike, name: str) -> NDArray[np.float64]:
         raise ValueError(f"{name} has the dtype {given.dtype}: pass real numbers")
     try:
         return np.ascontiguousarray(given, dtype=np.float64) if given.ndim else given.astype(float)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{name} holds {error}: pass real numbers") from error
-    except OverflowError as error:
-        refuse_long_integer(given, name, error)
-        raise
 
 
 def check_sample_weight(
