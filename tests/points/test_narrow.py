@@ -185,17 +185,10 @@ def test_parts_are_kept_narrow_and_give_the_bits_of_float32(dtype: Any, tmp_path
             assert_array_equal(*labels)
 
 
-@pytest.mark.parametrize("ending", ["npy", "h5", "zarr"])
 @pytest.mark.parametrize("name", ["float16", "int8", "uint8"])
-def test_arrays_in_files_are_read_as_they_are(name: str, ending: str, tmp_path: Path) -> None:
-    points, path = blobs(np.dtype(name), 300, 5), tmp_path / f"points.{ending}"
-    if ending == "npy":
-        np.save(path, points)
-    elif ending == "h5":
-        with pytest.importorskip("h5py").File(path, "w") as file:
-            file["points"] = points
-    else:
-        pytest.importorskip("zarr").save(str(path), points)
+def test_arrays_in_files_are_read_as_they_are(name: str, tmp_path: Path) -> None:
+    points, path = blobs(np.dtype(name), 300, 5), tmp_path / "points.npy"
+    np.save(path, points)
     data = open_data(path, rows_per_part=256)
     assert data.dtype == dtype_of_centers(points.dtype)
     kept, widened = (
@@ -206,12 +199,3 @@ def test_arrays_in_files_are_read_as_they_are(name: str, ending: str, tmp_path: 
     assert {part.dtype for part, _ in widened} == {data.dtype}
     for parts in (kept, widened):
         assert_array_equal(np.concatenate([part for part, _ in parts]), points)
-
-
-@pytest.mark.parametrize("name", ["int8", "uint8"])
-def test_codes_for_missing_values_in_narrow_files_are_missing(name: str, tmp_path: Path) -> None:
-    np.save(tmp_path / "points.npy", np.array([[1, 2], [3, 99], [99, 6]], name))
-    data = open_data(tmp_path / "points.npy", missing_values=["99"])
-    narrow = Needs(name="test", measure=Measure(takes_narrow=True, has_missing=True))
-    ((part, _),) = data.partition(narrow).read()
-    assert_array_equal(part, [[1, 2], [3, np.nan], [np.nan, 6]])
