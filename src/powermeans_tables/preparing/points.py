@@ -317,18 +317,19 @@ def spread_in(
         lowest, highest = (np.array([pick(sums)]) if len(sums) else np.array([np.nan])
                            for pick in (np.min, np.max))  # fmt: skip
         wide = rows.astype(np.float64, copy=False)
-        return Spread(_moments(wide, weights), _range(wide), ColumnRange(lowest, highest))
+        found = _range(wide)
+        moments = _moments(wide, weights, origin=np.nan_to_num(found.lowest))
+        return Spread(moments, found, ColumnRange(lowest, highest))
 
     whole: Spread = added(of_block(*block) for block in blocks)
     return whole
 
 
-def _moments(points: FloatArray, weights: FloatArray | None) -> ColumnMoments:
+def _moments(points: FloatArray, weights: FloatArray | None, origin: FloatArray) -> ColumnMoments:
     # Count from the least entry, so that a constant column has no rounding.
     is_there = ~np.isnan(points)
     shares = is_there * (1.0 if weights is None else weights[:, None])
     counts = shares.sum(axis=0)
-    origin = np.nan_to_num(_range(points).lowest)
     above = np.where(is_there, points - origin, 0.0)
     means = np.sum(shares * above, axis=0) / np.where(counts > 0, counts, 1.0)
     apart = np.where(is_there, above - means, 0.0)
