@@ -9,7 +9,15 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from powermeans.errors import Argument, EntryError, TableError, counted, some, warn_caller
+from powermeans.errors import (
+    Argument,
+    EntryError,
+    LackingError,
+    TableError,
+    counted,
+    some,
+    warn_caller,
+)
 from powermeans.points.columns import Columns
 from powermeans.points.needs import Needs
 from powermeans.scale.block import Block
@@ -55,23 +63,18 @@ class TableRows:
         return self._found[key]
 
     def _read(self, known: Columns | None, needs: Needs, in_parts: bool | None) -> PreparedRows:
-        has_missing = needs.measure.has_missing
-        use = Use(self._weights, lacking="all" if has_missing else "keep")
+        use = Use(self._weights, lacking="all" if needs.measure.has_missing else "keep")
         how = {"in_parts": in_parts, "dtype": self._dtype, "tell": needs.fit.tell}
         if known is None and hasattr(self._prepare, "columns_"):  # it is fitted already
             known = Columns(None, None, self._prepare)
         if known is None:
             prepare = clone(self._prepare)
-            rows = read_asked(prepare, self._table, use, self._asked, **how)
-            _refuse_lacking(prepare, rows, has_missing=has_missing)
-            prepare.finish(rows)
+            rows = read_as_new(prepare, self._table, use, self._asked, **how)
             _warn_of(prepare, self._table, rows)
             return PreparedRows(self.name, prepare, rows, prepare)
         prepare = known.preparation or numbers_like(known, self._table)
         table = prepare.as_fitted(self._table, also=[self._weights] if self._weights else ())
-        rows = prepare.read_again(table, use, **how)
-        _refuse_lacking(prepare, rows, has_missing=has_missing)
-        rows.scale(*prepare.scaling)
+        rows = read_as_fitted(prepare, table, use, **how)
         doubts = [note.text for note in doubts_on_others(prepare, rows)]
         if doubts:
             warn_caller(f"{self.name}: {'; '.join(doubts)}")
@@ -163,30 +166,39 @@ class _PointsOf:
         return (raw - offsets) / scales
 
 
-def read_asked(
-    prepare: Prepare,
-    table: Table,
-    use: Use,
-    asked: Sequence[str | int] | None,
-    **how: Any,
+def read_as_new(
+    prepare: Prepare, table: Table, use: Use, asked: Sequence[str | int] | None, **how: Any
 ) -> RawRows:
-    """Read columns that were asked for, or all; identifiers count where they were asked for."""
+    """Understand columns that were asked for, or all, and read them as points.
+
+    Identifiers count where they were asked for.
+    """
     try:
         rows = prepare.read(table, use, **how)
     except TableError:
         if asked is None or not hasattr(prepare, "columns_"):
             raise
         rows = None
-    if asked is not None and (as_numbers := _asked_by_name(prepare, asked)):
-        kinds = {**as_numbers, **(prepare.as_ or {})}
-        prepare.set_params(as_=kinds)
-        return prepare.read(table, use, **how)
-    return prepare.read(table, use, **how) if rows is None else rows
+    if as_numbers := _asked_by_name(prepare, asked or ()):
+        prepare.set_params(as_={**as_numbers, **(prepare.as_ or {})})
+        rows = None
+    rows = prepare.read(table, use, **how) if rows is None else rows
+    _refuse_lacking(prepare, rows)
+    prepare.finish(rows)
+    return rows
+
+
+def read_as_fitted(prepare: Prepare, table: Table, use: Use, **how: Any) -> RawRows:
+    """Read the columns of a fit, by their names in the fit, as points."""
+    rows = prepare.read_again(table, use, **how)
+    _refuse_lacking(prepare, rows)
+    rows.scale(*prepare.scaling)
+    return rows
 
 
 def _asked_by_name(prepare: Prepare, asked: Sequence[str | int]) -> dict[str, str]:
     """Return the kinds of columns that would be left out, where they were asked for."""
-    left_out = [one for one in prepare.columns_ if not one.is_used]
+    left_out = [one for one in prepare.columns_ if asked and not one.is_used]
     for one in left_out:
         if one.kind == "text" and one.name in asked:
             raise TableError(
@@ -213,22 +225,19 @@ def numbers_like(known: Columns, table: Table) -> Prepare:
     return Prepare.of_numbers(names)
 
 
-def _refuse_lacking(prepare: Prepare, rows: RawRows, *, has_missing: bool) -> None:
-    """Raise where rows lack values that the fit needs."""
-    row = rows.lacking_row
-    if rows.weight_lacking is not None:
-        row = rows.weight_lacking
-        raise TableError(
-            f"{rows.table.name}: there is no weight in {rows.table.row(row)}",
-            "leave the row out, or give it a weight",
-        )
-    if row is None or (has_missing and rows.is_used.any()):
+def _refuse_lacking(prepare: Prepare, rows: RawRows) -> None:
+    """Raise where rows that should count lack values."""
+    use, table = rows.use, rows.table
+    if use.lacking != "any" and (row := rows.weight_lacking) is not None:
+        said = f'column "{use.weights}" has no value in {table.row(row)}, and rows need weights'
+        raise LackingError(f"{table.name}: {said}", "leave such rows out")
+    if (row := rows.lacking_row) is None or (use.lacking != "keep" and rows.is_used.any()):
         return
     names = [str(name).partition(": ")[0] for name in prepare.get_feature_names_out()]
     lacking = dict.fromkeys(f'"{name}"' for name, n in zip(names, rows.n_lacking, strict=True) if n)
-    where = f"first in {rows.table.row(row)}"
-    raise TableError(
-        f"{rows.table.name}: values are missing in {some([*lacking])}, {where}",
+    where = f"first in {table.row(row)} ({rows.n_rows_lacking} of {rows.n_given} rows lack one)"
+    raise LackingError(
+        f"{table.name}: values are missing in {some([*lacking])}, {where}",
         *("leave such rows out, or pass ", Argument("missing", "observed")),
         " to an estimator that takes it",
     )

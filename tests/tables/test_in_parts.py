@@ -133,7 +133,7 @@ def test_a_tally_of_parts_is_that_of_all_rows(far):
     ("options", "fault"),
     [
         ("--columns x", 'column "x" has inf in row 2 of bad.csv: correct it'),
-        ("--columns y --missing error", '"y" has no value in row 3 of bad.csv .*observed'),
+        ("--columns y --missing error", 'missing in "y", first in row 3 of bad.csv .*observed'),
         ("--columns z --weights w", '"w" has -1 in row 2 of bad.csv, .*: weights are finite'),
         ("--columns v --divergence poisson", '"v" has -4 in row 3 of bad.csv: Poisson'),
     ],

@@ -231,7 +231,7 @@ class PartedRows(BaseRows):
     @property
     def can_move(self) -> bool:
         """Whether points can move where they are opened in one memory."""
-        return self.executor.opener.divergence.moves is not None and not self.has_missing
+        return self.executor.opener.divergence.moves is not None
 
     def together(self) -> Rows:
         """Return all points as rows in one memory."""
@@ -244,8 +244,12 @@ class PartedRows(BaseRows):
 
     def opened(self, points: Points | SparsePoints, weights: FloatArray) -> Rows:
         """Return some of the points, which were brought here, as rows in one memory."""
-        divergence = self.executor.opener.divergence
-        options: dict[str, Any] = {"divergence": divergence, "n_threads": self.n_threads}
+        opener = self.executor.opener
+        options: dict[str, Any] = {
+            "divergence": opener.divergence,
+            "has_missing": opener.has_missing,
+            "n_threads": self.n_threads,
+        }
         if np.all(weights == 1):
             return open_rows(points, **options)
         return open_rows(wide_if_far(points, largest_magnitude(points)), weights, **options)

@@ -22,7 +22,7 @@ from powermeans.system.attributes import forget
 from powermeans.types import FloatArray
 from powermeans_tables.command import failures
 from powermeans_tables.command.sources import DataFiles, Scale
-from powermeans_tables.opening import PreparedRows, read_asked
+from powermeans_tables.opening import PreparedRows, read_as_fitted, read_as_new
 from powermeans_tables.preparing.kinds import has_no_name
 from powermeans_tables.preparing.points import RawRows, Use
 from powermeans_tables.preparing.prepare import Note, Prepare, doubts_on_others
@@ -97,12 +97,9 @@ def read_to_fit(files: DataFiles, table: Table, scale: Scale, *, takes_missing: 
             dates=files.dates,
             **files.marks,
         )
-        rows = read_asked(prepare, chosen, use, files.asked_columns, in_parts=_in_parts(files))
-        notes, missing = _of_lacking(files, prepare, rows, why_whole)
-        prepare.finish(rows)
+        rows = read_as_new(prepare, chosen, use, files.asked_columns, in_parts=_in_parts(files))
     of_columns = [replace(note, way_out=[failures.typed(note.way_out)]) for note in prepare.notes_]
-    notes = [*_notes_on(files, table), *notes, *of_columns]
-    return _data(files, table, prepare, rows, notes, missing=missing)
+    return _data(files, table, prepare, rows, of_columns, why_whole)
 
 
 def read_for(model: Any, path: str, files: DataFiles, table: Table) -> Data:
@@ -130,22 +127,19 @@ def read_for(model: Any, path: str, files: DataFiles, table: Table) -> Data:
         marks = {name: mark for name, mark in files.marks.items() if mark is not None}
         prepare.set_params(**marks, dates=files.dates or prepare.dates)
         prepare.decimal_ = files.decimal or prepare.decimal_
-        rows = prepare.read_again(chosen, use, in_parts=_in_parts(files))
-        notes, missing = _of_lacking(files, prepare, rows, why_whole)
-        rows.scale(*prepare.scaling)
+        rows = read_as_fitted(prepare, chosen, use, in_parts=_in_parts(files))
         as_read, scalers = rows.raw, [one for one in steps_of(model)[:-1] if one is not prepare]
         scalers = [one for one in scalers if not isinstance(one, Prepare)]
         for scaler in scalers:
             rows.change(scaler.transform)
-    in_units = []
+    doubts = [*doubts_on_others(prepare, rows)]
     if isinstance(rows.raw, np.ndarray):
         if scalers or prepare.scale_ != "none":
             names = list(map(str, prepare.get_feature_names_out()))
-            in_units = [*_in_other_units(rows.raw, names)]
+            doubts += _in_other_units(rows.raw, names)
         prepare.measure(as_read, rows.weights)
-    notes = [*_notes_on(files, table), *notes, *doubts_on_others(prepare, rows)]
-    more = {"missing": missing, "as_read": as_read, "scalers": scalers}
-    return _data(files, table, prepare, rows, [*notes, *in_units], **more)
+    more = {"as_read": as_read, "scalers": scalers}
+    return _data(files, table, prepare, rows, doubts, why_whole, **more)
 
 
 def _data(
@@ -154,10 +148,18 @@ def _data(
     prepare: Prepare,
     rows: RawRows,
     notes: Sequence[Note],
+    why_whole: str,
     **more: Any,
 ) -> Data:
-    """Return points in memory, or what reads them part by part."""
+    """Return points in memory, or what reads them part by part.
+
+    `why_whole` says why rows must be whole; it is empty where distances use what is present.
+    """
     points = rows.raw
+    notes = [*_notes_on(files, table), *_on_lacking(files, prepare, rows, why_whole), *notes]
+    more["missing"] = "drop" if rows.lacking_row is not None else "error"
+    if rows.has_missing or files.missing == "observed":
+        more["missing"] = "observed"
     if not isinstance(points, np.ndarray):
         source = PreparedRows(files.name, prepare, rows, None)
         where = None if files.checkpoint is None else Checkpoint(files.checkpoint, 60.0)
@@ -287,47 +289,19 @@ def _codes(files: DataFiles, names: Sequence[str]) -> list[str]:
     return found
 
 
-def _of_lacking(
+def _on_lacking(
     files: DataFiles, prepare: Prepare, rows: RawRows, why_whole: str
-) -> tuple[list[Note], Missing]:
-    """Return notes on rows that lack values, and what was done with them.
-
-    `why_whole` says why rows must be whole; it is empty where distances use what is present.
-    """
-    if rows.lacking_row is None:
-        return [], "observed" if files.missing == "observed" else "error"
-    uses_present = not why_whole if files.is_missing_open else files.missing == "observed"
-    n_given = len(rows.is_used) - len({*files.skipped, *(row + 1 for row in rows.table.totals)})
-    n_left_out = n_given - int(rows.is_used.sum())
-    if files.missing == "error" or n_left_out == n_given:
-        names = prepare.get_feature_names_out()
-        column = str(names[rows.lacking_place]).partition(": ")[0]
-        raise failures.Failure(
-            f'{files.name}: column "{column}" has no value in '
-            f"{rows.table.row(rows.lacking_row)} ({rows.n_rows_lacking} of {n_given} rows lack "
-            "one): --missing drop leaves such rows out, and --missing observed uses the values "
-            "that are present",
-            failures.DATA,
-        )
-    if files.missing != "drop" and rows.weight_lacking is not None:
-        raise failures.Failure(
-            f'{files.name}: column "{files.weights}" has no value in '
-            f"{rows.table.row(rows.weight_lacking)}, and rows need weights: --missing drop leaves "
-            "such rows out",
-            failures.DATA,
-        )
-    notes, names = [], prepare.get_feature_names_out()
+) -> Iterator[Note]:
+    """Yield notes on values that rows lack, and on rows that are left out for it."""
+    uses_present = rows.use.lacking != "any"
     if rows.n_lacking.any() and (uses_present or files.is_missing_open):
         most = len(rows.n_lacking) if files.verbose else 4
-        why = "" if uses_present else why_whole
-        said = _missing_in_words(list(map(str, names)), rows.n_lacking, n_given, most, why)
-        notes.append(Note(said, is_doubt=not uses_present))
-    if n_left_out:
+        why, names = "" if uses_present else why_whole, map(str, prepare.get_feature_names_out())
+        said = _missing_in_words(list(names), rows.n_lacking, rows.n_given, most, why)
+        yield Note(said, is_doubt=not uses_present)
+    if n_left_out := rows.n_given - int(rows.is_used.sum()):
         what = "without any value" if uses_present else "with missing values"
-        notes.append(Note(f"left out: {counted(n_left_out, 'row')} {what}"))
-    if rows.has_missing:
-        return notes, "observed"
-    return notes, "drop" if n_left_out else "error"
+        yield Note(f"left out: {counted(n_left_out, 'row')} {what}")
 
 
 def _missing_in_words(

@@ -41,7 +41,7 @@ class Use:
 class Encoder:
     """The columns that count, as numbers, batch after batch and always in the same way."""
 
-    columns: Sequence[Column]
+    columns: Sequence[Column]  # the last is that of the weights, if there are any
     cells: Mapping[str, Cells]  # of some rows, which tell how all are read
     unread: dict[str, Counter[str]] = field(default_factory=dict)  # cells that are no numbers
     unknown: dict[str, Counter[str]] = field(default_factory=dict)  # words that no fit has seen
@@ -63,9 +63,10 @@ class Encoder:
         return np.column_stack(found)
 
     def _cells_of(self, name: str, batch: Any) -> Cells:
-        some = self.cells[name]
-        found = some.reading if some.is_text else None
-        return replace(some, array=one_array(batch.column(name)), found=found, more=())
+        some, array = self.cells[name], one_array(batch.column(name))
+        if some.array is not None and not some.more and array.equals(some.array):
+            return some  # with all that is known of it
+        return replace(some, array=array, found=some.reading if some.is_text else None, more=())
 
     def _note(self, column: Column, cells: Cells) -> None:
         if column.kind in WORDS and column.words:
@@ -75,14 +76,6 @@ class Encoder:
             lost, seen = cells.unread(), self.unread.setdefault(column.name, Counter())
         if lost and len(seen) < _MOST_TOLD:
             seen.update(lost)
-
-    def dtype_in(self, table: Table) -> Any:
-        """Return float32 where all columns are numbers of at most that width, else float64."""
-        pa = pyarrow_part()
-        heads = [head for _, head in table.heads()]
-        kinds = {head.column(column.name).type for column in self.columns for head in heads}
-        are_numbers = all(column.kind == "number" for column in self.columns)
-        return np.float32 if are_numbers and kinds <= {pa.float32(), pa.float16()} else np.float64
 
     def learned(self) -> Encoder | None:
         """Return another one that reads more of the cells that were no numbers, if one does."""
@@ -95,6 +88,11 @@ class Encoder:
                     cells[name] = more
         return None if cells == self.cells else Encoder(self.columns, cells)
 
+    @property
+    def n_numbers(self) -> int:
+        """How many numbers it makes of a row."""
+        return sum(len(features.names_of(column)) for column in self.columns)
+
 
 @dataclass
 class RawRows:
@@ -102,25 +100,18 @@ class RawRows:
 
     table: Table
     encoder: Encoder
+    use: Use
     is_used: NDArray[np.bool_]  # of all rows of the table
-    has_weights: bool
     raw: Any  # an array, or a `Spool`, whose last column then has the weights
     dtype: np.dtype[Any]  # of the points
-    weights: FloatArray | None  # of the rows in memory
-    n_lacking: Any  # of the values of each feature, in the rows before any was left out
+    n_given: int  # rows of the table without those that are skipped, and totals
+    weights: FloatArray | None = None  # of the rows in memory
+    n_lacking: Any = None  # of the values of each feature, in the rows before any was left out
     lacking_row: int | None = None  # the first row, from 0, that lacks a value or a weight
-    lacking_place: int = 0  # the first of the features that it lacks
     n_rows_lacking: int = 0
     has_missing: bool = False  # whether rows that are used lack values
     n_without_value: int = 0  # rows that lack all
     weight_lacking: int | None = None  # the first row without a weight
-
-    def count_lacking(self, lacks: Any, is_missing: NDArray[np.bool_], numbers: IndexArray) -> None:
-        """Count rows that lack something, and remember the first."""
-        if self.lacking_row is None and lacks.any():
-            self.lacking_row = int(numbers[np.argmax(lacks)])
-            self.lacking_place = int(np.argmax(is_missing[np.argmax(lacks)]))
-        self.n_rows_lacking += int(np.count_nonzero(lacks))
 
     def blocks(self) -> Iterator[tuple[FloatArray, FloatArray | None]]:
         """Yield the numbers and weights of some rows at a time."""
@@ -152,6 +143,11 @@ class RawRows:
             self.raw.change(change, _ROWS_AT_ONCE)
 
     @property
+    def has_weights(self) -> bool:
+        """Whether the rows have weights."""
+        return self.use.weights is not None
+
+    @property
     def n_bytes(self) -> int:
         """The memory that the numbers take or would take."""
         n_bytes: int = self.dtype.itemsize * len(self.n_lacking) * int(self.is_used.sum())
@@ -172,7 +168,6 @@ def read_rows(
     encoder: Encoder,
     use: Use,
     *,
-    weights_of: Encoder | None = None,
     in_parts: bool | None = None,
     dtype: Any = None,
     tell: Tell | None = None,
@@ -182,75 +177,81 @@ def read_rows(
     They are read into memory where they fit, unless `in_parts` says where to; by default in
     float32 if all columns are.
     """
-    dtype = np.dtype(dtype or encoder.dtype_in(table))
+    n_features = encoder.n_numbers - (use.weights is not None)
+    dtype = np.dtype(dtype or _dtype_of(table, encoder.columns, n_features))
     if in_parts is None:
-        width = sum(len(features.names_of(column)) for column in encoder.columns)
-        in_parts = not fits_into_memory(dtype.itemsize * table.n_rows * width)
+        in_parts = not fits_into_memory(dtype.itemsize * table.n_rows * n_features)
     for _ in range(3):
-        rows = _pass(table, encoder, use, weights_of, dtype, in_parts=in_parts, tell=tell)
+        kept: Spool | _Held = _Held(table.n_rows, n_features, dtype, use)
+        if in_parts:
+            kept = Spool(encoder.n_numbers, np.float64 if use.weights is not None else dtype)
+        is_used = np.ones(table.n_rows, dtype=bool)
+        is_used[[*use.skipped, *table.totals]] = False
+        rows = RawRows(table, encoder, use, is_used, kept, dtype, n_given=int(is_used.sum()))
+        rows.n_lacking = np.zeros(n_features, dtype=np.intp)
+        _pass(rows, tell)
         if (other := encoder.learned()) is None:
             break
         encoder = other
+    if isinstance(kept, _Held):
+        rows.raw = kept.raw[: kept.n_rows]
+        rows.weights = None if use.weights is None else kept.weights[: kept.n_rows]
     return rows
 
 
-def _pass(
-    table: Table,
-    encoder: Encoder,
-    use: Use,
-    weights_of: Encoder | None,
-    dtype: Any,
-    *,
-    in_parts: bool,
-    tell: Tell | None,
-) -> RawRows:
-    width = sum(len(features.names_of(column)) for column in encoder.columns)
-    is_used = np.ones(table.n_rows, dtype=bool)
-    is_used[[*use.skipped, *table.totals]] = False
-    has_weights, n_all = weights_of is not None, table.n_rows
-    raw: Any = np.empty((0 if in_parts else n_all, width), dtype)
-    if in_parts:
-        raw = Spool(width + has_weights, np.float64 if has_weights else dtype)
-    weights = np.empty(n_all) if has_weights and not in_parts else None
-    lacking = np.zeros(width, dtype=np.intp)
-    found = RawRows(table, encoder, is_used, has_weights, raw, dtype, weights, lacking)
-    start, n_kept = 0, 0
+def _dtype_of(table: Table, columns: Sequence[Column], n_features: int) -> Any:
+    """Return float32 where all features are numbers of at most that width, else float64."""
+    pa = pyarrow_part()
+    columns, heads = columns[:n_features], [head for _, head in table.heads()]
+    kinds = {head.column(column.name).type for column in columns for head in heads}
+    are_numbers = all(column.kind == "number" for column in columns)
+    return np.float32 if are_numbers and kinds <= {pa.float32(), pa.float16()} else np.float64
+
+
+class _Held:
+    """Rows in memory, with room for all."""
+
+    def __init__(self, n_rows: int, n_features: int, dtype: Any, use: Use) -> None:
+        self.n_rows, self.raw = 0, np.empty((n_rows, n_features), dtype)
+        self.weights = np.empty(0 if use.weights is None else n_rows)
+
+    def add(self, block: FloatArray) -> None:
+        part = slice(self.n_rows, self.n_rows + len(block))
+        self.raw[part], self.n_rows = block[:, : self.raw.shape[1]], part.stop
+        if len(self.weights):
+            self.weights[part] = block[:, -1]
+
+
+def _pass(rows: RawRows, tell: Tell | None) -> None:
+    """Read all rows once."""
+    table, use, start, n_features = rows.table, rows.use, 0, len(rows.n_lacking)
     for batch in table.batches():
-        rows = slice(start, start + batch.num_rows)
-        given = np.flatnonzero(is_used[rows])
+        given = np.flatnonzero(rows.is_used[start : start + batch.num_rows])
+        numbers, start = start + given, start + batch.num_rows
         if len(given) < batch.num_rows:
             batch = batch.take(pyarrow_part().array(given))
-        say = functools.partial(_row_in_words, table, start + given)
-        block = encoder.raw(batch, say)
+        say = functools.partial(_row_in_words, table, numbers)
+        block = rows.encoder.raw(batch, say)
         is_missing = np.isnan(block)
-        lacks, lacks_all = is_missing.any(axis=1), is_missing.all(axis=1)
-        found.n_lacking += is_missing.sum(axis=0)
-        found.n_without_value += int(np.count_nonzero(lacks_all))
-        if weights_of is not None:
-            of_rows = weights_of.raw(batch, say)[:, 0]
-            _refuse_weights(of_rows, weights_of.columns[0].name, say)
-            lacks_weight = np.isnan(of_rows)
-            if found.weight_lacking is None and lacks_weight.any():
-                found.weight_lacking = start + int(given[np.argmax(lacks_weight)])
-            lacks, lacks_all = lacks | lacks_weight, lacks_all | lacks_weight
-        found.count_lacking(lacks, is_missing, start + given)
-        kept = ~{"keep": np.zeros_like(lacks), "any": lacks, "all": lacks_all}[use.lacking]
-        is_used[start + given] = kept
-        block = (block if kept.all() else block[kept]).astype(dtype, copy=False)
-        found.has_missing |= bool(is_missing[kept].any())
-        part = slice(n_kept, n_kept + len(block))
-        if in_parts:
-            raw.add(np.column_stack([block, of_rows[kept]]) if has_weights else block)
-        else:
-            raw[part] = block
-        if weights is not None:
-            weights[part] = of_rows[kept]
-        n_kept, start = part.stop, rows.stop
+        of_features, of_weights = is_missing[:, :n_features], is_missing[:, n_features:].any(axis=1)
+        lacks, lacks_all = is_missing.any(axis=1), of_features.all(axis=1)
+        if use.weights is not None:
+            _refuse_weights(block[:, -1], use.weights, say)
+        rows.n_lacking += of_features.sum(axis=0)
+        rows.n_without_value += int(np.count_nonzero(lacks_all))
+        rows.n_rows_lacking += int(np.count_nonzero(lacks))
+        if rows.lacking_row is None and lacks.any():
+            rows.lacking_row = int(numbers[np.argmax(lacks)])
+        if rows.weight_lacking is None and of_weights.any():
+            rows.weight_lacking = int(numbers[np.argmax(of_weights)])
+        left_out = {"keep": np.zeros_like(lacks), "any": lacks, "all": lacks_all | of_weights}
+        kept = ~left_out[use.lacking]
+        rows.is_used[numbers] = kept
+        block = block if kept.all() else block[kept]
+        rows.has_missing |= bool(of_features[kept].any())
+        rows.raw.add(block.astype(rows.dtype, copy=False))
         if tell is not None:
-            tell(start, n_all)
-    if not in_parts:
-        found.raw, found.weights = raw[:n_kept], None if weights is None else weights[:n_kept]
-    return found
+            tell(start, table.n_rows)
 
 
 def _row_in_words(table: Table, numbers: IndexArray, row: int) -> str:
@@ -327,13 +328,16 @@ def spread_in(
 
 def _moments(points: FloatArray, weights: FloatArray | None, origin: FloatArray) -> ColumnMoments:
     # Count from the least entry, so that a constant column has no rounding.
-    is_there = ~np.isnan(points)
-    shares = is_there * (1.0 if weights is None else weights[:, None])
-    counts = shares.sum(axis=0)
-    above = np.where(is_there, points - origin, 0.0)
-    means = np.sum(shares * above, axis=0) / np.where(counts > 0, counts, 1.0)
-    apart = np.where(is_there, above - means, 0.0)
-    return ColumnMoments(counts, origin + means, np.sum(shares * apart**2, axis=0))
+    weights = np.ones(len(points)) if weights is None else weights
+    above = points - origin
+    is_missing = np.isnan(above)
+    above[is_missing] = 0.0
+    counts = weights.sum() - np.einsum("i,ij->j", weights, is_missing)
+    means = np.einsum("i,ij->j", weights, above) / np.where(counts > 0, counts, 1.0)
+    above -= means
+    above[is_missing] = 0.0
+    squares = np.einsum("i,ij,ij->j", weights, above, above)
+    return ColumnMoments(counts, origin + means, squares)
 
 
 def _range(points: FloatArray) -> ColumnRange:

@@ -240,7 +240,7 @@ class Prepare(TransformerMixin, BaseEstimator):
         """Understand the columns of a table by some of its rows, and read all rows."""
         encoder = self.understand_columns(table, use)
         rows = self._rows(table, use, encoder, how)
-        kinds = {one.name: one.kind for one in self.columns_}
+        kinds = {one.name: one.kind for one in (*self.columns_, *rows.encoder.columns)}
         texts = {name: each for name, each in rows.encoder.cells.items() if each.is_text}
         self.notes_ += _doubts_on_forms({name: each.form for name, each in texts.items()}, kinds)
         self.notes_ += _notes_on_cells(rows.encoder, len(rows.is_used))
@@ -280,12 +280,12 @@ class Prepare(TransformerMixin, BaseEstimator):
         return Encoder(self.used, {name: cells[name] for name in self._names_read()})
 
     def _rows(self, table: Table, use: Use, encoder: Encoder, how: Mapping[str, Any]) -> RawRows:
-        weights_of = None
         if use.weights is not None:
             plain = self.of_numbers([use.weights], "weights")
             own = plain._cells(table, table.sample, use.weights, ())
-            weights_of = Encoder(plain.used, {use.weights: own})
-        return read_rows(table, encoder, use, weights_of=weights_of, **how)
+            cells = {**encoder.cells, use.weights: own}
+            encoder = Encoder([*encoder.columns, *plain.used], cells)
+        return read_rows(table, encoder, use, **how)
 
     @classmethod
     def of_numbers(cls, names: Sequence[str], why: str = "as specified") -> Self:
