@@ -59,18 +59,13 @@ def test_criteria_are_those_in_memory_at_the_same_centers(name: str, kind: str) 
     assert found.chosen == expected.chosen
 
 
-def test_parts_have_the_criteria_of_memory_and_refuse_what_they_cannot_give(tmp_path) -> None:
+def test_parts_have_the_criteria_of_memory_and_refuse_what_they_cannot_give() -> None:
     points = on_lattice(4, n_points=900)
     points[::7, 0] = np.nan
     one, other = studies(points, None, has_missing=True)
     for name in ("separation", "calinski_harabasz"):
         expected, found = CRITERIA[name](one), CRITERIA[name](other)
         np.testing.assert_allclose(found.values, expected.values, rtol=1e-9)
-    data = open_data(on_lattice(4, n_points=900), rows_per_part=300)
-    with pytest.raises(ValueError, match=r'open_data\(\.\.\., weights="column"\)'):
-        choose_k(data, [2, 3], sample_weight=np.ones(900))
-    with pytest.raises(ValueError, match="writes no checkpoint"):
-        choose_k(open_data(on_lattice(4, n_points=900), checkpoint=tmp_path / "state"), [2, 3])
     copies = open_data(np.repeat([[0.0], [1.0], [5.0]], 50, axis=0), rows_per_part=20)
     with pytest.raises(ValueError, match="more than the 3 distinct rows"):
         choose_k(copies, [2, 4])
@@ -154,16 +149,6 @@ def test_ctrl_c_at_the_last_step_is_not_lost(last: str, monkeypatch) -> None:
     choice = choose_k(points, range(2, 5), criteria="dp_means", random_state=0)
     assert choice.was_stopped
     assert choice.recommended == 3
-
-
-def test_a_sample_that_all_rows_do_not_confirm_is_not_clear(monkeypatch) -> None:
-    def interrupt(*arguments: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(powermeans.choosing_k.choose, "_stability_of", interrupt)
-    choice = choose_k(on_lattice(3, n_points=32_000), [2, 3, 4], criteria="separation")
-    assert (choice.was_stopped, choice.is_clear, choice.recommended) == (True, False, 3)
-    assert "before all rows confirmed" in choice.doubt
 
 
 def test_a_callback_that_stops_the_confirmation_leaves_a_doubt() -> None:

@@ -192,16 +192,6 @@ def test_weights_are_routed_through_a_pipeline() -> None:
     np.testing.assert_array_equal(through_pipeline.cluster_centers_, alone.cluster_centers_)
 
 
-def test_text_is_named_by_its_place() -> None:
-    table = pd.DataFrame({"age": [1.0, 2.0, 3.0], "city": ["Bern", "Rom", "Oslo"]})
-    for given, told in (
-        (table, "'Bern' in column 'city'"),
-        ([["1.5", 2.0], ["Rom", 3.0]], "'Rom' in row 1, column 0"),
-    ):
-        with pytest.raises(ValueError, match=told):
-            PowerKMeans(2).fit(given)
-
-
 @pytest.mark.parametrize(
     "kind", [pm.KMeans, KHarmonicMeans, pm.MiniBatchPowerKMeans, pm.RobustPowerKMeans]
 )

@@ -12,7 +12,6 @@ from powermeans import (
     BalancedKMeans,
     KMeans,
     PowerKMeans,
-    Prepare,
     match_labels,
     plots,
     refit,
@@ -200,21 +199,6 @@ def test_nothing_changed_says_so_and_is_drawn_as_straight_bands():
     assert found.stayed == 1
     assert len(found.plot().collections) == 4
     assert plots.flows(found).get_title() == "100 % of the rows stay in their cluster"
-
-
-def test_tables_of_people_are_followed_too():
-    rng = np.random.default_rng(0)
-    kind = np.repeat([0, 1, 2], 50)
-
-    def month(price):
-        words = np.array(["free", "team", "firm"])[kind]
-        return pd.DataFrame({"plan": words, "price": rng.normal(np.array([0, 20, price])[kind], 1)})
-
-    april, may = month(50), month(70)
-    model = make_pipeline(Prepare(), PowerKMeans(3, random_state=0)).fit(april)
-    again = refit(model, may)
-    assert what_changed(model, again, may).stayed == 1
-    np.testing.assert_array_equal(again.predict(may), model.predict(april))
 
 
 def test_what_cannot_be_followed_is_refused():

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from problems import blobs, labelled_blobs
 
 from powermeans import KMeans, PowerKMeans
-from powermeans.divergences import ChiSquared, Poisson
+from powermeans.divergences import ChiSquared, Hellinger, Jeffreys, Poisson
 from powermeans.engine.updates import RelocateEmpty, Sweep
 from powermeans.mathematics.rules import Gaussian, Hard, Harmonic, Power, Rule
 from powermeans.points import manhattan as module
@@ -30,6 +30,7 @@ from powermeans.points.reference import ReferenceRows
 PoissonRows = partial(open_bregman, divergence=Poisson())
 RULES = [Hard(), Power(-1.0), Power(-7.3), Harmonic(3.0), Gaussian(2.0)]
 SHARES = np.array([0.5, 0.25, 0.15, 0.1])
+F_DIVERGENCES = (Hellinger, ChiSquared, Jeffreys)
 
 
 def median_of(values: np.ndarray, weights: np.ndarray) -> float:
@@ -270,14 +271,22 @@ def test_an_empty_cluster_of_medians_takes_the_farthest_point() -> None:
     np.testing.assert_array_equal(repaired.weights, [2, 1, 2])
 
 
-@pytest.mark.parametrize("n_features", [4, 12])
-def test_centers_of_normal_points_come_together_above_the_critical_power(n_features: int) -> None:
-    points = np.random.default_rng(0).normal(size=(20_000, n_features))
-    rows = ManhattanRows(points)
+NORMAL = [np.random.default_rng(0).normal(size=(20_000, n_features)) for n_features in (4, 12)]
+ISOTROPIC = np.random.default_rng(0).gamma(400.0, 1 / 4, size=(4000, 4))
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        *((ManhattanRows(points), 1 - 2 * points.shape[1] / math.pi) for points in NORMAL),
+        *((open_rows(ISOTROPIC, divergence=kind()), 1 - 4 / 2) for kind in F_DIVERGENCES),
+    ],
+)
+def test_centers_near_the_middle_come_together_above_the_critical_power(rows, expected) -> None:
     middle = rows.mean()
     critical = rows.critical_power()
-    assert critical == pytest.approx(1 - 2 * n_features / math.pi, rel=0.1)
-    apart = 0.05 * np.sign(np.random.default_rng(1).normal(size=n_features))
+    assert critical == pytest.approx(expected, rel=0.1)
+    apart = 0.05 * np.sign(np.random.default_rng(1).normal(size=len(middle)))
     start = np.stack([middle - apart, middle + apart])
 
     def growth(power: float) -> float:

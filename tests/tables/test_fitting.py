@@ -167,15 +167,6 @@ def test_columns_are_scaled_where_one_would_decide_everything_and_that_is_told(r
     )
     assert [one["scale"] for one in (scaled, plain, in_parts)] == ["standard", "none", "standard"]
     assert scaled["inertia"] == asked["inertia"] != plain["inertia"]
-    rows = [(1, 20), (2, 10), (9, 50), (8, 60)]
-    for names, scale in {
-        "x (cm),y (cm)": "none",
-        "pixel 1,pixel 2": "none",
-        "x (cm),y (kg)": "standard",
-        "x,y": "standard",
-    }.items():
-        write("alike.csv", names, rows)
-        assert run("fit alike.csv -k 2 -q --json").json["scale"] == scale
     # A column of one value is left out.
     write("constant.csv", "always,b,c", [[0.1, i % 7, 1000 * (i % 5)] for i in range(70)])
     assert run("fit constant.csv -k 2 -q --json").json["columns"] == ["b", "c"]

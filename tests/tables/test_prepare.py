@@ -91,7 +91,7 @@ def test_a_blank_beside_ticks_means_no(tick):
         assert Prepare().fit(table | {"has_phone": mixed}).columns_[0].kind == "yes/no"
 
 
-@pytest.mark.parametrize("kind", ["number", "category", "ignore", "yes/no"])
+@pytest.mark.parametrize("kind", ["number", "category", "ignore", "identifier", "yes/no"])
 def test_what_the_user_knows_better_counts(kind):
     values = RNG.integers(0, 2, N)
     assert kind_of(values, as_={"column": kind}) in {kind, "category"}
@@ -161,12 +161,11 @@ def test_numbers_come_back_in_their_units_and_words_as_words():
     assert shares[at] == pytest.approx(np.mean(np.array(WORDS["category"]) == "red"))
 
 
-@pytest.mark.parametrize("weights", [None, RNG.integers(1, 4, N)])
-def test_weights_count_as_copies(weights):
+def test_weights_count_as_copies():
+    weights = RNG.integers(1, 4, N)
     table = {name: WORDS[name] for name in ("number", "category", "count")}
     prepare = Prepare().fit(table, sample_weight=weights)
-    copies = np.ones(N, int) if weights is None else weights
-    copied = Prepare().fit({name: np.repeat(each, copies) for name, each in table.items()})
+    copied = Prepare().fit({name: np.repeat(each, weights) for name, each in table.items()})
     for one, two in zip(prepare.columns_, copied.columns_, strict=True):
         assert one.kind == two.kind
         np.testing.assert_allclose(one.scales, two.scales)
@@ -221,19 +220,6 @@ def test_places_lie_on_the_globe_in_kilometers():
         np.testing.assert_allclose(found[name], values)
     near = prepare.transform({"lat": [0.0], "lon": [-179.9]})
     assert np.linalg.norm(near - points[3]) < 30
-
-
-def test_columns_of_one_unit_keep_their_spreads():
-    values = RNG.normal(size=(N, 2)) * [1, 5]
-    for names, is_scaled in {
-        ("width (cm)", "height (cm)"): False,
-        ("gene1", "gene2"): False,
-        ("width (cm)", "mass (kg)"): True,
-    }.items():
-        spread = Prepare().fit_transform(dict(zip(names, values.T, strict=True))).std(axis=0)
-        assert (spread == pytest.approx([1, 1])) == is_scaled
-    shares = RNG.dirichlet([1, 2, 3], N)
-    assert Prepare().fit_transform(shares).std() < 0.5
 
 
 @pytest.mark.parametrize(
@@ -334,21 +320,6 @@ def test_ranges_without_gaps_stand_for_words_where_k_is_chosen():
     for word in range(3):
         own = points[:, 1 + word] == points[:, 1 + word].max()
         np.testing.assert_allclose(drawn[own].mean(axis=0), points[own, 1:][0], atol=0.05)
-
-
-@pytest.mark.parametrize(
-    "values",
-    [[np.inf, 1.0, 2.0], ["inf", "1", "2"], ["-inf", "3", "4"]],
-)
-def test_what_is_infinite_is_refused_with_its_row(values):
-    with pytest.raises(TableError, match=r'"x" has -?inf in row 1'):
-        Prepare().fit({"x": values, "y": [1.0, 2.0, 3.0]})
-
-
-def test_a_table_without_anything_to_compare_is_refused_and_says_why():
-    table = {name: WORDS[name] for name in ("identifier", "text", "constant")}
-    with pytest.raises(TableError, match=r"no column can be clustered.*identifier.*free text"):
-        Prepare().fit(table)
 
 
 def test_zeros_tails_and_single_values_far_from_all_others_are_doubted():
@@ -505,13 +476,6 @@ def test_times_have_a_unit_and_it_is_told_how_they_are_read():
     assert prepare.transform(table)[:, 1].std() == pytest.approx(1)
 
 
-def test_identifiers_may_be_named_and_are_left_out():
-    table = {"nr": [4, 2, 9], "x": [1.0, 2.5, 3]}
-    assert Prepare(as_={"nr": "identifier"}).fit(table).columns_[0].kind == "identifier"
-    with pytest.raises(ArgumentError, match="ignore, identifier, of which the last two leave a"):
-        Prepare(as_={"nr": "key"}).fit(table)
-
-
 def test_two_numbers_in_a_cell_are_left_out_and_that_is_told():
     prepare = Prepare().fit({"bp": ["120/80", "110 / 70", "131/85"], "age": [20, 40, 61]})
     assert [one.kind for one in prepare.columns_] == ["text", "count"]
@@ -552,8 +516,14 @@ def test_columns_share_a_unit_by_names_that_say_what_they_are():
         ("1", "2"): "standard",
         ("2019", "2020"): "none",
         ("pixel 1", "pixel 2"): "none",
+        ("width (cm)", "height (cm)"): "none",
+        ("width (cm)", "mass (kg)"): "standard",
     }.items():
-        assert Prepare().fit(dict(zip(names, amounts, strict=True))).scale_ == scale
+        prepare = Prepare()
+        spreads = prepare.fit_transform(dict(zip(names, amounts, strict=True))).std(axis=0)
+        assert prepare.scale_ == scale
+        assert (spreads == pytest.approx([1, 1])) == (scale == "standard")
+    assert Prepare().fit_transform(rng.dirichlet([1, 2, 3], N)).std() < 0.5  # shares
     assert Prepare().fit({"2019": amounts[0], "2020": counts}).scale_ == "standard"
     beside = Prepare().fit({"pixel 1": amounts[0], "pixel 2": amounts[1], "colour": words})
     assert beside.scale_ == "shared"
