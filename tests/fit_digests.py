@@ -1,7 +1,6 @@
 """Run the same fits with a former commit and with this tree, and say which bits differ.
 
-    python -m tests.fit_digests COMMIT         # builds the commit once, below build/former
-    python -m tests.fit_digests --package DIR  # or compare with a package that is built already
+    python -m tests.fit_digests COMMIT  # builds the commit once, below build/former
 
 The fits are those of the rows of `tests/matrix/table.py`, on more points and in more forms. The
 exit status is 1 if a digest differs, or if a fit fails on one side only.
@@ -20,6 +19,8 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+
+from benchmarks.former import commit_of, installed
 
 ROOT = Path(__file__).parents[1]
 N_POINTS, MANY = 600, 12_000
@@ -96,16 +97,9 @@ def digests_of(package: Path) -> dict[str, str]:
 def main() -> None:
     """Compare the digests of a former package with those of this tree."""
     parser = argparse.ArgumentParser(description="Compare the bits of fits with a former commit.")
-    parser.add_argument("commit", nargs="?", help="the former commit")
-    parser.add_argument("--package", type=Path, help="a folder with the former package, built")
-    arguments = parser.parse_args()
-    if (arguments.commit is None) == (arguments.package is None):
-        parser.error("pass a commit or --package")
-    if arguments.package is None:
-        from benchmarks.former import commit_of, installed
-
-        arguments.package = installed(commit_of(arguments.commit))
-    former, now = digests_of(arguments.package.resolve()), digests_of(ROOT / "src")
+    parser.add_argument("commit", help="the former commit")
+    package = installed(commit_of(parser.parse_args().commit))
+    former, now = digests_of(package.resolve()), digests_of(ROOT / "src")
     differing = [name for name in now if now[name] != former.get(name)]
     for name in differing:
         print(f"{name}: {former.get(name)} formerly, {now[name]} now")
