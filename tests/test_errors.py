@@ -110,12 +110,7 @@ OF_FRAME = PowerKMeans(2, random_state=0).fit(FRAME)
         ),
         (lambda: OF_FRAME.label_, "no attribute 'label_'$"),
         (lambda: OF_FRAME.predict(FRAME[["income", "age"]]), r"Pass X\[model.feature_names_in_\]$"),
-        (
-            lambda: choose_k(X, range(2, 20)),
-            r"k_range=range\(2, 20\) has k=19, and there are 9",
-        ),
         (lambda: powermeans.breaks(X, 2), r"values has the shape \(9, 2\): pass one column"),
-        (lambda: PowerKMeans(2).fit(lambda: 3), "returns a value of type int, not chunks: pass a"),
         (
             lambda: plots.choice_of_k(OF_FRAME),
             "is a PowerKMeans: pass what choose_k returned",

@@ -588,7 +588,6 @@ def test_breaks_are_those_of_a_published_map_and_those_by_hand():
     weighted = breaks([0.0, 1.0, 2.0], 2, sample_weight=[1, 100, 100])
     assert weighted.tolist() == [0.0, 1.0, 2.0]
     for values, n_classes, told in (
-        ([[1.0, 2.0]] * 3, 2, "pass one column"),
         ([], 2, "0 sample"),
         ([1.0, np.nan], 2, "NaN"),
         (["a", "b"], 2, "text"),

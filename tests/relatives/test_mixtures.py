@@ -296,15 +296,6 @@ def test_the_variance_of_small_clusters_far_apart_is_found(dtype, distance):
     assert model.variance == pytest.approx(max(np.mean(np.square(halves)), least), rel=0.02)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_sparse_points_have_the_critical_temperature_of_dense_ones(dtype):
-    points = np.random.default_rng(0).normal(size=(40, 6)).astype(dtype)
-    points[points < 0.3] = 0
-    expected = 2 * np.linalg.eigvalsh(np.cov(points.T.astype(float), bias=True))[-1]
-    for form in (points, sparse.csr_array(points)):
-        assert critical_temperature(form) == pytest.approx(expected, rel=1e-6)
-
-
 def mixture(seed: int, n_clusters: int, n_features: int) -> tuple[np.ndarray, np.ndarray]:
     """Means, and shares none of which is tiny."""
     rng = np.random.default_rng(seed)
