@@ -17,10 +17,10 @@ from powermeans.points.checks.points import Admitted
 from powermeans.relatives import OnlineKMeans
 
 
-def blobs(n_points=400, seed=0):
+def blobs(n_points=400, n_features=2, n_clusters=3, seed=0):
     rng = np.random.default_rng(seed)
-    means = 5 * np.random.default_rng(99).normal(size=(3, 2))
-    return means[rng.integers(3, size=n_points)] + rng.normal(size=(n_points, 2))
+    means = 5 * np.random.default_rng(99).normal(size=(n_clusters, n_features))
+    return means[rng.integers(n_clusters, size=n_points)] + rng.normal(size=(n_points, n_features))
 
 
 POINTS = blobs()
@@ -214,10 +214,8 @@ def test_weights_of_a_chunk_are_copies():
     np.testing.assert_allclose(weighted.cluster_centers_, copied.cluster_centers_, rtol=1e-12)
 
 
-def triples(n_points=1000, n_features=3, n_clusters=4, seed=0):
-    rng = np.random.default_rng(seed)
-    means = 6 * np.random.default_rng(99).normal(size=(n_clusters, n_features))
-    return means[rng.integers(n_clusters, size=n_points)] + rng.normal(size=(n_points, n_features))
+def triples(n_points=1000, seed=0):
+    return blobs(n_points, 3, 4, seed)
 
 
 def model_of(kind, n_clusters=4, **params):
@@ -333,7 +331,7 @@ def test_a_pass_over_a_file_is_one_sweep_of_it_and_made_as_often_as_a_fit_says(f
 @of_kinds
 def test_rows_that_are_sorted_are_learned_as_well_as_shuffled_ones(kind):
     rng, inertias = np.random.default_rng(0), []
-    points = triples(10_000, n_clusters=10)
+    points = blobs(10_000, 3, 10)
     for order in (np.argsort(points[:, 0]), rng.permutation(len(points))):
         data = open_data(points[order], rows_per_part=500)
         fits = [kind(10, random_state=seed).fit(data) for seed in range(6)]

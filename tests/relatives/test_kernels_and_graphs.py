@@ -243,6 +243,7 @@ def test_pieces_stay_whole_and_where_sparse_points_are_does_not_matter() -> None
         (np.triu(np.ones((5, 5))), {"affinity": "precomputed"}, "X is not symmetric"),
         (-np.eye(5), {"affinity": "precomputed"}, "X has the affinity -1.0, below zero"),
         (np.full((5, 5), np.nan), {"affinity": "precomputed"}, "contains NaN"),
+        (np.ones((3, 2)), {}, "n_samples=3 should be >= n_clusters=4"),
         (np.ones((5, 2)), {"affinity": "nearest_neighbors"}, "n_neighbors=10 but n_samples=5"),
         (np.ones((5, 2)), {"affinity": "cosine"}, "'affinity' parameter"),
         (np.ones((5, 2)), {"gamma": 0.0}, "'gamma' parameter"),
