@@ -172,7 +172,7 @@ ALL_AT_ONCE = [
     *((lambda X=X: powermeans.report(fitted(), X, "report"), ValueError, "pass some of the rows")
       for X in (DASK, "points.parquet")),
     (lambda: choose_k(open_data(POINTS), [2, 3], sample_weight=WEIGHTS), ValueError, "weights="),
-    (lambda: choose_k(open_data(POINTS, checkpoint="x"), [2]), ValueError, "checkpoint"),
+    (lambda: choose_k(open_data(POINTS, checkpoint="x"), [2]), ValueError, "choose_k writes no ch"),
     *((lambda kind=kind, learn=learn: getattr(kind(2), learn)(open_data(POINTS, checkpoint="x")),
        ValueError, r"powermeans\.save")
       for kind in (OnlineKMeans, MiniBatchPowerKMeans) for learn in ("fit", "partial_fit")),
