@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -140,30 +140,23 @@ def partitions(
     names = tuple(as_frame(next(frames())).column_names)
     table = Table("X", [Rows(name="X", names=names, read=batches)])
     if prepare is not None and hasattr(prepare, "columns_"):
-        return _PointsOf(prepare, prepare.encoder_for(prepare.as_fitted(table))), prepare
+        return partial(_points_of, prepare, prepare.encoder_for(prepare.as_fitted(table))), prepare
     found = clone(prepare) if prepare is not None else Prepare()
     encoder = found.understand_columns(table, Use())
     blocks = ((encoder.raw(batch, _row_of_part), None) for batch in table.batches())
     found.settle_by(table, blocks)
-    return _PointsOf(found, encoder), found
+    return partial(_points_of, found, encoder), found
 
 
 def _row_of_part(row: int) -> str:
     return f"row {row + 1} of a partition"
 
 
-@dataclass(frozen=True)
-class _PointsOf:
-    """Make points of a frame."""
-
-    prepare: Prepare
-    encoder: Encoder
-
-    def __call__(self, frame: Any) -> FloatArray:
-        offsets, scales = self.prepare.scaling
-        blocks = [self.encoder.raw(batch, _row_of_part) for batch in as_frame(frame).to_batches()]
-        raw = np.concatenate(blocks) if blocks else np.empty((0, len(scales)))
-        return (raw - offsets) / scales
+def _points_of(prepare: Prepare, encoder: Encoder, frame: Any) -> FloatArray:
+    offsets, scales = prepare.scaling
+    blocks = [encoder.raw(batch, _row_of_part) for batch in as_frame(frame).to_batches()]
+    raw = np.concatenate(blocks) if blocks else np.empty((0, len(scales)))
+    return (raw - offsets) / scales
 
 
 def read_as_new(

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import itertools
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from powermeans.errors import some
 from powermeans.system.arrow import pyarrow_part
 from powermeans.types import FloatArray
 from powermeans_tables.cells.missing_codes import is_code
@@ -81,9 +79,6 @@ class Marks:
         bare = re.sub(_CLASSES[self.thousands], "", digits) if self.thousands else digits
         return float(bare.replace(self.decimal or ".", "."))
 
-    def __str__(self) -> str:
-        return f"1{self.thousands}234{self.decimal or '.'}5"
-
 
 _MARKS = [Marks(decimal, mark) for mark in _CLASSES for decimal in ".," if mark != decimal]
 
@@ -95,7 +90,6 @@ class Form:
     kind: _Kind
     marks: Marks = Marks()
     is_plain: bool = True  # only digits, a decimal mark and an exponent, as PyArrow reads them
-    is_whole: bool = False
     currency: str = ""
     has_percent: bool = False
     has_suffix: bool = False  # such as K and M, which multiply
@@ -105,25 +99,6 @@ class Form:
     likely: str = ""  # the decimal mark that whole numbers suggest
     is_assumed: bool = False
     words: tuple[str, ...] = ()  # that stand for missing values in this column
-
-    def __str__(self) -> str:
-        if self.kind == "boolean":
-            return "yes as 1 and no as 0"
-        if self.kind == "date":
-            return f"as days since 1970 ({self.order})"
-        if self.kind == "duration":
-            units = ("h", "min", "s")[-1 - self.sample.count(":") :]
-            parts = zip(self.sample.lstrip("-").split(":"), units, strict=True)
-            taken_for = " ".join(f"{part.lstrip('0') or '0'} {unit}" for part, unit in parts)
-            return f"in seconds ({self.sample} taken for {taken_for})"
-        has_marks = self.marks.thousands or (self.marks.decimal == "," and not self.is_whole)
-        said = [f"as {self.marks}"] if has_marks else []
-        said += [f"in {self.currency}"] if self.currency else []
-        said += ["in percent (12% is 0.12)"] if self.has_percent else []
-        said += ["with K, M and B as thousands, millions and billions"] if self.has_suffix else []
-        if self.is_assumed:
-            said = [f"{self.sample} taken for {self.marks.value(self.sample):.12g}"]
-        return " ".join(said)
 
 
 def is_number(cell: str) -> bool:
@@ -190,9 +165,7 @@ def form_of(cells: Sequence[str], decimal: str | None, thousands: str | None) ->
     if len(texts) > 0.5 * len(cells):
         return _form_of_words(cells, texts)
     form = _form_of_numbers(numbers, decimal, thousands)
-    if len(numbers) == len(cells):
-        return form
-    return replace(form, is_whole=False, words=words_for_missing(Counter(texts)))
+    return replace(form, words=words_for_missing(Counter(texts)))
 
 
 def _form_of_plain(cells: Sequence[str], decimal: str | None) -> Form | None:
@@ -200,8 +173,6 @@ def _form_of_plain(cells: Sequence[str], decimal: str | None) -> Form | None:
     if decimal not in (None, ".") or not all(map(_PLAIN.fullmatch, cells)):
         return None
     points = [cell for cell in cells if "." in cell]
-    if not points and all(re.fullmatch(r"[-+]?\d+", cell) for cell in cells):
-        return Form("number", Marks(decimal or ""), is_whole=True)
     maybe_thousands = re.compile(r"[-+]?[1-9]\d{0,2}(?:\.\d{3})+")
     if decimal or not points or not all(map(maybe_thousands.fullmatch, points)):
         return Form("number", Marks("." if points else decimal or ""))
@@ -312,7 +283,7 @@ def _form_of_numbers(
         point = decimal or {",": "."}.get(thousands, "," if thousands == "." else "")
         return replace(form, marks=Marks(point, thousands), is_plain=False)
     if all(map(str.isdigit, digits)):
-        return replace(form, marks=Marks(decimal or ""), is_whole=form.is_plain)
+        return replace(form, marks=Marks(decimal or ""))
     return form
 
 
@@ -457,10 +428,8 @@ def _array_of(values: Any) -> Any:
     return found if found.dtype != object else np.array([bool(value) for value in found])
 
 
-def described(forms: Iterable[tuple[str, Form]]) -> Iterator[str]:
-    """Yield how numbers are written that are not plain, with the columns that do so."""
-    by_text = sorted((str(form), name) for name, form in forms)
-    for text, pairs in itertools.groupby(by_text, lambda pair: pair[0]):
-        if text:
-            names = [f'"{name}"' for _, name in pairs]
-            yield f"{some(names, 3)} {text}"
+def in_hours(sample: str) -> str:
+    """Say in hours, minutes and seconds what a duration such as 13:07 is taken for."""
+    units = ("h", "min", "s")[-1 - sample.count(":") :]
+    parts = zip(sample.lstrip("-").split(":"), units, strict=True)
+    return " ".join(f"{part.lstrip('0') or '0'} {unit}" for part, unit in parts)

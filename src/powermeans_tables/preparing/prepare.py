@@ -23,7 +23,7 @@ from powermeans.system.arrow import pyarrow_part
 from powermeans.types import FloatArray, IndexArray
 from powermeans_tables.cells.column import Cells, Hints, is_same_unit, one_array
 from powermeans_tables.cells.missing_codes import is_code, missing_codes
-from powermeans_tables.cells.number_forms import Dates, Form, as_number, described, is_number
+from powermeans_tables.cells.number_forms import Dates, Form, as_number, in_hours, is_number
 from powermeans_tables.preparing import features
 from powermeans_tables.preparing.kinds import (
     CURRENCIES,
@@ -681,9 +681,16 @@ def _doubts_on_forms(forms: Mapping[str, Form], kinds: Mapping[str, str]) -> Ite
         mark = next(each for each in form.sample if each in ".,")
         way_out = Argument("decimal" if form.marks.thousands else "thousands", mark)
         yield Note(some([said for said, _ in assumed]), True, (way_out, " if it is not"))
-    times = [(name, each) for name, each in forms.items() if each.kind == "duration"]
-    if in_words := [*described((name, form) for name, form in times if kinds[name] in NUMBERS)]:
-        yield Note(f"times are read: {some(in_words)}")
+    times: dict[str, list[str]] = {}
+    for name, each in forms.items():
+        if each.kind == "duration" and kinds[name] in NUMBERS:
+            times.setdefault(each.sample, []).append(f'"{name}"')
+    if times:
+        said = [
+            f"{some(names, 3)} in seconds ({sample} taken for {in_hours(sample)})"
+            for sample, names in sorted(times.items())
+        ]
+        yield Note(f"times are read: {some(said)}")
     dates = [
         f'{form.sample} in "{name}"'
         for name, form in forms.items()
