@@ -104,9 +104,12 @@ class PreparedRows:
         """Return points and weights, if they are in memory."""
         return (self.rows.raw, self.rows.weights) if self._spooled is None else None
 
-    def explain(self, error: EntryError) -> None:
-        """Raise the error of an entry that cannot be used by the names of its file and column."""
-        row = self.rows.table.row(np.flatnonzero(self.rows.is_used)[error.row])
+    def explain(self, error: EntryError, first_row: int = 0) -> None:
+        """Raise the error of an entry that cannot be used by the names of its file and column.
+
+        The rows of the entry count from `first_row`, that of a part.
+        """
+        row = self.rows.table.row(np.flatnonzero(self.rows.is_used)[first_row + error.row])
         column, way_out = self.feature_names[error.column], "".join(map(str, error.way_out))
         raise TableError(
             f'{self.name}: column "{column}" has {error.value:g} in {row}', way_out
@@ -226,14 +229,19 @@ def _refuse_lacking(prepare: Prepare, rows: RawRows) -> None:
         raise LackingError(f"{table.name}: {said}", "leave such rows out")
     if (row := rows.lacking_row) is None or (use.lacking != "keep" and rows.is_used.any()):
         return
-    names = [str(name).partition(": ")[0] for name in prepare.get_feature_names_out()]
-    lacking = dict.fromkeys(f'"{name}"' for name, n in zip(names, rows.n_lacking, strict=True) if n)
+    lacking = [f'"{name}"' for name in lacking_columns(prepare, rows)]
     where = f"first in {table.row(row)} ({rows.n_rows_lacking} of {rows.n_given} rows lack one)"
     raise LackingError(
-        f"{table.name}: values are missing in {some([*lacking])}, {where}",
+        f"{table.name}: values are missing in {some(lacking)}, {where}",
         *("leave such rows out, or pass ", Argument("missing", "observed")),
         " to an estimator that takes it",
     )
+
+
+def lacking_columns(prepare: Prepare, rows: RawRows) -> dict[str, int]:
+    """Return the columns that lack values, and in how many rows: all features of one together."""
+    names = (str(name).partition(": ")[0] for name in prepare.get_feature_names_out())
+    return {name: int(n) for name, n in zip(names, rows.n_lacking, strict=True) if n}
 
 
 def _warn_of(prepare: Prepare, table: Table, rows: RawRows) -> None:

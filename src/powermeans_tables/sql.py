@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from powermeans.divergences import Bregman, Cosine, Manhattan
@@ -370,8 +371,8 @@ def _planes(divergence: Bregman, xs: Sequence[str], centers: FloatArray) -> list
 def _sum(terms: Iterable[str]) -> str:
     listed = list(terms)
     while len(listed) > _TERMS_AT_ONCE:
-        parts = range(0, len(listed), _TERMS_AT_ONCE)
-        listed = [f"({' + '.join(listed[i : i + _TERMS_AT_ONCE])})" for i in parts]
+        parts = gen_batches(len(listed), _TERMS_AT_ONCE)
+        listed = [f"({' + '.join(listed[part])})" for part in parts]
     return " + ".join(listed)
 
 
@@ -379,10 +380,8 @@ def _least(names: Sequence[str], words: _Words) -> str:
     """Return the least of some columns; of one it is that, since MIN(x) of SQLite adds up rows."""
     listed = list(names)
     while len(listed) > 1:
-        parts = [listed[i : i + _TERMS_AT_ONCE] for i in range(0, len(listed), _TERMS_AT_ONCE)]
-        listed = [
-            f"{words.least}({', '.join(part)})" if len(part) > 1 else part[0] for part in parts
-        ]
+        parts = [listed[part] for part in gen_batches(len(listed), _TERMS_AT_ONCE)]
+        listed = [f"{words.least}({', '.join(each)})" if each[1:] else each[0] for each in parts]
     return listed[0]
 
 

@@ -21,7 +21,6 @@ from powermeans_tables.cells.number_forms import (
     Dates,
     Form,
     as_number,
-    chosen,
     form_of,
     is_unanswered,
     read_values,
@@ -76,22 +75,24 @@ class Reading:
         """Return the numbers of texts, NaN for none, and which texts are no numbers."""
         if not self.unit and not self.units:
             return _read(texts, self.form)
-        numbers, units = _apart(texts)
+        numbers, units = self.apart(texts)
+        values, is_wrong = _read(numbers, self.form)
         if self.units is None:
-            if self.adds_seconds:
-                pattern = {"pattern": r"^(\d+:\d+)$", "replacement": r"\1:00"}
-                numbers = pyarrow_part("compute").replace_substring_regex(numbers, **pattern)
-            is_bare = pyarrow_part("compute").is_null(numbers)
-            bare = pyarrow_part("compute").if_else(is_bare, texts, numbers)
-            values, is_wrong = _read(bare, self.form)
             known = [unit for unit in units.unique().to_pylist() if unit]
             others = [unit for unit in known if not is_same_unit(unit, self.unit)]
             is_other = pyarrow_part("compute").is_in(units, pyarrow_part().array(others, "string"))
             has_other = np.asarray(is_other.to_numpy(zero_copy_only=False), dtype=bool)
             return np.where(has_other, np.nan, values), is_wrong | has_other
-        values, is_wrong = _read(numbers, self.form)
         by_unit = [self.units.get(each or self.unit, np.nan) for each in units.to_pylist()]
         return values * by_unit, is_wrong
+
+    def apart(self, texts: Any) -> tuple[Any, Any]:
+        """Return texts without their unit, of several units only those that have one, and these."""
+        pc = pyarrow_part("compute")
+        numbers, units = _apart(texts)
+        if self.adds_seconds:
+            numbers = pc.replace_substring_regex(numbers, r"^(\d+:\d+)$", r"\1:00")
+        return numbers if self.units else pc.if_else(pc.is_null(numbers), texts, numbers), units
 
 
 @dataclass(frozen=True)
@@ -212,9 +213,9 @@ class Cells:
             return plain or self.reading.values(self.texts)
         if self.type == "date":
             return days_in(array), np.zeros(len(self), dtype=bool)
+        per_unit = _PER_SECOND[kind.unit] if _is_duration(kind) else 1.0
         array = array.cast("int64") if _is_duration(kind) else array
-        values = np.array(array.cast("float64", safe=False).to_numpy(zero_copy_only=False))
-        values /= _PER_SECOND[kind.unit] if _is_duration(kind) else 1.0
+        values = array.cast("float64", safe=False).to_numpy(zero_copy_only=False) / per_unit
         return values, np.zeros(len(self), dtype=bool)
 
     @property
@@ -253,10 +254,8 @@ class Cells:
 
     def codes_of(self, words: Sequence[str]) -> NDArray[np.intp]:
         """Return the place of each text among these words, -1 for others, -2 for missing ones."""
-        places, encoded = (
-            {word: place for place, word in enumerate(words)},
-            self.texts.dictionary_encode(),
-        )
+        places = {word: place for place, word in enumerate(words)}
+        encoded = self.texts.dictionary_encode()
         known = encoded.dictionary.to_pylist()
         codes = [-2 if is_unanswered(text) else places.get(text, -1) for text in known]
         indices = encoded.indices.fill_null(len(codes)).to_numpy(zero_copy_only=False)
@@ -286,18 +285,10 @@ def _apart(texts: Any) -> tuple[Any, Any]:
 def _reading_of(texts: Any, some: Sequence[str], hints: Hints) -> Reading:
     """Find how texts are read: the unit that most of them have, and the form of the numbers."""
     found, n_units = _unit_in(texts, some, hints)
-    if found.units is not None:
-        numbers, _ = _apart(texts)
-        return replace(found, form=_form_in(numbers, _some_of(numbers), hints, n_units))
-    bare = texts
-    if found.unit:
-        numbers, _ = _apart(texts)
-        bare = pyarrow_part("compute").if_else(
-            pyarrow_part("compute").is_null(numbers), texts, numbers
-        )
-    if found.adds_seconds:
-        bare = pyarrow_part("compute").replace_substring_regex(bare, r"^(\d+:\d+)$", r"\1:00")
+    bare = found.apart(texts)[0] if found.unit else texts
     form = _form_in(bare, _some_of(bare) if found.unit else some, hints, n_units)
+    if found.units is not None:
+        return replace(found, form=form)
     if form.kind == "date" and not form.order and hints.dates not in (None, "days"):
         form = replace(form, order=str(hints.dates))
     if form.kind in ("number", "date") and _share_unread(bare, _read(bare, form)) > _MOST_UNREAD:
@@ -355,7 +346,13 @@ def _form_in(texts: Any, some: Sequence[str], hints: Hints, n_units: int) -> For
         fitting = [one for one in choices if bool(one.thousands) != form.has_suffix] or fitting
     (marks, *_) = fitting or choices
     suggested = {hints.decimal, form.likely or hints.decimal}
-    return chosen(form, marks, is_assumed=suggested != {marks.decimal})
+    return replace(
+        form,
+        marks=marks,
+        is_plain=form.is_plain and not marks.thousands,
+        choices=(),
+        is_assumed=suggested != {marks.decimal},
+    )
 
 
 _NUMBERS = ("integer", "floating", "decimal", "duration")

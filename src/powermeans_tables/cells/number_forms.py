@@ -310,12 +310,6 @@ def _values_of(digits: str, choices: Sequence[Marks]) -> set[float]:
     return {marks.value(digits) for marks in choices if marks.fits(digits)}
 
 
-def chosen(form: Form, marks: Marks, *, is_assumed: bool = False) -> Form:
-    """Return a form in doubt with these of its marks."""
-    is_plain = form.is_plain and not marks.thousands
-    return replace(form, marks=marks, is_plain=is_plain, choices=(), is_assumed=is_assumed)
-
-
 def read_values(texts: Any, form: Form) -> tuple[FloatArray, NDArray[np.bool_]]:
     """Return the numbers of a column of Arrow strings, NaN for none, and which are no numbers."""
     pc = pyarrow_part("compute")

@@ -47,7 +47,7 @@ def predict(path: str, files: DataFiles, results: Results, screen: Screen) -> No
                 gap = gap_in_a_moment(model, data.points, data.weights)
             write_report(replace(fitted, optimality=gap), found, files, results, done)
         _tell(fitted, found, files, results, screen)
-        columns = table_of(found.columns, data.is_used).to_pydict() if shows_rows else {}
+        columns = table_of(found.columns, data.source.is_used).to_pydict() if shows_rows else {}
         labels = {{"cluster": "labels"}.get(name, name): one for name, one in columns.items()}
         sums = ("n_rows", "score", "sizes", "weights")
         screen.tell_machines(
@@ -94,8 +94,8 @@ def explain_model(path: str, files: DataFiles, asked: Rules, screen: Screen) -> 
     data = read_for(saved.model, path, files, opened(files))
     X = data.as_read
     if preparation_of(saved.model) is not None:  # which takes the columns of the file
-        X = data.rows.table.frame(data.rows.is_used)
-    with failures.refusing(), naming_entries(data, files):
+        X = data.source.rows.table.frame(data.source.rows.is_used)
+    with failures.refusing(), naming_entries(data):
         found = explain(saved.model, X, n_leaves=asked.n_leaves, sample_weight=data.weights)
         query = asked.sql and found.to_sql(asked.sql, dialect=asked.dialect)
     for line in (query or str(found)).splitlines():

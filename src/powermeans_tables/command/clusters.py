@@ -79,7 +79,7 @@ def labelled(
             collections.deque(pieces, maxlen=0)  # labelling a piece counts its rows
         columns, profile = RowColumns(), _profile(tally, data, names)
     else:
-        with failures.refusing(), naming_entries(data, files):
+        with failures.refusing(), naming_entries(data):
             if labels is None:
                 labels, tally.score = labels_and_score(model, data.points, data.weights)
             tally.add(data.points, labels, data.weights)
@@ -98,11 +98,12 @@ def _tally(model: Any, data: Data) -> Tally:
         return Tally(model.cluster_centers_)
     last = steps_of(model)[-1]
     n_clusters = len(last.dual_coef_ if hasattr(last, "dual_coef_") else last.cluster_centers_)
-    return Tally(np.zeros((n_clusters, len(data.names))))
+    return Tally(np.zeros((n_clusters, data.source.n_features)))
 
 
 def _profile(tally: Tally, data: Data, names: Mapping[int, str]) -> Profile:
-    return Profile.of(tally, data.names, [data.prepare, *data.scalers], names)
+    scalers = [data.prepare, *data.scalers]
+    return Profile.of(tally, [*data.source.feature_names], scalers, names)
 
 
 def about_rows(
@@ -132,7 +133,7 @@ def _in_parts(
         waiting_for("labelling the rows", is_quiet=is_quiet, n_rows=n_rows) as say,
     ):
         for points, weights in parts:
-            with naming_entries(data, files, tally.n_rows):
+            with naming_entries(data, tally.n_rows):
                 labels, score = labels_and_score(model, points, weights)
             tally.add(points, labels, weights)
             tally.score += score

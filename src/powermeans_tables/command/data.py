@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from powermeans.errors import EntryError, TableError, counted, nearest, some
@@ -22,7 +21,12 @@ from powermeans.system.attributes import forget
 from powermeans.types import FloatArray
 from powermeans_tables.command import failures
 from powermeans_tables.command.sources import DataFiles, Scale
-from powermeans_tables.opening import PreparedRows, read_as_fitted, read_as_new
+from powermeans_tables.opening import (
+    PreparedRows,
+    lacking_columns,
+    read_as_fitted,
+    read_as_new,
+)
 from powermeans_tables.preparing.kinds import has_no_name
 from powermeans_tables.preparing.points import RawRows, Use
 from powermeans_tables.preparing.prepare import Note, Prepare, doubts_on_others
@@ -40,36 +44,21 @@ class Data:
     points: Any  # an array or PartedData
     prepare: Prepare
     table: Table  # with all columns
-    rows: RawRows
+    source: PreparedRows
     missing: Missing = "error"
     notes: Sequence[Note] = ()
     as_read: Any = None  # the points before the scalers that a saved model has after `prepare`
     scalers: Sequence[Any] = ()
 
     @property
-    def names(self) -> list[str]:
-        """The names of the columns of the points."""
-        return list(map(str, self.prepare.get_feature_names_out()))
-
-    @property
     def weights(self) -> FloatArray | None:
         """The weights of points in memory."""
-        return self.rows.weights
+        return self.source.rows.weights
 
     @property
     def is_in_parts(self) -> bool:
         """Whether rows are read part by part."""
         return isinstance(self.points, PartedData)
-
-    @property
-    def is_used(self) -> NDArray[np.bool_] | None:
-        """Which rows of the table are used; None if all are."""
-        return None if self.rows.is_used.all() else self.rows.is_used
-
-    @property
-    def row_numbers(self) -> NDArray[np.intp]:
-        """The numbers, from 1, of the rows that are used."""
-        return np.flatnonzero(self.rows.is_used) + 1
 
 
 def opened(files: DataFiles) -> Table:
@@ -135,8 +124,7 @@ def read_for(model: Any, path: str, files: DataFiles, table: Table) -> Data:
     doubts = [*doubts_on_others(prepare, rows)]
     if isinstance(rows.raw, np.ndarray):
         if scalers or prepare.scale_ != "none":
-            names = list(map(str, prepare.get_feature_names_out()))
-            doubts += _in_other_units(rows.raw, names)
+            doubts += _in_other_units(rows.raw, prepare.get_feature_names_out())
         prepare.measure(as_read, rows.weights)
     more = {"as_read": as_read, "scalers": scalers}
     return _data(files, table, prepare, rows, doubts, why_whole, **more)
@@ -155,13 +143,12 @@ def _data(
 
     `why_whole` says why rows must be whole; it is empty where distances use what is present.
     """
-    points = rows.raw
+    points, source = rows.raw, PreparedRows(files.name, prepare, rows, None)
     notes = [*_notes_on(files, table), *_on_lacking(files, prepare, rows, why_whole), *notes]
     more["missing"] = "drop" if rows.lacking_row is not None else "error"
     if rows.has_missing or files.missing == "observed":
         more["missing"] = "observed"
     if not isinstance(points, np.ndarray):
-        source = PreparedRows(files.name, prepare, rows, None)
         where = None if files.checkpoint is None else Checkpoint(files.checkpoint, 60.0)
         with failures.refusing():
             length = length_of_parts(None, files.memory_limit, has_weights=rows.has_weights)
@@ -171,7 +158,7 @@ def _data(
         if _in_parts(files) is None:
             size = f"{rows.n_bytes / 1e9:.3g} GB in memory"
             notes = [Note(f"read part by part, since its points would take {size}"), *notes]
-    return Data(points, prepare, table, rows, notes=notes, **more)
+    return Data(points, prepare, table, source, notes=notes, **more)
 
 
 def _in_parts(files: DataFiles) -> bool | None:
@@ -259,15 +246,13 @@ def columns_for(model: Any, path: str, files: DataFiles, there: Sequence[str]) -
 
 
 @contextlib.contextmanager
-def naming_entries(data: Data, files: DataFiles, first_row: int = 0) -> Iterator[None]:
+def naming_entries(data: Data, first_row: int = 0) -> Iterator[None]:
     """Name the file, column and row of an entry that cannot be used; `first_row` is of a part."""
     try:
         yield
     except EntryError as error:
-        row = data.table.row(data.row_numbers[first_row + error.row] - 1)
-        column, way_out = data.names[error.column], "".join(map(str, error.way_out))
-        said = f'column "{column}" has {error.value:g} in {row}: {way_out}'
-        raise failures.Failure(f"{files.name}: {said}", failures.DATA) from error
+        with failures.refusing():
+            data.source.explain(error, first_row)
 
 
 def _by_name(names: Sequence[str], there: Sequence[str]) -> dict[str, str]:
@@ -293,30 +278,18 @@ def _on_lacking(
     files: DataFiles, prepare: Prepare, rows: RawRows, why_whole: str
 ) -> Iterator[Note]:
     """Yield notes on values that rows lack, and on rows that are left out for it."""
-    uses_present = rows.use.lacking != "any"
-    if rows.n_lacking.any() and (uses_present or files.is_missing_open):
-        most = len(rows.n_lacking) if files.verbose else 4
-        why, names = "" if uses_present else why_whole, map(str, prepare.get_feature_names_out())
-        said = _missing_in_words(list(names), rows.n_lacking, rows.n_given, most, why)
-        yield Note(said, is_doubt=not uses_present)
+    uses_present, lacking = rows.use.lacking != "any", lacking_columns(prepare, rows)
+    if lacking and (uses_present or files.is_missing_open):
+        most_first = sorted(lacking.items(), key=lambda pair: -pair[1])
+        listed = [f'{n} in "{name}"' for name, n in most_first]
+        said = f"{some(listed, len(listed) if files.verbose else 4)}, of {rows.n_given} rows"
+        then = "distances use the values that are present (--missing drop leaves those rows out)"
+        if not uses_present:
+            then = f"such rows are left out, since {why_whole}"
+        yield Note(f"missing values: {said}; {then}", is_doubt=not uses_present)
     if n_left_out := rows.n_given - int(rows.is_used.sum()):
         what = "without any value" if uses_present else "with missing values"
         yield Note(f"left out: {counted(n_left_out, 'row')} {what}")
-
-
-def _missing_in_words(
-    names: Sequence[str], n_missing: Sequence[int], n_rows: int, n_shown: int, why_whole: str
-) -> str:
-    # The features of one category miss a value together.
-    columns = (name.partition(": ")[0] for name in names)
-    counts = dict(zip(columns, n_missing, strict=True))
-    most = sorted(((int(n), name) for name, n in counts.items() if n), key=lambda pair: -pair[0])
-    shown = some([f'{n} in "{name}"' for n, name in most], n_shown)
-    values = f"missing values: {shown}, of {n_rows} rows"
-    if why_whole:
-        return f"{values}; such rows are left out, since {why_whole}"
-    used = "distances use the values that are present"
-    return f"{values}; {used} (--missing drop leaves those rows out)"
 
 
 def _in_other_units(points: FloatArray, names: Sequence[str]) -> Iterator[Note]:

@@ -104,7 +104,7 @@ def _gone_on(files: DataFiles, wanted: Wanted, table: Table) -> Fitted:
         data = read_for(saved.model, path, files, table)
     _check_proof(data.missing, wanted)
     started = time.perf_counter()
-    with failures.refusing(), naming_entries(data, files):
+    with failures.refusing(), naming_entries(data):
         model = refit(last, data.points, sample_weight=data.weights)
         change = what_changed(last, model, data.points)
     taken = {"reading": started - began, "fitting": time.perf_counter() - started}
@@ -202,7 +202,7 @@ def _fit(model: PowerKMeans | BalancedKMeans, data: Data, files: DataFiles, want
         with (
             failures.reading(files.name, writes=writes),
             failures.refusing(),
-            naming_entries(data, files, -1 if data.is_in_parts else 0),  # there they count from 1
+            naming_entries(data, -1 if data.is_in_parts else 0),  # there they count from 1
         ):
             model.set_params(callback=shown)
             model.fit(data.points, sample_weight=data.weights)

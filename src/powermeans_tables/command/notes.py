@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+import numpy as np
+
 from powermeans.errors import printable
 from powermeans_tables.command import failures
 from powermeans_tables.command.clusters import Fitted, Labelled
@@ -37,7 +39,7 @@ def write_report(
             data.table,
             [note.text for note in _doubts_first(notes) if note.text not in how_read],
             [*how_read, *(note.text for note in why_k)],
-            data.row_numbers,
+            np.flatnonzero(data.source.rows.is_used) + 1,
         )
         subject = Subject.of(
             fitted.model,

@@ -101,7 +101,7 @@ def write_rows(
     """
     table, added = data.table, map(table_of, pieces)
     if labels_only:
-        labels = added if data.is_used is None else _of_all_rows(added, data)
+        labels = added if data.source.is_used is None else _of_all_rows(added, data)
         _write(path, labels, ",", "utf-8")
         return
     types = {} if Path(path).suffix.lower() in _MARKS else _types_of(table)
@@ -114,7 +114,7 @@ def _of_all_rows(added: Iterator[Any], data: Data) -> Iterator[Any]:
     """Yield what is added to each batch of the files, without values in rows left out."""
     left, start = [next(added)], 0
     for batch in data.table.batches():
-        mine = data.rows.is_used[start : start + batch.num_rows]
+        mine = data.source.rows.is_used[start : start + batch.num_rows]
         n_used, start = int(mine.sum()), start + batch.num_rows
         while sum(each.num_rows for each in left) < n_used:
             left.append(next(added))

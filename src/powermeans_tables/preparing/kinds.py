@@ -131,11 +131,11 @@ def column_of(
         return Column(name, "empty", "contains no values")
     if cells.type == "nested":
         return Column(name, "ignore", LISTS)
-    if cells.type == "boolean":
-        return _yes_or_no(cells)
     if cells.type == "date":
         return Column(name, "ignore", DATES)
-    if cells.type == "number":
+    if cells.type == "boolean" and np.isin((0, 1), cells.numbers).all():
+        return Column(name, "yes/no", "two answers")
+    if cells.type in ("number", "boolean"):
         return _column_of_numbers(cells, is_first=is_first)
     return _column_of_words(cells, orders)
 
@@ -169,13 +169,6 @@ def _as_told(cells: Cells, told: str, orders: Sequence[Sequence[str]]) -> Column
         raise ArgumentError(f'"{name}" has negative numbers, which have no logarithm')
     unit = cells.unit if told in (*NUMBERS, "log") else ""
     return Column(name, told, why, unit=unit)
-
-
-def _yes_or_no(cells: Cells) -> Column:
-    values = cells.numbers[~np.isnan(cells.numbers)]
-    if not len(values) or (values == values[0]).all():
-        return _ticked(cells) or Column(cells.name, "constant", "has one value")
-    return Column(cells.name, "yes/no", "two answers")
 
 
 def _ticked(cells: Cells) -> Column | None:
@@ -261,7 +254,7 @@ def _column_of_numbers(cells: Cells, *, is_first: bool) -> Column:
     words = words_in(name)
     if cells.is_whole and n_different <= MOST_CATEGORIES and _NAMES_OF_CATEGORIES & set(words[-1:]):
         return _category(cells, f"numbers of {n_different} values")
-    if n_different == 2 and set(np.unique(values)) == {0.0, 1.0}:
+    if n_different == 2 and np.isin(values, (0, 1)).all():
         return Column(name, "yes/no", "0 and 1")
     if cells.is_whole and values.min() >= 0:
         return Column(name, "count", "whole numbers", unit=unit)

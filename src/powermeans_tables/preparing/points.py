@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import functools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import gen_batches
 
 from powermeans.errors import TableError
 from powermeans.mathematics.sums import ColumnMoments, added
@@ -118,8 +118,7 @@ class RawRows:
         if isinstance(self.raw, np.ndarray):
             yield from blocks_of(self.raw, self.weights)
             return
-        for start in range(0, self.raw.n_rows, _ROWS_AT_ONCE):
-            part = slice(start, min(start + _ROWS_AT_ONCE, self.raw.n_rows))
+        for part in gen_batches(self.raw.n_rows, _ROWS_AT_ONCE):
             rows = self.raw.rows(part)
             yield (rows[:, :-1], rows[:, -1]) if self.has_weights else (rows, None)
 
@@ -158,8 +157,7 @@ def blocks_of(
     raw: FloatArray, weights: FloatArray | None
 ) -> Iterator[tuple[FloatArray, FloatArray | None]]:
     """Yield some rows of an array at a time, with their weights."""
-    for start in range(0, len(raw), _ROWS_AT_ONCE):
-        part = slice(start, start + _ROWS_AT_ONCE)
+    for part in gen_batches(len(raw), _ROWS_AT_ONCE):
         yield raw[part], None if weights is None else weights[part]
 
 
@@ -230,7 +228,10 @@ def _pass(rows: RawRows, tell: Tell | None) -> None:
         numbers, start = start + given, start + batch.num_rows
         if len(given) < batch.num_rows:
             batch = batch.take(pyarrow_part().array(given))
-        say = functools.partial(_row_in_words, table, numbers)
+
+        def say(row: int, numbers: IndexArray = numbers) -> str:
+            return table.row(numbers[row])
+
         block = rows.encoder.raw(batch, say)
         is_missing = np.isnan(block)
         of_features, of_weights = is_missing[:, :n_features], is_missing[:, n_features:].any(axis=1)
@@ -254,14 +255,9 @@ def _pass(rows: RawRows, tell: Tell | None) -> None:
             tell(start, table.n_rows)
 
 
-def _row_in_words(table: Table, numbers: IndexArray, row: int) -> str:
-    return table.row(numbers[row])
-
-
 def _refuse_weights(weights: FloatArray, name: str, row_in_words: Callable[[int], str]) -> None:
-    is_bad = weights < 0
-    if is_bad.any():
-        row = int(np.argmax(is_bad))
+    if (weights < 0).any():
+        row = int(np.argmax(weights < 0))
         raise TableError(
             f'column "{name}" has {weights[row]:g} in {row_in_words(row)}, which is no weight: '
             "weights are finite and not negative"
@@ -274,6 +270,12 @@ class ColumnRange:
 
     lowest: FloatArray
     highest: FloatArray
+
+    @classmethod
+    def of(cls, points: FloatArray) -> Self:
+        """Return that of some rows."""
+        lowest = np.fmin.reduce(points, axis=0, initial=np.nan)
+        return cls(lowest, np.fmax.reduce(points, axis=0, initial=np.nan))
 
     def __add__(self, other: ColumnRange) -> ColumnRange:
         return ColumnRange(np.fmin(self.lowest, other.lowest), np.fmax(self.highest, other.highest))
@@ -313,14 +315,10 @@ def spread_in(
     is_number = [column.kind in NUMBERS for column in columns for _ in features.names_of(column)]
 
     def of_block(rows: FloatArray, weights: FloatArray | None) -> Spread:
-        sums = rows[:, is_number].sum(axis=1)
-        sums = sums[~np.isnan(sums)]
-        lowest, highest = (np.array([pick(sums)]) if len(sums) else np.array([np.nan])
-                           for pick in (np.min, np.max))  # fmt: skip
         wide = rows.astype(np.float64, copy=False)
-        found = _range(wide)
+        found = ColumnRange.of(wide)
         moments = _moments(wide, weights, origin=np.nan_to_num(found.lowest))
-        return Spread(moments, found, ColumnRange(lowest, highest))
+        return Spread(moments, found, ColumnRange.of(rows[:, is_number].sum(axis=1)[:, None]))
 
     whole: Spread = added(of_block(*block) for block in blocks)
     return whole
@@ -338,10 +336,3 @@ def _moments(points: FloatArray, weights: FloatArray | None, origin: FloatArray)
     above[is_missing] = 0.0
     squares = np.einsum("i,ij,ij->j", weights, above, above)
     return ColumnMoments(counts, origin + means, squares)
-
-
-def _range(points: FloatArray) -> ColumnRange:
-    return ColumnRange(
-        np.fmin.reduce(points, axis=0, initial=np.nan),
-        np.fmax.reduce(points, axis=0, initial=np.nan),
-    )

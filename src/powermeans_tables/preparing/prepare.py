@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import skew
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
@@ -233,8 +234,7 @@ class Prepare(TransformerMixin, BaseEstimator):
         rows = self.read(open_table(X), Use(), in_parts=False)
         rows.weights = check_sample_weight(sample_weight, len(rows.raw))
         self.finish(rows)
-        points: FloatArray = rows.raw
-        return points
+        return np.asarray(rows.raw)
 
     def read(self, table: Table, use: Use, **how: Any) -> RawRows:
         """Understand the columns of a table by some of its rows, and read all rows."""
@@ -276,7 +276,9 @@ class Prepare(TransformerMixin, BaseEstimator):
             raise TableError(f"no column can be clustered: {some(said, 6)}")
         codes_of = {one.name: frozenset(one.codes) for one in self.used}
         cells |= {name: replace(cells[name], missing=codes) for name, codes in codes_of.items()}
-        self.notes_ = [*code_notes, *self._notes(cells, survey.rows[is_row])]
+        numbers = {one.name: cells[one.name].numbers for one in found if one.kind in NUMBERS}
+        doubts = _doubts_on_values(numbers, survey.rows[is_row])
+        self.notes_ = [*code_notes, *doubts, *_notes_on_left_out(found)]
         return Encoder(self.used, {name: cells[name] for name in self._names_read()})
 
     def _rows(self, table: Table, use: Use, encoder: Encoder, how: Mapping[str, Any]) -> RawRows:
@@ -333,8 +335,7 @@ class Prepare(TransformerMixin, BaseEstimator):
         """
         rows = self.read_again(self.as_fitted(X), Use(), in_parts=False)
         rows.scale(*self.scaling)
-        found: FloatArray = rows.raw
-        return found
+        return np.asarray(rows.raw)
 
     def as_fitted(self, X: Any, also: Sequence[str] = ()) -> Table:
         """Return a table with the columns of the fit that count, by their names in the fit."""
@@ -460,12 +461,7 @@ class Prepare(TransformerMixin, BaseEstimator):
         """Return the features of a table, and their values: neither scaled nor their logarithms."""
         plain = copy.copy(self)
         plain.columns_ = [
-            replace(
-                column,
-                kind="number" if column.kind == "log" else column.kind,
-                offsets=[0.0] * len(column.offsets),
-                scales=[1.0] * len(column.scales),
-            )
+            _unscaled(replace(column, kind="number") if column.kind == "log" else column)
             for column in self.columns_
         ]
         return features.features_of(plain.columns_), plain.transform(X)
@@ -616,11 +612,6 @@ class Prepare(TransformerMixin, BaseEstimator):
             notes.append(Note(_codes_in_words(codes, is_whole=is_whole), is_doubt=True))
         return found, cells, notes
 
-    def _notes(self, cells: Mapping[str, Cells], numbers: IndexArray) -> Iterator[Note]:
-        of_numbers = [one.name for one in self.columns_ if one.kind in NUMBERS]
-        yield from _doubts_on_values({name: cells[name].numbers for name in of_numbers}, numbers)
-        yield from _notes_on_left_out(self.columns_)
-
 
 def _refuse_other_forms(table: Table, cells_of: Mapping[str, Cells]) -> None:
     """Refuse several files that write a column with different marks or units."""
@@ -658,15 +649,15 @@ def _notes_on_cells(encoder: Encoder, n_rows: int) -> Iterator[Note]:
     for said, is_doubt in ((doubts, True), (others, False)):
         if said:
             yield Note(f"taken for missing, since no numbers: {some(said)}", is_doubt)
-    later = {name: words for name, words in encoder.unknown.items() if words}
-    yield from _notes_on_unknown(later, "the first rows lack")
+    yield from _notes_on_unknown(encoder.unknown, "the first rows lack")
 
 
 def _notes_on_unknown(columns: Mapping[str, Mapping[str, int]], why: str) -> Iterator[Note]:
     """Yield notes on words that are none of those known."""
     for name, words in columns.items():
         said = ", ".join(f'"{word}" ({counted(n, "row")})' for word, n in list(words.items())[:4])
-        yield Note(f'"{name}" has {said}, {why}', is_doubt=True)
+        if said:
+            yield Note(f'"{name}" has {said}, {why}', is_doubt=True)
 
 
 def _doubts_on_forms(forms: Mapping[str, Form], kinds: Mapping[str, str]) -> Iterator[Note]:
@@ -686,11 +677,11 @@ def _doubts_on_forms(forms: Mapping[str, Form], kinds: Mapping[str, str]) -> Ite
         if each.kind == "duration" and kinds[name] in NUMBERS:
             times.setdefault(each.sample, []).append(f'"{name}"')
     if times:
-        said = [
+        in_words = [
             f"{some(names, 3)} in seconds ({sample} taken for {in_hours(sample)})"
             for sample, names in sorted(times.items())
         ]
-        yield Note(f"times are read: {some(said)}")
+        yield Note(f"times are read: {some(in_words)}")
     dates = [
         f'{form.sample} in "{name}"'
         for name, form in forms.items()
@@ -711,8 +702,7 @@ def doubts_on_others(prepare: Prepare, rows: RawRows) -> Iterator[Note]:
             )
             yield Note(f'"{one.name}" {ours}, and {fitted} in the model', is_doubt=True)
     unknown = {**rows.encoder.unread, **rows.encoder.unknown}
-    known = {name: words for name, words in unknown.items() if words}
-    yield from _notes_on_unknown(known, "unknown to the model")
+    yield from _notes_on_unknown(unknown, "unknown to the model")
 
 
 def _notes_on_left_out(columns: Sequence[Column]) -> Iterator[Note]:
@@ -795,7 +785,7 @@ def _doubts_on_values(columns: Mapping[str, FloatArray], numbers: IndexArray) ->
         if 0 < is_far.sum() <= 3:
             row = numbers[np.argmax(is_far)] + 1
             outliers.append(f'{values[is_far][0]:g} in "{name}" (row {row} of the data)')
-        elif there.min() >= 0 and high > 8 * middle > 0 and _skewness(there) > 2:
+        elif there.min() >= 0 and high > 8 * middle > 0 and skew(there) > 2:
             tails.append(f'"{name}"')
     if zeros:
         said = f"0 is far from all other values in {some(zeros)}"
@@ -808,11 +798,6 @@ def _doubts_on_values(columns: Mapping[str, FloatArray], numbers: IndexArray) ->
     if tails:
         said = f"few rows have far more than all others of {some(tails)}"
         yield Note(said, True, (Argument("as_", {"NAME": "log"}), " takes logarithms"))
-
-
-def _skewness(values: FloatArray) -> float:
-    apart = values - values.mean()
-    return float(np.mean(apart**3) / np.mean(apart**2) ** 1.5)
 
 
 def _unfound(given: Mapping[str, Sequence[str]], cells: Mapping[str, Cells]) -> Iterator[Note]:
