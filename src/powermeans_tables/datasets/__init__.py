@@ -5,8 +5,7 @@ It imports only `types`, `errors` and `system`.
 
 from __future__ import annotations
 
-from powermeans_tables.datasets.fetching import about, fetch
-from powermeans_tables.datasets.real import DataSet, load_data_set, names
+from powermeans_tables.datasets.real import DataSet, about, fetch, load_data_set, names
 
 __all__ = [
     "DataSet",
