@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from powermeans.errors import TableError
 from powermeans.scale.array_files import NPY, NPZ
-from powermeans_tables.reading import arrays, arrow_files, databases, json_lines, sheets, text
+from powermeans_tables.reading import databases, json_lines, sheets, text, typed_files
 from powermeans_tables.reading.table import Rows
 
 # The first bytes of packed files, and the modules that unpack them.
@@ -65,12 +65,12 @@ def _begins(*marks: bytes) -> Callable[[File], bool]:
 
 
 FORMATS = (
-    Format("Parquet", (".parquet", ".pq"), _begins(b"PAR1"), arrow_files.read_parquet),
+    Format("Parquet", (".parquet", ".pq"), _begins(b"PAR1"), typed_files.read_parquet),
     Format(
         "Feather or Arrow",
         (".feather", ".arrow", ".ipc"),
         _begins(b"ARROW1", b"\xff\xff\xff\xff"),
-        arrow_files.read_arrow,
+        typed_files.read_arrow,
     ),
     Format(
         "a workbook",
@@ -92,8 +92,8 @@ FORMATS = (
         lambda file: json_lines.is_json(file.start),
         json_lines.read,
     ),
-    Format("NPY", (".npy",), _begins(NPY), arrays.read_npy),
-    Format("NPZ", (".npz",), _begins(NPZ), arrays.read_npz, ("array",)),
+    Format("NPY", (".npy",), _begins(NPY), typed_files.read_npy),
+    Format("NPZ", (".npz",), _begins(NPZ), typed_files.read_npz, ("array",)),
     Format(
         "text",
         (".csv", ".tsv", ".txt"),
