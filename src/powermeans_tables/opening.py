@@ -28,7 +28,7 @@ from powermeans_tables.preparing.kinds import OF_A_FIT
 from powermeans_tables.preparing.points import Encoder, RawRows, Use
 from powermeans_tables.preparing.prepare import Prepare, doubts_on_others
 from powermeans_tables.reading.files import open_table
-from powermeans_tables.reading.table import Rows, Table
+from powermeans_tables.reading.table import Table
 
 
 class TableRows:
@@ -135,13 +135,7 @@ def partitions(
 
     One that is fitted stays as it is.
     """
-
-    def batches() -> Iterator[Any]:
-        for frame in frames():
-            yield from as_frame(frame).to_batches()
-
-    names = tuple(as_frame(next(frames())).column_names)
-    table = Table("X", [Rows(name="X", names=names, read=batches)])
+    table = open_table(frames)
     if prepare is not None and hasattr(prepare, "columns_"):
         return partial(_points_of, prepare, prepare.encoder_for(prepare.as_fitted(table))), prepare
     found = clone(prepare) if prepare is not None else Prepare()

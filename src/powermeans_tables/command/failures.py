@@ -122,10 +122,10 @@ def reading(name: str, *, writes: str | None = None) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        is_written = writes is not None and error.filename == writes
+        done, code = ("written", OUTPUT) if is_written else ("read", DATA)
         reason = error.strerror or str(error)
-        if writes is not None and error.filename == writes:
-            raise Failure(f"{writes} cannot be written: {reason}", OUTPUT) from error
-        raise Failure(f"{error.filename or name} cannot be read: {reason}", DATA) from error
+        raise Failure(f"{error.filename or name} cannot be {done}: {reason}", code) from error
 
 
 def one_line(message: str) -> str:

@@ -174,14 +174,11 @@ def _refuse_in_parts(files: DataFiles, wanted: Wanted) -> None:
 
 
 def _check_proof(missing: str | None, wanted: Wanted) -> None:
-    if wanted.prove is not None and not wanted.distance.is_squared:
-        raise failures.Failure(
-            "--prove is for squared Euclidean distances: leave it out, or leave out --divergence"
-        )
-    if wanted.prove is not None and missing == "observed":
-        raise failures.Failure(
-            "--prove is for rows without gaps: leave it out, or pass --missing drop"
-        )
+    kind = "squared Euclidean distances: leave it out, or leave out --divergence"
+    if wanted.distance.is_squared:
+        kind = "rows without gaps: leave it out, or pass --missing drop"
+    if wanted.prove is not None and (missing == "observed" or not wanted.distance.is_squared):
+        raise failures.Failure(f"--prove is for {kind}")
 
 
 def _estimator(

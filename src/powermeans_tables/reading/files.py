@@ -158,11 +158,13 @@ def _opened(
 def _of_chunks(chunks: Any) -> Table:
     """Return the rows of arrays or frames that come again each time."""
 
-    def batches() -> Iterator[Any]:
-        for chunk in chunks() if callable(chunks) else chunks:
-            yield from as_frame(chunk).to_batches()
+    def frames() -> Iterator[Any]:
+        return map(as_frame, chunks() if callable(chunks) else chunks)
 
-    names = tuple(next(batches()).schema.names)
+    def batches() -> Iterator[Any]:
+        return (batch for frame in frames() for batch in frame.to_batches())
+
+    names = tuple(next(frames()).column_names)
     return Table("X", [Rows(name="X", names=names, read=batches)])
 
 

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from powermeans.errors import TableError, some
 from powermeans.system.arrow import pyarrow_part
 from powermeans_tables.cells.column import as_column
@@ -74,4 +72,4 @@ def _leaves_zeros_out(values: list[Any]) -> bool:
     there = [value for value in values if value is not None]
     are_counts = all(type(value) is int and value > 0 for value in there)
     n_absent = len(values) - len(there)
-    return are_counts and bool(there) and n_absent > 0.1 * len(values) and bool(np.min(there) == 1)
+    return are_counts and n_absent > 0.1 * len(values) and min(there, default=0) == 1

@@ -207,9 +207,7 @@ class Table(Stream):
             if low < high:
                 found.append(batch.select(names).take(places))
             start += batch.num_rows
-        back = np.empty(len(order), dtype=np.intp)
-        back[order] = np.arange(len(order))
-        return _together(found).take(pyarrow_part().array(back))
+        return _together(found).take(pyarrow_part().array(np.argsort(order)))
 
 
 def _together(batches: Sequence[Any]) -> Any:
@@ -267,16 +265,17 @@ def _survey(table: Table) -> Survey:
     lengths, totals, notes = list[int](), list[int](), list[int]()
     said = list[str]()
     for part in table.parts:
-        first_row, last, head = start, None, None
+        first_row, lasts, head = start, list[Any](), None
         for batch in part.read():
             sample.add(batch, start)
             start += batch.num_rows
             head = batch.slice(0, _ROWS_OF_A_HEAD) if head is None else head
-            few = batch.slice(max(batch.num_rows - _N_LAST, 0))
-            last = few if last is None or few.num_rows == _N_LAST else _joined(last, few)
-        if last is None:
+            few = [batch.slice(max(batch.num_rows - _N_LAST, 0))] * bool(batch.num_rows)
+            lasts = [*lasts, *few][-_N_LAST:]
+        if not lasts:
             raise TableError(f"{part.name} has columns and no rows")
-        last = pyarrow_part().Table.from_batches([last]).slice(max(last.num_rows - _N_LAST, 0))
+        last = _together(lasts)
+        last = last.slice(max(last.num_rows - _N_LAST, 0))
         n_notes = notes_below(last)
         notes += range(start - n_notes, start)
         said += [f"{n_notes} row{'s' * (n_notes > 1)} below the table left out"] * bool(n_notes)
@@ -292,11 +291,6 @@ def _survey(table: Table) -> Survey:
     totals = [row - int(np.searchsorted(places, row)) for row in totals]
     n_first = int(np.count_nonzero(numbers < sample.n_first))
     return Survey(lengths, totals, cells, numbers, n_first, heads, said)
-
-
-def _joined(one: Any, other: Any) -> Any:
-    (joined,) = _together([one, other]).combine_chunks().to_batches()
-    return joined
 
 
 def _n_totals(last: Any, n_rows: int) -> int:

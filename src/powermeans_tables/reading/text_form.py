@@ -124,7 +124,7 @@ class Layout:
         """Find the delimiter and the header."""
         marks = (delimiter,) if delimiter else _DELIMITERS
         mark, n_above = sniffed(lines, marks)
-        rows, starts = cells_of(columns_apart(lines[n_above:], mark), mark)
+        rows, starts = cells_of(lines[n_above:], mark)
         if not rows:
             raise NoRowsError(f"{name} is empty")
         if _is_a_name_short(rows):
@@ -163,7 +163,7 @@ def sniffed(lines: Sequence[str], marks: Sequence[str] = _DELIMITERS) -> tuple[s
 def _width(lines: Sequence[str], mark: str, *, may_have_titles: bool) -> tuple[int, int]:
     """Return the number of columns and of lines above them; one column if rows differ."""
     try:
-        rows, starts = cells_of(columns_apart(lines, mark), mark)
+        rows, starts = cells_of(lines, mark)
     except TableError:
         return 1, 0
     widths = [len(row) for row in rows] or [1]
@@ -187,13 +187,6 @@ def _is_a_name_short(rows: Sequence[Sequence[str]]) -> bool:
     return is_short and is_named and not all(map(_is_text, body[0]))
 
 
-def columns_apart(lines: Sequence[str], delimiter: str) -> Sequence[str]:
-    """Return the lines; if the delimiter is a blank, with runs of blanks reduced to one."""
-    if delimiter != " " or any('"' in line for line in lines):
-        return lines
-    return [without_blanks(line.encode()).decode() for line in lines]
-
-
 def without_blanks(text: bytes) -> bytes:
     """Strip blanks at the ends of lines, and reduce runs of blanks to one."""
     return re.sub(rb"(?m)^ +| +$|(?<= ) +", b"", text.replace(b" \r\n", b"\r\n"))
@@ -201,6 +194,8 @@ def without_blanks(text: bytes) -> bytes:
 
 def cells_of(lines: Sequence[str], delimiter: str) -> tuple[list[list[str]], list[int]]:
     """Return the first rows as cells, and the lines above each of them and below the last one."""
+    if delimiter == " " and not any('"' in line for line in lines):
+        lines = [without_blanks(line.encode()).decode() for line in lines]
     rows, starts, line = list[list[str]](), list[int](), 0
     reader = csv.reader(lines, delimiter=delimiter)
     try:
