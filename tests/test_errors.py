@@ -15,7 +15,7 @@ from powermeans import PowerKMeans, choose_k, plots
 from powermeans.errors import Argument, ArgumentError, EntryError, FewRowsError
 from powermeans.scale.checkpoint import CheckpointError
 from powermeans_tables.command.failures import in_options
-from powermeans_tables.command.sources import split_names
+from powermeans_tables.command.options import split_names
 
 COLUMNS = ArgumentError("has text", "leave it out with ", Argument("columns", ["x", "a b"]))
 THREADS = ArgumentError("is too many", argument="n_threads", value=5000)

@@ -16,7 +16,7 @@ from powermeans import KMeans, PowerKMeans
 from powermeans.engine import PathRecorder, SweepState
 from powermeans.explaining.summaries import Tally
 from powermeans_tables.command.clusters import about_rows
-from powermeans_tables.command.wanted import ADDED
+from powermeans_tables.command.options import ADDED
 from powermeans_tables.report.overview import warnings_on
 from powermeans_tables.report.rows import Rows
 from powermeans_tables.report.subject import Subject

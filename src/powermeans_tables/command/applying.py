@@ -14,11 +14,10 @@ from powermeans_tables.command import failures
 from powermeans_tables.command.clusters import Fitted, Labelled, labelled, show_clusters
 from powermeans_tables.command.data import bare, naming_entries, opened, read_for
 from powermeans_tables.command.notes import tell_notes, write_report
+from powermeans_tables.command.options import DataFiles, Results, Rules
 from powermeans_tables.command.outputs import check_outputs, interruptible, listed, table_of
 from powermeans_tables.command.saved import load_model
 from powermeans_tables.command.screen import Screen, seconds, waiting_for
-from powermeans_tables.command.sources import DataFiles
-from powermeans_tables.command.wanted import Results, Rules
 from powermeans_tables.sql import to_sql
 
 

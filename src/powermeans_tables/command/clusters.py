@@ -18,10 +18,9 @@ from powermeans.scale.executors import read_ahead
 from powermeans.types import FloatArray, Labels, Points
 from powermeans_tables.command import failures
 from powermeans_tables.command.data import Data, naming_entries, steps_of
+from powermeans_tables.command.options import DataFiles, Results
 from powermeans_tables.command.outputs import RowColumns, write_rows
 from powermeans_tables.command.screen import Screen, waiting_for
-from powermeans_tables.command.sources import DataFiles
-from powermeans_tables.command.wanted import Results
 from powermeans_tables.preparing.prepare import Note
 from powermeans_tables.report.profile import Profile, check_names
 

@@ -12,8 +12,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from powermeans_tables.command.failures import Failure
-from powermeans_tables.command.sources import DataFiles
-from powermeans_tables.command.wanted import Results, Rules, Wanted
+from powermeans_tables.command.options import DataFiles, Results, Rules, Wanted
 
 app = typer.Typer(
     name="powermeans",

@@ -20,7 +20,7 @@ from powermeans.scale.parted_data import Checkpoint, PartedData, length_of_parts
 from powermeans.system.attributes import forget
 from powermeans.types import FloatArray
 from powermeans_tables.command import failures
-from powermeans_tables.command.sources import DataFiles, Scale
+from powermeans_tables.command.options import DataFiles, Scale
 from powermeans_tables.opening import (
     PreparedRows,
     lacking_columns,

@@ -11,9 +11,8 @@ from powermeans.errors import printable
 from powermeans_tables.command import failures
 from powermeans_tables.command.clusters import Fitted, Labelled
 from powermeans_tables.command.data import Data
+from powermeans_tables.command.options import DataFiles, Results
 from powermeans_tables.command.screen import Screen, waiting_for
-from powermeans_tables.command.sources import DataFiles
-from powermeans_tables.command.wanted import Results
 from powermeans_tables.preparing.kinds import NUMBERS, Column
 from powermeans_tables.preparing.prepare import Note
 from powermeans_tables.report.report import write_page

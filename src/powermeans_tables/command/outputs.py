@@ -26,7 +26,7 @@ from powermeans.system.label_files import write_npy
 from powermeans_tables.cells.column import values_of
 from powermeans_tables.command import failures
 from powermeans_tables.command.data import Data
-from powermeans_tables.command.wanted import Results
+from powermeans_tables.command.options import Results
 from powermeans_tables.reading import sheets
 from powermeans_tables.reading.table import Table
 

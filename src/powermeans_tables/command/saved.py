@@ -12,7 +12,7 @@ from powermeans.errors import ModelFileError, nearest
 from powermeans.estimators.streams.base import is_waiting
 from powermeans_tables.command import failures
 from powermeans_tables.command.data import Data
-from powermeans_tables.command.sources import DataFiles
+from powermeans_tables.command.options import DataFiles
 from powermeans_tables.reading.formats import PACKED, File, format_of
 
 _REMEMBERED = ("delimiter", "header", "encoding", "array", "missing")

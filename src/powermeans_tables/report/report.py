@@ -22,8 +22,7 @@ from powermeans.system.atomic_write import atomic_write
 from powermeans.system.attributes import forget
 from powermeans.system.host_memory import brought_to_host, is_dask
 from powermeans_tables.report.details import Section, details
-from powermeans_tables.report.maps import map_data, map_of
-from powermeans_tables.report.overview import overview
+from powermeans_tables.report.overview import map_data, map_of, overview
 from powermeans_tables.report.rows import Rows
 from powermeans_tables.report.subject import Subject
 from powermeans_tables.report.text import escaped
