@@ -95,10 +95,9 @@ class PreparedRows:
         self.is_used = None if rows.is_used.all() else rows.is_used
         self._spooled: Any = None
         if not isinstance(rows.raw, np.ndarray):
-            names = [*self.feature_names, *["weight"] * rows.has_weights]
-            weights = names[-1] if rows.has_weights else None
-            how: dict[str, Any] = {"weights": weights, "names": names, "dtype": rows.dtype}
-            self._spooled = rows.raw.source(name, **how)
+            weights = "" if rows.has_weights else None  # a name that no feature has
+            names = [*self.feature_names, *[""] * rows.has_weights]
+            self._spooled = rows.raw.source(name, weights=weights, names=names, dtype=rows.dtype)
 
     def whole(self) -> tuple[FloatArray, FloatArray | None] | None:
         """Return points and weights, if they are in memory."""

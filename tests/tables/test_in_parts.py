@@ -55,6 +55,14 @@ def told(run, source, options="--as n=ignore", how=""):
     return found
 
 
+def test_a_column_may_be_called_as_the_weights_are_in_the_temporary_file(run):
+    rows = [f"{10 * (i % 3) - 9},{i % 7},{1 + i % 4}\n" for i in range(60)]
+    Path("w.csv").write_text(f"weight,x,w\n{''.join(rows)}")
+    for path, how in (("whole.csv", ""), ("parts.csv", LIMIT)):
+        run(f"fit w.csv -k 3 -q --weights w --labels-only -o {path} {how}")
+    assert Path("parts.csv").read_text() == Path("whole.csv").read_text()
+
+
 TOTALS = "left out as totals: row 1501 of the data (--keep-totals uses all rows)"
 
 

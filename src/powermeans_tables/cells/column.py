@@ -148,20 +148,17 @@ class Cells:
     def texts(self) -> Any:
         """The texts that are there, and null for those that stand for missing values."""
         pc, pa = pyarrow_part("compute"), pyarrow_part()
-        texts = self.array if self.is_text else _as_texts(self.array)
-        texts = _with_plain_blanks(texts.cast(pa.string()))
-        texts = pc.utf8_trim_whitespace(texts)
+        texts = pc.utf8_trim_whitespace(_with_plain_blanks(_as_texts(self.array)))
         is_missing = pc.is_in(texts, value_set=pa.array([*NO_VALUE, *self.missing]))
         return pc.if_else(is_missing, None, texts)
 
     @cached_property
     def are_blank(self) -> NDArray[np.bool_]:
         """Which cells have nothing at all; False for values of yes and no, which may be missing."""
-        pc, pa = pyarrow_part("compute"), pyarrow_part()
+        pc = pyarrow_part("compute")
         if pyarrow_part("types").is_boolean(self.array.type):
             return np.zeros(len(self), dtype=bool)
-        texts = self.array.cast(pa.string()) if self.is_text else _as_texts(self.array)
-        is_empty = pc.equal(pc.utf8_trim_whitespace(texts), "")
+        is_empty = pc.equal(pc.utf8_trim_whitespace(_as_texts(self.array)), "")
         return np.asarray(pc.fill_null(is_empty, True).to_numpy(zero_copy_only=False))
 
     @cached_property
@@ -211,10 +208,12 @@ class Cells:
             if is_bare and form.is_plain and form.marks.decimal != ",":
                 plain = plain_numbers(array)
             return plain or self.reading.values(self.texts)
-        if self.type == "date":
-            return days_in(array), np.zeros(len(self), dtype=bool)
-        per_unit = _PER_SECOND[kind.unit] if _is_duration(kind) else 1.0
-        array = array.cast("int64") if _is_duration(kind) else array
+        pa, per_unit = pyarrow_part(), 1.0
+        if self.type == "date":  # as days since 1970
+            timestamp = pa.timestamp("us", getattr(kind, "tz", None))
+            array, per_unit = array.cast(timestamp, safe=False).cast("int64"), 86400e6
+        elif _is_duration(kind):
+            array, per_unit = array.cast("int64"), _PER_SECOND[kind.unit]
         values = array.cast("float64", safe=False).to_numpy(zero_copy_only=False) / per_unit
         return values, np.zeros(len(self), dtype=bool)
 
@@ -361,15 +360,6 @@ _PER_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 
 def _is_duration(kind: Any) -> bool:
     return bool(pyarrow_part("types").is_duration(kind))
-
-
-def days_in(column: Any) -> FloatArray:
-    """Return dates of Arrow as days since 1970, with NaN for missing ones."""
-    pa = pyarrow_part()
-    zone = getattr(column.type, "tz", None)
-    microseconds = column.cast(pa.timestamp("us", zone), safe=False).cast(pa.int64())
-    days: FloatArray = microseconds.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-    return days / 86400e6
 
 
 def is_text(kind: Any) -> bool:

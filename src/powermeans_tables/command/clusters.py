@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from powermeans.estimators.base import CenterEstimator
+from powermeans.explaining.features import last_of
 from powermeans.explaining.summaries import NOTABLE, ClusterSummary, Tally
 from powermeans.explaining.sureness import nearness_of_rows
 from powermeans.optimality.gap import OptimalityGap
@@ -17,7 +18,7 @@ from powermeans.points.needs import Measure, Needs
 from powermeans.scale.executors import read_ahead
 from powermeans.types import FloatArray, Labels, Points
 from powermeans_tables.command import failures
-from powermeans_tables.command.data import Data, naming_entries, steps_of
+from powermeans_tables.command.data import Data, naming_entries
 from powermeans_tables.command.options import DataFiles, Results
 from powermeans_tables.command.outputs import RowColumns, write_rows
 from powermeans_tables.command.screen import Screen, waiting_for
@@ -95,7 +96,7 @@ def _tally(model: Any, data: Data) -> Tally:
     """Return sums over no rows, about the centers, whose values stand for missing ones."""
     if hasattr(model, "cluster_centers_"):
         return Tally(model.cluster_centers_)
-    last = steps_of(model)[-1]
+    last = last_of(model)
     n_clusters = len(last.dual_coef_ if hasattr(last, "dual_coef_") else last.cluster_centers_)
     return Tally(np.zeros((n_clusters, data.source.n_features)))
 

@@ -10,10 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 
 from powermeans.errors import EntryError, TableError, counted, nearest, some
-from powermeans.explaining.features import preparation_of
+from powermeans.explaining.features import last_of, preparation_of
 from powermeans.scale.checkpoint import is_checkpoint
 from powermeans.scale.named_columns import numbers_of, places_of
 from powermeans.scale.parted_data import Checkpoint, PartedData, length_of_parts
@@ -86,14 +85,14 @@ def read_to_fit(files: DataFiles, table: Table, scale: Scale, *, takes_missing: 
             dates=files.dates,
             **files.marks,
         )
-        rows = read_as_new(prepare, chosen, use, files.asked_columns, in_parts=_in_parts(files))
+        rows = read_as_new(prepare, chosen, use, files.asked_columns, in_parts=files.in_parts)
     of_columns = [replace(note, way_out=[failures.typed(note.way_out)]) for note in prepare.notes_]
     return _data(files, table, prepare, rows, of_columns, why_whole)
 
 
 def read_for(model: Any, path: str, files: DataFiles, table: Table) -> Data:
     """Read the columns to which a model was fitted, as the points that its last step takes."""
-    takes_missing = getattr(steps_of(model)[-1], "missing", None) == "observed"
+    takes_missing = getattr(last_of(model), "missing", None) == "observed"
     if files.missing == "observed" and not takes_missing:
         raise failures.Failure(
             f"--missing observed needs a model that was fitted with it, and {path} was not: leave "
@@ -116,9 +115,9 @@ def read_for(model: Any, path: str, files: DataFiles, table: Table) -> Data:
         marks = {name: mark for name, mark in files.marks.items() if mark is not None}
         prepare.set_params(**marks, dates=files.dates or prepare.dates)
         prepare.decimal_ = files.decimal or prepare.decimal_
-        rows = read_as_fitted(prepare, chosen, use, in_parts=_in_parts(files))
-        as_read, scalers = rows.raw, [one for one in steps_of(model)[:-1] if one is not prepare]
-        scalers = [one for one in scalers if not isinstance(one, Prepare)]
+        rows = read_as_fitted(prepare, chosen, use, in_parts=files.in_parts)
+        as_read, steps = rows.raw, [step for _, step in getattr(model, "steps", [])[:-1]]
+        scalers = [one for one in steps if not isinstance(one, Prepare)]
         for scaler in scalers:
             rows.change(scaler.transform)
     doubts = [*doubts_on_others(prepare, rows)]
@@ -155,16 +154,10 @@ def _data(
             points = PartedData(source, length, checkpoint=where)
         if files.checkpoint is not None and is_checkpoint(files.checkpoint):
             notes = [Note(f"the fit resumes from {files.checkpoint}"), *notes]
-        if _in_parts(files) is None:
+        if not files.in_parts:
             size = f"{rows.n_bytes / 1e9:.3g} GB in memory"
             notes = [Note(f"read part by part, since its points would take {size}"), *notes]
     return Data(points, prepare, table, source, notes=notes, **more)
-
-
-def _in_parts(files: DataFiles) -> bool | None:
-    """Return True where rows are to be read part by part; None where their size decides."""
-    is_limited = files.memory_limit is not None or files.checkpoint is not None
-    return True if is_limited else None
 
 
 def _use(files: DataFiles, table: Table, why_whole: str) -> Use:
@@ -201,14 +194,9 @@ def _notes_on(files: DataFiles, table: Table) -> Iterator[Note]:
 
 def bare(model: Any) -> Any:
     """Return the last step of a model, which takes points."""
-    last = copy.copy(steps_of(model)[-1])
+    last = copy.copy(last_of(model))
     forget(last, "preparation_")
     return last
-
-
-def steps_of(model: Any) -> list[Any]:
-    """Return the steps of a pipeline, or the model alone."""
-    return [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
 
 
 def columns_for(model: Any, path: str, files: DataFiles, there: Sequence[str]) -> dict[str, str]:

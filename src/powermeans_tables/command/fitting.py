@@ -130,8 +130,7 @@ def _with_outputs(files: DataFiles, wanted: Wanted) -> Wanted:
             raise failures.Failure(
                 f"{path} exists and was not written here: name another file with {option}"
             )
-    is_limited = files.memory_limit is not None or files.checkpoint is not None
-    return replace(wanted, output=rows, report=None if is_limited else page)
+    return replace(wanted, output=rows, report=None if files.in_parts else page)
 
 
 def _is_of_a_fit(path: str) -> bool:
@@ -146,7 +145,7 @@ def _is_of_a_fit(path: str) -> bool:
 
 def _check(files: DataFiles, wanted: Wanted, table: Table) -> None:
     """Refuse, before rows are read, what cannot be done or written."""
-    if files.memory_limit is not None or files.checkpoint is not None:
+    if files.in_parts:
         _refuse_in_parts(files, wanted)
     distance = wanted.distance
     n_clusters = wanted.n_clusters

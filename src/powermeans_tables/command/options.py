@@ -80,6 +80,11 @@ class DataFiles:
             raise Failure(f"--thousands {self.thousands} is the decimal mark: pass another")
 
     @property
+    def in_parts(self) -> Literal[True] | None:
+        """True where rows are to be read part by part; None where their size decides."""
+        return None if self.memory_limit is None and self.checkpoint is None else True
+
+    @property
     def first(self) -> str:
         """The first path, which stands for all in the JSON output."""
         return self.paths[0]

@@ -47,8 +47,14 @@ def check_outputs(results: Results, *paths: str | None, reads: Iterable[str]) ->
         raise failures.Failure("- is the standard output, which takes only labels: name a file")
     for place, path in enumerate(files):
         _check_place(path)
-        _refuse_read(path, reads)
+        _refuse_same(path, reads, "is read and would be overwritten: name another file to write")
         _refuse_same(path, files[:place], "would be written twice: name two files")
+        folders = [each for each in reads if os.path.isdir(each) and is_read_with(path, each)]
+        if folders:
+            raise failures.Failure(
+                f"{path} is in the folder {folders[0]}, and the next command would read it as "
+                "data: name a file elsewhere"
+            )
     what, kinds = "rows", SUFFIXES_OF_ROWS
     if results.labels_only:
         what, kinds = "labels", _SUFFIXES_OF_LABELS
@@ -56,16 +62,6 @@ def check_outputs(results: Results, *paths: str | None, reads: Iterable[str]) ->
         raise failures.Failure(f"{output}: {what} are written as {', '.join(kinds)}")
     if page is not None and Path(page).suffix.lower() not in ("", ".html", ".htm"):
         raise failures.Failure(f"{page}: the report is a page of HTML: .html")
-
-
-def _refuse_read(path: str, reads: Iterable[str]) -> None:
-    _refuse_same(path, reads, "is read and would be overwritten: name another file to write")
-    for folder in reads:
-        if os.path.isdir(folder) and is_read_with(path, folder):
-            raise failures.Failure(
-                f"{path} is in the folder {folder}, and the next command would read it as data: "
-                "name a file elsewhere"
-            )
 
 
 def _refuse_same(path: str, others: Iterable[str], problem: str) -> None:

@@ -28,11 +28,8 @@ def read(file: File) -> Any:
     """Return the only table of a database, or the one of this name."""
     path, name, wanted = file.path, file.name, file.options.get("array")
     listing = "select name from sqlite_master where type in ('table', 'view')"
-    names = [
-        each
-        for each in selected(str(path), listing)["name"].to_pylist()
-        if not each.startswith("sqlite_")
-    ]
+    found = selected(str(path), listing)["name"].to_pylist()
+    names = [each for each in found if not each.startswith("sqlite_")]
     if wanted is not None and wanted not in names:
         raise TableError(f'{name} has no table "{wanted}": there are {listed(names)}')
     if wanted is None and len(names) != 1:

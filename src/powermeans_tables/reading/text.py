@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import io
 import re
-from codecs import BOM_UTF8
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,7 +32,7 @@ _MOST_COLUMNS = 100_000
 
 def read(file: File) -> Rows:
     """Return the rows of a text; its first lines tell how it is divided."""
-    text, has_mark = _Text(file), file.start.startswith(BOM_UTF8)
+    text, has_mark = _Text(file), file.start.startswith(codecs.BOM_UTF8)
     layout = text.layout
     return Rows(
         name=file.name,
