@@ -245,8 +245,8 @@ def _points(model: Any, columns: Sequence[str] | None, words: _Words) -> list[st
         features = numbers_called(known)
     names = _names(features, columns)
     found = [_value(feature, names, words) for feature in features]
-    of_fit = None if steps[0] is prepare else prepare
-    for step in [of_fit, *steps[:-1]]:
+    of_fit = [] if prepare is None or steps[0] is prepare else [prepare]
+    for step in [*of_fit, *steps[:-1]]:
         found = _scaled(step, found)
     return found
 
@@ -254,8 +254,6 @@ def _points(model: Any, columns: Sequence[str] | None, words: _Words) -> list[st
 def _scaled(step: Any, values: list[str]) -> list[str]:
     """Return values after a step of a pipeline."""
     match step:
-        case None:
-            return values
         case Prepare():
             offsets, units = map(list, step.scaling)
         case StandardScaler():
@@ -303,9 +301,9 @@ def _value(
 
 
 def _column_of(feature: Feature) -> Column:
-    return (
-        feature.column if isinstance(feature, FeatureOfColumn) else Column(feature.name, "number")
-    )
+    if isinstance(feature, FeatureOfColumn):
+        return feature.column
+    return Column(feature.name, "number")
 
 
 def _of_words(feature: FeatureOfColumn, given: str, text: str, words: _Words) -> str:

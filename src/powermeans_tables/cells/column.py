@@ -258,8 +258,7 @@ class Cells:
         known = encoded.dictionary.to_pylist()
         codes = [-2 if is_unanswered(text) else places.get(text, -1) for text in known]
         indices = encoded.indices.fill_null(len(codes)).to_numpy(zero_copy_only=False)
-        found: NDArray[np.intp] = np.array([*codes, -2], dtype=np.intp)[indices]
-        return found
+        return np.asarray(np.array([*codes, -2], dtype=np.intp)[indices])
 
 
 def plain_numbers(texts: Any) -> tuple[FloatArray, NDArray[np.bool_]] | None:

@@ -120,13 +120,19 @@ def _of_all_rows(added: Iterator[Any], data: Data) -> Iterator[Any]:
 
 
 def _beside(batch: Any, added: Any, types: Mapping[str, Any]) -> Any:
-    """Return a table of rows and of what is added to them, under names that are free."""
+    """Return a table of rows and of what is added to them, under names that are free.
+
+    Columns of texts are numbers where `types` has a type of these.
+    """
+    pa, pc = pyarrow_part(), pyarrow_part("compute")
     every, columns = list(batch.schema.names), list(batch.columns)
-    columns = [_typed(one, types.get(name)) for one, name in zip(columns, every, strict=True)]
+    for place, (name, texts) in enumerate(zip(every, columns, strict=True)):
+        if name in types and texts.type == pa.string():
+            columns[place] = pc.if_else(pc.equal(texts, ""), None, texts).cast(types[name])
     for name in added.column_names:
         free = (f"{name}.{number}" for number in itertools.count(2))
         every.append(name if name not in every else next(one for one in free if one not in every))
-    return pyarrow_part().table([*columns, *added.columns], names=every)
+    return pa.table([*columns, *added.columns], names=every)
 
 
 def table_of(columns: RowColumns, is_used: NDArray[np.bool_] | None = None) -> Any:
@@ -200,14 +206,6 @@ def _types_of(table: Table) -> dict[str, Any]:
                 kind = pa.int64() if is_whole else pa.float64()
                 found[name] = kind if found.get(name, pa.int64()) == pa.int64() else pa.float64()
     return {name: kind for name, kind in found.items() if name not in others}
-
-
-def _typed(column: Any, kind: Any) -> Any:
-    """Return a column of texts as numbers where it has a type of these."""
-    pa, pc = pyarrow_part(), pyarrow_part("compute")
-    if kind is None or column.type != pa.string():
-        return column
-    return pc.if_else(pc.equal(column, ""), None, column).cast(kind)
 
 
 def _as_json(table: Any) -> Iterator[bytes]:

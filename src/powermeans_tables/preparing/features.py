@@ -139,8 +139,7 @@ def noise_of(column: Column, points: FloatArray, random: np.random.RandomState) 
         factor = (width - 1) / (np.sum(1 / np.arange(1, width + 1)) - 1)
         corners = np.zeros_like(drawn)
         corners[rows, own] = 1.0
-        noise: FloatArray = (1 / width + factor * (drawn - 1 / width) - corners) / scale
-        return noise
+        return np.asarray((1 / width + factor * (drawn - 1 / width) - corners) / scale)
     if column.kind in ("category", "yes/no", "ordered"):
         steps = np.diff(column.levels) if len(column.levels) > 1 else np.ones(1)
         half = float(np.mean(steps)) / 2

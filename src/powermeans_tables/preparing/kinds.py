@@ -40,10 +40,8 @@ NUMBERS = ("number", "amount", "count", "share")
 WORDS = ("yes/no", "category", "ordered")
 
 MOST_CATEGORIES = 20
-_LATITUDE = {"latitude", "lat", "breitengrad", "latitud", "latitudine", "breite", "y"}
-_LONGITUDE = {
-    *("longitude", "lon", "lng", "long", "längengrad", "longitud", "longitudine", "länge", "x")
-}
+_LATITUDE = {"latitude", "lat", "breitengrad", "latitud", "latitudine"}
+_LONGITUDE = {"longitude", "lon", "lng", "long", "längengrad", "longitud", "longitudine"}
 _NAMES_OF_TEXTS = {
     *("comment", "comments", "remark", "remarks", "remarques", "note", "notes", "description"),
     *("bemerkung", "bemerkungen", "kommentar", "kommentare", "commentaire", "commentaires"),
@@ -319,16 +317,13 @@ def with_places(
     """Join columns of latitudes and longitudes to places."""
 
     def fits(column: Column, names: set[str], most: float) -> bool:
-        if column.kind not in ("number", "count", "place"):
-            return False
-        if column.kind != "place" and not names & {*words_in(column.name), column.name.casefold()}:
-            return False
-        values = numbers_of(column.name)
-        return bool(np.nanmax(np.abs(values)) <= most)
+        is_named = names & {*words_in(column.name), column.name.casefold()}
+        may_be = column.kind == "place" or (column.kind in ("number", "count") and is_named)
+        return bool(may_be and np.nanmax(np.abs(numbers_of(column.name))) <= most)
 
     found = list(columns)
-    latitudes = [j for j, one in enumerate(columns) if fits(one, _LATITUDE - {"y", "breite"}, 90)]
-    longitudes = [j for j, one in enumerate(columns) if fits(one, _LONGITUDE - {"x", "länge"}, 180)]
+    latitudes = [j for j, one in enumerate(columns) if fits(one, _LATITUDE, 90)]
+    longitudes = [j for j, one in enumerate(columns) if fits(one, _LONGITUDE, 180)]
     told_places = [j for j, one in enumerate(columns) if one.kind == "place"]
     if len(told_places) == 2:
         latitudes, longitudes = told_places[:1], told_places[1:]

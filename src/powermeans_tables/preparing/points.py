@@ -149,8 +149,7 @@ class RawRows:
     @property
     def n_bytes(self) -> int:
         """The memory that the numbers take or would take."""
-        n_bytes: int = self.dtype.itemsize * len(self.n_lacking) * int(self.is_used.sum())
-        return n_bytes
+        return self.dtype.itemsize * len(self.n_lacking) * int(self.is_used.sum())
 
 
 def blocks_of(
@@ -297,15 +296,13 @@ class Spread:
     @property
     def means(self) -> FloatArray:
         """The means over the values that are there; zero where there is none."""
-        means: FloatArray = np.nan_to_num(self.moments.means)
-        return means
+        return np.asarray(np.nan_to_num(self.moments.means))
 
     @property
     def deviations(self) -> FloatArray:
         """The standard deviations."""
         counts = np.where(self.moments.counts > 0, self.moments.counts, 1.0)
-        deviations: FloatArray = np.sqrt(np.nan_to_num(self.moments.squares) / counts)
-        return deviations
+        return np.asarray(np.sqrt(np.nan_to_num(self.moments.squares) / counts))
 
 
 def spread_in(

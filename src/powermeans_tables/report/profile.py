@@ -250,8 +250,7 @@ def _scores(fields: list[Field], columns: Columns, clusters: list[ClusterSummary
     apart = np.square([one.mean - columns.means for one in clusters]) * varies
     of_field = np.add.reduceat(np.square(columns.deviations) * varies, starts)
     summed = np.add.reduceat(apart, starts, axis=1)
-    scores: FloatArray = np.nan_to_num(np.sqrt(summed / np.where(of_field > 0, of_field, 1.0)))
-    return scores
+    return np.asarray(np.nan_to_num(np.sqrt(summed / np.where(of_field > 0, of_field, 1.0))))
 
 
 def _names(
