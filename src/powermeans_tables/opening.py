@@ -48,9 +48,8 @@ class TableRows:
         names = self._table.names
         places = places_of(columns, weights, names, self.name)
         chosen = {names[place]: names[place] for place in places}
-        self._table, self._weights = self._table.choosing(chosen), None
-        if weights is not None:
-            self._weights = names[places[-1]]
+        self._table = self._table.choosing(chosen)
+        self._weights = None if weights is None else names[places[-1]]
         self._dtype, self._found = dtype, dict[Any, PreparedRows]()  # the last that was asked for
 
     def points_for(self, needs: Needs, *, in_parts: bool) -> PreparedRows:

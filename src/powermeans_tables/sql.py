@@ -51,11 +51,8 @@ class _Words:
 
     def words(self, texts: Iterable[str]) -> str:
         """Quote texts, with commas."""
-        quoted = []
-        for text in texts:
-            safe = text.replace("\\", "\\\\").replace("'", "\\'") if self.escapes else text
-            quoted.append(safe if self.escapes else safe.replace("'", "''"))
-        return ", ".join(f"'{each}'" for each in quoted)
+        safe = str.maketrans({"'": "\\'", "\\": "\\\\"} if self.escapes else {"'": "''"})
+        return ", ".join(f"'{text.translate(safe)}'" for text in texts)
 
 
 _NAN = "NULLIF({}, CAST('NaN' AS {}))"

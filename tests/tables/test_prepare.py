@@ -383,6 +383,12 @@ def test_words_among_numbers_are_named(words, said, is_doubt):
     assert found == [(f"taken for missing, since no numbers: {said}", is_doubt)] * bool(said)
 
 
+def test_a_percentage_with_words_behind_it_is_no_number():
+    shares = ["5% or so", *(f"{value}%" for value in range(30, 60))]
+    (note,) = Prepare().fit({"x": shares, "y": RNG.normal(size=31)}).notes_
+    assert note.said == 'taken for missing, since no numbers: "5% or so" (1 row) in "x"'
+
+
 @pytest.mark.parametrize(
     ("text", "numbers", "way_out"),
     [

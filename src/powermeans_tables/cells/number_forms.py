@@ -332,12 +332,11 @@ def _of_numbers(texts: Any, form: Form) -> tuple[FloatArray, Any]:
     sign = re.escape(form.currency)
     outer = rf"\s*(?:{sign})?\s*" if sign else r"\s*"
     one_of = _SUFFIX_OF_MONEY if sign else _SUFFIX
-    suffix = rf"(?:(?:{one_of})\.?)?" if form.has_suffix else "%?" * form.has_percent
+    suffix = rf"(?:(?:{one_of})\.?)?" if form.has_suffix else "%" * form.has_percent
     number = rf"(?:{form.marks.pattern()})\s*{suffix}{outer}"
     pattern = rf"^(?:[-+]?{outer}[-+]?{number}|\({outer}{number}\))$"
     if form.has_percent:
-        pattern = pattern.replace("%?", "%")
-        pattern = rf"{pattern[:-1]}|^0$"
+        pattern = rf"{pattern}|^0$"
     is_right = pc.fill_null(pc.match_substring_regex(texts, pattern), False)
     if sign:
         texts = pc.replace_substring(texts, form.currency, "")

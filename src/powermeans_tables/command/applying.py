@@ -12,11 +12,10 @@ from powermeans.explaining.features import preparation_of
 from powermeans.optimality.of_points import gap_in_a_moment
 from powermeans_tables.command import failures
 from powermeans_tables.command.clusters import Fitted, Labelled, labelled, show_clusters
-from powermeans_tables.command.data import bare, naming_entries, opened, read_for
+from powermeans_tables.command.data import bare, load_model, naming_entries, opened, read_for
 from powermeans_tables.command.notes import tell_notes, write_report
 from powermeans_tables.command.options import DataFiles, Results, Rules
 from powermeans_tables.command.outputs import check_outputs, interruptible, listed, table_of
-from powermeans_tables.command.saved import load_model
 from powermeans_tables.command.screen import Screen, seconds, waiting_for
 from powermeans_tables.sql import to_sql
 

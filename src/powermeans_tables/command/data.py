@@ -1,17 +1,20 @@
-"""Read the table of a command as points, for a new fit or for a saved model."""
+"""Read the table of a command as points, for a new fit or for a saved model, which is loaded."""
 
 from __future__ import annotations
 
 import contextlib
 import copy
+import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from powermeans.errors import EntryError, TableError, counted, nearest, some
+from powermeans.errors import EntryError, ModelFileError, TableError, counted, nearest, some
+from powermeans.estimators.streams.base import is_waiting
 from powermeans.explaining.features import last_of, preparation_of
 from powermeans.scale.checkpoint import is_checkpoint
 from powermeans.scale.named_columns import numbers_of, places_of
@@ -20,20 +23,18 @@ from powermeans.system.attributes import forget
 from powermeans.types import FloatArray
 from powermeans_tables.command import failures
 from powermeans_tables.command.options import DataFiles, Scale
-from powermeans_tables.opening import (
-    PreparedRows,
-    lacking_columns,
-    read_as_fitted,
-    read_as_new,
-)
+from powermeans_tables.opening import PreparedRows, lacking_columns, read_as_fitted, read_as_new
 from powermeans_tables.preparing.kinds import has_no_name
 from powermeans_tables.preparing.points import RawRows, Use
 from powermeans_tables.preparing.prepare import Note, Prepare, doubts_on_others
 from powermeans_tables.reading.files import open_table
+from powermeans_tables.reading.formats import PACKED, File, format_of
 from powermeans_tables.reading.table import Table
 
 Missing = Literal["error", "drop", "observed"]
 _FAR = 5.0  # standard deviations, in which most rows of a column in another unit lie
+# How the file of a fit was read, which its model knows.
+_REMEMBERED = ("delimiter", "header", "encoding", "array", "missing")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +126,7 @@ def read_for(model: Any, path: str, files: DataFiles, table: Table) -> Data:
         if scalers or prepare.scale_ != "none":
             doubts += _in_other_units(rows.raw, prepare.get_feature_names_out())
         prepare.measure(as_read, rows.weights)
-    more = {"as_read": as_read, "scalers": scalers}
-    return _data(files, table, prepare, rows, doubts, why_whole, **more)
+    return _data(files, table, prepare, rows, doubts, why_whole, as_read=as_read, scalers=scalers)
 
 
 def _data(
@@ -290,3 +290,66 @@ def _in_other_units(points: FloatArray, names: Sequence[str]) -> Iterator[Note]:
     if far:
         said = f"most rows are far from those of the fit in {', '.join(far[:4])}"
         yield Note(f"{said}: is it another unit?", is_doubt=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A model from a file."""
+
+    model: Any
+    reading: Mapping[str, Any]
+
+    def read_like(self, files: DataFiles) -> DataFiles:
+        """Return the data with options that were not given as they were in the fit."""
+        path, options = Path(files.first), tuple[str, ...](_REMEMBERED)
+        with failures.refusing():
+            if path.is_file() and not File(path, files.name).start.startswith(tuple(PACKED)):
+                options = ("missing", *format_of(File(path, files.name)).options)
+        not_given = {
+            name: self.reading[name]
+            for name in _REMEMBERED
+            if name in options and name in self.reading and getattr(files, name) is None
+        }
+        return replace(files, **not_given)
+
+    @property
+    def names(self) -> dict[int, str]:
+        """The names of the clusters, as far as they are known."""
+        names = self.reading.get("names")
+        return {} if names is None else dict(enumerate(names.split("\n")))
+
+
+def to_remember(files: DataFiles, data: Data, names: Sequence[str]) -> dict[str, Any]:
+    """Return how to read other files of this form, and the names of the clusters."""
+    how = {name: getattr(files, name) for name in _REMEMBERED}
+    if files.is_missing_open:
+        how["missing"] = None if data.missing == "error" else data.missing
+    how["names"] = "\n".join(" ".join(name.split()) for name in names)
+    return {name: value for name, value in how.items() if value is not None}
+
+
+def load_model(path: str) -> Saved:
+    """Load a model that can predict."""
+    from powermeans.saving import load, reading_of
+
+    try:
+        with failures.refusing(ModelFileError):
+            model, reading = load(path), reading_of(path)
+    except OSError as error:
+        others = os.listdir(os.path.dirname(path) or ".") if not os.path.isdir(path) else []
+        hint = nearest(os.path.basename(path), others)
+        raise failures.Failure(
+            f"{path} cannot be read: {error.strerror}{hint}", failures.DATA
+        ) from error
+    if not hasattr(model, "predict"):
+        raise failures.Failure(
+            f"{path} is a {type(model).__name__}, which has labels only for the rows of its fit",
+            failures.DATA,
+        )
+    if is_waiting(model) and not hasattr(model, "cluster_centers_"):
+        raise failures.Failure(
+            f"{path} is a stream that waits for more points and has no centers yet: load it in "
+            "Python, give it points by partial_fit, and save it again",
+            failures.DATA,
+        )
+    return Saved(model, reading)

@@ -85,12 +85,11 @@ def typed(way_out: Iterable[str | Argument]) -> str:
 
 
 def _as_option(argument: Argument) -> str:
-    value = argument.value
-    if value is None:
-        return _option(argument.name)
+    option, value = _option(argument.name), argument.value
     if isinstance(value, dict):
         value = [f"{name}={text}" for name, text in value.items()]
-    return f"{_option(argument.name)} {value if isinstance(value, str) else _typed_names(value)}"
+    value = _typed_names(value) if isinstance(value, list) else value
+    return option if value is None else f"{option} {value}"
 
 
 def _option(name: str) -> str:

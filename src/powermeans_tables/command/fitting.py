@@ -34,15 +34,16 @@ from powermeans_tables.command.clusters import (
 from powermeans_tables.command.data import (
     Data,
     bare,
+    load_model,
     naming_entries,
     opened,
     read_for,
     read_to_fit,
+    to_remember,
 )
 from powermeans_tables.command.notes import tell_about, write_report
 from powermeans_tables.command.options import DataFiles, Scale, Wanted
 from powermeans_tables.command.outputs import SUFFIXES_OF_ROWS, check_outputs, interruptible, listed
-from powermeans_tables.command.saved import load_model, to_remember
 from powermeans_tables.command.screen import Screen, listening, seconds, waiting_for
 from powermeans_tables.preparing.kinds import WORDS
 from powermeans_tables.preparing.prepare import Note

@@ -438,16 +438,16 @@ class Prepare(TransformerMixin, BaseEstimator):
         """Raise where columns of a file are not those of a fit."""
         columns: Any = self.columns_
         decimal: Any = self.decimal_
-        names = [column.name for column in columns if isinstance(column, Column)]
-        if names != list(self.feature_names_in_) or len(names) != len(self.columns_):
+        known = [column for column in columns if isinstance(column, Column)]
+        names = [column.name for column in known]
+        are_right = isinstance(decimal, str) and {one.other for one in known} <= {"", *names}
+        if not are_right or names != list(self.feature_names_in_) or len(known) != len(columns):
             raise ValueError("columns_ of Prepare are not its columns")
-        for column in self.columns_:
+        for column in known:
             widths = {len(column.offsets), len(column.scales), len(column.levels or column.scales)}
             n_features = len(features.names_of(column)) if column.is_used else 0
             if column.kind != "ordered" and widths != {n_features}:
                 raise ValueError(f"{column.name!r:.40} of Prepare has no features of its kind")
-            if not isinstance(decimal, str) or column.other not in ("", *names):
-                raise ValueError("columns_ of Prepare are not its columns")
 
     def in_units(self, X: ArrayLike) -> FloatArray:
         """Return points or centers in the units of the columns: shares of 0 to 1 for categories."""

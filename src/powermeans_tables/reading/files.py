@@ -126,9 +126,9 @@ def open_table(
         return Table("X", [Rows.of(frame, "X", **_of_schema(frame))])
     paths = [source] if isinstance(source, str | os.PathLike) else [*source]
     if query is not None:
-        found = databases.selected(os.fspath(paths[0]), query)
         name = os.fspath(paths[0])
-        return Table(name, [Rows.of(found, name)], [Path(name)], keeps_totals=keep_totals)
+        rows = Rows.of(databases.selected(name, query), name)
+        return Table(name, [rows], [Path(name)], keeps_totals=keep_totals)
     options = {"delimiter": delimiter, "header": header, "encoding": encoding, "array": array}
     given = {name: value for name, value in options.items() if value is not None}
     return _opened(paths, given, keeps_totals=keep_totals)
@@ -171,12 +171,8 @@ def _of_chunks(chunks: Any) -> Table:
 def _of_schema(frame: Any) -> dict[str, Any]:
     told = {key.decode(): value.decode() for key, value in (frame.schema.metadata or {}).items()}
     units = {key[len("unit of ") :]: unit for key, unit in told.items() if key[:8] == "unit of "}
-    is_array = "is array" in told
-    return {
-        "units": units,
-        "is_array": is_array,
-        "likely_decimal": told.get("likely decimal", ""),
-    }
+    likely = told.get("likely decimal", "")
+    return {"units": units, "is_array": "is array" in told, "likely_decimal": likely}
 
 
 def _as_file(path: Path, options: dict[str, Any], opened: ExitStack) -> File:

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from powermeans.errors import TableError, some
-from powermeans.system.arrow import pyarrow_part
-from powermeans_tables.cells.column import as_column
+from powermeans_tables.cells.column import as_frame
 from powermeans_tables.reading.table import Rows
 
 if TYPE_CHECKING:
@@ -35,8 +34,7 @@ def read(file: File) -> Rows:
     for key in zeros:
         columns[key] = [0 if value is None else value for value in columns[key]]
     said = [f"absent counts are taken for 0 in {some(zeros, 8)}"] if zeros else []
-    arrays = [*map(as_column, columns.values())]
-    return Rows.of(pyarrow_part().table(arrays, names=names), name, doubts=said)
+    return Rows.of(as_frame(columns), name, doubts=said)
 
 
 def _objects(path: Path, name: str) -> Iterator[dict[str, Any]]:

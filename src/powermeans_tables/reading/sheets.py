@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 from powermeans.errors import Argument, TableError, listed, nearest, some
-from powermeans.system.arrow import pyarrow_part
-from powermeans_tables.cells.column import as_column
+from powermeans_tables.cells.column import as_frame
 from powermeans_tables.reading.damage import UNPACKING, refusing_damage
 from powermeans_tables.reading.table import Rows
 from powermeans_tables.reading.text_form import (
@@ -178,8 +177,8 @@ def _table_of(
         for cell, text in zip(cells[top], texts[top], strict=True)
     ]
     names = distinct(named if has_header else [""] * len(named))
-    columns = [as_column(list(column)) for column in zip(*body[n_units:], strict=True)]
-    return pyarrow_part().table(columns, names=list(names)), left_out(top, n_units, "row"), doubt
+    columns = zip(names, map(list, zip(*body[n_units:], strict=True)), strict=True)
+    return as_frame(dict(columns)), left_out(top, n_units, "row"), doubt
 
 
 def _plain(cell: Any) -> Any:
