@@ -113,10 +113,6 @@ class TableError(ArgumentError):
     """A file or a frame is no table that can be used, or lacks what was asked for."""
 
 
-class LackingError(TableError):
-    """Rows of a table lack values without which they are no points."""
-
-
 class EntryError(ArgumentError):
     """An entry of the data cannot be used; `name`, `row` and `column` say which one."""
 

@@ -12,7 +12,6 @@ from sklearn.base import clone
 from powermeans.errors import (
     Argument,
     EntryError,
-    LackingError,
     TableError,
     counted,
     some,
@@ -215,19 +214,26 @@ def numbers_like(known: Columns, table: Table) -> Prepare:
 
 def _refuse_lacking(prepare: Prepare, rows: RawRows) -> None:
     """Raise where rows that should count lack values."""
-    use, table = rows.use, rows.table
-    if use.lacking != "any" and (row := rows.weight_lacking) is not None:
+    use, table, row = rows.use, rows.table, rows.weight_lacking
+    if not rows.n_given:
+        raise TableError(f"{table.name}: no row is left", "skip fewer rows")
+    leave_out: list[str | Argument] = ["leave such rows out"]
+    if "drop" in use.ways_out:
+        leave_out = [Argument("missing", "drop"), " leaves such rows out"]
+    if use.lacking != "any" and row is not None:
         said = f'column "{use.weights}" has no value in {table.row(row)}, and rows need weights'
-        raise LackingError(f"{table.name}: {said}", "leave such rows out")
-    if (row := rows.lacking_row) is None or (use.lacking != "keep" and rows.is_used.any()):
+        raise TableError(f"{table.name}: {said}", *leave_out)
+    if rows.lacking_row is None or (use.lacking != "keep" and rows.is_used.any()):
         return
     lacking = [f'"{name}"' for name in lacking_columns(prepare, rows)]
-    where = f"first in {table.row(row)} ({rows.n_rows_lacking} of {rows.n_given} rows lack one)"
-    raise LackingError(
-        f"{table.name}: values are missing in {some(lacking)}, {where}",
-        *("leave such rows out, or pass ", Argument("missing", "observed")),
-        " to an estimator that takes it",
-    )
+    lacking += [f'"{use.weights}"'] * (row is not None)
+    said = f"values are missing in {some(lacking)}, first in {table.row(rows.lacking_row)}"
+    said += f" ({rows.n_rows_lacking} of {rows.n_given} rows lack one)"
+    if use.lacking != "keep":
+        raise TableError(f"{table.name}: {said}, so that no row is left", "choose other columns")
+    if "observed" in use.ways_out:
+        leave_out += ["; ", Argument("missing", "observed"), " uses what is present"]
+    raise TableError(f"{table.name}: {said}", *leave_out)
 
 
 def lacking_columns(prepare: Prepare, rows: RawRows) -> dict[str, int]:

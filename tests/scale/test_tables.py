@@ -365,3 +365,17 @@ def test_rows_without_a_value_are_in_no_cluster_wherever_they_are(rows_per_part,
     model = PowerKMeans(5, missing="observed", random_state=0).fit(file)  # each row is one
     assert model.cluster_centers_.shape == (5, 2)
     assert sorted(model.labels_) == [*[-1] * 5, *range(5)]
+
+
+@pytest.mark.parametrize("rows_per_part", [None, 7])
+def test_weights_of_narrow_points_keep_their_digits(rows_per_part, tmp_path):
+    X = np.random.default_rng(0).normal(size=(40, 2)).astype(np.float32)
+    weights = np.r_[1e39, 1e-46, 16_777_217, np.full(37, 0.1)]
+    parquet.write_table(
+        pa.table({"x": X[:, 0], "y": X[:, 1], "w": weights}), tmp_path / "a.parquet"
+    )
+    data = open_data(tmp_path / "a.parquet", weights="w", rows_per_part=rows_per_part)
+    model = KMeans(1).fit(data)
+    expected = KMeans(1).fit(model.preparation_.transform(X), sample_weight=weights)
+    assert model.inertia_ == pytest.approx(expected.inertia_, rel=1e-6)
+    assert model.cluster_centers_.dtype == np.float32

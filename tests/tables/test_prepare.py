@@ -172,6 +172,16 @@ def test_weights_count_as_copies():
         np.testing.assert_allclose(one.offsets, two.offsets)
 
 
+def test_a_part_of_the_rows_without_a_value_changes_no_scale():
+    """Rows are added up 65 536 at a time, some of which have no value in a column."""
+    rng, n_rows = np.random.default_rng(0), 140_000
+    late = np.where(np.arange(n_rows) < 70_000, np.nan, 1.7e9 + rng.normal(size=n_rows))
+    table, weights = {"late": late, "x": rng.normal(size=n_rows)}, rng.uniform(0.1, 3, n_rows)
+    prepare = Prepare(as_={"late": "number"}, scale="standard").fit(table, sample_weight=weights)
+    expected = np.sqrt(np.cov(late[70_000:], aweights=weights[70_000:]))
+    assert prepare.columns_[0].scales[0] == pytest.approx(expected, rel=1e-3)
+
+
 def test_codes_for_missing_values_are_missing_unless_they_are_kept():
     answers = RNG.integers(1, 6, (N, 3))
     table = {f"q{j}": answers[:, j].copy() for j in range(3)} | {"age": RNG.integers(18, 80, N)}

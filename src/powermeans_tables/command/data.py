@@ -177,7 +177,8 @@ def _use(files: DataFiles, table: Table, why_whole: str) -> Use:
             )
     uses_present = not why_whole if files.is_missing_open else files.missing == "observed"
     lacking = "keep" if files.missing == "error" else "all" if uses_present else "any"
-    return Use(weights, [row - 1 for row in skipped], lacking)  # type: ignore[arg-type]
+    ways_out = ("drop",) if why_whole else ("drop", "observed")
+    return Use(weights, [row - 1 for row in skipped], lacking, ways_out)  # type: ignore[arg-type]
 
 
 def _notes_on(files: DataFiles, table: Table) -> Iterator[Note]:

@@ -13,7 +13,6 @@ from powermeans.errors import (
     Argument,
     ArgumentError,
     Explained,
-    LackingError,
     NotInPartsError,
     TableError,
     printable,
@@ -74,8 +73,6 @@ def in_options(message: Exception) -> str:
         way_out = (
             "that takes one file that fits into memory, and neither --memory-limit nor --checkpoint"
         )
-    if isinstance(message, LackingError):
-        way_out = "--missing drop leaves such rows out, and --missing observed uses what is present"
     return one_line(subject + ": ".join(filter(None, [message.problem, way_out])))
 
 

@@ -35,13 +35,14 @@ class Use:
     weights: str | None = None
     skipped: Sequence[int] = ()  # rows, from 0
     lacking: Literal["keep", "any", "all"] = "keep"  # values, for want of which a row is left out
+    ways_out: Sequence[str] = ("observed",)  # values of `missing` that may help where rows lack any
 
 
 @dataclass
 class Encoder:
     """The columns that count, as numbers, batch after batch and always in the same way."""
 
-    columns: Sequence[Column]  # the last is that of the weights, if there are any
+    columns: Sequence[Column]  # behind the features that of the weights, if there are any
     cells: Mapping[str, Cells]  # of some rows, which tell how all are read
     unread: dict[str, Counter[str]] = field(default_factory=dict)  # cells that are no numbers
     unknown: dict[str, Counter[str]] = field(default_factory=dict)  # words that no fit has seen
@@ -105,8 +106,8 @@ class RawRows:
     raw: Any  # an array, or a `Spool`, whose last column then has the weights
     dtype: np.dtype[Any]  # of the points
     n_given: int  # rows of the table without those that are skipped, and totals
+    n_lacking: Any  # of the values of each feature, in the rows before any was left out
     weights: FloatArray | None = None  # of the rows in memory
-    n_lacking: Any = None  # of the values of each feature, in the rows before any was left out
     lacking_row: int | None = None  # the first row, from 0, that lacks a value or a weight
     n_rows_lacking: int = 0
     has_missing: bool = False  # whether rows that are used lack values
@@ -184,9 +185,10 @@ def read_rows(
             kept = Spool(encoder.n_numbers, np.float64 if use.weights is not None else dtype)
         is_used = np.ones(table.n_rows, dtype=bool)
         is_used[[*use.skipped, *table.totals]] = False
-        rows = RawRows(table, encoder, use, is_used, kept, dtype, n_given=int(is_used.sum()))
-        rows.n_lacking = np.zeros(n_features, dtype=np.intp)
-        _pass(rows, tell)
+        n_lacking = np.zeros(n_features, dtype=np.intp)
+        n_given = int(is_used.sum())
+        rows = RawRows(table, encoder, use, is_used, kept, dtype, n_given, n_lacking)
+        _pass(rows, kept, tell)
         if (other := encoder.learned()) is None:
             break
         encoder = other
@@ -206,21 +208,22 @@ def _dtype_of(table: Table, columns: Sequence[Column], n_features: int) -> Any:
 
 
 class _Held:
-    """Rows in memory, with room for all."""
+    """Rows that are kept in memory, with room for all."""
 
     def __init__(self, n_rows: int, n_features: int, dtype: Any, use: Use) -> None:
         self.n_rows, self.raw = 0, np.empty((n_rows, n_features), dtype)
         self.weights = np.empty(0 if use.weights is None else n_rows)
 
     def add(self, block: FloatArray) -> None:
+        """Append the numbers of rows, and their weights behind them."""
         part = slice(self.n_rows, self.n_rows + len(block))
         self.raw[part], self.n_rows = block[:, : self.raw.shape[1]], part.stop
         if len(self.weights):
             self.weights[part] = block[:, -1]
 
 
-def _pass(rows: RawRows, tell: Tell | None) -> None:
-    """Read all rows once."""
+def _pass(rows: RawRows, kept_rows: Spool | _Held, tell: Tell | None) -> None:
+    """Read all rows once, and keep those that count."""
     table, use, start, n_features = rows.table, rows.use, 0, len(rows.n_lacking)
     for batch in table.batches():
         given = np.flatnonzero(rows.is_used[start : start + batch.num_rows])
@@ -249,7 +252,7 @@ def _pass(rows: RawRows, tell: Tell | None) -> None:
         rows.is_used[numbers] = kept
         block = block if kept.all() else block[kept]
         rows.has_missing |= bool(of_features[kept].any())
-        rows.raw.add(block.astype(rows.dtype, copy=False))
+        kept_rows.add(block)
         if tell is not None:
             tell(start, table.n_rows)
 
@@ -327,7 +330,7 @@ def _moments(points: FloatArray, weights: FloatArray | None, origin: FloatArray)
     above = points - origin
     is_missing = np.isnan(above)
     above[is_missing] = 0.0
-    counts = weights.sum() - np.einsum("i,ij->j", weights, is_missing)
+    counts = np.einsum("i,ij->j", weights, ~is_missing)
     means = np.einsum("i,ij->j", weights, above) / np.where(counts > 0, counts, 1.0)
     above -= means
     above[is_missing] = 0.0

@@ -52,7 +52,7 @@ def selected(path: str, query: str) -> Any:
         raise TableError(f"{path} is no database of SQLite or DuckDB")
     table = _of_sqlite(path, query) if start.startswith(_SQLITE) else _of_duckdb(path, query)
     if table is None or not table.num_rows:
-        raise TableError(f"{path}: the query found no rows")
+        raise TableError(f"{path}: there are no rows to read")
     return table.rename_columns(list(distinct(table.column_names)))
 
 

@@ -170,7 +170,7 @@ class Table(Stream):
         """Yield all rows, without notes below them."""
         for path, state in self._states.items():
             check_unchanged(path, state)
-        if len(self.survey.rows) == self.n_rows:
+        if len(self.survey.rows) == self.n_rows:  # small enough to be kept as a whole
             yield from self.sample.combine_chunks().to_batches()
             return
         for part, length in zip(self.parts, self.survey.lengths, strict=True):
