@@ -245,7 +245,7 @@ def test_rows_without_a_value_or_weight_are_left_out_and_have_no_label(run):
         ),
         ("fit w.csv -k 2 --missing error", r"--missing drop leaves .*; --missing observed uses .*"),
         ("fit w.csv -k 2 --weights no --missing drop", r'"no", first .*: choose other columns'),
-        ("predict m.pm w.csv --missing error", r'"y", first .*: --missing drop leaves such rows out'),
+        ("predict m.pm w.csv --missing error", r'"y", first .*: --missing drop leaves .* out'),
         ("predict m.pm w.csv --skip-rows 1-4", "no row is left: skip fewer rows"),
     ],
 )
