@@ -14,7 +14,7 @@ from scipy import sparse, stats
 from scipy.spatial.distance import cdist
 from scipy.special import kl_div
 
-from powermeans import PowerKMeans, divergences
+from powermeans import PowerKMeans, divergences, open_data
 from powermeans.divergences import (
     Binomial,
     Gamma,
@@ -76,6 +76,29 @@ def test_mahalanobis_is_euclidean_after_whitening():
     np.testing.assert_allclose(divergence.pairwise(x, theta), by_hand, rtol=1e-6)
     whitened = sq_distances(divergence.whitened(x), divergence.whitened(theta))
     np.testing.assert_allclose(whitened, by_hand, rtol=1e-6)
+
+
+class Exponential(Separable):
+    """That of the docstring of `Separable`."""
+
+    def deviance(self, points, centers):
+        return np.exp(points) - np.exp(centers) * (1 + (points - centers))
+
+    def slope(self, centers):
+        return np.exp(centers)
+
+
+@given(seed=st.integers(0, 2**32 - 1), n_parts=st.integers(1, 3))
+def test_a_distance_of_a_users_own_is_not_negative_and_zero_at_itself(seed, n_parts):
+    rng, divergence = np.random.default_rng(seed), Exponential()
+    X = rng.normal(scale=rng.choice([1e-3, 1.0, 3.0]), size=(30, 2))
+    pairwise = divergence.pairwise(X, X)
+    assert (pairwise >= 0).all()
+    assert (np.diag(pairwise) == 0).all()
+    points = open_data(np.array_split(X, n_parts)) if n_parts > 1 else X
+    model = PowerKMeans.from_centers(X[:3], divergence=divergence)
+    assert -model.score(points) == pytest.approx(pairwise[:, :3].min(axis=1).sum(), abs=1e-9)
+    assert model.score(X[:3]) == 0
 
 
 @pytest.mark.parametrize("name", sorted(CASES))

@@ -86,6 +86,11 @@ class Divergence(abc.ABC):
         return cls()
 
     @property
+    def is_of_a_user(self) -> bool:
+        """Whether its formulas are not those of this package."""
+        return not type(self).__module__.startswith("powermeans.")
+
+    @property
     def is_learned(self) -> bool:
         """Whether a fit learns its parameters."""
         return False

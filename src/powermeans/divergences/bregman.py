@@ -108,7 +108,10 @@ class Separable(Bounded, Bregman):
     """A divergence that is a sum over the features: a subclass defines `deviance` and `slope`.
 
     Both work on arrays, entry by entry, with centers that broadcast against points. A domain that
-    is bounded is given by `lowest`, `highest` and `excludes_lowest`, and in words by `wanted`.
+    is bounded is given by `lowest`, `highest` and `excludes_lowest`, and in words by `wanted`. The
+    slope must rise strictly with the center, and be finite inside the domain; it may be infinite on
+    a bound, since centers on one move inside by a hair. Deviances have an infinite limit there at
+    most for points elsewhere.
 
     See Also
     --------
@@ -124,7 +127,7 @@ class Separable(Bounded, Bregman):
     >>> from powermeans.divergences import Separable
     >>> class Exponential(Separable):
     ...     def deviance(self, points, centers):
-    ...         return np.exp(points) - np.exp(centers) * (1 + points - centers)
+    ...         return np.exp(points) - np.exp(centers) * (1 + (points - centers))
     ...     def slope(self, centers):
     ...         return np.exp(centers)
     >>> X = np.array([[-1.0], [1.0], [4.0], [4.2]])
@@ -201,6 +204,8 @@ class Generated(Bregman):
 
     phi: Any
     grad_phi: Any
+
+    is_of_a_user = True
 
     def __post_init__(self) -> None:
         for name in ("phi", "grad_phi"):

@@ -86,8 +86,8 @@ class Bounded(ByEntries):
         """Return what each feature adds to D(x, theta)."""
 
     def between(self, points: FloatArray, centers: FloatArray) -> FloatArray:
-        """Add up the deviances."""
-        return np.asarray(self.deviance(points, centers).sum(axis=1))
+        """Add up the deviances, which rounding may leave below zero."""
+        return np.asarray(np.maximum(self.deviance(points, centers).sum(axis=1), 0.0))
 
     def is_fault(self, values: FloatArray) -> FloatArray:
         """Tell which entries lie beyond the bounds."""

@@ -15,6 +15,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from powermeans.divergences.base import Divergence
 from powermeans.divergences.bregman import Bregman
 from powermeans.mathematics.critical_power import (
     critical_power,
@@ -94,7 +95,7 @@ class PartedRows(BaseRows):
         return float(np.mean(self._overview.moments.squares / self.n_points))
 
     def unit_steps(self) -> float | FloatArray:
-        divergence = self.executor.opener.divergence
+        divergence = self.divergence
         if not isinstance(divergence, Bregman):
             return 1.0
         return unit_steps_at(divergence.inside(self.mean()[None, :])[0], divergence)
@@ -107,7 +108,7 @@ class PartedRows(BaseRows):
 
     @cached_property
     def _critical_power(self) -> float:
-        if isinstance(self.executor.opener.divergence, Bregman):
+        if isinstance(self.divergence, Bregman):
             every = step_between_scaled(self.n_points, self.n_features)
             return self._critical_power_of(np.arange(0, self.n_points, every))
         n_sampled = n_rows_to_sample(self.n_points, self.n_features, self._overview.n_stored)
@@ -127,7 +128,7 @@ class PartedRows(BaseRows):
 
         def find() -> float:
             points = self._sample_filled(some)
-            if isinstance(self.executor.opener.divergence, Bregman):
+            if isinstance(self.divergence, Bregman):
                 points = in_units(points, self.unit_steps())
             return critical_power(points, None if np.all(weights == 1) else weights)
 
@@ -231,7 +232,7 @@ class PartedRows(BaseRows):
     @property
     def can_move(self) -> bool:
         """Whether points can move where they are opened in one memory."""
-        return self.executor.opener.divergence.moves is not None
+        return self.divergence.moves is not None
 
     def together(self) -> Rows:
         """Return all points as rows in one memory."""
@@ -244,10 +245,9 @@ class PartedRows(BaseRows):
 
     def opened(self, points: Points | SparsePoints, weights: FloatArray) -> Rows:
         """Return some of the points, which were brought here, as rows in one memory."""
-        opener = self.executor.opener
         options: dict[str, Any] = {
-            "divergence": opener.divergence,
-            "has_missing": opener.has_missing,
+            "divergence": self.divergence,
+            "has_missing": self.has_missing,
             "n_threads": self.n_threads,
         }
         if np.all(weights == 1):
@@ -269,6 +269,11 @@ class PartedRows(BaseRows):
     def first_of(self, number: int) -> int:
         """Return the index of the first point of this part."""
         return int(self._ends[number - 1]) if number else 0
+
+    @property
+    def divergence(self) -> Divergence:
+        """What the distances are."""
+        return self.executor.opener.divergence
 
     @property
     def has_missing(self) -> bool:
