@@ -21,6 +21,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from powermeans import KMeans, PowerKMeans, open_data
+from powermeans.divergences import Separable
 from powermeans.engine.algorithm_1 import power_k_means
 from powermeans.engine.anneal import Stage, anneal, run_stage
 from powermeans.engine.history import History, SweepRecord, SweepState
@@ -60,6 +61,14 @@ class RisingRows(ReferenceRows):
         return replace(sums, points=-3 * sums.points)
 
 
+class Wrong(Separable):
+    def deviance(self, points, centers):
+        return (points - centers) ** 2
+
+    def slope(self, centers):  # of another divergence
+        return np.exp(centers / 3)
+
+
 def test_stages_have_their_sweeps_and_an_objective_that_rises_gives_a_warning(points, centers):
     history = History()
     expected = r"rose from .* in sweep 2 at power=-3\.0"
@@ -67,6 +76,9 @@ def test_stages_have_their_sweeps_and_an_objective_that_rises_gives_a_warning(po
         run_stage(RisingRows(points), centers, stage(Fixed(-3.0), max_iter=2), history)
     assert {warning.filename for warning in told} == {__file__}
     assert len(history.records) == 2
+    with pytest.warns(ObjectiveRoseWarning, match=r": check Wrong, whose slopes") as told:
+        PowerKMeans(5, divergence=Wrong(), effort="none", random_state=0).fit(np.abs(points) + 1)
+    assert len([each for each in told if each.category is ObjectiveRoseWarning]) == 1
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # none while the power changes
         run_stage(RisingRows(points), centers, stage([-3.0, -4.0]), History())

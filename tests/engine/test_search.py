@@ -316,6 +316,24 @@ def test_time_that_is_up_leaves_means_of_points(points, last, effort, monkeypatc
     assert model.inertia_ <= model.history_.inertia[-1] * (1 + 1e-12)
 
 
+@pytest.mark.parametrize("more_sweeps", [0, 20, 400])
+@pytest.mark.parametrize("n_points", [300, 40_000])  # of which a sample is searched
+def test_a_thorough_search_ends_no_higher_than_a_fast_one_in_its_time(
+    n_points, more_sweeps, monkeypatch
+):
+    points, now = hard_problem(n_points, n_features=30), [0.0]
+    monkeypatch.setattr("powermeans.engine.fit.time.monotonic", lambda: now[0])
+    fast = PowerKMeans(12, effort="fast", stop=MaxSeconds(1.0), random_state=0).fit(points)
+
+    def let_time_pass(state: SweepState) -> None:
+        now[0] += 1 / (fast.n_iter_ + more_sweeps)
+
+    model = PowerKMeans(12, effort="thorough", stop=MaxSeconds(1.0), random_state=0)
+    model.set_params(callback=let_time_pass).fit(points)
+    assert model.inertia_ <= fast.inertia_ * (1 + 1e-9)
+    assert_is_complete(model, points)
+
+
 @pytest.mark.usefixtures("breathing")
 @pytest.mark.parametrize("effort", ["fast", "balanced"])
 @pytest.mark.parametrize("error", [KeyboardInterrupt, LookupError])

@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 import powermeans
-from powermeans import PowerKMeans, open_data
+from powermeans import BalancedKMeans, PowerKMeans, open_data
 from powermeans.divergences import resolve
 from powermeans.engine.anneal import Stage, run_stage
 from powermeans.engine.history import History, SweepRecord
@@ -20,6 +20,7 @@ from powermeans.engine.stopping import (
     LabelsSettled,
     MaxSeconds,
     ObjectiveSettled,
+    StopRule,
     WeightsHard,
 )
 from powermeans.errors import ArgumentError
@@ -148,6 +149,48 @@ def test_one_of_several_rules_is_enough_and_labels_end_a_descent_early(points):
     run_stage(rows, points[:5], Stage(Fixed(-math.inf), LabelsSettled(0.0), 50), history)
     assert history.records[0].changed == 1
     assert len(history.records) > 1
+
+
+class InertiaReached(StopRule):
+    def __init__(self, inertia):
+        self.inertia = inertia
+
+    def reason(self, records):
+        return "it is low enough" if records[-1].inertia <= self.inertia else None
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        PowerKMeans(12, random_state=0),
+        PowerKMeans(12, n_init=3, effort="none", random_state=0),
+        PowerKMeans(12, polish=False, max_iter=500, random_state=0),
+        BalancedKMeans(12, size_min=20, random_state=0),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("in_parts", [False, True])
+def test_a_rule_of_a_users_own_ends_the_search_and_the_restarts(model, in_parts, points, capsys):
+    if in_parts and isinstance(model, BalancedKMeans):
+        pytest.skip("it needs all points at once")
+    given = open_data(points, rows_per_part=500) if in_parts else points
+    whole = clone(model).fit(given)
+    goal = whole.inertia_ * 1.1
+    found = clone(model).set_params(stop=InertiaReached(goal), verbose=1).fit(given)
+    assert found.inertia_ <= goal
+    assert len(found.history_) < len(whole.history_)
+    assert "it is low enough" in capsys.readouterr().out
+    if isinstance(model, BalancedKMeans):
+        assert np.bincount(found.labels_).min() >= 20
+
+
+def test_a_rule_sees_centers_such_as_the_fit_returns(points):
+    """And not the lower inertia of more centers, of a sample, or before a soft sweep."""
+    many = np.concatenate([points + 1e-3 * i for i in range(2**21 // points.size + 1)])
+    for given in (points, many):
+        best = PowerKMeans(12, random_state=0).fit(given).inertia_
+        model = PowerKMeans(12, stop=InertiaReached(best * 0.98), random_state=0).fit(given)
+        assert model.inertia_ == pytest.approx(best, rel=1e-9)
 
 
 @pytest.mark.parametrize("stop", [LabelsSettled(0.1), InertiaSettled(0.0) | LabelsSettled(0.1)])

@@ -20,7 +20,7 @@ from powermeans.points.protocol import Rows
 from powermeans.types import FloatArray
 
 Callback = Callable[[SweepState], object]
-"""Called after each sweep; if it returns True, the fit stops."""
+"""Called after each sweep; if it returns True, or a `Reason`, the fit stops."""
 
 # How far rounding may lift the objective, in units of the precision of the points.
 _ROUNDING_UNITS = 1e3
@@ -91,11 +91,11 @@ def run_stage(
         # The last sweep of the stage before had another rule: its objective does not compare.
         before = history.last if n_swept else None
         history.append(state)
-        if rows.descends(rule):
-            _warn_if_objective_rose(before, state, rows)
+        if not history.has_risen and rows.descends(rule):
+            history.has_risen = _warn_if_objective_rose(before, state, rows)
         centers, n_swept = state.centers, n_swept + 1
-        if callback is not None and says_stop(callback(state)):
-            return StageEnd(centers, power, "the callback said stop", was_stopped=True)
+        if callback is not None and (why := reason_to_stop(callback(state))):
+            return StageEnd(centers, power, why, was_stopped=True)
         if reason := stage.stop.reason(history.records[-n_swept:]):
             return StageEnd(centers, power, reason)
     if n_swept < stage.max_iter:
@@ -157,20 +157,27 @@ def _shift(before: FloatArray, after: FloatArray) -> float:
     return float(largest * np.linalg.norm(change / largest)) if largest > 0 else 0.0
 
 
-def _warn_if_objective_rose(before: SweepState | None, now: SweepState, rows: Rows) -> None:
+def _warn_if_objective_rose(before: SweepState | None, now: SweepState, rows: Rows) -> bool:
     """Warn of a defect: at equal power only updates may lift the objective, beyond rounding."""
     if before is None or before.power != now.power or before.n_relocated or now.n_separated:
-        return
+        return False
     rise = now.objective - before.objective
     if rise <= 0:
-        return
+        return False
     allowed = _ROUNDING_UNITS * float(np.finfo(rows.dtype).eps) * before.objective
-    if rise > allowed and rise > _steepness(now) * rounding_inertia(rows):
+    has_risen = rise > allowed and rise > _steepness(now) * rounding_inertia(rows)
+    if has_risen:
+        divergence = getattr(rows, "divergence", None)
+        cause = "please report this with the data, it is a defect"
+        if divergence is not None and divergence.is_of_a_user:
+            name = type(divergence).__name__
+            cause = f"check {name}, whose slopes are not those of its distances from centers"
         warn_caller(
             f"the objective rose from {before.objective!r} to {now.objective!r} in sweep "
-            f"{now.sweep} at power={now.power}: please report this with the data, it is a defect",
+            f"{now.sweep} at power={now.power}: {cause}",
             ObjectiveRoseWarning,
         )
+    return has_risen
 
 
 def _steepness(state: SweepState) -> float:
@@ -185,3 +192,16 @@ def _steepness(state: SweepState) -> float:
 def says_stop(answer: object) -> bool:
     """Return whether a callback asked to stop, by True itself: any other object means go on."""
     return isinstance(answer, (bool, np.bool_)) and bool(answer)
+
+
+class Reason(str):
+    """Why a fit is over; empty if it goes on."""
+
+    __slots__ = ()
+
+
+def reason_to_stop(answer: object) -> Reason:
+    """Return why what was called after a sweep stops the fit."""
+    if isinstance(answer, Reason):
+        return answer
+    return Reason("the callback said stop" * says_stop(answer))

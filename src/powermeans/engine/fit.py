@@ -80,6 +80,7 @@ class Fit:
     critical_power: float = math.nan  # of the points, once it is known
     optimum: float = -math.inf  # the lowest inertia that any centers have, if it is known
     candidates: Any = None  # for seeds of points in parts, found once
+    rules_apply: bool = True  # not while a search looks at a sample, some axes, or without limits
 
     def seconds_left(self) -> float:
         """Return how long the fit may go on."""

@@ -122,6 +122,7 @@ class History:
         self.records: list[SweepRecord] = []
         self.last: SweepState | None = None
         self.n_relocated = self.n_separated = 0
+        self.has_risen = False  # the objective, beyond rounding, of which is warned once
         self.moves = Counter[str]()  # see `Spent`, as are these
         self.accepted: list[list[float]] = []
         self._n_centers_swept = 0
@@ -157,6 +158,10 @@ class History:
     def keep(self, centers: FloatArray) -> None:
         """Remember these centers as the best of several descents."""
         self._kept = centers
+
+    def begin_anew(self) -> None:
+        """Forget the centers so far, but not the records."""
+        self._kept = self.last = None
 
     def widen(self, lifted: Callable[[FloatArray], FloatArray]) -> None:
         """Give the centers so far all features, where a search left some out."""

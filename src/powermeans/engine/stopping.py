@@ -1,4 +1,4 @@
-"""Stop rules: they end a stage of a fit by the records of its sweeps.
+"""Stop rules: they end a fit, or a stage of it, by the records of its sweeps.
 
 A new rule is a class here with one method, or one of a user anywhere; rules combine by ``|``.
 """
@@ -20,7 +20,12 @@ _SOFTNESS = 1e-3
 
 
 class StopRule:
-    """Decide when sweeps are over; this base never does. A subclass defines `reason`.
+    """Decide when a fit is over; this base never does. A subclass defines `reason`.
+
+    As `stop` of an estimator, a rule is asked after each hard sweep over all rows, and ends the fit
+    with its search and restarts. If no sweep of the fit is hard, since ``polish=False``, it is
+    asked after soft ones. A rule with ``ends_fit = False`` ends only the last descent of a fit, as
+    rules do by which sweeps have settled.
 
     See Also
     --------
@@ -33,23 +38,29 @@ class StopRule:
 
     >>> from powermeans import PowerKMeans
     >>> from powermeans.engine.stopping import MaxSeconds, StopRule
-    >>> class FewSweeps(StopRule):
+    >>> class InertiaReached(StopRule):
+    ...     def __init__(self, inertia):
+    ...         self.inertia = inertia
     ...     def reason(self, records):
-    ...         return "there were two sweeps" if len(records) == 2 else None
-    >>> X = [[0.0], [1.0], [2.0], [9.0], [10.0], [12.0]]
-    >>> stop = FewSweeps() | MaxSeconds(60)
-    >>> model = PowerKMeans(2, effort="none", polish=False, stop=stop, random_state=0).fit(X)
-    >>> model.n_iter_
-    2
+    ...         return "it is low enough" if records[-1].inertia <= self.inertia else None
+    >>> X = [[0.0, 0.0], [1.0, 1.0], [2.0, 0.0], [9.0, 9.0], [10.0, 8.0], [12.0, 9.0]]
+    >>> stop = InertiaReached(10.0) | MaxSeconds(60)
+    >>> bool(PowerKMeans(2, stop=stop, random_state=0).fit(X).inertia_ <= 10.0)
+    True
     """
 
     __slots__ = ()
 
+    ends_fit: ClassVar[bool] = True
+    """Whether it ends the fit, or only a stage of it."""
     needs_labels: ClassVar[bool] = False
     """Whether it reads `changed`, which is not a number where no labels are stored."""
 
     def reason(self, records: Sequence[SweepRecord]) -> str | None:
-        """Return why the sweeps are over, or None while they go on."""
+        """Return why the sweeps are over, or None while they go on.
+
+        The records are those of the run so far or, if the rule ends a stage, of that stage.
+        """
         return None
 
     def __or__(self, other: StopRule) -> StopRule:
@@ -78,6 +89,12 @@ def each_of(rule: StopRule | None) -> Iterator[StopRule]:
         yield from rule.rules
     elif rule is not None:
         yield rule
+
+
+def reason_to_end_fit(rule: StopRule | None, records: Sequence[SweepRecord]) -> str:
+    """Return the reason of the first of the rules that ends a fit; empty while it goes on."""
+    reasons = (one.reason(records) for one in each_of(rule) if one.ends_fit)
+    return next(filter(None, reasons), "")
 
 
 def either(rule: StopRule, other: StopRule | None) -> StopRule:
@@ -157,6 +174,7 @@ class LabelsSettled(StopRule):
 
     share: float
     needs_labels = True
+    ends_fit = False
 
     def __post_init__(self) -> None:
         if not 0 <= self.share <= 1:
@@ -193,6 +211,7 @@ class CentersSettled(StopRule):
     """
 
     tolerance: float  # largest sum of squared center shifts that counts as none
+    ends_fit = False
 
     def reason(self, records: Sequence[SweepRecord]) -> str | None:
         """Report centers that do not move, or by no more than the tolerance."""
@@ -229,6 +248,7 @@ class InertiaSettled(StopRule):
     """
 
     share: float
+    ends_fit = False
 
     def __post_init__(self) -> None:
         if not 0 <= self.share <= 1:

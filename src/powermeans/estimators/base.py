@@ -38,7 +38,7 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from powermeans.engine.anneal import Callback, Stage, StageEnd, anneal
+from powermeans.engine.anneal import Callback, Reason, Stage, StageEnd, anneal, reason_to_stop
 from powermeans.engine.callbacks import (
     CallbackSupportMixin,
     FitTasks,
@@ -49,7 +49,7 @@ from powermeans.engine.callbacks import (
 from powermeans.engine.fit import Fit, Listener
 from powermeans.engine.history import History, SweepState
 from powermeans.engine.seeds.initial import asks_for_centers, initial_centers
-from powermeans.engine.stopping import StopRule, seconds_of
+from powermeans.engine.stopping import StopRule, reason_to_end_fit, seconds_of
 from powermeans.errors import ArgumentError, nearest, warn_caller
 from powermeans.estimators.notebook import card
 from powermeans.optimality.gap import OptimalityGap
@@ -92,9 +92,8 @@ class Start:
         assert self.history.centers is not None, "no sweep is complete"
         return self.history.centers
 
-    def stopped(self) -> list[StageEnd]:
-        """Return the end of a run that the callback stopped."""
-        reason = "the callback said stop"
+    def stopped(self, reason: str) -> list[StageEnd]:
+        """Return the end of a run that was stopped."""
         return [StageEnd(self.best_centers(), -math.inf, reason, was_stopped=True)]
 
 
@@ -196,6 +195,7 @@ class CenterEstimator(
     random_state: Any = None
     n_threads: int | None = None
     stop: StopRule | None = None
+    polish: bool = True
     callback: Any = None
     verbose: Any = 0
     # Whether its aim is the inertia, which has a bound.
@@ -430,11 +430,12 @@ class CenterEstimator(
 
     def _keep_best_run(self, data: Opened, fit: Fit) -> None:
         """Make all runs and keep the best, even if the last one is interrupted."""
-        stages, watch = self._stages(data, fit), self._watcher(data, fit)
+        stages = self._stages(data, fit)
         seeds = functools.partial(self._initial_centers, data, fit)
         best: Run | None = None
         for number in range(self._n_runs()):
             history = History(number, fit.listener.phase)
+            watch = self._watcher(data, fit, history)
             start = Start(data, stages, seeds, history, fit, watch, self._nothing_learned())
             try:
                 run = self._finish(start, self._run(start))
@@ -480,17 +481,26 @@ class CenterEstimator(
         """Return what a copy needs to predict from the centers of a sweep; None if that is more."""
         return {"cluster_centers_": self._needs().measure.divergence.within(centers)}
 
-    def _watcher(self, data: Opened, fit: Fit) -> Callback:
-        """Return what is called after each sweep of one fit; True stops the fit."""
+    def _watcher(self, data: Opened, fit: Fit, history: History) -> Callback:
+        """Return what is called after each sweep of a run, and says why the fit is over."""
         listener = fit.listener
 
-        def watch(state: SweepState) -> object:
+        def watch(state: SweepState) -> Reason:
             asks = listener and listener(state.widened(data.of_all_columns))
-            if is_over := asks or fit.is_late():
+            why = reason_to_stop(asks) or "its time was over" * fit.is_late()
+            if fit.rules_apply and self._may_end_at(state):
+                why = why or reason_to_end_fit(self.stop, history.records)
+            if why:
                 data.stop_recording()
-            return is_over
+            return Reason(why)
 
         return watch
+
+    def _may_end_at(self, state: SweepState) -> bool:
+        """Return whether the centers of a sweep are such as the fit returns."""
+        is_hard = state.power == -math.inf or not self.polish
+        has_all = not hasattr(self, "n_clusters") or len(state.centers) == self._n_centers
+        return is_hard and has_all
 
     def _keep(self, run: Run) -> None:
         """Put a run on the estimator."""

@@ -19,7 +19,7 @@ from powermeans import divergences
 from powermeans.engine.anneal import Callback, Stage, StageEnd
 from powermeans.engine.fit import Fit
 from powermeans.engine.history import Spent
-from powermeans.engine.search.effort import EFFORTS
+from powermeans.engine.search.effort import EFFORTS, Effort
 from powermeans.engine.search.search import Found, Seeds, is_nearby, search
 from powermeans.engine.seeds.initial import initial_centers
 from powermeans.engine.stopping import (
@@ -437,7 +437,7 @@ class PowerKMeans(CenterEstimator):
         if self._has_time_for_hard_sweeps_only(data.rows, fit):
             return [self._hard_stage(data)]
         fit.critical_power = critical_power = data.rows.critical_power()
-        schedule = self._powers(critical_power)
+        schedule = self._powers(critical_power, fit)
         if not self.polish and isinstance(self.schedule, AuthorsSchedule):
             return [self._authors_stage(self.schedule, data)]
         if not self.polish:
@@ -449,7 +449,7 @@ class PowerKMeans(CenterEstimator):
         separate = SeparateCoincident(critical_power, data.rows.spread_of_features())
         n_powers = self.max_iter
         if self._searches() and isinstance(self.schedule, str):
-            n_powers = min(n_powers, EFFORTS[self.effort][0].n_powers)
+            n_powers = min(n_powers, self._first_effort(fit).n_powers)
         learn = self._learning_while_annealing(data, fit, separate)
         return [Stage(schedule, are_hard, n_powers, learn), self._hard_stage(data)]
 
@@ -490,7 +490,11 @@ class PowerKMeans(CenterEstimator):
         is_factor = isinstance(given, Real) or (isinstance(given, str) and given == "auto")
         return None if is_factor else given
 
-    def _powers(self, critical_power: float) -> Iterable[float | Rule]:
+    def _first_effort(self, fit: Fit) -> Effort:
+        """Return the effort with which the search begins."""
+        return EFFORTS["fast" if fit.end < math.inf else self.effort][0]
+
+    def _powers(self, critical_power: float, fit: Fit) -> Iterable[float | Rule]:
         if (given := self._given_powers()) is not None:
             return given
         start = self._start_power(critical_power)
@@ -500,7 +504,7 @@ class PowerKMeans(CenterEstimator):
             return Geometric(start, cast("float", self.schedule))
         if not self._searches():
             return Geometric(start, _GROWTH_WITHOUT_SEARCH)
-        schedule = Geometric(start, _GROWTH_IN_A_SEARCH ** (1 / EFFORTS[self.effort][0].n_powers))
+        schedule = Geometric(start, _GROWTH_IN_A_SEARCH ** (1 / self._first_effort(fit).n_powers))
         return Whole(schedule) if self.power == "auto" else schedule
 
     def _start_power(self, critical_power: float) -> float:

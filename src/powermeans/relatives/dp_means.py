@@ -249,8 +249,8 @@ class DPMeans(CenterEstimator):
             return super()._run(start)
         try:
             return self._run_with_search(start)
-        except SearchStopped:
-            return start.stopped()
+        except SearchStopped as stopped:
+            return start.stopped(str(stopped))
 
     def _run_with_search(self, start: Start) -> list[StageEnd]:
         """Run the paper's algorithm, search from where it ends, and run it again."""
@@ -274,7 +274,7 @@ class DPMeans(CenterEstimator):
         ends = start.anneal(start.seeds(), stages)
         if ends[-1].was_stopped:
             search.begin(search.measured(ends[-1].centers))
-            raise SearchStopped
+            raise SearchStopped(ends[-1].reason)
         found = search_over_k(Steps(search, order), seeds, efforts, ends[-1].centers)
         ends = start.anneal(found.centers, stages)
         start.history.keep(ends[-1].centers)

@@ -14,7 +14,7 @@ from functools import partial
 from operator import attrgetter
 from typing import NamedTuple
 
-from powermeans.engine.anneal import Callback, Stage, StageEnd
+from powermeans.engine.anneal import Callback, Stage, StageEnd, anneal
 from powermeans.engine.fit import Fit
 from powermeans.engine.history import History, SweepState
 from powermeans.engine.search.effort import EFFORTS, THRESHOLDS, Effort
@@ -79,6 +79,42 @@ def search(
     history: History,
     callback: Callback,
 ) -> Found:
+    """Search with an effort; with little time, as a fast fit does and then with the effort.
+
+    So no effort ends higher than a fast fit in the same time.
+    """
+    if fit.end == math.inf or effort == "fast":
+        return _searched(rows, seeds, stages, effort, fit, history, callback)
+    quick = _searched(rows, seeds, stages, "fast", fit, history, callback)
+    if quick.was_stopped:
+        return quick
+    if quick.nearby is None:
+        history.phase("final sweeps")
+        quick = replace(quick, ends=anneal(rows, quick.centers, stages[-1:], history, callback))
+        history.keep(quick.centers)
+    if quick.was_stopped:
+        return quick
+    history.begin_anew()
+    try:
+        found = _searched(rows, seeds, stages, effort, fit, history, callback)
+    finally:
+        if history.centers is None:
+            history.keep(quick.centers)
+    if rows.spread(found.centers).error.sum() < rows.spread(quick.centers).error.sum():
+        return found
+    history.keep(quick.centers)
+    return replace(found, ends=[replace(found.ends[-1], centers=quick.centers)])
+
+
+def _searched(
+    rows: Rows,
+    seeds: Seeds,
+    stages: Sequence[Stage],
+    effort: str,
+    fit: Fit,
+    history: History,
+    callback: Callback,
+) -> Found:
     """Search among all points, in a sample of them, or near the centers that each point has."""
     efforts = [one.from_seeds(seeds.n_centers, seeds.are_given) for one in EFFORTS[effort]]
     whole = Search(rows, stages, fit, history, callback, least_gain=efforts[0].least_gain)
@@ -92,8 +128,8 @@ def search(
             solutions = _search_in_place(whole, place, seeds, efforts)
         else:
             solutions = [one.centers for one in extend(whole, [], seeds.draw, efforts)[-1]]
-    except SearchStopped:
-        reason = "the callback said stop"
+    except SearchStopped as stopped:
+        reason = str(stopped)
     assert history.centers is not None, "the first sweep was complete"
     was_stopped = reason != "the search ended"
     end = StageEnd(history.centers, -math.inf, reason, was_stopped=was_stopped)
@@ -259,18 +295,20 @@ def _found_in(
 ) -> list[list[FloatArray]]:
     """Return the centers that are left in a place after each effort, with all features."""
     lifted, draw = place.lifted, partial(seeds.draw, place.rows)
-    if lifted is None:
-        left = extend(replace(whole, rows=place.rows), [], draw, efforts)
-        return [[solution.centers for solution in several] for several in left]
 
     def watch(state: SweepState) -> object:
-        seen = state.widened(lifted) if whole.fit.listener else state
+        seen = state.widened(lifted) if whole.fit.listener and lifted is not None else state
         return whole.callback is not None and whole.callback(seen)
 
+    whole.fit.rules_apply = place.rows.n_points == whole.rows.n_points and not place.leaves_out
     try:
         left = extend(replace(whole, rows=place.rows, callback=watch), [], draw, efforts)
     finally:
-        whole.history.widen(lifted)
+        whole.fit.rules_apply = True
+        if lifted is not None:
+            whole.history.widen(lifted)
+    if lifted is None:
+        return [[solution.centers for solution in several] for several in left]
     sweep = whole.short_lloyd(max_iter=1)  # in the other directions centers are still at the mean
     return [[whole.descend(lifted(one.centers), last=sweep) for one in several] for several in left]
 

@@ -63,7 +63,7 @@ def different(solutions: Sequence[Solution]) -> list[Solution]:
 
 
 class SearchStopped(Exception):
-    """The callback asked to stop; the best solution so far is in the search."""
+    """Why the fit is over; the best solution so far is in the search."""
 
 
 @dataclass(eq=False)
@@ -122,7 +122,7 @@ class Search:
         if ends[-1].was_stopped:
             if self._competes(ends[-1].centers):
                 self.begin(self.measured(ends[-1].centers))
-            raise SearchStopped
+            raise SearchStopped(ends[-1].reason)
         return ends[-1].centers
 
     def short_lloyd(self, max_iter: int) -> Stage:
