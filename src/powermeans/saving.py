@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import copy
 import functools
+import importlib
 import json
 import math
 import os
+import pkgutil
 import re
 import warnings
 import zipfile
@@ -28,40 +30,14 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from powermeans import divergences
-from powermeans.engine.history import Spent
-from powermeans.engine.seeds.markov_chain import MarkovChainSeeds
-from powermeans.engine.seeds.parallel import ParallelSeeds
-from powermeans.engine.seeds.tree import TreeSeeds
-from powermeans.engine.stopping import RULES, Either
 from powermeans.errors import ModelFileError, printable
-from powermeans.estimators.balanced_kmeans import BalancedKMeans
 from powermeans.estimators.base import Documented
-from powermeans.estimators.kmeans import KMeans
-from powermeans.estimators.linked_kmeans import LinkedKMeans
-from powermeans.estimators.power_kmeans import PowerKMeans
-from powermeans.estimators.robust_power_kmeans import RobustPowerKMeans
-from powermeans.estimators.streams import mini_batch
 from powermeans.estimators.streams.base import Waiting, is_waiting
-from powermeans.estimators.streams.mini_batch import MiniBatchPowerKMeans
-from powermeans.mathematics.schedules import AuthorsSchedule, Fixed, Geometric
-from powermeans.mathematics.sums import Sums
-from powermeans.points.checks.points import Admitted
-from powermeans.relatives import online_kmeans
-from powermeans.relatives.dp_means import DPMeans
-from powermeans.relatives.entropy_weighted import EntropyWeightedPowerKMeans
-from powermeans.relatives.gradient_kmeans import GradientKMeans
-from powermeans.relatives.kernel_power_kmeans import KernelPowerKMeans
-from powermeans.relatives.mini_batch_kmeans import MiniBatchKMeans
-from powermeans.relatives.mixture.spherical_mixture import SphericalMixture
-from powermeans.relatives.online_kmeans import OnlineKMeans
-from powermeans.relatives.self_organizing_map import SelfOrganizingMap
-from powermeans.relatives.soft_means import FuzzyCMeans, KHarmonicMeans
-from powermeans.relatives.spectral import SpectralClustering
 from powermeans.system.atomic_write import atomic_write
 from powermeans.system.attributes import forget, remember
 from powermeans.system.extensions import extension
 from powermeans.system.host_memory import is_dask, on_host
+from powermeans.system.saved_classes import SAVED_CLASSES
 
 FORMAT = 1
 # A file that was tampered with may have names of any length.
@@ -73,24 +49,28 @@ _SCALERS: dict[type[Any], str] = {
     MinMaxScaler: """n_samples_seen_: any! scale_: weight[d]! min_: finite[d]! data_min_: finite[d]!
         data_max_: finite[d]! data_range_: finite[d]!""",
 }
-ESTIMATORS: tuple[type[Any], ...] = (
-    *(PowerKMeans, BalancedKMeans, RobustPowerKMeans, KMeans, GradientKMeans, KHarmonicMeans),
-    *(FuzzyCMeans, DPMeans, LinkedKMeans),
-    *(OnlineKMeans, MiniBatchKMeans, MiniBatchPowerKMeans, SelfOrganizingMap, SphericalMixture),
-    *(EntropyWeightedPowerKMeans, KernelPowerKMeans, SpectralClustering, Pipeline),
-)
-_KEPT: tuple[type[Any], ...] = (
-    *(*ESTIMATORS, *_SCALERS, *divergences.KINDS, *RULES, Either, Geometric, Fixed),
-    *(AuthorsSchedule, MarkovChainSeeds, ParallelSeeds, TreeSeeds, Spent, Sums),
-    *(Admitted, Waiting, online_kmeans._Counted, mini_batch._Remembered, dict),
-)
-_CLASSES = {kind.__name__: kind for kind in _KEPT}
+
+
+# Of classes that are saved, those of methods are imported before a file is read.
+_METHODS = ("estimators", "relatives")
+
+
+@functools.cache
+def estimators() -> set[type[Any]]:
+    """Return the classes of the models that a file may hold."""
+    for package in _METHODS:
+        place = importlib.import_module(f"powermeans.{package}")
+        for module in pkgutil.walk_packages(place.__path__, f"{place.__name__}."):
+            importlib.import_module(module.name)
+    return {Pipeline, *(one for one in SAVED_CLASSES.values() if issubclass(one, Documented))}
 
 
 def _class_called(name: str) -> type[Any] | None:
     """Return a class that files may contain; another package may register some."""
-    others = () if name in _CLASSES else extension("saved_classes")
-    return _CLASSES.get(name) or next((kind for kind in others if kind.__name__ == name), None)
+    kinds: list[type[Any]] = [*estimators(), *_SCALERS, *SAVED_CLASSES.values(), dict]
+    found = [kind for kind in kinds if kind.__name__ == name]
+    found = found or [kind for kind in extension("saved_classes") if kind.__name__ == name]
+    return found[0] if found else None
 
 
 _LEFT_OUT = {
@@ -135,7 +115,7 @@ def save(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     powermeans.save(stream, os.path.join(folder, "stream.npz"))
     """
-    if type(model) not in ESTIMATORS:
+    if type(model) not in estimators():
         name = type(model).__name__
         raise TypeError(f"model is a {name}, no estimator of powermeans: use pickle or joblib")
     if not is_waiting(model):
@@ -348,7 +328,7 @@ def _check_steps(model: Pipeline) -> None:
     *scalers, last = [type(step) for _, step in model.steps]
     are_named = all(type(step) is tuple and isinstance(step[0], str) for step in model.steps)
     known = {*_SCALERS, *extension("saved_classes")}
-    are_right = {*scalers} <= known and last in ESTIMATORS and last is not Pipeline
+    are_right = {*scalers} <= known and last in estimators() and last is not Pipeline
     if not are_named or not are_right or model.memory is not None:
         raise ValueError("its steps are not scalers and an estimator of powermeans")
     if len({_width_of(step) for _, step in model.steps}) != 1:
@@ -357,7 +337,7 @@ def _check_steps(model: Pipeline) -> None:
 
 def _width_of(step: Any) -> int:
     """Return the number of features that a step takes, or gives if it is a transformer."""
-    is_estimator = type(step) in ESTIMATORS
+    is_estimator = type(step) in estimators()
     return int(step.n_features_in_ if is_estimator else len(step.get_feature_names_out()))
 
 
@@ -375,7 +355,7 @@ def _read(file: IO[bytes]) -> Any:
         header = _header(archive.read(_HEADER))
         arrays = {name: _array(archive, name) for name in archive.namelist() if name != _HEADER}
     model = _decoded(header["model"], arrays)
-    if type(model) not in ESTIMATORS or arrays:
+    if type(model) not in estimators() or arrays:
         raise ValueError("it is no estimator, or has arrays that belong to none")
     return model
 
@@ -487,9 +467,5 @@ def _try_out(model: Any) -> None:
             as_it_is = copy.copy(model)
             forget(as_it_is, "preparation_")  # centers are already prepared
             as_it_is.predict(centers[:1])
-        elif isinstance(model, KernelPowerKMeans) and model.kernel != "precomputed":
-            model.predict(model.landmarks_[:1])
-        elif isinstance(model, KernelPowerKMeans):
-            n_points, last = len(model.labels_), int(np.max(model.landmark_indices_))
-            if model.n_features_in_ != n_points or last >= n_points:
-                raise ValueError("its labels, its landmarks and its kernel are of other points")
+        elif hasattr(model, "check_loaded"):
+            model.check_loaded()

@@ -9,6 +9,7 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 
 from powermeans.divergences.chunks import as_rows
+from powermeans.system.saved_classes import saved
 from powermeans.types import FloatArray, Points, SparsePoints
 
 
@@ -79,6 +80,8 @@ class Divergence(abc.ABC):
         super().__init_subclass__()
         for name in {"names", "moves", "adds_nothing_for_zeros"} - vars(cls).keys():
             setattr(cls, name, vars(Divergence)[name])
+        if cls.names and cls.__module__.startswith("powermeans."):
+            saved(cls)
 
     @classmethod
     def named(cls, name: str) -> Self:

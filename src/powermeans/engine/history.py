@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from powermeans.system.saved_classes import saved
 from powermeans.types import FloatArray
 
 Tell = Callable[[str, int, int | None], object]
@@ -98,6 +99,7 @@ class SweepState(NamedTuple):  # which takes a fifth of the time that a frozen d
         return self._replace(centers=centers)
 
 
+@saved
 @dataclass(frozen=True, slots=True)
 class Spent:
     """The work that a run took."""

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 from powermeans.engine.history import SweepRecord
 from powermeans.errors import ArgumentError
+from powermeans.system.saved_classes import saved
 
 __all__ = ["InertiaSettled", "LabelsSettled", "MaxSeconds", "StopRule"]
 
@@ -69,6 +70,7 @@ class StopRule:
         return Either((*each_of(self), *each_of(other)))
 
 
+@saved
 @dataclass(frozen=True, slots=True)
 class Either(StopRule):
     """Stop as soon as one of several rules does."""
@@ -102,6 +104,7 @@ def either(rule: StopRule, other: StopRule | None) -> StopRule:
     return rule if other is None else rule | other
 
 
+@saved
 @dataclass(frozen=True, slots=True)
 class MaxSeconds(StopRule):
     """Stop after about this time.
@@ -147,6 +150,7 @@ def seconds_of(rule: StopRule | None) -> float:
     return min(limits, default=math.inf)
 
 
+@saved
 @dataclass(frozen=True, slots=True)
 class LabelsSettled(StopRule):
     """Stop once few points change their label from one hard sweep to the next.
@@ -224,6 +228,7 @@ class CentersSettled(StopRule):
         return None
 
 
+@saved
 @dataclass(frozen=True, slots=True)
 class InertiaSettled(StopRule):
     """Stop once the inertia hardly falls.
@@ -261,7 +266,7 @@ class InertiaSettled(StopRule):
         return _hardly_falls("inertia", records, self.share)
 
 
-# Those that users name, which model files hold and the reference lists.
+# Those that users name, which the reference lists.
 RULES: tuple[type[Any], ...] = (MaxSeconds, LabelsSettled, InertiaSettled)
 
 

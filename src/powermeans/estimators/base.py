@@ -64,6 +64,7 @@ from powermeans.points.opening import (
 )
 from powermeans.system.attributes import forget, public_module, references, remember
 from powermeans.system.host_memory import is_dask, on_host
+from powermeans.system.saved_classes import saved
 from powermeans.types import FloatArray, Labels, Points
 
 # Not at once, so that `verbose` prints what follows the check of the rows, which may take long.
@@ -130,6 +131,8 @@ class Documented(BaseEstimator):
         super().__init_subclass__(**options)
         if cls._why_whole is not None and "__init__" in vars(cls):
             cls.__init__ = _refusing_missing(cls.__init__, cls._why_whole)  # type: ignore[method-assign]
+        if "__init__" in vars(cls) and cls.__module__.startswith("powermeans."):
+            saved(cls)
 
     @property
     def _doc_link_template(self) -> str:

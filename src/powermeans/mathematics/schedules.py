@@ -9,9 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from powermeans.system.saved_classes import saved
+
 __all__ = ["AuthorsSchedule", "Fixed", "Geometric"]
 
 
+@saved
 @dataclass(frozen=True, slots=True)
 class Geometric:
     """The powers s_0, eta s_0, eta^2 s_0, ... of Xu & Lange 2019, Algorithm 1.
@@ -51,6 +54,7 @@ class Geometric:
             power *= self.growth
 
 
+@saved
 @dataclass(frozen=True, slots=True)
 class Fixed:
     """The same power in every sweep: k-harmonic means at -1, Lloyd's algorithm at -inf.
@@ -90,6 +94,7 @@ class Fixed:
         return itertools.repeat(float(self.power))
 
 
+@saved
 @dataclass(frozen=True, slots=True)
 class AuthorsSchedule:
     """The schedule in the code behind the later papers of the authors of power k-means.

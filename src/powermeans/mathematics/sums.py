@@ -12,6 +12,7 @@ from typing import Any, Protocol, Self, TypeVar
 import numpy as np
 from scipy import sparse
 
+from powermeans.system.saved_classes import saved
 from powermeans.types import FloatArray, IndexArray, Labels
 
 Recorded = TypeVar("Recorded")
@@ -37,6 +38,7 @@ def recorded(kind: type[Recorded]) -> type[Recorded]:
     return kind
 
 
+@saved
 @recorded
 @dataclass(frozen=True, slots=True)
 class Sums:

@@ -267,6 +267,15 @@ class KernelPowerKMeans(
         self._span_landmarks(data.points)
         self._fit_embedded(data, rng)
 
+    def check_loaded(self) -> None:
+        """Raise where attributes of a file are not those of one fit."""
+        if self.kernel != "precomputed":
+            self.predict(self.landmarks_[:1])
+            return
+        n_points, last = len(self.labels_), int(np.max(self.landmark_indices_))
+        if self.n_features_in_ != n_points or last >= n_points:
+            raise ValueError("its labels, its landmarks and its kernel are of other points")
+
     def predict(self, X: MatrixLike) -> Labels:
         """Return the label of the nearest center for each point, (n_samples,), as int32.
 

@@ -28,9 +28,11 @@ from powermeans.mathematics.sums import Sums
 from powermeans.points.checks.points import Admitted
 from powermeans.points.opening import InMemory, Opened
 from powermeans.relatives.learning_rates import LearningRate, rates_of
+from powermeans.system.saved_classes import saved
 from powermeans.types import FloatArray, IndexArray
 
 
+@saved
 @dataclass(frozen=True, slots=True)
 class _Counted:
     """The centers, the weight n_j of the points that each has won, and the number of steps."""

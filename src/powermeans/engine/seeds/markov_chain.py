@@ -10,9 +10,11 @@ import numpy as np
 from powermeans.engine.seeds.choose import PointsInOrder, random_places
 from powermeans.points.opening import open_rows
 from powermeans.points.protocol import Rows, sampler_of
+from powermeans.system.saved_classes import saved
 from powermeans.types import FloatArray
 
 
+@saved
 @dataclass(frozen=True, slots=True)
 class MarkovChainSeeds:
     """AFK-MC²: seeds by Markov chains instead of passes (Bachem, Lucic, Hassani and Krause 2016).

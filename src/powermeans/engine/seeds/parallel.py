@@ -13,9 +13,11 @@ from powermeans.engine.seeds.choose import choose_seeds
 from powermeans.engine.seeds.samples import race, total_of_parts
 from powermeans.points.opening import open_rows
 from powermeans.points.protocol import Rows
+from powermeans.system.saved_classes import saved
 from powermeans.types import FloatArray
 
 
+@saved
 @dataclass(frozen=True, slots=True)
 class ParallelSeeds:
     """k-means||: seeds from candidates that are found in a few passes (Bahmani and others 2012).

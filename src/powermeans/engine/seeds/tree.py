@@ -17,9 +17,11 @@ from powermeans.engine.seeds.choose import (
 from powermeans.mathematics.rules import Hard
 from powermeans.points.opening import open_rows
 from powermeans.points.protocol import Rows, sampler_of
+from powermeans.system.saved_classes import saved
 from powermeans.types import FloatArray, IndexArray, Labels
 
 
+@saved
 @dataclass(frozen=True, slots=True)
 class TreeSeeds:
     """Seeds for thousands of clusters, in a small part of the time of k-means++.

@@ -29,6 +29,7 @@ from powermeans.points.opening import (
 )
 from powermeans.points.protocol import Rows
 from powermeans.system.attributes import forget, remember
+from powermeans.system.saved_classes import saved
 from powermeans.types import FloatArray, Part
 
 
@@ -43,6 +44,7 @@ class HasCenters(Protocol):
 Learned = TypeVar("Learned", bound=HasCenters)
 
 
+@saved
 @dataclass(frozen=True, slots=True)
 class Waiting(Generic[Learned]):
     """The first chunks of a stream, held back until there are enough points to begin."""

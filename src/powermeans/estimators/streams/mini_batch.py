@@ -27,6 +27,7 @@ from powermeans.points.checks.points import Admitted
 from powermeans.points.needs import Measure, Needs
 from powermeans.points.opening import InMemory, Opened, in_memory, open_batch
 from powermeans.points.protocol import Rows
+from powermeans.system.saved_classes import saved
 from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
 
 # The first sample of a fit has at least one point in this many.
@@ -36,6 +37,7 @@ _POINTS_PER_POINT_OF_FIRST = 50
 _MOST_ELEMENTS = 2**18
 
 
+@saved
 @dataclass(frozen=True, slots=True)
 class _Remembered:
     """The centers, their sums, the weight of all points, and the power of the next batch."""

@@ -21,6 +21,7 @@ from powermeans.points.checks.csr import canonical_csr
 from powermeans.points.checks.faults import first_not_finite, way_out_of
 from powermeans.points.checks.weights import check_sample_weight
 from powermeans.system.host_memory import is_tensor, refuse_tensor_elsewhere
+from powermeans.system.saved_classes import saved
 from powermeans.types import FloatArray, Points, SparsePoints
 
 # By name, since only those who have bfloat16 have the package `ml_dtypes`, which defines it. A name
@@ -33,6 +34,7 @@ _LEAST_SPREAD = math.sqrt(np.finfo(np.float64).tiny)
 _UNLIKE_RATIO = 100.0
 
 
+@saved
 @dataclass(frozen=True, slots=True)
 class Admitted:
     """Points and weights that the rest of the package can trust."""
