@@ -30,9 +30,9 @@ from benchmarks.turns import in_turns, repeated
 from powermeans.divergences import Binomial, Bregman, Cosine, Gamma, Mahalanobis, Poisson
 from powermeans.mathematics.power_mean import power_mean, power_mean_weights
 from powermeans.mathematics.rules import Hard, Power, Rule
+from powermeans.methods import EntropyWeightedPowerKMeans, KernelPowerKMeans, SpectralClustering
 from powermeans.metrics import adjusted_rand_index, variation_of_information
 from powermeans.points.opening import open_rows
-from powermeans.relatives import EntropyWeightedPowerKMeans, KernelPowerKMeans, SpectralClustering
 from powermeans.types import FloatArray
 
 NAME = "family"

@@ -67,7 +67,7 @@ PREPARED = """
 import sys, time, warnings
 import numpy as np
 from powermeans import KMeans, PowerKMeans, choose_k, kmeans_plusplus
-from powermeans.relatives import OnlineKMeans
+from powermeans.methods import OnlineKMeans
 warnings.simplefilter("ignore")
 n, d, k, dtype, work, given = eval(sys.argv[1])
 X = np.random.default_rng(0).normal(size=(n, d)).astype(dtype)

@@ -28,9 +28,9 @@ from benchmarks.problems import Problem, all_problems
 from powermeans import KMeans as OurKMeans
 from powermeans import PowerKMeans, optimality_gap
 from powermeans.datasets import load_data_set
+from powermeans.methods import FuzzyCMeans, KHarmonicMeans
 from powermeans.metrics import quality_ratio
 from powermeans.optimality import proof as search
-from powermeans.relatives import FuzzyCMeans, KHarmonicMeans
 
 NAME = "optimality"
 SETS = ("ruspini", "mssc_german", "iris", "wine", "glass", "r15")

@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 from sklearn.datasets import make_blobs, make_moons
 
 from powermeans import BalancedKMeans, KMeans, PowerKMeans, RobustPowerKMeans
+from powermeans.methods import KernelPowerKMeans, SpectralClustering
 from powermeans.plots.canvas import color_of
-from powermeans.relatives import KernelPowerKMeans, SpectralClustering
 
 Array = NDArray[np.float64]
 rng = np.random.default_rng(4)

@@ -17,9 +17,9 @@ from powermeans.engine.stopping import CentersSettled
 from powermeans.engine.updates import Sweep
 from powermeans.mathematics.schedules import Fixed
 from powermeans.mathematics.sums import Sums
+from powermeans.methods import SelfOrganizingMap
+from powermeans.methods.self_organizing_map import ShareOverGrid
 from powermeans.points.opening import Opened, in_memory
-from powermeans.relatives import SelfOrganizingMap
-from powermeans.relatives.self_organizing_map import ShareOverGrid
 from powermeans.types import Points
 
 FIRST_STEPS, LAST_STEPS, N_SHRINKING = 3.0, 0.98, 102

@@ -13,8 +13,8 @@ from threadpoolctl import threadpool_limits
 
 from powermeans import KMeans, PowerKMeans, kmeans_plusplus
 from powermeans.datasets import DataSet
-from powermeans.estimators.base import CenterEstimator
 from powermeans.mathematics.schedules import Fixed
+from powermeans.methods.base import CenterEstimator
 from powermeans.metrics import (
     adjusted_rand_index,
     normalized_mutual_information,

@@ -117,7 +117,7 @@ OF_FRAME = PowerKMeans(2, random_state=0).fit(FRAME)
         ),
         (lambda: plots.rules(OF_FRAME), "explanation is a PowerKMeans: pass what explain returned"),
         (lambda: powermeans.PowerKmeans, 'did you mean "PowerKMeans"[?]$'),
-        (lambda: powermeans.FuzzyCMeans, "'FuzzyCMeans': it is in powermeans.relatives$"),
+        (lambda: powermeans.FuzzyCMeans, "'FuzzyCMeans': it is in powermeans.methods$"),
         (lambda: powermeans.MaxSeconds, "'MaxSeconds': it is in powermeans.engine.stopping$"),
         (lambda: powermeans.Fixed, "'Fixed': it is in powermeans.mathematics.schedules$"),
         (lambda: powermeans.nothing_like_it, "no attribute 'nothing_like_it'$"),

@@ -18,7 +18,7 @@ import pytest
 
 import powermeans
 from powermeans import divergences, plots
-from powermeans.relatives import KernelPowerKMeans, SpectralClustering
+from powermeans.methods import KernelPowerKMeans, SpectralClustering
 from powermeans.system.attributes import public_module
 
 API = (Path(__file__).parent.parent / "docs" / "api.md").read_text(encoding="utf-8")
@@ -165,7 +165,7 @@ def test_importing_an_estimator_imports_nothing_that_only_some_fits_need() -> No
     imported = {line.rpartition("|")[2].strip() for line in ended.stderr.splitlines()}
     assert "powermeans.engine.search.search" in imported
     rooms = {name.split(".")[1] for name in imported if name.startswith("powermeans.")}
-    late = {"choosing_k", "datasets", "explaining", "plots", "relatives", "saving", "scale"}
+    late = {"choosing_k", "datasets", "explaining", "plots", "saving", "scale"}
     assert not rooms & (late | {"tensors"})
     assert not {name for name in imported if name.startswith("powermeans_tables")}
     assert not imported & {"powermeans.optimality.proof", "sklearn.cluster", "sklearn.metrics"}
@@ -174,7 +174,7 @@ def test_importing_an_estimator_imports_nothing_that_only_some_fits_need() -> No
 def test_the_picture_of_an_estimator_links_to_the_page_of_its_class(monkeypatch) -> None:
     about = email.message.Message()
     about["Project-URL"] = "Source, https://code.example/"
-    monkeypatch.setattr("powermeans.estimators.base.metadata", lambda name: about)
+    monkeypatch.setattr("powermeans.methods.base.metadata", lambda name: about)
     models = [powermeans.PowerKMeans(), KernelPowerKMeans()]
     models.append(SpectralClustering())
     assert [model._get_doc_link() for model in models] == ["", "", ""]

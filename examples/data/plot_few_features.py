@@ -16,8 +16,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from powermeans import PowerKMeans
+from powermeans.methods import EntropyWeightedPowerKMeans
 from powermeans.metrics import adjusted_rand_index
-from powermeans.relatives import EntropyWeightedPowerKMeans
 
 N_SAMPLES, N_GENES, N_GROUPS = 240, 300, 4
 

@@ -16,8 +16,8 @@ import matplotlib.pyplot as plt
 from sklearn.datasets import make_circles, make_moons
 
 from powermeans import PowerKMeans
+from powermeans.methods import KernelPowerKMeans, SpectralClustering
 from powermeans.metrics import adjusted_rand_index
-from powermeans.relatives import KernelPowerKMeans, SpectralClustering
 
 shapes = (
     make_moons(400, noise=0.06, random_state=0),

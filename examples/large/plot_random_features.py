@@ -23,8 +23,8 @@ from sklearn.datasets import make_circles
 from sklearn.kernel_approximation import RBFSampler
 
 from powermeans import PowerKMeans
+from powermeans.methods import KernelPowerKMeans
 from powermeans.metrics import adjusted_rand_index
-from powermeans.relatives import KernelPowerKMeans
 
 N_ROWS = int(sys.argv[1]) if len(sys.argv) > 1 else 40_000
 GAMMA = 3.0

@@ -11,8 +11,8 @@ from powermeans import PowerKMeans, critical_power
 from powermeans.mathematics.power_mean import objective, power_mean_gradient
 from powermeans.mathematics.rules import Hard, Harmonic
 from powermeans.mathematics.schedules import Fixed, Geometric
+from powermeans.methods import KHarmonicMeans
 from powermeans.metrics import variation_of_information
-from powermeans.relatives import KHarmonicMeans
 from powermeans.types import FloatArray
 from reproduce.item import Aside, Findings, Rows, Verdict
 from reproduce.trials import fitted

@@ -7,8 +7,8 @@ import numpy as np
 from sklearn.datasets import make_circles, make_moons
 
 from powermeans import KMeans, PowerKMeans
+from powermeans.methods import KernelPowerKMeans, SpectralClustering
 from powermeans.metrics import adjusted_rand_index
-from powermeans.relatives import KernelPowerKMeans, SpectralClustering
 from powermeans.types import FloatArray, IndexArray
 from reproduce.drawn_data import make_gaussian_clusters, make_grid_gaussians
 from reproduce.item import Cell, Claim, Findings, Row, Rows, grid

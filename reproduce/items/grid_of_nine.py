@@ -15,8 +15,8 @@ from sklearn.utils import check_random_state
 
 from powermeans import KMeans, PowerKMeans, kmeans_plusplus
 from powermeans.datasets import load_data_set
+from powermeans.methods import SphericalMixture, moment_estimates
 from powermeans.metrics import centroid_index, quality_ratio
-from powermeans.relatives import SphericalMixture, moment_estimates
 from powermeans.types import FloatArray
 from reproduce.drawn_data import make_grid_gaussians
 from reproduce.item import Aside, Cell, Claim, Findings, Row, Rows, grid

@@ -11,8 +11,8 @@ from scipy.spatial.distance import cdist
 
 from powermeans import PowerKMeans
 from powermeans.datasets import load_data_set
+from powermeans.methods import GradientKMeans, OnlineKMeans, SphericalMixture
 from powermeans.plots.canvas import BLUE, GREEN, INK, ORANGE, SKY, VERMILION, tidy
-from powermeans.relatives import GradientKMeans, OnlineKMeans, SphericalMixture
 from powermeans.types import FloatArray
 from reproduce.item import Cell, Claim, Comparison, Findings, Row, Rows, grid
 from reproduce.pictures import add_legend, picture

@@ -9,7 +9,7 @@ from sklearn.preprocessing import scale
 
 from powermeans import PowerKMeans
 from powermeans.datasets import load_data_set
-from powermeans.relatives import DPMeans
+from powermeans.methods import DPMeans
 from powermeans.types import FloatArray
 from reproduce.drawn_data import make_gaussian_clusters, make_grid_gaussians
 from reproduce.item import Cell, Claim, Findings, Row, Rows, Table, grid

@@ -14,31 +14,31 @@ if TYPE_CHECKING:
     from powermeans import engine as engine
     from powermeans import errors as errors
     from powermeans import mathematics as mathematics
+    from powermeans import methods as methods
     from powermeans import metrics as metrics
     from powermeans import plots as plots
-    from powermeans import relatives as relatives
     from powermeans.choosing_k.stability import stability as stability
     from powermeans.engine.callbacks import progress as progress
-    from powermeans.estimators.balanced_kmeans import BalancedKMeans as BalancedKMeans
-    from powermeans.estimators.choose_k import choose_k as choose_k
-    from powermeans.estimators.functions import critical_power as critical_power
-    from powermeans.estimators.functions import k_means as k_means
-    from powermeans.estimators.functions import kmeans_plusplus as kmeans_plusplus
-    from powermeans.estimators.kmeans import KMeans as KMeans
-    from powermeans.estimators.linked_kmeans import LinkedKMeans as LinkedKMeans
-    from powermeans.estimators.power_kmeans import PowerKMeans as PowerKMeans
-    from powermeans.estimators.robust_power_kmeans import RobustPowerKMeans as RobustPowerKMeans
-    from powermeans.estimators.streams.mini_batch import (
-        MiniBatchPowerKMeans as MiniBatchPowerKMeans,
-    )
     from powermeans.explaining.explanation import explain as explain
     from powermeans.explaining.following import match_labels as match_labels
     from powermeans.explaining.following import refit as refit
     from powermeans.explaining.following import what_changed as what_changed
     from powermeans.explaining.levels import merge_tree as merge_tree
+    from powermeans.methods.balanced.balanced_kmeans import BalancedKMeans as BalancedKMeans
+    from powermeans.methods.functions.choose_k import choose_k as choose_k
+    from powermeans.methods.functions.k_means import critical_power as critical_power
+    from powermeans.methods.functions.k_means import k_means as k_means
+    from powermeans.methods.functions.k_means import kmeans_plusplus as kmeans_plusplus
+    from powermeans.methods.kmeans import KMeans as KMeans
+    from powermeans.methods.linked.linked_kmeans import LinkedKMeans as LinkedKMeans
+    from powermeans.methods.power_kmeans import PowerKMeans as PowerKMeans
+    from powermeans.methods.robust.robust_power_kmeans import RobustPowerKMeans as RobustPowerKMeans
+    from powermeans.methods.streams.mini_batch import (
+        MiniBatchPowerKMeans as MiniBatchPowerKMeans,
+    )
+    from powermeans.methods.streams.mini_batch_kmeans import MiniBatchKMeans as MiniBatchKMeans
     from powermeans.optimality.line import breaks as breaks
     from powermeans.optimality.of_points import optimality_gap as optimality_gap
-    from powermeans.relatives.mini_batch_kmeans import MiniBatchKMeans as MiniBatchKMeans
     from powermeans.saving import load as load
     from powermeans.saving import save as save
     from powermeans.scale.parted_data import open_data as open_data
@@ -52,20 +52,20 @@ if TYPE_CHECKING:
     __version__: str
 
 _MODULE_OF = {
-    "KMeans": "powermeans.estimators.kmeans",
-    "LinkedKMeans": "powermeans.estimators.linked_kmeans",
-    "MiniBatchKMeans": "powermeans.relatives.mini_batch_kmeans",
-    "MiniBatchPowerKMeans": "powermeans.estimators.streams.mini_batch",
-    "PowerKMeans": "powermeans.estimators.power_kmeans",
+    "KMeans": "powermeans.methods.kmeans",
+    "LinkedKMeans": "powermeans.methods.linked.linked_kmeans",
+    "MiniBatchKMeans": "powermeans.methods.streams.mini_batch_kmeans",
+    "MiniBatchPowerKMeans": "powermeans.methods.streams.mini_batch",
+    "PowerKMeans": "powermeans.methods.power_kmeans",
     "Prepare": "powermeans_tables.preparing.prepare",
-    "BalancedKMeans": "powermeans.estimators.balanced_kmeans",
-    "RobustPowerKMeans": "powermeans.estimators.robust_power_kmeans",
+    "BalancedKMeans": "powermeans.methods.balanced.balanced_kmeans",
+    "RobustPowerKMeans": "powermeans.methods.robust.robust_power_kmeans",
     "breaks": "powermeans.optimality.line",
-    "choose_k": "powermeans.estimators.choose_k",
-    "critical_power": "powermeans.estimators.functions",
+    "choose_k": "powermeans.methods.functions.choose_k",
+    "critical_power": "powermeans.methods.functions.k_means",
     "explain": "powermeans.explaining.explanation",
-    "k_means": "powermeans.estimators.functions",
-    "kmeans_plusplus": "powermeans.estimators.functions",
+    "k_means": "powermeans.methods.functions.k_means",
+    "kmeans_plusplus": "powermeans.methods.functions.k_means",
     "load": "powermeans.saving",
     "match_labels": "powermeans.explaining.following",
     "merge_tree": "powermeans.explaining.levels",
@@ -83,13 +83,12 @@ _MODULE_OF = {
     "what_changed": "powermeans.explaining.following",
 }
 _NAMESPACES = (
-    *("datasets", "divergences", "engine", "errors", "mathematics", "metrics", "plots"),
-    "relatives",
+    *("datasets", "divergences", "engine", "errors", "mathematics", "methods", "metrics", "plots"),
 )
 # Where other public names are.
 _ROOMS = (
-    *("relatives", "engine", "engine.stopping", "engine.seeds", "mathematics.schedules", "errors"),
-    *("choosing_k", "explaining", "optimality", "scale", "points.links"),
+    *("methods", "engine", "engine.stopping", "engine.seeds", "mathematics.schedules", "errors"),
+    *("choosing_k", "explaining", "optimality", "scale", "methods.linked.links"),
 )
 __all__ = sorted([*_MODULE_OF, *_NAMESPACES])
 

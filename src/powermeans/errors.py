@@ -189,12 +189,12 @@ class IndefiniteKernelWarning(UserWarning):
 
     See Also
     --------
-    powermeans.relatives.KernelPowerKMeans : Issues it.
+    powermeans.methods.KernelPowerKMeans : Issues it.
 
     Examples
     --------
     >>> import warnings
-    >>> from powermeans.relatives import KernelPowerKMeans
+    >>> from powermeans.methods import KernelPowerKMeans
     >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
     ...     model = KernelPowerKMeans(2, kernel="precomputed").fit([[0.0, 1.0], [1.0, 0.0]])

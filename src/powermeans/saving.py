@@ -30,9 +30,10 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
+from powermeans import methods
 from powermeans.errors import ModelFileError, printable
-from powermeans.estimators.base import Documented
-from powermeans.estimators.streams.base import Waiting, is_waiting
+from powermeans.methods.base import Documented
+from powermeans.methods.streams.base import Waiting, is_waiting
 from powermeans.system.atomic_write import atomic_write
 from powermeans.system.attributes import forget, remember
 from powermeans.system.extensions import extension
@@ -51,17 +52,11 @@ _SCALERS: dict[type[Any], str] = {
 }
 
 
-# Of classes that are saved, those of methods are imported before a file is read.
-_METHODS = ("estimators", "relatives")
-
-
 @functools.cache
 def estimators() -> set[type[Any]]:
     """Return the classes of the models that a file may hold."""
-    for package in _METHODS:
-        place = importlib.import_module(f"powermeans.{package}")
-        for module in pkgutil.walk_packages(place.__path__, f"{place.__name__}."):
-            importlib.import_module(module.name)
+    for module in pkgutil.walk_packages(methods.__path__, f"{methods.__name__}."):
+        importlib.import_module(module.name)  # where its classes say that they are saved
     return {Pipeline, *(one for one in SAVED_CLASSES.values() if issubclass(one, Documented))}
 
 
@@ -111,7 +106,7 @@ def save(
     --------
     >>> import os, tempfile
     >>> import powermeans
-    >>> stream = powermeans.relatives.OnlineKMeans(2, random_state=0).partial_fit([[0.0], [9.0]])
+    >>> stream = powermeans.methods.OnlineKMeans(2, random_state=0).partial_fit([[0.0], [9.0]])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     powermeans.save(stream, os.path.join(folder, "stream.npz"))
     """

@@ -15,9 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 from powermeans.divergences import Bregman, Cosine, Manhattan
 from powermeans.divergences.cosine import directions
 from powermeans.errors import ArgumentError, nearest
-from powermeans.estimators.base import CenterEstimator
 from powermeans.explaining.features import Feature, last_of, numbers_called, preparation_of
 from powermeans.explaining.tree import Node
+from powermeans.methods.base import CenterEstimator
 from powermeans.plots import fitted
 from powermeans.types import FloatArray
 from powermeans_tables.cells.number_forms import NO_VALUE, UNANSWERED, as_number

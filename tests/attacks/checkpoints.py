@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from powermeans import KMeans, PowerKMeans, open_data
-from powermeans.relatives import FuzzyCMeans
+from powermeans.methods import FuzzyCMeans
 from powermeans.scale import checkpoint
 from powermeans.scale.checkpoint import CheckpointError
 from powermeans.scale.records import HEAD, record

@@ -29,7 +29,7 @@ import powermeans
 from powermeans.divergences import Binomial, Gamma, Mahalanobis
 from powermeans.errors import ModelFileError
 from powermeans.mathematics.schedules import Geometric
-from powermeans.relatives import (
+from powermeans.methods import (
     DPMeans,
     EntropyWeightedPowerKMeans,
     FuzzyCMeans,

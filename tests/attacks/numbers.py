@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 
 import powermeans
 from powermeans import divergences
-from powermeans.relatives import (
+from powermeans.methods import (
     DPMeans,
     EntropyWeightedPowerKMeans,
     FuzzyCMeans,

@@ -16,7 +16,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 import powermeans
-from powermeans.relatives import GradientKMeans, KernelPowerKMeans, OnlineKMeans, SelfOrganizingMap
+from powermeans.methods import GradientKMeans, KernelPowerKMeans, OnlineKMeans, SelfOrganizingMap
 from tests.attacks.containers import containers
 from tests.attacks.numbers import NOT_OURS, Case, described, drawn_case, has_thin_covariance, held
 from tests.attacks.running import REFUSED, RIGHT, Attack, Failure, Try, bits_of

@@ -24,8 +24,8 @@ from powermeans.choosing_k import ChoiceOfK
 from powermeans.choosing_k.evaluate import CRITERIA
 from powermeans.engine import SweepState
 from powermeans.engine.stopping import MaxSeconds
+from powermeans.methods import DPMeans
 from powermeans.metrics import adjusted_rand_index
-from powermeans.relatives import DPMeans
 
 
 @pytest.fixture(scope="module")

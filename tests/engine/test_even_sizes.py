@@ -4,10 +4,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from powermeans import BalancedKMeans, PowerKMeans
-from powermeans.engine.seeds.division import divided
-from powermeans.estimators import size_limited
-from powermeans.mathematics.size_limits import SizeLimits
-from powermeans.points.borders import _without_needless, with_better_prices
+from powermeans.methods import size_limited
+from powermeans.methods.balanced.borders import _without_needless, with_better_prices
+from powermeans.methods.balanced.division import divided
+from powermeans.methods.balanced.size_limits import SizeLimits
 from powermeans.points.opening import open_rows
 from powermeans.types import FloatArray
 

@@ -13,7 +13,7 @@ import powermeans
 from powermeans import KMeans, PowerKMeans
 from powermeans.engine import SweepState, callbacks, fit
 from powermeans.engine.fit import Listener
-from powermeans.relatives import EntropyWeightedPowerKMeans, FuzzyCMeans, SphericalMixture
+from powermeans.methods import EntropyWeightedPowerKMeans, FuzzyCMeans, SphericalMixture
 
 POINTS = np.random.default_rng(0).normal(size=(300, 2)) + 8 * np.arange(3).repeat(100)[:, None]
 

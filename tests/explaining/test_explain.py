@@ -12,7 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 from powermeans import KMeans, PowerKMeans, Prepare, explain, plots
 from powermeans.explaining.explanation import _sample
 from powermeans.explaining.tree import Grower
-from powermeans.relatives import SpectralClustering
+from powermeans.methods import SpectralClustering
 from powermeans_tables.preparing.features import FeatureOfColumn as Feature
 from powermeans_tables.preparing.kinds import Column
 

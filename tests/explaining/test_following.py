@@ -17,7 +17,7 @@ from powermeans import (
     refit,
     what_changed,
 )
-from powermeans.relatives import OnlineKMeans
+from powermeans.methods import OnlineKMeans
 
 
 def groups(centers, n=100, spread=1.0, seed=0):

@@ -13,7 +13,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from powermeans import KMeans, PowerKMeans, Prepare, explain, to_sql
 from powermeans.explaining.explanation import _Told
 from powermeans.explaining.features import in_units
-from powermeans.relatives import EntropyWeightedPowerKMeans, SphericalMixture
+from powermeans.methods import EntropyWeightedPowerKMeans, SphericalMixture
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from sklearn.base import clone
 import powermeans as pm
 from powermeans import divergences
 from powermeans.engine.seeds import MarkovChainSeeds, ParallelSeeds, TreeSeeds
-from powermeans.relatives import (
+from powermeans.methods import (
     DPMeans,
     EntropyWeightedPowerKMeans,
     FuzzyCMeans,

@@ -16,7 +16,7 @@ from sklearn.exceptions import NotFittedError
 import powermeans as pm
 from powermeans.engine import SweepState
 from powermeans.engine.stopping import MaxSeconds
-from powermeans.relatives import (
+from powermeans.methods import (
     EntropyWeightedPowerKMeans,
     KernelPowerKMeans,
     SpectralClustering,

@@ -51,7 +51,7 @@ def holds_for(rows: Mapping[str, Row]) -> Callable[[Relation], Relation]:
 
 
 def test_every_public_estimator_has_a_row() -> None:
-    public = [getattr(room, name) for room in (pm, pm.relatives) for name in room.__all__]
+    public = [getattr(room, name) for room in (pm, pm.methods) for name in room.__all__]
     estimators = {kind for kind in public if isinstance(kind, type) and hasattr(kind, "fit")}
     assert estimators - {pm.Prepare} == {type(row.make) for row in ESTIMATORS.values()}
 

@@ -17,9 +17,9 @@ import powermeans
 from powermeans import PowerKMeans, plots
 from powermeans.engine import PathRecorder
 from powermeans.mathematics.schedules import Fixed
+from powermeans.methods import KernelPowerKMeans, SpectralClustering
 from powermeans.plots.canvas import OKABE_ITO, color_of, marker_of
 from powermeans.plots.plane import Plane
-from powermeans.relatives import KernelPowerKMeans, SpectralClustering
 
 RNG = np.random.default_rng(0)
 PLACES = np.array([[0.0, 0.0], [8.0, 0.0], [0.0, 8.0]])

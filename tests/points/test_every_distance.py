@@ -18,10 +18,10 @@ from powermeans import KMeans, PowerKMeans
 from powermeans.divergences import ChiSquared, Hellinger, Jeffreys, Poisson
 from powermeans.engine.updates import RelocateEmpty, Sweep
 from powermeans.mathematics.rules import Gaussian, Hard, Harmonic, Power, Rule
+from powermeans.methods.entropy_weighted.feature_weighted import FeatureWeightedRows
 from powermeans.points import manhattan as module
 from powermeans.points.bregman import open_bregman
 from powermeans.points.cosine import CosineRows
-from powermeans.points.feature_weighted import FeatureWeightedRows
 from powermeans.points.manhattan import ManhattanRows
 from powermeans.points.observed import ObservedRows
 from powermeans.points.opening import open_rows

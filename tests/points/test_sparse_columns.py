@@ -11,16 +11,16 @@ from scipy import sparse
 import powermeans as pm
 from powermeans.divergences import Binomial
 from powermeans.engine.seeds import ParallelSeeds
-from powermeans.points.compiled import CompiledRows
-from powermeans.points.opening import open_rows
-from powermeans.points.trimmed import TrimmedRows
-from powermeans.relatives import (
+from powermeans.methods import (
     DPMeans,
     FuzzyCMeans,
     GradientKMeans,
     KHarmonicMeans,
     SelfOrganizingMap,
 )
+from powermeans.methods.robust.trimmed import TrimmedRows
+from powermeans.points.compiled import CompiledRows
+from powermeans.points.opening import open_rows
 
 N_POINTS, N_COLUMNS, N_USED = 60, 4200, 45
 OF_KIND = {

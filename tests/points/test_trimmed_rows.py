@@ -8,9 +8,9 @@ from problems import blobs, sq_distances
 from scipy import sparse
 
 from powermeans.mathematics.rules import Gaussian, Hard, Power
+from powermeans.methods.robust.trimmed import TrimmedRows, trimmed_weights
 from powermeans.points.compiled import EuclideanRows
 from powermeans.points.reference import ReferenceRows
-from powermeans.points.trimmed import TrimmedRows, trimmed_weights
 
 KINDS = {
     "reference": ReferenceRows,

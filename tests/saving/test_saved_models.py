@@ -25,7 +25,7 @@ from powermeans.divergences import Binomial, Generated, InverseGaussian, Jeffrey
 from powermeans.engine.seeds import MarkovChainSeeds, ParallelSeeds, TreeSeeds
 from powermeans.errors import ModelFileError
 from powermeans.mathematics.schedules import AuthorsSchedule, Fixed
-from powermeans.relatives import (
+from powermeans.methods import (
     FuzzyCMeans,
     KernelPowerKMeans,
     OnlineKMeans,
@@ -87,7 +87,7 @@ def assert_predicts_alike(again: Any, model: Any, points: Any) -> None:
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names:UserWarning")
 def test_a_loaded_model_predicts_to_the_last_bit(file) -> None:
     """Beside what the matrix tries of every estimator."""
-    public = [getattr(room, name) for room in (pm, pm.relatives) for name in room.__all__]
+    public = [getattr(room, name) for room in (pm, pm.methods) for name in room.__all__]
     attacked = [*attacked_models.fitted_models()]
     kinds = {kind for kind in public if isinstance(kind, type) and hasattr(kind, "fit")}
     assert kinds - {pm.Prepare} <= estimators()

@@ -15,7 +15,7 @@ import powermeans.scale.checkpoint
 from powermeans import KMeans, PowerKMeans, open_data
 from powermeans.divergences import Bregman, Cosine, Generated, Mahalanobis, Poisson
 from powermeans.errors import ArgumentError
-from powermeans.relatives import FuzzyCMeans, KHarmonicMeans
+from powermeans.methods import FuzzyCMeans, KHarmonicMeans
 from powermeans.scale.checkpoint import _MAGIC, CheckpointError, Journal
 from powermeans.scale.executors import PartOpener
 from powermeans.scale.files import FileSource

@@ -14,7 +14,7 @@ from scipy import sparse
 import powermeans
 from powermeans import KMeans, MiniBatchPowerKMeans, PowerKMeans, choose_k, open_data
 from powermeans.errors import NotInPartsError, TableError
-from powermeans.relatives import (
+from powermeans.methods import (
     DPMeans,
     FuzzyCMeans,
     KernelPowerKMeans,

@@ -11,8 +11,8 @@ from scale.sources import NAMES, ROWS_PER_PART, SOURCES, assert_same_fit, blobs
 
 import powermeans as pm
 from powermeans import KMeans, PowerKMeans, open_data
+from powermeans.methods import FuzzyCMeans, KHarmonicMeans, OnlineKMeans
 from powermeans.points.streams import is_stream
-from powermeans.relatives import FuzzyCMeans, KHarmonicMeans, OnlineKMeans
 from powermeans.scale.checkpoint import CheckpointError
 
 POINTS, WEIGHTS = blobs()

@@ -30,8 +30,8 @@ from powermeans import KMeans, PowerKMeans, Prepare, open_data
 from powermeans.divergences import resolve
 from powermeans.errors import TableError
 from powermeans.mathematics.rules import Hard
+from powermeans.methods import FuzzyCMeans
 from powermeans.points.streams import is_stream
-from powermeans.relatives import FuzzyCMeans
 from powermeans.scale.array_files import Buffers
 from powermeans.scale.block import SourceError
 from powermeans.scale.executors import PartOpener, ReadingExecutor

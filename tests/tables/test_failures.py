@@ -20,7 +20,7 @@ from tables.answers import COLUMNS, CUSTOMERS
 
 import powermeans
 from powermeans.engine.callbacks import FitProgress
-from powermeans.relatives import OnlineKMeans
+from powermeans.methods import OnlineKMeans
 from powermeans.scale.checkpoint import Journal
 from powermeans_tables.command import failures
 

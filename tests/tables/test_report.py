@@ -21,7 +21,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import powermeans
 from powermeans import PowerKMeans, Prepare, open_table
-from powermeans.relatives import KernelPowerKMeans, SpectralClustering, SphericalMixture
+from powermeans.methods import KernelPowerKMeans, SpectralClustering, SphericalMixture
 from powermeans_tables.preparing.kinds import Column
 from powermeans_tables.report.report import write_page
 from powermeans_tables.report.subject import FileTable, Subject

@@ -11,12 +11,7 @@ from powermeans import BalancedKMeans, KMeans, PowerKMeans, RobustPowerKMeans, m
 from powermeans.divergences import Cosine, Mahalanobis, Poisson
 from powermeans.mathematics.power_mean import memberships
 from powermeans.mathematics.rules import Gaussian, Hard, Harmonic, Power
-from powermeans.points.bregman import BregmanRows
-from powermeans.points.compiled import EuclideanRows
-from powermeans.points.cosine import CosineRows
-from powermeans.points.needs import FitNeeds, Needs
-from powermeans.points.reference import ReferenceRows
-from powermeans.relatives import (
+from powermeans.methods import (
     DPMeans,
     FuzzyCMeans,
     KernelPowerKMeans,
@@ -24,6 +19,11 @@ from powermeans.relatives import (
     SpectralClustering,
     moment_estimates,
 )
+from powermeans.points.bregman import BregmanRows
+from powermeans.points.compiled import EuclideanRows
+from powermeans.points.cosine import CosineRows
+from powermeans.points.needs import FitNeeds, Needs
+from powermeans.points.reference import ReferenceRows
 
 torch = pytest.importorskip(
     "torch", reason='PyTorch is not installed: pip install "powermeans[gpu]", or make test-gpu'

@@ -17,9 +17,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from powermeans.errors import ArgumentError
-from powermeans.estimators.base import CenterEstimator
 from powermeans.explaining.features import last_of, percent
 from powermeans.mathematics.rules import Hard
+from powermeans.methods.base import CenterEstimator
 from powermeans.plots import fitted
 from powermeans.system.attributes import forget
 from powermeans.types import FloatArray, IndexArray, Labels

@@ -170,7 +170,7 @@ def persistence(sizes: ArrayLike, inertias: ArrayLike) -> FloatArray:
 
     See Also
     --------
-    powermeans.relatives.DPMeans : Clusters at one penalty.
+    powermeans.methods.DPMeans : Clusters at one penalty.
 
     Examples
     --------

@@ -67,8 +67,8 @@ class Fixed:
     See Also
     --------
     Geometric : Powers that grow by a factor.
-    powermeans.relatives.KHarmonicMeans : Power k-means at the fixed power -1, and related methods.
-    powermeans.relatives.FuzzyCMeans : Power k-means at the fixed power that a fuzzifier gives.
+    powermeans.methods.KHarmonicMeans : Power k-means at the fixed power -1, and related methods.
+    powermeans.methods.FuzzyCMeans : Power k-means at the fixed power that a fuzzifier gives.
 
     Examples
     --------

@@ -6,9 +6,9 @@ import time
 from dataclasses import asdict, replace
 
 from powermeans.errors import counted
-from powermeans.estimators.base import CenterEstimator
 from powermeans.explaining.explanation import explain
 from powermeans.explaining.features import preparation_of
+from powermeans.methods.base import CenterEstimator
 from powermeans.optimality.of_points import gap_in_a_moment
 from powermeans_tables.command import failures
 from powermeans_tables.command.clusters import Fitted, Labelled, labelled, show_clusters

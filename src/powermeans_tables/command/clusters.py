@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from powermeans.estimators.base import CenterEstimator
 from powermeans.explaining.features import last_of
 from powermeans.explaining.summaries import NOTABLE, ClusterSummary, Tally
 from powermeans.explaining.sureness import nearness_of_rows
+from powermeans.methods.base import CenterEstimator
 from powermeans.optimality.gap import OptimalityGap
 from powermeans.points.needs import Measure, Needs
 from powermeans.scale.executors import read_ahead

@@ -14,8 +14,8 @@ from typing import Any, Literal
 import numpy as np
 
 from powermeans.errors import EntryError, ModelFileError, TableError, counted, nearest, some
-from powermeans.estimators.streams.base import is_waiting
 from powermeans.explaining.features import last_of, preparation_of
+from powermeans.methods.streams.base import is_waiting
 from powermeans.scale.checkpoint import is_checkpoint
 from powermeans.scale.named_columns import numbers_of, places_of
 from powermeans.scale.parted_data import Checkpoint, PartedData, length_of_parts

@@ -19,8 +19,8 @@ import numpy as np
 from powermeans.engine.seeds.orders import row_keys
 from powermeans.engine.stopping import MaxSeconds
 from powermeans.errors import TableError, counted
-from powermeans.estimators.balanced_kmeans import BalancedKMeans
-from powermeans.estimators.power_kmeans import PowerKMeans
+from powermeans.methods.balanced.balanced_kmeans import BalancedKMeans
+from powermeans.methods.power_kmeans import PowerKMeans
 from powermeans.optimality.of_points import gap_in_a_moment
 from powermeans.system.attributes import remember
 from powermeans_tables.command import failures
@@ -357,7 +357,7 @@ def chosen_k(data: Data, wanted: Wanted, *, was_asked: bool) -> Chosen:
 
     `was_asked` tells whether the user wants missing values to count.
     """
-    from powermeans.estimators.choose_k import choose_k
+    from powermeans.methods.functions.choose_k import choose_k
 
     settings, sizes, began = wanted.settings, wanted.sizes, time.monotonic()
     if len(sizes) == 1:

@@ -11,9 +11,9 @@ import numpy as np
 from scipy import sparse
 
 from powermeans.errors import counted
-from powermeans.estimators.base import CenterEstimator
 from powermeans.explaining.explanation import explain
 from powermeans.explaining.features import is_squared
+from powermeans.methods.base import CenterEstimator
 from powermeans.plots import fitted
 from powermeans.plots.canvas import color_of
 from powermeans.versions import versions
