@@ -20,12 +20,13 @@ import ast
 import re
 import statistics
 import subprocess
+import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 PACKAGE = Path(__file__).parents[1] / "src" / "powermeans"
 TABLES = PACKAGE.with_name("powermeans_tables")
@@ -176,6 +177,43 @@ def functions_in(node: ast.AST, where: str) -> Iterator[tuple[str, Function]]:
         if isinstance(child, Function):
             yield inner, child
         yield from functions_in(child, inner)
+
+
+class Course(NamedTuple):
+    """What runs of this package from the call of a function until the first sweep ends."""
+
+    files: int
+    functions: int
+    depth: int  # of calls within each other
+
+
+def path_to_first_sweep(call: Callable[[], object]) -> Course:
+    seen, depth, deepest, is_over = set[Any](), 0, 0, False
+
+    def watch(frame: Any, event: str, _: object) -> None:
+        nonlocal depth, deepest, is_over
+        code = frame.f_code
+        if is_over or event not in ("call", "return") or str(PACKAGE) not in code.co_filename:
+            return
+        if event == "call":
+            seen.add(code)
+        depth += 1 if event == "call" else -1
+        deepest = max(deepest, depth)
+        is_over = event == "return" and code.co_name == "sweep"
+
+    sys.setprofile(watch)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    names = {code for code in seen if not code.co_name.startswith("<")}
+    return Course(len({code.co_filename for code in names}), len(names), deepest)
+
+
+def lines_of(folder: Path) -> int:
+    """Count the lines of code in a folder."""
+    files = (file for file in folder.rglob("*") if file.suffix in {".py", ".pyi", ".cpp", ".hpp"})
+    return sum(len(file.read_text(encoding="utf-8").splitlines()) for file in files)
 
 
 def report_on_totals(repository: Path) -> Iterator[str]:

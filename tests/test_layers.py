@@ -3,7 +3,10 @@
 import ast
 import re
 
+import numpy as np
 import structure
+
+from powermeans import KMeans, PowerKMeans
 
 # The floors of the package, from below. A folder that is missing here is found, and CONTRIBUTING.md
 # has the same table.
@@ -40,6 +43,26 @@ IMPORTERS = {
     "torch": {"tensors"},
     "tqdm": {"engine"},
     "typer": {"tables/command"},
+}
+
+# What the code may take at most. Who lifts a number says in the message of the commit what the
+# growth replaces, and why nothing else goes for it.
+BUDGET = {
+    "lines of powermeans": 37134,
+    "lines of powermeans_tables": 9477,
+    "lines of native": 13556,
+    "lines of tests": 27935,
+    "lines of benchmarks": 6934,
+    "lines of reproduce": 7986,
+    "classes": 319,
+    "files until the first sweep of PowerKMeans": 29,
+    "functions until the first sweep of PowerKMeans": 159,
+    "depth of the first sweep of PowerKMeans": 16,
+    "files until the first sweep of KMeans": 21,
+    "functions until the first sweep of KMeans": 95,
+    "depth of the first sweep of KMeans": 11,
+    "parameters of PowerKMeans": 16,
+    "words on PowerKMeans": 961,
 }
 
 SOURCES = structure.read_sources(structure.PACKAGE, structure.TABLES)
@@ -109,3 +132,49 @@ def test_an_import_that_runs_up_is_found() -> None:
     text = "import numpy, powermeans.engine.fit\ndef late(): import powermeans.methods.kmeans"
     source = structure.Source("powermeans.engine.novelty", "engine/novelty.py", text)
     assert faults_of(source) == ["powermeans.methods.kmeans"]
+
+
+def spent() -> dict[str, int]:
+    root = structure.PACKAGE.parents[1]
+    src = {"powermeans": "src/powermeans", "powermeans_tables": "src/powermeans_tables"}
+    found = {}
+    for name in ("powermeans", "powermeans_tables", "native", "tests", "benchmarks", "reproduce"):
+        found[f"lines of {name}"] = structure.lines_of(root / src.get(name, name))
+    trees = [source.tree for name, source in SOURCES.items() if "powermeans_tables" not in name]
+    nodes = (node for tree in trees for node in ast.walk(tree))
+    found["classes"] = sum(isinstance(node, ast.ClassDef) for node in nodes)
+    points = np.random.default_rng(0).normal(size=(500, 3))
+    for kind in (PowerKMeans, KMeans):
+        kind(8, random_state=0).fit(points)  # which imports what comes late
+        course = structure.path_to_first_sweep(lambda: kind(8, random_state=0).fit(points))  # noqa: B023
+        found[f"files until the first sweep of {kind.__name__}"] = course.files
+        found[f"functions until the first sweep of {kind.__name__}"] = course.functions
+        found[f"depth of the first sweep of {kind.__name__}"] = course.depth
+    found["parameters of PowerKMeans"] = len(PowerKMeans().get_params())
+    found["words on PowerKMeans"] = len((PowerKMeans.__doc__ or "").split())
+    return found
+
+
+def test_the_package_keeps_to_its_budget() -> None:
+    found = spent()
+    assert {name: n for name, n in found.items() if n > BUDGET[name]} == {}
+    assert found.keys() == BUDGET.keys()
+
+
+def users_of(module: str) -> set[str]:
+    """Name the methods and the other folders that import a module."""
+    users = {start for start, end in ARROWS if end == module}
+    methods = "powermeans.methods."
+    return {one.removeprefix(methods).split(".")[0] if methods in one else one for one in users}
+
+
+def test_what_only_one_method_uses_lies_with_it() -> None:
+    shared = {"base", "functions"}  # which are no methods
+    of_methods = {file.stem for file in (structure.PACKAGE / "methods").iterdir()} - shared
+    lonely = {}
+    for name in SOURCES:
+        if name.startswith(("powermeans.points.", "powermeans.engine.", "powermeans.mathematics.")):
+            users = users_of(name)
+            if len(users) == 1 and users <= of_methods:
+                lonely[name] = users
+    assert lonely == {}

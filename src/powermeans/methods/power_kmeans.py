@@ -35,7 +35,14 @@ from powermeans.engine.updates import LabelsStay, RelocateEmpty, SeparateCoincid
 from powermeans.errors import Argument, ArgumentError, UnlikeScalesWarning, warn_caller
 from powermeans.mathematics.power_mean import memberships
 from powermeans.mathematics.rules import Power, Rule
-from powermeans.mathematics.schedules import AuthorsSchedule, Fixed, Geometric, Whole, resting_power
+from powermeans.mathematics.schedules import (
+    AuthorsSchedule,
+    Fixed,
+    Geometric,
+    Whole,
+    check_schedule,
+    resting_power,
+)
 from powermeans.methods.base import CenterEstimator, Run, Start
 from powermeans.methods.shared_covariance import (
     LearningRows,
@@ -47,7 +54,6 @@ from powermeans.methods.shared_covariance import (
 )
 from powermeans.optimality.gap import CLOSED
 from powermeans.optimality.line import SECONDS_FOR_EACH_VALUE, line_through
-from powermeans.points.checks.schedule import check_schedule
 from powermeans.points.compiled import EuclideanRows
 from powermeans.points.needs import Needs
 from powermeans.points.opening import MatrixLike, Opened, in_memory
