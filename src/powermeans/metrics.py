@@ -13,7 +13,7 @@ from scipy import sparse
 from powermeans.divergences import SquaredEuclidean
 from powermeans.divergences.chunks import as_rows
 from powermeans.points.checks.weights import check_sample_weight
-from powermeans.system.host_memory import on_host
+from powermeans.system.containers import to_array
 from powermeans.types import FloatArray, Points, SparsePoints
 
 
@@ -88,7 +88,7 @@ def normalized_mutual_information(labels_true: ArrayLike, labels_pred: ArrayLike
     # This import takes longer than the rest of the package together.
     from sklearn.metrics import normalized_mutual_info_score
 
-    pair = on_host(labels_true), on_host(labels_pred)
+    pair = to_array(labels_true), to_array(labels_pred)
     return float(normalized_mutual_info_score(*pair, average_method="geometric"))
 
 
@@ -117,7 +117,7 @@ def adjusted_rand_index(labels_true: ArrayLike, labels_pred: ArrayLike) -> float
     # This import takes longer than the rest of the package together.
     from sklearn.metrics import adjusted_rand_score
 
-    return float(adjusted_rand_score(on_host(labels_true), on_host(labels_pred)))
+    return float(adjusted_rand_score(to_array(labels_true), to_array(labels_pred)))
 
 
 def centroid_index(centers_a: ArrayLike, centers_b: ArrayLike) -> int:
@@ -149,7 +149,7 @@ def centroid_index(centers_a: ArrayLike, centers_b: ArrayLike) -> int:
     >>> centroid_index([[0.0], [5.0], [50.0]], [[2.5], [49.0], [51.0]])
     1
     """
-    a, b = (np.asarray(on_host(centers), dtype=np.float64) for centers in (centers_a, centers_b))
+    a, b = (np.asarray(to_array(centers), dtype=np.float64) for centers in (centers_a, centers_b))
     sq_dist = SquaredEuclidean().pairwise(a, b)
     n_orphans_of_a = len(a) - len(np.unique(np.argmin(sq_dist, axis=0)))
     n_orphans_of_b = len(b) - len(np.unique(np.argmin(sq_dist, axis=1)))
@@ -319,7 +319,7 @@ def number_of_partitions(n_points: int, n_clusters: int) -> int:
 
 def _dense_labels(labels: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """Return labels numbered from zero, and the count of each."""
-    _, dense, counts = np.unique(on_host(labels), return_inverse=True, return_counts=True)
+    _, dense, counts = np.unique(to_array(labels), return_inverse=True, return_counts=True)
     return dense.ravel(), counts
 
 

@@ -36,8 +36,8 @@ from powermeans.methods.base import Documented
 from powermeans.methods.streams.base import Waiting, is_waiting
 from powermeans.system.atomic_write import atomic_write
 from powermeans.system.attributes import forget, remember
+from powermeans.system.containers import is_dask, to_array
 from powermeans.system.extensions import extension
-from powermeans.system.host_memory import is_dask, on_host
 from powermeans.system.saved_classes import SAVED_CLASSES
 
 FORMAT = 1
@@ -229,7 +229,7 @@ _FORMS: dict[str, tuple[Any, Callable[[Any], Any], Callable[[Any], Any]]] = {
 def _encoded(value: Any, arrays: list[Any], name: str) -> Any:
     """Return the JSON of a value that errors call `name`, and append its arrays to the list."""
     encode = functools.partial(_encoded, arrays=arrays, name=name)
-    value = on_host(value)  # a tensor is read back as an array
+    value = to_array(value)  # a tensor is read back as an array
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, bool | int | float | str):
@@ -420,7 +420,7 @@ def _check_state(kind: type[Any], found: Mapping[str, Any], lengths: dict[str, i
     if lacking := sorted(needed - set(found)):
         raise ValueError(f"{kind.__name__} has no {lacking[0]}")
     for name, what in expected.items():
-        if name in found and not _is_as_expected(on_host(found[name]), what, lengths):
+        if name in found and not _is_as_expected(to_array(found[name]), what, lengths):
             raise ValueError(f"{name} of {kind.__name__} is not {what.rstrip('?!')}")
 
 
@@ -457,7 +457,7 @@ def _try_out(model: Any) -> None:
         model = model.steps[-1][1]
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        if (centers := on_host(getattr(model, "cluster_centers_", None))) is not None:
+        if (centers := to_array(getattr(model, "cluster_centers_", None))) is not None:
             model._fitted_needs().measure.divergence.check_domain(centers, name="cluster_centers_")
             as_it_is = copy.copy(model)
             forget(as_it_is, "preparation_")  # centers are already prepared

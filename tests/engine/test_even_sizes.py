@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from powermeans import BalancedKMeans, PowerKMeans
-from powermeans.methods import size_limited
+from powermeans.methods.balanced import size_limited
 from powermeans.methods.balanced.borders import _without_needless, with_better_prices
 from powermeans.methods.balanced.division import divided
 from powermeans.methods.balanced.size_limits import SizeLimits

@@ -8,9 +8,9 @@ from problems import sq_distances
 from scipy.optimize import linprog
 
 from powermeans.mathematics.rules import Hard, Priced
+from powermeans.methods.balanced import transport
 from powermeans.methods.balanced.size_limits import SizeLimits
 from powermeans.methods.balanced.transport import Assigned, assign_within
-from powermeans.points import transport
 from powermeans.points.by_definition import PricedByDefinition
 from powermeans.points.nearby import NearbyRows
 from powermeans.points.opening import open_rows

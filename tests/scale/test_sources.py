@@ -37,7 +37,7 @@ from powermeans.scale.block import SourceError
 from powermeans.scale.executors import PartOpener, ReadingExecutor
 from powermeans.scale.parted_data import PartedData
 from powermeans.scale.parted_rows import PartedRows
-from powermeans.system.host_memory import is_dask
+from powermeans.system.containers import is_dask
 
 POINTS, WEIGHTS = blobs()
 FILES = {name: source for name, source in SOURCES.items() if source.is_file}

@@ -11,7 +11,7 @@ import pytest
 from tables.answers import CUSTOMERS, clusters_in, column_of, rows_shown
 
 import powermeans
-from powermeans.methods import choose_k
+from powermeans.methods.functions import choose_k
 from powermeans_tables.command import failures
 
 PAGES = Path(__file__).with_name("pages.txt").read_text(encoding="utf-8")

@@ -30,9 +30,11 @@ torch = pytest.importorskip(
 )
 torch.set_num_threads(1)  # what is multiplied here is too little to be divided
 
+from powermeans.system.containers import like_given  # noqa: E402
 from powermeans.tensors import formulas, memory  # noqa: E402
+from powermeans.tensors.containers import as_held_by  # noqa: E402
 from powermeans.tensors.divergences import TorchBregmanRows, TorchCosineRows, open_tensor  # noqa: E402
-from powermeans.tensors.opening import admit_tensor, as_held_by, like  # noqa: E402
+from powermeans.tensors.opening import admit_tensor  # noqa: E402
 from powermeans.tensors.rows import TorchRows  # noqa: E402
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -224,7 +226,7 @@ def test_another_run_autocasting_and_a_default_device_change_no_bit():
     torch.set_default_device("meta")
     try:
         assert everything() == expected
-        assert like(tensor(points), np.arange(3)).tolist() == [0, 1, 2]
+        assert like_given(tensor(points), np.arange(3), "points").tolist() == [0, 1, 2]
     finally:
         torch.set_default_device(None if before == torch.device("cpu") else before)
 

@@ -24,7 +24,7 @@ from powermeans.points.opening import (
 )
 from powermeans.points.protocol import Rows
 from powermeans.points.used_columns import UsedColumns
-from powermeans.system.host_memory import on_host, refuse_tensor_elsewhere
+from powermeans.system.containers import refuse_tensor_elsewhere, to_array
 from powermeans.types import FloatArray
 
 # Of more rows than these, choosing k asks a sample.
@@ -52,7 +52,7 @@ class CountedPoints:
             raise ValueError(
                 "choose_k writes no checkpoint, and X has one: pass open_data without checkpoint"
             )
-        opened = open_points(on_host(X), sample_weight, needs)
+        opened = open_points(to_array(X), sample_weight, needs)
         if isinstance(opened, InMemory):
             return cls._in_memory(opened, needs)
         return cls._in_parts(opened, needs)

@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline
 
 from powermeans.errors import ArgumentError
 from powermeans.plots import fitted
-from powermeans.system.host_memory import on_host
+from powermeans.system.containers import to_array
 from powermeans.types import FloatArray
 
 
@@ -73,7 +73,7 @@ def in_units(model: Any, X: Any) -> tuple[list[Feature], FloatArray]:
         return found
     if hasattr(X, "toarray"):
         raise ArgumentError("X is sparse, and rules need all values", "pass X.toarray()")
-    values = np.asarray(on_host(X), dtype=np.float64)
+    values = np.asarray(to_array(X), dtype=np.float64)
     return numbers_called(fitted.names_of(model, X)), values
 
 

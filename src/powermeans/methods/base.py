@@ -63,7 +63,7 @@ from powermeans.points.opening import (
     open_points,
 )
 from powermeans.system.attributes import forget, public_module, references, remember
-from powermeans.system.host_memory import is_dask, on_host
+from powermeans.system.containers import is_dask, like_given, to_array
 from powermeans.system.saved_classes import saved
 from powermeans.types import FloatArray, Labels, Points
 
@@ -377,7 +377,7 @@ class CenterEstimator(
                 finally:
                     # Also after a fit that was cut short, unless it left nothing.
                     if getattr(self, "history_", None) is not former:
-                        self._give_as(data)
+                        self._bring_home(X, data)
         if tasks is not None:
             tasks.complete()
         n_needed = self._n_centers
@@ -518,11 +518,12 @@ class CenterEstimator(
         self.history_ = run.history.as_recarray()
         remember(self, run.attributes)
 
-    def _give_as(self, data: Opened) -> None:
-        """Give centers all columns, and results as arrays of the kind of the points."""
-        self.cluster_centers_ = data.as_given(data.of_all_columns(self.cluster_centers_))
+    def _bring_home(self, X: MatrixLike, data: Opened) -> None:
+        """Give centers all columns, and results the form in which the points came."""
+        centers = data.of_all_columns(self.cluster_centers_)
+        self.cluster_centers_ = like_given(X, centers, of="centers")
         if hasattr(self, "labels_"):
-            self.labels_ = data.as_given(self.labels_)
+            self.labels_ = _of_rows(X, data, self.labels_)
 
     def _initial_centers(self, data: Opened, fit: Fit) -> FloatArray:
         """Return centers to start from, others at each call if they are drawn."""
@@ -577,8 +578,9 @@ class CenterEstimator(
             int32 labels; with `output`, the path.
         """
         with self._new_points(X) as opened:
-            found: Labels | Path = opened.predicted(on_host(self.cluster_centers_), output)
-        return found
+            found = opened.predicted(to_array(self.cluster_centers_), output)
+        at_home: Labels | Path = _of_rows(X, opened, found)
+        return at_home
 
     def transform(self, X: MatrixLike) -> Points:
         """Return the distance from each point to each center.
@@ -594,9 +596,10 @@ class CenterEstimator(
             Euclidean distances, not squared; other divergences as they are. Always dense.
         """
         with self._new_points(X) as opened:
-            distances: Points = opened.distances(on_host(self.cluster_centers_))
+            distances = opened.distances(to_array(self.cluster_centers_))
+        found: Points = _of_rows(X, opened, distances)
         wants_table = _get_output_config("transform", self)["dense"] != "default"
-        return on_host(distances) if wants_table else distances
+        return to_array(found) if wants_table else found
 
     def fit_transform(
         self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None
@@ -714,7 +717,7 @@ class CenterEstimator(
         >>> KMeans.from_centers([[0.0], [3.0]]).predict([[1.0], [2.0]])
         array([0, 1], dtype=int32)
         """
-        centers = on_host(centers)
+        centers = to_array(centers)
         n_clusters = _number_of(centers, params)
         if "n_clusters" in cls._get_param_names():
             params["n_clusters"] = n_clusters
@@ -751,7 +754,7 @@ class CenterEstimator(
             )
         from sklearn.cluster import KMeans as SklearnKMeans
 
-        centers = np.asarray(on_host(self.cluster_centers_))
+        centers = np.asarray(to_array(self.cluster_centers_))
         theirs = SklearnKMeans(n_clusters=len(centers), init=centers, n_init=1, max_iter=1)
         with warnings.catch_warnings():
             # It warns about centers that coincide.
@@ -760,7 +763,7 @@ class CenterEstimator(
         theirs.cluster_centers_ = centers.copy()
         for attribute in ("labels_", "inertia_", "n_iter_", "feature_names_in_"):
             if hasattr(self, attribute):
-                setattr(theirs, attribute, on_host(getattr(self, attribute)))
+                setattr(theirs, attribute, to_array(getattr(self, attribute)))
         return theirs
 
     @property
@@ -794,7 +797,7 @@ class CenterEstimator(
         return self._fitted_needs().measure.is_plain
 
     def _centers(self, n_features: int) -> FloatArray:
-        return check_centers(on_host(self.cluster_centers_), n_features)
+        return check_centers(to_array(self.cluster_centers_), n_features)
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
@@ -814,9 +817,16 @@ class CenterEstimator(
         Those of a tensor are in proportion to distances to the power of the exponent.
         """
         with self._new_points(X) as opened:
-            centers = on_host(self.cluster_centers_)
-            shares: FloatArray = opened.shares(centers, memberships, exponent)
+            centers = to_array(self.cluster_centers_)
+            shares: FloatArray = _of_rows(X, opened, opened.shares(centers, memberships, exponent))
         return shares
+
+
+def _of_rows(X: MatrixLike, data: Opened, found: Any) -> Any:
+    """Return an array with a row for each point in the form in which the points came."""
+    if not isinstance(found, np.ndarray):  # a file, or results where the points are
+        return found
+    return like_given(X, data.of_all_rows(found), of="points")
 
 
 def _better(run: Run, best: Run | None) -> Run:

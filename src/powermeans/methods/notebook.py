@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from powermeans.system.host_memory import on_host
+from powermeans.system.containers import to_array
 from powermeans.types import FloatArray
 
 _MOST_CLUSTERS, _MOST_FEATURES = 12, 3
@@ -47,14 +47,14 @@ def card(model: Any, verdict: str | None, page: str) -> str:
 
 
 def _centers(model: Any) -> FloatArray | None:
-    centers = np.asarray(on_host(getattr(model, "cluster_centers_", None)))
+    centers = np.asarray(to_array(getattr(model, "cluster_centers_", None)))
     is_usable = centers.ndim == 2 and centers.size > 0 and np.issubdtype(centers.dtype, np.number)
     return centers.astype(np.float64) if is_usable else None
 
 
 def _sizes(model: Any) -> Any:
     """Return the number of rows of each cluster, None if there are no labels in memory."""
-    labels = on_host(getattr(model, "labels_", None))
+    labels = to_array(getattr(model, "labels_", None))
     if not isinstance(labels, np.ndarray) or labels.size == 0:
         return None
     n_clusters = len(getattr(model, "cluster_centers_", ()))

@@ -21,7 +21,7 @@ from powermeans.points.checks.centers import check_centers
 from powermeans.points.checks.points import divide_by_power_of_two
 from powermeans.points.needs import Measure, Needs
 from powermeans.points.opening import InMemory, MatrixLike, in_memory, open_points, open_rows
-from powermeans.system.host_memory import is_dask, on_host
+from powermeans.system.containers import is_dask, to_array
 from powermeans.system.threads import effective_n_threads
 from powermeans.types import FloatArray
 
@@ -94,7 +94,7 @@ def optimality_gap(
     needs = _needs(centers_or_model)
     data = in_memory(open_points(X, sample_weight, needs))
     given = getattr(centers_or_model, "cluster_centers_", centers_or_model)
-    centers = check_centers(on_host(given), data.points.shape[1])
+    centers = check_centers(to_array(given), data.points.shape[1])
     clustering, exponent = _clustering(data, centers, n_threads)
     tell = None if callback is None else lambda found: callback(_in_unit(found, exponent))
     seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))

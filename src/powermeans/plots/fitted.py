@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils.validation import _num_samples
 
-from powermeans.system.host_memory import is_tensor, on_host
+from powermeans.system.containers import is_tensor, to_array
 from powermeans.types import FloatArray, IndexArray, Labels, SparsePoints
 
 PointsLike = ArrayLike | SparsePoints
@@ -24,8 +24,8 @@ def labels_of(model: Any, X: PointsLike) -> Labels:
             "(model, X)"
         )
     if hasattr(model, "predict"):
-        return np.asarray(on_host(model.predict(X)), dtype=np.int32)
-    labels = np.asarray(on_host(model.labels_), dtype=np.int32)
+        return np.asarray(to_array(model.predict(X)), dtype=np.int32)
+    labels = np.asarray(to_array(model.labels_), dtype=np.int32)
     if len(labels) != _num_samples(X):
         raise ValueError(
             f"{type(model).__name__} does not predict, and was fitted to {len(labels)} points, "
@@ -46,7 +46,7 @@ def centers_of(model: Any) -> FloatArray:
             f"{type(model).__name__} has no cluster_centers_: pass a fitted estimator whose "
             "centers are points, for example PowerKMeans"
         )
-    return np.asarray(on_host(model.cluster_centers_), dtype=np.float64)
+    return np.asarray(to_array(model.cluster_centers_), dtype=np.float64)
 
 
 def distances_of(model: Any, X: PointsLike) -> FloatArray:
@@ -56,7 +56,7 @@ def distances_of(model: Any, X: PointsLike) -> FloatArray:
             f"{type(model).__name__} has no distances to centers: pass an estimator with "
             "transform, for example PowerKMeans"
         )
-    return np.asarray(on_host(model.transform(X)), dtype=np.float64)
+    return np.asarray(to_array(model.transform(X)), dtype=np.float64)
 
 
 def n_clusters_of(model: Any, labels: Labels) -> int:
@@ -78,7 +78,7 @@ def points_of(model: Any, X: PointsLike, labels: Labels) -> FloatArray | SparseP
     """Return the points in float64, with missing entries taken from the centers."""
     if sparse.issparse(X):
         return sparse.csr_matrix(X, dtype=np.float64)
-    points = np.asarray(on_host(X), dtype=np.float64)
+    points = np.asarray(to_array(X), dtype=np.float64)
     if points.ndim != 2:
         raise ValueError(f"X has {points.ndim} dimensions instead of 2: pass rows of numbers")
     is_missing = np.isnan(points)

@@ -12,7 +12,7 @@ from powermeans.plots import canvas, fitted
 from powermeans.plots.canvas import Axes
 from powermeans.plots.fitted import PointsLike
 from powermeans.plots.plane import Plane
-from powermeans.system.host_memory import on_host
+from powermeans.system.containers import to_array
 from powermeans.types import FloatArray, IndexArray, Labels
 
 
@@ -172,9 +172,9 @@ def _memberships(model: Any, X: PointsLike, power: float | None) -> FloatArray:
     """Return the memberships of the model, or those of power k-means at a power."""
     wanted = -1.0 if power is None else power
     if hasattr(model, "memberships") and hasattr(model, "power_"):
-        return np.asarray(on_host(model.memberships(X, power=wanted)))
+        return np.asarray(to_array(model.memberships(X, power=wanted)))
     if hasattr(model, "memberships") and power is None:
-        return np.asarray(on_host(model.memberships(X)))
+        return np.asarray(to_array(model.memberships(X)))
     return memberships(np.square(fitted.distances_of(model, X)), wanted)
 
 

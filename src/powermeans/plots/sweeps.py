@@ -13,7 +13,7 @@ from powermeans.plots import canvas, fitted
 from powermeans.plots.canvas import Axes
 from powermeans.plots.fitted import PointsLike
 from powermeans.plots.plane import Plane
-from powermeans.system.host_memory import on_host
+from powermeans.system.containers import to_array
 from powermeans.types import FloatArray
 
 
@@ -61,7 +61,7 @@ def annealing_path(
     2
     """
     given = path.centers() if isinstance(path, PathRecorder) else path
-    steps = [np.asarray(on_host(centers), dtype=np.float64) for centers in given]
+    steps = [np.asarray(to_array(centers), dtype=np.float64) for centers in given]
     if not steps:
         raise ValueError("path is empty: pass the recorder as callback of a fit before plotting")
     if len({centers.shape for centers in steps}) > 1:

@@ -54,6 +54,7 @@ from powermeans.points.observed import ObservedRows
 from powermeans.points.protocol import Rows
 from powermeans.points.streams import Stream, is_stream
 from powermeans.points.used_columns import UsedColumns
+from powermeans.system.containers import to_array
 from powermeans.system.label_files import write_labels
 from powermeans.types import FloatArray, Points, SparsePoints
 
@@ -171,8 +172,8 @@ class Opened(AbstractContextManager["Opened"]):
         """Return centers of these rows with the columns of the points of the user."""
         return centers
 
-    def as_given(self, values: Any) -> Any:
-        """Return a result as an array of the kind that the user gave."""
+    def of_all_rows(self, values: Any) -> Any:
+        """Return results for these rows with those for rows of the user that have no point."""
         return values
 
     def stop_recording(self) -> None:
@@ -210,7 +211,7 @@ class InMemory(Opened):
 
     def predicted(self, centers: Points, output: str | os.PathLike[str] | None = None) -> Any:
         labels, _ = self.assign(check_centers(centers, self.n_features))
-        return self.as_given(labels) if output is None else write_labels(output, [labels])
+        return labels if output is None else write_labels(output, [self.of_all_rows(labels)])
 
     def distances(self, centers: Points) -> Any:
         assert self.needs is not None, "predictions are for points that the door opened"
@@ -371,7 +372,7 @@ def wide_if_far(points: Points | SparsePoints, largest: float) -> Points | Spars
 def _open_array(X: Any, sample_weight: ArrayLike | None, needs: Needs) -> InMemory:
     if needs.known is not None:
         needs.known.refuse_points()
-    admitted = admit_array(X, sample_weight, needs)
+    admitted = admit_array(to_array(X), sample_weight, needs)
     points, weights = admitted.points, admitted.weights
     if needs.measure.has_missing and not np.isnan(np.asarray(points)).any():
         needs = needs.measured(has_missing=False)  # whole points have faster rows

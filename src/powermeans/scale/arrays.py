@@ -13,8 +13,8 @@ from powermeans.points.checks.csr import canonical_csr
 from powermeans.points.checks.points import NARROW_DTYPES, dtype_of_centers, wanted_dtype
 from powermeans.points.checks.weights import check_sample_weight
 from powermeans.scale.block import Block, SourceError
+from powermeans.system.containers import refuse_tensor_elsewhere
 from powermeans.system.fingerprint import fingerprint
-from powermeans.system.host_memory import refuse_tensor_elsewhere
 from powermeans.types import FloatArray, Points, SparsePoints
 
 

@@ -19,8 +19,8 @@ from numpy.typing import ArrayLike
 from powermeans.points.checks.parts import check_part
 from powermeans.scale.arrays import admitted, admitted_weights
 from powermeans.scale.named_columns import places_of
+from powermeans.system.containers import is_dask
 from powermeans.system.extensions import extension
-from powermeans.system.host_memory import is_dask
 from powermeans.types import Part
 
 

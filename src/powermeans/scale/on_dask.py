@@ -22,7 +22,7 @@ from powermeans.scale.executors import PartOpener
 from powermeans.scale.opening import InParts
 from powermeans.scale.parted_data import refuse_opened, source_of
 from powermeans.scale.parted_rows import PartedRows
-from powermeans.system.host_memory import is_dask
+from powermeans.system.containers import is_dask
 from powermeans.types import FloatArray, Part, Points
 
 

@@ -157,24 +157,11 @@ class OfFiles(InMemory):
     data: Any = None  # the files
 
     def predicted(self, centers: Points, output: str | os.PathLike[str] | None = None) -> Any:
-        labels = InMemory.predicted(self, centers)  # slots leave super() without a class
-        if output is None:
-            return labels
-        _refuse_output(self.data, output)
-        return write_labels(output, [labels])
+        if output is not None:
+            _refuse_output(self.data, output)
+        return InMemory.predicted(self, centers, output)  # slots leave super() without a class
 
-    def distances(self, centers: Points) -> Any:
-        return self._of_every_row(InMemory.distances(self, centers))
-
-    def shares(
-        self, centers: Points, memberships: Callable[[FloatArray], FloatArray], exponent: float
-    ) -> Any:
-        return self._of_every_row(InMemory.shares(self, centers, memberships, exponent))
-
-    def as_given(self, values: Any) -> Any:
-        return self._of_every_row(values) if values.ndim == 1 else values  # labels, not centers
-
-    def _of_every_row(self, values: Any) -> Any:
+    def of_all_rows(self, values: Any) -> Any:
         is_used = self.data.is_used
         if is_used is None:
             return values

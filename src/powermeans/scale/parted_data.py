@@ -25,8 +25,8 @@ from powermeans.scale.block import Source, SourceError
 from powermeans.scale.files import FileSource, are_arrays, is_passed_over
 from powermeans.scale.partition import Partition
 from powermeans.scale.spooled import spooled
+from powermeans.system.containers import is_dask
 from powermeans.system.extensions import extension
-from powermeans.system.host_memory import is_dask
 from powermeans.types import Part
 
 # At most this many copies of a part exist at a time: one in work, one being read, the blocks that

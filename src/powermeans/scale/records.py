@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powermeans.mathematics.sums import RECORDED
-from powermeans.system.host_memory import on_host
+from powermeans.system.containers import to_array
 
 # Length of the contents and their checksum, which goes on from that of the first record, so that
 # records of the file of another fit do not count.
@@ -34,7 +34,7 @@ def encoded(question: str, result: Any) -> bytes:
     arrays: list[NDArray[Any]] = []
 
     def form_of(value: Any) -> Any:
-        value = on_host(value)
+        value = to_array(value)
         if isinstance(value, np.ndarray):
             arrays.append(value)
             return {"array": [value.dtype.str, value.shape]}

@@ -25,8 +25,9 @@ from powermeans.points.checks.points import (
 from powermeans.points.checks.weights import check_sample_weight
 from powermeans.points.needs import Needs
 from powermeans.points.opening import InMemory, open_points
-from powermeans.system.host_memory import brought_to_host, fault_of_tensor
+from powermeans.system.containers import to_array
 from powermeans.system.threads import effective_n_threads
+from powermeans.tensors.containers import fault_of_tensor
 from powermeans.tensors.divergences import open_tensor
 from powermeans.tensors.formulas import shares
 from powermeans.tensors.memory import blocks
@@ -74,10 +75,6 @@ class InTensor(InMemory):
         """Attributes that describe the columns."""
         return {"n_features_in_": self.n_features}
 
-    def as_given(self, values: Any) -> Any:
-        points: Any = self.points
-        return like(points, values)
-
     def __enter__(self) -> Self:
         points: Any = self.points
         n_threads = None if self.needs is None else self.needs.measure.n_threads
@@ -88,19 +85,6 @@ class InTensor(InMemory):
 
     def __exit__(self, *error: object) -> None:
         self._limits.close()
-
-
-def like(points: torch.Tensor, values: Any) -> torch.Tensor:
-    """Return a result as a tensor on the device of the points."""
-    # PyTorch's default device may be another than the CPU.
-    there = torch.as_tensor(np.array(values), device="cpu")
-    return as_held_by(points.device.type, there).to(points.device)
-
-
-def as_held_by(device_type: str, values: torch.Tensor) -> torch.Tensor:
-    """Return values in float32 where the device has nothing wider."""
-    is_too_wide = device_type == "mps" and values.is_floating_point() and values.itemsize > 4
-    return values.float() if is_too_wide else values
 
 
 @open_points.register(torch.Tensor)
@@ -165,7 +149,7 @@ def _check_device(values: Any, points: torch.Tensor, name: str) -> None:
         raise ValueError(
             f"{name} is on {values.device} and X on {points.device}: pass {name}.to(X.device)"
         )
-    brought_to_host(values, name)
+    to_array(values, name)
 
 
 def _largest(points: torch.Tensor) -> float:

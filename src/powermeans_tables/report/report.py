@@ -20,7 +20,7 @@ from powermeans.plots.fitted import PointsLike
 from powermeans.points.streams import is_stream
 from powermeans.system.atomic_write import atomic_write
 from powermeans.system.attributes import forget
-from powermeans.system.host_memory import brought_to_host, is_dask
+from powermeans.system.containers import is_dask, to_array
 from powermeans_tables.report.details import Section, details
 from powermeans_tables.report.overview import map_data, map_of, overview
 from powermeans_tables.report.rows import Rows
@@ -101,7 +101,7 @@ def report(
             f"a report looks at all rows at once, and X is {kind}, which may not fit into memory: "
             "pass some of the rows, as an array"
         )
-    X, weights = brought_to_host(X, "X"), brought_to_host(sample_weight, "sample_weight")
+    X, weights = to_array(X, "X"), to_array(sample_weight, "sample_weight")
     if optimality is None:
         optimality = gap_in_a_moment(model, X, weights)
     subject = Subject.of(model, X, sample_weight=weights, scalers=scalers, names=names)

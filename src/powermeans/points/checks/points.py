@@ -20,7 +20,7 @@ from powermeans.errors import FewRowsError, UnlikeScalesWarning, warn_caller
 from powermeans.points.checks.csr import canonical_csr
 from powermeans.points.checks.faults import first_not_finite, way_out_of
 from powermeans.points.checks.weights import check_sample_weight
-from powermeans.system.host_memory import is_tensor, refuse_tensor_elsewhere
+from powermeans.system.containers import is_tensor, refuse_tensor_elsewhere
 from powermeans.system.saved_classes import saved
 from powermeans.types import FloatArray, Points, SparsePoints
 

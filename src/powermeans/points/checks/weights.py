@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from powermeans.system.host_memory import brought_to_host
+from powermeans.system.containers import to_array
 from powermeans.types import FloatArray
 
 
 def real_numbers(values: ArrayLike, name: str) -> NDArray[np.float64]:
     """Return values as float64 in C order, copied only if they are not."""
-    given: NDArray[Any] = np.asarray(brought_to_host(values, name))
+    given: NDArray[Any] = np.asarray(to_array(values, name))
     if given.dtype.kind not in "biufO" and given.dtype.name != "bfloat16":
         raise ValueError(f"{name} has the dtype {given.dtype}: pass real numbers")
     try:
