@@ -48,10 +48,10 @@ IMPORTERS = {
 # What the code may take at most. Who lifts a number says in the message of the commit what the
 # growth replaces, and why nothing else goes for it.
 BUDGET = {
-    "lines of powermeans": 37159,
+    "lines of powermeans": 37161,
     "lines of powermeans_tables": 9484,
     "lines of native": 13556,
-    "lines of tests": 28046,
+    "lines of tests": 28066,
     "lines of benchmarks": 6934,
     "lines of reproduce": 7986,
     "classes": 318,

@@ -9,14 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from powermeans.errors import (
-    Argument,
-    EntryError,
-    TableError,
-    counted,
-    some,
-    warn_caller,
-)
+from powermeans.errors import Argument, EntryError, TableError, counted, some, warn_caller
 from powermeans.points.columns import Columns
 from powermeans.points.needs import Needs
 from powermeans.scale.block import Block
@@ -166,7 +159,7 @@ def read_as_new(
         if asked is None or not hasattr(prepare, "columns_"):
             raise
         rows = None
-    if as_numbers := _asked_by_name(prepare, asked or ()):
+    if asked and (as_numbers := _asked_by_name(prepare, asked)):
         prepare.set_params(as_={**as_numbers, **(prepare.as_ or {})})
         rows = None
     rows = prepare.read(table, use, **how) if rows is None else rows
@@ -185,7 +178,7 @@ def read_as_fitted(prepare: Prepare, table: Table, use: Use, **how: Any) -> RawR
 
 def _asked_by_name(prepare: Prepare, asked: Sequence[str | int]) -> dict[str, str]:
     """Return the kinds of columns that would be left out, where they were asked for."""
-    left_out = [one for one in prepare.columns_ if asked and not one.is_used]
+    left_out = [one for one in prepare.columns_ if not one.is_used]
     for one in left_out:
         if one.kind == "text" and one.name in asked:
             raise TableError(

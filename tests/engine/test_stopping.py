@@ -14,6 +14,7 @@ from powermeans import BalancedKMeans, PowerKMeans, open_data
 from powermeans.divergences import resolve
 from powermeans.engine.anneal import Stage, run_stage
 from powermeans.engine.history import History, SweepRecord
+from powermeans.engine.search.effort import EFFORTS
 from powermeans.engine.stopping import (
     CentersSettled,
     InertiaSettled,
@@ -191,6 +192,28 @@ def test_a_rule_sees_centers_such_as_the_fit_returns(points):
         best = PowerKMeans(12, random_state=0).fit(given).inertia_
         model = PowerKMeans(12, stop=InertiaReached(best * 0.98), random_state=0).fit(given)
         assert model.inertia_ == pytest.approx(best, rel=1e-9)
+
+
+def test_a_rule_is_not_asked_while_sizes_have_no_limits(points, monkeypatch):
+    class Heard(StopRule):
+        phases, asked_in = [], set()
+
+        def reason(self, records):
+            self.asked_in.add(self.phases[-1])
+
+        def __call__(self, state):
+            pass
+
+        def phase(self, name, done, total):
+            self.phases.append(name)
+
+    heard, twice = Heard(), [replace(effort, most_values=1e3) for effort in 2 * EFFORTS["fast"]]
+    monkeypatch.setitem(EFFORTS, "thorough", twice)
+    many = np.concatenate([points + 1e-3 * i for i in range(20_000 // len(points) + 1)])
+    model = BalancedKMeans(12, effort="thorough", stop=heard, callback=heard, random_state=0)
+    model.fit(many)
+    assert "comparing solutions on all rows" in heard.phases
+    assert heard.asked_in <= {"bringing clusters to their sizes", "moving single rows"}
 
 
 @pytest.mark.parametrize("stop", [LabelsSettled(0.1), InertiaSettled(0.0) | LabelsSettled(0.1)])

@@ -170,8 +170,7 @@ def _warn_if_objective_rose(before: SweepState | None, now: SweepState, rows: Ro
         divergence = getattr(rows, "divergence", None)
         cause = "please report this with the data, it is a defect"
         if divergence is not None and divergence.is_of_a_user:
-            name = type(divergence).__name__
-            cause = f"check {name}, whose slopes are not those of its distances from centers"
+            cause = f"check {type(divergence).__name__}, whose slopes are not those of its values"
         warn_caller(
             f"the objective rose from {before.objective!r} to {now.objective!r} in sweep "
             f"{now.sweep} at power={now.power}: {cause}",

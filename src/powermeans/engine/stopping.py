@@ -100,8 +100,9 @@ def reason_to_end_fit(rule: StopRule | None, records: Sequence[SweepRecord]) -> 
 
 
 def either(rule: StopRule, other: StopRule | None) -> StopRule:
-    """Return a rule that stops where one of two does, of which the second may be missing."""
-    return rule if other is None else rule | other
+    """Return the rule of a stage with those of the user's that end a stage, and not the fit."""
+    of_stage = [one for one in each_of(other) if not one.ends_fit]
+    return Either((*each_of(rule), *of_stage)) if of_stage else rule
 
 
 @saved

@@ -578,9 +578,9 @@ class CenterEstimator(
             int32 labels; with `output`, the path.
         """
         with self._new_points(X) as opened:
-            found = opened.predicted(to_array(self.cluster_centers_), output)
-        at_home: Labels | Path = _of_rows(X, opened, found)
-        return at_home
+            labels = opened.predicted(to_array(self.cluster_centers_), output)
+            found: Labels | Path = _of_rows(X, opened, labels)
+        return found
 
     def transform(self, X: MatrixLike) -> Points:
         """Return the distance from each point to each center.

@@ -300,11 +300,12 @@ def _found_in(
         seen = state.widened(lifted) if whole.fit.listener and lifted is not None else state
         return whole.callback is not None and whole.callback(seen)
 
-    whole.fit.rules_apply = place.rows.n_points == whole.rows.n_points and not place.leaves_out
+    did_apply, is_all = whole.fit.rules_apply, place.rows.n_points == whole.rows.n_points
+    whole.fit.rules_apply = did_apply and is_all and not place.leaves_out
     try:
         left = extend(replace(whole, rows=place.rows, callback=watch), [], draw, efforts)
     finally:
-        whole.fit.rules_apply = True
+        whole.fit.rules_apply = did_apply
         if lifted is not None:
             whole.history.widen(lifted)
     if lifted is None:

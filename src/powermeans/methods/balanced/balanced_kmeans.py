@@ -227,9 +227,8 @@ class BalancedKMeans(CenterEstimator):
         data, fit = start.data, start.fit
         seeds = functools.partial(inner._initial_centers, data, fit)
         start = replace(start, stages=inner._stages(data, fit), seeds=seeds)
-        fit.rules_apply = False
+        fit.rules_apply = False  # until all points are brought to sizes
         found = inner.find_centers(start)
-        fit.rules_apply = True
         if found.was_stopped:
             return found.ends
         start.learned.nearby = found.nearby

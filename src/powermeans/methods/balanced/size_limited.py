@@ -149,6 +149,7 @@ class LimitedFit:
     def _run(self, found: Sequence[FloatArray]) -> tuple[list[StageEnd], FloatArray]:
         """Return how the descents ended, and the prices."""
         is_in_memory = isinstance(self.start.data, InMemory)
+        self.start.fit.rules_apply = self.sample is None
         if self.divides:
             found = self._with_divided(found)
         start = self._nearby(self.start, found[0])
@@ -166,6 +167,7 @@ class LimitedFit:
             return ends, prices
         centers = ends[-1].centers
         start.history.phase("bringing clusters to their sizes")
+        start.fit.rules_apply = True
         if not is_mended:
             learner = replace(self._learner(start, centers, prices), holds_centers=True)
             ends = _go_on(start, centers, learner, _MOST_SWEEPS)
