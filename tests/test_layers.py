@@ -51,7 +51,7 @@ BUDGET = {
     "lines of powermeans": 37161,
     "lines of powermeans_tables": 9484,
     "lines of native": 13556,
-    "lines of tests": 28066,
+    "lines of tests": 28068,
     "lines of benchmarks": 6934,
     "lines of reproduce": 7986,
     "classes": 318,

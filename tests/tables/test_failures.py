@@ -1,5 +1,6 @@
 """What a command says of an error, a full disk and an interrupt, and what it leaves behind."""
 
+import gc
 import itertools
 import json
 import os
@@ -214,6 +215,7 @@ def test_a_table_that_the_system_no_longer_opens_is_named(run):
     resource = pytest.importorskip("resource")
     run("fit customers.csv -k 2 -q")  # what is imported on the way needs files too
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    gc.collect()  # or files of former tests, which are closed meanwhile, leave lower numbers free
     os.close(next_number := os.dup(1))
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (next_number, before[1]))
